@@ -1,3 +1,14 @@
+# Builds the console. Neither its sources nor Vite are in the final image.
+FROM node:24-slim AS console
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+COPY web/console/package.json web/console/
+RUN npm ci --ignore-scripts --workspace=web/console --include-workspace-root=false
+COPY scripts/build-console.mjs scripts/
+COPY web/shared web/shared
+COPY web/console web/console
+RUN node scripts/build-console.mjs
+
 # The service alone, for an external PostgreSQL. The image has Node.js, so the optional packages are not installed; without the workspaces
 # it has no demo and no simulated ERP.
 FROM node:24-slim
@@ -7,7 +18,12 @@ COPY package.json package-lock.json .npmrc ./
 COPY scripts/run.mjs scripts/after-install.mjs scripts/
 RUN npm ci --omit=dev --omit=optional --workspaces=false && npm cache clean --force
 COPY src src
-COPY web web
+COPY web/reference web/reference
+COPY web/invitations web/invitations
+COPY web/payments web/payments
+COPY web/welcome web/welcome
+COPY web/shared web/shared
+COPY --from=console /app/web/console/dist web/console/dist
 COPY migrations migrations
 COPY db/functions db/functions
 # Node.js's compile cache: the only folder that the service's user may write to. Filled at build time for a fast start.

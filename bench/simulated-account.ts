@@ -72,7 +72,7 @@ async function demoIsReady(demo: ChildProcess): Promise<void> {
   const ready = new Promise<void>((resolve) => {
     demo.stdout?.on('data', (chunk: Buffer) => {
       output += chunk.toString();
-      if (output.includes('The service is at')) resolve();
+      if (output.includes('The console is at')) resolve();
     });
   });
   await Promise.race([ready, once(demo, 'exit').then(() => Promise.reject(new Error(`The demo ended early:\n${output}`)))]);

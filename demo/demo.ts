@@ -121,6 +121,10 @@ const readingText = (api: string, headers: string): string =>
     .map((address) => `  curl ${headers} '${api}${address}'`)
     .join('\n');
 
+/** Its first page signs in where no others can reach it: with HOST=0.0.0.0, for one, it doesn't. */
+export const consoleText = ({ url, hasDemoSignIn }: Pick<Service, 'url' | 'hasDemoSignIn'>): string =>
+  `The console is at ${url}${hasDemoSignIn ? '   (its first page signs you in)' : ''}`;
+
 function welcomeText(file: DemoFile, token: CustomerToken | undefined, identityProvider: IdentityProviderServer, dataDir: string): string {
   const { baseUrl, tenantId, apiKey, managementKey, version, agentId, netsuiteUrl, erpControl } = file;
   const agentToken = `$(${agentTokenCommand(identityProvider)})`;
@@ -128,8 +132,6 @@ function welcomeText(file: DemoFile, token: CustomerToken | undefined, identityP
   const managing = `curl -s -H 'Authorization: Bearer ${managementKey}' -H 'Content-Type: application/json'`;
   const headers = `-H 'Authorization: Bearer ${apiKey}' -H 'x-tenant-id: ${tenantId}'`;
   return `
-The service is at ${baseUrl}
-
   tenant id        ${tenantId}
   API key          ${apiKey}   (reads)
   management key   ${managementKey}   (reads and writes)
@@ -153,9 +155,9 @@ Pay an invoice on a test page: docs/pay.md has the commands.
 
 Mails (such as invitations) are written to ${dataDir}/outbox as .eml files.
 
-Sign in as owner@, editor@, viewer@ or newcomer@demo.example, without a password:
+Sign in as another of the demo's people, without a password (owner@, editor@, viewer@ or newcomer@demo.example):
 
-  ${baseUrl}/auth/login
+  ${baseUrl}/auth/login?prompt=login
 
 Or as an agent that reads on the owner's behalf, with a token from the identity provider:
 
@@ -246,7 +248,7 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
     const settings = demoSettings(config.settings, identityProvider.settings, new URL(account.url).host);
     const log = createLog(config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL);
     const service = await life.open(
-      () => startService({ ...config, settings }, opened, log),
+      () => startService({ ...config, settings }, opened, log, owner),
       (running) => running.stop(),
     );
     identityProvider.startServing(service.ctx.settings.publicUrl);
@@ -255,6 +257,7 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
     const file: DemoFile = { ...made, identityProviderUrl: identityProvider.issuer };
     progress.end();
     await writeDemoFile(config.DATA_DIR, file);
+    console.log(`\n${consoleText(service)}`);
     console.log(welcomeText(file, customerToken, identityProvider, config.DATA_DIR));
     console.log(
       account.daysLeft() === 0

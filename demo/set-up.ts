@@ -73,8 +73,8 @@ const putConnection = (call: ManagementCall, account: AccountAdministration, cli
 
 /** Reads the account's metadata unless that has been done. Throws ManagementApiError. */
 export async function ensureMetadata(call: ManagementCall): Promise<void> {
-  const known = await call('GET', '/netsuite/metadata', anything).catch(whenNotFound(null));
-  if (known === null) await call('POST', '/netsuite/metadata/refresh', anything);
+  const { refreshedAt } = await call('GET', '/netsuite/metadata?pageSize=1', z.object({ refreshedAt: z.string().nullable() }));
+  if (refreshedAt === null) await call('POST', '/netsuite/metadata/refresh', anything);
 }
 
 const Config = z.object({ id: z.string(), recordType: z.string(), lastRun: z.object({ status: z.string() }).nullable() });

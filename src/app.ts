@@ -7,18 +7,22 @@ import { sessionCookies } from './http/cookies.ts';
 import { adoptMessageClasses, type MessageClasses } from './http/driver/message-classes.ts';
 import { errorHandler, notFoundHandler } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
-import { createFailureLimit } from './http/failure-limit.ts';
+import { createFailureLimit, type FailureLimit } from './http/failure-limit.ts';
 import { createMcpRouter, mcpPath, mcpResource, metadataPaths, type ServeMcp, serveResourceMetadata } from './http/mcp.ts';
+import { redirectToOwnHost } from './http/own-host.ts';
+import { createConsole } from './http/pages/console-page.ts';
 import { errorPages } from './http/pages/error-page.ts';
 import { createInvitationPage } from './http/pages/invitation-page.ts';
 import { createReferencePages } from './http/pages/reference-page.ts';
 import { createSandboxPayPages } from './http/pages/sandbox-pay-page.ts';
 import { createUnsubscribePages } from './http/pages/unsubscribe-page.ts';
+import { createWelcomePage } from './http/pages/welcome-page.ts';
 import { applyPendingHeaders, createSecurityHeaders, pendingHeaders, pendingHeadersMiddleware } from './http/pending-headers.ts';
 import { assertHeaders, requestLog } from './http/request-log.ts';
 import { type OnServed, platformBase, recordServed } from './http/served.ts';
-import { createSignInRouter } from './http/sign-in.ts';
+import { createDemo, createSignInRouter, type Demo, mayUseDemo } from './http/sign-in.ts';
 import type { VerifyToken } from './identity/access-token.ts';
+import type { DemoPerson } from './identity/sign-in.ts';
 import { startMailSender } from './mail/index.ts';
 import { startSecretEndReports } from './platform/api-keys/report-secret-ends.ts';
 import { maintainAllIndexes } from './platform/api-schemas/maintain-indexes.ts';
@@ -49,6 +53,13 @@ export type AppOptions = {
   readonly gate?: RequestHandler;
   /** Called for every response. */
   readonly onServed?: OnServed | undefined;
+  /**
+   * The person as whom the welcome page signs in with one click. Only for a demo whose listener is on a loopback address: the service asks
+   * for no other proof than a page of its own.
+   */
+  readonly demoOwner?: DemoPerson | undefined;
+  /** Built files of the console; by default those in web/console/dist. */
+  readonly consoleFolder?: string | undefined;
 };
 
 /** Loads the verifier with the first token, because its dependencies are large and not needed at the start. */
@@ -69,6 +80,27 @@ function lazyMcpServer(ctx: ReadingCtx, usage: UsageCounter): ServeMcp {
     loaded ??= import('./mcp/server.ts').then(({ createMcpServer }) => createMcpServer(ctx, usage));
     return (await loaded)(...message);
   };
+}
+
+/** The pages behind links in mails, and the page on which the sandbox is paid. */
+function mountSmallPages(app: Express, ctx: Ctx, failures: FailureLimit): void {
+  const invitation = createInvitationPage();
+  app.use('/invitation-assets', invitation.assets);
+  app.get('/invitations/accept', invitation.page);
+  app.use('/unsubscribe', createUnsubscribePages(ctx, failures, { find: readLinkState, unsubscribe, resubscribe }, invitation.stylesheet));
+  const paying = createSandboxPayPages(ctx, failures, invitation.stylesheet);
+  app.use('/pay-assets', paying.assets);
+  app.use('/pay/sandbox', paying.pages);
+}
+
+/** The page at /, and the console to which it leads. */
+function mountConsole(app: Express, ctx: Ctx, failures: FailureLimit, consoleFolder: string | undefined, demo: Demo | undefined): void {
+  const ownHost = redirectToOwnHost(ctx.settings.publicUrl);
+  const welcome = createWelcomePage(ctx, failures, (req) => (mayUseDemo(req, ctx.settings) ? demo : undefined));
+  app.use('/welcome-assets', welcome.assets);
+  app.get('/', ownHost, welcome.page);
+  app.get('/reference', welcome.openReference);
+  app.use('/console', ownHost, createConsole(consoleFolder));
 }
 
 /** Mounts all routers, pages and middleware. Throws when a route definition is invalid. */
@@ -100,16 +132,11 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   app.use(pendingHeadersMiddleware);
   if (options.gate !== undefined) app.use(['/unsubscribe', '/pay/sandbox', '/auth', platformBase, mcpPath], options.gate);
   app.use('/reference-assets', pages.assets);
-  app.get('/', (_req, res) => res.redirect(302, `${platformBase}/openapi/preview`));
   app.get(`${platformBase}/openapi/preview`, pages.platform);
-  const invitation = createInvitationPage();
-  app.use('/invitation-assets', invitation.assets);
-  app.get('/invitations/accept', invitation.page);
-  app.use('/unsubscribe', createUnsubscribePages(ctx, failures, { find: readLinkState, unsubscribe, resubscribe }, invitation.stylesheet));
-  const paying = createSandboxPayPages(ctx, failures, invitation.stylesheet);
-  app.use('/pay-assets', paying.assets);
-  app.use('/pay/sandbox', paying.pages);
-  app.use('/auth', createSignInRouter(ctx, failures));
+  mountSmallPages(app, ctx, failures);
+  const demo = options.demoOwner && createDemo(ctx, options.demoOwner);
+  mountConsole(app, ctx, failures, options.consoleFolder, demo);
+  app.use('/auth', createSignInRouter(ctx, failures, demo));
   app.use(platformBase, platformRouter(ctx, verify, failures, options.streams ?? {}));
   app.get(metadataPaths, serveResourceMetadata(ctx));
   app.use(mcpPath, createMcpRouter(ctx, verify, failures, lazyMcpServer(ctx, usage)));

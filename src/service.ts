@@ -7,13 +7,14 @@ import { hostname } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { type Background, createApp, startBackground } from './app.ts';
+import { type AppOptions, type Background, createApp, startBackground } from './app.ts';
 import type { Config } from './config.ts';
 import { createAccountLimits } from './core/account-limits.ts';
 import type { Ctx, ReadingCtx } from './core/ctx.ts';
 import { createGuardedFetch } from './core/guarded-fetch.ts';
 import { createKeyring, type EncryptionKey } from './core/keyring.ts';
 import { createLog, type Log } from './core/log.ts';
+import { isLoopbackHttp, isLoopbackName } from './core/loopback.ts';
 import { createTrackedWork } from './core/tracked-work.ts';
 import { openDb, openOperatorPool } from './db/connect.ts';
 import { startDatabaseClock } from './db/database-clock.ts';
@@ -181,6 +182,8 @@ export type Service = {
   readonly url: string;
   /** The URL of this process for clients on this machine. */
   readonly localUrl: string;
+  /** Whether the page at `url` signs in as the owner of the demo with one click. */
+  readonly hasDemoSignIn: boolean;
   stop(): Promise<void>;
 };
 
@@ -222,15 +225,22 @@ async function startMonitoring(
   };
 }
 
+type DemoOwner = AppOptions['demoOwner'];
+
 /** The wildcard addresses are reached over loopback. */
 const reachable = (address: string): string => (address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address);
 
+/** `isPrivate`: only programs on this machine reach the service. */
+type Address = Pick<Service, 'url' | 'localUrl'> & { readonly isPrivate: boolean };
+
 /** Returns the URL for clients, and the one for those on this machine. Rejects with advice when the port is in use. */
-async function openPort(server: Server, { HOST, PORT, PUBLIC_URL }: Config): Promise<Pick<Service, 'url' | 'localUrl'>> {
+async function openPort(server: Server, { HOST, PORT, PUBLIC_URL }: Config): Promise<Address> {
   const { address, port, family } = await listen(server, HOST, PORT);
   const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
   const localUrl = `http://${host}:${port}`;
-  return { localUrl, url: PUBLIC_URL ?? localUrl };
+  const isLoopback = isLoopbackName(family === 'IPv6' ? `[${address}]` : address);
+  const url = PUBLIC_URL ?? localUrl;
+  return { localUrl, url, isPrivate: isLoopback && isLoopbackHttp(url) };
 }
 
 type Serving = {
@@ -268,9 +278,9 @@ async function stopServing({ ctx, http, background, draining, stopping, seconds 
 /**
  * Starts the service. `stop` finishes requests in progress and hands running syncs over to other processes, within SHUTDOWN_SECONDS.
  * Rejects with an Error when the database doesn't respond, another process has another encryption key, or a port can't be opened;
- * everything that was opened is closed then.
+ * everything that was opened is closed then. `demoOwner`, of a demo only, counts where the listener and PUBLIC_URL are loopback addresses.
  */
-export async function startService(config: Config, opened: OpenedDatabase, log?: Log): Promise<Service> {
+export async function startService(config: Config, opened: OpenedDatabase, log?: Log, demoOwner?: DemoOwner): Promise<Service> {
   const { ctx: base, close } = await openCtx(config, opened, log);
   const ctx: ReadingCtx = { ...base, reads: createReadEngine(base) };
   const messages = createMessageClasses();
@@ -289,27 +299,23 @@ export async function startService(config: Config, opened: OpenedDatabase, log?:
     const { onServed } = monitored;
     if (writes.state() === undefined) await upgradeWarehousesAtStart(ctx);
     // No await from here to `attachApp`: a request that arrived in between would have no handler.
-    const { url, localUrl } = await openPort(http.server, config);
-    const running: ReadingCtx = { ...ctx, settings: { ...ctx.settings, publicUrl: url.replace(/\/+$/, ''), ownUrl: localUrl } };
+    const { isPrivate, ...addresses } = await openPort(http.server, config);
+    const publicUrl = addresses.url.replace(/\/+$/, '');
+    const running: ReadingCtx = { ...ctx, settings: { ...ctx.settings, publicUrl, ownUrl: addresses.localUrl } };
     const seconds = { all: config.SHUTDOWN_SECONDS, drain: config.SHUTDOWN_DRAIN_SECONDS };
     const [draining, stopping] = [new AbortController(), new AbortController()];
     const usage = startUsageCounter(running);
     const streams = { stopping: stopping.signal };
-    const { gate } = writes;
-    const app = createApp(running, { trustProxy: config.TRUST_PROXY, streams, reads: ctx.reads, usage, messages, onServed, gate });
-    const readiness = createReadinessCheck({
-      ...checked,
-      isTrusting,
-      sinceTickMs,
-      pauseState: writes.state,
-      stopping: draining.signal,
-      clock: ctx.clock,
-      log: ctx.log,
-    });
+    const options = { trustProxy: config.TRUST_PROXY, streams, reads: ctx.reads, usage, messages, onServed, gate: writes.gate };
+    const offered = { demoOwner: isPrivate ? demoOwner : undefined };
+    const app = createApp(running, { ...options, ...offered });
+    const states = { isTrusting, sinceTickMs, pauseState: writes.state, stopping: draining.signal };
+    const readiness = createReadinessCheck({ ...checked, ...states, clock: ctx.clock, log: ctx.log });
     attachApp(http.server, serveProbes(readiness, ctx.log, app));
     await writes.start(() => startBackground(running, ctx.reads));
     const serving = { ctx: running, http, background: writes, draining, stopping, seconds };
-    return { ctx: running, url, localUrl, stop: () => stopServing(serving, () => usage.stop().then(closeAll)) };
+    const stop = () => stopServing(serving, () => usage.stop().then(closeAll));
+    return { ctx: running, ...addresses, hasDemoSignIn: offered.demoOwner !== undefined, stop };
   } catch (error) {
     http.server.close();
     await closeAll();

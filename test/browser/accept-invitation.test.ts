@@ -60,8 +60,8 @@ describe('the page behind the link', () => {
     await acceptButton(visit.page).click();
     await visit.page.getByText('You have joined Aster & Sons with the role viewer.').waitFor();
     await saveScreenshot(visit.page, 'accept-joined');
-    const next = visit.page.getByRole('link', { name: 'Open the management interface' });
-    expect(await next.getAttribute('href')).toBe('/');
+    const next = visit.page.getByRole('link', { name: 'Open the console' });
+    expect(await next.getAttribute('href')).toBe('/console');
     expect(visit.page.url()).toBe(`${site.origin}/invitations/accept`);
     expect(await readTraces(visit).then((text) => text.replaceAll(`#token=${token}`, ''))).not.toContain(token);
     expect(policyBreaks(visit)).toEqual([]);

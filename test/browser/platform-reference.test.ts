@@ -1,4 +1,6 @@
-import type { Browser } from 'playwright-core';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -15,6 +17,12 @@ import {
   saveScreenshot,
   type Visit,
 } from './chromium.ts';
+import { openOperation, operation, send } from './reference-site.ts';
+
+type OpenApi = {
+  readonly paths: Record<string, Record<string, { readonly operationId: string; readonly tags: readonly string[] }>>;
+  readonly tags: readonly { readonly name: string }[];
+};
 
 let database: TestDatabase;
 let site: Site;
@@ -43,7 +51,7 @@ async function visit(options: Parameters<typeof openVisit>[1] = {}): Promise<Vis
   const made = await openVisit(browser, options);
   visits.push(made);
   await made.page.goto(`${site.origin}/api/platform/v1/openapi/preview`);
-  await made.page.locator('.opblock').first().waitFor();
+  await made.page.getByRole('heading', { name: 'Portal Service: management interface' }).waitFor();
   return made;
 }
 
@@ -52,26 +60,64 @@ async function enterKey({ page }: Visit, secret = key): Promise<void> {
   await page.getByRole('button', { name: 'Use this key' }).click();
 }
 
-async function tryWhoAmI({ page }: Visit) {
-  const operation = page.locator('.opblock', { has: page.locator('[data-path="/whoami"]') });
-  await operation.locator('.opblock-summary-control').click();
-  const answered = page.waitForResponse((response) => response.url().endsWith('/whoami'));
-  await operation.getByRole('button', { name: 'Send' }).click();
-  return answered;
+async function tabTo(page: Page, target: Locator, key = 'Tab'): Promise<void> {
+  const isFocused = () =>
+    target.evaluate((node: unknown) => (globalThis as unknown as { document: { activeElement: unknown } }).document.activeElement === node);
+  for (let presses = 0; presses < 60 && !(await isFocused()); presses += 1) await page.keyboard.press(key);
+  expect(await isFocused()).toBe(true);
+}
+
+async function tryWhoAmI(made: Visit) {
+  await openOperation(made, 'getWhoAmI');
+  return send(made, 'getWhoAmI');
 }
 
 describe('the management reference in a browser', () => {
-  it('shows every operation to anyone, from its own origin and without console errors', async () => {
+  it('shows every operation to anyone, by group in the order of the set-up, from its own origin and without console errors', async () => {
     const made = await visit();
-    const description = (await (await fetch(`${site.origin}/api/platform/v1/openapi`)).json()) as { paths: Record<string, object> };
-    const operations = Object.values(description.paths).flatMap((item) => Object.keys(item)).length;
-    await made.page
-      .locator('.opblock')
-      .nth(operations - 1)
-      .waitFor();
-    expect(await made.page.locator('.opblock').count()).toBe(operations);
+    const { paths, tags } = (await (await fetch(`${site.origin}/api/platform/v1/openapi`)).json()) as OpenApi;
+    const described = Object.values(paths).flatMap((item) => Object.values(item));
+    const groups = made.page.locator('#navigation .resource-link');
+    expect(await groups.allInnerTexts()).toEqual(['Guide', ...tags.map(({ name }) => name)]);
+    expect(tags.slice(0, 5).map(({ name }) => name)).toEqual(['Identity', 'Organizations', 'ERP connection', 'Syncs', 'API Keys']);
+    for (const { name } of tags) {
+      await made.page.locator('#navigation').getByRole('link', { name, exact: true }).click();
+      await made.page.getByRole('heading', { name, level: 2, exact: true }).waitFor();
+      const own = described.filter((each) => each.tags[0] === name).map(({ operationId }) => `at-${operationId}`);
+      expect(await made.page.locator('.operation').evaluateAll((all) => all.map(({ id }) => id))).toEqual(own);
+    }
     expect(made.complaints).toEqual([]);
     expect(made.requested.every((address) => new URL(address).origin === site.origin)).toBe(true);
+  });
+
+  it('finds, fills in and sends an operation with the keyboard alone', async () => {
+    const made = await visit();
+    const { page } = made;
+    await enterKey(made);
+    await page.getByText('at Aster Company').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('create team');
+    await page.getByText('1 operation', { exact: true }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('#title-createTeam:focus').waitFor();
+    const editor = operation(made, 'createTeam').getByRole('textbox', { name: 'Request body' });
+    expect(JSON.parse(await editor.inputValue())).toMatchObject({ name: expect.any(String) });
+    const sendButton = operation(made, 'createTeam').getByRole('button', { name: 'Send' });
+    await tabTo(page, sendButton);
+    await tabTo(page, editor);
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type('{"name": "By keyboard"}');
+    await tabTo(page, sendButton, 'Shift+Tab');
+    const answered = page.waitForResponse((response) => response.url().endsWith('/teams'));
+    await page.keyboard.press('Enter');
+    const response = await answered;
+    expect([response.status(), response.request().headers()['idempotency-key']]).toEqual([201, undefined]);
+    const { id } = (await response.json()) as { id: string };
+    await openOperation(made, 'deleteTeam');
+    await operation(made, 'deleteTeam').getByLabel('id', { exact: true }).fill(id);
+    expect((await send(made, 'deleteTeam')).status()).toBe(204);
+    await operation(made, 'deleteTeam').getByText('204').first().waitFor();
+    expect(made.complaints).toEqual([]);
   });
 
   it('tries GET /whoami with the key, at its own origin', async () => {
@@ -81,7 +127,7 @@ describe('the management reference in a browser', () => {
     const response = await tryWhoAmI(made);
     expect(response.status()).toBe(200);
     expect(response.url()).toBe(`${site.origin}/api/platform/v1/whoami`);
-    await made.page.locator('.live-responses-table').getByText('"Aster Company"').waitFor();
+    await operation(made, 'getWhoAmI').getByRole('group', { name: 'Response body' }).getByText('"Aster Company"').waitFor();
     expect(await readTraces(made)).not.toContain(key);
     expect(made.complaints).toEqual([]);
     expect(made.requested.every((address) => new URL(address).origin === site.origin)).toBe(true);
@@ -91,13 +137,20 @@ describe('the management reference in a browser', () => {
     const made = await visit();
     await enterKey(made);
     await made.page.getByText('at Aster Company').waitFor();
-    const operation = made.page.locator('.opblock-post', { has: made.page.locator('[data-path="/api-keys"]') });
-    await operation.locator('.opblock-summary-control').click();
-    await operation.locator('textarea').fill('{"name": "Made in the reference"}');
-    const answered = made.page.waitForResponse((response) => response.url().endsWith('/api-keys'));
-    await operation.getByRole('button', { name: 'Send' }).click();
-    expect((await answered).status()).toBe(201);
-    await operation.locator('.live-responses-table').getByText('"Made in the reference"').waitFor();
+    await openOperation(made, 'createApiKey');
+    const own = operation(made, 'createApiKey');
+    const example = own.getByRole('group', { name: 'Example of the request' });
+    await own.getByRole('textbox', { name: 'Request body' }).fill('{"name": "Made in the reference"}');
+    expect(await example.innerText()).toMatch(/^curl -X POST '.*\/api-keys'[\s\S]*--data '{"name": "Made in the reference"}'$/);
+    await own.getByRole('radio', { name: 'Python' }).check();
+    expect(await example.innerText()).toContain(`data=r'''{"name": "Made in the reference"}'''.encode(),`);
+    await own.getByRole('radio', { name: 'JavaScript' }).check();
+    const program = `${(await example.innerText()).replace('YOUR_API_KEY', key)}\nconsole.log(JSON.stringify(result))`;
+    const ran = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ name: 'Made in the reference' });
+    const response = await send(made, 'createApiKey');
+    expect([response.status(), response.request().postData()]).toEqual([201, '{"name": "Made in the reference"}']);
+    await own.getByRole('group', { name: 'Response body' }).getByText('"Made in the reference"').waitFor();
     expect(made.complaints).toEqual([]);
   });
 
@@ -108,6 +161,7 @@ describe('the management reference in a browser', () => {
     const response = await tryWhoAmI(made);
     expect(response.status()).toBe(401);
     expect((await response.request().allHeaders())['authorization']).toBeUndefined();
+    await made.page.getByText('Sign in or enter an API key at the top of this page.').waitFor();
   });
 
   it('rejects a wrong key with a clear message', async () => {
@@ -128,9 +182,11 @@ describe.each(looks)('the management reference at $name', ({ name, width, colorS
     await enterKey(made);
     await made.page.getByText('at Aster Company').waitFor();
     await tryWhoAmI(made);
-    await made.page.locator('.live-responses-table').getByText('"Aster Company"').waitFor();
-    await made.page.locator('.opblock-post .opblock-summary-control').first().click();
+    await operation(made, 'getWhoAmI').getByRole('group', { name: 'Response body' }).getByText('"Aster Company"').waitFor();
     await saveScreenshot(made.page, `platform-${name}-tried`, true);
+    expect(await accessibilityViolations(made.page)).toEqual([]);
+    await openOperation(made, 'createApiKey');
+    await saveScreenshot(made.page, `platform-${name}-body`);
     expect(await accessibilityViolations(made.page)).toEqual([]);
     expect(await overflowOf(made.page)).toBe(0);
   });

@@ -55,23 +55,23 @@ describe('the shell of the public reference', () => {
   it('serves the listed files as immutable, and no others', async () => {
     const { text } = await shellOf('v1');
     const folder = /\/reference-assets\/[0-9a-f]{16}/.exec(text)?.[0] ?? '';
-    const script = await fetch(`${reference.site.origin}${folder}/public/start.js`);
+    const script = await fetch(`${reference.site.origin}${folder}/public.js`);
     expect(script.status).toBe(200);
     expect(script.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
     for (const name of [
       '',
-      'public/',
+      'renderer/',
       'package.json',
       'public.html',
       '..%2freference-page.ts',
-      'public/../../static-page.ts',
+      'renderer/../../static-page.ts',
       '__proto__',
       'constructor',
     ]) {
       expect((await fetch(`${reference.site.origin}${folder}/${name}`)).status).toBe(404);
     }
-    expect((await fetch(`${reference.site.origin}/reference-assets/0000000000000000/public/start.js`)).status).toBe(404);
+    expect((await fetch(`${reference.site.origin}/reference-assets/0000000000000000/public.js`)).status).toBe(404);
   });
 });
 

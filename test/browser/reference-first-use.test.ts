@@ -111,17 +111,16 @@ describe.each(windows)('the public reference at $name', (window) => {
 describe.each(windows)('the management reference at $name', (window) => {
   async function open(): Promise<Visit> {
     const made = await reference.newVisit({ ...optionsOf(window), ...clipboard });
-    await made.page.goto(`${reference.site.origin}/`);
-    await made.page.locator('.opblock').first().waitFor();
+    await made.page.goto(`${reference.site.origin}/api/platform/v1/openapi/preview`);
+    await made.page.getByRole('heading', { name: 'Portal Service: management interface' }).waitFor();
     return made;
   }
 
   it('starts with a request to copy', async () => {
     const made = await open();
-    const introduction = made.page.getByRole('region', { name: 'Portal Service: management interface' });
-    const first = introduction.locator('.highlight-code pre');
+    const first = made.page.getByRole('group', { name: 'Your first request' });
     expect(await colorsIn(first)).toBeGreaterThan(1);
-    await introduction.getByRole('button', { name: /copy/i }).click();
+    await made.page.getByRole('button', { name: 'Copy the example' }).click();
     expect(await runCurl(await copied(made), reference.key)).toMatchObject({ organization: { name: 'Aster Company' } });
     await first.scrollIntoViewIfNeeded();
     await expectSound(made.page, `first-use-platform-${window.name}`);
@@ -129,18 +128,21 @@ describe.each(windows)('the management reference at $name', (window) => {
 
   it('names operations in words, and shows the button that sends one when it is opened', async () => {
     const made = await open();
-    for (const title of ['List API keys', 'Create an API key', 'Revoke an API key']) {
-      const summary = made.page.locator('.opblock-summary', { hasText: title });
-      // As far down as possible, where the opened part starts below the window.
-      await summary.evaluate((node) => node.scrollIntoView({ block: 'end' }));
-      await summary.locator('.opblock-summary-control').click();
-      const button = made.page.locator('.opblock.is-open').getByRole('button', { name: 'Send' });
-      await button.waitFor();
+    for (const [id, title] of [
+      ['listApiKeys', 'List API keys'],
+      ['createApiKey', 'Create an API key'],
+      ['deleteApiKey', 'Revoke an API key'],
+    ] as const) {
+      const isFolded = window.width <= 880;
+      if (isFolded) await made.page.getByRole('button', { name: 'Operations' }).click();
+      await made.page.getByLabel('Find an operation').fill(title);
+      await made.page.locator('#navigation').getByRole('link', { name: title, exact: true }).click();
+      const own = operation(made, id);
+      const button = own.getByRole('button', { name: 'Send' });
       await expect.poll(() => isInView(button)).toBe(true);
-      expect([title, await isInView(summary.getByText(title))]).toEqual([title, true]);
+      expect([title, await isInView(own.getByRole('heading', { name: title }))]).toEqual([title, true]);
+      expect(await made.page.title()).toBe(`${title} · Management API reference`);
       await expectSound(made.page, `first-use-platform-${title.toLowerCase().replaceAll(' ', '-')}-${window.name}`);
-      await summary.locator('.opblock-summary-control').click();
-      await button.waitFor({ state: 'detached' });
     }
   });
 });

@@ -72,11 +72,16 @@ export type ReferenceSite = {
 
 export const operation = ({ page }: Visit, id: string): Locator => page.locator(`#at-${id}`);
 
+/** Goes to the operation's address on the page. */
+export async function openOperation({ page }: Visit, id: string): Promise<void> {
+  await page.evaluate(`location.hash = 'at=' + ${JSON.stringify(id)}`);
+  await page.locator(`#title-${id}:focus`).waitFor();
+}
+
 export async function send(visit: Visit, id: string): Promise<Response> {
   // Ignores assets and documents that the page is still fetching, and its own question about stale fields.
-  const answered = visit.page.waitForResponse(
-    (response) => /\/api\/public\/(?!openapi\/v\d+$)/.test(response.url()) && response.request().method() === 'GET',
-  );
+  const own = visit.page.url().includes('/api/platform/') ? /\/api\/platform\// : /\/api\/public\/(?!openapi\/v\d+$)/;
+  const answered = visit.page.waitForResponse((response) => own.test(response.url()) && response.request().method() !== 'HEAD');
   await operation(visit, id).getByRole('button', { name: 'Send' }).click();
   return answered;
 }

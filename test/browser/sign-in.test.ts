@@ -3,12 +3,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { UnauthorizedError } from '@modelcontextprotocol/client';
 import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
 import { openMcpClient, selfRegistering } from '../setup/mcp-client.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { launchChromium, looks, openVisit, overflowOf, saveScreenshot, type Visit } from './chromium.ts';
+import { openOperation, operation, send } from './reference-site.ts';
 
 let database: TestDatabase;
 let site: SignInSite;
@@ -20,6 +21,7 @@ beforeAll(async () => {
   await makeOrganization(database.ctx, { name: 'Aster Company', ownerEmail: 'owner@acme.example' });
   site = await startSignInSite({
     ctx: database.ctx,
+    app: { consoleFolder: inject('consoleFolder') },
     people: [
       { id: 'owner', email: 'owner@acme.example', name: 'Owner of Aster', about: 'Owner: may do everything' },
       {
@@ -46,18 +48,15 @@ afterEach(async () => {
 async function visit(options: Parameters<typeof openVisit>[1] = {}): Promise<Visit> {
   const made = await openVisit(browser, options);
   visits.push(made);
-  await made.page.goto(`${site.origin}/`);
-  await made.page.locator('.opblock').first().waitFor();
+  await made.page.goto(`${site.origin}/api/platform/v1/openapi/preview`);
+  await made.page.getByRole('heading', { name: 'Portal Service: management interface' }).waitFor();
   return made;
 }
 
-async function execute({ page }: Visit, method: string, path: string, body?: string) {
-  const operation = page.locator(`.opblock-${method}`, { has: page.locator(`[data-path="${path}"]`) });
-  await operation.locator('.opblock-summary-control').click();
-  if (body !== undefined) await operation.locator('textarea').fill(body);
-  const answered = page.waitForResponse((response) => response.url().endsWith(path));
-  await operation.getByRole('button', { name: 'Send' }).click();
-  return answered;
+async function execute(made: Visit, id: string, body?: string) {
+  await openOperation(made, id);
+  if (body !== undefined) await operation(made, id).getByRole('textbox', { name: 'Request body' }).fill(body);
+  return send(made, id);
 }
 
 describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
@@ -73,11 +72,11 @@ describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
     await page.getByRole('button', { name: 'owner@acme.example' }).click();
     await page.getByText('Signed in as Owner of Aster at Aster Company').waitFor();
     expect(page.url()).toBe(`${site.origin}/api/platform/v1/openapi/preview`);
-    const response = await execute(made, 'get', '/whoami');
+    const response = await execute(made, 'getWhoAmI');
     expect(response.status()).toBe(200);
     expect((await response.request().allHeaders())['authorization']).toBeUndefined();
-    await page.locator('.live-responses-table').getByText('"session"').waitFor();
-    expect((await execute(made, 'post', '/api-keys', '{"name": "Made by a session"}')).status()).toBe(201);
+    await operation(made, 'getWhoAmI').getByRole('group', { name: 'Response body' }).getByText('"session"').waitFor();
+    expect((await execute(made, 'createApiKey', '{"name": "Made by a session"}')).status()).toBe(201);
     await page.evaluate('scrollTo(0, 0)');
     await saveScreenshot(page, `sign-in-${name}-3-signed-in`);
     expect(await overflowOf(page)).toBe(0);
@@ -104,7 +103,8 @@ describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
     // The provider still has a session for that person, and asks again nevertheless.
     await made.page.getByRole('link', { name: 'Sign in as someone else' }).click();
     await made.page.getByRole('button', { name: 'owner@acme.example' }).click();
-    await made.page.getByText('Signed in as Owner of Aster').waitFor();
+    await made.page.getByRole('heading', { name: 'Overview' }).waitFor();
+    expect(made.page.url()).toBe(`${site.origin}/console`);
     expect(made.complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
   });
 });
@@ -150,14 +150,14 @@ describe('the session on the reference page', () => {
     await page.getByRole('link', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'owner@acme.example' }).click();
     await page.getByText('Signed in as Owner of Aster').waitFor();
-    await page.locator('.opblock').first().waitFor();
-    const created = await execute(made, 'post', '/api-keys', '{"name": "For the page"}');
+    await page.getByRole('heading', { name: 'Portal Service: management interface' }).waitFor();
+    const created = await execute(made, 'createApiKey', '{"name": "For the page"}');
     const { secret } = (await created.json()) as { secret: string };
     await page.getByRole('button', { name: 'Use a key' }).click();
     await page.getByRole('textbox', { name: 'API key' }).fill(secret);
     await page.getByRole('button', { name: 'Use this key' }).click();
     await page.getByRole('button', { name: 'Back to the session' }).waitFor();
-    expect((await (await execute(made, 'get', '/whoami')).json()).credential.kind).toBe('api-key');
+    expect((await (await execute(made, 'getWhoAmI')).json()).credential.kind).toBe('api-key');
     await page.getByRole('button', { name: 'Back to the session' }).click();
     await page.getByText('Signed in as Owner of Aster').waitFor();
     await page.reload();

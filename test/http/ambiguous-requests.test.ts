@@ -59,9 +59,4 @@ describe('a request', () => {
     expect(response.status).toBe(400);
     expect(response.body.error.details).toMatchObject([{ code: 'malformed_text' }]);
   });
-
-  it('for the root is redirected to the reference', async () => {
-    const response = await supertest(server).get('/').expect(302);
-    expect(response.headers['location']).toBe('/api/platform/v1/openapi/preview');
-  });
 });

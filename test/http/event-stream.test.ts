@@ -9,7 +9,7 @@ import { insertRunEvent, writeRunEvent } from '../../src/sync/run-events.store.t
 import { base } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type OpenStream, openStream, type StreamEvent, serve } from '../setup/event-stream.ts';
-import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+import { makeKey, makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
 import { asAdmin, endOpenRuns, type SyncWorld, syncWorld, until } from '../sync/fixture.ts';
 
 /** Without a notification nothing would be seen for a minute. */
@@ -88,6 +88,21 @@ describe('following a run', () => {
     expect(events.map(({ event }) => event)).toEqual(['log', 'log', 'end']);
     const list = await fetch(`${url}/sync-runs/${id}/events`, { headers: { authorization: `Bearer ${key.secret}` } });
     expect(events.filter(isLog).map(({ data }) => data)).toEqual(((await list.json()) as { data: unknown[] }).data);
+  });
+
+  it('works for an EventSource of a browser: with the cookie of a session, and without an Origin', async () => {
+    const { url } = await start();
+    const { id } = await world.sync();
+    const person = await makeMember(database.ctx, world.organizationId, ['sync:read']);
+    const { cookie } = await makeSession(database.ctx, person.id, world.organizationId);
+    const stream = await openStream(`${url}/sync-runs/${id}/events`, { cookie });
+    closing.push(stream.close);
+    const events = await stream.rest();
+    expect(events.map(({ event }) => event)).toEqual(['log', 'log', 'end']);
+    // It reconnects with the last id, and then knows each line.
+    const again = await openStream(`${url}/sync-runs/${id}/events`, { cookie, 'last-event-id': events[1]?.id ?? '' });
+    closing.push(again.close);
+    expect((await again.rest()).map(({ event }) => event)).toEqual(['end']);
   });
 
   it('resumes after the last event seen: none lost, none twice', async () => {

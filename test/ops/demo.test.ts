@@ -142,6 +142,12 @@ describe('npm run demo', () => {
     expect(printed).toMatch(/event: message\ndata: .*"status":"complete"/);
     const signInPage = await fetch(`${again.baseUrl}/auth/login`, { redirect: 'manual' });
     expect([signInPage.status, new URL(signInPage.headers.get('location') ?? '').origin]).toEqual([302, again.identityProviderUrl]);
+    expect(second.output()).toContain(`The console is at ${again.baseUrl}   (its first page signs you in)`);
+    expect(await (await fetch(`${again.baseUrl}/`)).text()).toContain('action="/auth/demo"');
+    const oneClick = { method: 'POST', headers: { origin: again.baseUrl }, redirect: 'manual' } as const;
+    const signedIn = await fetch(`${again.baseUrl}/auth/demo`, oneClick);
+    expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/console']);
+    expect((await fetch(`${again.baseUrl}/console`)).status).toBe(200);
     const { client } = await signInMcpClient(`${again.baseUrl}/mcp`, 'demo-owner');
     const { value } = await call(client, 'query', { version: again.version, resource: 'invoices', pageSize: 1 });
     expect(value).toMatchObject({ data: [expect.any(Object)] });

@@ -19,7 +19,10 @@ type Layer = {
 
 /** Routes besides the operations of the OpenAPI document, and why they are not part of it. */
 const pages: Readonly<Record<string, string>> = {
-  'GET /': 'leads to the reference',
+  'GET /': 'the welcome page, or on to the console',
+  'USE /welcome-assets': 'files of that page',
+  'GET /reference': 'form of that page',
+  'USE /console': 'the console: one page and its files',
   'GET /api/platform/v1/openapi/preview': 'the reference as a page',
   'USE /api/public': 'describes itself, version by version',
   'USE /reference-assets': 'files of the reference pages',
@@ -36,6 +39,8 @@ const pages: Readonly<Record<string, string>> = {
   'ALL /auth/session': 'refuses other methods',
   'GET /auth/login': 'sign-in',
   'ALL /auth/login': 'refuses other methods',
+  'POST /auth/demo': 'sign-in of the demo on its own machine; only npm run demo mounts it',
+  'ALL /auth/demo': 'refuses other methods',
   'GET /auth/callback': 'sign-in',
   'ALL /auth/callback': 'refuses other methods',
   'POST /auth/logout': 'sign-out',
@@ -51,7 +56,7 @@ let server: Server;
 beforeAll(async () => {
   const oidc = { issuer: 'http://127.0.0.1:9', audience: 'portal', jwksUri: 'http://127.0.0.1:9/jwks', userinfoUri: null };
   database = await testDatabase({ settings: { oidc: { ...oidc, client: { id: 'portal', secret: null } } } });
-  app = createApp(database.ctx);
+  app = createApp(database.ctx, { demoOwner: { email: 'owner@demo.example', name: 'Owner' } });
   server = await listen(app);
 });
 afterAll(async () => {

@@ -6,7 +6,7 @@ import type { Express } from 'express';
 import { openClientStore } from '../../demo/identity-provider/client-store.ts';
 import { type DemoPerson, type IdentityProviderServer, startIdentityProvider } from '../../demo/identity-provider/identity-provider.ts';
 import { createIdentityProviderSecrets } from '../../demo/identity-provider/secrets.ts';
-import { createApp } from '../../src/app.ts';
+import { type AppOptions, createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { startUsageCounter, type UsageCounter } from '../../src/public/index.ts';
@@ -36,9 +36,17 @@ type Options = {
   readonly publicUrl?: string;
   /** Port of the provider; default: any free one. */
   readonly providerPort?: number;
+  readonly app?: AppOptions;
 };
 
-export async function startSignInSite({ ctx, people, settings = {}, publicUrl, providerPort = 0 }: Options): Promise<SignInSite> {
+export async function startSignInSite({
+  ctx,
+  people,
+  settings = {},
+  publicUrl,
+  providerPort = 0,
+  app: more = {},
+}: Options): Promise<SignInSite> {
   const secrets = await createIdentityProviderSecrets();
   const provider = await startIdentityProvider({
     port: providerPort,
@@ -54,7 +62,7 @@ export async function startSignInSite({ ctx, people, settings = {}, publicUrl, p
   const own: Settings = { ...ctx.settings, publicUrl: publicUrl ?? origin, oidc: provider.settings, ...settings };
   const running = { ...ctx, settings: own };
   const usage = startUsageCounter(running);
-  const app = createApp(running, { usage });
+  const app = createApp(running, { ...more, usage });
   server.on('request', app);
   provider.startServing(own.publicUrl);
   return {

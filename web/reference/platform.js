@@ -2,13 +2,27 @@
 // key takes precedence over the session, whose cookie this page never sees.
 import { enableForm, hideProblem, part, readCredential, showConnection, showForm, showProblem, showVersion } from './access.js';
 import { DisplayError, descriptionPath, fetchJson } from './description.js';
-import { loadViewer, showInViewer } from './viewer.js';
+import { readDescription } from './renderer/model.js';
+import { showReference } from './renderer/reference.js';
 
 const path = descriptionPath();
 const serverPath = path.replace(/\/openapi$/, '');
 let headers = {};
 /** The signed-in user and organization; null when signed out. */
 let session = null;
+
+/** What the reference needs to send requests. Without credentials they are sent too, since a few operations need none. */
+const access = {
+  title: 'Management API reference',
+  serverPath,
+  isDraft: false,
+  canSend: () => true,
+  headers: () => headers,
+  credentials: () => (headers.authorization === undefined ? 'same-origin' : 'omit'),
+  unauthorized: 'Sign in or enter an API key at the top of this page.',
+  onChange() {},
+  removeListeners() {},
+};
 
 const explain = ({ status, message }) => (status === 403 ? new DisplayError('This key cannot be used here', message, 'key') : null);
 
@@ -73,9 +87,9 @@ async function findSession() {
 
 async function start() {
   try {
-    const [description, viewer] = await Promise.all([fetchJson(path, {}, explain), loadViewer(), findSession()]);
+    const [description] = await Promise.all([fetchJson(path, {}, explain), findSession()]);
     showVersion(description.info.version);
-    showInViewer(viewer, part('reference'), { description, serverPath, headersOf: () => headers, credentials: 'same-origin' });
+    showReference(part('reference'), readDescription(description, 'groups'), access);
   } catch (problem) {
     showProblem(problem);
   } finally {

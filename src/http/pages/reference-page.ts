@@ -8,13 +8,14 @@ import { type Asset, assetsVersion, readAsset, serveAssets, servePage } from './
 
 const assetsBase = '/reference-assets';
 const ownFolder = fileURLToPath(new URL('../../../web/reference/', import.meta.url));
+const sharedFolder = fileURLToPath(new URL('../../../web/shared/', import.meta.url));
 const packages = createRequire(import.meta.url);
 
-const publicFiles = [
-  'start.js',
+const rendererFiles = [
   'reference.js',
   'navigation.js',
   'views.js',
+  'fields.js',
   'operation.js',
   'request-form.js',
   'request-panel.js',
@@ -24,36 +25,27 @@ const publicFiles = [
   'json-text.js',
   'model.js',
   'prose.js',
-  'stale-fields.js',
   'dom.js',
   'layout.css',
   'operation.css',
 ];
 const ownFiles = [
-  ...publicFiles.map((name) => `public/${name}`),
+  ...rendererFiles.map((name) => `renderer/${name}`),
+  'public.js',
+  'stale-fields.js',
   'platform.js',
-  'appearance.js',
   'access.js',
   'description.js',
-  'viewer.js',
   'reference.css',
-  'swagger-operations.css',
-  'swagger-tables.css',
   'icon.svg',
 ];
-const packageFiles: Readonly<Record<string, string>> = {
-  'swagger-ui-bundle.js': 'swagger-ui-dist/swagger-ui-bundle.js',
-  'swagger-ui-bundle.js.LICENSE.txt': 'swagger-ui-dist/swagger-ui-bundle.js.LICENSE.txt',
-  'swagger-ui.css': 'swagger-ui-dist/swagger-ui.css',
-  'marked.esm.js': 'marked',
-};
 
-function readAssets(): ReadonlyMap<string, Asset> {
-  return new Map([
+const readAssets = (): ReadonlyMap<string, Asset> =>
+  new Map([
     ...ownFiles.map((name): [string, Asset] => [name, readAsset(path.join(ownFolder, name))]),
-    ...Object.entries(packageFiles).map(([name, file]): [string, Asset] => [name, readAsset(packages.resolve(file))]),
+    ...['tokens.css', 'theme.js'].map((name): [string, Asset] => [name, readAsset(path.join(sharedFolder, name))]),
+    ['marked.esm.js', readAsset(packages.resolve('marked'))],
   ]);
-}
 
 /** Mount `assets` at /reference-assets, and each page for GET at the address of its OpenAPI document plus `/preview`. */
 export function createReferencePages(): { assets: RequestHandler; platform: RequestHandler; public: RequestHandler } {

@@ -14,17 +14,19 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 
-const contentPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "font-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+/** `formAction`: where forms of the page may be sent. */
+const contentPolicy = (formAction: "'none'" | "'self'"): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "font-src 'self'",
+    "base-uri 'none'",
+    `form-action ${formAction}`,
+    "frame-ancestors 'none'",
+  ].join('; ');
 
 export type Asset = { readonly contentType: string; readonly plain: Buffer; gzipped: Promise<Buffer> | null };
 
@@ -41,9 +43,10 @@ export function assetsVersion(assets: ReadonlyMap<string, Asset>): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-function setPolicy(res: Response, cacheControl: string): void {
-  res.setHeader('Content-Security-Policy', contentPolicy);
-  res.setHeader('Referrer-Policy', 'no-referrer');
+function setPolicy(res: Response, cacheControl: string, sendsForms = false): void {
+  res.setHeader('Content-Security-Policy', contentPolicy(sendsForms ? "'self'" : "'none'"));
+  // Without a referrer browsers send forms with `Origin: null`.
+  res.setHeader('Referrer-Policy', sendsForms ? 'same-origin' : 'no-referrer');
   res.setHeader('X-Content-Type-Options', 'nosniff');
   res.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
   res.setHeader('Cache-Control', cacheControl);
@@ -72,10 +75,17 @@ export function serveAssets(assets: ReadonlyMap<string, Asset>, version: string)
 }
 
 /** Serves the file with `{{assets}}` replaced by the base URL of its assets. Throws when the file can't be read. */
-export function servePage(file: string, assetsAddress: string): RequestHandler {
-  const page = Buffer.from(readFileSync(file, 'utf8').replaceAll('{{assets}}', assetsAddress));
+export const servePage = (file: string, assetsAddress: string): RequestHandler =>
+  serveText(readFileSync(file, 'utf8').replaceAll('{{assets}}', assetsAddress));
+
+type TextOptions = { readonly status?: number; readonly cacheControl?: string; readonly sendsForms?: boolean };
+
+/** Serves the same HTML page for every request. `sendsForms`: the page has forms that go to this service. */
+export function serveText(html: string, { status = 200, cacheControl = 'no-cache', sendsForms = false }: TextOptions = {}): RequestHandler {
+  const page = Buffer.from(html);
   return (_req, res) => {
-    setPolicy(res, 'no-cache');
+    setPolicy(res, cacheControl, sendsForms);
+    res.status(status);
     res.setHeader('Content-Type', 'text/html; charset=utf-8');
     res.setHeader('Content-Length', page.length);
     res.end(page);

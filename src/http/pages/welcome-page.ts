@@ -1,0 +1,85 @@
+// The page at /: what the service is, how to sign in, and the reference pages. It holds no tenant's data and is the same for everyone who
+// isn't signed in; someone who is goes on to the console.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Request, RequestHandler } from 'express';
+import type { Ctx } from '../../core/ctx.ts';
+import { AppError } from '../../core/errors.ts';
+import { isId } from '../../core/id.ts';
+import { findSession } from '../../identity/sessions.store.ts';
+import { sessionCookies } from '../cookies.ts';
+import type { FailureLimit } from '../failure-limit.ts';
+import { type Asset, assetsVersion, readAsset, serveAssets, serveText } from './static-page.ts';
+
+const folder = fileURLToPath(new URL('../../../web/welcome/', import.meta.url));
+const shared = fileURLToPath(new URL('../../../web/shared/', import.meta.url));
+
+const demoEntrance = `<form method="post" action="/auth/demo"><button type="submit" class="main">Open the console as the demo's owner</button></form>
+      <p class="fine">Or <a href="/auth/login?returnTo=/console&amp;prompt=login">sign in as another person of the demo</a>: an editor, a viewer or a newcomer without an organization.</p>`;
+const demoPreparation = `<p role="status"><strong>The demo is being prepared.</strong> You can sign in within a few seconds: this page loads itself again.</p>`;
+const signInEntrance = '<p><a class="main" href="/auth/login?returnTo=/console">Sign in</a></p>';
+const noEntrance = `<p>Sign-in is not configured yet. Set the identity provider in the environment of the service (<code>OIDC_ISSUER</code>,
+      <code>OIDC_AUDIENCE</code>, <code>OIDC_JWKS_URI</code> and <code>OIDC_CLIENT_ID</code>; see <code>docs/console.md</code>) and start it again.
+      Programs use API keys and need none of this.</p>`;
+
+/** The demo as whose owner this request may sign in with one click. */
+type DemoOf = (req: Request) => { isReady(): Promise<boolean> } | undefined;
+const preparationSeconds = 2;
+
+/** Mount `assets` at /welcome-assets, `page` for GET / and `openReference` for GET /reference. */
+export function createWelcomePage(
+  ctx: Ctx,
+  failures: FailureLimit,
+  demoOf: DemoOf,
+): { assets: RequestHandler; page: RequestHandler; openReference: RequestHandler } {
+  const assets = new Map<string, Asset>(
+    [path.join(folder, 'welcome.css'), path.join(shared, 'tokens.css'), path.join(shared, 'theme.js')].map((file) => [
+      path.basename(file),
+      readAsset(file),
+    ]),
+  );
+  const version = assetsVersion(assets);
+  const template = readFileSync(path.join(folder, 'welcome.html'), 'utf8').replaceAll('{{assets}}', `/welcome-assets/${version}`);
+  const pageWith = (entrance: string): RequestHandler =>
+    serveText(
+      template.replace('{{entrance}}', () => entrance),
+      { cacheControl: 'no-store', sendsForms: true },
+    );
+  const isConfigured = ctx.settings.oidc?.client != null;
+  const [ready, preparing] = [pageWith(demoEntrance), pageWith(demoPreparation)];
+  const plain = pageWith(isConfigured ? signInEntrance : noEntrance);
+  return {
+    assets: serveAssets(assets, version),
+    openReference,
+    page: async (req, res, next) => {
+      const tokens = sessionCookies(req, ctx.settings.publicUrl);
+      if ((await findSession(ctx, tokens)) !== undefined) {
+        res.setHeader('Cache-Control', 'no-store');
+        return res.redirect(302, '/console');
+      }
+      if (tokens.length > 0) await failures.countGuess(req);
+      const demo = demoOf(req);
+      if (demo === undefined) return plain(req, res, next);
+      if (await demo.isReady()) return ready(req, res, next);
+      res.setHeader('Refresh', String(preparationSeconds));
+      return preparing(req, res, next);
+    },
+  };
+}
+
+/** Turns the fields of the page's form into the address of a reference page. Throws 400 when they can't be those of a version. */
+const openReference: RequestHandler = (req, res) => {
+  const { version, tenant } = req.query;
+  const [label, id] = [version, tenant].map((value) => (typeof value === 'string' ? value.trim().toLowerCase() : ''));
+  if (label === undefined || !/^v[1-9]\d{0,5}$/.test(label))
+    throw new AppError('BAD_REQUEST', 'The version must be a label such as v1', {
+      details: [{ path: 'version', code: 'invalid', message: 'must be a version label such as v1' }],
+    });
+  if (id === undefined || !(id === '' || isId(id)))
+    throw new AppError('BAD_REQUEST', 'The tenant id is not valid', {
+      details: [{ path: 'tenant', code: 'invalid', message: 'must be the id of an organization, or empty' }],
+    });
+  res.setHeader('Cache-Control', 'no-store');
+  res.redirect(302, `/api/public/openapi/${label}/preview${id === '' ? '' : `#tenant=${id}`}`);
+};

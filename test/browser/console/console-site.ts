@@ -1,0 +1,225 @@
+// The console in a real browser: the real application with an identity provider on a database of its own, and helpers by which a story
+// signs in, moves by keyboard and is judged at its end.
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { expect, inject } from 'vitest';
+import { type Background, startBackground } from '../../../src/app.ts';
+import type { Settings } from '../../../src/core/settings.ts';
+import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
+import { type InvoiceRow, loadInvoices, publishVersion } from '../../public/fixture.ts';
+import { type Api, apiOf } from '../../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
+import { type Erp, startErp } from '../../setup/erp.ts';
+import { type SignInSite, startSignInSite } from '../../setup/identity-provider.ts';
+import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
+import { accessibilityViolations, launchChromium, looks, openVisit, overflowOf, saveScreenshot, type Visit } from '../chromium.ts';
+
+export type ConsoleOptions = {
+  /** Name of the organization. */
+  readonly name?: string;
+  readonly settings?: Partial<Settings>;
+  /** Invoices in the warehouse: that many made-up ones, or these. No sync belongs to them. */
+  readonly invoices?: number | readonly InvoiceRow[];
+  /** Publishes v1 with the resource `invoices`; needs invoices. */
+  readonly published?: boolean;
+  /** An API key with calls on each of the last days. */
+  readonly usedKey?: boolean;
+  /** A simulated ERP account; `connected`: the organization is connected to it and has read its metadata. */
+  readonly erp?: 'started' | 'connected';
+  /** Starts the background workers: syncs, publications, mail. */
+  readonly background?: boolean;
+};
+
+export type ConsoleSite = {
+  readonly origin: string;
+  readonly database: TestDatabase;
+  readonly service: SignInSite;
+  readonly organizationId: string;
+  readonly owner: { readonly id: string; readonly email: string };
+  /** Calls the management interface with a key that may do everything. */
+  readonly api: Api;
+  /** With `erp` only. */
+  readonly erp: Erp | undefined;
+  /** With `published` only. */
+  readonly schemaId: string;
+  /** With `usedKey` only. */
+  readonly keyId: string;
+  /** A transaction of the organization, to arrange what no operation can. */
+  arrange<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  visit(options?: BrowserContextOptions): Promise<Visit>;
+  /** Gives the browser the session of the owner, or of a new member with a role or with exactly these permissions. */
+  signIn(visit: Visit, options?: { readonly role?: string | readonly string[] }): Promise<{ id: string; email: string }>;
+  /** A new visitor, signed in, at a path below /console, once its heading is shown. */
+  open(path?: string, options?: { readonly role?: string | readonly string[]; readonly browser?: BrowserContextOptions }): Promise<Visit>;
+  /** Closes the visitors; for afterEach. */
+  leave(): Promise<void>;
+  close(): Promise<void>;
+};
+
+const people = [{ id: 'owner', email: 'owner@console.example', name: 'Owner', about: 'Owner: may do everything' }];
+
+export const madeUpInvoices = (count: number): InvoiceRow[] =>
+  Array.from({ length: count }, (_, index) => ({
+    id: index + 1,
+    tranid: `INV-${1_000 + index}`,
+    status: index % 3 === 0 ? 'paid' : 'open',
+    total: (((index * 7919) % 100_000) / 7).toFixed(2),
+    seq: String(index),
+    paid: index % 3 === 0,
+    trandate: `2026-${String((index % 12) + 1).padStart(2, '0')}-15`,
+    lastmodified: '2026-02-01T12:30:00Z',
+    entity: String(index % 3),
+    entityName: ['Ann & <b>Co</b>', 'Böttcher Großhandel', 'Celeste Imports'][index % 3] ?? null,
+  }));
+
+async function insertUsedKey(database: TestDatabase, organizationId: string): Promise<string> {
+  const { id } = await makeKey(database.ctx, organizationId);
+  await inTransaction({ db: database.ctx.db, organizationId }, async (tx) => {
+    await tx('api_keys').where({ id }).update({ name: 'Partner portal' });
+    await tx.raw(
+      `insert into api_key_usage (organization_id, api_key_id, day, version, resource, succeeded, not_modified, refused, failed)
+       select ?, ?, current_date - n, 'v1', 'invoices', 40 + 13 * n % 90, n % 7, n % 3, 0 from generate_series(0, 20) as n`,
+      [organizationId, id],
+    );
+  });
+  return id;
+}
+
+async function connectErp(erp: Erp, api: Api): Promise<void> {
+  await erp.connect(api);
+  const { status, body } = await api('post', '/netsuite/metadata/refresh');
+  if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
+}
+
+/** Starts the application, and a browser with the first visit. Close it afterwards. */
+export async function startConsole(options: ConsoleOptions = {}): Promise<ConsoleSite> {
+  const erp = options.erp === undefined ? undefined : await startErp(undefined, { control: {} });
+  const allowedHosts = erp === undefined ? [] : [erp.host];
+  const database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts }, ...options.settings } });
+  const email = people[0]?.email ?? '';
+  const organization = await makeOrganization(database.ctx, { name: options.name ?? 'Aster Company', ownerEmail: email });
+  const service = await startSignInSite({ ctx: database.ctx, people, app: { consoleFolder: inject('consoleFolder') } });
+  const { ctx, origin } = service;
+  const api = apiOf(service.app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
+  if (erp !== undefined && options.erp === 'connected') await connectErp(erp, api);
+  const { invoices } = options;
+  if (invoices !== undefined) await loadInvoices(ctx, organization.id, typeof invoices === 'number' ? madeUpInvoices(invoices) : invoices);
+  const schemaId = options.published === true ? await publishVersion(ctx, organization.id) : '';
+  const keyId = options.usedKey === true ? await insertUsedKey(database, organization.id) : '';
+  const background: Background | undefined = options.background === true ? await startBackground(ctx) : undefined;
+  const browser: { opened?: Promise<Browser> } = {};
+  const visits: Visit[] = [];
+
+  async function visit(given: BrowserContextOptions = {}): Promise<Visit> {
+    browser.opened ??= launchChromium();
+    const made = await openVisit(await browser.opened, given);
+    visits.push(made);
+    return made;
+  }
+
+  async function signIn({ context }: Visit, { role }: { readonly role?: string | readonly string[] } = {}) {
+    const person = role === undefined ? { id: organization.ownerId, email } : await makeMember(ctx, organization.id, role);
+    const { token } = await makeSession(ctx, person.id, organization.id);
+    await context.addCookies([{ name: 'portal_session', value: token, url: origin, httpOnly: true, sameSite: 'Lax' }]);
+    return person;
+  }
+
+  const leave = async (): Promise<void> => {
+    for (const { context } of visits.splice(0)) await context.close();
+  };
+
+  return {
+    origin,
+    database,
+    service,
+    organizationId: organization.id,
+    owner: { id: organization.ownerId, email },
+    api,
+    erp,
+    schemaId,
+    keyId,
+    arrange: (work) => inTransaction({ db: ctx.db, organizationId: organization.id }, work),
+    visit,
+    signIn,
+    async open(path = '/', { role, browser: given } = {}) {
+      const made = await visit(given);
+      await signIn(made, role === undefined ? {} : { role });
+      await openScreen(made, `${origin}/console${path === '/' ? '' : path}`);
+      return made;
+    },
+    leave,
+    async close() {
+      await leave();
+      await (await browser.opened)?.close();
+      await background?.stop();
+      await service.stop();
+      await database.close();
+      await erp?.stop();
+    },
+  };
+}
+
+/** Loads a page of the console and waits for its heading. */
+export async function openScreen({ page }: Visit, address: string): Promise<void> {
+  await page.goto(address);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+}
+
+const isFocused = async (locator: Locator): Promise<boolean> => (await locator.and(locator.page().locator(':focus')).count()) > 0;
+
+/** Presses Tab until the element has the focus, as a person without a mouse would. Throws when it takes more than `max` presses. */
+export async function tabTo(page: Page, locator: Locator, { max = 80, back = false } = {}): Promise<void> {
+  await locator.first().waitFor();
+  for (let pressed = 0; pressed <= max; pressed += 1) {
+    if (await isFocused(locator)) return;
+    await page.keyboard.press(back ? 'Shift+Tab' : 'Tab');
+  }
+  const at = await page.evaluate<string>('document.activeElement?.outerHTML.slice(0, 200) ?? ""');
+  throw new Error(`${locator} was not reached by ${max} presses of Tab; the focus is on ${at}`);
+}
+
+/** Reaches the element by Tab and presses Enter (or Space, for a checkbox). */
+export async function press(page: Page, locator: Locator, { key = 'Enter', max = 80 } = {}): Promise<void> {
+  await tabTo(page, locator, { max });
+  await page.keyboard.press(key);
+}
+
+/** Reaches the input by Tab, replaces what is in it, and types. */
+export async function type(page: Page, locator: Locator, text: string): Promise<void> {
+  await tabTo(page, locator);
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type(text);
+}
+
+type Ending = {
+  /** Name of the screenshots; without it none are made. */
+  readonly name?: string;
+  /** Statuses that the story provoked: the browser reports each on its console. */
+  readonly statuses?: readonly number[];
+  /** Origins besides the page's own that the story visits, such as that of the identity provider. */
+  readonly origins?: readonly string[];
+  /** The whole page in the screenshots, not its window alone. */
+  readonly fullPage?: boolean;
+};
+
+/**
+ * Judges what the page shows now at 360 and 1280 px, light and dark: no accessibility violation, nothing wider than the window. And the
+ * whole visit: no request to another origin, no error on the console, no violation of the content security policy.
+ */
+export async function finishStory(visit: Visit, { name, statuses = [], origins = [], fullPage = true }: Ending = {}): Promise<void> {
+  const { page, requested, complaints } = visit;
+  const before = page.viewportSize();
+  for (const look of looks) {
+    await page.setViewportSize({ width: look.width, height: 900 });
+    await page.emulateMedia({ colorScheme: look.colorScheme });
+    if (name !== undefined) await saveScreenshot(page, `console-${name}-${look.name}`, fullPage);
+    expect(await accessibilityViolations(page), look.name).toEqual([]);
+    expect(await overflowOf(page), `overflow at ${look.name}`).toBe(0);
+  }
+  if (before !== null) await page.setViewportSize(before);
+  await page.emulateMedia({ colorScheme: null });
+  const expected = [new URL(page.url()).origin, ...origins];
+  const isForeign = (address: string): boolean => !/^(data|blob):/.test(address) && !expected.includes(new URL(address).origin);
+  expect(requested.filter(isForeign)).toEqual([]);
+  const isExpected = (text: string): boolean => statuses.some((status) => text.includes(`status of ${status}`));
+  expect(complaints.filter((text) => !isExpected(text))).toEqual([]);
+}

@@ -1,0 +1,177 @@
+// Browsing the records of a version, by keyboard: filters, sort, pages, one record, export, views; and what masks hide.
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
+import { type ConsoleSite, finishStory, madeUpInvoices, press, startConsole, tabTo, type } from './console-site.ts';
+
+const exactTotal = '123456789012345678.12345678901234567890';
+const lines = JSON.stringify([
+  { item: '7', 'item.name': 'Desk', quantity: '2.50' },
+  { item: '8', 'item.name': 'Chair', quantity: '10' },
+]);
+const invoices = madeUpInvoices(90).map((row, index) => (index === 0 ? { ...row, total: exactTotal, lines } : row));
+const maskedFields = invoicesEndpoint.fields.map((field) => (field.name === 'customerName' ? { ...field, mask: 'hash' } : field));
+
+let site: ConsoleSite;
+beforeAll(async () => {
+  site = await startConsole({ invoices, published: true });
+  const masked = { ...invoicesEndpoint, fields: maskedFields, search: ['number'] };
+  await publishVersion(site.database.ctx, site.organizationId, { version: 'v2', endpoints: [masked] });
+});
+afterAll(() => site.close());
+afterEach(() => site.leave());
+
+const idsOf = async (page: Page): Promise<string[]> => page.getByRole('link', { name: /^Open record / }).allTextContents();
+const waitForIds = (page: Page, ids: readonly string[]) => expect.poll(() => idsOf(page), { timeout: 20_000 }).toEqual(ids);
+
+async function addFilter(page: Page, field: string, condition: string, value: string): Promise<void> {
+  await press(page, page.getByRole('button', { name: 'Add a filter' }));
+  await page.getByLabel('Field', { exact: true }).waitFor();
+  await choose(page, 'Field', field);
+  await choose(page, 'Condition', condition);
+  await type(page, page.getByLabel('Value'), value);
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: `Remove the filter ${field} ${condition} ${value}` }).waitFor();
+}
+
+/** Types the beginning of an option, as the browser's own selects are used by keyboard. */
+async function choose(page: Page, label: string, option: string): Promise<void> {
+  const select = page.getByLabel(label, { exact: true });
+  await tabTo(page, select);
+  if ((await select.locator('option:checked').textContent()) !== option) await page.keyboard.type(option);
+  await expect.poll(() => select.locator('option:checked').textContent()).toBe(option);
+}
+
+describe('the records of a version', () => {
+  it('are filtered, sorted, paged and exported; the address shows the same again', async () => {
+    const visit = await site.open('/data');
+    const { page } = visit;
+    await page.getByRole('link', { name: 'invoices' }).nth(1).waitFor();
+    await finishStory(visit, { name: 'data-versions' });
+    await press(page, page.getByRole('link', { name: 'invoices' }).nth(1));
+    await page.getByText('90 records').waitFor();
+    await addFilter(page, 'status', 'is', 'open');
+    await page.getByText('60 records').waitFor();
+    await addFilter(page, 'total', 'is more than', '3000.5');
+    const { data, pagination } = (
+      await site.api('get', `/api-schema/${site.schemaId}/records/invoices?status=open&total_gt=3000.5&sort=total`)
+    ).body;
+    await page.getByText(`${pagination.total} records`).waitFor();
+    await press(page, page.getByRole('button', { name: 'total', exact: true }));
+    await waitForIds(
+      page,
+      data.map((record: { id: string }) => record.id),
+    );
+    const downloading = page.waitForEvent('download');
+    await press(page, page.getByRole('button', { name: 'Export CSV' }));
+    const file = await downloading;
+    expect(file.suggestedFilename()).toBe('v1-invoices.csv');
+    const csv = (await readFile(await file.path(), 'utf8')).trimEnd().split('\r\n');
+    expect(csv.length).toBe(pagination.total + 1);
+    const statusAt = csv[0]?.split(',').indexOf('status') ?? -1;
+    expect(new Set(csv.slice(1).map((line) => line.split(',')[statusAt]))).toEqual(new Set(['open']));
+    await page.getByText(`Exported ${pagination.total} records`).waitFor();
+    await press(page, page.getByRole('button', { name: 'Next' }));
+    await page.getByText('Page 2 of').waitFor();
+    const [shown, address] = [await idsOf(page), page.url()];
+    expect(address).toContain('filter=status%3Aeq%3Aopen');
+    await page.reload();
+    await waitForIds(page, shown);
+    await finishStory(visit, { name: 'data-filtered' });
+    await page.goBack();
+    await page.getByText('Page 1 of').waitFor();
+    await press(page, page.getByRole('button', { name: 'Remove the filter status is open' }));
+    await expect.poll(() => page.evaluate('document.activeElement?.textContent')).toBe('Add a filter');
+  });
+
+  it('opens one record with its lines and its exact digits, and comes back to the list', async () => {
+    const visit = await site.open('/data/v1/invoices');
+    const { page } = visit;
+    await press(page, page.getByRole('link', { name: 'Open record 1', exact: true }));
+    const panel = page.getByRole('complementary', { name: 'Record 1' });
+    await panel.getByText(exactTotal).first().waitFor();
+    await panel.getByText('Desk').waitFor();
+    await panel.getByText('2.50').waitFor();
+    await finishStory(visit, { name: 'data-record' });
+    await page.reload();
+    await panel.waitFor();
+    await page.getByRole('link', { name: 'Open record 1', exact: true }).waitFor();
+    await tabTo(page, page.getByRole('button', { name: 'Close the record' }));
+    await page.keyboard.press('Escape');
+    await panel.waitFor({ state: 'detached' });
+    const focused = () => page.evaluate('document.activeElement?.getAttribute("aria-label")');
+    await expect.poll(focused).toBe('Open record 1');
+    await page.goto(`${site.origin}/console/data/v1/invoices?record=80`);
+    await page.getByRole('complementary', { name: 'Record 80' }).getByText('INV-1079').waitFor();
+  });
+
+  it('are saved as a view with the chosen columns, filters and order', async () => {
+    const visit = await site.open(
+      '/data/v1/invoices?filter=status:eq:open&filter=status:eq:paid&filter=paid:null:false&sort=date&order=desc',
+    );
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Remove the filter status is open or paid' }).waitFor();
+    await press(page, page.getByRole('button', { name: 'Columns' }));
+    await press(page, page.getByRole('checkbox', { name: 'customerName' }), { key: 'Space' });
+    await press(page, page.getByRole('button', { name: /^Show 9 columns/ }));
+    await page.getByRole('columnheader', { name: 'customerName' }).waitFor();
+    await press(page, page.getByRole('button', { name: 'As a request' }));
+    await page.getByText('status=open&status=paid&paid_null=false&sort=date&order=desc').waitFor();
+    await page.keyboard.press('Escape');
+    await press(page, page.getByRole('button', { name: 'Save as view' }));
+    await type(page, page.getByLabel('Name'), 'Open and paid');
+    await press(page, page.getByRole('button', { name: 'Save the view' }));
+    await page.getByRole('link', { name: 'Open Open and paid' }).waitFor();
+    await finishStory(visit, { name: 'data-view' });
+    const [view] = (await site.api('get', '/views?q=paid')).body.data;
+    expect(view).toMatchObject({
+      recordType: 'invoice',
+      filters: [
+        { field: 'status', operator: 'eq', value: ['open', 'paid'] },
+        { field: 'paid', operator: 'null', value: false },
+      ],
+      sort: [{ field: 'trandate', direction: 'desc' }],
+    });
+    const { body } = await site.api('get', `/views/${view.id}/records`);
+    expect([body.pagination.total, body.problems]).toEqual([90, []]);
+  });
+
+  it('are masked for people without unmasked access, and searched where the version declares it', async () => {
+    const visit = await site.open('/data/v2/invoices?columns=number,customerName', { role: 'viewer' });
+    const { page } = visit;
+    await page.getByRole('columnheader', { name: 'customerName (masked)' }).waitFor();
+    await page
+      .getByText(/^[0-9a-f]{64}$/)
+      .first()
+      .waitFor();
+    await press(page, page.getByRole('button', { name: 'Add a filter' }));
+    expect(await page.getByLabel('Field', { exact: true }).locator('option').allTextContents()).not.toContain('customerName');
+    await finishStory(visit, { name: 'data-masked' });
+    await page.keyboard.press('Escape');
+    await type(page, page.getByRole('searchbox', { name: 'Search in number' }), 'INV-1007');
+    await page.keyboard.press('Enter');
+    await waitForIds(page, ['8']);
+    expect(await page.getByRole('button', { name: 'Save as view' }).isVisible()).toBe(false);
+  });
+
+  it('are not shown as if filtered when the address has what the list does not understand', async () => {
+    const visit = await site.open('/data/v1/invoices');
+    const { page } = visit;
+    for (const search of ['filter=status:Open', 'status=Open', 'order=up', 'page=x', 'columns=number,nope']) {
+      await page.goto(`${site.origin}/console/data/v1/invoices?${search}`);
+      await page.getByText(`does not understand ${search} in its address`).waitFor();
+      expect([await idsOf(page), await page.getByRole('button', { name: 'Export CSV' }).count()]).toEqual([[], 0]);
+    }
+    await finishStory(visit, { name: 'data-not-understood' });
+    await press(page, page.getByRole('link', { name: 'Choose a version and a resource' }));
+    await press(page, page.getByRole('link', { name: 'invoices' }).nth(1));
+    await page.getByText('90 records').waitFor();
+  });
+
+  it('show the problem of a filter that the version does not declare, in the words of the service', async () => {
+    const visit = await site.open('/data/v1/invoices?filter=statsu:eq:open');
+    await visit.page.getByRole('alert').getByText('statsu').first().waitFor();
+    expect(visit.complaints.filter((text) => !text.includes('status of 400'))).toEqual([]);
+  });
+});

@@ -1,0 +1,204 @@
+// The whole first-time story, by keyboard alone and at the service's own rate limit: from a person without an organization to the first
+// request with an API key, copied from the page.
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { accountId } from '../../setup/erp.ts';
+import { makePerson, makeSession } from '../../setup/organization.ts';
+import type { Visit } from '../chromium.ts';
+import { type ConsoleSite, finishStory, press, startConsole, tabTo, type } from './console-site.ts';
+
+const perMinute = 60;
+let site: ConsoleSite;
+beforeAll(async () => {
+  site = await startConsole({ erp: 'started', background: true, settings: { allowSignup: true, rateLimitPerMinute: perMinute } });
+});
+afterAll(() => site.close());
+
+const account = () => {
+  if (site.erp === undefined) throw new Error('no ERP');
+  return site.erp.account;
+};
+const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name }).waitFor();
+const button = (page: Page, name: string | RegExp): Locator => page.getByRole('button', { name });
+const link = (page: Page, name: string | RegExp): Locator => page.getByRole('main').getByRole('link', { name });
+
+type Answered = { readonly at: number; readonly status: number; readonly request: string };
+
+/** Every answer of the management interface to the visit. */
+function recordAnswers({ context }: Visit): Answered[] {
+  const answers: Answered[] = [];
+  context.on('response', (response) => {
+    const { pathname } = new URL(response.url());
+    if (!pathname.startsWith('/api/platform/')) return;
+    answers.push({ at: Date.now(), status: response.status(), request: `${response.request().method()} ${pathname.slice(17)}` });
+  });
+  return answers;
+}
+
+/** The highest number of answers within one minute. */
+const busiestMinute = (answers: readonly Answered[]): number =>
+  Math.max(...answers.map(({ at: from }) => answers.filter(({ at }) => at >= from && at < from + 60_000).length));
+
+/** Presses the button that copies, and returns what is in the clipboard then. */
+async function copy(page: Page, name: string): Promise<string> {
+  await press(page, button(page, name));
+  await page.getByText('Copied').first().waitFor();
+  return page.evaluate<string>('navigator.clipboard.readText()');
+}
+
+/** In the set-up pages of the account, opened in a second tab. */
+async function openAccount({ context }: Visit): Promise<Page> {
+  const { control, url } = account();
+  const tab = await context.newPage();
+  await tab.goto(`${control?.url}/set-up#token=${control?.token}`);
+  await tab.getByText(url).waitFor();
+  return tab;
+}
+
+/** The id that the account shows after it created or accepted something. */
+async function idShown(tab: Page, title: string): Promise<string> {
+  const shown = tab.getByRole('status').filter({ hasText: title });
+  await shown.waitFor();
+  return (await shown.locator('code').textContent()) ?? '';
+}
+
+async function connect(visit: Visit): Promise<void> {
+  const { page } = visit;
+  const tab = await openAccount(visit);
+  await type(tab, tab.getByLabel('Name'), 'Portal Service');
+  await tab.keyboard.press('Enter');
+  const clientId = await idShown(tab, 'Integration created');
+
+  await page.bringToFront();
+  await type(page, page.getByLabel('Account id'), accountId);
+  await type(page, page.getByLabel('Client id'), clientId);
+  await press(page, page.getByText('Another address').or(page.getByLabel('Another address')), { key: 'Space' });
+  await type(page, page.getByLabel('Base URL'), account().url);
+  await page.keyboard.press('Enter');
+  await press(page, button(page, 'Create certificate'));
+  const certificate = await copy(page, 'Copy certificate');
+  await judge(visit, 'connection');
+
+  await tab.bringToFront();
+  await tabTo(tab, tab.getByLabel('Certificate (PEM)'));
+  await tab.keyboard.press('ControlOrMeta+v');
+  expect(await tab.getByLabel('Certificate (PEM)').inputValue()).toBe(certificate);
+  await press(tab, button(tab, 'Upload'));
+  const certificateId = await idShown(tab, 'Certificate uploaded');
+  await tab.close();
+
+  await page.bringToFront();
+  await press(page, link(page, 'Enter its id'));
+  await type(page, page.getByLabel('Certificate id'), certificateId);
+  await page.keyboard.press('Enter');
+  await page.getByText(`can sign in to account ${accountId}`).waitFor();
+}
+
+/** Also of the account's pages, which are of another origin: the second tab opened them, not the console. */
+const judge = (visit: Visit, name: string, fullPage = false): Promise<void> =>
+  finishStory(visit, { name: `first-${name}`, statuses: [404], fullPage, origins: [new URL(account().control?.url ?? '').origin] });
+
+/** Chooses invoices with the proposed fields but one, follows the first run to its end, and returns how many records it proved. */
+async function sync(visit: Visit): Promise<number> {
+  const { page } = visit;
+  await press(page, link(page, 'Choose record types'));
+  await press(page, button(page, 'Read the record types'));
+  await type(page, page.getByLabel('Search'), 'invoice');
+  await page.waitForURL(/q=invoice/);
+  await press(page, link(page, 'Invoice'));
+  await heading(page, 'Invoice');
+  await judge(visit, 'fields');
+  await type(page, page.getByLabel('Search fields'), 'exchange');
+  await press(page, page.getByLabel('Sync Exchange rate (exchangerate)'), { key: 'Space' });
+  await press(page, button(page, 'Estimate and create'));
+  await page.getByRole('dialog').getByText('Requests to NetSuite').waitFor();
+  account().setLatency(400);
+  await press(page, page.getByRole('dialog').getByRole('button', { name: 'Create sync' }));
+  await press(page, link(page, 'Follow the run'));
+  await heading(page, 'Run of invoice');
+  const progress = page.getByRole('region', { name: 'Progress' }).getByRole('progressbar');
+  const done = async (): Promise<number> => Number((await progress.getAttribute('value')) ?? '0');
+  await expect.poll(done, { timeout: 30_000 }).toBeGreaterThan(0);
+  const [first, address] = [await done(), page.url()];
+  await expect.poll(done, { timeout: 30_000 }).toBeGreaterThan(first);
+  await judge(visit, 'run');
+  account().setLatency(0);
+  await page.getByText('Succeeded', { exact: true }).first().waitFor();
+  const compared = page.getByRole('region', { name: 'Proof' }).getByText(/^The ERP counts (\d+) records, and \1 were read\.$/);
+  await compared.waitFor();
+  expect(page.url()).toBe(address);
+  await judge(visit, 'proof');
+  return Number(/\d+/.exec((await compared.textContent()) ?? '')?.[0]);
+}
+
+/** Drafts a version from what is synced, and publishes it as it is proposed. */
+async function publish(visit: Visit): Promise<void> {
+  const { page } = visit;
+  await press(page, link(page, 'Create v1'));
+  await press(page, button(page, /^Draft a version from 1 record type/));
+  await page.getByText(/^Ready to publish/).waitFor();
+  await judge(visit, 'draft');
+  await press(page, button(page, 'Review and publish'));
+  await heading(page, 'Publish v1');
+  await press(page, button(page, 'Publish v1'));
+  await press(page, page.getByRole('dialog').getByRole('button', { name: 'Publish v1' }));
+  await page.getByText('v1 is published: 1 resource can be read by API keys.').waitFor();
+  await page.getByText(/reads? were tried on the real/).waitFor();
+  await judge(visit, 'published');
+}
+
+/** Creates a key, and returns the request that the page offers. */
+async function createKey(visit: Visit): Promise<string> {
+  const { page } = visit;
+  await press(page, link(page, 'Create an API key'));
+  await type(page, page.getByLabel('Name'), 'Partner portal');
+  await press(page, button(page, 'Create the key'));
+  await page.getByText('Copy it now').waitFor();
+  const request = await copy(page, 'Copy the request');
+  await judge(visit, 'key');
+  return request;
+}
+
+/** Sends what a curl command asks for. */
+async function send(command: string): Promise<{ status: number; body: { data: object[]; pagination: { total: number } } }> {
+  const headers = [...command.matchAll(/-H "([^:"]+): ([^"]+)"/g)].map(([, name = '', value = '']) => [name, value] as [string, string]);
+  const [address = ''] = /http:\/\/[^\s"']+/.exec(command) ?? [];
+  const response = await fetch(address, { headers });
+  return { status: response.status, body: (await response.json()) as Awaited<ReturnType<typeof send>>['body'] };
+}
+
+const overview = async (visit: Visit): Promise<void> => {
+  await press(visit.page, visit.page.getByRole('link', { name: 'Overview' }));
+  await heading(visit.page, 'Overview');
+};
+
+it('leads from no organization to the first request of its own API, without a request refused', { timeout: 240_000 }, async () => {
+  const visit = await site.visit({ permissions: ['clipboard-read', 'clipboard-write'], viewport: { width: 1280, height: 800 } });
+  const { page, context } = visit;
+  const answers = recordAnswers(visit);
+  const person = await makePerson(site.service.ctx, 'ada@aster.example');
+  const { token } = await makeSession(site.service.ctx, person.id, null);
+  await context.addCookies([{ name: 'portal_session', value: token, url: site.origin, httpOnly: true, sameSite: 'Lax' }]);
+
+  await page.goto(site.origin);
+  await heading(page, 'Create your organization');
+  await type(page, page.getByLabel('Name'), 'Aster Wholesale');
+  await page.keyboard.press('Enter');
+  await heading(page, 'Overview');
+  await page.getByText('0 of 6 done').waitFor();
+  await judge(visit, 'overview');
+  await press(page, link(page, 'Connect NetSuite'));
+  await connect(visit);
+  const records = await sync(visit);
+  await overview(visit);
+  await publish(visit);
+  const { status, body } = await send(await createKey(visit));
+  expect([status, body.pagination.total, body.data.length]).toEqual([200, records, 1]);
+  await overview(visit);
+  await page.getByText('Nothing needs your attention.').waitFor();
+  await judge(visit, 'done');
+
+  expect(answers.filter((answer) => answer.status === 429)).toEqual([]);
+  expect(busiestMinute(answers)).toBeLessThanOrEqual(perMinute);
+  process.stdout.write(`requests of the page: ${answers.length}, at most ${busiestMinute(answers)} in a minute\n`);
+});

@@ -1,0 +1,166 @@
+// The life of an API version by keyboard: published with its proof, followed by a version that breaks callers, deprecated and retired after a
+// look at who calls it.
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type ConsoleSite, finishStory, openScreen, press, startConsole, tabTo, type } from './console-site.ts';
+
+const endpoint = {
+  name: 'invoices',
+  recordType: 'invoice',
+  fields: [
+    { name: 'number', source: 'tranid' },
+    { name: 'status', source: 'status' },
+    { name: 'total', source: 'total' },
+  ],
+  filters: [
+    { field: 'status', operators: ['eq'] },
+    { field: 'total', operators: ['gt'] },
+  ],
+  sorts: ['number', 'total'],
+};
+
+let site: ConsoleSite;
+beforeAll(async () => {
+  site = await startConsole({ invoices: 400, usedKey: true, background: true });
+});
+afterAll(() => site.close());
+afterEach(() => site.leave());
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const inDialog = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true });
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+async function publish(page: Page, version: string): Promise<void> {
+  await press(page, button(page, `Publish ${version}`));
+  await page.getByText(/can never be changed after that/).waitFor();
+  await press(page, inDialog(page, `Publish ${version}`));
+  await page.getByText(`${version} is published: 1 resource can be read by API keys.`).waitFor();
+}
+
+const running = {
+  status: 'running',
+  progress: { step: 'building indexes of invoice', done: 3, total: 8 },
+  problems: [],
+  proof: null,
+  warnings: [],
+};
+
+describe('the life of an API version', () => {
+  it('is published with its proof, replaced, deprecated and retired', async () => {
+    const { id } = (await site.api('post', '/api-schema', { name: 'Partners', endpoints: [endpoint] })).body;
+    // The sunset is the end of a day where the person is.
+    const visit = await site.open(`/schemas/${id}`, { browser: { timezoneId: 'America/New_York' } });
+    const { page } = visit;
+    await press(page, button(page, 'Review and publish'));
+    await heading(page, 'Publish v1');
+    await page.getByText('This is the first version').waitFor();
+    await finishStory(visit, { name: 'schema-review' });
+    await publish(page, 'v1');
+    await page.getByText(/reads were tried on the real 400 records.* Each ended within the time limit of reads/).waitFor();
+    await page.getByText(/\/api\/public\/v1\/invoices\?pageSize=5/).waitFor();
+    await finishStory(visit, { name: 'schema-proof' });
+    await press(page, button(page, 'Measure again'));
+    await button(page, 'Measuring…').waitFor();
+    await button(page, 'Measure again').waitFor();
+
+    // The next version: a copy, without a field that v1 has.
+    await press(page, page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: /^v1/ }));
+    await press(page, button(page, 'New version'));
+    await heading(page, 'v2 · Partners');
+    await press(page, page.getByRole('checkbox', { name: 'Publish status' }), { key: 'Space' });
+    await press(page, button(page, '2 breaking'));
+    await page.getByText('The field status of invoices was removed').waitFor();
+    await finishStory(visit, { name: 'schema-breaking' });
+    await press(page, button(page, 'Save and review'), { max: 200 });
+    await heading(page, 'Publish v2');
+    await page.getByText('2 breaking changes since v1').waitFor();
+    await publish(page, 'v2');
+
+    // v1 ends: its callers are shown before.
+    await openScreen(visit, `${site.origin}/console/schemas`);
+    await page
+      .getByText(/^1 API key · /)
+      .first()
+      .waitFor();
+    await finishStory(visit, { name: 'schemas' });
+    await press(page, page.getByRole('link', { name: 'v1', exact: true }));
+    await heading(page, 'v1 · Partners');
+    await press(page, button(page, 'Deprecate'));
+    await page.getByText(/^1 API key used it in the last 30 days:/).waitFor();
+    await page.getByText(/^Partner portal: /).waitFor();
+    await page.getByLabel('Sunset date').fill('2099-12-31');
+    await page.getByText('2100-01-01T04:59:59.000Z').waitFor();
+    await finishStory(visit, { name: 'schema-deprecate', fullPage: false });
+    await press(page, inDialog(page, 'Deprecate v1'));
+    await page.getByText(/with the sunset on/).waitFor();
+    await press(page, page.getByRole('link', { name: 'Callers' }));
+    await page.getByRole('link', { name: 'Partner portal' }).waitFor();
+    await finishStory(visit, { name: 'schema-callers' });
+    await press(page, button(page, 'Retire'));
+    await page.getByText(/^1 API key used it in the last 30 days:/).waitFor();
+    await press(page, inDialog(page, 'Retire v1'));
+    await page.getByText('Retired: reads are answered with 410 Gone.').waitFor();
+    expect((await site.api('get', `/api-schema/${id}`)).body).toMatchObject({ status: 'retired', sunsetAt: '2100-01-01T04:59:59Z' });
+    await press(page, button(page, 'Restore'));
+    await press(page, inDialog(page, 'Restore v1'));
+    await page.getByText(/with the sunset on/).waitFor();
+    await press(page, page.getByRole('link', { name: 'Fields', exact: true }));
+    await finishStory(visit, { name: 'schema-published' });
+  });
+
+  it('says why a publication failed and where to mend it, and starts from nothing or a copy', async () => {
+    const { id } = (await site.api('post', '/api-schema', { endpoints: [endpoint] })).body;
+    const problem = {
+      path: 'endpoints[0].filters[1].operators[0]',
+      code: 'too_slow',
+      message: 'invoices?total_gt=… takes too long',
+      blocks: 'publish',
+    };
+    const failed = {
+      status: 'failed',
+      progress: { step: 'trying its reads', done: 0, total: 1 },
+      problems: [problem],
+      proof: null,
+      warnings: [],
+    };
+    await site.arrange((tx) =>
+      tx('api_schemas')
+        .where({ id })
+        .update({ publication: JSON.stringify(failed) }),
+    );
+    const visit = await site.open(`/schemas/${id}/publish`);
+    const { page } = visit;
+    await page.getByText(/was not published\./).waitFor();
+    await finishStory(visit, { name: 'schema-failed' });
+    await press(page, page.getByRole('link', { name: 'invoices.total' }));
+    await press(page, button(page, 'Delete draft'));
+    await press(page, inDialog(page, 'Delete draft'));
+    await heading(page, 'API versions');
+    await press(page, button(page, 'New draft'));
+    const beginning = page.getByLabel('Begin with', { exact: true });
+    await tabTo(page, beginning);
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(() => beginning.locator('option:checked').textContent()).toMatch(/^A copy of v/);
+    await finishStory(visit, { name: 'schema-new', fullPage: false });
+    await press(page, inDialog(page, 'Create draft'));
+    await page.waitForURL(/\/schemas\/[0-9a-f-]{36}$/);
+    await type(page, page.getByRole('textbox', { name: 'Name of tranid' }), 'docNumber');
+    await press(page, button(page, 'Discard changes'), { max: 200 });
+    await page.getByText('draft', { exact: true }).waitFor();
+  });
+
+  it('shows how far a publication is, and holds the draft still meanwhile', async () => {
+    const { id } = (await site.api('post', '/api-schema', { endpoints: [endpoint] })).body;
+    const held = { publication: JSON.stringify(running), publication_lease_until: '2099-01-01T00:00:00Z' };
+    await site.arrange((tx) => tx('api_schemas').where({ id }).update(held));
+    const visit = await site.open(`/schemas/${id}`);
+    const { page } = visit;
+    await page.getByText("The draft can't be changed while it is being published.").waitFor();
+    await press(page, page.getByRole('link', { name: 'Follow the publication' }));
+    await page.getByText('Building indexes of invoice: 3 of 8').waitFor();
+    await finishStory(visit, { name: 'schema-running' });
+    const live = { publication_lease_until: null };
+    await site.arrange((tx) => tx('api_schemas').where({ id }).update(live));
+    await page.getByText(/is published: 1 resource can be read/).waitFor();
+  });
+});

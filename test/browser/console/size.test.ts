@@ -1,0 +1,44 @@
+// What a browser loads: all files of the console together, compressed as they are served.
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { expect, inject, it } from 'vitest';
+import { partOf, productionNames, readBill } from '../../../scripts/bill-of-materials.ts';
+
+/** No browser loads it: it is there for the licences, which require their texts. */
+const isLicences = (name: string): boolean => /^licences-[\w-]+\.txt$/.test(name);
+
+const sizesOf = (folder: string): Map<string, number> =>
+  new Map(
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name !== '.built-from' && !isLicences(entry.name))
+      .map((entry) => path.join(entry.parentPath, entry.name))
+      .map((file) => [path.relative(folder, file), gzipSync(readFileSync(file), { level: 9 }).length]),
+  );
+const sum = (sizes: Iterable<number>): number => [...sizes].reduce((total, size) => total + size, 0);
+
+it('all files of the console have at most 100 kB', () => {
+  const sizes = sizesOf(inject('consoleFolder'));
+  const largest = [...sizes].sort(([, a], [, b]) => b - a).slice(0, 15);
+  expect(sum(sizes.values()), JSON.stringify(largest)).toBeLessThanOrEqual(100_000);
+});
+
+it('the page loads its own files alone', () => {
+  const folder = inject('consoleFolder');
+  const page = readFileSync(path.join(folder, 'index.html'), 'utf8');
+  const named = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address);
+  expect(named).not.toEqual([]);
+  expect(named.filter((address) => !address.startsWith('/console/assets/'))).toEqual([]);
+});
+
+it('has the licences of the packages in the bundle, each of which is in the bill of materials', () => {
+  const assets = path.join(inject('consoleFolder'), 'assets');
+  const [file = '', ...others] = readdirSync(assets).filter(isLicences);
+  const text = readFileSync(path.join(assets, file), 'utf8');
+  const packages = [...text.matchAll(/^(\S+) (\d+\.\d+\.\d+)$/gm)].map(([, name, version]) => `${name}@${version}`);
+  const listed = partOf(readBill(), productionNames()).components.map((component) => component['bom-ref']);
+  expect([others, packages.filter((one) => !listed.includes(one))]).toEqual([[], []]);
+  expect(packages.map((one) => one.replace(/@[^@]+$/, '')).sort()).toEqual(['@preact/signals', '@preact/signals-core', 'preact']);
+  expect(text.match(/Permission is hereby granted/g)).toHaveLength(packages.length);
+  expect(readFileSync(path.join(assets, '../index.html'), 'utf8')).toContain(`rel="license" href="/console/assets/${file}"`);
+});

@@ -1,0 +1,126 @@
+// The page at /: for someone who isn't signed in it says what this is and how to sign in; someone who is goes on to the console.
+import type { Express } from 'express';
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { createId } from '../../src/core/id.ts';
+import { createSecretToken } from '../../src/core/secret-token.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
+import { makeOrganization, makeSession } from '../setup/organization.ts';
+
+const publicUrl = 'http://127.0.0.1:8080';
+const oidc = {
+  issuer: 'http://127.0.0.1:9',
+  audience: 'portal',
+  jwksUri: 'http://127.0.0.1:9/jwks',
+  userinfoUri: null,
+  client: { id: 'portal', secret: null },
+};
+
+let database: TestDatabase;
+let app: Express;
+let cookie: string;
+beforeAll(async () => {
+  database = await testDatabase({ settings: { publicUrl, oidc } });
+  app = createApp(database.ctx);
+  const { id, ownerId } = await makeOrganization(database.ctx, { name: 'Secret Company' });
+  cookie = (await makeSession(database.ctx, ownerId, id)).cookie;
+});
+afterAll(() => database.close());
+
+const open = (address: string, host = '127.0.0.1:8080', more: Record<string, string> = {}, by = app) =>
+  supertest(by)
+    .get(address)
+    .set({ host, accept: 'text/html', ...more });
+
+describe('GET /', () => {
+  it('says what this is, and links to sign-in and to the references', async () => {
+    const { status, headers, text } = await open('/');
+    expect([status, headers['content-type'], headers['cache-control']]).toEqual([200, 'text/html; charset=utf-8', 'no-store']);
+    for (const link of ['/auth/login?returnTo=/console', '/api/platform/v1/openapi/preview', '/reference'])
+      expect(text).toContain(`"${link}"`);
+    expect(text).not.toMatch(/\{\{|Secret Company|\/auth\/demo/);
+    expect(headers['content-security-policy']).toContain("form-action 'self'");
+    expect(headers['content-security-policy']).toContain("script-src 'self'");
+  });
+
+  it('has its files', async () => {
+    const { text } = await open('/');
+    const files = [...text.matchAll(/(?:href|src)="(\/welcome-assets\/[^"]+)"/g)].map(([, address = '']) => address);
+    expect(files.map((address) => address.split('/').at(-1))).toEqual(['tokens.css', 'welcome.css', 'theme.js']);
+    for (const address of files) expect((await open(address)).headers['cache-control']).toContain('immutable');
+    await open('/welcome-assets/0/welcome.css').expect(404);
+  });
+
+  it('says how to configure sign-in where there is none', async () => {
+    const settings = { ...testSettings, publicUrl, oidc: null };
+    const { text } = await open('/', undefined, {}, createApp({ ...database.ctx, settings }));
+    expect(text).toContain('OIDC_ISSUER');
+    expect(text).not.toContain('/auth/');
+  });
+
+  it('leads to the console with a session, and nowhere with one that is not known', async () => {
+    const known = await open('/', undefined, { cookie });
+    expect([known.status, known.headers['location'], known.headers['cache-control']]).toEqual([302, '/console', 'no-store']);
+    const unknown = { cookie: `portal_session=${createSecretToken()}` };
+    expect((await open('/', undefined, unknown)).status).toBe(200);
+    // A cookie that is not known may be a guess.
+    const answers: number[] = [];
+    for (let count = 0; count < 25; count += 1) answers.push((await open('/', undefined, unknown)).status);
+    expect(answers.at(-1)).toBe(429);
+    expect((await open('/', undefined, { cookie })).status).toBe(302);
+  });
+
+  it('answers HEAD, and no other method', async () => {
+    await supertest(app).head('/').set('host', '127.0.0.1:8080').expect(200);
+    await supertest(app).post('/').expect(404);
+  });
+});
+
+describe('GET /reference', () => {
+  it('leads to the page of that version, for that tenant', async () => {
+    const tenant = createId();
+    const to = async (search: string) => (await open(`/reference?${search}`).expect(302)).headers['location'];
+    expect(await to(`version=v2&tenant=${tenant}`)).toBe(`/api/public/openapi/v2/preview#tenant=${tenant}`);
+    expect(await to(`version=+V1+&tenant=%20${tenant.toUpperCase()}`)).toBe(`/api/public/openapi/v1/preview#tenant=${tenant}`);
+    expect(await to('version=v1&tenant=')).toBe('/api/public/openapi/v1/preview');
+  });
+
+  it.each([
+    'version=',
+    '',
+    'version=1',
+    'version=v1/../../x',
+    'version=v1&version=v2',
+    'version=v1&tenant=abc',
+    'version=v1&tenant=%0d%0aSet-Cookie:%20a=b',
+    'version=//elsewhere.example',
+  ])('%s is refused', async (search) => {
+    const response = await open(`/reference?${search}`);
+    expect([response.status, response.headers['location'], response.headers['set-cookie']]).toEqual([400, undefined, undefined]);
+  });
+});
+
+describe('another loopback name of the same service', () => {
+  it.each([
+    ['/', '/'],
+    ['/console', '/console'],
+    ['/console/syncs?page=2', '/console/syncs?page=2'],
+    ['/console//elsewhere.example', '/console//elsewhere.example'],
+  ])('%s leads to the name where sign-in works', async (address, expected) => {
+    for (const host of ['localhost:8080', '[::1]:8080', '127.0.0.2:8080', 'LOCALHOST:8080']) {
+      const response = await open(address, host);
+      expect([response.status, response.headers['location']]).toEqual([302, `${publicUrl}${expected}`]);
+    }
+  });
+
+  it('is not assumed of other hosts and ports', async () => {
+    for (const host of ['localhost:9999', 'portal.example', 'localhost.evil.example:8080', 'localhost:8080@evil.example'])
+      expect((await open('/', host)).status).toBe(200);
+  });
+
+  it('does not matter where the service has an address of its own', async () => {
+    const settings = { ...database.ctx.settings, publicUrl: 'https://portal.example' };
+    expect((await open('/', 'localhost:8080', {}, createApp({ ...database.ctx, settings }))).status).toBe(200);
+  });
+});

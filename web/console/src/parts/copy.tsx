@@ -1,0 +1,26 @@
+import { useState } from 'preact/hooks';
+import { organizationId } from '../session.ts';
+
+/** A request to the public interface as a command; `path` is below /api/public. */
+export const publicRequest = (path: string, secret = '$API_KEY'): string =>
+  `curl -H "Authorization: Bearer ${secret}" \\\n  -H "x-tenant-id: ${organizationId()}" \\\n  '${location.origin}/api/public${path}'`;
+
+/** A text to copy, with its button. */
+export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 2_000);
+  };
+  return (
+    <div class="copy">
+      <pre>
+        <code>{text}</code>
+      </pre>
+      <button type="button" onClick={() => void copy()}>
+        <span aria-live="polite">{copied ? 'Copied' : label}</span>
+      </button>
+    </div>
+  );
+}

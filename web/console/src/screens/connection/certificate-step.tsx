@@ -1,0 +1,76 @@
+// Step 2: the certificate that the service creates, to upload in NetSuite; and its renewal.
+import { api } from '../../api.ts';
+import { Copy } from '../../parts/copy.tsx';
+import { ActionButton } from '../../parts/record-form.tsx';
+import { Time } from '../../parts/time.tsx';
+import { invalidate } from '../../query.ts';
+import { StepFrame } from './instructions.tsx';
+import { type Certificate, type Connection, currentCertificate, stepAddress } from './words.ts';
+
+/** A link that saves the certificate as a file. */
+export const DownloadCertificate = ({ certificate, kind }: { certificate: Certificate; kind?: 'button' }) => (
+  <a
+    class={kind}
+    href={`data:application/x-pem-file,${encodeURIComponent(certificate.certificatePem)}`}
+    download={`portal-service-certificate-${certificate.slot}.pem`}
+  >
+    Download .pem
+  </a>
+);
+
+async function createCertificate(): Promise<void> {
+  await api.POST('/netsuite/connection/certificate');
+  await invalidate('/netsuite/connection');
+}
+
+/** One that waits for its id, or the active one. `renews`: another one signs in meanwhile. */
+function Created({ certificate, renews }: { certificate: Certificate; renews: boolean }) {
+  const { certificateId: id, certificatePem, notAfter } = certificate;
+  return (
+    <>
+      <p>
+        The certificate {id} is valid until <Time at={notAfter} />.{' '}
+        {id === null
+          ? 'Upload it in NetSuite.'
+          : 'If it was revoked in NetSuite, upload it again and enter the id that NetSuite then shows.'}
+        {id === null && renews && ' The active certificate keeps signing in until this one has its id.'}
+      </p>
+      <Copy text={certificatePem} label="Copy certificate" />
+      <div class="row">
+        <DownloadCertificate certificate={certificate} kind="button" />
+        <a class={`button ${id === null ? 'primary' : ''}`} href={stepAddress('certificate-id')}>
+          {id === null ? 'Enter its id' : 'Enter its new id'}
+        </a>
+      </div>
+    </>
+  );
+}
+
+export function CertificateStep({ connection }: { connection: Connection }) {
+  const certificate = currentCertificate(connection);
+  const isNew = certificate === undefined;
+  return (
+    <StepFrame help="upload">
+      <div class="stack">
+        {!isNew && <Created certificate={certificate} renews={connection.hasCredentials} />}
+        {certificate?.certificateId !== null && (
+          <>
+            {!isNew && <h2>Renew</h2>}
+            <p>
+              {isNew
+                ? 'The service creates a key pair, of which you upload the certificate in NetSuite.'
+                : 'A new certificate is valid for two years. The active one keeps signing in until the new one has its id: no run fails.'}
+            </p>
+            <div>
+              <ActionButton
+                label={isNew ? 'Create certificate' : 'Create a new certificate'}
+                kind={isNew ? 'primary' : ''}
+                run={createCertificate}
+              />
+            </div>
+          </>
+        )}
+      </div>
+    </StepFrame>
+  );
+}

@@ -1,0 +1,104 @@
+// Step 4: signs in to the account and reads one row of each table. Each problem says what to do and leads to the step that mends it.
+import { useEffect } from 'preact/hooks';
+import { api } from '../../api.ts';
+import { formatDuration } from '../../format.ts';
+import { useKept } from '../../kept.ts';
+import { useAction } from '../../parts/dialog.tsx';
+import { Working } from '../../parts/plot.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { invalidate } from '../../query.ts';
+import { base } from '../../router.ts';
+import { type Connection, fixSteps, openStep, stepAddress, stepTitles, type TestReport } from './words.ts';
+
+type ReportedProblem = TestReport['problems'][number];
+
+const Problems = ({ title, text, problems }: { title: string; text?: string; problems: readonly ReportedProblem[] }) =>
+  problems.length > 0 && (
+    <section aria-label={title}>
+      <h2>{title}</h2>
+      <p class="muted">{text}</p>
+      <ul class="cx-problems">
+        {problems.map(({ code, message, fix }) => (
+          <li key={`${code} ${message}`}>
+            <strong>{message}</strong>
+            <p>{fix}</p>
+            <p class="row">
+              {fixSteps[code]?.map((step) => (
+                <a key={step} href={stepAddress(step)}>
+                  Go to: {stepTitles[step]}
+                </a>
+              ))}
+            </p>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+
+function Report({ ok, partial, account, latencyMs, problems }: TestReport) {
+  const [tone, title] = ok
+    ? ['good', `The service can sign in to account ${account} and read it.`]
+    : partial
+      ? ['warn', `The service can sign in to account ${account}, but can't read everything that is synced.`]
+      : ['bad', `The service can't read account ${account}.`];
+  return (
+    <>
+      <p class={`note ${tone}`} role="status">
+        <strong>{title}</strong> The test took {formatDuration(latencyMs)}.
+      </p>
+      <Problems title="What to do" problems={problems.filter(({ recordTypes }) => recordTypes === undefined)} />
+      <Problems
+        title="What the role can't see"
+        text={
+          ok
+            ? 'No enabled sync needs it: grant the permission only to sync it too.'
+            : 'Enabled syncs need it: grant the permissions in NetSuite, then test again.'
+        }
+        problems={problems.filter(({ recordTypes }) => recordTypes !== undefined)}
+      />
+    </>
+  );
+}
+
+/** Tests the connection, at once when `starts`. */
+export function ConnectionTest({ connection, starts }: { connection: Connection; starts: boolean }) {
+  const { status, lastError, lastTestedAt } = connection;
+  const [report, setReport] = useKept<TestReport | null>('connection test', null);
+  const { busy, error, submit } = useAction(async () => {
+    const { data } = await api.POST('/netsuite/connection/test');
+    await invalidate('/netsuite/connection', '/sync-configs', '/overview');
+    setReport(data ?? null);
+  });
+  useEffect(() => {
+    if (starts) submit();
+  }, []);
+  const isConnected = status === 'connected';
+  // Only while it still says what the service knows.
+  const current = status !== 'untested' && report?.ok === isConnected ? report : null;
+  return (
+    <div class="stack">
+      {busy && <Working label="Signing in and reading one row of each table" />}
+      <Problem error={error} />
+      {!busy && current !== null && <Report {...current} />}
+      {!busy && current === null && lastError !== null && (
+        <p class="note bad">
+          <strong>{lastError}</strong> Test the connection to see what to do.
+        </p>
+      )}
+      <div class="row">
+        <button type="button" class={isConnected ? '' : 'primary'} disabled={busy} onClick={submit}>
+          {lastTestedAt === null ? 'Test the connection' : 'Test again'}
+        </button>
+        {isConnected && !busy && (
+          <a class="button primary" href={`${base}/record-types`}>
+            Choose record types
+          </a>
+        )}
+      </div>
+    </div>
+  );
+}
+
+export const TestStep = ({ connection }: { connection: Connection }) => (
+  <ConnectionTest connection={connection} starts={connection.status === 'untested' && openStep(connection) === null} />
+);

@@ -1,0 +1,86 @@
+// What the screen of records shows is in its address: filters, search, sort, page, columns and the opened record. A filter is
+// `filter=<field>:<operator>:<value>`, as in the `or` parameter of the public interface.
+import { listQuery } from '../../parts/list.tsx';
+import { go, query } from '../../router.ts';
+import type { Endpoint } from './endpoint.ts';
+import type { Parameters } from './read-records.tsx';
+
+export type Filter = { readonly field: string; readonly operator: string; readonly value: string };
+
+export const toText = ({ field, operator, value }: Filter): string => `${field}:${operator}:${value}`;
+
+const filterShape = /^([^:]+):([^:]+):(.*)$/s;
+
+function parseFilter(text: string): Filter[] {
+  const [, field, operator, value] = filterShape.exec(text) ?? [];
+  return field === undefined || operator === undefined || value === undefined ? [] : [{ field, operator, value }];
+}
+
+const shapes = new Map(Object.entries({ filter: filterShape, order: /^(asc|desc)$/, page: /^[1-9]\d*$/, q: /^/, sort: /^/, record: /^/ }));
+
+/** The parameters of the address that this list doesn't understand: without them it would show other records than its link means. */
+export const misunderstood = ({ fields }: Endpoint): string[] =>
+  [...query.value]
+    .filter(([name, value]) =>
+      name === 'columns'
+        ? value.split(',').some((column) => !fields.some((field) => field.name === column))
+        : !shapes.get(name)?.test(value),
+    )
+    .map((pair) => pair.join('='));
+
+export type State = ReturnType<typeof readAddress>;
+
+export function readAddress({ defaultSort }: Endpoint) {
+  const given = query.value;
+  const sort = given.get('sort') ?? defaultSort?.field ?? '';
+  const order = given.get('order') ?? (given.has('sort') ? 'asc' : defaultSort?.order);
+  return {
+    filters: given.getAll('filter').flatMap(parseFilter),
+    q: given.get('q') ?? '',
+    sort,
+    order: order === 'desc' ? ('desc' as const) : ('asc' as const),
+    page: listQuery().page,
+    /** Null: those that are chosen when none are named. */
+    columns: given.get('columns')?.split(',') ?? null,
+    record: given.get('record'),
+  };
+}
+
+type Changes = Readonly<Record<string, string | readonly string[] | null>>;
+
+/** Changes parameters; null removes one. Everything but a page or an opened record starts again at the first page. */
+export function addressWith(changes: Changes): string {
+  const next = new URL(location.href);
+  const all = 'page' in changes || 'record' in changes ? changes : { ...changes, page: null, record: null };
+  for (const [name, value] of Object.entries(all)) {
+    next.searchParams.delete(name);
+    for (const one of [value ?? []].flat()) if (one !== '') next.searchParams.append(name, one);
+  }
+  return next.pathname + next.search;
+}
+
+export const show = (changes: Changes): void => go(addressWith(changes));
+
+const isSame = (one: Filter, other: Filter): boolean => one.field === other.field && one.operator === other.operator;
+
+/** With a filter more. Only `eq` and `not` take several values; of the others the new one replaces the former. */
+export const withFilter = (filters: readonly Filter[], added: Filter): string[] =>
+  [...filters.filter((one) => !isSame(one, added) || (/^(eq|not)$/.test(added.operator) && one.value !== added.value)), added].map(toText);
+
+export type Condition = Filter & { readonly values: readonly string[] };
+
+/** The filters by field and operator: several values of one condition mean any of them, or none of them. */
+export const toConditions = (filters: readonly Filter[]): Condition[] =>
+  filters
+    .filter((filter, at) => filters.findIndex((one) => isSame(one, filter)) === at)
+    .map((filter) => ({ ...filter, values: filters.filter((one) => isSame(one, filter)).map(({ value }) => value) }));
+
+/** The filters without those of a condition. */
+export const without = (filters: readonly Filter[], condition: Filter): string[] =>
+  filters.filter((one) => !isSame(one, condition)).map(toText);
+
+/** The same as parameters of the records operation and of the public list; without the page. */
+export const toParameters = ({ filters, q, sort, order }: State): Parameters => [
+  ...filters.map(({ field, operator, value }) => [operator === 'eq' ? field : `${field}_${operator}`, value] as const),
+  ...Object.entries({ q, sort, order: sort !== '' && order === 'desc' ? order : '' }).filter(([, value]) => value !== ''),
+];

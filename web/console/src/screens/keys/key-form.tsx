@@ -1,0 +1,152 @@
+// The form of a key, and the part of it that forms of tokens have too.
+import { useState } from 'preact/hooks';
+import { type FieldSpec, RecordForm, splitList } from '../../parts/record-form.tsx';
+import { may } from '../../session.ts';
+import type { Key } from './scope-words.ts';
+import {
+  isLimited,
+  livingOf,
+  parseRows,
+  type RowTexts,
+  resourcesOf,
+  type ScopeTexts,
+  scopableOf,
+  toScopes,
+  toTexts,
+  useVersions,
+  type Version,
+} from './scopes.ts';
+
+type Values = ScopeTexts & { readonly name: string; readonly expires: string; readonly date: string };
+
+/** Limits the records of `versions` that are read; `resources` are those that may be. */
+export const rowFields = (versions: readonly Version[], resources = resourcesOf(versions)): FieldSpec<keyof RowTexts>[] => [
+  {
+    name: 'rows',
+    label: 'Rows',
+    hint: 'A record is read when all conditions of its resource hold. Separate values by commas.',
+    list: {
+      item: 'condition',
+      columns: [
+        { name: 'resource', label: 'Resource', namesOf: () => resources },
+        { name: 'field', label: 'Field', namesOf: ({ resource }) => scopableOf(versions, resource) },
+        { name: 'values', label: 'Values' },
+      ],
+    },
+    when: ({ rows }) => resources.length > 0 || parseRows(rows).length > 0,
+  },
+  {
+    name: 'others',
+    kind: 'check',
+    label: 'Resources without a condition are read whole',
+    hint: "Otherwise they can't be read.",
+    when: ({ rows }) => parseRows(rows).length > 0,
+  },
+];
+
+const withChosen = (names: readonly string[], chosen: readonly string[]): string[] => [...new Set([...names, ...chosen])];
+
+function fieldsOf(known: readonly Version[], values: Values, limited: boolean): FieldSpec<keyof Values>[] {
+  const [versions, resources] = [splitList(values.versions), splitList(values.resources)];
+  const living = livingOf(known);
+  const chosen = livingOf(known, versions);
+  return [
+    { name: 'name', label: 'Name', required: true, hint: 'The program that will use it, such as “Partner portal”' },
+    {
+      name: 'versions',
+      label: 'Versions',
+      hint: 'None chosen: all, also later ones.',
+      choices: withChosen(
+        living.map(({ version }) => version),
+        versions,
+      ),
+    },
+    { name: 'resources', label: 'Resources', hint: 'None chosen: all.', choices: withChosen(resourcesOf(chosen), resources) },
+    ...rowFields(chosen, resources.length === 0 ? undefined : resources),
+    {
+      name: 'unmasked',
+      kind: 'check',
+      label: 'Masked fields as they are',
+      hint: 'Otherwise they are read masked.',
+      when: () => may('unmasked:read'),
+    },
+    {
+      name: 'access',
+      label: 'Management interface',
+      options: [
+        ['read', 'Read: it sees what you may see'],
+        ['write', 'Read and write: it may do what you may do'],
+      ],
+      when: () => !limited,
+    },
+    {
+      name: 'expires',
+      label: 'Expires',
+      options: [
+        ['', 'Never'],
+        ['30', 'In 30 days'],
+        ['90', 'In 90 days'],
+        ['365', 'In a year'],
+        ['date', 'On a date'],
+      ],
+    },
+    { name: 'date', kind: 'date', label: 'Last day', required: true, when: ({ expires }) => expires === 'date' },
+  ];
+}
+
+const empty: Values = {
+  name: '',
+  versions: '',
+  resources: '',
+  rows: '',
+  others: '',
+  unmasked: '',
+  access: 'read',
+  expires: '',
+  date: '',
+};
+
+const toValues = ({ name, scopes, expiresAt }: Key): Values => ({
+  ...empty,
+  ...toTexts(scopes),
+  name,
+  // Swedish dates are those of inputs.
+  ...(expiresAt !== null && { expires: 'date', date: new Date(expiresAt).toLocaleDateString('sv') }),
+});
+
+const dayMs = 86_400_000;
+
+/** The instant as the interface takes it; a date ends with its day in the viewer's zone. */
+function toInstant({ expires, date }: Values): string | null {
+  if (expires === '') return null;
+  return new Date(expires === 'date' ? `${date}T23:59:59` : Date.now() + Number(expires) * dayMs).toISOString();
+}
+
+type KeyChange = { name: string; expiresAt?: string | null; scopes?: ReturnType<typeof toScopes> };
+type KeyFormProps = { apiKey?: Key; label: string; save: (change: KeyChange) => Promise<unknown> };
+
+/** Makes a key, or changes `apiKey`. Saves what was changed only. */
+export function KeyForm({ apiKey, label, save }: KeyFormProps) {
+  const versions = useVersions();
+  const [initial] = useState(apiKey === undefined ? empty : toValues(apiKey));
+  const [values, setValues] = useState(initial);
+  const limited = isLimited(values, apiKey?.scopes);
+  const isChanged = (...names: readonly (keyof Values)[]): boolean => names.some((name) => values[name] !== initial[name]);
+  return (
+    <RecordForm
+      fields={fieldsOf(versions, values, limited)}
+      initial={initial}
+      onChange={setValues}
+      label={label}
+      save={() =>
+        save({
+          name: values.name,
+          ...(isChanged('expires', 'date') && { expiresAt: toInstant(values) }),
+          ...(isChanged('versions', 'resources', 'rows', 'others', 'unmasked', 'access') && { scopes: toScopes(values, apiKey?.scopes) }),
+        })
+      }
+    >
+      {limited && <p class="note">Restricted to records: it can't use the management interface.</p>}
+    </RecordForm>
+  );
+}

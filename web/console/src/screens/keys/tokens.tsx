@@ -1,0 +1,90 @@
+// Tokens of a key: minted for one customer, narrower than the key, an hour at most; ended by their subject.
+import { useState } from 'preact/hooks';
+import { type Answer, api } from '../../api.ts';
+import { Section } from '../../parts/page.tsx';
+import { DialogButton, FormButton, RecordForm } from '../../parts/record-form.tsx';
+import { Time } from '../../parts/time.tsx';
+import { invalidate } from '../../query.ts';
+import { may } from '../../session.ts';
+import { rowFields } from './key-form.tsx';
+import type { Key } from './scope-words.ts';
+import { livingOf, toRows, useVersions } from './scopes.ts';
+import { Copied, Secret } from './secret.tsx';
+
+const path = '/api-keys/{id}/tokens';
+const subject = { name: 'subject', label: 'Subject' } as const;
+
+export const TokenSection = ({ apiKey }: { apiKey: Key }) => (
+  <Section title="Tokens">
+    <div class="card stack">
+      <p>
+        Your backend mints tokens with this key: each reads for one customer, for an hour at most. To end all, rotate the key without a
+        grace period.
+      </p>
+      <div class="row">
+        {may('record:read') && (
+          <DialogButton label="Mint a token" title={`Mint a token of ${apiKey.name}`}>
+            {(close) => <MintToken apiKey={apiKey} onClose={close} />}
+          </DialogButton>
+        )}
+        <FormButton
+          label="Revoke tokens of a subject"
+          title={`Revoke tokens of ${apiKey.name}`}
+          action="Revoke these tokens"
+          fields={[{ ...subject, required: true, hint: 'Such as customer:1042' }]}
+          save={async (query) => {
+            await api.DELETE(path, { params: { path: { id: apiKey.id }, query } });
+            await invalidate('/api-keys');
+          }}
+        >
+          <p>All tokens minted for the subject until now stop working within a second.</p>
+        </FormButton>
+      </div>
+    </div>
+  </Section>
+);
+
+type Minted = NonNullable<Answer<typeof path, 'post'>['tokens']>[number];
+
+function MintToken({ apiKey: { id, scopes }, onClose }: { apiKey: Key; onClose: () => void }) {
+  const versions = livingOf(useVersions(), scopes.versions);
+  const [minted, setMinted] = useState<Minted>();
+  if (minted !== undefined)
+    return (
+      <Secret
+        title={minted.subject === null ? 'Token' : `Token for ${minted.subject}`}
+        secret={minted.token}
+        note={
+          <>
+            It works until <Time at={minted.expiresAt} />.
+          </>
+        }
+      >
+        <Copied onClose={onClose} />
+      </Secret>
+    );
+  return (
+    <RecordForm
+      fields={[
+        { ...subject, hint: 'Such as customer:1042. Usage is counted and tokens are revoked by it.' },
+        ...rowFields(versions, scopes.resources.length === 0 ? undefined : scopes.resources),
+        {
+          name: 'seconds',
+          label: 'Works for',
+          options: [
+            ['300', '5 minutes'],
+            ['900', '15 minutes'],
+            ['3600', '1 hour'],
+          ],
+        },
+      ]}
+      initial={{ seconds: '900' }}
+      label="Mint the token"
+      save={async ({ subject: given, seconds, ...rows }) => {
+        const token = { scopes: { rows: toRows(rows) }, expiresInSeconds: Number(seconds), ...(given !== '' && { subject: given }) };
+        const { data } = await api.POST(path, { params: { path: { id } }, body: { tokens: [token] } });
+        setMinted(data?.tokens?.[0]);
+      }}
+    />
+  );
+}

@@ -1,0 +1,70 @@
+// The syncs, worst first: state, how new the data is, the last and the next run.
+import { formatNumber } from '../../format.ts';
+import { Badge, type Tone } from '../../parts/badge.tsx';
+import { ageColumn } from '../../parts/list.tsx';
+import { Section } from '../../parts/page.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import { base } from '../../router.ts';
+import type { OverviewData } from './data.ts';
+
+type AllSyncs = NonNullable<OverviewData['syncs']>;
+type Sync = AllSyncs['configs'][number];
+
+/** The list of syncs has the rest. */
+const maxShown = 10;
+
+const states: Readonly<Record<Sync['state'], readonly [Tone, string]>> = {
+  failing: ['bad', 'Failing'],
+  held: ['warn', 'Deletions held'],
+  drift: ['warn', 'Fields missing'],
+  partial: ['warn', 'Partial'],
+  stale: ['bad', 'Behind'],
+  new: ['calm', 'Never ran'],
+  running: ['busy', 'Running'],
+  ok: ['good', 'Up to date'],
+  disabled: ['calm', 'Disabled'],
+};
+
+function State({ sync: { state, lastRun } }: { sync: Sync }) {
+  const [tone, word] = states[state];
+  const percent = state === 'running' ? (lastRun?.percent ?? null) : null;
+  return <Badge tone={tone}>{percent === null ? word : `${word}, ${percent} %`}</Badge>;
+}
+
+function LastRun({ run }: { run: Sync['lastRun'] }) {
+  if (run === null) return <span class="muted">None yet</span>;
+  const at = run.finishedAt ?? run.startedAt;
+  return <a href={`${base}/runs/${run.id}`}>{at === null ? 'Queued' : <Time at={at} relative />}</a>;
+}
+
+const columns: readonly Column<Sync>[] = [
+  { title: 'Sync', cell: ({ id, label }) => <a href={`${base}/syncs/${id}`}>{label}</a> },
+  { title: 'State', cell: (sync) => <State sync={sync} /> },
+  { title: 'Data from', cell: ({ syncedAt }) => <Time at={syncedAt} relative none="None yet" /> },
+  { title: 'Last run', minor: true, cell: ({ lastRun }) => <LastRun run={lastRun} /> },
+  ageColumn('Next run', 'nextRunAt', 'Not scheduled'),
+  { title: 'Records', align: 'end', minor: true, cell: ({ records }) => formatNumber(records) },
+];
+
+export function Syncs({ syncs: { total, configs } }: { syncs: AllSyncs }) {
+  const shown = configs.slice(0, maxShown);
+  return (
+    <Section
+      title="Syncs"
+      actions={<a href={`${base}/syncs`}>{total > shown.length ? `All ${formatNumber(total)} syncs` : 'All syncs'}</a>}
+    >
+      <Table
+        label="List of syncs"
+        columns={columns}
+        rows={shown}
+        rowKey={({ id }) => id}
+        empty={
+          <p class="muted">
+            Nothing is synced. <a href={`${base}/record-types`}>Choose record types</a>
+          </p>
+        }
+      />
+    </Section>
+  );
+}

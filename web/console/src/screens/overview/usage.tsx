@@ -1,0 +1,37 @@
+// Requests of the last 30 days as a plot.
+import { countOf, formatDay } from '../../format.ts';
+import { Section } from '../../parts/page.tsx';
+import { Bars } from '../../parts/plot.tsx';
+import { base } from '../../router.ts';
+import type { OverviewData } from './data.ts';
+
+type Keys = NonNullable<OverviewData['keys']>;
+
+const barOf = ({ day, requests, unanswered }: Keys['days'][number]) => {
+  const title = `${day}: ${countOf(requests, 'request')}${unanswered === 0 ? '' : `, ${countOf(unanswered, 'refused or failed', 'refused or failed')}`}`;
+  // A day of which a tenth went wrong is worth a look.
+  return { key: day, value: requests, tone: unanswered * 10 > requests ? ('warn' as const) : ('busy' as const), title };
+};
+
+export function Usage({ keys: { days, active } }: { keys: Keys }) {
+  const total = days.reduce((sum, { requests }) => sum + requests, 0);
+  const first = days[0];
+  return (
+    <Section title="Requests" actions={<a href={`${base}/keys`}>API keys</a>}>
+      {total === 0 ? (
+        <p class="muted">
+          {active === 0 ? 'There is no active API key.' : `No request in the last 30 days with ${countOf(active, 'active key')}.`}
+        </p>
+      ) : (
+        <div class="card">
+          <Bars
+            label={`Requests by day, ${countOf(total, 'request')} in ${days.length} days`}
+            bars={days.map(barOf)}
+            ends={[formatDay(`${first?.day}T12:00`), 'Today (UTC)']}
+          />
+        </div>
+      )}
+      <p class="fine">Requests appear here within half a minute.</p>
+    </Section>
+  );
+}

@@ -1,0 +1,82 @@
+// Who changed what, and when. Filters and page are in the address; the CSV file has all entries that the filters select.
+import { CsvButton } from '../../parts/download.tsx';
+import '../../styles/people.css';
+import { dayFilter, Facts, List, listQuery, searchFilter, selectFilter } from '../../parts/list.tsx';
+import { Page } from '../../parts/page.tsx';
+import { Time } from '../../parts/time.tsx';
+import { useGet } from '../../query.ts';
+import { base } from '../../router.ts';
+import { may, organizationId } from '../../session.ts';
+import { type AuditEntry, describeAction, describeChanges, describeCredential, screenOf } from './audit-words.ts';
+import { membersPath } from './members.tsx';
+
+const filterNames = ['q', 'actorId', 'targetId', 'from', 'to'] as const;
+/** Days of the address, which begin and end in the viewer's zone, as instants. */
+function readFilters() {
+  const { from, to, ...rest } = listQuery<Readonly<Record<(typeof filterNames)[number], string>>>(...filterNames);
+  const day = (text: string | undefined, plusDays: number): string | undefined => {
+    const at = new Date(`${text}T00:00:00`);
+    at.setDate(at.getDate() + plusDays);
+    return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
+  };
+  const [after, before] = [day(from, 0), day(to, 1)];
+  return { ...rest, ...(after !== undefined && { after }), ...(before !== undefined && { before }) };
+}
+
+/** The members to choose from; up to a hundred. */
+function useMembers(): readonly (readonly [id: string, name: string])[] {
+  const params = { path: { id: organizationId() }, query: { pageSize: 100 } };
+  const { data } = useGet(may('member:read') ? membersPath : null, params);
+  return data?.data.map(({ user }) => [user.id, user.name] as const) ?? [];
+}
+
+function Entry({ entry }: { entry: AuditEntry }) {
+  const { actor, credential, ip, action, target, requestId } = entry;
+  const screen = screenOf(entry);
+  const codes = { Action: action, Target: target.id && `${target.type} ${target.id}`, Request: requestId };
+  return (
+    <details class="entry">
+      <summary>{`${describeAction(entry)}, by ${actor.email ?? 'the service'}`}</summary>
+      <Facts
+        facts={[
+          ...describeChanges(entry),
+          ['Done', `${describeCredential(credential.kind)}${ip === null ? '' : ` from ${ip}`}`],
+          ...Object.entries(codes).map(([name, code]) => [name, code && <code key={name}>{code}</code>] as const),
+        ]}
+      />
+      <p class="row">
+        {screen !== undefined && <a href={`${base}${screen}`}>Open</a>}
+        {target.id !== null && <a href={`${base}/audit-log?targetId=${encodeURIComponent(target.id)}`}>All entries about this</a>}
+      </p>
+    </details>
+  );
+}
+
+export function AuditLog() {
+  const { page, pageSize, ...filters } = readFilters();
+  const path = { id: organizationId() };
+  const read = useGet('/organizations/{id}/audit-log', { path, query: { page, pageSize, ...filters } });
+  return (
+    <Page
+      title="Audit log"
+      lead="Every change. Entries are never changed or deleted."
+      actions={<CsvButton path={`/organizations/${path.id}/audit-log`} query={filters} fileName="audit-log.csv" />}
+    >
+      <List
+        label="Entries"
+        read={read}
+        filterNames={filterNames}
+        filters={[
+          searchFilter('Search the last 90 days, or the chosen ones'),
+          selectFilter('Person', 'actorId', 'Everyone', useMembers()),
+          dayFilter('From', 'from'),
+          dayFilter('To', 'to'),
+        ]}
+        columns={[
+          { title: 'When', cell: ({ at }) => <Time at={at} /> },
+          { title: 'What', cell: (entry) => <Entry entry={entry} /> },
+        ]}
+      />
+    </Page>
+  );
+}

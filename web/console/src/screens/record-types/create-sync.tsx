@@ -1,0 +1,129 @@
+// Creates the sync of a record type with the chosen fields. What its first load takes is shown before anything is created.
+import { useState } from 'preact/hooks';
+import { api } from '../../api.ts';
+import { countOf } from '../../format.ts';
+import { keep, useKept } from '../../kept.ts';
+import { Confirm } from '../../parts/dialog.tsx';
+import { Check, Field, Form, Select } from '../../parts/form.tsx';
+import { Working } from '../../parts/plot.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { splitList } from '../../parts/record-form.tsx';
+import { describeSchedule, ScheduleFields } from '../../parts/schedule.tsx';
+import { expire, invalidate } from '../../query.ts';
+import { base, go } from '../../router.ts';
+import { firstSchedule, Recipients, Totals, useEstimate } from './estimate.tsx';
+import { type FieldChoice, fieldsToRead, keptChoice, type RecordType } from './field-choice.ts';
+
+type Settings = {
+  readonly name: string;
+  readonly all: boolean;
+  readonly schedule: typeof firstSchedule;
+  readonly subsidiaries: string;
+  readonly recipients: string;
+  readonly starts: boolean;
+};
+
+const keptSettings = (recordType: string): string => `sync of ${recordType}`;
+
+/** A sync can be limited to subsidiaries where each record has one. */
+const canFilter = ({ fields }: RecordType): boolean =>
+  fields.some(({ name, type, syncable }) => name === 'subsidiary' && type === 'reference' && syncable);
+
+function filterOf({ subsidiaries }: Settings) {
+  const ids = splitList(subsidiaries);
+  return ids.length === 0 ? null : { subsidiaries: ids };
+}
+
+async function create(recordType: string, fields: string[] | '*', settings: Settings): Promise<void> {
+  const { name, schedule, recipients, starts } = settings;
+  const { data } = await api.POST('/sync-configs', {
+    body: {
+      ...{ name, recordType, fields, schedule: schedule.schedule, timezone: schedule.timezone },
+      filter: filterOf(settings),
+      alertRecipients: splitList(recipients),
+    },
+  });
+  if (data === undefined) return;
+  if (starts) await api.POST('/sync-configs/{id}/trigger', { params: { path: { id: data.id } }, body: {} });
+  keep(keptChoice(recordType), undefined);
+  keep(keptSettings(recordType), undefined);
+  expire('/netsuite/metadata');
+  await invalidate('/sync-configs', '/sync-runs', '/overview');
+  go(`${base}/syncs/${data.id}`);
+}
+
+function Estimate({ type, settings }: { type: RecordType; settings: Settings }) {
+  const { busy, error, submit, result } = useEstimate([type.name], filterOf(settings));
+  const reason = result?.data[0]?.reason;
+  return (
+    <>
+      {busy && <Working label="Counting the records and measuring a page" />}
+      <Problem error={error} retry={submit} />
+      {reason ? <p class="note warn">{reason}</p> : result && <Totals totals={result.totals} />}
+    </>
+  );
+}
+
+type PartProps = { type: RecordType; settings: Settings; set: (changes: Partial<Settings>) => void };
+
+const MoreSettings = ({ type, settings: { name, subsidiaries, recipients }, set }: PartProps) => (
+  <details open={subsidiaries !== '' || recipients !== ''}>
+    <summary>Name, filter and alerts</summary>
+    <div class="stack">
+      <Field label="Name" value={name} onChange={(next) => set({ name: next })} required />
+      {canFilter(type) && (
+        <Field
+          label="Only these subsidiaries"
+          value={subsidiaries}
+          onChange={(next) => set({ subsidiaries: next })}
+          hint="Internal ids, separated by commas. Empty: all records."
+        />
+      )}
+      <Recipients value={recipients} onChange={(next) => set({ recipients: next })} />
+    </div>
+  </details>
+);
+
+export function CreateSync({ type, choice }: { type: RecordType; choice: FieldChoice }) {
+  const initial = { name: type.label.slice(0, 120), all: false, subsidiaries: '', recipients: '', starts: true, schedule: firstSchedule };
+  const [settings, setSettings] = useKept<Settings>(keptSettings(type.name), initial);
+  const [asks, setAsks] = useState(false);
+  const set = (changes: Partial<Settings>): void => setSettings({ ...settings, ...changes });
+  const { all, schedule, starts } = settings;
+  const count = countOf(choice.chosen.value.size, 'chosen field');
+  const readable = `${type.syncableFieldCount} fields that can be synced`;
+  return (
+    <>
+      <h2>Sync {type.label}</h2>
+      <Form action={{ busy: false, error: undefined, submit: () => setAsks(true) }} label="Estimate and create">
+        <Select
+          label="Fields"
+          value={String(all)}
+          onChange={(value) => set({ all: value === 'true' })}
+          options={[
+            ['false', `The ${count}`],
+            ['true', `All ${readable}`],
+          ]}
+          hint={all ? 'Fields that the account adds later are synced too.' : 'The proposed fields are chosen. Change them in the list.'}
+        />
+        <ScheduleFields value={schedule} onChange={(next) => set({ schedule: next })} />
+        <MoreSettings type={type} settings={settings} set={set} />
+        <Check label="Start the first load now" checked={starts} onChange={(next) => set({ starts: next })} />
+      </Form>
+      {asks && (
+        <Confirm
+          title={`Create the sync of ${type.label}?`}
+          action="Create sync"
+          run={() => create(type.name, all ? '*' : fieldsToRead(choice), settings)}
+          onClose={() => setAsks(false)}
+        >
+          <p>
+            Reads {all ? `all ${readable}, and those that the account adds later` : `the ${count}`}. Schedule:{' '}
+            {describeSchedule(schedule.schedule, schedule.timezone)}. {starts && 'The first load starts at once.'}
+          </p>
+          <Estimate type={type} settings={settings} />
+        </Confirm>
+      )}
+    </>
+  );
+}

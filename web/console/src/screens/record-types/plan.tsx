@@ -1,0 +1,149 @@
+// The chosen record types before their syncs are created: what the first loads take, what is refused, and the settings that all get.
+import { useState } from 'preact/hooks';
+import { api } from '../../api.ts';
+import { countOf } from '../../format.ts';
+import { StateBadge, type States } from '../../parts/detail.tsx';
+import { useAction } from '../../parts/dialog.tsx';
+import { Form } from '../../parts/form.tsx';
+import { Empty, Page, Section } from '../../parts/page.tsx';
+import { Working } from '../../parts/plot.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { splitList } from '../../parts/record-form.tsx';
+import { describeSchedule, ScheduleFields } from '../../parts/schedule.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { invalidate } from '../../query.ts';
+import { base } from '../../router.ts';
+import type { Head } from './catalogue.ts';
+import { choose, chosen } from './chosen.ts';
+import { firstSchedule, minutesText, numberText, Recipients, type Result, Totals, useEstimate } from './estimate.tsx';
+
+type Entry = Result['data'][number];
+
+/** In the order of the rows. */
+const states: States<Entry['status']> = {
+  refused: ['bad', 'Refused'],
+  planned: ['busy', 'To create'],
+  created: ['good', 'Created'],
+  exists: ['calm', 'Exists'],
+};
+const order = Object.keys(states);
+
+const columnsOf = (labels: ReadonlyMap<string, string>): readonly Column<Entry>[] => [
+  {
+    title: 'Record type',
+    cell: ({ recordType, syncConfigId }) => (
+      <a href={base + (syncConfigId === null ? `/record-types/${encodeURIComponent(recordType)}` : `/syncs/${syncConfigId}`)}>
+        {labels.get(recordType) ?? recordType}
+      </a>
+    ),
+  },
+  {
+    title: 'Result',
+    cell: ({ status, reason }) => (
+      <>
+        <StateBadge states={states} state={status} />
+        <span class="fine rt-why">{reason}</span>
+      </>
+    ),
+  },
+  { title: 'Fields', align: 'end', minor: true, cell: ({ fields }) => numberText(fields) },
+  { title: 'Records', align: 'end', cell: ({ records }) => numberText(records) },
+  { title: 'Requests', align: 'end', minor: true, cell: ({ requests }) => numberText(requests) },
+  { title: 'Time', align: 'end', minor: true, cell: ({ minutes }) => minutesText(minutes) },
+];
+
+type SettingsProps = { planned: readonly Entry[]; onCreated: (result: Result | undefined) => void };
+
+function Settings({ planned, onCreated }: SettingsProps) {
+  const [schedule, setSchedule] = useState(firstSchedule);
+  const [recipients, setRecipients] = useState('');
+  const syncs = countOf(planned.length, 'sync');
+  const fields = planned.reduce((sum, one) => sum + (one.fields ?? 0), 0);
+  const action = useAction(async () => {
+    const { custom: _, ...when } = schedule;
+    const { data } = await api.POST('/sync-configs/bulk', {
+      body: { recordTypes: planned.map(({ recordType }) => recordType), ...when, alertRecipients: splitList(recipients) },
+    });
+    choose(chosen.value, false);
+    onCreated(data);
+    await invalidate('/sync-configs', '/netsuite/metadata', '/overview');
+  });
+  return (
+    <Form action={action} label={`Create ${syncs}`}>
+      <ScheduleFields value={schedule} onChange={setSchedule} />
+      <Recipients value={recipients} onChange={setRecipients} />
+      <p>
+        Creates {syncs} with {countOf(fields, 'field')} in all: every field that can be synced, and those that the account adds later.
+        Schedule: {describeSchedule(schedule.schedule, schedule.timezone)}. The first run of each reads all of its records.
+      </p>
+    </Form>
+  );
+}
+
+const Done = ({ created, exists, refused }: Result['totals']) => (
+  <p class="note good" role="status">
+    <strong>{countOf(created, 'sync')} created.</strong> {exists > 0 && `${countOf(exists, 'sync')} existed already. `}
+    {refused > 0 && `${countOf(refused, 'record type')} refused. `}
+    <a href={`${base}/syncs`}>Show the syncs</a>
+  </p>
+);
+
+type PlannedProps = { result: Result; labels: ReadonlyMap<string, string>; onCreated: (result: Result | undefined) => void };
+
+function Planned({ result: { data, totals }, labels, onCreated }: PlannedProps) {
+  const entriesOf = (wanted: Entry['status']) => data.filter(({ status }) => status === wanted);
+  const [planned, refused] = [entriesOf('planned'), entriesOf('refused')];
+  const isDone = totals.created > 0;
+  const rows = data.toSorted((a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (b.records ?? 0) - (a.records ?? 0));
+  return (
+    <div class="stack rt-plan">
+      {isDone ? <Done {...totals} /> : <Totals totals={totals} />}
+      {planned.length > 0 && <Settings planned={planned} onCreated={onCreated} />}
+      {!isDone && planned.length === 0 && <p class="note warn">None of the chosen record types can be created.</p>}
+      <Section title="Record types">
+        <Table label="Planned syncs" columns={columnsOf(labels)} rows={rows} rowKey={({ recordType }) => recordType} />
+      </Section>
+      {!isDone && refused.length > 0 && (
+        <p>
+          <button
+            type="button"
+            class="link"
+            onClick={() =>
+              choose(
+                refused.map(({ recordType }) => recordType),
+                false,
+              )
+            }
+          >
+            Take the {countOf(refused.length, 'refused record type')} out of the choice
+          </button>
+        </p>
+      )}
+    </div>
+  );
+}
+
+export function Plan({ heads }: { heads: readonly Head[] }) {
+  const labels = new Map(heads.map(({ name, label }) => [name, label]));
+  const [names] = useState(() => [...chosen.value].filter((name) => labels.has(name)));
+  const { busy, error, submit, result, setResult } = useEstimate(names);
+  const isDone = result !== undefined && result.totals.created > 0;
+  return (
+    <Page
+      title={isDone ? 'Syncs created' : 'Plan the syncs'}
+      lead={isDone ? undefined : "Nothing is created yet. Estimates are NetSuite's own counts and the measured time of a page."}
+      above={[{ to: `${base}/record-types`, title: 'Record types' }]}
+    >
+      {names.length === 0 && (
+        <Empty title="No record type is chosen.">
+          <a class="button" href={`${base}/record-types`}>
+            Choose record types
+          </a>
+        </Empty>
+      )}
+      {busy && <Working label={`Reading the fields of ${countOf(names.length, 'record type')} and counting`} />}
+      <Problem error={error} retry={submit} />
+      {result !== undefined && <Planned result={result} labels={labels} onCreated={setResult} />}
+    </Page>
+  );
+}

@@ -1,0 +1,136 @@
+// The proof of a publication: how fast the reads of a version were on the real records, and what to do next.
+import { useEffect, useState } from 'preact/hooks';
+import { type Answer, api } from '../../api.ts';
+import { countOf, formatNumber } from '../../format.ts';
+import { Copy, publicRequest } from '../../parts/copy.tsx';
+import { Warnings } from '../../parts/detail.tsx';
+import { Section } from '../../parts/page.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { ActionButton } from '../../parts/record-form.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import { useGet } from '../../query.ts';
+import { base } from '../../router.ts';
+import { may } from '../../session.ts';
+import { referenceOf } from './published.tsx';
+import type { Version } from './use-draft.ts';
+
+type Report = Answer<'/api-schema/{id}/publication'>;
+type Pair = Report['pairs'][number];
+
+const maxPairs = 20;
+/** The report of a publication. While something is `awaited` it is read often at first, because most end soon, and then 6 times a minute. */
+export function useReport(id: string, awaited: boolean) {
+  const [everyMs, setEveryMs] = useState(2_500);
+  useEffect(() => {
+    if (!awaited) return;
+    setEveryMs(2_500);
+    const timer = setTimeout(() => setEveryMs(10_000), 15_000);
+    return () => clearTimeout(timer);
+  }, [awaited]);
+  return useGet('/api-schema/{id}/publication', { path: { id } }, { everyMs: awaited ? everyMs : undefined });
+}
+
+export function Proof({ version }: { version: Version }) {
+  const { id, status, endpoints } = version;
+  /** Of the report that a new one is awaited for. */
+  const [replaced, setReplaced] = useState<string | null>();
+  const isMeasuring = replaced !== undefined;
+  const { data, error, reload } = useReport(id, isMeasuring);
+  useEffect(() => {
+    if (data?.madeAt !== replaced) setReplaced(undefined);
+  }, [data]);
+  const measure = async (): Promise<void> => {
+    if (isMeasuring) return;
+    const { data: current } = await api.POST('/api-schema/{id}/prove', { params: { path: { id } } });
+    setReplaced(current?.madeAt ?? null);
+  };
+  if (data === undefined) return <Problem error={error} retry={() => void reload()} />;
+  const again = may('api-schema:publish') && status !== 'retired';
+  return (
+    <div class="stack">
+      <p class="note good">
+        {version.version} is published: {countOf(endpoints.length, 'resource')} can be read by API keys.
+      </p>
+      <NextSteps version={version} />
+      <Section
+        title="What was proved"
+        actions={again && <ActionButton label={isMeasuring ? 'Measuring…' : 'Measure again'} run={measure} />}
+      >
+        <ProofOf report={data} />
+      </Section>
+    </div>
+  );
+}
+
+function NextSteps({ version }: { version: Version }) {
+  const path = `${version.version}/${version.endpoints[0]?.name}`;
+  const links = [
+    [true, referenceOf(version), 'Open the reference'],
+    [may('api-key:create'), `${base}/keys/new`, 'Create an API key'],
+    [may('record:read'), `${base}/data/${path}`, 'Browse the records'],
+  ] as const;
+  return (
+    <Section title="First request">
+      <div class="stack">
+        <p class="row">
+          {links.map(
+            ([isAllowed, to, title]) =>
+              isAllowed && (
+                <a key={to} class={to.endsWith('/keys/new') ? 'button primary' : 'button'} href={to}>
+                  {title}
+                </a>
+              ),
+          )}
+        </p>
+        <Copy text={publicRequest(`/${path}?pageSize=5`)} />
+      </div>
+    </Section>
+  );
+}
+
+function ProofOf({ report: { proof, records, pairs, madeAt } }: { report: Report }) {
+  if (proof === null) return <p class="muted">Its reads were not measured.</p>;
+  const rows = records.reduce((sum, { rows: own }) => sum + own, 0);
+  const isWithinLimit = proof.warnings.every(({ code }) => code !== 'too_slow');
+  return (
+    <div class="stack">
+      <p>
+        {countOf(proof.tried, 'read')} were tried on the real {countOf(rows, 'record')}, as callers make them, with frequent, rare and
+        absent values{madeAt && ', '}
+        <Time at={madeAt} />. {isWithinLimit ? 'Each ended within the time limit of reads' : 'Some exceeded the time limit of reads'}; the
+        slowest took {formatMs(proof.slowestMs)} once its data was in memory.
+      </p>
+      <p class="fine">
+        That is {formatNumber(proof.tried)} of {countOf(proof.pairs, 'combination')} of filters, sorts, row scopes and groups
+        {proof.tried < proof.pairs && '; fewer suffice for few records, and the time for measuring is limited'}. Not proved: how fast reads
+        are with more records, or many at the same time.
+      </p>
+      <Warnings problems={proof.warnings} />
+      <Table label="Slowest reads" columns={columns} rows={pairs.slice(0, maxPairs)} rowKey={(pair) => `${readText(pair)} ${pair.order}`} />
+      {pairs.length > maxPairs && (
+        <p class="fine">
+          The slowest {maxPairs} of {formatNumber(pairs.length)}.
+        </p>
+      )}
+    </div>
+  );
+}
+
+const formatMs = (ms: number): string => `${ms < 10 ? ms.toFixed(1) : formatNumber(ms)} ms`;
+
+function readText({ resource, filter, scope, group, sort, order }: Pair): string {
+  if (group !== undefined) return `${resource}/summary?by=${group}`;
+  const parameters = [filter && `${filter}=…`, sort && `sort=${sort}`, sort && !sort.includes(',') && `order=${order}`];
+  const query = parameters.filter(Boolean).join('&');
+  return `${resource}${query && `?${query}`}${scope ? ` by row scope ${scope}` : ''}`;
+}
+
+const largest = (numbers: readonly number[]): number => Math.max(0, ...numbers);
+
+const columns: readonly Column<Pair>[] = [
+  { title: 'Read', cell: (pair) => <code>{readText(pair)}</code> },
+  { title: 'Slowest', cell: ({ trials }) => formatMs(largest(trials.map(({ ms }) => ms))), align: 'end' },
+  { title: 'Records', cell: ({ trials }) => formatNumber(largest(trials.map(({ rows }) => rows))), align: 'end', minor: true },
+  { title: 'By index', cell: ({ trials }) => (trials.every(({ byIndex }) => byIndex) ? 'yes' : 'no'), minor: true },
+];

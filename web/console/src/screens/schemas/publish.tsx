@@ -1,0 +1,84 @@
+// Publishes a draft: what will happen, how far it is, and the proof that its reads are fast on the real records.
+
+import { useEffect } from 'preact/hooks';
+import { sentenceCase } from '../../format.ts';
+import { Unread } from '../../parts/detail.tsx';
+import { Page } from '../../parts/page.tsx';
+import { Progress } from '../../parts/plot.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { invalidate, useGet } from '../../query.ts';
+import { base } from '../../router.ts';
+import type { ScreenProps } from '../../screens.ts';
+import { aboveVersion } from './new-draft.tsx';
+import { Proof, useReport } from './proof.tsx';
+import { Review } from './review.tsx';
+import type { Version } from './use-draft.ts';
+
+export function Publish({ params: { id = '' } }: ScreenProps) {
+  const read = useGet('/api-schema/{id}', { path: { id } });
+  const { data } = read;
+  if (data === undefined) return <Unread read={read} title="Publication" above={[aboveVersion]} />;
+  const isDraft = data.status === 'draft';
+  const State = !isDraft ? Proof : data.publication?.status === 'running' ? Running : Review;
+  return (
+    <Page
+      title={`${isDraft ? 'Publish' : 'Publication of'} ${data.version}`}
+      above={[aboveVersion, { to: `${base}/schemas/${id}`, title: data.version }]}
+    >
+      <State version={data} />
+    </Page>
+  );
+}
+
+function Running({ version }: { version: Version }) {
+  const { data, error } = useReport(version.id, true);
+  const hasEnded = data !== undefined && data.status !== 'running';
+  useEffect(() => {
+    if (hasEnded) void invalidate('/api-schema', '/overview');
+  }, [hasEnded]);
+  return (
+    <div class="stack">
+      <p class="lead">It goes on when you leave this page. Other work isn't blocked meanwhile.</p>
+      <div aria-live="polite">
+        <PublicationProgress publication={data ?? version.publication} />
+      </div>
+      <Problem error={error} />
+    </div>
+  );
+}
+
+/** A draft that is being published can't be changed. */
+export function Publishing({ version: { id, version, publication } }: { version: Version }) {
+  useGet('/api-schema/{id}', { path: { id } }, { everyMs: 15_000 });
+  return (
+    <Page
+      title={version}
+      above={[aboveVersion]}
+      lead="The draft can't be changed while it is being published."
+      actions={
+        <a class="button" href={`${base}/schemas/${id}/publish`}>
+          Follow the publication
+        </a>
+      }
+    >
+      <PublicationProgress publication={publication} />
+    </Page>
+  );
+}
+
+const steps: Readonly<Record<string, string>> = {
+  'trying its reads': 'Measuring reads on the real records',
+  'tables pending': 'Waiting until the records have been moved',
+};
+
+/** The service names its steps as its log does. */
+function PublicationProgress({ publication }: { publication: Pick<NonNullable<Version['publication']>, 'progress'> | null }) {
+  if (publication === null) return null;
+  const { step, done, total } = publication.progress;
+  const text = steps[step] ?? sentenceCase(step);
+  return total > 1 ? (
+    <Progress done={done} total={total} label={`${text}: ${done} of ${total}`} />
+  ) : (
+    <Progress done={done} total={null} label={text} />
+  );
+}

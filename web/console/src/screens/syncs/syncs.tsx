@@ -1,0 +1,120 @@
+// All syncs: what needs attention, how fresh each is, and a run at the press of a button.
+import { api } from '../../api.ts';
+import { formatNumber } from '../../format.ts';
+import { WordBadge } from '../../parts/detail.tsx';
+import { List, listQuery, searchFilter, selectFilter } from '../../parts/list.tsx';
+import { Page } from '../../parts/page.tsx';
+import { ActionButton } from '../../parts/record-form.tsx';
+import { describeSchedule } from '../../parts/schedule.tsx';
+import type { Column } from '../../parts/table.tsx';
+import { Time } from '../../parts/time.tsx';
+import { invalidate, useGet } from '../../query.ts';
+import { base, query } from '../../router.ts';
+import { may } from '../../session.ts';
+import '../../styles/syncs.css';
+import { RunLink } from './actions.tsx';
+import { everyMs, isOpen, type RunStatus, type SyncConfig, syncState } from './words.ts';
+
+const stateOptions = [
+  ['failed', 'Last run failed'],
+  ['partial', 'Last run partial'],
+  ['running', 'Running'],
+  ['succeeded', 'Last run succeeded'],
+  ['paused', 'Paused'],
+  ['disabled', 'Disabled'],
+] as const;
+
+/** The state is that of the sync, or of its last run. */
+function stateQuery(state: string | null): { status?: SyncConfig['status']; lastRunStatus?: RunStatus } {
+  if (state === null) return {};
+  return state === 'paused' || state === 'disabled' ? { status: state } : { lastRunStatus: state as RunStatus };
+}
+
+const columns: readonly Column<SyncConfig>[] = [
+  {
+    title: 'Sync',
+    cell: ({ id, name, recordType }) => (
+      <>
+        <a href={`${base}/syncs/${id}`}>{name}</a>
+        <span class="fine">{recordType}</span>
+      </>
+    ),
+  },
+  { title: 'State', cell: (sync) => <WordBadge state={syncState(sync)} /> },
+  { title: 'Data from', cell: ({ syncedAt }) => <Time at={syncedAt} relative none="No data yet" /> },
+  {
+    title: 'Last run',
+    minor: true,
+    cell: ({ lastRun: run }) => (
+      <>
+        <RunLink run={run} />
+        {run !== null && (
+          <span class="fine">
+            <Time at={run.finishedAt ?? run.startedAt ?? run.queuedAt} relative />
+            {isOpen(run) && run.progress?.percent != null && ` · ${run.progress.percent} %`}
+          </span>
+        )}
+      </>
+    ),
+  },
+  {
+    title: 'Next run',
+    minor: true,
+    cell: ({ nextRunAt, schedule, timezone }) => (
+      <>
+        <Time at={nextRunAt} relative none="Not scheduled" />
+        <span class="fine">{describeSchedule(schedule, timezone)}</span>
+      </>
+    ),
+  },
+  { title: 'Records', align: 'end', minor: true, cell: ({ records }) => formatNumber(records) },
+];
+
+/** Starts a run, or leads to the one that is open. */
+const RunButton = ({ id, name, lastRun }: SyncConfig) =>
+  lastRun !== null && isOpen(lastRun) ? (
+    <a href={`${base}/runs/${lastRun.id}`}>Follow</a>
+  ) : (
+    <ActionButton
+      label="Run now"
+      about={name}
+      run={async () => {
+        await api.POST('/sync-configs/{id}/trigger', { params: { path: { id } }, body: {} });
+        await invalidate('/sync-configs');
+      }}
+    />
+  );
+
+export function Syncs() {
+  const read = useGet(
+    '/sync-configs',
+    { query: { ...listQuery<{ q: string }>('q'), sort: 'name', ...stateQuery(query.value.get('state')) } },
+    { everyMs },
+  );
+  return (
+    <Page
+      title="Syncs"
+      lead="Each sync keeps the records of one record type as they are in the ERP, and proves it with every run."
+      actions={
+        may('sync:create') && (
+          <a class="button" href={`${base}/record-types`}>
+            Sync another record type
+          </a>
+        )
+      }
+    >
+      <List
+        label="Syncs"
+        read={read}
+        columns={may('sync:create') ? [...columns, { title: 'Action', align: 'end', minor: true, cell: RunButton }] : columns}
+        filters={[searchFilter('Search by name'), selectFilter('State', 'state', 'Any state', stateOptions)]}
+        empty="Nothing is synced yet."
+        next={
+          <a class="button primary" href={`${base}/record-types`}>
+            Choose record types
+          </a>
+        }
+      />
+    </Page>
+  );
+}

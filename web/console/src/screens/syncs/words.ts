@@ -1,0 +1,77 @@
+// What the states, phases and modes of syncs and runs are called on screen.
+import type { Item } from '../../api.ts';
+import { countOf, formatDuration, formatNumber } from '../../format.ts';
+import type { States } from '../../parts/detail.tsx';
+
+export type SyncConfig = Item<'/sync-configs'>;
+export type Run = Item<'/sync-runs'>;
+export type RunStatus = Run['status'];
+
+/** How often lists and states of syncs are read again. */
+export const everyMs = 20_000;
+
+export const isOpen = ({ status }: Pick<Run, 'status'>): boolean => ['queued', 'running', 'waiting', 'publishing'].includes(status);
+
+export const runStates: States<RunStatus> = {
+  queued: ['busy', 'Queued'],
+  running: ['busy', 'Running'],
+  waiting: ['warn', 'Waiting'],
+  publishing: ['busy', 'Publishing'],
+  succeeded: ['good', 'Succeeded'],
+  partial: ['warn', 'Partial'],
+  failed: ['bad', 'Failed'],
+  cancelled: ['calm', 'Cancelled'],
+};
+
+/** The state of a sync in a word, the most pressing first. */
+export function syncState({ status, lastRun, heldDeletions, staleFields }: SyncConfig): States<string>[string] {
+  if (status === 'paused') return ['bad', 'Paused'];
+  if (status === 'disabled') return ['calm', 'Disabled'];
+  if (lastRun === null) return ['calm', 'Never ran'];
+  if (isOpen(lastRun)) return runStates[lastRun.status];
+  if (lastRun.status === 'failed') return ['bad', 'Failing'];
+  if (staleFields.length > 0) return ['warn', 'Fields missing'];
+  if (heldDeletions !== null) return ['warn', 'Deletions held'];
+  return lastRun.status === 'partial' ? runStates.partial : ['good', 'Up to date'];
+}
+
+export const modeWords = { full: 'Full', incremental: 'Incremental' } as const;
+export const triggerWords = { schedule: 'by the schedule', manual: 'by hand', retry: 'as a retry' } as const;
+
+/** Each phase with what it does, and what is done with a record in it. */
+export const phaseWords: Readonly<Record<string, readonly [title: string, done: string]>> = {
+  reading: ['Reading from the ERP', 'read'],
+  proving: ['Comparing with the ERP', 'compared'],
+  publishing: ['Publishing', 'published'],
+};
+
+/** `4 new · 2 updated`, without zeros. */
+export const describeAll = (counts: readonly (readonly [count: number, word: string])[]): string[] =>
+  counts.flatMap(([count, word]) => (count === 0 ? [] : `${formatNumber(count)} ${word}`));
+
+/** `120 read · 4 new · 2 updated`. */
+export function describeCounts({ fetched, inserted, updated, deleted, rejected }: NonNullable<Run['counts']>): string {
+  const changes = describeAll([
+    [inserted, 'new'],
+    [updated, 'updated'],
+    [deleted, 'deleted'],
+    [rejected, 'rejected'],
+  ]);
+  return [`${formatNumber(fetched)} read`, ...(changes.length === 0 ? ['nothing changed'] : changes)].join(' · ');
+}
+
+/** How long an ended run took, which is known to the second. Null while it is unknown. */
+export function describeDuration({ startedAt, finishedAt }: Run): string | null {
+  if (startedAt === null || finishedAt === null) return null;
+  const took = Date.parse(finishedAt) - Date.parse(startedAt);
+  if (took < 1_000) return 'under 1 s';
+  return took < 60_000 ? `${took / 1_000} s` : formatDuration(took);
+}
+
+/** How many of the records that a phase counts are done. */
+export function describeProgress({ phase, fetched, done, expected, percent }: NonNullable<Run['progress']>): string {
+  if (phase === 'publishing') return `${countOf(fetched, 'record')} read; the changes are being published`;
+  const word = phaseWords[phase]?.[1] ?? 'done';
+  if (expected === null) return `${countOf(done, 'record')} ${word}`;
+  return `${formatNumber(done)} of ${countOf(expected, 'record')} ${word}${percent === null ? '' : ` (${percent} %)`}`;
+}

@@ -1,0 +1,42 @@
+import { useState } from 'preact/hooks';
+import { type ApiError, toApiError } from '../api.ts';
+import { Choice } from '../parts/form.tsx';
+import { Problem } from '../parts/problem.tsx';
+import { chooseOrganization, identity, sessionState, signOut } from '../session.ts';
+import { OrganizationSwitch } from './organization-switch.tsx';
+
+const themes = [
+  ['system', 'System'],
+  ['light', 'Light'],
+  ['dark', 'Dark'],
+] as const;
+
+/** Who is signed in, in which organization; theme, references and sign-out. */
+export function PersonMenu() {
+  const session = sessionState.value?.session;
+  const [error, setError] = useState<ApiError>();
+  if (!session) return null;
+  const run = (work: Promise<unknown>): void => {
+    work.catch((problem: unknown) => setError(toApiError(problem)));
+  };
+  return (
+    <div class="person">
+      <OrganizationSwitch current={identity.value?.organization ?? null} onSwitch={(id) => run(chooseOrganization(id))} />
+      <p class="fine cut" title={session.user.email}>
+        {session.user.email}
+      </p>
+      <label for="theme">
+        <span class="fine">Theme</span>
+        {/* The script of the page (web/shared/theme.js) applies and stores what is chosen. */}
+        <Choice id="theme" value={document.documentElement.dataset['theme'] ?? 'system'} onChange={() => undefined} options={themes} />
+      </label>
+      <p>
+        <a href="/api/platform/v1/openapi/preview">Management reference</a>
+      </p>
+      <button type="button" onClick={() => run(signOut())}>
+        Sign out
+      </button>
+      <Problem error={error} />
+    </div>
+  );
+}
