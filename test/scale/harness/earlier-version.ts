@@ -7,20 +7,23 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Why the commit can't be run here; undefined when it can. */
-export async function reasonAgainst(commit: string): Promise<string | undefined> {
-  const locked = await run('git', ['show', `${commit}:package-lock.json`], { maxBuffer: 64 * 1024 * 1024 }).then(
+const lockOf = (commit: string): Promise<string | undefined> =>
+  run('git', ['show', `${commit}:package-lock.json`], { maxBuffer: 64 * 1024 * 1024 }).then(
     ({ stdout }) => stdout,
     () => undefined,
   );
-  if (locked === undefined) return `commit ${commit} is not in the history of this copy`;
-  return locked === (await readFile('package-lock.json', 'utf8')) ? undefined : `commit ${commit} needs other libraries than are installed`;
+
+/** Why the commit can't be run here; undefined when it can. */
+export async function reasonAgainst(commit: string): Promise<string | undefined> {
+  return (await lockOf(commit)) === undefined ? `commit ${commit} is not in the history of this copy` : undefined;
 }
 
-/** Unpacks the commit into a temporary folder, where it uses the installed libraries. */
+/** Unpacks the commit into a temporary folder. It uses the installed libraries, or its own from npm's registry where it needs others. */
 export async function unpackCommit(commit: string): Promise<{ root: string; remove(): Promise<void> }> {
   const root = await mkdtemp(path.join(tmpdir(), 'portal-version-'));
   await run('sh', ['-c', 'git archive "$1" | tar -x -C "$2"', 'sh', commit, root]);
-  await symlink(path.resolve('node_modules'), path.join(root, 'node_modules'));
+  if ((await lockOf(commit)) === (await readFile('package-lock.json', 'utf8')))
+    await symlink(path.resolve('node_modules'), path.join(root, 'node_modules'));
+  else await run('npm', ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'], { cwd: root });
   return { root, remove: () => rm(root, { recursive: true, force: true }) };
 }
