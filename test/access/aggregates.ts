@@ -27,7 +27,7 @@ const comparable = (aggregates: Aggregates): string =>
 export async function callAggregate(one: Case, input: object): Promise<Answer> {
   const { service, world } = one.oracle;
   const tenant = { ...service.ctx, organizationId: world.organizationId };
-  const answer = (status: number, text: string): Answer => ({ status, text, headers: {}, head: '', raw: Buffer.from(text) });
+  const answer = (status: number, text: string): Answer => ({ status, text, headers: {}, head: '', isWhole: true, raw: Buffer.from(text) });
   const complete = { orderBy: 'count' as const, limit: 100, version: one.version.version, resource: one.endpoint.name, ...input };
   try {
     return answer(200, await service.tools.aggregate(tenant, { reads: one.reader.access, maxCharacters: 100_000 }, complete));

@@ -178,7 +178,8 @@ describe('a token', () => {
       `${head}.${body}.${signature}`,
       `pst_pst_${head}.${body}.${signature}`,
     ];
-    const answers = await Promise.all(forged.map((secret) => oracle.get({ access: { layers: [], unmasked: false }, secret }, list)));
+    const headersOf = (secret: string) => ({ authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId });
+    const answers = await Promise.all(forged.map((secret) => service.call({ path: `/api/public/${list}`, headers: headersOf(secret) })));
     expect(answers.map(({ status }) => status)).toEqual(forged.map(() => 401));
     const texts = answers.map(({ text }) => (JSON.parse(text) as { error: { message: string } }).error.message);
     expect(new Set(texts).size).toBe(1);

@@ -9,6 +9,8 @@ export type Answer = {
   readonly head: string;
   readonly raw: Buffer;
   readonly text: string;
+  /** False when the connection broke after the headers: `raw` is what came before. */
+  readonly isWhole: boolean;
 };
 export type Sent = {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'DELETE' | 'PATCH' | 'PUT';
@@ -36,8 +38,8 @@ export function createCaller(origin: string): { readonly call: Call; close(): vo
       sent.on('response', (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', reject);
-        response.on('end', () => {
+        response.on('error', () => undefined);
+        response.on('close', () => {
           const raw = Buffer.concat(chunks);
           const known = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
           resolve({
@@ -45,7 +47,8 @@ export function createCaller(origin: string): { readonly call: Call; close(): vo
             headers: Object.fromEntries(known),
             head: response.rawHeaders.join('\n'),
             raw,
-            text: bodyText(raw, response.headers['content-encoding']),
+            text: response.complete ? bodyText(raw, response.headers['content-encoding']) : raw.toString(),
+            isWhole: response.complete,
           });
         });
       });

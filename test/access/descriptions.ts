@@ -28,10 +28,15 @@ export async function checkDescription(one: Case): Promise<void> {
   const versionAllowed = reader.access.layers.every(({ versions }) => versions.length === 0 || versions.includes(version.version));
   if (!versionAllowed) return checkRefusal({ ...one }, answer, path, { kind: 'refused', statuses: [403], codes: ['version_out_of_scope'] });
   expect(answer.status, answer.text).toBe(200);
-  // The list of changes from the version before has names of both; a reader with any limit doesn't get it.
-  const isLimited = reader.access.layers.some(
-    ({ versions, resources, rows, fields }) => versions.length + resources.length > 0 || rows !== null || fields !== null,
+  // The list of changes from the version before has names of both; a reader with any limit or mask doesn't get it.
+  const hasMasks = version.endpoints.some(({ fields }) =>
+    fields.some(({ mask, lines }) => [mask, ...lines.map((line) => line.mask)].some(Boolean)),
   );
+  const isLimited =
+    (hasMasks && !reader.access.unmasked) ||
+    reader.access.layers.some(
+      ({ versions, resources, rows, fields }) => versions.length + resources.length > 0 || rows !== null || fields !== null,
+    );
   inspect(one, answer, path, { names: allowedNames(one, isLimited ? 'version' : 'all'), hasNumbers: true });
   const { paths } = JSON.parse(answer.text) as Document;
   const readable = version.endpoints.filter((endpoint) => refusalOf({ ...one, endpoint }, []) === undefined);

@@ -19,6 +19,14 @@ export type DoorPatch = Patch & {
   readonly large?: true;
 };
 
+/** Changes nothing: what is noticed with it is noticed with any patch. */
+export const controlPatch: Patch = {
+  door: '',
+  file: 'public/serve/serve.ts',
+  find: 'service.loadPlan(read.endpoint, ',
+  replace: 'service.loadPlan(read.endpoint, ',
+};
+
 const withoutScope = (endpoint: string): string => `{ ...${endpoint}, scope: [] }`;
 const planWithoutScope = '{ ...plan, conditions: plan.conditions.slice(plan.endpoint.scope.length) }';
 
@@ -42,7 +50,7 @@ export const doorPatches: readonly DoorPatch[] = [
     door: 'pages',
     file: 'public/read/sql.ts',
     find: 'whereSql([...texts, ...bounds])}) as a',
-    replace: 'whereSql([...texts.slice(endpoint.scope.length), ...bounds])}) as a',
+    replace: 'whereSql([...texts.map((text, at) => (at < endpoint.scope.length ? `(${text} or true)` : text)), ...bounds])}) as a',
   },
   {
     what: 'the rows of a list of many bytes',
@@ -120,7 +128,7 @@ export const doorPatches: readonly DoorPatch[] = [
     door: 'change feed',
     file: 'public/changes/change-sql.ts',
     find: 'scope.length === 0 ? wholeSources(written) : scopedSources(written)',
-    replace: '{ ...scopedSources(written), deletions: wholeSources(written).deletions }',
+    replace: "{ ...wholeSources(written), shown: scope.length === 0 ? 'true' : scope.map((part) => part.text(bind)).join(' and ') }",
   },
   {
     what: 'entity tags',
@@ -136,8 +144,8 @@ export const doorPatches: readonly DoorPatch[] = [
     what: 'the description',
     door: 'description',
     file: 'public/serve/serve-description.ts',
-    find: 'if (isWhole && readable.every(',
-    replace: 'if (isWhole || !readable.every(',
+    find: 'if (!access.layers.some(isRestricted) && readable.every(',
+    replace: 'if (!access.layers.some(isRestricted) || !readable.every(',
   },
   {
     what: 'the entity tag of the description',

@@ -13,7 +13,7 @@ export type Answered = Extract<Expected, { kind: 'answered' }>;
 const exact = (value: unknown): string => JSON.stringify(value);
 type ErrorBody = { error: { code: string; message: string; details?: { path: string; code: string }[]; requestId: string } };
 export const codesIn = ({ text }: Pick<Answer, 'text'>): string[] =>
-  ((JSON.parse(text) as ErrorBody).error.details ?? []).map(({ code }) => code);
+  ((JSON.parse(text) as Partial<ErrorBody>).error?.details ?? []).map(({ code }) => code);
 
 /** Names of the resource, such as those of stale fields; none where it isn't readable. */
 const visibleNames = (one: Case): Set<string> => (refusalOf(one, []) === undefined ? allowedNames(one, 'resource') : new Set());
@@ -49,11 +49,12 @@ export async function read(
   if (expected.kind === 'refused') checkRefusal(one, answer, path, expected);
   else {
     expect(answer.status, answer.text).toBe(200);
-    check(answer, expected);
     inspect(one, answer, path, {
       names: allowedNames(one, 'resource'),
       records: expected.records.map((record) => select(one.query, record)),
     });
+    if (!answer.isWhole) throw new Error(`${path}: the answer ends early`);
+    check(answer, expected);
   }
   return answer;
 }

@@ -20,7 +20,9 @@ export function createFollower(one: Case): Follower {
   const random = createRandom(one.seed);
   const plain: Case = { ...one, query: plainQuery };
   const copy = new Map<string, string>();
-  const everReadable = new Set<string>();
+  // Without a row scope, the feed also reports what was deleted before this client began.
+  const isWhole = conditionsOf(reader.access, endpoint).length === 0;
+  const everReadable = new Set(isWhole ? oracle.world.everStored(endpoint.recordType) : []);
   let since: string | null = null;
 
   const readPage = async (token: string | null, limit: number, current: ReadonlyMap<string, string>): Promise<Page> => {
@@ -57,7 +59,7 @@ export function createFollower(one: Case): Follower {
 
   /** Positions of a reader of other records are of no use. */
   const checkReach = async (own: string): Promise<void> => {
-    if (conditionsOf(reader.access, endpoint).length === 0) return;
+    if (isWhole) return;
     const address = `${version.version}/${endpoint.name}/changes?limit=1`;
     const { next } = JSON.parse((await oracle.get(oracle.whole, address)).text) as Page;
     const answers = [await oracle.get(reader, `${address}&since=${next}`), await oracle.get(oracle.whole, `${address}&since=${own}`)];

@@ -1,6 +1,6 @@
 // What a limited reader must be answered: what an unlimited one is answered, filtered in memory. And what no answer may contain.
 import { expect } from 'vitest';
-import type { Answer } from './call.ts';
+import type { Answer, Call } from './call.ts';
 import { isFound, isOfLines, matches } from './matching.ts';
 import {
   type Access,
@@ -44,11 +44,30 @@ export type Oracle = {
   refresh(): Promise<void>;
 };
 
+/**
+ * Throws an Error when a valid reader is answered 401 or 5xx, a tool fails, or an answer ends early that is no export: that says nothing about
+ * what they may read.
+ */
+const withoutFaults =
+  (call: Call): Call =>
+  async (sent) => {
+    const answer = await call(sent);
+    const isExport = /csv|ndjson/.test(sent.headers?.['accept'] ?? '');
+    const isFault =
+      answer.status === 401 ||
+      answer.status >= 500 ||
+      !(answer.isWhole || isExport) ||
+      (sent.path === '/mcp' && answer.text.includes('\\"code\\":\\"INTERNAL_ERROR'));
+    if (isFault && !answer.text.includes('scope_field_stale')) throw new Error(`${sent.path}: ${answer.status} ${answer.text}`);
+    return answer;
+  };
+
 const queryString = (parts: readonly string[]): string => (parts.length === 0 ? '' : `?${parts.join('&')}`);
 export const pathOf = ({ version }: VersionModel, { name }: EndpointModel, ...parts: readonly string[][]): string =>
   `${version}/${name}${queryString(parts.flat())}`;
 
-export async function createOracle(world: World, service: Service = world.service): Promise<Oracle> {
+export async function createOracle(world: World, of: Service = world.service): Promise<Oracle> {
+  const service: Service = { ...of, call: withoutFaults(of.call) };
   const whole: Reader = { access: { layers: [unlimited], unmasked: true }, secret: (await world.key(unlimited, true)).secret };
   const masked: Reader = { access: { layers: [unlimited], unmasked: false }, secret: (await world.key(unlimited, false)).secret };
   const known = new Map<string, Promise<readonly ExactRecord[]>>();

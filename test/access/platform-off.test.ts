@@ -1,8 +1,9 @@
 // What people see of masked fields, and of records without record:read, in the management interface; and that each check notices when the
 // line that hides it is missing.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { controlPatch } from './door-patches.ts';
 import { platformChecks } from './platform-doors.ts';
-import { platformPatches } from './platform-patches.ts';
+import { type PlatformPatch, platformPatches } from './platform-patches.ts';
 import { createPlatformWorld, type PlatformWorld } from './platform-world.ts';
 import { loadWithout } from './switch-off.ts';
 
@@ -16,6 +17,11 @@ type Doors = typeof import('./platform-doors.ts');
 
 describe.each(Object.entries(platformChecks))('%s', (door, check) => {
   it('hides what the caller may not see', () => check(world));
+
+  it('finds nothing when a patch changes nothing', async () => {
+    const loaded = await loadWithout<Doors>(controlPatch, 'platform-doors.ts');
+    await loaded.platformChecks[door as PlatformPatch['door']](world);
+  });
 
   it.each(platformPatches.filter((patch) => patch.door === door))('is noticed without "$find"', async (patch) => {
     const loaded = await loadWithout<Doors>(patch, 'platform-doors.ts');

@@ -104,7 +104,7 @@ export const richerPatches: readonly DoorPatch[] = [
   },
   {
     what: 'filters by masked fields of lines',
-    door: 'list',
+    door: 'describe of /mcp',
     file: 'public/version/narrow.ts',
     find: "field.kind === 'lines' ? field.lines.filter(({ mask }) => mask === null).map(",
     replace: "field.kind === 'lines' ? field.lines.map(",

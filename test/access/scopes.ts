@@ -20,7 +20,7 @@ function randomCondition(random: Random, { kind, name, source }: FieldModel, { p
   return { field: name, source, in: values.map((value) => respelled(random, kind, value)) };
 }
 
-function randomConditions(random: Random, endpoint: EndpointModel, values: Values): Condition[] {
+export function randomConditions(random: Random, endpoint: EndpointModel, values: Values): Condition[] {
   if (random.chance(0.1)) return [];
   if (random.chance(0.15))
     return [{ field: 'id', source: 'id', in: [...random.some(values.ids[endpoint.recordType] ?? []).slice(0, 40), random.id()] }];

@@ -69,7 +69,8 @@ const casesOf = (oracle: Oracle, readers: readonly Reader[]): Case[] =>
   );
 
 /** Waits until the service has seen that the field is stale; a second is the longest that it may trust what it knows. */
-const settle = (ask: Ask): Promise<boolean> => until(async () => (isStale(await ask()) ? true : undefined), 2_000);
+const settle = (ask: Ask): Promise<boolean> =>
+  until(async () => (isStale(await ask()) ? true : undefined), 2_000).catch((error) => expect.fail(String(error)));
 
 /** Marks the field stale for as long as it checks, and the service believes so for up to a second more; `check` names the case of a difference. */
 export async function checkStale(

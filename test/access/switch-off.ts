@@ -4,13 +4,13 @@ import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { doorPatches, type Patch } from './door-patches.ts';
+import { controlPatch, doorPatches, type Patch } from './door-patches.ts';
 import { platformPatches } from './platform-patches.ts';
 import { richerPatches } from './richer-patches.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const source = pathToFileURL(path.join(root, 'src')).href;
-const patches: readonly Patch[] = [...doorPatches, ...richerPatches, ...platformPatches];
+const patches: readonly Patch[] = [controlPatch, ...doorPatches, ...richerPatches, ...platformPatches];
 const indexOf = (url: string | undefined): string | undefined => /\?off=(\d+)$/.exec(url ?? '')?.[1];
 
 /** The text of the file with the patch. Throws an Error when the line isn't there exactly once. */

@@ -29,6 +29,8 @@ export type World = {
   readonly ownerSecret: string;
   /** Ids of the records of a type, also of those that are not synced yet. */
   ids(): Record<string, string[]>;
+  /** Ids of the records that are or were stored. */
+  everStored(recordType: string): ReadonlySet<string>;
   /** Changes records, at random unless `edit` does, and syncs them. */
   change(edit?: (kind: RecordKind) => void): Promise<void>;
   /** Ids of stored records that no reader under a row scope may see. */
@@ -126,6 +128,8 @@ export async function createWorld(service: Service, random: Random, { bulk = 0, 
     utcOffsetMinutes,
     ownerSecret,
     ids: () => Object.fromEntries(kinds.map(({ name, erp }) => [name, [...erp.records.keys()]])),
+    everStored: (recordType) =>
+      new Set(kinds.flatMap(({ name, erp }) => (name === recordType ? [...erp.records.keys(), ...(erp.deleted?.keys() ?? [])] : []))),
     withheld: (recordType) => kinds.find(({ name }) => name === recordType)?.withheld ?? new Set(),
     setStale: (source) =>
       inTransaction(tenant, async (tx) => {

@@ -127,10 +127,10 @@ function rowName(paths: z.infer<typeof document>['paths'], resource: string): st
 
 /**
  * The text of a description with nothing but what these endpoints have: their paths and tags, their fields, filters and sorts, masked fields
- * as text, and the components that those use. Without `withChanges` also no list of changes. Throws a ZodError for a text that is no
- * description of a version.
+ * as text, and the components that those use. The list of changes is left out, because it has names of both versions. Throws a ZodError for a
+ * text that is no description of a version.
  */
-export function restrictDescription(text: string, readable: readonly ReadableEndpoint[], withChanges: boolean): string {
+export function restrictDescription(text: string, readable: readonly ReadableEndpoint[]): string {
   const { info, tags, paths, components, ...rest } = document.parse(JSON.parse(text));
   const endpoints = new Map(readable.map((endpoint) => [endpoint.name, endpoint]));
   const restricted = new Map<string, Restricted>();
@@ -161,7 +161,7 @@ export function restrictDescription(text: string, readable: readonly ReadableEnd
   return JSON.stringify(
     {
       ...rest,
-      info: withChanges ? info : { ...info, description: withoutChanges(info.description) },
+      info: { ...info, description: withoutChanges(info.description) },
       tags: tags.filter(({ name }) => endpoints.has(name)),
       paths: Object.fromEntries(kept),
       components: Object.fromEntries(keptComponents),

@@ -85,10 +85,9 @@ export async function serveDescription(
 /** Null for a caller who may read the whole version as it is. */
 function partFor(schema: CompiledSchema, access: RecordAccess): DescriptionPart | null {
   const readable = readableEndpoints(schema, access);
-  const isWhole = !access.layers.some(isRestricted);
-  if (isWhole && readable.every(({ key, contentKey }) => key === contentKey)) return null;
-  const name = createHash('sha256').update(JSON.stringify([isWhole, readable.map(({ key }) => key)]));
-  return { name: name.digest('base64url'), of: (text) => restrictDescription(text, readable, isWhole) };
+  if (!access.layers.some(isRestricted) && readable.every(({ key, contentKey }) => key === contentKey)) return null;
+  const name = createHash('sha256').update(JSON.stringify(readable.map(({ key }) => key)));
+  return { name: name.digest('base64url'), of: (text) => restrictDescription(text, readable) };
 }
 
 /** In whatever encoding; an invalid value is rejected later. */

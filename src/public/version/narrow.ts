@@ -71,14 +71,13 @@ function narrow(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpo
   const relatedOf = endpoint.relations.size === 0 ? noneRelated : relatedTo(access);
   if (access.layers.every(({ rows, fields }) => rows === null && fields === null) && (access.unmasked || !hasMasks(endpoint))) {
     const all = readWhole(endpoint);
-    return endpoint.relations.size === 0 ? all : Object.assign(Object.create(all) as typeof all, { relatedOf });
+    return endpoint.relations.size === 0 ? all : { ...all, relatedOf };
   }
   const scope = scopeOf(endpoint, access);
   if (scope === undefined) return undefined;
   const shape = shapeOf(endpoint, access);
   const reach = shape.key === endpoint.key && scope.length === 0 ? '' : digest([shape.key, scope]);
-  // Inherits the rest: a service has one of these for each of many tokens.
-  return Object.assign(Object.create(shape) as typeof shape, { scope, reach, relatedOf });
+  return { ...shape, scope, reach, relatedOf };
 }
 
 type RelatedOf = ReadableEndpoint['relatedOf'];

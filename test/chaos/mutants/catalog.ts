@@ -36,9 +36,19 @@ export const mutants: readonly Mutant[] = all.map((mutant) => {
   return history === undefined ? mutant : { ...mutant, history };
 });
 
+/** Changes nothing: a plan that is red with it is red with every mutant, and says nothing of any. */
+export const controlMutant: Mutant = {
+  name: 'control',
+  without: 'nothing',
+  file: 'src/sync/proof.ts',
+  find: 'export async function compareWithErp(',
+  replace: 'export async function compareWithErp(',
+  concerns: [],
+};
+
 /** Throws a RangeError when there is none. */
 export function findMutant(name: string): Mutant {
-  const found = mutants.find((mutant) => mutant.name === name);
+  const found = [controlMutant, ...mutants].find((mutant) => mutant.name === name);
   if (found === undefined) throw new RangeError(`there is no mutant ${name}`);
   return found;
 }

@@ -1,8 +1,9 @@
 // The mutation check: plays the directed history of each mutant, and when that stays green, seeds until one turns red, those first whose
-// plans contain what the mutant concerns. The same plan must be green without the mutant.
+// plans contain what the mutant concerns. The same plan must be green with the control, a mutant that changes nothing.
 import { type Plan, planOf } from '../plan.ts';
 import { simulate } from '../simulate.ts';
 import type { World } from '../world.ts';
+import { controlMutant } from './catalog.ts';
 import { contentsOf } from './contents.ts';
 import { planOfHistory } from './history.ts';
 import { type Mutant, mutatedSource } from './mutant.ts';
@@ -54,14 +55,14 @@ async function play(world: World, { by, plan }: Attempt, { tell, diary = false }
   }
 }
 
-/** Whether a plan is green without a mutant; each one is played once. */
+/** Whether a plan is green with the mutant that changes nothing; each one is played once. */
 function openSound(world: World, settings: MutationSettings): (attempt: Attempt) => Promise<boolean> {
   const known = new Map<string, boolean>();
   return async (attempt) => {
     const key = JSON.stringify(attempt.plan);
-    const isSound = known.get(key) ?? (await play(world, attempt, settings))?.length === 0;
+    const isSound = known.get(key) ?? (await play({ ...world, mutant: controlMutant.name }, attempt, settings))?.length === 0;
     known.set(key, isSound);
-    if (!isSound) settings.tell(`${attempt.by} is not green without a mutant`);
+    if (!isSound) settings.tell(`${attempt.by} is not green with a mutant that changes nothing`);
     return isSound;
   };
 }

@@ -44,5 +44,5 @@ export function describeGolden(): string {
   const schema = compileSchema({ id: 'x', version: 'v2', ...document, bindings, maskSecret: Buffer.alloc(32) });
   const layer = { versions: [], resources: ['summary', 'masked-invoices'], rows: null, fields: { summary: ['sum', 'q', 'by'] } };
   const access: RecordAccess = { layers: [layer], unmasked: false };
-  return `${text}\n${restrictDescription(text, readableEndpoints(schema, access), false)}\n`;
+  return `${text}\n${restrictDescription(text, readableEndpoints(schema, access))}\n`;
 }

@@ -46,7 +46,7 @@ const restricted = (
 ): { text: string; body: oas31.OpenAPIObject } => {
   const schema = compileSchema({ id: 'x', version: 'v2', maskSecret: Buffer.alloc(32), ...parse(list) });
   const access: RecordAccess = { layers: [{ versions: [], resources: [], rows: null, fields: null, ...layer }], unmasked };
-  const text = restrictDescription(textOf(list), readableEndpoints(schema, access), false);
+  const text = restrictDescription(textOf(list), readableEndpoints(schema, access));
   return { text, body: JSON.parse(text) };
 };
 
