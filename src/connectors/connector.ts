@@ -174,6 +174,9 @@ export type Deletions =
   | { readonly available: true; readonly deleted: readonly DeletedRecord[] }
   | { readonly available: false; readonly reason: string; readonly fix: string };
 
+/** Ids behind `afterId` (null: from the first one) up to and including `upTo` (null: to the last one), in the order of `idType`. */
+export type IdRange = { readonly afterId: string | null; readonly upTo: string | null };
+
 /** A record in a list of ids. `modifiedAt` is as in `SourceRecord`, and null unless the list was narrowed by `changedSince`. */
 export type ListedRecord = { readonly id: string; readonly modifiedAt: string | null };
 
@@ -264,15 +267,17 @@ export type Connector = {
    * message says why. Absent where the ERP has no query language.
    */
   describeQuery?(source: QuerySource, signal: AbortSignal, last?: RecordTypeMetadata | null): Promise<RecordTypeMetadata>;
-  /** How many records there are, by the ERP's own count. Proofs rest on it: never count what was read. */
-  count(recordType: RecordTypeMetadata, signal: AbortSignal): Promise<number>;
+  /** How many records there are, of all ids or of a range, by the ERP's own count. Proofs rest on it: never count what was read. */
+  count(recordType: RecordTypeMetadata, signal: AbortSignal, range?: IdRange): Promise<number>;
   /** What reading every page takes, in one request. Absent where the ERP can't tell more than `count`. */
   estimateRead?(request: Pick<PageRequest, 'recordType' | 'fields' | 'limit' | 'signal'>): Promise<ReadEstimate>;
   /**
-   * The ERP's own counts of what `listIds` and `lines.listChanged` list since that instant, in one request: never count what was listed.
-   * Absent where the ERP can't count changes; then the lists are not proved. Rejects as they do.
+   * The ERP's own counts of what `listIds` and `lines.listChanged` list since that instant, of all ids or of a range, in one request: never
+   * count what was listed. Absent where the ERP can't count changes; then the lists are not proved. Rejects as they do.
    */
-  countChanged?(request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly since: Date }): Promise<ChangeCounts>;
+  countChanged?(
+    request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly since: Date; readonly range?: IdRange },
+  ): Promise<ChangeCounts>;
   /**
    * One page of records by key, never by offset. Rejects with kind `query` and code `FIELD_NOT_SYNCABLE` for a field that the metadata
    * doesn't list as syncable, and for `changedSince` where the record type has no `modifiedField`; with `COLUMN_UNKNOWN` for a field that

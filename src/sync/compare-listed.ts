@@ -1,11 +1,11 @@
 // Lists the changed records without reading them, and compares: every id must have been read. This finds locked records, which no page
 // returns and whose omission a total count doesn't reveal, and records whose modification time lies an hour back.
-import type { Connector, ListedRecord } from '../connectors/connector.ts';
+import type { ChangeCounts, Connector, IdRange, ListedRecord } from '../connectors/connector.ts';
 import type { RecordColumn } from '../warehouse/columns.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { isValidId } from '../warehouse/validate-values.ts';
+import { assertNoLongerListed, listCounted } from './counted-pages.ts';
 import { filterUnreadIds, listNotStagedAs, readLocalByIds } from './local-records.ts';
-import { countMismatch, recordsUnreadable } from './proof.ts';
 import { assertPageAdvances } from './read-by-ids.ts';
 import { addFacts, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
 
@@ -55,12 +55,36 @@ async function filterMissing(reading: RunReadContext, state: RunState, listed: r
   return [...unread, ...outdated];
 }
 
+type ListPage = (afterId: string | null) => ReturnType<Connector['listIds']>;
+
+/**
+ * The pages of a list of changes: once its length contradicted the ERP's counts, only such as the ERP's count of the same ids confirms.
+ */
+export function listChanges<P extends { readonly rows: number; readonly lastId: string | null; readonly hasMore: boolean }>(
+  { connector, recordType, signal }: RunReadContext,
+  { plan: { since, facts } }: RunState,
+  countOf: (counts: ChangeCounts) => number | null,
+  list: (afterId: string | null) => Promise<P>,
+): (afterId: string | null) => Promise<P> {
+  const { countChanged } = connector;
+  if (facts['listing']?.['counted'] !== true || countChanged === undefined || since === null) return list;
+  return (afterId) =>
+    listCounted({
+      afterId,
+      list: () => list(afterId),
+      count: async (range: IdRange) => {
+        const counts = await countChanged({ recordType, since: withRepeatedHour(since), signal, range });
+        signal.throwIfAborted();
+        return countOf(counts) ?? 0;
+      },
+    });
+}
+
 /** Lists the next pages of ids, up to and including the first page with an id that must be read. */
-async function findMissing(reading: RunReadContext, state: RunState, list: (afterId: string | null) => ReturnType<Connector['listIds']>) {
+async function findMissing(reading: RunReadContext, state: RunState, list: ListPage) {
   let found: Listing = { missing: [], rows: 0, unchanged: 0, lastId: state.checkpoint, hasMore: true };
-  let from = state.checkpoint;
   for (let pages = 0; pages < listingsPerCheckpoint && found.hasMore && found.missing.length === 0; pages += 1) {
-    from = found.lastId;
+    const from = found.lastId;
     const page = await list(from);
     reading.signal.throwIfAborted();
     // An invalid id was rejected with its page and can't be requested.
@@ -76,7 +100,7 @@ async function findMissing(reading: RunReadContext, state: RunState, list: (afte
       hasMore: page.hasMore,
     };
   }
-  return { ...found, from };
+  return found;
 }
 
 /**
@@ -87,50 +111,39 @@ export async function compareListed(reading: RunReadContext, state: RunState): P
   const { connector, recordType, signal } = reading;
   const { since } = state.plan;
   const changedSince = since === null ? null : withRepeatedHour(since);
-  const list = (afterId: string | null) => connector.listIds({ recordType, afterId, changedSince, limit: idsPerListing, signal });
-  const { missing, rows, unchanged, lastId, hasMore, from } = await findMissing(reading, state, list);
+  const list = listChanges(
+    reading,
+    state,
+    ({ records }) => records,
+    async (afterId) => {
+      const page = await connector.listIds({ recordType, afterId, changedSince, limit: idsPerListing, signal });
+      return { ...page, rows: page.listed.length, lastId: page.listed.at(-1)?.id ?? null };
+    },
+  );
+  const { missing, rows, unchanged, lastId, hasMore } = await findMissing(reading, state, list);
   const { state: read, absent } = await rereadByIds(reading, state, missing, null);
-  if (absent.length > 0) {
-    const still = new Set((await list(from)).listed.map(({ id }) => id));
-    const locked = absent.filter((id) => still.has(id));
-    if (locked.length > 0) throw recordsUnreadable(locked);
-  }
+  await assertNoLongerListed(reading, absent);
   const counted = { read: missing.length - absent.length, listed: unchanged + missing.length };
   const facts = addFacts(read, 'changed', { ...counted, listedSince: changedSince?.toISOString() ?? null });
   const listing = addFacts({ ...read, plan: { ...read.plan, ...facts } }, 'listing', { rows });
   return saveStep(reading, read, { lastId, plan: { step: hasMore ? 'listed' : 'lineChanges', ...listing } });
 }
 
-/** How often changes are listed again when their number is not the ERP's own count, because some may have been added in between. */
-const maxListings = 3;
-
-const isBetween = (listed: number, before: unknown, after: number): boolean =>
-  typeof before === 'number' ? listed >= Math.min(before, after) && listed <= Math.max(before, after) : listed === after;
-
 /**
  * Ends the steps that list changes: the ERP's own counts of changed records, and of those with changed lines, must be what was listed.
- * Otherwise both lists are read again. Throws `ProofFailed` `COUNT_MISMATCH` when they contradict the counts before and after them three
- * times, and the connector's errors.
+ * Otherwise both lists are read again, with a count of each page. Throws the connector's errors.
  */
 export async function proveListed(reading: RunReadContext, state: RunState): Promise<RunState> {
   const { connector, recordType, signal } = reading;
   const { since, facts } = state.plan;
-  if (connector.countChanged === undefined || since === null) return saveStep(reading, state, { plan: { step: 'rejected' } });
+  const { rows = 0, lineRows, counted: isCounted = false } = facts['listing'] ?? {};
+  const proved = () => saveStep(reading, state, { plan: { step: 'rejected' } });
+  if (connector.countChanged === undefined || since === null || isCounted === true) return proved();
   const counted = await connector.countChanged({ recordType, since: withRepeatedHour(since), signal });
   signal.throwIfAborted();
-  const { rows = 0, lineRows, listings = 1, records: before, withChangedLines: linesBefore } = facts['listing'] ?? {};
-  const hasRecords = isBetween(Number(rows), before, counted.records);
-  const { withChangedLines } = counted;
-  const hasLines = lineRows === undefined || withChangedLines === null || isBetween(Number(lineRows), linesBefore, withChangedLines);
-  if (hasRecords && hasLines) return saveStep(reading, state, { plan: { step: 'rejected' } });
-  if (listings === maxListings)
-    throw countMismatch(
-      hasRecords
-        ? `The ERP counts ${withChangedLines} records with changed lines but lists ${lineRows}`
-        : `The ERP counts ${counted.records} changed records but lists ${rows}`,
-    );
+  const hasRecords = Number(rows) === counted.records;
+  const hasLines = lineRows === undefined || counted.withChangedLines === null || Number(lineRows) === counted.withChangedLines;
+  if (hasRecords && hasLines) return proved();
   const changed = { ...facts['changed'], listed: 0 };
-  return saveStep(reading, state, {
-    plan: { step: 'listed', facts: { ...facts, changed, listing: { ...counted, listings: Number(listings) + 1 } } },
-  });
+  return saveStep(reading, state, { plan: { step: 'listed', facts: { ...facts, changed, listing: { counted: true } } } });
 }

@@ -1,11 +1,12 @@
 // What a run must prove before it may be published: that it read everything the ERP has. A difference in counts is resolved id by id;
 // what remains unexplained after a second scan fails the run. There is no percentage tolerance.
-import type { Connector, RecordTypeMetadata } from '../connectors/connector.ts';
+import type { Connector, IdRange, RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { type RunState, usesFreshTable } from '../warehouse/run-state-row.ts';
 import { quoteIdentifier } from '../warehouse/table.ts';
 import { unchangedCountSql, unchangedIdsSql } from '../warehouse/unchanged.ts';
+import { countMismatch, listCounted } from './counted-pages.ts';
 import type { PreparedRun } from './prepare.ts';
 import { ProofFailed } from './retry.ts';
 import { type Lease, listRecentVolumes, type RunProofCheck, type SyncConfigRow } from './runs.store.ts';
@@ -13,47 +14,43 @@ import { type Lease, listRecentVolumes, type RunProofCheck, type SyncConfigRow }
 const idsPerScanPage = 1_000;
 const maxShownIds = 20;
 
-export const countMismatch = (message: string): ProofFailed =>
-  new ProofFailed('COUNT_MISMATCH', message, 'Check whether the integration role may view these records, then run the sync again.');
-
-/** The failure for records that the ERP still lists but that can't be read. */
-export const recordsUnreadable = (ids: readonly string[]): ProofFailed =>
-  countMismatch(`The ERP lists ${ids.length} records that can't be read, such as ${ids.slice(0, 5).join(', ')}`);
-
-/** `rows`: the number of rows that the ERP listed; an id that it lists twice counts twice. */
-type Listed = { readonly ids: Set<string>; readonly rows: number };
-
 /** Reports how many ids were listed so far, of those that the ERP counted. */
 type ReportListed = (done: number, expected: number) => Promise<void>;
 
-async function listAllIds({ connector, recordType, signal }: ErpSide, onPage: (rows: number) => Promise<void>): Promise<Listed> {
+/** `rows`: as many as the ERP listed; an id that it lists twice counts twice. With `counted`, each page is one that the ERP's count confirms. */
+async function listAllIds({ connector, recordType, signal }: ErpSide, counted: boolean, onPage: (rows: number) => Promise<void>) {
+  const listPage = async (afterId: string | null) => {
+    const { listed, hasMore } = await connector.listIds({ recordType, afterId, limit: idsPerScanPage, signal });
+    return { listed, hasMore, rows: listed.length, lastId: listed.at(-1)?.id ?? null };
+  };
+  const count = (range: IdRange) => connector.count(recordType, signal, range);
   const ids = new Set<string>();
   let rows = 0;
-  let afterId: string | null = null;
-  for (;;) {
-    const page: Awaited<ReturnType<Connector['listIds']>> = await connector.listIds({ recordType, afterId, limit: idsPerScanPage, signal });
+  for (let afterId: string | null = null; ; ) {
+    const from: string | null = afterId;
+    const page: Awaited<ReturnType<typeof listPage>> = await (counted
+      ? listCounted({ afterId, list: () => listPage(from), count })
+      : listPage(from));
     for (const { id } of page.listed) ids.add(id);
-    rows += page.listed.length;
+    rows += page.rows;
     await onPage(rows);
     if (!page.hasMore) return { ids, rows };
-    const last: string | null = page.listed.at(-1)?.id ?? null;
-    if (last === null || last === afterId) throw countMismatch('The ERP reported that more ids follow but returned none');
-    afterId = last;
+    if (page.lastId === null || page.lastId === from) throw countMismatch('The ERP reported that more ids follow but returned none');
+    afterId = page.lastId;
   }
 }
 
-/** Lists all ids. A list whose length is outside the ERP's counts before and after it proves nothing: it is repeated once, then fails. */
-async function listIdsConsistently(side: ErpSide, counted: number, report: ReportListed): Promise<Set<string>> {
+/**
+ * Lists all ids. A list whose length is outside the ERP's counts before and after it, as when records were created and others deleted
+ * meanwhile, is read again with a count of each page.
+ */
+async function listIdsConsistently(side: ErpSide, before: number, report: ReportListed): Promise<Set<string>> {
   const { connector, recordType, signal } = side;
-  let before = counted;
-  for (let scan = 1; ; scan += 1) {
-    const expected = before;
-    const { ids, rows } = await listAllIds(side, (done) => report(done, expected));
-    const after = await connector.count(recordType, signal);
-    if (rows >= Math.min(before, after) && rows <= Math.max(before, after)) return ids;
-    if (scan === 2) throw countMismatch(`The ERP counts ${after} records but lists ${rows}`);
-    before = after;
-  }
+  const onPage = (done: number) => report(done, before);
+  const { ids, rows } = await listAllIds(side, false, onPage);
+  const after = await connector.count(recordType, signal);
+  if (rows >= Math.min(before, after) && rows <= Math.max(before, after)) return ids;
+  return (await listAllIds(side, true, onPage)).ids;
 }
 
 /** SQL condition that selects the run's rows of its target table; $2 is the run's id, and `is not null` keeps that parameter used. */
@@ -83,15 +80,15 @@ type ErpSide = {
 };
 
 /**
- * Compares what was read with what the ERP has now: by count, and by id when the counts differ or `byId` is set. `missing` lists ids that
- * were created meanwhile or skipped, and must still be fetched; records that were read and have been deleted since are left to the next
- * run. Throws `ProofFailed` `COUNT_MISMATCH` when the ERP's list of ids contradicts its own counts twice, and what `report` throws.
+ * Compares what was read with what the ERP has now: by count, and by id when the counts differ. `missing` lists ids that were created
+ * meanwhile or skipped, and must still be fetched; records that were read and have been deleted since are left to the next run. Throws
+ * `ProofFailed` `COUNT_MISMATCH` when the ERP's list of ids contradicts its own counts page by page, and what `report` throws.
  */
-export async function compareWithErp(side: ErpSide, state: RunState, byId: boolean, report: ReportListed): Promise<ErpComparison> {
+export async function compareWithErp(side: ErpSide, state: RunState, report: ReportListed): Promise<ErpComparison> {
   const { ctx, signal, connector, recordType, prepared } = side;
   const expected = await connector.count(recordType, signal);
   const read = state.counters.fetched;
-  if (expected === read && !byId) {
+  if (expected === read) {
     const message = `The ERP counts ${expected} records, and ${read} were read`;
     return { missing: [], check: { check: 'count', passed: true, message, facts: { expected, read } } };
   }

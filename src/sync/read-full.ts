@@ -2,10 +2,11 @@
 // lost or the run is cancelled.
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { confirmAbsences, proveAbsences } from './confirm-absences.ts';
+import { assertNoLongerListed } from './counted-pages.ts';
 import { withholdEmptied } from './empty-fields.ts';
 import { markReferenced } from './find-references.ts';
 import { type ReadyPage, toStagedPage } from './page-reader.ts';
-import { compareWithErp, proveFields, provePages, proveStaged, proveVolume, recordsUnreadable } from './proof.ts';
+import { compareWithErp, proveFields, provePages, proveStaged, proveVolume } from './proof.ts';
 import { assertPageAdvances, readByIds } from './read-by-ids.ts';
 import { assertAscendingPage, type RunReadContext, reportProgress, stageRunPage } from './read-context.ts';
 import { ProofFailed } from './retry.ts';
@@ -44,7 +45,7 @@ async function fetchMissing(
   reading: RunReadContext,
   state: RunState,
   missing: readonly string[],
-): Promise<{ state: RunState; unread: string[] }> {
+): Promise<{ state: RunState; unread: ReadonlySet<string> }> {
   const unread = new Set(missing);
   let current = state;
   for await (const { page } of readByIds(reading, reading.prepared.fields, missing)) {
@@ -56,7 +57,7 @@ async function fetchMissing(
       hasMore: false,
     });
   }
-  return { state: current, unread: [...unread] };
+  return { state: current, unread };
 }
 
 /**
@@ -69,15 +70,10 @@ export async function readFull(reading: RunReadContext): Promise<{ state: RunSta
   await reportProgress(reading, 'proving', read, null, false);
   const pages = provePages(read);
   const report = (done: number, expected: number) => reportProgress(reading, 'proving', read, { done, expected }, false);
-  let compared = await compareWithErp(reading, read, false, report);
-  let { state, unread } = await fetchMissing(reading, read, compared.missing);
-  if (unread.length > 0) {
-    // Listed a moment ago, unreadable now: either just deleted, which a second scan shows, or hidden from the role, which fails the run.
-    compared = await compareWithErp(reading, state, true, report);
-    ({ state, unread } = await fetchMissing(reading, state, compared.missing));
-  }
-  if (unread.length > 0) throw recordsUnreadable(unread);
-  state = await withholdEmptied(reading, await confirmAbsences(reading, state));
+  const compared = await compareWithErp(reading, read, report);
+  const fetched = await fetchMissing(reading, read, compared.missing);
+  await assertNoLongerListed(reading, fetched.unread);
+  let state = await withholdEmptied(reading, await confirmAbsences(reading, fetched.state));
   state = await markReferenced(reading, state);
   const volume = await proveVolume(reading, state);
   const lines = describeLineProof(reading, state);

@@ -88,7 +88,7 @@ const compareCounts: Step = async (reading, state) => {
   const isDue = isNewDay || prepared.hasNewFilter || (await hasReleasedRecords(reading, state));
   const facts = addFacts(state, 'count', { erp: String(counted), here: String(localCount), unexplained: unconfirmed.length, due: isDue });
   if (counted === localCount && unconfirmed.length === 0 && !isDue) return saveStep(reading, state, { plan: { step: 'done', ...facts } });
-  return saveStep(reading, state, { plan: { step: 'scan', counted, listed: 0, unread: [], ended: false, ...facts } });
+  return saveStep(reading, state, { plan: { step: 'scan', counted, listed: 0, ended: false, ...facts } });
 };
 
 const steps: Readonly<Record<Exclude<RunStep, 'done'>, Step>> = {

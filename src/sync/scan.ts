@@ -7,6 +7,7 @@ import { publishedColumns } from '../warehouse/merge-rows.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { columnsToCompare, differsFromErp, fieldsToScan } from './compare.ts';
 import { filterConfirmedAbsent } from './confirm-absences.ts';
+import { assertNoLongerListed, listCounted } from './counted-pages.ts';
 import { readDeletionFeed } from './find-deletions.ts';
 import {
   filterProposedIds,
@@ -16,7 +17,7 @@ import {
   listUnconfirmedAbsentIds,
   readLocalRange,
 } from './local-records.ts';
-import { countMismatch, recordsUnreadable } from './proof.ts';
+
 import { assertPageAdvances, isIdBefore } from './read-by-ids.ts';
 import { addFacts, assertAscendingPage, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
 import { findWrongLines } from './stored-lines.ts';
@@ -90,17 +91,27 @@ async function readOneWithLines({ connector, recordType, prepared, signal }: Run
   if (id !== undefined && hasLines) await connector.readByIds({ recordType, fields: prepared.fields, ids: [id], signal });
 }
 
+/** A page of a second scan is one that the ERP's count confirms. */
+async function readScanPage({ connector, recordType, signal }: RunReadContext, { checkpoint, plan }: RunState, fields: readonly string[]) {
+  const list = async () => {
+    const page = await connector.scan({ recordType, fields, afterId: checkpoint, limit: recordsPerScanPage, signal });
+    signal.throwIfAborted();
+    return { ...page, rows: page.records.length + page.rejected.length };
+  };
+  if (plan.step === 'scan') return list();
+  return listCounted({ afterId: checkpoint, list, count: (range) => connector.count(recordType, signal, range) });
+}
+
 /**
- * Compares the next range, or evaluates the scan after the last range. Throws `ProofFailed` `COUNT_MISMATCH` when a second scan is also
- * inconsistent or lists records that can't be read, and what the connector and `stageRunPage` throw.
+ * Compares the next range, or evaluates the scan after the last range. Throws `ProofFailed` `COUNT_MISMATCH` when the ERP counts other
+ * records than a second scan lists or lists records that can't be read, and what the connector and `stageRunPage` throw.
  */
 export async function scanNextRange(reading: RunReadContext, state: RunState): Promise<RunState> {
   if (state.plan.ended) return endScan(reading, state);
-  const { connector, recordType, prepared, signal } = reading;
+  const { recordType, prepared } = reading;
   const fields = fieldsToScan(recordType, prepared.fields);
   const columns = columnsToCompare(publishedColumns(state), fields);
-  const page = await connector.scan({ recordType, fields, afterId: state.checkpoint, limit: recordsPerScanPage, signal });
-  signal.throwIfAborted();
+  const page = await readScanPage(reading, state, fields);
   assertPageAdvances(page, state.checkpoint);
   assertAscendingPage(page, state);
   const localRecords = await readLocalRange(reading, state, columns, page.hasMore ? page.lastId : null, recordsPerScanPage);
@@ -122,6 +133,7 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
   const skipped = found.absent.filter((id) => !absent.has(id));
   const fetch = [...found.fetch, ...lines.wrong, ...skipped];
   const { state: read, absent: unreadable } = await rereadByIds(reading, state, fetch, null);
+  await assertNoLongerListed(reading, unreadable);
   const compared = [...new Set(columns.map(({ field }) => field))];
   const scanFacts = addFacts(read, 'scan', { listed: found.listed, fetched: fetch.length, absent: absent.size, fields: compared });
   const facts = addFacts({ ...read, plan: { ...read.plan, ...scanFacts } }, 'lines', {
@@ -131,23 +143,21 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
   return saveStep(reading, read, {
     lastId: range.upTo,
     absent: [...absent].map((id) => ({ id, proof: 'absent' as const })),
-    plan: { listed: read.plan.listed + found.listed, unread: [...read.plan.unread, ...unreadable], ended: range.upTo === null, ...facts },
+    plan: { listed: read.plan.listed + found.listed, ended: range.upTo === null, ...facts },
   });
 }
 
 /**
- * A scan whose number of rows is outside the ERP's counts before and after it proves nothing: it is repeated once. A record that was
- * listed and could not be read may just have been deleted, which the second scan shows.
+ * A scan whose number of rows is outside the ERP's counts before and after it proves nothing, as when records were created and others deleted
+ * meanwhile: a second one has a count of each page.
  */
 async function endScan(reading: RunReadContext, state: RunState): Promise<RunState> {
-  const { counted, listed, unread, step } = state.plan;
+  const { counted, listed, step } = state.plan;
   const after = await reading.connector.count(reading.recordType, reading.signal);
   const isConsistent = listed >= Math.min(counted, after) && listed <= Math.max(counted, after);
-  if (isConsistent && unread.length === 0) return completeScan(reading, state, after);
-  if (step === 'rescan')
-    throw isConsistent ? recordsUnreadable(unread) : countMismatch(`The ERP counts ${after} records but lists ${listed}`);
+  if (isConsistent || step === 'rescan') return completeScan(reading, state, after);
   return saveStep(reading, state, {
-    plan: { step: 'rescan', counted: after, listed: 0, unread: [], ended: false, ...addFacts(state, 'scan', { scans: 1 }) },
+    plan: { step: 'rescan', counted: after, listed: 0, ended: false, ...addFacts(state, 'scan', { scans: 1 }) },
   });
 }
 

@@ -4,7 +4,7 @@ import { inDataTransaction } from '../db/transaction.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { quoteIdentifier } from '../warehouse/table.ts';
 import { isValidId } from '../warehouse/validate-values.ts';
-import { proveListed, withRepeatedHour } from './compare-listed.ts';
+import { listChanges, proveListed, withRepeatedHour } from './compare-listed.ts';
 import { type ComparableLines, type Compared, findComparableLines, isEqual, requestTotals } from './line-totals.ts';
 import { filterUnreadIds } from './local-records.ts';
 import { assertPageAdvances } from './read-by-ids.ts';
@@ -73,16 +73,20 @@ export async function readChangedLines(reading: RunReadContext, state: RunState)
   const { since, idType } = state.plan;
   const lines = comparable(reading, state);
   if (lines === null || recordType.linesModifiedField === null || since === null) return proveListed(reading, state);
-  const page = await lines.reader.listChanged({
-    recordType,
-    since: withRepeatedHour(since),
-    afterId: state.checkpoint,
-    limit: idsPerTotals,
-    signal,
-  });
+  const list = listChanges(
+    reading,
+    state,
+    ({ withChangedLines }) => withChangedLines,
+    async (afterId) => {
+      const request = { recordType, since: withRepeatedHour(since), afterId, limit: idsPerTotals, signal };
+      const found = await lines.reader.listChanged(request);
+      return { ...found, rows: found.ids.length, lastId: found.ids.at(-1) ?? null };
+    },
+  );
+  const page = await list(state.checkpoint);
   signal.throwIfAborted();
-  const lastId = page.ids.at(-1) ?? null;
-  assertPageAdvances({ hasMore: page.hasMore, lastId }, state.checkpoint);
+  const { lastId } = page;
+  assertPageAdvances(page, state.checkpoint);
   const ids = await filterUnreadIds(
     reading,
     state,

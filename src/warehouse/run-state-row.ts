@@ -50,10 +50,9 @@ export type RunPlan = {
   readonly rolling: RollingSlice | null;
   /** The table and its generation that a complete read compares its pages with; null when every row is staged. */
   readonly comparedWith?: ComparedWith | null;
-  /** Of the current scan: the ERP's count before it, the number of rows listed, and the ids that could not be read. */
+  /** Of the current scan: the ERP's count before it, and the number of rows listed. */
   readonly counted: number;
   readonly listed: number;
-  readonly unread: readonly string[];
   /** The current scan listed its last range and is still to be evaluated. */
   readonly ended: boolean;
   /** A page is staged only after its lines were compared with the ERP's totals; absent in runs that an older version began. */
@@ -89,7 +88,6 @@ export const createRunPlan = (of: Pick<RunPlan, 'mode' | 'idType' | 'since'>): R
   rolling: null,
   counted: 0,
   listed: 0,
-  unread: [],
   ended: false,
   // Marks runs that confirm absence by id: the older version of this service, which may have started the run, didn't.
   facts: of.mode === 'full' ? { absent: { read: 0, absent: 0 } } : {},

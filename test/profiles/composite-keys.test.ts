@@ -46,6 +46,11 @@ describe('a key of several columns', () => {
     expect(records).toHaveLength(expected);
     expect(company.requests() - before).toBe(Math.ceil(expected / 1_000));
     expect(await company.connector.count(posting, signal)).toBe(expected);
+    const ids = idsOf({ records });
+    const range = { afterId: ids[123] ?? '', upTo: ids[1_456] ?? '' };
+    expect(await company.connector.count(posting, signal, range)).toBe(1_456 - 123);
+    const since = new Date('2000-01-01T00:00:00Z');
+    expect((await company.connector.countChanged?.({ recordType: posting, since, signal, range }))?.records).toBe(1_456 - 123);
     const bigint = (text: string | null | undefined): bigint => BigInt(text ?? '');
     expect(
       records.every(({ id, values }) => {

@@ -87,7 +87,7 @@ export type MemoryErp = {
 export const erpError = (kind: ErpErrorKind, code: string, retryAfterMs?: number): ErpError =>
   new ErpError(kind, code, `the ERP says ${code}`, { fix: 'Do something about it.', ...(retryAfterMs !== undefined && { retryAfterMs }) });
 
-const byId = (a: string, b: string): number => (BigInt(a) < BigInt(b) ? -1 : 1);
+const byId = (a: string, b: string): number => Number(BigInt(a) - BigInt(b));
 const secondsOf = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** The line field with the line's own modification time, where the lines have one. */
@@ -186,9 +186,10 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
       await called('metadata', null, { signal });
       return [recordType()];
     },
-    count: async (type, signal) => {
-      await called('count', null, { signal });
-      return erp.claimedCount?.() ?? ids(type).length;
+    count: async (type, signal, { afterId, upTo } = { afterId: null, upTo: null }) => {
+      await called('count', afterId, { signal });
+      const inRange = (id: string): boolean => (afterId === null || byId(afterId, id) < 0) && (upTo === null || byId(upTo, id) >= 0);
+      return erp.claimedCount?.() ?? ids(type).filter(inRange).length;
     },
     readPage: async (request) => {
       await called('readPage', request.afterId, request);

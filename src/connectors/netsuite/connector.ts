@@ -47,7 +47,7 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
     discover: (signal) => discoverRecordTypes({ http, suiteql, signal }),
     countListed: (heads, signal) => countListed(suiteql, heads, signal),
     describeQuery: (source, signal, last = null) => describeQuery(suiteql, source, signal, last),
-    count: (recordType, signal) => countRecords(suiteql, recordType, signal),
+    count: (recordType, signal, range) => countRecords(suiteql, recordType, signal, range),
     estimateRead: (request) => estimateRead(suiteql, request),
     countChanged: (request) => countChanged(suiteql, request),
     async readPage({ recordType, fields, afterId, changedSince, limit, signal }) {
@@ -113,9 +113,9 @@ async function readToday(suiteql: Suiteql, signal: AbortSignal): Promise<string>
   return today;
 }
 
-async function countRecords(suiteql: Suiteql, recordType: Parameters<Connector['count']>[0], signal: AbortSignal): Promise<number> {
+async function countRecords(suiteql: Suiteql, ...[recordType, signal, range]: Parameters<Connector['count']>): Promise<number> {
   const definition = getDefinition(recordType);
-  const { rows } = await suiteql.query(countQuery(definition), 1, signal);
+  const { rows } = await suiteql.query(countQuery(definition, range), 1, signal);
   const { n: count, keyed = count, timed = count } = rows[0] ?? {};
   if (rows.length !== 1 || typeof count !== 'string' || !/^\d{1,15}$/.test(count))
     throw inconsistentResponse('The response to a count query is not a number');
@@ -126,12 +126,12 @@ async function countRecords(suiteql: Suiteql, recordType: Parameters<Connector['
 
 async function countChanged(
   suiteql: Suiteql,
-  { recordType, since, signal }: Parameters<NonNullable<Connector['countChanged']>>[0],
+  { recordType, since, signal, range }: Parameters<NonNullable<Connector['countChanged']>>[0],
 ): Promise<ChangeCounts> {
   requireModifiedField(recordType);
   const definition = getDefinition(recordType);
   const lines = recordType.linesModifiedField !== null && hasTime(definition.lines) ? definition.lines : null;
-  const counted = suiteql.query(changeCountQuery(definition, lines, since), 1, signal);
+  const counted = suiteql.query(changeCountQuery(definition, lines, since, range), 1, signal);
   const { rows } = await (lines === null ? counted : counted.catch(rethrowHiddenLines));
   const countOf = (key: string): number => {
     const count = rows[0]?.[key];

@@ -1,6 +1,6 @@
 // The text of every SuiteQL query, from typed parts. Names come from our definitions or match a strict pattern; the only values ever put
 // into a query are integers that were validated and times that were formatted here.
-import type { FieldMetadata } from '../connector.ts';
+import type { FieldMetadata, IdRange } from '../connector.ts';
 import { isQuerySource, type LinesDefinition, type ReadDefinition, type RowSource } from './definition.ts';
 import { erpError } from './errors.ts';
 import { keyFactor, keyPart, splitId } from './record-keys.ts';
@@ -95,6 +95,23 @@ function behindId(source: RowSource, id: string): string {
   return columns.length === 1 ? behind : `${columns[0]} >= ${parts[0]} AND ${behind}`;
 }
 
+/** The rows up to and including this id in the order of the key. */
+function upToId(source: RowSource, id: string): string {
+  const columns = keyColumns(source);
+  const parts = splitId(source.key, assertId(id));
+  const within = columns.reduceRight((later, column, index) => {
+    const part = parts[index] ?? '';
+    return later === '' ? `${column} <= ${part}` : `(${column} < ${part} OR (${column} = ${part} AND ${later}))`;
+  }, '');
+  return columns.length === 1 ? within : `${columns[0]} <= ${parts[0]} AND ${within}`;
+}
+
+const wholeRange: IdRange = { afterId: null, upTo: null };
+const inRange = (source: RowSource, { afterId, upTo }: IdRange): readonly (string | null)[] => [
+  afterId === null ? null : behindId(source, afterId),
+  upTo === null ? null : upToId(source, upTo),
+];
+
 /** The rows with these ids. An index finds them by the key's first column. */
 function hasIds(source: RowSource, ids: readonly string[]): string {
   const columns = keyColumns(source);
@@ -146,10 +163,10 @@ function changedCondition(column: string, instant: Date): string {
 }
 
 /** The number of rows, and for a customer's query also those of rows with a key (`keyed`) and with a modification time (`timed`). */
-export function countQuery(source: RowSource): string {
+export function countQuery(source: RowSource, range: IdRange = wholeRange): string {
   const keyed = isQuerySource(source) ? `, COUNT(${keyColumns(source).join()}) AS keyed` : '';
   const timed = isQuerySource(source) && source.modified !== null ? `, COUNT(${modifiedSql(source)}) AS timed` : '';
-  return `SELECT COUNT(*) AS n${keyed}${timed} FROM ${source.table} t${where([source.filter])}`;
+  return `SELECT COUNT(*) AS n${keyed}${timed} FROM ${source.table} t${where([source.filter, ...inRange(source, range)])}`;
 }
 
 /** The keys of the counts of `sizeQuery`. */
@@ -168,12 +185,13 @@ export const changedLinesKey = 'linechanges';
 /** Lines whose own modification time can be read. */
 export type TimedLines = LinesDefinition & { readonly modified: string };
 
-/** One row: how many records changed at or after the instant, and, with `lines`, of how many a line did. */
-export function changeCountQuery(definition: ReadDefinition, lines: TimedLines | null, since: Date): string {
-  const changed = where([definition.filter, changedCondition(modifiedSql(definition), since)]);
+/** One row: how many records of the range changed at or after the instant, and, with `lines`, of how many a line did. */
+export function changeCountQuery(definition: ReadDefinition, lines: TimedLines | null, since: Date, range: IdRange = wholeRange): string {
+  const ids = inRange(definition, range);
+  const changed = where([definition.filter, changedCondition(modifiedSql(definition), since), ...ids]);
   const from = rowsFrom(definition, { withParent: needsParent(definition, true) });
   if (lines === null) return `SELECT COUNT(*) AS ${changedRecordsKey} FROM ${from}${changed}`;
-  const ofLines = where([lines.filter, definition.filter, changedCondition(`l.${lines.modified}`, since)]);
+  const ofLines = where([lines.filter, definition.filter, changedCondition(`l.${lines.modified}`, since), ...ids]);
   const lineCount = `(SELECT COUNT(DISTINCT l.${lines.parent}) FROM ${linesSource(definition, lines)}${ofLines})`;
   return `SELECT COUNT(*) AS ${changedRecordsKey}, ${lineCount} AS ${changedLinesKey} FROM ${from}${changed}`;
 }

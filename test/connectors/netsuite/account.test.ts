@@ -233,6 +233,12 @@ describe('a NetSuite account', () => {
       status: expect.stringContaining('Invoice'),
     });
     expect(await connector.count(typeOf('invoice'), signal)).toBe(invoices);
+    const [afterId = '', , upTo = ''] = records.map(({ id }) => id);
+    expect(await connector.count(typeOf('invoice'), signal, { afterId, upTo })).toBe(2);
+    expect(await connector.count(typeOf('invoice'), signal, { afterId, upTo: null })).toBe(invoices - 1);
+    const since = new Date('2000-01-01T00:00:00Z');
+    const inRange = { recordType: typeOf('invoice'), since, signal, range: { afterId, upTo } };
+    expect((await connector.countChanged?.(inRange))?.records).toBe(2);
   });
 
   it('keeps the transaction types apart', async () => {

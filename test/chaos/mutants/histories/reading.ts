@@ -43,7 +43,7 @@ export const readingHistories: Histories = {
       {
         full: true,
         before: appear('transaction', invoice),
-        during: [at(asks.page, 1, miss(newId)), at(asks.byIds + newId, 1, miss(newId)), at(asks.byIds + newId, 2, miss(newId))],
+        during: [at(asks.page, 1, miss(newId)), at(asks.byIds + newId, 1, miss(newId))],
       },
     ],
   },
@@ -102,12 +102,18 @@ export const readingHistories: Histories = {
   'scan-repeated': {
     rounds: [load, { green: true, before: appear('transaction', invoice), during: [at(asks.scan, 1, miss(newId))] }],
   },
+  'pages-counted': {
+    rounds: [
+      load,
+      { green: true, before: appear('transaction', invoice), during: [at(asks.scan, 1, miss(newId)), at(asks.scan, 2, miss(newId))] },
+    ],
+  },
   'scan-unreadable': {
     rounds: [
       load,
       {
         before: appear('transaction', invoice),
-        during: [at(`${asks.byIds}${newId}`, 1, miss(newId)), at(`${asks.byIds}${newId}`, 2, miss(newId))],
+        during: [at(`${asks.byIds}${newId}`, 1, miss(newId))],
       },
       { green: true },
     ],

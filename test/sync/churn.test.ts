@@ -1,0 +1,122 @@
+// Records that are created and deleted while ids are listed: the list then has another length than every count, and is right all the same.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { type Call, datedFields, endOpenRuns, type MemoryErp, memoryErp, type Operation, type SyncWorld, syncWorld } from './fixture.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase();
+});
+afterEach(() => endOpenRuns(database));
+afterAll(() => database.close());
+
+const records = 2_560;
+const longAgo = '2020-01-01T00:00:00Z';
+const yesterday = new Date(Date.now() - 86_400_000);
+
+async function loaded(): Promise<SyncWorld> {
+  const erp = memoryErp(datedFields);
+  erp.deleted = new Map();
+  erp.at = yesterday;
+  for (let id = 1; id <= records; id += 1) erp.put(id, {}, { modifiedAt: longAgo });
+  const world = await syncWorld(database.ctx, erp);
+  expect((await world.sync('full')).status).toBe('succeeded');
+  erp.at = null;
+  return world;
+}
+
+/** Before each page of this list but the first, one record is created and one is deleted that was listed already. */
+function churn(erp: MemoryErp, operation: Operation, modifiedAt = longAgo): void {
+  let created = records;
+  let deleted = 0;
+  erp.onCall = (call: Call) => {
+    if (call.operation !== operation || call.afterId === null) return;
+    created += 1;
+    deleted += 1;
+    erp.put(created, {}, { modifiedAt });
+    erp.drop(deleted);
+  };
+}
+
+/** What is stored after a run in which nothing happens. */
+async function expectSame(world: SyncWorld): Promise<void> {
+  world.erp.onCall = () => undefined;
+  expect((await world.sync('incremental')).status).toBe('succeeded');
+  expect((await world.rows()).map(({ id }) => String(id))).toEqual([...world.erp.records.keys()].sort((a, b) => Number(a) - Number(b)));
+}
+
+describe('one record created and one deleted between pages', () => {
+  it('of the daily scan: the run is green and right', async () => {
+    const world = await loaded();
+    churn(world.erp, 'scan');
+    const row = await world.sync('incremental');
+    expect([row.status, row.error]).toEqual(['succeeded', null]);
+    await expectSame(world);
+  });
+
+  it('of the ids that a full run compares: the run is green and right', async () => {
+    const world = await loaded();
+    // The count differs from what was read, so that ids are compared.
+    let isRead = false;
+    const { onCall } = world.erp;
+    churn(world.erp, 'listIds');
+    const churning = world.erp.onCall;
+    world.erp.onCall = async (call, request) => {
+      if (!isRead && call.operation === 'count' && world.erp.calls.some(({ operation }) => operation === 'readPage')) {
+        isRead = true;
+        world.erp.put(records + 1_000, {}, { modifiedAt: longAgo });
+      }
+      await churning(call, request);
+    };
+    world.erp.calls.length = 0;
+    const row = await world.sync('full');
+    expect([row.status, row.error]).toEqual(['succeeded', null]);
+    world.erp.onCall = onCall;
+    await expectSame(world);
+  });
+
+  it('of the list of changed records: the run is green and right', async () => {
+    const world = await loaded();
+    const { erp } = world;
+    const changedAt = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+    for (let id = 1; id <= 2_100; id += 1) erp.put(id, { name: 'changed' }, { modifiedAt: changedAt });
+    churn(erp, 'listIds', changedAt);
+    Object.assign(erp.connector, {
+      countChanged: async ({
+        since,
+        range = { afterId: null, upTo: null },
+      }: {
+        since: Date;
+        range?: { afterId: string | null; upTo: string | null };
+      }) => {
+        const from = since.toISOString().replace(/\.\d+Z$/, 'Z');
+        const ids = [...erp.records.values()].filter(({ modifiedAt }) => (modifiedAt ?? '') >= from).map(({ id }) => Number(id));
+        const { afterId, upTo } = range;
+        const within = ids.filter((id) => (afterId === null || id > Number(afterId)) && (upTo === null || id <= Number(upTo)));
+        return { records: within.length, withChangedLines: null };
+      },
+    });
+    const row = await world.sync('incremental');
+    expect([row.status, row.error]).toEqual(['succeeded', null]);
+    await expectSame(world);
+  });
+});
+
+describe('a record that is counted and never listed', () => {
+  it.each(['incremental', 'full'] as const)('fails the run (%s), also while others come and go', async (mode) => {
+    const world = await loaded();
+    churn(world.erp, mode === 'full' ? 'listIds' : 'scan');
+    // Counted as one more in every range that contains it.
+    const { count } = world.erp.connector;
+    const hidden = 1_500;
+    Object.assign(world.erp.connector, {
+      count: async (...[type, signal, range]: Parameters<typeof count>) => {
+        const { afterId = null, upTo = null } = range ?? {};
+        const contains = (afterId === null || Number(afterId) < hidden) && (upTo === null || Number(upTo) >= hidden);
+        return (await count(type, signal, range)) + (contains ? 1 : 0);
+      },
+    });
+    const row = await world.sync(mode);
+    expect([row.status, row.error?.['code']]).toEqual(['failed', 'COUNT_MISMATCH']);
+  });
+});
