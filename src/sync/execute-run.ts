@@ -30,6 +30,7 @@ import { writeRunEvent } from './run-events.store.ts';
 import { findRun, findSyncConfig, type Lease, moveRun, type RunRow, type SyncConfigRow, saveMode } from './runs.store.ts';
 import { logStep } from './steps.ts';
 import { askFilled } from './still-empty.ts';
+import { withStorableAnswers } from './storable-answers.ts';
 import { findUnreadable } from './unreadable-fields.ts';
 import { findSyncedColumns, hasUnreadableValues } from './warehouse-queries.ts';
 
@@ -71,7 +72,7 @@ async function loadRun(ctx: TenantCtx, lease: Lease, signal: AbortSignal): Promi
 /** Reports a missing connection, or one without credentials, as an `ErpError` of kind `credentials`, like any other credential failure. */
 async function createConnectorOrFail(ctx: TenantCtx, createConnector: CreateConnector): Promise<Connector> {
   try {
-    return await createConnector(ctx);
+    return withStorableAnswers(await createConnector(ctx));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const [detail] = error.details;

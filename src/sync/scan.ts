@@ -5,6 +5,7 @@ import type { ScannedRecord, ScanPage } from '../connectors/connector.ts';
 import type { RecordColumn } from '../warehouse/columns.ts';
 import { publishedColumns } from '../warehouse/merge-rows.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
+import { isValidId } from '../warehouse/validate-values.ts';
 import { columnsToCompare, differsFromErp, fieldsToScan } from './compare.ts';
 import { filterConfirmedAbsent } from './confirm-absences.ts';
 import { assertNoLongerListed, listCounted } from './counted-pages.ts';
@@ -43,7 +44,7 @@ function cutRange(page: ScanPage, localRecords: readonly LocalRecord[], idType: 
   const [first, second] = ends;
   const upTo = first === undefined ? null : second === undefined || isIdBefore(first, second, idType) ? first : second;
   const within = ({ id }: { id: string }): boolean => upTo === null || !isIdBefore(upTo, id, idType);
-  const isId = ({ id }: { id: string }): boolean => idType === 'text' || /^-?\d+$/.test(id);
+  const isId = ({ id }: { id: string }): boolean => isValidId(id, idType);
   const isWhole = upTo === null || upTo === page.lastId;
   return {
     erpRecords: page.records.filter(within),

@@ -4,9 +4,10 @@
 import { createHash, hash as digest } from 'node:crypto';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
+import { dayPattern, isDay, isTime, timePattern } from '../core/calendar.ts';
 import type { ColumnType, LineField, RecordColumn } from './columns.ts';
 import { findOversize, maxCharactersToSkip, type RejectionReason, type SizeLimits } from './size-limits.ts';
-import { type CellType, dayPattern, findInvalidValue, isValidValue, numberPattern, timePattern } from './validate-values.ts';
+import { type CellType, findInvalidValue, isValidValue, numberPattern } from './validate-values.ts';
 
 /** `hash`: 32 hex digits. `row`: the cells of `rowColumns` as COPY takes them, with `emptyCell` for those without a value. */
 export type EncodedRecord = { readonly id: string; readonly hash: string; readonly row: string };
@@ -120,16 +121,14 @@ function hashOf(layout: Layout, content: string, empties: string): string {
 const isPlainText = /^[^"\\\u0000-\u001f\ud800-\udfff]*$/;
 const isNumber = new RegExp(`^${numberPattern}$`);
 const isShortInteger = /^(?:0|-?[1-9]\d{0,17})$/;
-const isDay = new RegExp(`^${dayPattern}$`);
-const isTime = new RegExp(`^${timePattern}$`);
 
 /** A line's value as JSON; null when it needs the slow path. */
 function plainMember(value: string, type: CellType): string | null {
   if (type === 'number') return isNumber.test(value) ? value : null;
   if (type === 'integer') return isShortInteger.test(value) ? value : null;
   if (type === 'boolean') return value === 'true' || value === 'false' ? value : null;
-  const form = type === 'date' ? isDay : type === 'time' ? isTime : isPlainText;
-  return form.test(value) ? `"${value}"` : null;
+  const isPlain = type === 'date' ? isDay(value) : type === 'time' ? isTime(value) : isPlainText.test(value);
+  return isPlain ? `"${value}"` : null;
 }
 
 function plainLines(lines: readonly SourceLine[], parts: readonly LinePart[], maxLength: number): string | null {
@@ -199,17 +198,13 @@ function cellOf(record: SourceRecord, column: RecordColumn): SourceValue {
   return column.state === 'replaced' ? convertible(value, column.type) : value;
 }
 
-const isCalendarDay = (text: string): boolean => {
-  const day = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
-};
 const fitsType: Readonly<Record<ColumnType, (text: string) => boolean>> = {
   text: () => true,
   number: (text) => /^-?\d{1,40}(\.\d{1,40})?$/.test(text),
   integer: (text) => /^-?\d{1,18}$/.test(text),
   boolean: (text) => text === 'true' || text === 'false',
-  date: (text) => isDay.test(text) && text > '0001' && isCalendarDay(text),
-  time: (text) => /^\d{4}-\d{2}-\d{2}T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/.test(text) && text > '0001' && isCalendarDay(text.slice(0, 10)),
+  date: isDay,
+  time: isTime,
   lines: () => false,
 };
 /** A column of a former type stores values that it can represent without loss, and null otherwise. */

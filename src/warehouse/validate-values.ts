@@ -1,13 +1,12 @@
 // Validates what the ERP returned: ids, and each value by the type of its field. Describes what is wrong with an invalid value. Pure.
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
+import { isDay, isTime } from '../core/calendar.ts';
 import type { ColumnType, LineField, RecordColumn } from './columns.ts';
 
 export type CellType = Exclude<ColumnType, 'lines'>;
 
 /** Stricter than PostgreSQL, which would also accept `NaN`, `now` and `1e400`, and would replace a lone surrogate by another character. */
 export const numberPattern = '-?\\d{1,400}(?:\\.\\d{1,400})?';
-export const dayPattern = '\\d{4}-\\d{2}-\\d{2}';
-export const timePattern = `${dayPattern}T\\d{2}:\\d{2}:\\d{2}Z`;
 const matchesWhole = (pattern: string) => {
   const regExp = new RegExp(`^${pattern}$`);
   return (text: string): boolean => regExp.test(text);
@@ -17,16 +16,16 @@ const validators: Readonly<Record<CellType, (text: string) => boolean>> = {
   number: matchesWhole(numberPattern),
   integer: matchesWhole('-?\\d{1,18}'),
   boolean: (text) => text === 'true' || text === 'false',
-  date: matchesWhole(dayPattern),
-  time: matchesWhole(timePattern),
+  date: isDay,
+  time: isTime,
 };
 const problems: Readonly<Record<CellType, string>> = {
   text: 'contains a character that cannot be stored',
   number: 'is not a number in plain digits',
   integer: 'is not an integer of at most 18 digits',
   boolean: 'is neither true nor false',
-  date: 'is not a date',
-  time: 'is not a time in UTC',
+  date: 'is not a date of the years 0001 to 9999',
+  time: 'is not a time in UTC of the years 0001 to 9999',
 };
 
 function problemOf(value: unknown, type: CellType): string | null {
@@ -59,7 +58,7 @@ export function findInvalidValue({ values, labels, lines }: SourceRecord, column
 }
 
 const integerId = /^(?:0|-?[1-9]\d{0,17})$/;
-const maxIdLength = 200;
+export const maxIdLength = 200;
 /** Only the canonical notation of an id is valid, so that equal ids are equal texts. */
 export const isValidId = (id: unknown, idType: 'integer' | 'text'): boolean =>
   typeof id === 'string' &&

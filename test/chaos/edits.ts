@@ -134,6 +134,27 @@ export async function spoil(books: Books, recordType: RecordTypeName, id: string
   });
 }
 
+/** The account shows it as a time of year 0 while the wire replaces it. */
+export const farTime = '9999-12-01T10:00:00Z';
+export type TimePlace = 'modified' | 'created' | 'line';
+
+/** A time of the record, or of its first line, is `farTime`; `healed` corrects it. */
+export async function spoilTime(books: Books, recordType: RecordTypeName, id: string, place: TimePlace, isHealed: boolean): Promise<void> {
+  const table = tableOf(recordType);
+  const created = table === 'customer' ? 'datecreated' : 'createddate';
+  await books.write(async (client, now) => {
+    const at = isHealed ? now : farTime;
+    await client.query(`update ledger.${table} set lastmodifieddate = $2 where id = $1`, [id, place === 'modified' ? at : now]);
+    if (place === 'created') await client.query(`update ledger.${table} set ${created} = $2 where id = $1`, [id, at]);
+    if (place === 'line')
+      await client.query(
+        `update ledger.transactionline set linelastmodifieddate = $2 where transaction = $1
+         and id = (select min(id) from ledger.transactionline where transaction = $1 and mainline is distinct from 'T' and taxline is distinct from 'T')`,
+        [id, at],
+      );
+  });
+}
+
 /** An edit of exactly that record. */
 export async function touch(books: Books, recordType: RecordTypeName, id: string): Promise<void> {
   const table = tableOf(recordType);

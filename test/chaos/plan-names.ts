@@ -74,6 +74,8 @@ export const faultTraits = {
   'locked-record': {},
   'bad-column': {},
   'bad-value': { fits: spoilable, betweenRuns: true },
+  // A year that neither PostgreSQL nor RFC 3339 has.
+  'bad-time': { fits: spoilable, betweenRuns: true },
   // A role that sees fewer rows, of any number, or fewer fields.
   'narrow-role': {},
   'hidden-lines': { fits: withLines },

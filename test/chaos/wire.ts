@@ -1,5 +1,6 @@
 // A proxy between the service and the account, in this process: it counts requests, triggers an action before a chosen one, and
-// removes locked records from responses: they are listed and counted but can't be read. Everything else passes unchanged.
+// removes locked records from responses: they are listed and counted but can't be read. Texts may be replaced, too. Everything else passes
+// unchanged.
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -12,6 +13,8 @@ export type Wire = {
   begin(onRequest: (count: number, question: string) => Promise<void>): void;
   /** This record is removed from every response that has more than its id; null: no record is locked. */
   lock(record: Lock | null): void;
+  /** This text is replaced in every response; null: none is. */
+  replace(texts: Replaced | null): void;
   /** Calls `look` after each response, until the returned function is called. */
   watch(look: (exchange: Exchange) => void): () => void;
   close(): Promise<void>;
@@ -26,6 +29,7 @@ const bodyOf = async (message: IncomingMessage): Promise<Buffer> => {
 /** `question` is the body of the request, which of queries holds the SQL. A response that was cut has no text. */
 export type Exchange = { readonly question: string; readonly path: string; readonly status: number; readonly text: string };
 export type Lock = { readonly table: string; readonly id: string; onTaken(): void };
+export type Replaced = { readonly text: string; readonly by: string };
 type Answer = { items?: Record<string, unknown>[]; count?: number; totalResults?: number };
 
 /** Null when there is nothing to remove. */
@@ -39,11 +43,21 @@ function withoutLocked(question: string, text: string, lock: Lock): string | nul
 }
 
 type Asked = { readonly question: string; readonly path: string };
-type Watched = { readonly locked: Lock | null; readonly watchers: ReadonlySet<(exchange: Exchange) => void> };
+type Watched = {
+  readonly locked: Lock | null;
+  readonly replaced: Replaced | null;
+  readonly watchers: ReadonlySet<(exchange: Exchange) => void>;
+};
 
-async function give(answer: IncomingMessage, asked: Asked, response: ServerResponse, { locked, watchers }: Watched): Promise<void> {
+async function give(
+  answer: IncomingMessage,
+  asked: Asked,
+  response: ServerResponse,
+  { locked, replaced, watchers }: Watched,
+): Promise<void> {
   const status = answer.statusCode ?? 502;
-  const whole = await bodyOf(answer).catch(() => null);
+  const sent = await bodyOf(answer).catch(() => null);
+  const whole = sent === null || replaced === null ? sent : Buffer.from(sent.toString().replaceAll(replaced.text, replaced.by));
   for (const look of watchers) look({ ...asked, status, text: whole?.toString() ?? '' });
   if (whole === null) {
     // The account cut its response: cut this one too, after the head and a few bytes.
@@ -65,6 +79,7 @@ export async function openWire(target: string): Promise<Wire> {
   let counted = 0;
   let before: (count: number, question: string) => Promise<void> = async () => undefined;
   let locked: Lock | null = null;
+  let replaced: Replaced | null = null;
   const watchers = new Set<(exchange: Exchange) => void>();
 
   const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -73,7 +88,7 @@ export async function openWire(target: string): Promise<Wire> {
     await before(counted, body.length > 0 ? body.toString() : (request.url ?? ''));
     const { 'accept-encoding': _coding, ...headers } = request.headers; // so that response bodies can be read
     const upstream = send({ hostname, port, path: request.url, method: request.method, headers }, (answer) => {
-      void give(answer, { question: body.toString(), path: request.url ?? '' }, response, { locked, watchers });
+      void give(answer, { question: body.toString(), path: request.url ?? '' }, response, { locked, replaced, watchers });
     });
     upstream.on('error', () => response.destroy());
     response.on('close', () => upstream.destroy());
@@ -95,6 +110,9 @@ export async function openWire(target: string): Promise<Wire> {
     },
     lock(record) {
       locked = record;
+    },
+    replace(texts) {
+      replaced = texts;
     },
     watch(look) {
       watchers.add(look);

@@ -10,6 +10,7 @@ const sync = globSync('src/sync/**/*.ts').sort();
 /** In these files, `code: '…'` is that of a rejected record. */
 const rejecting = [
   'src/sync/page-reader.ts',
+  'src/sync/storable-answers.ts',
   'src/warehouse/encode.ts',
   'src/warehouse/size-limits.ts',
   'src/warehouse/staging.ts',

@@ -1,12 +1,12 @@
 // Invalid records that an ERP may send: each is rejected with its reason, the run is partial, and the rest is available. First over
 // HTTP, through the connector; then from a connector that does not validate.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { SourceRecord } from '../../src/connectors/connector.ts';
+import type { Connector, SourceRecord } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { saveAccount } from '../../src/sync/record-types.store.ts';
 import { createConnectorAt, metadataOf, type Seen, startWire, type Wire } from '../connectors/netsuite/wire.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -107,6 +107,17 @@ describe('over the wire', () => {
     ['an object instead of text', [good(14, { entityid: { a: 1 } })], { code: 'VALUE_UNREADABLE', message: /entityid is a JSON object/ }],
     ['a word for a truth', [good(14, { isperson: 'yes' })], { code: 'VALUE_UNREADABLE', message: /isperson is neither/ }],
     ['a date that is none', [good(14, { startdate: '2026-02-30' })], { code: 'VALUE_UNREADABLE', message: /startdate is not a date/ }],
+    ['a day in year 0', [good(14, { startdate: '0000-12-01' })], { code: 'VALUE_UNREADABLE', message: /startdate is not a date/ }],
+    [
+      'a modification time in year 0',
+      [good(14, { lastmodifieddate: '0000-12-01T10:00:00Z' })],
+      { code: 'VALUE_UNREADABLE', message: /lastmodifieddate is not a time/ },
+    ],
+    [
+      'an id of twenty digits',
+      [good(14, { id: '12345678901234567890' })],
+      { code: 'ID_NOT_INTEGER', message: /not an integer/, id: '12345678901234567890' },
+    ],
     ['NUL', [good(14, { entityid: 'a\0b' })], { code: 'VALUE_UNREADABLE', message: /entityid contains a character/ }],
     ['a lone surrogate', [good(14, { entityid: 'a\ud800' })], { code: 'VALUE_UNREADABLE', message: /entityid contains a character/ }],
     [
@@ -193,7 +204,7 @@ describe('from a connector that does not validate', () => {
     field('at', 'time'),
     field('entity', 'reference'),
     field('constructor'),
-    field('lines', 'lines', [field('qty', 'number'), field('count', 'integer'), field('memo')]),
+    field('lines', 'lines', [field('qty', 'number'), field('count', 'integer'), field('at', 'time'), field('memo')]),
   ];
   const line = (more: object) => ({ lines: [{ qty: '1' }, more] }) as unknown as Partial<SourceRecord>;
 
@@ -211,7 +222,11 @@ describe('from a connector that does not validate', () => {
     ['a word for a truth', { ok: 'yes' }, {}, /^ok is neither/],
     ['a word for a day', { day: 'tomorrow' }, {}, /^day is not a date/],
     ['a word for a time', { at: 'now' }, {}, /^at is not a time/],
-    ['a day that is none', { day: '2026-02-30' }, {}, /rejected a value/],
+    ['a day that is none', { day: '2026-02-30' }, {}, /^day is not a date/],
+    ['a day in year 0', { day: '0000-12-01' }, {}, /^day is not a date/],
+    ['a time in year 0', { at: '0000-12-01T10:00:00Z' }, {}, /^at is not a time/],
+    ['a modification time in year 0', {}, { modifiedAt: '0000-12-01T10:00:00Z' }, /^The modification time is not/],
+    ['a time in year 0 in a line', {}, line({ at: '0000-12-01T10:00:00Z' }), /^lines line 2: at is not a time/],
     ['NaN in a line', {}, line({ qty: 'NaN' }), /^lines line 2: qty is not a number/],
     ['JSON in a number of a line', {}, line({ qty: '1},{"qty":2' }), /^lines line 2: qty is not a number/],
     ['letters in an integer of a line', {}, line({ count: 'abc' }), /^lines line 2: count is not an integer/],
@@ -231,6 +246,43 @@ describe('from a connector that does not validate', () => {
     world.erp.put(2, { constructor: 'a builder' });
     expect(await world.sync()).toMatchObject({ status: 'succeeded' });
     expect((await world.rows()).map((row) => row['f_constructor'])).toEqual([null, 'a builder']);
+  });
+
+  it('a modification time, and ids of lists and deletions, that cannot be stored: rejected by an incremental run, the rest served', async () => {
+    const world = await syncWorld(ctx, memoryErp(datedFields));
+    const { erp } = world;
+    for (let id = 1; id <= 12; id += 1) erp.put(id);
+    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    erp.put(3, { name: 'changed' });
+    erp.put(7, { name: 'changed' });
+    const { connector } = erp;
+    const yearZero = { modifiedAt: '0000-12-01T10:00:00Z' };
+    const bend = <T extends { readonly id: string }>(record: T): T => (record.id === '7' ? { ...record, ...yearZero } : record);
+    const bent: Connector = {
+      ...connector,
+      readPage: async (request) => {
+        const page = await connector.readPage(request);
+        return { ...page, records: page.records.map(bend) };
+      },
+      listIds: async (request) => {
+        const { listed, hasMore } = await connector.listIds(request);
+        return { listed: listed.map(bend), hasMore };
+      },
+    };
+    Object.assign(erp, { connector: bent });
+    const unstorable = ['a\0', '\ud800', '9'.repeat(30), 'x'.repeat(5_000)];
+    erp.deleted = new Map(unstorable.map((id) => [id, '2100-01-01T00:00:00Z']));
+    erp.today = '2100-01-01';
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'partial',
+      attempt: 1,
+      counts: { updated: 1, deleted: 0, rejected: 1 },
+    });
+    expect(await rejections(world)).toMatchObject([{ id: '7', code: 'VALUE_UNREADABLE' }]);
+    expect((await world.rows())[6]).toMatchObject({ f_name: 'name 7' });
+    Object.assign(erp, { connector });
+    erp.put(7, { name: 'right again' });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', error: null });
   });
 
   it('duplicate ids on one page: all records with that id are rejected', async () => {

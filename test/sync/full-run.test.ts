@@ -295,8 +295,12 @@ describe('a rejected record', () => {
     const world = await syncWorld(ctx, memoryErp([field('name'), field('day', 'date')]));
     for (let id = 1; id <= 9; id += 1) world.erp.put(id, { day: '2026-01-01' });
     await world.sync();
-    world.erp.put(4, { day: '0000-01-01' });
-    world.erp.put(8, { day: '2026-13-01' });
+    await world.query(`create function ${world.schema}.refuse() returns trigger language plpgsql as $$ begin
+      if new.f_name = 'unstorable' then raise numeric_value_out_of_range using message = 'out of range'; end if; return new; end $$`);
+    await world.query(
+      `create trigger refuse before insert on ${world.schema}.staging_thing for each row execute function ${world.schema}.refuse()`,
+    );
+    for (const id of [4, 8]) world.erp.put(id, { name: 'unstorable' });
     world.erp.put(9, { day: '2026-12-01' });
     expect(await world.sync()).toMatchObject({ status: 'partial', attempt: 1, counts: { fetched: 9, rejected: 2, updated: 1 } });
     expect(await world.query(`select id, code from ${world.schema}.rejections order by id`)).toEqual([

@@ -9,6 +9,7 @@ import { readRecordState } from '../../src/warehouse/record-state.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { publish } from '../chaos/oracle/publish.ts';
 import { readShape } from '../chaos/oracle/published.ts';
+import { openWire, type Wire } from '../chaos/wire.ts';
 import { sendControl } from '../setup/account-control.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
@@ -17,6 +18,7 @@ import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from './fixture.ts';
 
 let erp: Erp;
+let wire: Wire;
 let database: TestDatabase;
 let background: Awaited<ReturnType<typeof startBackground>>;
 let app: Express;
@@ -28,7 +30,8 @@ let customers: string[];
 
 beforeAll(async () => {
   erp = await startErp(undefined, { control: {} });
-  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
+  wire = await openWire(erp.account.url);
+  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [wire.host] } } });
   app = createApp(database.ctx);
   background = await startBackground(database.ctx);
 });
@@ -38,7 +41,7 @@ beforeEach(async () => {
   const { secret } = await makeKey(database.ctx, id, { permissions: ['write'] });
   api = apiOf(app, secret);
   caller = { authorization: `Bearer ${secret}`, 'x-tenant-id': id };
-  await erp.connect(api);
+  await erp.connect(api, wire.url);
   expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
   const { records } = await sendControl(erp.account, 'GET', '/records/customer?limit=1000');
   customers = records.map((record: { id: string }) => record.id);
@@ -47,6 +50,7 @@ afterEach(() => sendControl(erp.account, 'POST', '/reset'));
 afterAll(async () => {
   await background.stop();
   await database.close();
+  await wire.close();
   await erp.stop();
 });
 
@@ -127,6 +131,24 @@ describe('a modification time that a row loses', () => {
     await edit(emptied, { comments: null });
     expect(await sync(configId)).toMatchObject({ status: 'succeeded' });
     expect((await rows()).get(emptied)).toMatchObject({ entityid: 'Renamed' });
+  });
+});
+
+describe('a modification time of year 0', () => {
+  it('rejects the row, and no run fails for it', async () => {
+    const [id = ''] = customers;
+    const configId = await define({ query: customersBy('id, entityid, lastmodifieddate AS changed'), modifiedColumn: 'changed' });
+    expect(await sync(configId)).toMatchObject({ status: 'succeeded' });
+    await edit(id, { entityid: 'Renamed' }, '9999-12-01T10:00:00Z');
+    wire.replace({ text: '9999-12-01T10:00:00Z', by: '0000-12-01T10:00:00Z' });
+    const rejected = { status: 'partial', error: { code: 'RECORDS_REJECTED' }, counts: { rejected: 1, deleted: 0 } };
+    for (let run = 0; run < 2; run += 1) expect(await sync(configId)).toMatchObject(rejected);
+    const { data } = (await api('get', `/sync-configs/${configId}/rejections`)).body;
+    expect(data).toMatchObject([{ id, code: 'VALUE_UNREADABLE', message: expect.stringMatching(/^changed is not a time/) }]);
+    wire.replace(null);
+    await edit(id, { entityid: 'Renamed' });
+    expect(await sync(configId)).toMatchObject({ status: 'succeeded', error: null });
+    expect((await rows()).get(id)).toMatchObject({ entityid: 'Renamed' });
   });
 });
 

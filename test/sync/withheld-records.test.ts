@@ -126,8 +126,8 @@ describe('a stored record that is rejected', () => {
     expect(await world.query(`select id, code, scope_values from ${world.schema}.rejections order by id`)).toEqual([
       { id: '1', code: 'VALUE_UNREADABLE', scope_values: { f_customer: 'A' } },
       { id: '2', code: 'VALUE_UNREADABLE', scope_values: { f_customer: 'B' } },
-      { id: '3', code: 'VALUE_UNSTORABLE', scope_values: { f_customer: 'A' } },
-      { id: '4', code: 'VALUE_UNSTORABLE', scope_values: { f_customer: 'B' } },
+      { id: '3', code: 'VALUE_UNREADABLE', scope_values: { f_customer: 'A' } },
+      { id: '4', code: 'VALUE_UNREADABLE', scope_values: { f_customer: 'B' } },
     ]);
     expect(await withheldIds(world)).toEqual(['2', '4']);
   });

@@ -1,4 +1,5 @@
 // Implements the Connector contract for a NetSuite account. This file only assembles the parts; the decisions are in their files.
+import { isTime } from '../../core/calendar.ts';
 import { type ChangeCounts, type Connector, type ConnectorCtx, type ConnectorKind, ErpError, type ListedRecord } from '../connector.ts';
 import { readAccountFacts } from './account-facts.ts';
 import { type Authorizer, createOauth2Authorizer } from './auth.ts';
@@ -94,10 +95,9 @@ function createAuthorizer(ctx: ConnectorCtx, origin: string, settings: NetsuiteS
 async function readServerTime(http: NetsuiteHttp, signal: AbortSignal): Promise<Date> {
   const { json: response } = await http.send({ method: 'GET', path: 'system/v1/serverTime', signal });
   const text: unknown = typeof response === 'object' && response !== null ? Reflect.get(response, 'serverTime') : undefined;
-  const isTime = typeof text === 'string' && /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/.test(text);
-  const time = new Date(isTime ? text : Number.NaN);
-  if (Number.isNaN(time.getTime())) throw inconsistentResponse('The response to the server time request is not a time in UTC');
-  return time;
+  if (typeof text !== 'string' || !isTime(text.replace(/\.\d+Z$/, 'Z')))
+    throw inconsistentResponse('The response to the server time request is not a time in UTC');
+  return new Date(text);
 }
 
 /** An account may refuse CURRENT_DATE, which isn't known; SYSDATE may then be off by the difference between the two time zones. */

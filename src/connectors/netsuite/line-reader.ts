@@ -86,12 +86,22 @@ function readTotals(row: SuiteqlRow, { sums, modified }: LinesDefinition): LineT
   if (typeof count !== 'string' || !/^[1-9]\d{0,8}$/.test(count)) throw inconsistentResponse(`The number of lines of ${id} is not a count`);
   const problemOf = (name: string, type: 'number' | 'time') =>
     inconsistentResponse(`${name} of the lines of ${id} ${describeValueProblem(row[name], type)}`);
-  const sumOf = (name: string): string => {
-    const sum = parseValue(row[name], 'number');
-    if (sum === undefined) throw problemOf(name, 'number');
-    return sum ?? '0'; // the sum of no values
+  const exactOf = (name: string, type: keyof typeof forms): string | null => {
+    const [raw, value] = [row[name], parseValue(row[name], type)];
+    if (value !== undefined) return value;
+    if (typeof raw === 'string' && forms[type].test(raw)) return raw;
+    throw problemOf(name, type);
   };
-  const modifiedAt = modified !== null ? parseValue(row[latestKey], 'time') : null;
-  if (modifiedAt === undefined) throw problemOf(latestKey, 'time');
-  return { id, lines: Number(count), sums: Object.fromEntries(sums.map((name) => [name, sumOf(name)])), modifiedAt };
+  return {
+    id,
+    lines: Number(count),
+    sums: Object.fromEntries(sums.map((name) => [name, exactOf(name, 'number') ?? '0'])), // the sum of no values is 0
+    modifiedAt: modified === null ? null : exactOf(latestKey, 'time'),
+  };
 }
+
+/**
+ * What is out of range is passed on as it is: it equals nothing that can be stored, so the record is read, and rejected for the line that has
+ * the value.
+ */
+const forms = { number: /^-?[\d.]+(?:E[+-]?\d+)?$/i, time: /^-?\d+-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/ } as const;

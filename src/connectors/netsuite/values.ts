@@ -1,13 +1,11 @@
 // Converts NetSuite's text values to ours, one at a time. It decides what is a valid value of a type; anything else is reported as a
 // problem and never coerced. Numbers stay text: a float would lose cents.
+import { isDay, isTime } from '../../core/calendar.ts';
 import type { FieldType, SourceValue } from '../connector.ts';
 
 const plainDecimal = /^-?(?:0|[1-9]\d{0,40})(?:\.\d{1,40})?$/;
 const decimal = /^(-?)(\d*)(?:\.(\d*))?(?:E([+-]?\d{1,3}))?$/i;
 const integer = /^-?\d{1,18}$/;
-const dateText = /^\d{4}-\d{2}-\d{2}$/;
-const timeText = /^\d{4}-\d{2}-\d{2}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/;
-const dayOfAnyMonth = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])/;
 const maxExponent = 60;
 
 const id = /^(?:0|-?[1-9]\d{0,17})$/;
@@ -47,8 +45,8 @@ const parsers: Readonly<Record<FieldType, (raw: string) => string | undefined>> 
   integer: (raw) => ifValid(raw, integer.test(raw)),
   number: (raw) => (plainDecimal.test(raw) ? raw : decimalText(raw)),
   boolean: (raw) => (raw === 'T' ? 'true' : raw === 'F' ? 'false' : undefined),
-  date: (raw) => ifValid(raw, dateText.test(raw) && isInstant(`${raw}T00:00:00Z`)),
-  time: (raw) => ifValid(raw, timeText.test(raw) && isInstant(raw)),
+  date: (raw) => ifValid(raw, isDay(raw)),
+  time: (raw) => ifValid(raw, isTime(raw)),
   lines: () => undefined,
 };
 
@@ -60,17 +58,10 @@ const problems: Readonly<Record<FieldType, string>> = {
   integer: 'is not an integer',
   number: 'is not a number',
   boolean: 'is neither T nor F',
-  date: 'is not a date',
-  time: 'is not a time in UTC',
+  date: 'is not a date of the years 0001 to 9999',
+  time: 'is not a time in UTC of the years 0001 to 9999',
   lines: 'is not a value',
 };
-
-/** For a date, or a time whose hours are valid. Refuses 31 February, which Date.parse takes for 3 March. */
-function isInstant(text: string): boolean {
-  if (dayOfAnyMonth.test(text)) return true;
-  const instant = new Date(text);
-  return !Number.isNaN(instant.getTime()) && instant.toISOString() === text.replace('Z', '.000Z');
-}
 
 /** `.5` → `0.5`, `1.0E-4` → `0.00010`, exactly and without a float; undefined for what isn't a number. */
 function decimalText(raw: string): string | undefined {

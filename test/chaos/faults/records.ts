@@ -1,6 +1,6 @@
 // Single records that can't be read or stored.
 import { tableOf } from '../books.ts';
-import { spoil, touch } from '../edits.ts';
+import { farTime, spoil, spoilTime, type TimePlace, touch } from '../edits.ts';
 import type { StateFault } from '../plan-names.ts';
 import { type FaultDefinition, noEnding } from './fault.ts';
 
@@ -44,6 +44,33 @@ const badValue: FaultDefinition = {
   },
 };
 
-export const recordFaults = { 'locked-record': lockedRecord, 'bad-value': badValue } as const satisfies Partial<
+const yearZero = farTime.replace('9999', '0000');
+const timePlaces: readonly TimePlace[] = ['modified', 'created'];
+
+/** A time of year 0: the record's own modification time, its creation, or the modification time of a line. */
+const badTime: FaultDefinition = {
+  async begin({ world: { books, wire }, ledger, onChange }, recordType, random, hit) {
+    const ids = await books.ids(recordType);
+    if (ids.length === 0) return noEnding;
+    const id = random.pick(ids);
+    const place = random.pick(recordType === 'invoice' ? [...timePlaces, 'line' as const] : timePlaces);
+    const end = ledger.spoiled({ recordType, id });
+    wire.replace({ text: farTime, by: yearZero });
+    await spoilTime(books, recordType, id, place, false);
+    await onChange();
+    const stop = wire.watch(({ text }) => {
+      if (text.includes(yearZero)) hit();
+    });
+    return async () => {
+      stop();
+      await spoilTime(books, recordType, id, place, true);
+      wire.replace(null);
+      await onChange();
+      end();
+    };
+  },
+};
+
+export const recordFaults = { 'locked-record': lockedRecord, 'bad-value': badValue, 'bad-time': badTime } as const satisfies Partial<
   Record<StateFault, FaultDefinition>
 >;

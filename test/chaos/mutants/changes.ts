@@ -170,4 +170,12 @@ export const changeMutants: readonly Mutant[] = [
     replace: 'status: held > 0 ||',
     concerns: ['bad-value'],
   },
+  {
+    name: 'year-zero-rejected',
+    without: 'times of year 0 count as times, which PostgreSQL refuses wherever they are compared',
+    file: 'src/core/calendar.ts',
+    find: 'export const dayPattern = `(?!0000)',
+    replace: 'export const dayPattern = `',
+    concerns: ['bad-time'],
+  },
 ];

@@ -92,6 +92,15 @@ describe('totals of lines', () => {
     ]);
   });
 
+  it('that are out of range are given as they are, so that they equal nothing that is stored', async () => {
+    const more = { latest: '0000-12-01T10:00:00Z', quantity: '1E120' };
+    wire.answer = () => rowsResponse([total('1', more), total('2', { latest: '10000-01-01T00:00:00Z' })]);
+    expect(await totals(['1', '2'])).toMatchObject([
+      { id: '1', sums: { quantity: more.quantity }, modifiedAt: more.latest },
+      { id: '2', modifiedAt: '10000-01-01T00:00:00Z' },
+    ]);
+  });
+
   it('of a thousand records are one request, of none no request, of more a programming error', async () => {
     const ids = Array.from({ length: 1000 }, (_unused, index) => String(index + 1));
     wire.answer = () => rowsResponse([]);

@@ -105,4 +105,9 @@ export const changeHistories: Histories = {
   },
   'rolling-clock-set-back': { recordTypes: ['item'], quiet: true, rounds: [load, { before: [step(-9 * dayMinutes)] }] },
   'rejected-is-partial': runs('customer', [{ do: 'hold', fault: 'bad-value', recordType: 'customer', rounds: 1, seed: 1 }]),
+  // The modification time of a customer.
+  'year-zero-rejected': {
+    recordTypes: ['customer'],
+    rounds: [load, { published: true, before: [{ do: 'hold', fault: 'bad-time', recordType: 'customer', rounds: 1, seed: 1 }] }],
+  },
 };
