@@ -1,6 +1,8 @@
 // Columns that come empty: a field that had values in many of the records that a run read and has none in them now. It may have been
 // emptied in the ERP, or the ERP may have left it out of its answers, so records are read again one at a time. A value found there fails
-// the run. If they are empty too, the stored values stay until the field is filled or an administrator accepts that it is empty.
+// the run, unless the record changed in between. If they are empty too, the stored values stay until the field is filled or an administrator
+// accepts that it is empty.
+import type { SourceRecord } from '../connectors/connector.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { countRead, type Emptied, findEmptied } from '../warehouse/emptied-columns.ts';
 import { readRecordState, type StalePlan } from '../warehouse/record-state.ts';
@@ -28,22 +30,40 @@ function columnEmptied(emptied: Emptied, id: string): ProofFailed {
   );
 }
 
+type Asked = Emptied['records'][number] & { readonly emptied: Emptied };
+
+/** Whether a record that was read again is another one than the run read: since then it may have been filled as well as emptied. */
+function isChanged(reading: RunReadContext, { counters }: RunState, before: Asked, { modifiedAt, lines }: SourceRecord): boolean {
+  if (modifiedAt !== null && modifiedAt > (before.modifiedAt ?? counters.erpStartedAt)) return true;
+  const { linesModifiedField } = reading.recordType;
+  if (before.emptied.part !== 'lines' || linesModifiedField === null) return false;
+  return (lines ?? []).some((line) => (line[linesModifiedField] ?? '') > counters.erpStartedAt);
+}
+
 /**
- * Reads some of the records that came empty again: each alone, or all in one request. Throws `ProofFailed` `COLUMN_EMPTIED` when one of them
- * has a value after all.
+ * Reads some of the records that came empty again: each alone, or all in one request; as many as it takes until one of them is as it was and
+ * is empty. Throws `ProofFailed` `COLUMN_EMPTIED` when one that is as it was has a value after all.
  */
-async function confirmEmpty(reading: RunReadContext, found: readonly Emptied[], alone: boolean): Promise<void> {
-  const asked = found.flatMap((emptied) => emptied.ids.slice(0, maxRecordsAsked).map((id) => ({ id, emptied })));
-  const batches = [...Map.groupBy(asked, ({ id }) => (alone ? id : '')).values()];
-  for (const batch of batches) {
-    const fields = [...new Set(batch.map(({ emptied }) => emptied.field))];
-    const read = await readRecordsByIds(reading, fields, [...new Set(batch.map(({ id }) => id))]);
-    const records = new Map(read.map((record) => [record.id, record]));
-    const filled = batch.find(({ id, emptied }) => {
-      const record = records.get(id);
-      return record !== undefined && hasValue(record, emptied);
-    });
-    if (filled !== undefined) throw columnEmptied(filled.emptied, filled.id);
+async function confirmEmpty(reading: RunReadContext, state: RunState, found: readonly Emptied[], alone: boolean): Promise<void> {
+  let open = found;
+  for (let start = 0; open.length > 0; start += maxRecordsAsked) {
+    const some = (emptied: Emptied): Asked[] =>
+      emptied.records.slice(start, start + maxRecordsAsked).map((record) => ({ ...record, emptied }));
+    const asked = open.flatMap(some);
+    const confirmed = new Set<Emptied>();
+    for (const batch of Map.groupBy(asked, ({ id }) => (alone ? id : '')).values()) {
+      const fields = [...new Set(batch.map(({ emptied }) => emptied.field))];
+      const read = await readRecordsByIds(reading, fields, [...new Set(batch.map(({ id }) => id))]);
+      const records = new Map(read.map((record) => [record.id, record]));
+      const unchanged = batch.flatMap((one) => {
+        const record = records.get(one.id);
+        return record === undefined || isChanged(reading, state, one, record) ? [] : [{ ...one, record }];
+      });
+      const filled = unchanged.find(({ emptied, record }) => hasValue(record, emptied));
+      if (filled !== undefined) throw columnEmptied(filled.emptied, filled.id);
+      for (const { emptied } of unchanged) confirmed.add(emptied);
+    }
+    open = open.filter((emptied) => !confirmed.has(emptied) && emptied.records.length > start + maxRecordsAsked);
   }
 }
 
@@ -60,7 +80,7 @@ function staleEntries(found: readonly Emptied[]): StalePlan {
         {
           reason: 'empty' as const,
           message: `Records that had a value came empty, also when they were read alone: ${counts} records`,
-          ids: parts[0]?.ids ?? [],
+          ids: parts[0]?.records.slice(0, maxRecordsAsked).map(({ id }) => id) ?? [],
           ...(isLineFieldsOnly && { lineFields }),
           ...(parts.every(({ part }) => part === 'label') && { labelOnly: true as const }),
         },
@@ -80,7 +100,10 @@ export async function withholdEmptied(reading: RunReadContext, state: RunState):
   if (activeTable === null) return state;
   const stored = await readRecordState(ctx.db.data, schema, state.recordType);
   const accepted = stored?.acceptedFields ?? {};
-  const candidates = await inDataTransaction(ctx.db.data, (client) => findEmptied(client, schema, state, activeTable, suspicion.minRows));
+  const { modifiedField } = reading.recordType;
+  const candidates = await inDataTransaction(ctx.db.data, (client) =>
+    findEmptied(client, schema, state, activeTable, suspicion.minRows, modifiedField),
+  );
   const counted: Emptied[] = [];
   for (const candidate of candidates) {
     if (Object.hasOwn(accepted, candidate.field) && isCovered(accepted[candidate.field]?.lineFields, candidate)) continue;
@@ -92,10 +115,11 @@ export async function withholdEmptied(reading: RunReadContext, state: RunState):
   // A smaller share may well have been emptied in the ERP: it is only made sure that the ERP says so twice.
   await confirmEmpty(
     reading,
+    state,
     counted.filter((emptied) => !isSuspicious(emptied)),
     false,
   );
-  await confirmEmpty(reading, suspicious, true);
+  await confirmEmpty(reading, state, suspicious, true);
   if (suspicious.length === 0) return state;
   const stale = staleEntries(suspicious);
   await writeRunEvent(ctx, lease.runId, 'warning', 'fields came empty; their stored values stay', { fields: Object.keys(stale) });

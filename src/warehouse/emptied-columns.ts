@@ -2,6 +2,7 @@
 import type { PoolClient } from 'pg';
 import type { RecordColumn } from './columns.ts';
 import { publishedColumns } from './merge-rows.ts';
+import { rfc3339Sql } from './record-state.ts';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
 import { quoteIdentifier } from './table.ts';
 import { unchangedIdsSql } from './unchanged.ts';
@@ -12,10 +13,11 @@ export type Emptied = ColumnPart & {
   /** The number of records that came empty, and of those read whose stored row had a value. */
   readonly emptied: number;
   readonly had: number;
-  /** Some of the records that came empty, ascending. */
-  readonly ids: readonly string[];
+  /** Some of the records that came empty, ascending, with their modification times when they were read, RFC 3339 UTC. */
+  readonly records: readonly { readonly id: string; readonly modifiedAt: string | null }[];
 };
-const shownIds = 20;
+/** Some may be changed again before they are read singly. */
+const maxRecords = 100;
 
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
@@ -57,7 +59,7 @@ function differingRows(schema: string, state: RunState, active: string): string 
 
 /**
  * The parts of columns that came empty in at least `minRows` of the rows that the run read, with `had` not yet counted (0). A line field
- * isn't listed where the lines as a whole came empty.
+ * isn't listed where the lines as a whole came empty. `modifiedField`: that of the modification time, whose column may be missing.
  */
 export async function findEmptied(
   client: PoolClient,
@@ -65,6 +67,7 @@ export async function findEmptied(
   state: RunState,
   active: string,
   minRows: number,
+  modifiedField: string | null,
 ): Promise<Emptied[]> {
   const parts = partsOf(state);
   if (parts.length === 0) return [];
@@ -81,13 +84,16 @@ export async function findEmptied(
     return count >= minRows ? [{ part, count, condition: emptied[index] ?? 'false' }] : [];
   });
   const whole = new Set(found.filter(({ part }) => part.lineField === null).map(({ part }) => part.column));
+  const modified = state.columns.find(({ field, part, type }) => field === modifiedField && part === 'value' && type === 'time');
+  const modifiedAt = modified === undefined ? 'null::text' : rfc3339Sql(`s.${quoteIdentifier(modified.column)}`);
   const listed: Emptied[] = [];
   for (const { part, count, condition } of found) {
     if (part.lineField !== null && whole.has(part.column)) continue;
-    const ids = await client.query<{ id: string }>(`select t.id::text as id ${pairs} and ${condition} order by t.id limit ${shownIds}`, [
-      state.runId,
-    ]);
-    listed.push({ ...part, emptied: count, had: 0, ids: ids.rows.map(({ id }) => id) });
+    const records = await client.query<Emptied['records'][number]>(
+      `select t.id::text as id, ${modifiedAt} as "modifiedAt" ${pairs} and ${condition} order by t.id limit ${maxRecords}`,
+      [state.runId],
+    );
+    listed.push({ ...part, emptied: count, had: 0, records: records.rows });
   }
   return listed;
 }

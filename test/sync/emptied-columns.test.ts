@@ -48,6 +48,44 @@ describe('a column that comes empty', () => {
     expect(await emptyTotals(world)).toBe(0);
   });
 
+  it.each([
+    [20, 0, 1, 'partial'],
+    [20, 21, 1, 'succeeded'],
+    // All that are read singly at first.
+    [39, 0, 20, 'partial'],
+    [20, 0, 20, 'partial'],
+  ])(
+    'in %i records, next to %i that keep a value, of which %i are filled again during the run: %s',
+    async (emptied, kept, refilled, status) => {
+      const world = await editedWorld(emptied, kept);
+      const ids = Array.from({ length: refilled }, (_unused, n) => String(n + 1));
+      world.erp.onCall = ({ operation }) => {
+        if (operation !== 'deletedSince') return;
+        world.erp.onCall = () => undefined;
+        world.erp.at = new Date('2026-05-01T12:00:05Z');
+        for (const id of ids) world.erp.put(id);
+      };
+      expect(await world.sync('incremental')).toMatchObject({
+        status,
+        attempt: 1,
+        error: status === 'partial' ? { code: 'FIELDS_EMPTY' } : null,
+      });
+      // The next run reads what was filled again.
+      await world.sync('incremental');
+      const totals = new Map((await world.rows()).map((row) => [String(row['id']), row['f_total']]));
+      expect(ids.map((id) => totals.get(id))).toEqual(ids.map((id) => `${id}.50`));
+    },
+  );
+
+  it('fails the run when a single read finds a value in a record that did not change', async () => {
+    const world = await editedWorld(0, 30);
+    world.erp.bendPage = (page) => ({
+      ...page,
+      records: page.records.map((record) => ({ ...record, values: { ...record.values, total: null } })),
+    });
+    expect(await world.sync('incremental')).toMatchObject({ status: 'failed', error: { code: 'COLUMN_EMPTIED' } });
+  });
+
   it('in a full run counts all records that had a value', async () => {
     const world = await editedWorld(39, 0);
     expect(await world.sync('full')).toMatchObject({ status: 'succeeded', counts: { updated: 39 } });
