@@ -309,6 +309,11 @@ export type Connector = {
    * `available: false`, and doesn't reject, where the ERP has no such list or hides it from this role.
    */
   deletedSince(request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly since: Date }): Promise<Deletions>;
+  /**
+   * Those of at most 1,000 ids that exist under another record type, in one request: their type was changed, and the id stayed. Absent where
+   * records of different types may have the same id. Rejects as `readByIds`.
+   */
+  filterMoved?(request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly ids: readonly string[] }): Promise<readonly string[]>;
   /** Absent where no record type has lines. */
   readonly lines?: LineReader;
   /** Absent where the ERP accepts no payments from outside. */

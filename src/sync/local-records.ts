@@ -102,16 +102,19 @@ export async function listUnreadRejectedIds(local: LocalView, state: RunState, l
   return rows.map(({ id }) => id);
 }
 
-/** Ids in the active table that the run found absent, confirmed neither by the ERP's deletion feed nor by an approval. */
+/**
+ * Ids in the active table that the run found absent, confirmed neither by the ERP's deletion feed nor by an approval, and not known to have
+ * another type.
+ */
 export async function listUnconfirmedAbsentIds(local: LocalView, state: RunState): Promise<string[]> {
   if (local.prepared.activeTable === null) return [];
   const { schema } = local.prepared;
   const { table } = tableNames(local, state);
   const rows = await query<{ id: string }>(
     local,
-    `select d.id from ${schema}.staged_deletions d where d.run_id = $1 and d.proof = 'absent'
+    `select d.id from ${schema}.staged_deletions d where d.run_id = $1 and d.proof = 'absent' and d.id <> all($2::text[])
      and exists (select from ${table} t where t.id = ${asId('d.id', state)})`,
-    [state.runId],
+    [state.runId, state.plan.moved],
   );
   return rows.map(({ id }) => id);
 }

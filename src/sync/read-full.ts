@@ -4,6 +4,7 @@ import type { RunState } from '../warehouse/run-state-row.ts';
 import { confirmAbsences, proveAbsences } from './confirm-absences.ts';
 import { assertNoLongerListed } from './counted-pages.ts';
 import { withholdEmptied } from './empty-fields.ts';
+import { markMoved } from './find-moved.ts';
 import { markReferenced } from './find-references.ts';
 import { type ReadyPage, toStagedPage } from './page-reader.ts';
 import { compareWithErp, proveFields, provePages, proveStaged, proveVolume } from './proof.ts';
@@ -74,7 +75,7 @@ export async function readFull(reading: RunReadContext): Promise<{ state: RunSta
   const fetched = await fetchMissing(reading, read, compared.missing);
   await assertNoLongerListed(reading, fetched.unread);
   let state = await withholdEmptied(reading, await confirmAbsences(reading, fetched.state));
-  state = await markReferenced(reading, state);
+  state = await markReferenced(reading, await markMoved(reading, state));
   const volume = await proveVolume(reading, state);
   const lines = describeLineProof(reading, state);
   const staged = await proveStaged(ctx, prepared.schema, state);

@@ -6,6 +6,7 @@ import { compareListed } from './compare-listed.ts';
 import { readOpen } from './compare-open.ts';
 import { withholdEmptied } from './empty-fields.ts';
 import { readApprovedDeletions, readDeletionFeed } from './find-deletions.ts';
+import { markMoved } from './find-moved.ts';
 import { hasReleasedRecords, markReferenced } from './find-references.ts';
 import { buildIncrementalProof } from './incremental-proof.ts';
 import { countLocal, listUnconfirmedAbsentIds, listUnreadRejectedIds } from './local-records.ts';
@@ -123,7 +124,7 @@ export async function readIncremental(reading: RunReadContext): Promise<{ state:
     state = await steps[step](reading, state);
     await reportProgress(reading, proving.has(state.plan.step) ? 'proving' : 'reading', state, countedFor(state), true);
   }
-  state = await markReferenced(reading, state);
+  state = await markReferenced(reading, await markMoved(reading, state));
   state = await withholdEmptied(reading, state);
   const staged = await proveStaged(reading.ctx, reading.prepared.schema, state);
   const volume = await proveVolume(reading, state);

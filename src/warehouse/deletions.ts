@@ -11,7 +11,7 @@ export type DeletionRules = {
 };
 export type FoundAbsent = {
   readonly absent: readonly string[];
-  /** Ids that the ERP lists as deleted or whose deletion was approved. */
+  /** Ids that the ERP lists as deleted or has under another record type, or whose deletion was approved. */
   readonly confirmed: ReadonlySet<string>;
   /** Ids that stored records name. */
   readonly referenced: ReadonlySet<string>;
@@ -75,9 +75,10 @@ export async function readAbsent({ client, schema, state }: RunTarget, table: st
      and not exists (select from ${schema}.${quoteIdentifier(state.targetTable)} s where s.id = ${id} ${ofRun}) order by ${id}`,
     [state.runId],
   );
+  const moved = new Set(state.plan.moved);
   return {
     absent: rows.map((row) => row.id),
-    confirmed: new Set(rows.filter(({ proof }) => proof !== 'absent').map((row) => row.id)),
+    confirmed: new Set(rows.filter(({ id: absent, proof }) => proof !== 'absent' || moved.has(absent)).map((row) => row.id)),
     referenced: new Set(rows.filter((row) => row.referenced_by !== null).map((row) => row.id)),
   };
 }

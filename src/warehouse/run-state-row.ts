@@ -40,6 +40,8 @@ export type RunPlan = {
   readonly scanned: boolean;
   /** Approved proposals that this run carries out. */
   readonly approved: readonly string[];
+  /** Ids of absent records that the ERP has under another record type. */
+  readonly moved: readonly string[];
   /** The ERP's calendar day when the run started, YYYY-MM-DD; null while unknown. */
   readonly today: string | null;
   /** Only records that pass are read; null for all. Absent in runs that an older version began. */
@@ -83,6 +85,7 @@ export const createRunPlan = (of: Pick<RunPlan, 'mode' | 'idType' | 'since'>): R
   feed: 'unknown',
   scanned: false,
   approved: [],
+  moved: [],
   today: null,
   stale: {},
   rolling: null,

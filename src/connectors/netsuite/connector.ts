@@ -70,6 +70,7 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
       return wanted.length === 0 ? emptyPage : scanRecords(plan, { ids: wanted }, maxRowsPerQuery, signal);
     },
     deletedSince: ({ recordType, since, signal }) => readDeletions(suiteql, getDefinition(recordType), since, signal),
+    filterMoved: (request) => filterMoved(suiteql, request),
     listIds: (request) => listIds(suiteql, request),
     lines: createLineReader(suiteql),
     payments: createPaymentWriter(http, suiteql),
@@ -140,6 +141,19 @@ async function countChanged(
     return Number(count);
   };
   return { records: countOf(changedRecordsKey), withChangedLines: lines === null ? null : countOf(changedLinesKey) };
+}
+
+/** The rows of the same table that aren't of this type; a filter by subsidiary says nothing about the type. */
+async function filterMoved(suiteql: Suiteql, { recordType, ids, signal }: Parameters<NonNullable<Connector['filterMoved']>>[0]) {
+  const { filter: _, ...ofAllSubsidiaries } = recordType;
+  const definition = getDefinition(ofAllSubsidiaries);
+  const wanted = distinctIds(ids);
+  if (definition.filter === null || wanted.length === 0) return [];
+  const others = { ...definition, filter: `NOT (${definition.filter})` };
+  const query = recordsQuery(others, [{ name: 'id', type: 'integer' }], { ids: wanted });
+  const { rows } = addIds(definition, await suiteql.query(query, maxRowsPerQuery, signal));
+  assertIdOrder(rows, { ids: wanted });
+  return rows.flatMap(({ id }) => (typeof id === 'string' ? [id] : []));
 }
 
 type IdsRequest = Parameters<Connector['listIds']>[0];
