@@ -186,7 +186,7 @@ async function setUp({ service, account, known, progress, syncsAll }: Parts) {
   await syncRecords(ctx, keys.tenantId, call, progress);
   await configurePayments(call);
   const version = await publishSchema(ctx, keys.tenantId, call, progress);
-  const agentId = await ensureAgent(call, version);
+  const agentId = await ensureAgent(ctx, call, version);
   const customerToken = await mintCustomerToken({ url: localUrl, ...keys, version });
   const restore = () => restoreBudget(ctx, keys);
   if (syncsAll) await syncEveryRecordType({ ctx, organizationId: keys.tenantId, call, progress }, restore);

@@ -4,8 +4,9 @@ import { z } from 'zod';
 import type { Ctx } from '../src/core/ctx.ts';
 import { inTransaction } from '../src/db/transaction.ts';
 import type { ManagementCall } from './management-client.ts';
+import { pollUntil } from './poll-until.ts';
 import type { ProgressDisplay } from './progress.ts';
-import { isDone, listConfigs, pollUntil, readList } from './set-up.ts';
+import { isDone, listConfigs, readList } from './set-up.ts';
 
 const RecordType = z.object({ name: z.string(), syncable: z.boolean().nullable() });
 /** Record types in one request: few enough for the display of progress. */
@@ -52,7 +53,14 @@ async function startRuns({ call }: Demo): Promise<string[]> {
   return runs;
 }
 
-type Run = { record_type: string; status: string; error: { message: string; fix: string } | null };
+type Run = {
+  id: string;
+  record_type: string;
+  status: string;
+  attempt: number;
+  progress: unknown;
+  error: { message: string; fix: string } | null;
+};
 
 /**
  * Syncs every record type of the account once; from then on each runs every hour. Throws an Error when a run fails or is cancelled, and
@@ -60,21 +68,34 @@ type Run = { record_type: string; status: string; error: { message: string; fix:
  */
 export async function syncEveryRecordType(given: Demo, restoreBudget: () => Promise<void>): Promise<void> {
   const demo = { ...given, call: withBudget(given.call, restoreBudget) };
-  const { ctx, organizationId, progress } = demo;
-  progress.startStep('Reading the fields of every record type');
+  demo.progress.startStep('Reading the fields of every record type');
   await createConfigs(demo);
   const started = await startRuns(demo);
   if (started.length === 0) return;
-  progress.startStep('Syncing every record type');
-  await pollUntil(async () => {
+  demo.progress.startStep('Syncing every record type');
+  await waitForRuns(demo, started);
+}
+
+/**
+ * Waits for the runs, as long as one of them advances. Throws an Error when a run fails or is cancelled, and when none has advanced for ten
+ * minutes.
+ */
+export async function waitForRuns(
+  { ctx, organizationId, progress }: Pick<Demo, 'ctx' | 'organizationId' | 'progress'>,
+  started: readonly string[],
+): Promise<void> {
+  await pollUntil(ctx.clock, async () => {
     const runs = await inTransaction({ db: ctx.db, organizationId }, (tx) =>
-      tx('sync_runs').whereIn('id', started).select<Run[]>('record_type', 'status', 'error'),
+      tx('sync_runs')
+        .whereIn('id', [...started])
+        .orderBy('id')
+        .select<Run[]>('id', 'record_type', 'status', 'attempt', 'progress', 'error'),
     );
     const stopped = runs.find(({ status }) => status === 'failed' || status === 'cancelled');
     if (stopped !== undefined)
       throw new Error(`The sync of ${stopped.record_type} ${stopped.status}: ${stopped.error?.message ?? ''} ${stopped.error?.fix ?? ''}`);
     const done = runs.filter(({ status }) => isDone(status)).length;
     progress.showPart(done, started.length);
-    return done === started.length ? true : undefined;
+    return { result: done === started.length ? true : undefined, seen: runs };
   });
 }

@@ -7,13 +7,12 @@ import { inTransaction } from '../src/db/transaction.ts';
 import { editProposal, Proposal } from './edit-proposal.ts';
 import type { ManagementCall } from './management-client.ts';
 import { ManagementApiError } from './management-client.ts';
+import { pollUntil } from './poll-until.ts';
 import type { ProgressDisplay } from './progress.ts';
 import { demoRecordTypes } from './schema.ts';
 
 const anything = z.unknown();
 const Identified = z.object({ id: z.string() });
-const pollMs = 25;
-const deadlineMs = 10 * 60_000;
 
 const whenNotFound =
   <T>(fallback: T) =>
@@ -21,17 +20,6 @@ const whenNotFound =
     if (error instanceof ManagementApiError && error.status === 404) return fallback;
     throw error;
   };
-
-/** Polls until `check` returns something. Rejects with an Error after ten minutes, and with what `check` throws. */
-export async function pollUntil<T>(check: () => Promise<T | undefined>): Promise<T> {
-  const end = performance.now() + deadlineMs;
-  for (;;) {
-    const found = await check();
-    if (found !== undefined) return found;
-    if (performance.now() > end) throw new Error(`The demo gave up waiting after ${deadlineMs / 60_000} minutes.`);
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
-  }
-}
 
 const Connection = z.object({
   baseUrl: z.string().nullable(),
@@ -96,14 +84,15 @@ export const listConfigs = (call: ManagementCall) => readList(call, '/sync-confi
 
 type WatchedRun = {
   status: string;
+  attempt: number;
   progress: { done: number; expected: number | null; estimatedSecondsLeft: number | null } | null;
   error: { message: string; fix: string } | null;
 };
 
 async function waitForRun(ctx: Ctx, organizationId: string, runId: string, progress: ProgressDisplay): Promise<void> {
-  await pollUntil(async () => {
+  await pollUntil(ctx.clock, async () => {
     const run = await inTransaction({ db: ctx.db, organizationId }, (tx) =>
-      tx('sync_runs').where({ id: runId }).first<WatchedRun | undefined>('status', 'progress', 'error'),
+      tx('sync_runs').where({ id: runId }).first<WatchedRun | undefined>('status', 'attempt', 'progress', 'error'),
     );
     if (run === undefined) throw new Error('The sync run no longer exists.');
     if (run.progress !== null) progress.showPart(run.progress.done, run.progress.expected ?? 0, run.progress.estimatedSecondsLeft);
@@ -111,7 +100,7 @@ async function waitForRun(ctx: Ctx, organizationId: string, runId: string, progr
       throw new Error(
         `The sync ${run.status === 'failed' ? 'failed' : 'was cancelled'}: ${run.error?.message ?? ''} ${run.error?.fix ?? ''}`,
       );
-    return run.status === 'succeeded' || run.status === 'partial' ? true : undefined;
+    return { result: isDone(run.status) ? true : undefined, seen: run };
   });
 }
 
@@ -172,14 +161,14 @@ export async function publishSchema(ctx: Ctx, organizationId: string, call: Mana
     // After a kill during publishing, the publication is already running.
     if (!(error instanceof ManagementApiError && error.status === 422 && error.detailCodes.includes('publishing'))) throw error;
   });
-  await pollUntil(async () => {
+  await pollUntil(ctx.clock, async () => {
     const row = await inTransaction({ db: ctx.db, organizationId }, (tx) =>
       tx('api_schemas').where({ id: draft.id }).first<Publishing | undefined>('status', 'publication'),
     );
     if (row?.publication?.status === 'failed')
       throw new Error(`Publishing failed: ${row.publication.problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`);
     if (row?.publication?.status === 'running') progress.showPart(row.publication.progress.done, row.publication.progress.total);
-    return row?.status === 'published' ? true : undefined;
+    return { result: row?.status === 'published' ? true : undefined, seen: row?.publication };
   });
   return draft.version;
 }
@@ -208,17 +197,17 @@ const Agent = z.object({ id: z.string(), status: z.string(), statusReason: z.str
  * Creates an agent on the served version unless there is one. It uses the built-in model, which needs no account with a provider. Resolves
  * to its id. Throws an Error when the agent fails to start.
  */
-export async function ensureAgent(call: ManagementCall, version: string): Promise<string> {
+export async function ensureAgent({ clock }: Pick<Ctx, 'clock'>, call: ManagementCall, version: string): Promise<string> {
   const name = 'Records desk';
   const { data } = await call('GET', `/agents?q=${encodeURIComponent(name)}`, z.object({ data: z.array(Agent) }));
   const [known] = data;
   if (known !== undefined) return known.id;
   const body = { name, description: 'Answers about customers, items, invoices and credits', model: 'offline', apiVersion: version };
   const { id } = await call('POST', '/agents', Agent, body);
-  await pollUntil(async () => {
+  await pollUntil(clock, async () => {
     const { status, statusReason } = await call('GET', `/agents/${id}`, Agent);
     if (status === 'failed') throw new Error(`The agent failed: ${statusReason}`);
-    return status === 'running' ? true : undefined;
+    return { result: status === 'running' ? true : undefined, seen: status };
   });
   return id;
 }
