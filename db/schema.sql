@@ -1827,6 +1827,16 @@ create table drift_outbox (
   constraint drift_outbox_kind_check CHECK (kind = ANY (ARRAY['added', 'vanished', 'retyped']))
 );
 
+create table listed_ids (
+  run_id uuid not null,
+  page integer not null,
+  record_type text not null,
+  counted bigint,
+  ids text[] not null,
+  is_last boolean not null,
+  constraint listed_ids_pkey PRIMARY KEY (run_id, page)
+);
+
 create table pruned_tombstones (
   record_type text not null,
   generation bigint not null,

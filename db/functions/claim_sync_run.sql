@@ -1,6 +1,7 @@
 -- Claims the oldest run that can be worked on (queued, due after a wait, or abandoned by a dead worker) and gives it a new lease.
 -- Runs of an organization wait while its records are on the former server of a move.
 -- Returns no row when there is none, or after 20 attempts that collided with other workers.
+-- A worker that is alive and late with its renewal doesn't take its own run over: it has the time of another lease to renew it.
 -- Reclaiming the run of a dead worker adds one to attempts_without_progress. A worker that hands its run over clears lease_owner first,
 -- so a handover doesn't count.
 create or replace function claim_sync_run(worker text, lease interval)
@@ -15,7 +16,8 @@ begin
     where ((r.status = 'queued' and not exists (
               select from sync_runs other where other.sync_config_id = r.sync_config_id and other.status in ('running', 'waiting', 'publishing')))
         or (r.status = 'waiting' and r.wake_at <= clock_timestamp())
-        or (r.status in ('running', 'publishing') and r.lease_until < clock_timestamp()))
+        or (r.status in ('running', 'publishing')
+            and r.lease_until < clock_timestamp() - case when r.lease_owner = worker then lease else interval '0' end))
       and not exists (select from organizations o where o.id = r.organization_id and o.warehouse <> 'current')
     order by r.queued_at, r.id limit 1 for update skip locked;
     if not found then return; end if;

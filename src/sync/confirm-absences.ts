@@ -2,7 +2,7 @@
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { readApprovedDeletions, readDeletionFeed } from './find-deletions.ts';
 import { listIdsNotRead } from './local-records.ts';
-import { addFacts, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
+import { addFacts, type RunReadContext, reportProgress, rereadByIds, saveStep } from './read-context.ts';
 import type { RunProofCheck } from './runs.store.ts';
 
 const idsPerScan = 1_000;
@@ -44,6 +44,7 @@ export async function confirmAbsences(reading: RunReadContext, state: RunState):
       absent: [...absent].map((id) => ({ id, proof: 'absent' as const })),
       plan: addFacts(read.state, 'absent', { read: existing.length - read.absent.length, absent: absent.size + read.absent.length }),
     });
+    await reportProgress(reading, 'proving', current, null, true);
   }
   return current;
 }

@@ -25,7 +25,7 @@ import { readIncremental } from './read-incremental.ts';
 import { withFilter } from './record-filter.ts';
 import { findRecordType, hasReadableFields } from './record-types.store.ts';
 import { createRequestCounter, type RequestCounter, saveRequests } from './request-count.ts';
-import { RunFailed } from './retry.ts';
+import { failedWhileBusy, RunFailed, workerLost } from './retry.ts';
 import { writeRunEvent } from './run-events.store.ts';
 import { findRun, findSyncConfig, type Lease, moveRun, type RunRow, type SyncConfigRow, saveMode } from './runs.store.ts';
 import { logStep } from './steps.ts';
@@ -58,11 +58,8 @@ async function loadRun(ctx: TenantCtx, lease: Lease, signal: AbortSignal): Promi
     throw new LostLease('the run no longer exists or has a newer lease');
   if (row.cancel_requested && row.status === 'running') throw new Cancelled('the run was cancelled');
   if (row.attempts_without_progress >= ctx.settings.sync.maxAttemptsWithoutProgress) {
-    throw new RunFailed(
-      'WORKER_LOST',
-      `The run made no progress in ${row.attempts_without_progress} attempts; in the last one, its process stopped`,
-      "Check the service's log for the time of this run, and its memory limit; then run the sync again.",
-    );
+    const { attempts_without_progress: attempts, error } = row;
+    throw error?.code === 'WORKER_BUSY' ? failedWhileBusy(attempts, error) : workerLost(attempts);
   }
   const log = ctx.log.child({ syncConfigId: row.sync_config_id, attempt: row.attempt });
   logStep({ log }, 'claimed', { recordType: row.record_type, status: row.status, mode: row.mode });

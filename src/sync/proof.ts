@@ -3,6 +3,7 @@
 import type { Connector, IdRange, RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
+import { deleteListedIds, readListedIds, writeListedPage } from '../warehouse/listed-ids.ts';
 import { type RunState, usesFreshTable } from '../warehouse/run-state-row.ts';
 import { quoteIdentifier } from '../warehouse/table.ts';
 import { unchangedCountSql, unchangedIdsSql } from '../warehouse/unchanged.ts';
@@ -14,43 +15,54 @@ import { type Lease, listRecentVolumes, type RunProofCheck, type SyncConfigRow }
 const idsPerScanPage = 1_000;
 const maxShownIds = 20;
 
-/** Reports how many ids were listed so far, of those that the ERP counted. */
+/** Reports how many ids were listed and stored so far, of those that the ERP counted. */
 type ReportListed = (done: number, expected: number) => Promise<void>;
 
-/** `rows`: as many as the ERP listed; an id that it lists twice counts twice. With `counted`, each page is one that the ERP's count confirms. */
-async function listAllIds({ connector, recordType, signal }: ErpSide, counted: boolean, onPage: (rows: number) => Promise<void>) {
-  const listPage = async (afterId: string | null) => {
-    const { listed, hasMore } = await connector.listIds({ recordType, afterId, limit: idsPerScanPage, signal });
-    return { listed, hasMore, rows: listed.length, lastId: listed.at(-1)?.id ?? null };
-  };
+/** What the ERP counted before the first page; null when each page is one that a count of its own confirms. */
+type CountedBefore = number | null;
+
+/** Goes on behind the pages that earlier attempts stored, in their way. `rows`: an id that the ERP lists twice counts twice. */
+async function listAllIds(side: ErpSide, state: RunState, wanted: CountedBefore, onPage: (rows: number) => Promise<void>) {
+  const { ctx, connector, recordType, signal, prepared } = side;
+  const stored = await inDataTransaction(ctx.db.data, (client) => readListedIds(client, prepared.schema, state));
+  const counted = stored.pages === 0 ? wanted : stored.counted;
+  const ids = new Set(stored.ids);
   const count = (range: IdRange) => connector.count(recordType, signal, range);
-  const ids = new Set<string>();
-  let rows = 0;
-  for (let afterId: string | null = null; ; ) {
-    const from: string | null = afterId;
-    const page: Awaited<ReturnType<typeof listPage>> = await (counted
-      ? listCounted({ afterId, list: () => listPage(from), count })
-      : listPage(from));
-    for (const { id } of page.listed) ids.add(id);
-    rows += page.rows;
+  let { rows, isComplete } = stored;
+  let afterId = stored.ids.at(-1) ?? null;
+  for (let page = stored.pages; !isComplete; page += 1) {
+    const list = async () => {
+      const found = await connector.listIds({ recordType, afterId, limit: idsPerScanPage, signal });
+      const listed = found.listed.map(({ id }) => id);
+      return { listed, hasMore: found.hasMore, rows: listed.length, lastId: listed.at(-1) ?? null };
+    };
+    const found = await (counted === null ? listCounted({ afterId, list, count }) : list());
+    if (found.hasMore && (found.lastId === null || found.lastId === afterId))
+      throw countMismatch('The ERP reported that more ids follow but returned none');
+    isComplete = !found.hasMore;
+    const toStore = { page, ids: found.listed, counted, isLast: isComplete };
+    await inDataTransaction(ctx.db.data, (client) => writeListedPage(client, prepared.schema, state, toStore), 'ordered');
+    for (const id of found.listed) ids.add(id);
+    rows += found.rows;
+    afterId = found.lastId;
     await onPage(rows);
-    if (!page.hasMore) return { ids, rows };
-    if (page.lastId === null || page.lastId === from) throw countMismatch('The ERP reported that more ids follow but returned none');
-    afterId = page.lastId;
   }
+  return { ids, rows, counted };
 }
 
 /**
  * Lists all ids. A list whose length is outside the ERP's counts before and after it, as when records were created and others deleted
  * meanwhile, is read again with a count of each page.
  */
-async function listIdsConsistently(side: ErpSide, before: number, report: ReportListed): Promise<Set<string>> {
-  const { connector, recordType, signal } = side;
-  const onPage = (done: number) => report(done, before);
-  const { ids, rows } = await listAllIds(side, false, onPage);
+async function listIdsConsistently(side: ErpSide, state: RunState, expected: number, report: ReportListed): Promise<Set<string>> {
+  const { ctx, connector, recordType, signal, prepared } = side;
+  const onPage = (done: number) => report(done, expected);
+  const { ids, rows, counted } = await listAllIds(side, state, expected, onPage);
+  if (counted === null) return ids;
   const after = await connector.count(recordType, signal);
-  if (rows >= Math.min(before, after) && rows <= Math.max(before, after)) return ids;
-  return (await listAllIds(side, true, onPage)).ids;
+  if (rows >= Math.min(counted, after) && rows <= Math.max(counted, after)) return ids;
+  await inDataTransaction(ctx.db.data, (client) => deleteListedIds(client, prepared.schema, state));
+  return (await listAllIds(side, state, null, onPage)).ids;
 }
 
 /** SQL condition that selects the run's rows of its target table; $2 is the run's id, and `is not null` keeps that parameter used. */
@@ -92,7 +104,7 @@ export async function compareWithErp(side: ErpSide, state: RunState, report: Rep
     const message = `The ERP counts ${expected} records, and ${read} were read`;
     return { missing: [], check: { check: 'count', passed: true, message, facts: { expected, read } } };
   }
-  const erpIds = await listIdsConsistently(side, expected, report);
+  const erpIds = await listIdsConsistently(side, state, expected, report);
   const readIds = await listReadIds(ctx, prepared.schema, state);
   const missing = minus(erpIds, readIds);
   const vanished = minus(readIds, erpIds);

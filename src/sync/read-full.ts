@@ -57,6 +57,7 @@ async function fetchMissing(
       lastId: current.checkpoint,
       hasMore: false,
     });
+    await reportProgress(reading, 'proving', current, null, true);
   }
   return { state: current, unread };
 }
@@ -70,7 +71,7 @@ export async function readFull(reading: RunReadContext): Promise<{ state: RunSta
   const read = await readAllPages(reading);
   await reportProgress(reading, 'proving', read, null, false);
   const pages = provePages(read);
-  const report = (done: number, expected: number) => reportProgress(reading, 'proving', read, { done, expected }, false);
+  const report = (done: number, expected: number) => reportProgress(reading, 'proving', read, { done, expected }, true);
   const compared = await compareWithErp(reading, read, report);
   const fetched = await fetchMissing(reading, read, compared.missing);
   await assertNoLongerListed(reading, fetched.unread);

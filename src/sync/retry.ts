@@ -27,6 +27,29 @@ export class RunFailed extends Error {
   }
 }
 
+/** No attempt renewed its lease, and none says why: its process may have been killed, or cut off from the database. */
+export const workerLost = (attempts: number): RunFailed =>
+  new RunFailed(
+    'WORKER_LOST',
+    `The run made no progress in ${attempts} attempts; the process of the last one did not renew its lease`,
+    "Check the service's log for the time of this run, and its memory limit: the process was stopped, or could not reach the database. Then run the sync again.",
+  );
+
+/** The run's error while another process works on it: the process before is alive and was too busy. */
+export const workerBusy = (busyMs: number): RunError => ({
+  code: 'WORKER_BUSY',
+  message: `The process that worked on the run was too busy to renew its lease in time: it was up to ${Math.ceil(busyMs / 1_000)} seconds late`,
+  fix: 'Give the service more CPU time, or let it work on fewer runs at a time (SYNC_WORKERS). The run goes on by itself.',
+});
+
+/** As `workerBusy`, once no attempt follows. */
+export const failedWhileBusy = (attempts: number, { message }: RunError): RunFailed =>
+  new RunFailed(
+    'WORKER_BUSY',
+    `The run made no progress in ${attempts} attempts. ${message}`,
+    'Give the service more CPU time, or let it work on fewer runs at a time (SYNC_WORKERS); then run the sync again.',
+  );
+
 /** A proof that failed. */
 export class ProofFailed extends RunFailed {
   override readonly name = 'ProofFailed';

@@ -192,6 +192,16 @@ export const renewRunLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, leaseMs: numbe
     ),
   );
 
+/** Notes with a run that another worker holds by now, and that hasn't progressed since, why this one lost it. */
+export const noteBusyWorker = (ctx: TenantCtx, lease: Lease, error: RunError): Promise<number> =>
+  inTransaction(ctx, (tx) =>
+    tx('sync_runs')
+      .where({ organization_id: lease.organizationId, id: lease.runId, status: 'running' })
+      .where('lease_epoch', '>', lease.epoch)
+      .whereNull('error')
+      .update({ error: JSON.stringify(error) }),
+  );
+
 /** Makes the run claimable after the delay, so that a stopping worker need not let its lease expire. */
 export const releaseRunLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, delayMs: number, attemptsWithoutProgress?: number): Promise<void> =>
   inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {

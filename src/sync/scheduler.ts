@@ -8,6 +8,7 @@ import { startQueueWorker } from '../db/queue-worker.ts';
 import { createTenantConnector } from './connection.ts';
 import { createDueSlotFinder } from './due.ts';
 import type { CreateConnector } from './execute-run.ts';
+import { createLeaseLength } from './lease-renewal.ts';
 import { claimRun, type Lease } from './runs.store.ts';
 import { clearEndedRuns, workOnRun } from './worker.ts';
 
@@ -85,13 +86,14 @@ export type SchedulerOptions = {
 
 export function startScheduler(ctx: Ctx, { createConnector = createTenantConnector }: SchedulerOptions = {}): Scheduler {
   const worker = `${hostname()}/${process.pid}/${createId()}`;
+  const length = createLeaseLength(ctx.settings.sync.leaseMs);
   const runs = startQueueWorker<Lease>(ctx, {
     name: 'sync_runs',
     channel: 'sync_runs',
     pollMs: idlePollMs,
     concurrency: ctx.settings.sync.workers,
-    claim: () => claimRun(ctx, worker, ctx.settings.sync.leaseMs),
-    work: (lease, stopping) => workOnRun(ctx, lease, stopping, createConnector),
+    claim: () => claimRun(ctx, worker, length.ms()),
+    work: (lease, stopping) => workOnRun(ctx, lease, stopping, createConnector, length),
   });
   let tickedAtMs = ctx.clock.monotonicMs();
   const tick = async (): Promise<number> => {

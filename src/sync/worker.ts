@@ -1,7 +1,5 @@
-// Works on one claimed run: renews its lease while it runs, and turns every ending other than success into a state of the run that an
-// administrator can read.
+// Works on one claimed run, and turns every ending other than success into a state of the run that an administrator can read.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
-import { startRecurring } from '../core/recurring.ts';
 import { inDataTransaction, inTransaction } from '../db/transaction.ts';
 import { isNotSetUp } from '../warehouse/record-state.ts';
 import { discardRun, LostLease, type PublishOutcome } from '../warehouse/run-state-row.ts';
@@ -9,8 +7,9 @@ import { OrganizationGone, tenantSchema } from '../warehouse/tenant-schema.ts';
 import { type CreateConnector, executeRun } from './execute-run.ts';
 import { recordSyncHealth } from './health.ts';
 import { Cancelled, Stopping } from './interruption.ts';
+import { createLeaseLength, type LeaseLength, startLeaseRenewal } from './lease-renewal.ts';
 import { cleanUpAfterRun, copyOutcome } from './outcome.ts';
-import { classifyFailure, type RetryDecision } from './retry.ts';
+import { classifyFailure, type RetryDecision, workerBusy } from './retry.ts';
 import { isFinal } from './run-state.ts';
 import {
   findRun,
@@ -18,32 +17,12 @@ import {
   listEndedRunsWithStaging,
   markStagingCleared,
   moveRun,
+  noteBusyWorker,
   type RunRow,
   releaseRunLease,
-  renewRunLease,
   setPausedReason,
 } from './runs.store.ts';
 import { logStep } from './steps.ts';
-
-/** Renews the lease until the returned function is called; aborts the work when the lease is lost or the run is cancelled. */
-function startLeaseRenewal(ctx: Ctx, lease: Lease, abort: AbortController): () => void {
-  const { leaseMs, renewMs } = ctx.settings.sync;
-  let heldSinceMs = ctx.clock.monotonicMs();
-  const abortWhenExpired = (): void => {
-    if (ctx.clock.monotonicMs() - heldSinceMs > leaseMs) abort.abort(new LostLease('the lease expired'));
-  };
-  const renew = async (): Promise<void> => {
-    const requestedAtMs = ctx.clock.monotonicMs();
-    abortWhenExpired();
-    const { held, cancelRequested } = await renewRunLease(ctx, lease, leaseMs);
-    heldSinceMs = requestedAtMs;
-    if (!held) abort.abort(new LostLease('a newer lease holds the run'));
-    else if (cancelRequested) abort.abort(new Cancelled('the run was cancelled'));
-  };
-  const onFailure = (error: unknown): void => ctx.log.warn({ err: error }, 'could not renew the lease of a sync run');
-  const renewal = startRecurring(renewMs, renew, onFailure, { onBusy: abortWhenExpired });
-  return () => void renewal.stop();
-}
 
 /** Deletes what the run staged; returns the outcome, and deletes nothing, when the run turns out to have been published. */
 async function discardStaged(ctx: TenantCtx, runId: string): Promise<PublishOutcome | null> {
@@ -122,8 +101,14 @@ async function handleFailure(ctx: TenantCtx, lease: Lease, failure: unknown): Pr
   else await finishFailed({ ...ctx, log }, lease, row, decision);
 }
 
-async function handleInterruption(ctx: TenantCtx, lease: Lease, failure: unknown): Promise<void> {
-  if (failure instanceof LostLease) return logStep(ctx, 'taken over by another');
+/** `busyMs`: how late this process is with the renewal of the lease, where that is why it was lost. */
+async function handleLostLease(ctx: TenantCtx, lease: Lease, busyMs: number | null): Promise<void> {
+  logStep(ctx, 'taken over by another', busyMs === null ? {} : { busyMs: Math.round(busyMs) });
+  if (busyMs !== null) await noteBusyWorker(ctx, lease, workerBusy(busyMs));
+}
+
+async function handleInterruption(ctx: TenantCtx, lease: Lease, failure: unknown, busyMs: number | null): Promise<void> {
+  if (failure instanceof LostLease) return handleLostLease(ctx, lease, busyMs);
   if (failure instanceof Stopping) {
     await releaseRunLease(ctx, lease, 0);
     return logStep(ctx, 'handed over');
@@ -132,8 +117,14 @@ async function handleInterruption(ctx: TenantCtx, lease: Lease, failure: unknown
   return handleFailure(ctx, lease, failure);
 }
 
-/** Never rejects: every failure ends in the run's state, or in the lease expiring. */
-export async function workOnRun(ctx: Ctx, lease: Lease, stopping: AbortSignal, createConnector: CreateConnector): Promise<void> {
+/** Never rejects: every failure ends in the run's state, or in the lease expiring. `length`: of the leases of all runs of this process. */
+export async function workOnRun(
+  ctx: Ctx,
+  lease: Lease,
+  stopping: AbortSignal,
+  createConnector: CreateConnector,
+  length: LeaseLength = createLeaseLength(ctx.settings.sync.leaseMs),
+): Promise<void> {
   const tenant: TenantCtx = {
     ...ctx,
     organizationId: lease.organizationId,
@@ -143,17 +134,17 @@ export async function workOnRun(ctx: Ctx, lease: Lease, stopping: AbortSignal, c
   const onStop = () => abort.abort(new Stopping('the process is shutting down'));
   if (stopping.aborted) onStop();
   else stopping.addEventListener('abort', onStop, { once: true });
-  const stopRenewal = startLeaseRenewal(ctx, lease, abort);
+  const renewal = startLeaseRenewal(ctx, lease, abort, length);
   try {
     abort.signal.throwIfAborted();
     await executeRun(tenant, lease, abort.signal, createConnector);
   } catch (thrown) {
     const failure: unknown = abort.signal.aborted ? abort.signal.reason : thrown;
-    await handleInterruption(tenant, lease, failure).catch((error: unknown) =>
+    await handleInterruption(tenant, lease, failure, renewal.busyMs()).catch((error: unknown) =>
       tenant.log.error({ err: error }, 'could not record the end of a sync run; its lease will expire'),
     );
   } finally {
-    stopRenewal();
+    renewal.stop();
     stopping.removeEventListener('abort', onStop);
   }
 }

@@ -7,7 +7,7 @@ import type { DeletionRules } from './deletions.ts';
 import { insertNew, noContentHash, publishedColumns, updateChanged } from './merge-rows.ts';
 import { type FormerEpoch, type Lineage, lineageOn, newLineage, type ShownColumns, timelineSql } from './record-state.ts';
 import { writeRollingRead } from './rolling-reads.ts';
-import { LostLease, type PublishOutcome, type RunState, usesFreshTable } from './run-state-row.ts';
+import { LostLease, type PublishOutcome, type RunState, tablesOfRuns, usesFreshTable } from './run-state-row.ts';
 import {
   forgetScopeChanges,
   keepChangedValues,
@@ -349,7 +349,7 @@ export async function publishRun(
     state.runId,
     JSON.stringify(outcome),
   ]);
-  for (const table of [quoteIdentifier(stagingTable(state.recordType)), 'staged_deletions', 'staged_unchanged'])
+  for (const table of [quoteIdentifier(stagingTable(state.recordType)), ...tablesOfRuns])
     await client.query(`delete from ${schema}.${table} where run_id = $1`, [state.runId]);
   return outcome;
 }

@@ -167,6 +167,9 @@ export async function readRunState(client: Pick<PoolClient, 'query'>, schema: st
   return rows[0] === undefined ? undefined : stateOf(rows[0]);
 }
 
+/** What runs store next to their staged rows; each has `run_id` and `record_type`. */
+export const tablesOfRuns = ['staged_deletions', 'staged_unchanged', 'listed_ids'] as const;
+
 /** Whether the run stages into a table of its own, which goes live as a whole. */
 export const usesFreshTable = (state: Pick<RunState, 'targetTable' | 'recordType'>): boolean =>
   state.targetTable !== stagingTable(state.recordType);
@@ -206,8 +209,7 @@ export async function initRunState(
   const abandoned = before.rows[0] === undefined ? undefined : stateOf(before.rows[0]);
   if (abandoned !== undefined && usesFreshTable(abandoned)) await retireUnlessActive(client, schema, abandoned.targetTable);
   await client.query(`delete from ${schema}.${quoteIdentifier(stagingTable(state.recordType))}`);
-  for (const table of ['staged_deletions', 'staged_unchanged'])
-    await client.query(`delete from ${schema}.${table} where record_type = $1`, [state.recordType]);
+  for (const table of tablesOfRuns) await client.query(`delete from ${schema}.${table} where record_type = $1`, [state.recordType]);
   // Rejections of this run's earlier attempt: the records are rejected again, or they can be stored now.
   await client.query(`update ${schema}.rejections set run_id = $3 where record_type = $1 and run_id = $2`, [
     state.recordType,
@@ -251,8 +253,7 @@ export async function discardRun(client: PoolClient, schema: string, runId: stri
   if (row.outcome !== null) return row.outcome;
   const state = stateOf(row);
   await client.query(`delete from ${schema}.${quoteIdentifier(stagingTable(state.recordType))} where run_id = $1`, [runId]);
-  for (const table of ['staged_deletions', 'staged_unchanged'])
-    await client.query(`delete from ${schema}.${table} where run_id = $1`, [runId]);
+  for (const table of tablesOfRuns) await client.query(`delete from ${schema}.${table} where run_id = $1`, [runId]);
   if (usesFreshTable(state)) await retireUnlessActive(client, schema, state.targetTable);
   await client.query(`delete from ${schema}.run_state where run_id = $1`, [runId]);
   return null;

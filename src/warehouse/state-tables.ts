@@ -155,6 +155,16 @@ create table if not exists staged_unchanged (
   ids text[] not null,
   primary key (run_id, page)
 );
+-- Ids that the ERP listed while a complete read was proved, page by page; what it counted before the first page, null for pages that a count of their own confirmed.
+create table if not exists listed_ids (
+  run_id uuid not null,
+  page integer not null,
+  record_type text not null,
+  counted bigint,
+  ids text[] not null,
+  is_last boolean not null,
+  primary key (run_id, page)
+);
 -- Absent records that stay until their deletion is approved ('open'), because the configuration deletes nothing ('kept'), or because an
 -- administrator rejected their deletion ('rejected', at most one per record type).
 create table if not exists deletion_proposals (

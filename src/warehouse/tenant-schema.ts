@@ -56,7 +56,15 @@ export async function createTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
 }
 
 /** Tables added after the first version of this service; when one is missing, an older version created the schema. */
-const laterTables = ['staged_unchanged', 'pruned_tombstones', 'rolling_reads', 'absent_records', 'scope_changes', 'withheld_records'];
+const laterTables = [
+  'staged_unchanged',
+  'pruned_tombstones',
+  'rolling_reads',
+  'absent_records',
+  'scope_changes',
+  'withheld_records',
+  'listed_ids',
+];
 /** The same for a column of record_state: name the one that was added last. */
 const laterColumn = 'scope_pruned';
 

@@ -111,7 +111,9 @@ describe('claiming', () => {
       await world.expire(id);
     }
     await world.work(await world.claim());
-    expect(await world.row(id)).toMatchObject({ status: 'failed', attempt: 6, error: { code: 'WORKER_LOST' } });
+    const { status, attempt, error } = await world.row(id);
+    expect([status, attempt, error?.code]).toEqual(['failed', 6, 'WORKER_LOST']);
+    expect(error?.message).not.toMatch(/stopped/);
   });
 });
 
@@ -216,6 +218,76 @@ describe('a worker that lost its lease', () => {
     await world.work(lease);
     expect(stolen).toEqual([]);
     expect(await world.row(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  });
+});
+
+describe('a process that is too busy to renew its leases in time', () => {
+  /** Its clock leaps, as it does for a process that got no time to run. */
+  function busyProcess() {
+    let addedMs = 0;
+    const clock = { ...ctx.clock, monotonicMs: () => ctx.clock.monotonicMs() + addedMs };
+    const settings = { ...ctx.settings, sync: { ...ctx.settings.sync, renewMs: 1_000 } };
+    return { own: { ...ctx, clock, settings }, leap: () => void (addedMs += 1e12) };
+  }
+
+  it('goes on when no other has taken its run over', async () => {
+    const world = await worldWith(25);
+    const id = await world.queue();
+    const { own, leap } = busyProcess();
+    world.erp.onCall = async ({ operation, afterId }) => {
+      if (operation !== 'readPage' || afterId !== '10') return;
+      const before = await leaseOf(world, id);
+      leap();
+      await until(async () => (await leaseOf(world, id)) !== before, 'a renewal');
+    };
+    await world.work(await world.claim(), noSignal, own);
+    expect(await world.row(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  });
+
+  it('does not take its own run over before the time of another lease has passed', async () => {
+    const world = await worldWith(5);
+    const id = await world.queue();
+    expect((await claimRun(ctx, 'busy', 60_000))?.runId).toBe(id);
+    await inTransaction(world.tenant, (tx) =>
+      tx('sync_runs')
+        .where({ id })
+        .update({ lease_until: tx.raw("clock_timestamp() - interval '1 second'") }),
+    );
+    expect(await claimRun(ctx, 'busy', 60_000)).toBeUndefined();
+    expect((await claimRun(ctx, 'other', 60_000))?.runId).toBe(id);
+    await world.expire(id);
+    expect((await claimRun(ctx, 'other', 60_000))?.runId).toBe(id);
+  });
+
+  it('says so when it lost a run, and nothing calls it stopped', async () => {
+    const world = await worldWith(25);
+    const id = await world.queue();
+    const { own, leap } = busyProcess();
+    const reached = gate();
+    world.erp.onCall = async ({ operation, afterId }, asked) => {
+      if (operation !== 'readPage' || afterId !== '10') return;
+      leap();
+      reached.resolve();
+      await aborted(asked?.signal);
+    };
+    const first = world.work(await world.claim(), noSignal, own);
+    await reached.promise;
+    world.erp.onCall = () => undefined;
+    const second = await until(async () => {
+      await world.expire(id);
+      return claimRun(ctx, 'second', 60_000);
+    }, 'a claim');
+    await first;
+    const busy = {
+      code: 'WORKER_BUSY',
+      message: expect.stringMatching(/too busy to renew its lease in time: it was up to \d+ seconds late$/),
+    };
+    expect(await world.row(id)).toMatchObject({ status: 'running', lease_epoch: second.epoch, error: busy });
+    await setRun(world, id, { attempts_without_progress: 5 });
+    await world.work(second);
+    const { status, error } = await world.row(id);
+    expect([status, error?.code]).toEqual(['failed', 'WORKER_BUSY']);
+    expect(error?.message).toMatch(/^The run made no progress in 5 attempts\. The process that worked on the run was too busy/);
   });
 });
 

@@ -1,7 +1,7 @@
 // An incremental run that is interrupted at each of its steps: another process resumes it, and the outcome is the same.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { readRunState } from '../../src/warehouse/run-state-row.ts';
+import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import {
   asAdmin,
@@ -168,5 +168,36 @@ describe('an interrupted incremental run', () => {
     expect(await world.drive(id)).toMatchObject({ status: 'succeeded', counts });
     expect(await content(world)).toEqual(expected);
     expect((await world.state())?.highWater).toBe('2026-05-02T18:55:00Z');
+  });
+});
+
+describe('the proof of a full run', () => {
+  it('goes on where the process before stopped, however many processes stop during it', async () => {
+    const world = await syncWorld({ ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, pageSize: 1_000 } } }, memoryErp());
+    const { erp } = world;
+    const count = 7_200;
+    for (let id = 1; id <= count; id += 1) erp.put(id);
+    // No page has this record, so all ids are listed.
+    erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '4321') });
+    let listed = 0;
+    erp.onCall = ({ operation }) => {
+      if (operation !== 'listIds') return;
+      listed += 1;
+      if (listed % 2 === 0) throw new LostLease('the process is gone');
+    };
+    const id = await world.queue('full');
+    while ((await world.row(id)).status !== 'succeeded') {
+      await world.work(await world.claim());
+      await world.expire(id);
+      expect((await world.row(id)).attempts_without_progress).toBeLessThan(2);
+    }
+    const asked = erp.calls.filter(({ operation }) => operation === 'listIds').map(({ afterId }) => afterId);
+    const pages = [null, '1000', '2000', '3000', '4000', '5000', '6000', '7000'];
+    expect(asked).toEqual(pages.flatMap((afterId, page) => (page === 0 ? [afterId] : [afterId, afterId])));
+    expect(await world.row(id)).toMatchObject({ attempt: pages.length, counts: { inserted: count, deleted: 0 } });
+    expect((await world.row(id)).proof.find(({ check }) => check === 'count')).toMatchObject({
+      facts: { expected: count, missing: ['4321'], missingCount: 1, vanishedCount: 0 },
+    });
+    expect(await world.query(`select run_id from ${world.schema}.listed_ids`)).toEqual([]);
   });
 });

@@ -41,7 +41,7 @@ export const erpSettings = {
         'SYNC_LEASE_SECONDS',
         integer(1, 3_600),
         '60',
-        'Seconds after which a run of an unresponsive process is taken over by another one.',
+        'Seconds after which a run of an unresponsive process is taken over by another one; up to ten times as many while the process was busy.',
       ),
     ),
     /** Interval of lease renewals. */

@@ -30,7 +30,7 @@ export const readingMutants: readonly Mutant[] = [
     name: 'full-list-consistent',
     without: "a list of ids may contradict the ERP's counts",
     file: 'src/sync/proof.ts',
-    find: 'if (rows >= Math.min(before, after) && rows <= Math.max(before, after)) return ids;',
+    find: 'if (rows >= Math.min(counted, after) && rows <= Math.max(counted, after)) return ids;',
     replace: 'if (rows >= 0) return ids;',
     concerns: ['false-has-more', 'wrong-count', 'stale-page', 'full'],
   },
