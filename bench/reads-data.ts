@@ -120,7 +120,10 @@ export function endpointsOf({ columns, recordType: type = 'invoice' }: Invoices)
 
 const anything = z.unknown();
 const Draft = z.object({ id: z.string(), revision: z.number() });
-const Published = z.object({ status: z.string() });
+const Published = z.object({
+  status: z.string(),
+  publication: z.object({ status: z.string(), problems: z.array(z.unknown()) }).nullable(),
+});
 const publishTimeoutMs = 1_200_000;
 
 /** Publishes `endpointsOf` these invoices. Rejects as `publishEndpoints` does. */
@@ -133,7 +136,10 @@ export async function publishEndpoints(url: string, invoices: Invoices, admin: P
   const draft = await call('POST', '/api-schema', Draft, { endpoints });
   await call('POST', `/api-schema/${draft.id}/publish`, anything, { revision: draft.revision });
   const untilMs = performance.now() + publishTimeoutMs;
-  while ((await call('GET', `/api-schema/${draft.id}`, Published)).status !== 'published') {
+  for (;;) {
+    const { status, publication } = await call('GET', `/api-schema/${draft.id}`, Published);
+    if (status === 'published') break;
+    if (publication?.status === 'failed') throw new Error(`The version was not published: ${JSON.stringify(publication.problems)}`);
     if (performance.now() > untilMs) throw new Error(`The version was not published within ${publishTimeoutMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }

@@ -5,6 +5,7 @@ import { measureLoad, quantile, type RequestSet } from './reads-load.ts';
 import { headersOf } from './reads-measure.ts';
 import { type RunningServer, startService } from './reads-servers.ts';
 import { resource } from './richer-data.ts';
+import { serverCpuSeconds } from './server-cpu.ts';
 
 export type RicherBench = {
   readonly folder: string;
@@ -18,6 +19,13 @@ export type RicherBench = {
 const base = `/api/public/v1/${resource}`;
 const connections = 16;
 const generationsPerRound = 8;
+/** As many values as a filter takes, other ones in each request. */
+const hundred = (start: number, itemOf: (n: number) => string): string =>
+  Array.from({ length: 100 }, (_, n) => `lines.item=${itemOf(start + n)}`).join('&');
+const tenOf = (itemOf: (n: number) => string): string =>
+  encodeURIComponent(`(${Array.from({ length: 10 }, (_, n) => `lines.item:eq:${itemOf(n)}`).join()})`);
+const starts = Array.from({ length: 40 }, (_, n) => n * 100);
+
 /** The requests of each kind. Pages of 25 records, the newest first where there is no other order. */
 const paths = {
   plain: dates.map((date) => `${base}?trandate_after=${date}`),
@@ -28,9 +36,17 @@ const paths = {
   search: Array.from({ length: 40 }, (_, n) => `${base}?q=${encodeURIComponent(`lantern ${n + 100}`)}`),
   lines: Array.from({ length: 40 }, (_, n) => `${base}?lines.item=${n * 100}`),
   lineRange: Array.from({ length: 40 }, (_, n) => `${base}?lines.rate_gt=${89_000 + n * 20}`),
+  frequentLine: [0, 10, 20, 30].map((rate) => `${base}?lines.rate_gt=${rate}`),
+  hundredItems: starts.map((start) => `${base}?${hundred(start, String)}`),
+  hundredAbsent: starts.map((start) => `${base}?pageSize=1&${hundred(start, (n) => `absent${n}`)}`),
+  hundredSorted: starts.map((start) => `${base}?sort=duedate&order=desc&${hundred(start, (n) => `absent${n}`)}`),
+  tenAlternatives: starts.map((start) => `${base}?or=${tenOf((n) => String(start + n))}`),
+  tenAbsent: starts.map((start) => `${base}?pageSize=1&or=${tenOf((n) => `absent${start + n}`)}`),
   or: statuses.map((status) => `${base}?or=${encodeURIComponent(`(statusName:eq:"${status}",total:gt:89000)`)}`),
 } as const;
 export type Kind = keyof typeof paths;
+/** What a version declares beyond plain lists. */
+export const declaredKinds = (Object.keys(paths) as Kind[]).filter((kind) => kind !== 'plain');
 const first = {
   'summary by status': `${base}/summary?sum=total&by=statusName`,
   'summary by month and status': `${base}/summary?sum=total&avg=total&by=trandate.month&by=statusName`,
@@ -45,6 +61,8 @@ export type RicherRound = {
   /** Requests per second. */
   readonly perSecond: Readonly<Record<Kind, number>>;
   readonly p50Ms: Readonly<Record<Kind, number>>;
+  /** CPU time of PostgreSQL for one request, in ms. */
+  readonly postgresMs: Readonly<Record<Kind, number>>;
   /** Of the same summary in one generation, and of a kept list. */
   readonly keptSummary: number;
   readonly keptList: number;
@@ -98,12 +116,20 @@ export async function measureRicher(bench: RicherBench): Promise<RicherRound[]> 
     const kept = [paths.plain[0] ?? '', first['summary by status']] as const;
     for (const list of Object.values(paths)) await load(uncached, list);
     for (const path of kept) await load(caching, [path]);
+    const { rows } = await bench.admin.query<{ pid: number }>("select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid");
+    const postmaster = rows[0]?.pid ?? Number.NaN;
+    const loadKind = async (kind: Kind) => {
+      const before = serverCpuSeconds(postmaster);
+      const found = await load(uncached, paths[kind]);
+      return { ...found, postgresMs: ((serverCpuSeconds(postmaster) - before) * 1_000) / (found.perSecond * (ms / 1_000)) };
+    };
     const results: RicherRound[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const loads = await mapValues(paths, (kind) => load(uncached, paths[kind]));
+      const loads = await mapValues(paths, loadKind);
       results.push({
         perSecond: await mapValues(paths, async (kind) => loads[kind].perSecond),
         p50Ms: await mapValues(paths, async (kind) => loads[kind].p50Ms),
+        postgresMs: await mapValues(paths, async (kind) => loads[kind].postgresMs),
         keptList: (await load(caching, [kept[0]])).perSecond,
         keptSummary: (await load(caching, [kept[1]])).perSecond,
         coldMs: await mapValues(first, (kind) => measureCold(bench, caching, first[kind])),

@@ -1,11 +1,13 @@
 // What summaries, related records, search, filters on lines, `or` and sorts by several keys cost, as ratios to plain lists, and whether random
 // summaries equal SQL to the last digit. Writes its table to bench/RESULTS.md.
 // Usage: npm run bench:richer -- [records, default 1000000] [rounds, default 5] [seconds per measurement, default 2]
+
+import { maxPlainLists } from '../src/public/proof/cost.ts';
 import { loadInvoices } from './reads-data.ts';
 import { headersOf } from './reads-measure.ts';
 import { parseArguments, startService } from './reads-servers.ts';
 import { publishRich } from './richer-data.ts';
-import { type FirstKind, firstKinds, type Kind, measureRicher, type RicherRound } from './richer-measure.ts';
+import { declaredKinds, type FirstKind, firstKinds, type Kind, measureRicher, type RicherRound } from './richer-measure.ts';
 import { compareSummaries } from './richer-sums.ts';
 import { describeMachine, type Goal, type Line, lineOf, writeTable } from './table.ts';
 import { withDatabase, withWorkspace } from './workspace.ts';
@@ -15,6 +17,40 @@ const comparisons = 200;
 
 const atMost = (target: number, floor: number): Goal => ({ target, floor, lowerIsBetter: true });
 const atLeast = (target: number, floor: number): Goal => ({ target, floor });
+
+const kindNames: Readonly<Partial<Record<Kind, string>>> = {
+  expand: 'one relation',
+  expandLines: 'one relation with lines',
+  oneKey: 'sort by one key',
+  twoKeys: 'sort by two keys',
+  lines: 'an item of a line',
+  lineRange: 'a rate that few lines have',
+  frequentLine: 'a rate that nearly all records have',
+  hundredItems: '100 items of lines',
+  hundredAbsent: '100 absent items of lines, one record',
+  hundredSorted: '100 absent items of lines, by another sort',
+  tenAlternatives: '`or` of ten items of lines',
+  tenAbsent: '`or` of ten absent items of lines, one record',
+};
+
+/** The time of PostgreSQL for a request of each kind. */
+const costLines = (rounds: readonly RicherRound[]): Line[] => [
+  lineOf(
+    'plain list, time of PostgreSQL',
+    rounds.map(({ postgresMs }) => postgresMs.plain),
+    ' ms',
+    2,
+  ),
+  ...declaredKinds.map((kind) =>
+    lineOf(
+      `${kindNames[kind] ?? kind}, time of PostgreSQL / plain list`,
+      rounds.map(({ postgresMs }) => postgresMs[kind] / postgresMs.plain),
+      '',
+      1,
+      atMost(maxPlainLists, maxPlainLists),
+    ),
+  ),
+];
 
 function linesOf(rounds: readonly RicherRound[], filled: number): Line[] {
   const ratio = (measure: string, kind: Kind, to: Kind, goal: Goal | null): Line =>
@@ -56,6 +92,7 @@ function linesOf(rounds: readonly RicherRound[], filled: number): Line[] {
       '',
       0,
     ),
+    ...costLines(rounds),
     ...firstKinds.map(cold),
     median('plain list, p50 at 16 connections', 'plain'),
     median('search in three fields, p50 at 16 connections', 'search'),

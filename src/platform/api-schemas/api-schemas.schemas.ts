@@ -102,7 +102,9 @@ const Change = z.object({ path: z.string(), code: z.enum(['added', 'removed', 'c
 
 const ms = z.number().describe('Milliseconds');
 const Trial = z.object({
-  value: z.enum(['all', 'common', 'rare', 'absent']).describe('The filter value: of many records, of few, of none; `all` without a filter'),
+  value: z
+    .enum(['all', 'common', 'rare', 'absent', 'many', 'many_absent'])
+    .describe('The filter value: of many records, of few, of none; as many values as a request may have; `all` without a filter'),
   rows: z.int().describe('Number of matching records'),
   ms: ms.describe('Time of the first page with a cached total, in milliseconds inside the database'),
   firstMs: ms.describe('The same in the default order without a cached total, as for the first caller after a sync'),

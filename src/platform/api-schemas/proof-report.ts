@@ -19,7 +19,7 @@ const formatRead = ({ resource, filter, scope, group, sort, order, value }: Read
     ...(isSortSet(sort) ? [] : [`order=${order}`]),
   ];
   const under = scope === undefined ? '' : ` under a row scope by ${scope}`;
-  return `${resource}?${parameters.join('&')}${under}${value === 'all' ? '' : ` (${value} value)`}`;
+  return `${resource}?${parameters.join('&')}${under}${value === 'all' ? '' : ` (${value.startsWith('many') ? `${value.replace('_', ' ')} values` : `${value} value`})`}`;
 };
 
 const namesGroup = (group: GroupDefinition, name: string): boolean =>
@@ -61,8 +61,20 @@ export function summarizeProof(proof: Proof, endpoints: readonly EndpointDefinit
   };
 }
 
-/** Problems that block publishing; empty when every read stayed within the timeout. */
-export const findTooSlowReads = ({ timedOut }: Proof, endpoints: readonly EndpointDefinition[], timeoutMs: number): DefinitionProblem[] =>
+/** Problems that block publishing; empty when every read stayed within the timeout and cost no more than reads may. */
+export const findTooSlowReads = (proof: Proof, endpoints: readonly EndpointDefinition[], timeoutMs: number): DefinitionProblem[] => [
+  ...timedOutProblems(proof, endpoints, timeoutMs),
+  ...proof.costly.map((read) => ({
+    path: pathOf(endpoints, read),
+    code: 'too_costly',
+    message:
+      `${formatRead(read)} takes ${Math.round(read.ms)} ms${read.counting ? ' with the count of its records' : ''}, more than ${read.maxLists} ` +
+      `times the ${Math.round(read.plainMs)} ms of the list without filter: remove ${advice(read)}`,
+    blocks: 'publish' as const,
+  })),
+];
+
+const timedOutProblems = ({ timedOut }: Proof, endpoints: readonly EndpointDefinition[], timeoutMs: number): DefinitionProblem[] =>
   timedOut.map((read) => ({
     path: pathOf(endpoints, read),
     code: 'too_slow',
@@ -72,7 +84,8 @@ export const findTooSlowReads = ({ timedOut }: Proof, endpoints: readonly Endpoi
     blocks: 'publish',
   }));
 
-const advice = ({ filter, scope, group, sort, counting, distinct }: Proof['timedOut'][number]): string => {
+type Refused = Pick<Proof['timedOut'][number], 'filter' | 'scope' | 'group' | 'sort' | 'counting' | 'distinct'>;
+const advice = ({ filter, scope, group, sort, counting, distinct }: Refused): string => {
   if (group !== undefined) return `the group ${group}${distinct ? ' or the function "count_distinct"' : ''}`;
   if (scope !== undefined) return `"scopable" of the field ${scope}`;
   if (filter === null) return sort === null ? 'the resource' : `the sort ${sort}`;

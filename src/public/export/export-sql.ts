@@ -4,6 +4,7 @@
 // are read in a session of another node.
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { columnReference, planConditions, whereSql } from '../read/conditions.ts';
+import { testsLines } from '../read/filters.ts';
 import type { ListPlan } from '../read/plan.ts';
 import { mayLackKey } from '../read/ranges.ts';
 import { linesJson, maskedColumn } from '../read/render-sql.ts';
@@ -51,7 +52,8 @@ export function copyStatement({ schema, table }: TableRef, plan: ListPlan): Copy
   const texts = planConditions(plan, schema).map((part) => part.text(valueSql));
   const { sql, columns } = cellColumns(plan.fields, plan.endpoint.idType);
   const rangeSql = (bounds: readonly string[], order: string): string => {
-    const sorted = `from ${schema}.${quoteIdentifier(table)} as t${whereSql([...texts, ...bounds])} order by ${order}`;
+    const selected = `${schema}.${quoteIdentifier(table)} as t${whereSql([...texts, ...bounds])}`;
+    const sorted = `from ${testsLines(plan) ? `(select * from ${selected} offset 0) as t` : selected} order by ${order}`;
     // Lines are built after the sort, so that it moves less data; for bare columns the subquery costs a tenth.
     return plan.fields.some(({ kind }) => kind === 'lines')
       ? `select ${sql} from (select * ${sorted} offset 0) as t order by ${order}`

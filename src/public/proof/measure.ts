@@ -5,6 +5,7 @@ import { sqlState } from '../../db/pg-errors.ts';
 import { isNameOf } from '../../warehouse/table.ts';
 import { parseAnchors, spacingFor } from '../read/anchors.ts';
 import { isTooLarge, queryCanceled } from '../read/failures.ts';
+import { mayHaveAnchors } from '../read/list.ts';
 import type { ListPlan } from '../read/plan.ts';
 import { anchoredRanges, type Range, sortedRanges } from '../read/ranges.ts';
 import { anchorsStatement, largeListStatement, listStatement, type Statement, type TableRef } from '../read/sql.ts';
@@ -43,7 +44,7 @@ async function query<Row extends QueryResultRow>(ctx: TenantCtx, { page, large }
 /** The second read of list.ts: long lists have anchors from then on, until their data changes. */
 export async function fallbackStatement(ctx: TenantCtx, tableRef: TableRef, plan: ListPlan, rows: number): Promise<ProvedPage> {
   const { anchorEvery, cacheBytes } = ctx.settings;
-  if (plan.sort.further.length > 0 || rows <= anchorEvery || cacheBytes.anchors === 0)
+  if (!mayHaveAnchors(plan) || rows <= anchorEvery || cacheBytes.anchors === 0)
     return provedPage(tableRef, plan, sortedRanges(plan), false);
   const every = spacingFor(rows, anchorEvery);
   const { write, values } = anchorsStatement(tableRef, plan, every);

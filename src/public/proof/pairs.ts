@@ -26,6 +26,12 @@ const filtersOf = ({ filters, search = [], takesOr = false }: Endpoint): string[
   ...(takesOr && filters.size > 2 ? ['or'] : []),
 ];
 
+/** Those that test lines. */
+function lineFiltersOf(endpoint: Endpoint): string[] {
+  const own = [...endpoint.filters].filter(([, { column }]) => column.line !== undefined).map(([name]) => name);
+  return own.length === 0 ? [] : filtersOf(endpoint).filter((name) => name === 'or' || own.includes(name));
+}
+
 export const countPairs = (endpoints: readonly Endpoint[]): number =>
   endpoints.reduce(
     (sum, endpoint) =>
@@ -39,13 +45,15 @@ const scopesOf = ({ fields, scopable }: Endpoint): string[] =>
 
 /**
  * Every pair of every endpoint. The most common reads come first: each order without a filter, each filter and row scope in the default
- * order, which together use every index, and each summary. `smallResources` get nothing beyond that. For the others filters and sorts then alternate, so that
+ * order, which together use every index, and each summary. `smallResources` get nothing beyond that
+ * but their filters on lines in each order: few records may have many lines. For the others filters and sorts then alternate, so that
  * wherever the list is cut off, each was combined with about equally many others. A generator, because there may be millions of pairs.
  */
 export function* pairsOf(endpoints: readonly Endpoint[], smallResources: ReadonlySet<string> = new Set()): Generator<Pair> {
   const tables = endpoints.map((endpoint) => ({
     resource: endpoint.name,
     filters: [null, ...filtersOf(endpoint)],
+    onLines: lineFiltersOf(endpoint),
     scopes: scopesOf(endpoint),
     groups: [...(endpoint.summary?.groups.keys() ?? [])],
     orders: ordersOf(endpoint),
@@ -58,7 +66,10 @@ export function* pairsOf(endpoints: readonly Endpoint[], smallResources: Readonl
     }
     for (const group of groups) yield { resource, filter: null, group, sort: null, order: 'asc' };
   }
-  const many = tables.filter(({ resource }) => !smallResources.has(resource));
+  const many = tables.flatMap((table) => {
+    if (!smallResources.has(table.resource)) return [table];
+    return table.onLines.length === 0 ? [] : [{ ...table, filters: [null, ...table.onLines] }];
+  });
   const rounds = Math.max(0, ...many.map(({ orders }) => orders.length));
   for (let round = 0; round < rounds; round += 1) {
     for (const { resource, filters, orders } of many) {

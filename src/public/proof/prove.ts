@@ -1,5 +1,5 @@
 // Measures on the real data what a version will cost before it goes live: each filter with each sort, each row scope and each group of a
-// summary is read as a client would, with a common, a rare and an absent value. Uses plan.ts and sql.ts like any request, so what is measured is what will run.
+// summary is read as a client would, with a common, a rare and an absent value, or many of them. Uses plan.ts and sql.ts like any request, so what is measured is what will run.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { sqlState } from '../../db/pg-errors.ts';
@@ -7,13 +7,15 @@ import { inDataTransaction } from '../../db/transaction.ts';
 import { readRecordState } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import { isUndefinedObject, queryCanceled } from '../read/failures.ts';
-import { planList } from '../read/plan.ts';
-import { boundedRanges, scanLimitWithoutTotal } from '../read/ranges.ts';
+import { type ListPlan, planList } from '../read/plan.ts';
+import { boundedRanges, plainRanges, scanLimitWithoutTotal } from '../read/ranges.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
+import type { TableRef } from '../read/sql.ts';
 import { type CompiledEndpoint, compileSchema, type ReadableEndpoint } from '../version/compile.ts';
 import { readWhole } from '../version/narrow.ts';
 import type { Bindings, SchemaDocument } from '../version/schema-document.ts';
 import { parseFilterValue } from '../version/values.ts';
+import { findCost, maxListsToCount, maxPlainLists } from './cost.ts';
 import { fallbackStatement, type Measured, measure, provedPage, provedSummaries, rounded, runFirst } from './measure.ts';
 import { countPairs, type Pair, pairsOf } from './pairs.ts';
 import { trialFilterOf, trialValuesOf } from './trial-filters.ts';
@@ -41,11 +43,22 @@ export type TimedOut = Pair & {
   readonly distinct?: true;
 };
 
+/** It took longer than `maxLists` lists without filter of `plainMs` each. */
+export type CostlyRead = Pair & {
+  readonly value: Trial['value'];
+  readonly counting: boolean;
+  readonly ms: number;
+  readonly plainMs: number;
+  readonly maxLists: number;
+};
+
 export type Proof = {
   /** All pairs of the version. Fewer are measured when there are few records, too many pairs, or no time left. */
   readonly total: number;
   readonly pairs: readonly PairReport[];
   readonly timedOut: readonly TimedOut[];
+  /** Reads of records that cost more than they may: see cost.ts. */
+  readonly costly: readonly CostlyRead[];
   /** Number of records of each resource. */
   readonly records: readonly { readonly resource: string; readonly rows: number }[];
 };
@@ -61,8 +74,8 @@ export type ProofOptions = {
   readonly signal: AbortSignal;
 };
 
-/** After this many timeouts the proof has failed; it stops. */
-const maxTimedOut = 3;
+/** After this many reads that time out or cost too much the proof has failed; it stops. */
+const maxRefused = 3;
 
 type ProofRun = {
   readonly ctx: TenantCtx;
@@ -74,13 +87,26 @@ type ProofRun = {
   readonly samples: Map<string, Promise<ColumnSample | undefined>>;
   /** By resource, filter or row scope, and value: counted once, whatever the sort. */
   readonly firstReads: Map<string, Promise<{ rows: number; firstMs: number }>>;
+  /** The lists without filter, by resource. */
+  readonly plainMs: Map<string, Promise<number>>;
   readonly timedOut: TimedOut[];
+  readonly costly: CostlyRead[];
 };
 
 /** Rejects when the database is unavailable or `signal` aborts; reads that are too slow are reported in the result. */
 export async function proveVersion(ctx: TenantCtx, document: SchemaDocument, bindings: Bindings, options: ProofOptions): Promise<Proof> {
   const { endpoints } = compileSchema({ ...document, bindings, id: '', version: '' });
-  const run: ProofRun = { ctx, options, endpoints, tables: new Map(), samples: new Map(), firstReads: new Map(), timedOut: [] };
+  const run: ProofRun = {
+    ctx,
+    options,
+    endpoints,
+    tables: new Map(),
+    samples: new Map(),
+    firstReads: new Map(),
+    plainMs: new Map(),
+    timedOut: [],
+    costly: [],
+  };
   const chosen: Pair[] = [];
   for (const pair of pairsOf([...endpoints.values()], await smallEndpoints(run))) {
     if (chosen.length >= options.maxPairs) break;
@@ -89,7 +115,7 @@ export async function proveVersion(ctx: TenantCtx, document: SchemaDocument, bin
   const endsMs = ctx.clock.monotonicMs() + options.budgetMs;
   const pairs: PairReport[] = [];
   for (const pair of chosen) {
-    if (run.timedOut.length >= maxTimedOut || ctx.clock.monotonicMs() >= endsMs) break;
+    if (run.timedOut.length + run.costly.length >= maxRefused || ctx.clock.monotonicMs() >= endsMs) break;
     options.signal.throwIfAborted();
     pairs.push({ ...pair, trials: await tryPair(run, pair) });
     await options.onProgress(pairs.length, chosen.length);
@@ -97,7 +123,7 @@ export async function proveVersion(ctx: TenantCtx, document: SchemaDocument, bin
   const records: Proof['records'][number][] = [];
   for (const { name, recordType } of endpoints.values())
     records.push({ resource: name, rows: (await readTable(run, recordType)).rowCount });
-  return { total: countPairs([...endpoints.values()]), pairs, timedOut: run.timedOut, records };
+  return { total: countPairs([...endpoints.values()]), pairs, timedOut: run.timedOut, costly: run.costly, records };
 }
 
 async function smallEndpoints(run: ProofRun): Promise<ReadonlySet<string>> {
@@ -139,10 +165,10 @@ async function tryPair(run: ProofRun, pair: Pair): Promise<Trial[]> {
 }
 
 async function tryValues(run: ProofRun, endpoint: CompiledEndpoint, pair: Pair): Promise<Trial[]> {
-  const values = (await trialValuesOf(endpoint, pair, sampleOf(run, endpoint))) ?? [{ kind: 'all' as const, text: '' }];
+  const values = (await trialValuesOf(endpoint, pair, sampleOf(run, endpoint))) ?? [{ kind: 'all' as const, texts: [''] }];
   const trials: Trial[] = [];
-  for (const { kind, text } of values) {
-    const trial = await tryValue(run, endpoint, pair, kind, text);
+  for (const { kind, texts } of values) {
+    const trial = await tryValue(run, endpoint, pair, kind, texts);
     if (trial !== undefined) trials.push(trial);
   }
   return trials;
@@ -160,15 +186,15 @@ const sampleOf =
   };
 
 /** The plan of the request as a client would send it; undefined for a value that the interface would reject. */
-function planOf(endpoint: CompiledEndpoint, pair: Pair, text: string) {
+function planOf(endpoint: CompiledEndpoint, pair: Pair, texts: readonly string[]) {
   const { filter, scope, sort, order } = pair;
-  const query = new Map<string, string[]>();
+  const query = new Map<string, readonly string[]>();
   // A sort set has its directions in its name.
   if (sort === null || !endpoint.sortSets.has(sort)) query.set('order', [order]);
   if (sort !== null) query.set('sort', [sort]);
-  if (filter !== null) query.set(filter, [text]);
+  if (filter !== null) query.set(filter, texts);
   try {
-    const readable = scope === undefined ? readWhole(endpoint) : underScope(endpoint, trialFilterOf(endpoint, pair), text);
+    const readable = scope === undefined ? readWhole(endpoint) : underScope(endpoint, trialFilterOf(endpoint, pair), texts[0] ?? '');
     return readable && planList(readable, query);
   } catch (error) {
     if (error instanceof AppError) return undefined;
@@ -189,34 +215,38 @@ async function tryValue(
   endpoint: CompiledEndpoint,
   pair: Pair,
   value: Trial['value'],
-  text: string,
+  texts: readonly string[],
 ): Promise<Trial | undefined> {
-  const { ctx, options } = run;
+  const { ctx } = run;
   const { table, rowCount } = await readTable(run, endpoint.recordType);
   if (pair.group !== undefined) return trySummary(run, endpoint, pair, pair.group);
   const tableRef = { schema: tenantSchema(ctx.organizationId), table };
-  const scanLimit = scanLimitWithoutTotal(ctx.settings);
-  const plan = planOf(endpoint, pair, text);
-  const inDefaultOrder = planOf(endpoint, { ...pair, sort: null, order: endpoint.defaultSort.order }, text);
+  const plan = planOf(endpoint, pair, texts);
+  const inDefaultOrder = planOf(endpoint, { ...pair, sort: null, order: endpoint.defaultSort.order }, texts);
   if (plan === undefined || inDefaultOrder === undefined) return undefined;
   const { resource, filter, scope } = pair;
   const hasFilter = filter !== null || scope !== undefined;
+  const count = () =>
+    runFirst(
+      ctx,
+      provedPage(tableRef, inDefaultOrder, boundedRanges(inDefaultOrder, undefined, rowCount, scanLimitWithoutTotal(ctx.settings)), true),
+    );
   let counting = hasFilter;
   try {
     const first = hasFilter
-      ? await once(run.firstReads, `${resource} ${filter} ${scope} ${value}`, () =>
-          runFirst(ctx, provedPage(tableRef, inDefaultOrder, boundedRanges(inDefaultOrder, undefined, rowCount, scanLimit), true)),
-        )
+      ? await once(run.firstReads, `${resource} ${filter} ${scope} ${value}`, async () => {
+          const counted = await count();
+          const cost = { ms: counted.firstMs, maxLists: maxListsToCount(counted.rows) };
+          await noteCost(run, endpoint, { ...pair, value, counting, ...cost }, async () => (await count()).firstMs);
+          return counted;
+        })
       : undefined;
     counting = false;
     const rows = first?.rows ?? rowCount;
-    const statement = provedPage(tableRef, plan, boundedRanges(plan, rows, rowCount, scanLimit), false);
-    const page = await measure(ctx, options.warnMs, table, statement);
-    // A page that comes back short is read again in another way, and from then on in that way at once.
-    const isShort = page.found < Math.min(plan.pageSize, rows);
-    const secondRead = isShort ? await measure(ctx, options.warnMs, table, await fallbackStatement(ctx, tableRef, plan, rows)) : undefined;
-    const ms = rounded(page.ms + (secondRead?.ms ?? 0));
-    return { value, rows, ms, byIndex: page.byIndex && secondRead?.byIndex !== false, firstMs: first?.firstMs ?? ms };
+    const read = () => readPage(run, tableRef, plan, rows, rowCount);
+    const { ms, byIndex } = await read();
+    await noteCost(run, endpoint, { ...pair, value, counting, ms, maxLists: maxPlainLists }, async () => (await read()).ms);
+    return { value, rows, ms, byIndex, firstMs: first?.firstMs ?? ms };
   } catch (error) {
     if (sqlState(error) !== queryCanceled) throw error;
     const isRecorded = run.timedOut.some(
@@ -225,6 +255,37 @@ async function tryValue(
     if (!isRecorded) run.timedOut.push({ ...pair, value, counting });
     return undefined;
   }
+}
+
+/** A page that comes back short is read again in another way, and from then on in that way at once. */
+async function readPage({ ctx, options }: ProofRun, tableRef: TableRef, plan: ListPlan, rows: number, rowCount: number) {
+  const ranges = boundedRanges(plan, rows, rowCount, scanLimitWithoutTotal(ctx.settings));
+  const page = await measure(ctx, options.warnMs, tableRef.table, provedPage(tableRef, plan, ranges, false));
+  if (page.found >= Math.min(plan.pageSize, rows)) return page;
+  const second = await measure(ctx, options.warnMs, tableRef.table, await fallbackStatement(ctx, tableRef, plan, rows));
+  return { ms: rounded(page.ms + second.ms), byIndex: page.byIndex && second.byIndex };
+}
+
+/** The list without filter in the default order. Rejects as `measure` does. */
+async function readPlain(run: ProofRun, endpoint: CompiledEndpoint): Promise<number> {
+  const { ctx, options } = run;
+  const { table } = await readTable(run, endpoint.recordType);
+  const plan = planList(readWhole(endpoint), new Map());
+  const page = provedPage({ schema: tenantSchema(ctx.organizationId), table }, plan, plainRanges(plan), false);
+  return (await measure(ctx, options.warnMs, table, page)).ms;
+}
+
+/** Records a read that costs more than `maxLists` lists without filter. */
+async function noteCost(
+  run: ProofRun,
+  endpoint: CompiledEndpoint,
+  read: Omit<CostlyRead, 'plainMs'>,
+  again: () => Promise<number>,
+): Promise<void> {
+  const plain = () => readPlain(run, endpoint);
+  const plainMs = await once(run.plainMs, endpoint.name, plain);
+  const cost = await findCost({ ms: read.ms, plainMs }, read.maxLists, again, plain);
+  if (cost !== undefined) run.costly.push({ ...read, ...cost });
 }
 
 /**

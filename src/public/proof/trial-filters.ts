@@ -1,8 +1,10 @@
-// Which values a filter is measured with. `q` is measured as `contains` on the first field that it searches, `or` with two filters at once.
+// Which values a filter is measured with. `q` is measured as `contains` on the first field that it searches, `or` with two filters at once,
+// and with as many conditions on lines as it takes.
 
+import { maxOrConditions, minOrConditions } from '../read/filters.ts';
 import type { CompiledEndpoint, FilterParameter } from '../version/compile.ts';
 import type { Pair } from './pairs.ts';
-import type { TrialColumn, TrialFilter, TrialValue } from './trial-values.ts';
+import type { TrialColumn, TrialFilter, TrialValue, ValueKind } from './trial-values.ts';
 import { type ColumnSample, trialValues } from './trial-values.ts';
 
 /** Undefined for the list without filter, and for `or`. A row scope filters by equality. */
@@ -22,8 +24,8 @@ type Sample = (column: TrialColumn) => Promise<ColumnSample | undefined>;
 /** The values of the filter or row scope of a pair, as requests write them; null when the pair has neither. */
 export async function trialValuesOf(endpoint: CompiledEndpoint, pair: Pair, sample: Sample): Promise<readonly TrialValue[] | null> {
   const filter = trialFilterOf(endpoint, pair);
-  if (filter !== undefined) return valuesOf(filter, sample);
-  return pair.filter === 'or' ? alternativesOf(endpoint, sample) : null;
+  if (filter !== undefined) return (await valuesOf(filter, sample)).filter(({ texts }) => pair.scope === undefined || texts.length === 1);
+  return pair.filter === 'or' ? [...(await alternativesOf(endpoint, sample)), ...(await lineAlternativesOf(endpoint, sample))] : null;
 }
 
 async function valuesOf(filter: TrialFilter, sample: Sample): Promise<readonly TrialValue[]> {
@@ -41,8 +43,35 @@ async function alternativesOf(endpoint: CompiledEndpoint, sample: Sample): Promi
   return (['common', 'rare', 'absent'] as const).flatMap((kind) => {
     const conditions = chosen.flatMap(({ field, operator }, index) => {
       const value = values[index]?.find((each) => each.kind === kind);
-      return value === undefined ? [] : `${field}:${operator}:"${value.text.replaceAll('"', '""')}"`;
+      return value === undefined ? [] : alternative(field, operator, value.texts[0]);
     });
-    return conditions.length < 2 ? [] : [{ kind, text: `(${conditions.join()})` }];
+    return alternativesTrial(kind, conditions);
+  });
+}
+
+const alternative = (field: string, operator: string, text = ''): string => `${field}:${operator}:"${text.replaceAll('"', '""')}"`;
+const alternativesTrial = (kind: ValueKind, conditions: readonly string[]): TrialValue[] =>
+  conditions.length < minOrConditions ? [] : [{ kind, texts: [`(${conditions.join()})`] }];
+
+/** Each filter on lines in turn, with further values of those that have them. */
+async function lineAlternativesOf({ filters }: CompiledEndpoint, sample: Sample): Promise<readonly TrialValue[]> {
+  const chosen = [...filters.values()].filter(({ column: { line } }) => line !== undefined);
+  const values = await Promise.all(chosen.map((filter) => valuesOf(filter, sample)));
+  return (
+    [
+      ['many', 'common'],
+      ['many_absent', 'absent'],
+    ] as const
+  ).flatMap(([kind, single]) => {
+    const textsOf = (index: number): readonly string[] =>
+      (values[index]?.find((each) => each.kind === kind) ?? values[index]?.find((each) => each.kind === single))?.texts ?? [];
+    const rounds = Array.from({ length: maxOrConditions }, (_, round) => round);
+    const conditions = rounds.flatMap((round) =>
+      chosen.flatMap(({ field, operator }, index) => {
+        const text = textsOf(index)[round];
+        return text === undefined ? [] : [alternative(field, operator, text)];
+      }),
+    );
+    return alternativesTrial(kind, conditions.slice(0, maxOrConditions));
   });
 }

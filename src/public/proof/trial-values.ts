@@ -1,16 +1,18 @@
 // Chooses the values to test a filter with, taken from the table itself: one that many records match, one that few match, and one that none
-// matches. The values are records of the tenant: they are used only for the measurement and never reported.
+// matches; and as many as a request may have, where no index looks up each of them. The values are records of the tenant: they are used only for the measurement and never reported.
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { parameterTypes } from '../read/conditions.ts';
+import { maxValues } from '../read/filters.ts';
 import { literal } from '../read/render-sql.ts';
 import type { CompiledColumn, FilterParameter } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { Operator } from '../version/schema-document.ts';
 
-export type ValueKind = 'common' | 'rare' | 'absent';
-export type TrialValue = { readonly kind: ValueKind; readonly text: string };
+export type ValueKind = 'common' | 'rare' | 'absent' | 'many' | 'many_absent';
+/** `texts`: one value, or several of which any may match. */
+export type TrialValue = { readonly kind: ValueKind; readonly texts: readonly string[] };
 
 /** Values as clients write them; null when the column has none. */
 export type ColumnSample = {
@@ -26,6 +28,8 @@ export type ColumnSample = {
   readonly belowMin: string | null;
   readonly aboveMax: string | null;
   readonly mostlyNull: boolean;
+  /** The most common values, at most `maxValues`. */
+  readonly many: readonly string[] | null;
 };
 
 type TrialTable = { readonly schema: string; readonly table: string };
@@ -88,6 +92,7 @@ export async function sampleColumn(
        ${inRange(text(min))} as min, ${inRange(text(max))} as max,
        ${inRange(percentile(1 - nearEdge))} as "nearMin", ${inRange(percentile(nearEdge))} as "nearMax",
        ${inRange(outsideSql(type, min, '-'))} as "belowMin", ${inRange(outsideSql(type, max, '+'))} as "aboveMax",
+       (select array_agg(${text('m.v')}) from (select v from counted order by n desc, v limit ${maxValues}) as m) as many,
        (select count(*) filter (where v is null) > count(*) / 2 from sampled) as "mostlyNull"`,
   );
   return rows[0];
@@ -101,7 +106,11 @@ const absentOf = (type: ValueType, sample: ColumnSample): string | null => {
   return sample.aboveMax;
 };
 
-type Texts = Readonly<Record<ValueKind, string | null>>;
+type Texts = Readonly<Record<'common' | 'rare' | 'absent', string | null>>;
+
+/** Only of texts: of other types there may be no further ones. */
+const manyAbsent = (type: ValueType): string[] =>
+  type === 'text' ? Array.from({ length: maxValues }, (_, n) => `${absentText} ${n}`) : [];
 
 function textsFor(operator: Operator, type: ValueType, sample: ColumnSample): Texts {
   const rareText = sample.rare !== null && sample.rare.length >= minContainsLength ? sample.rare : null;
@@ -134,7 +143,12 @@ export function trialValues({ operator, column }: TrialFilter, sample: ColumnSam
   const found = new Map<string, TrialValue>();
   for (const kind of ['common', 'rare', 'absent'] as const) {
     const text = texts[kind];
-    if (text !== null && !found.has(text)) found.set(text, { kind, text });
+    if (text !== null && !found.has(text)) found.set(text, { kind, texts: [text] });
   }
-  return [...found.values()];
+  const takesMany = operator === 'eq' && (column.line !== undefined || column.type === 'time');
+  const several = takesMany ? { many: sample.many ?? [], many_absent: manyAbsent(column.type) } : {};
+  return [
+    ...found.values(),
+    ...Object.entries(several).flatMap(([kind, texts]) => (texts.length < 2 ? [] : [{ kind: kind as ValueKind, texts }])),
+  ];
 }

@@ -5,7 +5,7 @@ import type { CompiledColumn } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { Span } from '../version/values.ts';
 import type { FilterCondition, Selection } from './filters.ts';
-import { writeLineCondition } from './line-conditions.ts';
+import { isLineEquality, writeLineCondition, writeLineEquality } from './line-conditions.ts';
 import type { ListPlan } from './plan.ts';
 import { literal } from './render-sql.ts';
 import { comparisons, createCondition, type SqlPart, type WrittenCondition } from './sql-part.ts';
@@ -38,9 +38,24 @@ export function conditionPart(condition: FilterCondition): SqlPart {
   return { key: `${column}${line === undefined ? '' : ` ${JSON.stringify(line)}`} ${condition.operator} ${variant}`, values, text };
 }
 
-/** One of the conditions must match. */
+/** Equalities of fields of the same lines as one condition, which unpacks the lines once. */
+function equalitiesPart(group: readonly FilterCondition[]): SqlPart {
+  const fields = group.map(({ column: { line = '', type }, values }) => ({ line, type, values: values.map(String) }));
+  const [first] = group;
+  const column = first === undefined ? '' : columnReference(first.column);
+  const { values, text } = writeLineEquality(column, fields);
+  return { key: `${column} eq`, values, text };
+}
+
+/** One of the conditions must match; those on lines, which cost most, are evaluated last. */
 function groupPart(group: readonly FilterCondition[]): SqlPart {
-  const parts = group.map(conditionPart);
+  const equalities = Map.groupBy(group.filter(isLineEquality), ({ column: { column } }) => column);
+  const others = group.filter((condition) => !isLineEquality(condition));
+  const parts = [
+    ...others.filter(({ column: { line } }) => line === undefined).map(conditionPart),
+    ...[...equalities.values()].map(equalitiesPart),
+    ...others.filter(({ column: { line } }) => line !== undefined).map(conditionPart),
+  ];
   return {
     key: `(${parts.map(({ key }) => key).join(' or ')})`,
     values: parts.flatMap(({ values }) => values),

@@ -13,7 +13,15 @@ export type FilterCondition = { readonly column: CompiledColumn; readonly operat
 /** A record is selected when every condition matches, and of each group at least one. */
 export type Selection = { readonly conditions: readonly FilterCondition[]; readonly anyOf: readonly (readonly FilterCondition[])[] };
 
-const maxValues = 100;
+/**
+ * Whether a line of a record decides about it. PostgreSQL doesn't know what unpacking the lines costs, and so would test them for each
+ * record of an index until a page is full: such a selection is found first and then sorted, unless a bounded number of records is tested.
+ */
+export const testsLines = ({ conditions, anyOf }: Selection): boolean => [...conditions, ...anyOf.flat()].some(isOnLines);
+const isOnLines = ({ column: { line } }: FilterCondition): boolean => line !== undefined;
+
+/** Of one filter. */
+export const maxValues = 100;
 const minContainsLength = 3;
 export const minOrConditions = 2;
 export const maxOrConditions = 10;

@@ -1,9 +1,10 @@
 // Writes conditions on fields of lines as SQL. A record matches when one of its lines does. Only functions of PostgreSQL are used, so that
 // the expressions can be indexed on every server that has the records.
 //
-// `eq` is jsonb containment, which a GIN index serves. Ranges compare the smallest or largest value of the lines, which a btree index on
-// that expression serves, and then the lines themselves: jsonpath compares with each of them, in quadratic time, so the expression is
-// computed only for records with few lines, and says "may match" for the others.
+// `eq` is one jsonpath for all its values, which a GIN index serves and which unpacks the lines of a record once, however many values there
+// are. Ranges compare the smallest or largest value of the lines, which a btree index on that expression serves, and then the lines
+// themselves: jsonpath compares with each of them, in quadratic time, so the expression is computed only for records with few lines, and
+// says "may match" for the others.
 import { isNumeric } from '../../warehouse/columns.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { Span } from '../version/values.ts';
@@ -39,13 +40,38 @@ export function lineBoundSql(column: string, { line, type }: LineField, end: 'mi
 /** `column` is SQL of the lines. Throws an Error for an operator other than `lineOperators`, which versions can't declare. */
 export function writeLineCondition(column: string, { line, type }: LineField, { operator, values }: FilterCondition): WrittenCondition {
   if (type === 'time') return writeTimes(column, { line, type }, operator, values.map(secondsOf));
-  if (operator === 'eq') {
-    const lines = values.map((value) => `[{${JSON.stringify(line)}:${memberJson(String(value), type)}}]`);
-    return values.length === 1
-      ? createCondition('one', lines, (bind) => `${column} @> ${bind(lines[0], 'jsonb')}`)
-      : createCondition('any', [lines], (bind) => `${column} @> any(${bind(lines, 'jsonb[]')})`);
-  }
+  if (operator === 'eq') return writeLineEquality(column, [{ line, type, values: values.map(String) }]);
   return writeRange(column, { line, type }, comparisonOf(operator), String(values[0] ?? ''));
+}
+
+/** Whether `writeLineEquality` writes a condition: equal times are a range. */
+export const isLineEquality = ({ column: { line, type }, operator }: FilterCondition): boolean =>
+  line !== undefined && operator === 'eq' && type !== 'time';
+
+/** A line has one of the values of one of the fields. */
+export function writeLineEquality(
+  column: string,
+  fields: readonly (LineField & { readonly values: readonly string[] })[],
+): WrittenCondition {
+  const members = fields.map(({ line, type, values }) => `${JSON.stringify(line)} ? (${oneOfPath(sortValues(values, type), type)})`);
+  const path = members.length === 1 ? `$[*].${members[0]}` : `$[*] ? (${members.map((member) => `exists(@.${member})`).join(' || ')})`;
+  // By the value, PostgreSQL may expect its look-ups in the index to cost more than a scan of all records, whose lines it takes for cheap.
+  return createCondition('', [path], (bind) => `${column} @? (select ${bind(path, 'jsonpath')})`);
+}
+
+/** In the order of jsonpath: texts by their UTF-16 units. */
+const sortValues = (values: readonly string[], type: ValueType): string[] =>
+  isNumeric(type) ? [...new Set(values)].sort((a, b) => Number(a) - Number(b)) : [...new Set(values)].sort();
+
+/** Compares with few of many values: those below and those from one in the middle. The index looks up all of them. */
+function oneOfPath(values: readonly string[], type: ValueType): string {
+  const at = values.length >> 1;
+  const [below = '', middle = ''] = values.slice(Math.max(0, at - 1), at + 1);
+  // Numbers may differ beyond the digits that they were sorted by.
+  const divides = values.length > 2 && type !== 'boolean' && !(isNumeric(type) && Number(below) === Number(middle));
+  if (!divides) return values.map((value) => `@ == ${memberJson(value, type)}`).join(' || ');
+  const limit = memberJson(middle, type);
+  return `(@ < ${limit} && (${oneOfPath(values.slice(0, at), type)})) || (@ >= ${limit} && (${oneOfPath(values.slice(at), type)}))`;
 }
 
 type Comparison = (typeof comparisons)[keyof typeof comparisons];

@@ -5,6 +5,7 @@ import { megabyte } from '../../core/settings/values.ts';
 import { anchorKey, type BuiltAnchors, parseAnchors, spacingFor } from './anchors.ts';
 import { relatedTypes } from './expand.ts';
 import { isTooLarge } from './failures.ts';
+import { testsLines } from './filters.ts';
 import { skipsRecords } from './order-index.ts';
 import { type ListPlan, selectsAll } from './plan.ts';
 import { anchoredRanges, boundedRanges, emptyRanges, firstRow, type Range, rowsOnPage, sortedRanges } from './ranges.ts';
@@ -140,6 +141,9 @@ const minAnchorsToBuild = 10;
 /** `validForAnyData`: the ranges are valid whatever was published meanwhile. */
 type Ranges = { readonly ranges: readonly Range[]; readonly validForAnyData: boolean };
 
+/** Many records may lie between two anchors: lines are not tested from one to the next. */
+export const mayHaveAnchors = (plan: ListPlan): boolean => plan.sort.further.length === 0 && !testsLines(plan);
+
 /** Undefined when the anchors turn out to belong to other data. Returns a promise only when anchors must be built. */
 function rangesFor(
   reader: Reader,
@@ -151,7 +155,7 @@ function rangesFor(
   const start = firstRow(plan);
   if (start >= total) return { ranges: emptyRanges, validForAnyData: false };
   const { every } = reader.anchors;
-  if (every !== undefined && plan.sort.further.length === 0 && total > every && (sortsAll || start >= every || skipsRecords(plan))) {
+  if (every !== undefined && mayHaveAnchors(plan) && total > every && (sortsAll || start >= every || skipsRecords(plan))) {
     const key = anchorKey(totalKeyFor(reader, plan, planned), plan);
     const cached = reader.anchors.find(key);
     if (cached !== undefined) return { ranges: anchoredRanges(plan, cached), validForAnyData: false };

@@ -4,6 +4,7 @@
 // column is two ranges of one index, first the records with a value, then those without; a page lies in one or both.
 
 import type { Operator } from '../version/schema-document.ts';
+import { testsLines } from './filters.ts';
 import { rangeOperators, skipsRecords } from './order-index.ts';
 import type { ListPlan } from './plan.ts';
 
@@ -77,16 +78,20 @@ const scanFactor = 8;
  * Ranges for a page whose filters are not served by the index of the order. PostgreSQL assumes that matches are evenly spread, and scans
  * far beyond when they are not: the invoices of the last days all have high numbers. The exact total tells what sorting would cost instead.
  * So whatever the data is like, at most a few times the cost of the better way is spent. Ids select few records, which are always sorted.
+ * Lines are tested for at most as many records as match, which is what sorting these would cost.
  */
 export function boundedRanges(plan: ListPlan, total: number | undefined, rowCount: number, scanLimit: number): readonly Range[] {
   const plain = plainRanges(plan);
-  if (!skipsRecords(plan)) return plain;
+  const onLines = testsLines(plan);
+  if (!skipsRecords(plan)) return onLines ? sortedRanges(plan) : plain;
+  if (onLines && total === undefined) return sortedRanges(plan);
   if (plan.conditions.some(({ column, operator }) => column.column === 'id' && operator === 'eq')) return sortedRanges(plan);
   const needed = firstRow(plan) + plan.pageSize;
   const expected = total === undefined ? scanLimit / scanFactor : Math.ceil((needed * rowCount) / Math.max(1, total));
   if (total !== undefined && total <= expected) return sortedRanges(plan);
   // Rounded, because it is part of the statement text.
   const limit = 2 ** Math.ceil(Math.log2(scanFactor * expected));
+  if (onLines && total !== undefined && limit >= Math.min(total, rowCount)) return sortedRanges(plan);
   return limit >= rowCount ? plain : plain.map((range) => ({ ...range, strategy: limit }));
 }
 

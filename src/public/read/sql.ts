@@ -59,8 +59,15 @@ export function rangeOrderSql({ column, order }: ListPlan['sort']): string {
     : `${columnReference(column)} ${order} nulls ${order === 'asc' ? 'last' : 'first'}, t.id ${order}`;
 }
 
+/** Found once for a page and its total: the records that the conditions select, with what they are sorted by. */
+const matched = 'matched';
+const matchedSql = (ref: TableRef, { sort }: ListPlan, conditions: readonly string[]): string => {
+  const keys = [sort, ...sort.further].map(({ column }) => columnReference(column));
+  return `${matched} as materialized (select ${[...new Set(['t."id"', ...keys])].join(', ')} from ${tableSql(ref)}${whereSql(conditions)})`;
+};
+
 /** Selects the ids of one range of the list, through an index if there is one. */
-function rangePart(ref: TableRef, plan: ListPlan, { strategy, nulls, from, limit, offset }: Range, isCapped: boolean) {
+function rangePart(ref: TableRef, plan: ListPlan, { strategy, nulls, from, limit, offset }: Range, isCapped: boolean, isShared: boolean) {
   const { sort, endpoint } = plan;
   const [column, way] = [columnReference(sort.column), sort.order === 'asc' ? '>=' : '<='];
   const byId = sort.column.column === 'id';
@@ -73,6 +80,7 @@ function rangePart(ref: TableRef, plan: ListPlan, { strategy, nulls, from, limit
   };
   const order = nulls === 'any' ? orderSql(sort) : rangeOrderSql(sort);
   const source = (conditions: readonly string[], bind: Bind): string => {
+    if (isShared) return `${matched} as t`;
     const plain = `${tableSql(ref)}${whereSql([...conditions, ...bounds(bind)])}`;
     if (strategy === 'any') return plain;
     // OFFSET 0 keeps PostgreSQL from walking the index of the order; LIMIT keeps it from scanning further.
@@ -140,6 +148,8 @@ const expandedOf = ({ fields, expansions }: Pick<ListPlan, 'fields' | 'expansion
 type PageSql = {
   readonly recordType: string;
   readonly bind: Bind;
+  /** An expression of `with` that `found` and `total` use, or empty. */
+  readonly shared: string;
   readonly found: string;
   readonly total: string;
   readonly records: string;
@@ -161,15 +171,18 @@ function pageStatement(
   const conditions = conditionParts(plan, ref);
   // A counting statement may need another plan for a common value than for a rare one.
   const isCapped = !withTotal && hasOnePlan(plan);
-  const parts = ranges.map((range) => rangePart(ref, plan, range, isCapped));
+  const isShared = withTotal && ranges.every(({ strategy }) => strategy === 'sort');
+  const parts = ranges.map((range) => rangePart(ref, plan, range, isCapped, isShared));
   const expanded = expandedOf(plan, ref);
   const write = (): string => {
     const { recordType, bind } = createParameters();
     const texts = conditions.map((part) => part.text(bind));
     const found = parts.map((part) => part.text(texts, bind)).join(' union all ');
-    const total = withTotal ? `, (select count(*)::text from ${tableSql(ref)}${whereSql(texts)}) as total` : '';
+    const shared = isShared ? matchedSql(ref, plan, texts) : '';
+    const counted = isShared ? matched : `${tableSql(ref)}${whereSql(texts)}`;
+    const total = withTotal ? `, (select count(*)::text from ${counted}) as total` : '';
     const { records, states } = expanded.text(bind);
-    return writePage({ recordType, bind, found, total: total + states, records: `${tableSql(ref)} ${records}` });
+    return writePage({ recordType, bind, shared, found, total: total + states, records: `${tableSql(ref)} ${records}` });
   };
   const shape = [fieldsKey(fields, endpoint.fields), keysOf(conditions), sortKey(sort), keysOf(parts), withTotal, expanded.key];
   return {
@@ -190,7 +203,13 @@ const writeList = (ref: TableRef, plan: ListPlan, ranges: readonly Range[], with
     plan,
     ranges,
     withTotal,
-    ({ recordType, found, total, records }) => `select ${stateColumns}, r.records, r.found${total} ${stateOf(ref)} cross join lateral (
+    ({
+      recordType,
+      shared,
+      found,
+      total,
+      records,
+    }) => `${shared === '' ? '' : `with ${shared} `}select ${stateColumns}, r.records, r.found${total} ${stateOf(ref)} cross join lateral (
       select coalesce(string_agg(p.record, ','), '') as records, ${boundedCount('p.record')} as found from (select (select row_to_json(o)::text
         from ${records} where t.id = f.id) as record from (${found}) as f offset 0) as p
       ) as r where s.record_type = ${recordType}`,
@@ -210,9 +229,9 @@ export function largeListStatement(
     plan,
     ranges,
     withTotal,
-    ({ recordType, bind, found, total, records }) => {
+    ({ recordType, bind, shared, found, total, records }) => {
       const pieces = { records, maxBytes: bind(maxBytes, 'bigint'), mayEndEarly: false };
-      return `with recursive ${pieceExpressions({ ...pieces, entries: `select array(${found}) as ids` })}
+      return `with recursive ${shared === '' ? '' : `${shared}, `}${pieceExpressions({ ...pieces, entries: `select array(${found}) as ids` })}
       select ${stateColumns}, ${pieceColumns}${total} ${stateOf(ref)} cross join ${piecesFrom} where s.record_type = ${recordType}`;
     },
   );

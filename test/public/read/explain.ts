@@ -3,13 +3,51 @@ import type { Ctx } from '../../../src/core/ctx.ts';
 import { countStatement } from '../../../src/public/export/export-sql.ts';
 import { indexesOf } from '../../../src/public/read/indexes.ts';
 import { planList } from '../../../src/public/read/plan.ts';
+import { boundedRanges } from '../../../src/public/read/ranges.ts';
 import { parseQuery } from '../../../src/public/read/request.ts';
+import { listStatement } from '../../../src/public/read/sql.ts';
 import { bindDocument } from '../../../src/public/version/bind.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';
 import { readWhole } from '../../../src/public/version/narrow.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { richLineColumns } from '../fixture.ts';
+
+function endpointOf(definition: object) {
+  const document = SchemaDocument.parse({ endpoints: [definition] });
+  const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: richLineColumns, hasData: true } });
+  const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
+  if (endpoint === undefined) throw new Error('no endpoint');
+  return { endpoint: readWhole(endpoint), indexes: indexesOf(document, bindings).get('invoice') ?? [] };
+}
+
+type Explained = {
+  readonly ctx: Ctx;
+  readonly organizationId: string;
+  readonly table: string;
+  readonly definition: object;
+};
+
+/** The 8 KB blocks that PostgreSQL reads for a list whose total is known, or still to be counted, over a table with its indexes. */
+export async function countBlocks({ ctx, organizationId, table, definition }: Explained, query: string, total?: number): Promise<number> {
+  const schema = tenantSchema(organizationId);
+  const plan = planList(endpointOf(definition).endpoint, parseQuery(query));
+  const { rows: counted } = await ctx.db.data.query<{ n: number }>(`select count(*)::int as n from ${schema}.${table}`);
+  const ranges = boundedRanges(plan, total, counted[0]?.n ?? 0, 8_000);
+  const statement = listStatement({ schema, table }, plan, ranges, total === undefined);
+  const { rows } = await ctx.db.data.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
+    `explain (analyze, buffers, format json) ${statement.write()}`,
+    [...statement.values],
+  );
+  const top = rows[0]?.['QUERY PLAN'][0].Plan ?? {};
+  return (top['Shared Hit Blocks'] ?? 0) + (top['Shared Read Blocks'] ?? 0);
+}
+
+/** Creates the indexes of a version. */
+export async function createIndexes({ ctx, organizationId, table, definition }: Explained): Promise<void> {
+  for (const { method, expression } of endpointOf(definition).indexes)
+    await ctx.db.data.query(`create index on ${tenantSchema(organizationId)}.${table} using ${method} (${expression})`);
+}
 
 /**
  * Sequential scans are discouraged, because the table is small. With `analyze` the statement is executed, and each step has the number of
@@ -23,17 +61,13 @@ export async function explainCount(
   query: string,
   { analyze } = { analyze: false },
 ): Promise<string> {
-  const document = SchemaDocument.parse({ endpoints: [definition] });
-  const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: richLineColumns, hasData: true } });
-  const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
-  if (endpoint === undefined) throw new Error('no endpoint');
+  const { endpoint, indexes } = endpointOf(definition);
   const schema = tenantSchema(organizationId);
-  const { text, values } = countStatement({ schema, table }, planList(readWhole(endpoint), parseQuery(query)));
+  const { text, values } = countStatement({ schema, table }, planList(endpoint, parseQuery(query)));
   const client = await ctx.db.data.connect();
   try {
     await client.query('begin');
-    for (const { method, expression } of indexesOf(document, bindings).get('invoice') ?? [])
-      await client.query(`create index on ${schema}.${table} using ${method} (${expression})`);
+    for (const { method, expression } of indexes) await client.query(`create index on ${schema}.${table} using ${method} (${expression})`);
     await client.query('set local enable_seqscan to off');
     const { rows } = await client.query<{ 'QUERY PLAN': string }>(
       `explain (costs off${analyze ? ', analyze, timing off, summary off' : ''}) ${text}`,
