@@ -13,6 +13,10 @@ export const maxTokenSeconds = 3_600;
 
 /** An ES256 signature has 64 bytes. */
 const form = /^pst_([\w-]+)\.([\w-]+)\.([\w-]{86})$/;
+/** Order of the curve P-256 (SEC 2, 2.4.2). With `s`, the second number of a signature, `order - s` is valid too: only the lower one counts. */
+const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+const secondNumber = (signature: Buffer): bigint => BigInt(`0x${signature.toString('hex', 32)}`);
+const isLow = (s: bigint): boolean => s <= order / 2n;
 const header = /^\{"alg":"ES256","typ":"pst\+jwt","kid":"([0-9a-f-]{36})"\}$/;
 const audience = 'urn:portal-service:records';
 
@@ -51,10 +55,18 @@ const headerOf = (kid: string): string => encoded({ alg: 'ES256', typ: 'pst+jwt'
 /** Whether a bearer credential is meant as such a token; it is then tried as nothing else. */
 export const hasTokenPrefix = (credential: string): boolean => credential.startsWith(prefix);
 
+/** In its one form: with the lower second number. */
+function signatureOf(signed: string, key: KeyObject): Buffer {
+  const signature = sign('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' });
+  const s = secondNumber(signature);
+  if (!isLow(s)) signature.write((order - s).toString(16).padStart(64, '0'), 32, 'hex');
+  return signature;
+}
+
 /** The token. `signer` is a private P-256 key. */
 export function signToken(ctx: IssuerCtx, signer: { kid: string; key: KeyObject }, claims: Omit<TokenClaims, 'iss' | 'aud'>): string {
   const signed = `${headerOf(signer.kid)}.${encoded({ iss: issuerOf(ctx), aud: audience, ...claims })}`;
-  return `${prefix}${signed}.${sign('sha256', Buffer.from(signed), { key: signer.key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+  return `${prefix}${signed}.${signatureOf(signed, signer.key).toString('base64url')}`;
 }
 
 export type UnverifiedToken = {
@@ -68,10 +80,13 @@ export type UnverifiedToken = {
 /** Undefined when the text doesn't have the form of a token. Nothing in the result is proven before `verifyToken`. */
 export function parseToken(text: string): UnverifiedToken | undefined {
   if (text.length > maxTokenLength) return undefined;
-  const [, first = '', payload = '', signature = ''] = form.exec(text) ?? [];
+  const parts = form.exec(text);
+  if (parts === null) return undefined;
+  const [, first = '', payload = '', signature = ''] = parts;
   const [, kid = ''] = header.exec(Buffer.from(first, 'base64url').toString()) ?? [];
+  const bytes = Buffer.from(signature, 'base64url');
   // base64url decodes several spellings to the same bytes.
-  const isOneSpelling = Buffer.from(signature, 'base64url').toString('base64url') === signature;
+  const isOneSpelling = bytes.toString('base64url') === signature && isLow(secondNumber(bytes));
   return isId(kid) && headerOf(kid) === first && isOneSpelling ? { kid, signed: `${first}.${payload}`, payload, signature } : undefined;
 }
 

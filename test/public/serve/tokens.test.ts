@@ -51,6 +51,20 @@ function otherSpelling(token: string): string {
   return token.slice(0, -1) + digits[digits.indexOf(token.slice(-1)) ^ 1];
 }
 
+/** The order of the curve P-256 (SEC 2, 2.4.2). */
+const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+const isLow = (s: bigint): boolean => s <= order / 2n;
+const secondHalf = (signature: string): bigint => BigInt(`0x${Buffer.from(signature, 'base64url').toString('hex').slice(64)}`);
+/** Every signature is valid with `order - s` in place of its second number `s` as well. */
+function withOtherNumber(signature: string): string {
+  const other = (order - secondHalf(signature)).toString(16).padStart(64, '0');
+  return Buffer.from(Buffer.from(signature, 'base64url').toString('hex').slice(0, 64) + other, 'hex').toString('base64url');
+}
+function signatureOf(text: string, key: KeyObject): string {
+  const signature = sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url');
+  return isLow(secondHalf(signature)) ? signature : withOtherNumber(signature);
+}
+
 describe('a token', () => {
   it('reads what its scopes leave of what its key reads, with the tenant header', async () => {
     const key = await site.key();
@@ -139,7 +153,7 @@ describe('401 with the same text', () => {
   const own = () => ({ alg: 'ES256', typ: 'pst+jwt', kid: signer.kid });
   const made = (header: object, changed: object, by: KeyObject = signer.key): string => {
     const signed = `${encode(header)}.${encode({ ...claims, ...changed })}`;
-    return `pst_${signed}.${sign('sha256', Buffer.from(signed), { key: by, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+    return `pst_${signed}.${signatureOf(signed, by)}`;
   };
   const expectRefused = async (tokens: Record<string, string>): Promise<void> => {
     for (const [name, changed] of Object.entries(tokens)) {
@@ -151,6 +165,18 @@ describe('401 with the same text', () => {
   it('whereas a token made in the same way works', async () => {
     expect(await idsFor(made(own(), {}))).toEqual(idsOfCustomer('ann'));
     expect(await idsFor(signToken(site.ctx, signer, claims))).toEqual(idsOfCustomer('ann'));
+  });
+
+  it('has one signature: the service signs with the lower of the two numbers', async () => {
+    const minted = (
+      await site.mint(
+        key.secret,
+        key.id,
+        Array.from({ length: 30 }, () => ({ scopes: {} })),
+      )
+    ).body.tokens;
+    const seconds = minted.map(({ token: text }: { token: string }) => secondHalf(text.split('.')[2] ?? ''));
+    expect(seconds.filter(isLow)).toHaveLength(30);
   });
 
   it('for another header', async () => {
@@ -188,7 +214,7 @@ describe('401 with the same text', () => {
       'another aud': made(own(), { aud: 'portal' }),
       'several aud': made(own(), { aud: [claims.sub, 'urn:portal-service:records'] }),
       'another iss': made(own(), { iss: 'https://attacker.example' }),
-      'no exp': `pst_${signedEndless}.${sign('sha256', Buffer.from(signedEndless), { key: signer.key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`,
+      'no exp': `pst_${signedEndless}.${signatureOf(signedEndless, signer.key)}`,
       'exp in the past': made(own(), { exp: claims.iat - 1 }),
       'exp as text': made(own(), { exp: String(claims.exp) }),
       'an unknown claim': made(own(), { limit: 1 }),
@@ -199,6 +225,9 @@ describe('401 with the same text', () => {
       'a signature in DER': `pst_${header}.${payload}.${sign('sha256', Buffer.from(`${header}.${payload}`), signer.key).toString('base64url')}`,
       'an altered signature': `${token.slice(0, -4)}AAAA`,
       'another spelling of the signature': otherSpelling(token),
+      'the other signature that its numbers allow': `pst_${header}.${payload}.${withOtherNumber(signature ?? '')}`,
+      'padding after the signature': `${token}==`,
+      'a claim that ends in other ignored bits': otherSpelling(`pst_${header}.${payload}`) + `.${signature}`,
       'another part after it': `${token}.x`,
       'another mark': made(own(), { mark: 'A'.repeat(43) }),
       'an unknown key': made(own(), { key: createId() }),
