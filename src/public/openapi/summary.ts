@@ -165,12 +165,16 @@ function ownParameters(endpoint: EndpointDefinition, groups: readonly string[]):
       ? []
       : [listOf('by', 'Groups by these keys; records without a value are a group of their own. At most two.', groups, maxGroupKeys)]),
     { name: 'sort', in: 'query', description: sorting, schema: { type: 'string', enum: sortNames(groups, endpoint) } },
-    {
-      name: 'limit',
-      in: 'query',
-      description: 'Maximum number of groups: the first ones in the order of `sort`.',
-      schema: { type: 'integer', minimum: 1, maximum: maxGroups },
-    },
+    ...(groups.length === 0
+      ? []
+      : [
+          {
+            name: 'limit',
+            in: 'query' as const,
+            description: 'Maximum number of groups: the first ones in the order of `sort`. Requires `by`.',
+            schema: { type: 'integer' as const, minimum: 1, maximum: maxGroups },
+          },
+        ]),
   ];
 }
 

@@ -71,7 +71,7 @@ export function planSummary(endpoint: ReadableEndpoint, query: QueryParameters):
   const measures = parseMeasures(summary, query, report);
   const withCount = parseWithCount(query, groups, measures, report);
   const sort = parseSort(query, groups, measures, withCount, report);
-  const limit = parseLimit(query, report);
+  const limit = parseLimit(summary, query, report);
   const selection = parseSelection(endpoint, query, report);
   assertNone();
   const list = selectionPlan(endpoint, selection);
@@ -210,11 +210,12 @@ function parseSort(
   return null;
 }
 
-function parseLimit(query: QueryParameters, report: ReportProblem): number | null {
+function parseLimit({ limitNeedsGroups }: CompiledSummary, query: QueryParameters, report: ReportProblem): number | null {
   const text = single(query, 'limit', report);
   if (text === undefined) return null;
   const limit = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : Number.NaN;
-  if (limit <= maxGroups) return limit;
-  report('limit', 'out_of_range', `"limit" must be a whole number from 1 to ${maxGroups}`);
+  if (!(limit <= maxGroups)) report('limit', 'out_of_range', `"limit" must be a whole number from 1 to ${maxGroups}`);
+  else if (limitNeedsGroups && !query.has('by')) report('limit', 'invalid_value', '"limit" is a number of groups: it requires "by"');
+  else return limit;
   return null;
 }

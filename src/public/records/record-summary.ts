@@ -146,7 +146,7 @@ export function bindSummary(query: SummaryQuery, target: QueryTarget): BoundSumm
   const isComplete = problems.length === 0;
   const sort = isComplete ? sortOf(query.sort, groups, measures, report) : null;
   const { utcOffsetMinutes = 0 } = target.type;
-  const summary = { aggregates: new Map(), groups: new Map(), money: {}, utcOffsetMinutes };
+  const summary = { aggregates: new Map(), groups: new Map(), money: {}, utcOffsetMinutes, limitNeedsGroups: false };
   const plan: SummaryPlan = { list: bound.plan, summary, groups, withCount: true, measures, sort, limit: query.limit, normalized: '' };
   return { columns: columnsOf(groups, measures), problems, plan: problems.length === 0 ? plan : undefined };
 }

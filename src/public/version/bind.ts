@@ -47,6 +47,7 @@ function bindSummaries({ endpoints }: SchemaDocument, name: string, available: A
   const { currency, amounts, utcOffsetMinutes } = available;
   const sources = new Set(own.flatMap(({ fields }) => fields.map(({ source }) => source)));
   return {
+    limitNeedsGroups: true as const,
     ...(currency !== undefined && { currency }),
     ...(amounts !== undefined && { amounts: Object.fromEntries(Object.entries(amounts).filter(([source]) => sources.has(source))) }),
     ...(utcOffsetMinutes !== undefined && { utcOffsetMinutes }),

@@ -105,6 +105,7 @@ function compareDeclared(
     ...compared('groups', 'group', groupNames),
     ...compareMoney(before, oldBinding, after, newBinding),
     ...comparePeriods(before, oldBinding, after, newBinding),
+    ...compareLimits(before, oldBinding, after, newBinding),
     ...compared('relations', 'relation', ({ relations = [] }) => relations.map((relation) => relation.name)),
     ...compareRelations(before, after),
   ];
@@ -164,6 +165,16 @@ function comparePeriods(before: EndpointDefinition, oldBinding: Binding, after: 
   if (offsets[0] === offsets[1] || !timePeriodsOf(after, newBinding).some((period) => earlier.has(period))) return [];
   const message = `The periods of ${after.name} are of another time zone (${offsets.join(' → ')} minutes ahead of UTC)`;
   return [{ path: `${after.name}.groups`, code: 'changed', breaking: true, message }];
+}
+
+const hasSummary = ({ aggregates, groups }: EndpointDefinition): boolean => (aggregates ?? groups) !== undefined;
+
+function compareLimits(before: EndpointDefinition, oldBinding: Binding, after: EndpointDefinition, newBinding: Binding): VersionChange[] {
+  const { name } = after;
+  const isRefused = oldBinding?.limitNeedsGroups !== true && newBinding?.limitNeedsGroups === true;
+  if (!hasSummary(before) || !hasSummary(after) || !isRefused) return [];
+  const message = `The summary of ${name} refuses "limit" without "by", which was ignored`;
+  return [{ path: `${name}.groups`, code: 'changed', breaking: true, message }];
 }
 
 function compareRelations(before: EndpointDefinition, after: EndpointDefinition): VersionChange[] {

@@ -62,6 +62,7 @@ export type CompiledSummary = {
   readonly groups: ReadonlyMap<string, CompiledGroup>;
   readonly money: Money;
   readonly utcOffsetMinutes: number;
+  readonly limitNeedsGroups: boolean;
 };
 
 export type CompiledRelation = {
@@ -208,7 +209,7 @@ function summaryOf(
   binding: RecordTypeBinding,
   fieldOf: (name: string) => ValueField,
 ): CompiledSummary | null {
-  const { utcOffsetMinutes = 0 } = binding;
+  const { utcOffsetMinutes = 0, limitNeedsGroups = false } = binding;
   if (aggregates.length + groups.length === 0) return null;
   const keys = groups.flatMap((group): CompiledGroup[] => {
     if (typeof group === 'string') return [{ name: group, field: fieldOf(group), period: null }];
@@ -223,6 +224,7 @@ function summaryOf(
     groups: new Map(keys.map((key) => [key.name, Object.freeze(key)])),
     money: binding,
     utcOffsetMinutes,
+    limitNeedsGroups,
   });
 }
 

@@ -1,6 +1,9 @@
 // What requests for summaries are refused, what a reader reaches with them, and how they are answered.
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createId } from '../../../src/core/id.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { compareVersions } from '../../../src/public/version/compare.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { rowsOf } from '../access/fixture.ts';
@@ -31,6 +34,8 @@ describe('requests for a summary', () => {
     ['by=paid&by=status&by=seq', [['by', 'too_many_values']]],
     ['sort=-sum.total', [['sort', 'unknown_sort']]],
     ['sum=total&sort=count', [['sort', 'unknown_sort']]],
+    ['limit=5', [['limit', 'invalid_value']]],
+    ['sum=total&status=open&limit=1', [['limit', 'invalid_value']]],
     ['limit=0', [['limit', 'out_of_range']]],
     ['limit=1001', [['limit', 'out_of_range']]],
     ['count=yes', [['count', 'invalid_value']]],
@@ -47,6 +52,22 @@ describe('requests for a summary', () => {
     const found = body.error.details.map(({ path, code }: { path: string; code: string }) => [path, code]);
     expect(found.map(([path]: [string]) => path)).toEqual(expected.map(([path]) => path));
     for (const [at, [, code]] of expected.entries()) if (code !== 'invalid_value') expect(found[at][1]).toBe(code);
+  });
+
+  it('have a limit without groups ignored in versions from before it was refused, whose next version says so', async () => {
+    const { organizationId } = site;
+    const [old, bindings] = await inTransaction({ ...site.database.ctx, organizationId }, async (tx) => {
+      const v1 = await tx('api_schemas').where({ organization_id: organizationId, version: 'v1' }).first();
+      const { limitNeedsGroups: _, ...before } = v1.bindings.invoice;
+      const { status, created_by, openapi, published_at, endpoints } = v1;
+      const own = { id: createId(), organization_id: organizationId, version: 'v77', status, created_by, openapi, published_at };
+      await tx('api_schemas').insert({ ...own, endpoints: JSON.stringify(endpoints), bindings: JSON.stringify({ invoice: before }) });
+      return [{ endpoints, bindings: { invoice: before } }, v1.bindings] as const;
+    });
+    expect((await site.get('/v77/invoices/summary?limit=1').expect(200)).body.data).toHaveLength(1);
+    const changes = compareVersions(old, { ...old, bindings });
+    expect(changes.filter(({ message }) => message.includes('"limit"'))).toMatchObject([{ path: 'invoices.groups', breaking: true }]);
+    expect(compareVersions(old, old)).toEqual([]);
   });
 
   it('offer the nearest name', async () => {
