@@ -1,7 +1,9 @@
 // The description of a version for a reader who may read only a part of it: the rest of the version isn't named in it. The stored text is
 // changed rather than written again, so that the names of the day on which the version was published stay.
+
 import { z } from 'zod';
 import type { LineOutput, OutputField, ReadableEndpoint } from '../version/compile.ts';
+import { readableRelations } from '../version/narrow.ts';
 import { exampleRecord } from './fields.ts';
 import { restrictParameters } from './restrict-parameters.ts';
 import { exampleRow, restrictRow } from './summary.ts';
@@ -67,10 +69,6 @@ function fieldSchema(value: Schema, field: OutputField): Schema {
   const properties = field.lines.map((line) => [line.name, masked(items.properties[line.name] ?? {}, line)]);
   return { ...rest, items: { ...items, properties: { ...items.properties, ...Object.fromEntries(properties) } } };
 }
-
-/** The relations whose records the reader may read. */
-const readableRelations = ({ relations, relatedOf }: ReadableEndpoint): string[] =>
-  [...relations.values()].filter((relation) => relatedOf(relation) !== null).map(({ name }) => name);
 
 /** Whether the reader has everything that the version declares of the endpoint. */
 const isWhole = (endpoint: ReadableEndpoint): boolean =>

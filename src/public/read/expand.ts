@@ -2,6 +2,7 @@
 // Pure.
 import { didYouMean } from '../../core/nearest-name.ts';
 import type { CompiledRelation, ReadableEndpoint } from '../version/compile.ts';
+import { readableRelations } from '../version/narrow.ts';
 import { maxSuggestions, type ReportProblem } from './parameters.ts';
 import type { QueryParameters } from './request.ts';
 
@@ -19,6 +20,10 @@ export const noExpansions: readonly Expansion[] = [];
 export const withExpand = (own: ReadonlySet<string>, { relations }: ReadableEndpoint): ReadonlySet<string> =>
   relations.size === 0 ? own : new Set([...own, expandParameter]);
 
+/** Parameters that are accepted, and not named to a reader who may read no related record. */
+export const unnamedParameters = (endpoint: ReadableEndpoint): ReadonlySet<string> =>
+  new Set(readableRelations(endpoint).length === 0 ? [expandParameter] : []);
+
 /** Whether the query expands a relation whose field this reader sees masked. */
 export const expandsMasked = ({ maskedRelations }: ReadableEndpoint, query: QueryParameters): boolean =>
   maskedRelations.size > 0 && (query.get(expandParameter) ?? []).some((text) => text.split(',').some((name) => maskedRelations.has(name)));
@@ -34,9 +39,10 @@ export function parseExpand(endpoint: ReadableEndpoint, query: QueryParameters, 
   if (texts.length > 1) report(expandParameter, 'repeated_parameter', '"expand" may be given only once: separate several names by commas');
   else if (text === '') report(expandParameter, 'empty_value', '"expand" must not be empty');
   else if (unknown.length > 0) {
-    const known = [...relations.keys()];
+    const known = readableRelations(endpoint);
+    const takes = known.length === 0 ? '' : ` "expand" takes: ${known.join(', ')}.`;
     for (const name of unknown.slice(0, maxSuggestions)) {
-      const message = `Unknown relation "${name.slice(0, 80)}". "expand" takes: ${known.join(', ')}.${didYouMean(name, known)}`;
+      const message = `Unknown relation "${name.slice(0, 80)}".${takes}${didYouMean(name, known)}`;
       report(expandParameter, 'unknown_relation', message);
     }
   } else if (names.size > maxExpansions) {

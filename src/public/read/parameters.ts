@@ -22,17 +22,21 @@ export function collectProblems(): { report: ReportProblem; assertNone: () => vo
   };
 }
 
-/** Reports the parameters that are neither `own` nor filters. `hints`: what to use in place of a parameter of another kind of request. */
+/**
+ * Reports the parameters that are neither `own` nor filters. `hints`: what to use in place of a parameter of another kind of request.
+ * `unnamed`: those of `own` that are not suggested.
+ */
 export function reportUnknown(
   query: QueryParameters,
   own: ReadonlySet<string>,
   filters: ReadonlyMap<string, unknown>,
   report: ReportProblem,
   hints: ReadonlyMap<string, string> = noHints,
+  unnamed: ReadonlySet<string> = noneUnnamed,
 ): void {
   const unknown = [...query.keys()].filter((name) => !own.has(name) && !filters.has(name)).slice(0, maxProblems);
   if (unknown.length === 0) return;
-  const known = [...own, ...filters.keys()];
+  const known = [...[...own].filter((name) => !unnamed.has(name)), ...filters.keys()];
   for (const [index, name] of unknown.entries()) {
     const hint = hints.get(name);
     const suggestion = hint !== undefined ? ` ${hint}` : index < maxSuggestions ? didYouMean(name, known) : '';
@@ -41,6 +45,7 @@ export function reportUnknown(
 }
 
 const noHints: ReadonlyMap<string, string> = new Map();
+const noneUnnamed: ReadonlySet<string> = new Set();
 
 /** The value of a parameter that may not be repeated; undefined when it is absent or was reported as a problem. */
 export function single(query: QueryParameters, name: string, report: ReportProblem): string | undefined {

@@ -4,7 +4,16 @@ import { AppError } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { defaultPageSize, notPagedMessage } from '../../db/page.ts';
 import type { CompiledColumn, CompiledSort, OutputField, ReadableEndpoint } from '../version/compile.ts';
-import { type Expansion, expandParameter, expandsMasked, expansionsKey, noExpansions, parseExpand, withExpand } from './expand.ts';
+import {
+  type Expansion,
+  expandParameter,
+  expandsMasked,
+  expansionsKey,
+  noExpansions,
+  parseExpand,
+  unnamedParameters,
+  withExpand,
+} from './expand.ts';
 import { maskedParameters, parseSelection, type Selection, selectionParameters } from './filters.ts';
 import { collectProblems, maxSuggestions, parseCount, type ReportProblem, reportUnknown, single } from './parameters.ts';
 import { parameterProblem, type QueryParameters } from './request.ts';
@@ -94,7 +103,7 @@ export function planList(endpoint: ReadableEndpoint, query: QueryParameters, { p
   assertExpandable(endpoint, query);
   const { report, assertNone } = collectProblems();
   const own = new Set([...listParameters, ...selectionParameters(endpoint)]);
-  reportUnknown(query, withExpand(own, endpoint), endpoint.filters, report, listHints(endpoint));
+  reportUnknown(query, withExpand(own, endpoint), endpoint.filters, report, listHints(endpoint), unnamedParameters(endpoint));
   for (const name of ['page', 'pageSize']) if (!paged && query.has(name)) report(name, 'not_paged', notPagedMessage(name));
   const page = parseCount(query, 'page', 1, maxPage, report);
   const pageSize = parseCount(query, 'pageSize', Math.min(defaultPageSize, endpoint.maxPageSize), endpoint.maxPageSize, report);
@@ -144,7 +153,7 @@ const linkQueryOf = (query: QueryParameters): string =>
 export function planRecord(endpoint: ReadableEndpoint, id: string, query: QueryParameters): RecordPlan {
   assertExpandable(endpoint, query);
   const { report, assertNone } = collectProblems();
-  reportUnknown(query, withExpand(recordParameters, endpoint), noFilters, report);
+  reportUnknown(query, withExpand(recordParameters, endpoint), noFilters, report, undefined, unnamedParameters(endpoint));
   const fields = parseFields(endpoint, query, report);
   const expansions = parseExpand(endpoint, query, report);
   assertNone();

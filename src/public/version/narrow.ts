@@ -88,6 +88,10 @@ const relatedTo =
   ({ target }) =>
     findReadable(target(), access) ?? null;
 
+/** The names of the relations whose records the reader may read: only these are shown to it. */
+export const readableRelations = ({ relations, relatedOf }: Pick<ReadableEndpoint, 'relations' | 'relatedOf'>): string[] =>
+  [...relations.values()].filter((relation) => relatedOf(relation) !== null).map(({ name }) => name);
+
 const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22);
 
 /** Undefined when a row scope doesn't apply. Two layers that name the same field leave the values that both allow. */

@@ -387,6 +387,33 @@ describe('a request that expand refuses', () => {
     expect(body.error.details[0].code).toBe('unknown_parameter');
   });
 
+  it('names only the relations that the description shows to the reader', async () => {
+    const message = async (name: KeyName, path: string): Promise<string> => (await as(name)(path).expect(400)).body.error.message;
+    const shown = async (name: KeyName): Promise<string[]> => {
+      const { paths } = (await as(name)('/openapi/v1').expect(200)).body;
+      const parameters: { name: string; schema: { items: { enum: string[] } } }[] = paths['/v1/invoices'].get.parameters;
+      return parameters.find((parameter) => parameter.name === 'expand')?.schema.items.enum ?? [];
+    };
+    for (const name of ['whole', 'retail', 'fewFields', 'onlyInvoices'] as const) {
+      const names = await shown(name);
+      for (const path of ['/v1/invoices?expand=bayer', '/v1/invoices/1?expand=bayer']) {
+        const text = await message(name, path);
+        const named = relations.map((relation) => relation.name).filter((one) => new RegExp(`\\b${one}\\b`).test(text));
+        expect({ name, named }).toEqual({ name, named: names });
+      }
+      expect((await message(name, '/v1/invoices?expant=buyer')).includes('"expand"')).toBe(names.length > 0);
+    }
+    expect(await shown('onlyInvoices')).toEqual(['parent']);
+    const { secret } = await makeKey(database.ctx, organizationId, {
+      resources: ['invoices'],
+      fields: { invoices: ['number', 'customer'] },
+    });
+    const get = callerOf(app, { secret, organizationId });
+    for (const path of ['/v1/invoices?expand=bayer', '/v1/invoices/1?expand=bayer', '/v1/invoices?expant=b'])
+      expect((await get(path).expect(400)).body.error.message).not.toMatch(/buyer|"expand" takes|Did you mean/);
+    await get('/v1/invoices?expand=buyer').expect(200);
+  });
+
   it('is a filter where an endpoint without relations has a field of this name', async () => {
     const { body } = await as('whole')('/v4/invoices?expand=1&pageSize=100').expect(200);
     const found = invoices.flatMap(({ id, status }) => (status === '1' ? [String(id)] : []));
