@@ -6,6 +6,7 @@ import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
 import type { Release, Semaphore } from '../core/semaphore.ts';
 import { warehouseOf } from '../db/former-warehouse.ts';
 import { updateTenantSchema } from '../warehouse/tenant-schema.ts';
+import { readColumnFacts } from './draft/column-facts.ts';
 import { acquireExport, createExportState } from './export/export-state.ts';
 import { createLargeReadQueues, createReadQueue, createReplicaQueue, createSavedQueryQueue } from './load/admission.ts';
 import { createNodeFinder } from './load/placements.ts';
@@ -151,6 +152,13 @@ export const findLivingMasks = (ctx: Reading & TenantCtx): Promise<LivingMasks> 
 /** A permit of the queue of all exports. Rejects as `acquireExport` does. */
 export const acquireExportOf = (ctx: Reading & Pick<TenantCtx, 'organizationId'>, signal: AbortSignal): Promise<Release> =>
   acquireExport(engineOf(ctx).exports, ctx.organizationId, signal);
+
+/** What a sample of the records of a type says about its columns. Rejects as `readColumnFacts` does. */
+export const columnFactsOf = (
+  ctx: Reading & TenantCtx,
+  recordType: string,
+  columns: Parameters<typeof readColumnFacts>[3],
+): ReturnType<typeof readColumnFacts> => readColumnFacts(engineOf(ctx), ctx, recordType, columns);
 
 /** The published versions as tools for language models. */
 export const recordToolsOf = (ctx: Reading): RecordTools => engineOf(ctx).tools;

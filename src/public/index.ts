@@ -9,12 +9,12 @@ import { serveRequest } from './serve/serve.ts';
 import { createPublicService } from './serve/service.ts';
 import type { ApiCall, UsageCounter } from './serve/usage.ts';
 
-export { readColumnFacts } from './draft/column-facts.ts';
 export type { DraftSource } from './draft/described.ts';
 export { draftDocument } from './draft/draft-document.ts';
 export {
   acquireExportOf,
   closeQueues,
+  columnFactsOf,
   createReadEngine,
   findLivingMasks,
   newestRecordsOf,

@@ -3,14 +3,7 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import {
-  type Available,
-  type DraftSource,
-  draftDocument,
-  readAvailable,
-  readColumnFacts,
-  type SchemaDocument,
-} from '../../public/index.ts';
+import { type Available, columnFactsOf, type DraftSource, draftDocument, readAvailable, type SchemaDocument } from '../../public/index.ts';
 import { readRecordTypes, type StoredRecordType } from '../../sync/index.ts';
 import type { DraftFrom } from './api-schemas.schemas.ts';
 import * as store from './api-schemas.store.ts';
@@ -72,7 +65,7 @@ async function readSource(ctx: RequestCtx, name: string, available: Available, k
   const described: Partial<Described> & Pick<Described, 'name' | 'label' | 'fields'> =
     known.get(name)?.description ?? describeColumns(name, synced.columns);
   const live = synced.columns.filter(({ state }) => state === 'live');
-  const facts = (await readColumnFacts(ctx, name, live)) ?? { records: 0, lines: 0, columns: new Map() };
+  const facts = (await columnFactsOf(ctx, name, live)) ?? { records: 0, lines: 0, columns: new Map() };
   // What an older version of this service stored has no `shownAs` and no `modifiedField`.
   const { shownAs = { number: null, name: null, date: null }, modifiedField = null } = described;
   return [{ described: { ...described, shownAs, modifiedField }, available: synced, facts, masks: await readMasks(ctx, name) }];

@@ -1,6 +1,7 @@
 // What a sample of the synced records says about each column: how often it has a value, and how many different ones. Counts alone: no value
 // of a record leaves this file.
 import type { TenantCtx } from '../../core/ctx.ts';
+import type { Semaphore } from '../../core/semaphore.ts';
 import { warehouseOf } from '../../db/former-warehouse.ts';
 import type { RecordColumn } from '../../warehouse/columns.ts';
 import { readRecordState } from '../../warehouse/record-state.ts';
@@ -23,6 +24,8 @@ const maxRecords = 5_000;
 const maxRecordsWithLines = 500;
 
 type Reading = Pick<TenantCtx, 'db' | 'log' | 'organizationId'>;
+/** `savedQueries`: of reads that no version declares, which the sample is one of; `reads`: of all statements that read records. */
+export type DraftQueues = { readonly savedQueries: Semaphore; readonly reads: Semaphore };
 type Row = { key: string; filled: number; distinct: number; length: number; total: number };
 
 /** Of values that `each` writes as rows of `key` and `value`; `total` counts the rows of `sampled`. */
@@ -33,17 +36,25 @@ const countSql = (sampled: string, each: string): string =>
    from sampled as s cross join lateral ${each} as e where e.value <> '' group by e.key`;
 
 /**
- * Reads a sample of the record type that is the same for as long as its table is. Undefined without synced records. Rejects with 503 when the
- * table is being replaced again and again, otherwise with database errors.
+ * Reads a sample of the record type that is the same for as long as its table is. Undefined without synced records. Rejects with 503 when too
+ * many reads wait, or when the table is being replaced again and again, otherwise with database errors.
  */
-export async function readColumnFacts(
+export const readColumnFacts = (
+  { savedQueries, reads }: DraftQueues,
+  ctx: Reading,
+  recordType: string,
+  columns: readonly RecordColumn[],
+): Promise<ColumnFacts | undefined> => savedQueries.run(ctx.organizationId, () => sampleColumns(reads, ctx, recordType, columns));
+
+async function sampleColumns(
+  reads: Semaphore,
   ctx: Reading,
   recordType: string,
   columns: readonly RecordColumn[],
 ): Promise<ColumnFacts | undefined> {
   const { data } = warehouseOf(ctx.db, ctx.organizationId);
   const schema = tenantSchema(ctx.organizationId);
-  const read = async (sql: string): Promise<readonly Row[]> => (await data.query<Row>(sql)).rows;
+  const read = (sql: string): Promise<readonly Row[]> => reads.run(ctx.organizationId, async () => (await data.query<Row>(sql)).rows);
   const facts = await repeatWhileReplaced<ColumnFacts | null>(ctx, recordType, async () => {
     const current = await readRecordState(data, schema, recordType);
     if (current === undefined || current.activeTable === null || current.rowCount === 0) return null;

@@ -134,7 +134,7 @@ const publicRooms: Record<string, readonly string[]> = {
   proof: ['read', 'version'],
   records: ['export', 'read', 'version'],
   tools: ['read', 'version'],
-  'engine.ts': ['export', 'load', 'read', 'records', 'tools', 'version'],
+  'engine.ts': ['draft', 'export', 'load', 'read', 'records', 'tools', 'version'],
   serve: ['changes', 'engine.ts', 'export', 'http', 'load', 'openapi', 'read', 'version'],
   'index.ts': ['draft', 'engine.ts', 'http', 'openapi', 'proof', 'read', 'records', 'serve', 'tools', 'version'],
 };

@@ -4,7 +4,9 @@ import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp, startBackground } from '../../../src/app.ts';
-import type { EndpointDefinition } from '../../../src/public/index.ts';
+import type { ReadEngine } from '../../../src/core/ctx.ts';
+import { openKnex } from '../../../src/db/connect.ts';
+import { createReadEngine, type EndpointDefinition, publicMetrics } from '../../../src/public/index.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type Api, apiOf, codesOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
@@ -15,6 +17,7 @@ import { until } from '../../setup/until.ts';
 let erp: Erp;
 let database: TestDatabase;
 let app: Express;
+let reads: ReadEngine;
 let organizationId: string;
 let owner: Api;
 let secret: string;
@@ -24,7 +27,8 @@ const recordTypes = ['invoice', 'customer', 'item'];
 beforeAll(async () => {
   erp = await startErp();
   database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
-  app = createApp(database.ctx);
+  reads = createReadEngine(database.ctx);
+  app = createApp(database.ctx, { reads });
   organizationId = (await makeOrganization(database.ctx)).id;
   secret = (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret;
   owner = apiOf(app, secret);
@@ -205,6 +209,27 @@ describe('POST /api-schema/draft-from', () => {
     expect(masked?.fields.find(({ source }) => source === 'entityid')).toMatchObject({ mask: 'last4' });
     const offered = [...(masked?.filters.map(({ field }) => field) ?? []), ...(masked?.sorts ?? []), ...(masked?.search ?? [])];
     expect(offered.filter((name) => name === 'number')).toEqual([]);
+  });
+
+  it('samples the records in the queue of reads', async () => {
+    const admin = openKnex(database.address, null, 2);
+    const lock = await admin.transaction();
+    try {
+      await lock.raw(`lock table ${tenantSchema(organizationId)}."customer_1" in access exclusive mode`);
+      const asked = proposed('customer');
+      await until(async () => {
+        const blocked =
+          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%sampled%'";
+        return (await admin.raw<{ rows: object[] }>(blocked)).rows.length === 1 ? true : undefined;
+      });
+      const { queues } = publicMetrics({ reads });
+      await lock.rollback();
+      expect(await asked).toHaveLength(1);
+      expect([queues['reads']?.running, queues['free_reads']?.running]).toEqual([1, 1]);
+      expect(publicMetrics({ reads }).queues['reads']?.running).toBe(0);
+    } finally {
+      await admin.destroy();
+    }
   });
 
   it('422 for record types that are unknown or have no records yet', async () => {
