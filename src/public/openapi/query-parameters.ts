@@ -96,4 +96,5 @@ export const sortChoices = ({ sorts, sortSets = [] }: Pick<EndpointDefinition, '
   sortSets.length === 0 ? [...sorts] : [...sorts, ...sorts.map((name) => `-${name}`), ...sortSets.map((names) => names.join())];
 
 export const sortSetsSentence =
-  'Several fields are separated by commas, in the combinations listed; a leading `-` means descending, and `order` is then not allowed.';
+  'Several fields are separated by commas, in the combinations listed; a leading `-` means descending, and `order` is then not allowed. ' +
+  'Records that are equal in all of them are in the order of their ids, in the direction of the first field.';

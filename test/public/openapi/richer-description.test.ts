@@ -106,7 +106,12 @@ describe('the description of a version that declares everything', () => {
   it('lists single and combined sorts', () => {
     const values = valuesOf(document, 'invoices', 'sort');
     expect(values).toEqual([...richInvoices.sorts, ...richInvoices.sorts.map((name) => `-${name}`), 'date,-total']);
-    expect(parameter(document, 'invoices', 'sort')?.description).toMatch(/Default: by id\.$/);
+    const { description } = parameter(document, 'invoices', 'sort') ?? {};
+    expect(description).toMatch(/Default: by id\.$/);
+    // What the SQL does is proved in test/public/read/sort-sets.
+    expect(description).toContain(
+      'Records that are equal in all of them are in the order of their ids, in the direction of the first field.',
+    );
   });
 
   it('has a pattern for `or` that takes what is allowed and nothing else, and an example that it takes', () => {
