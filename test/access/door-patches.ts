@@ -42,8 +42,15 @@ export const doorPatches: readonly DoorPatch[] = [
     what: 'the total of a list',
     door: 'list',
     file: 'public/read/sql.ts',
-    find: 'whereSql(texts)}) as total',
-    replace: 'whereSql(texts.slice(plan.endpoint.scope.length))}) as total',
+    find: 'whereSql(texts)}`;',
+    replace: 'whereSql(texts.slice(plan.endpoint.scope.length))}`;',
+  },
+  {
+    what: 'the selection that is sorted and counted',
+    door: 'list',
+    file: 'public/read/sql.ts',
+    find: 'matchedSql(ref, plan, texts)',
+    replace: 'matchedSql(ref, plan, texts.slice(plan.endpoint.scope.length))',
   },
   {
     what: 'the anchors of deep pages',

@@ -38,7 +38,7 @@ function randomAsk(random: Random, endpoint: EndpointModel): Ask {
     ...(count === true ? ['count'] : []),
   ];
   const sort = sorts.length > 0 && random.chance(0.5) ? `${random.pick(['', '-'])}${random.pick(sorts)}` : null;
-  return { measures, by, count, sort, limit: random.chance(0.3) ? 1 + random.int(5) : null };
+  return { measures, by, count, sort, limit: by.length > 0 && random.chance(0.3) ? 1 + random.int(5) : null };
 }
 
 const startOf: Readonly<Record<Period, (day: string) => string>> = {
