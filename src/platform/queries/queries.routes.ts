@@ -35,6 +35,7 @@ export const queryRoutes = [
     method: 'POST',
     path: '/netsuite/queries',
     permission: 'netsuite:update',
+    readsRecords: true,
     summary: 'Define a record type by a query',
     description: `The record type can then be synced and published like any other. ${rules}`,
     body: NewErpQuery,
@@ -61,6 +62,7 @@ export const queryRoutes = [
     method: 'PUT',
     path: '/netsuite/queries/{name}',
     permission: 'netsuite:update',
+    readsRecords: true,
     summary: 'Replace a query',
     description:
       `${rules}\n\nThe next run of its sync configuration reads all rows. Columns that are gone or have another type are reported as drift ` +

@@ -5,7 +5,7 @@ import { inTransaction } from '../../../src/db/transaction.ts';
 import { type Answer, type Api, apiOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { type Erp, startErp } from '../../setup/erp.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
 
 let erp: Erp;
 let database: TestDatabase;
@@ -129,11 +129,11 @@ describe('POST /netsuite/queries', () => {
 
   it.each([
     ['is missing', 'SELECT id, itemid FROM item', 'number', /no column number\. It has id, itemid/],
-    ['is empty in some rows', 'SELECT entity AS k FROM transaction', 'k', /k is empty in \d+ of \d+ rows/],
-    ['is not unique', 'SELECT currency AS k FROM customer', 'k', /k is not unique: \d+ rows have \d+ different values/],
+    ['is empty in some rows', 'SELECT entity AS k FROM transaction', 'k', /k is empty in some rows$/],
+    ['is not unique', 'SELECT currency AS k FROM customer', 'k', /k is not unique: some rows have the same value$/],
     ['is a text', 'SELECT itemid AS k FROM item', 'k', /refuses to sort and compare by k as a number/],
-    ['is a decimal', 'SELECT id + 0.5 AS k FROM item', 'k', /k has the value [\d.]+, which is not an integer/],
-    ['is too long', 'SELECT id * 1000000000000000000 AS k FROM item', 'k', /which is not an integer of at most 18 digits/],
+    ['is a decimal', 'SELECT id + 0.5 AS k FROM item', 'k', /k has a value that is not an integer of at most 18 digits$/],
+    ['is too long', 'SELECT id * 1000000000000000000 AS k FROM item', 'k', /k has a value that is not an integer of at most 18 digits$/],
     ['leaves another column id', 'SELECT id, id + 1 AS k FROM item', 'k', /key k becomes the field id/],
   ])('422 for a key column that %s', async (_name, query, keyColumn, message) => {
     const answer = problemOf(await post({ ...openBalances, query, keyColumn }));
@@ -147,7 +147,7 @@ describe('POST /netsuite/queries', () => {
     [
       'is empty in some rows',
       "SELECT id, CASE WHEN type = 'CustInvc' THEN lastmodifieddate END AS changed FROM transaction",
-      /changed is empty in \d+ of \d+ rows/,
+      /changed is empty in some rows$/,
     ],
   ])('422 for a modification time that %s', async (_name, query, message) => {
     const answer = problemOf(await post({ ...openBalances, query, keyColumn: 'id', modifiedColumn: 'changed' }));
@@ -258,6 +258,29 @@ describe('refreshing the metadata', () => {
 });
 
 describe('permissions', () => {
+  /** A query answers questions about any record that the connection may read, and its refusal is an answer as well. */
+  it('defining a query takes record:read, and no one without it learns a value or a count from a refusal', async () => {
+    const { id: createdBy } = await makeMember(database.ctx, organization.id, ['netsuite:read', 'netsuite:update']);
+    const admin = apiOf(app, (await makeKey(database.ctx, organization.id, { permissions: ['write'], createdBy })).secret);
+    const { name, ...input } = { ...openBalances, query: 'SELECT id + 12415.5 AS customer, itemid FROM item' };
+    const refused = { status: 403, path: '', code: 'record_read_needed' };
+    expect(problemOf(await admin('post', '/netsuite/queries', { name, ...input }))).toMatchObject(refused);
+    await post(openBalances);
+    expect(problemOf(await admin('put', `/netsuite/queries/${name}`, input))).toMatchObject(refused);
+    // As when the account's records have changed since. Everyone with netsuite:read makes the service describe the record type again.
+    await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
+      tx('erp_queries').where({ name }).update({ query: input.query }),
+    );
+    await owner('delete', '/netsuite/connection');
+    await erp.connect(owner);
+    await owner('post', '/netsuite/metadata/refresh');
+    const { status, body } = await admin('get', `/netsuite/metadata/${name}`);
+    expect([status, body.error.message]).toEqual([
+      422,
+      'The ERP could not be read: customer has a value that is not an integer of at most 18 digits',
+    ]);
+  });
+
   it('reading takes netsuite:read, all else netsuite:update', async () => {
     const reader = apiOf(app, (await makeKey(database.ctx, organization.id, { permissions: ['read'] })).secret);
     expect((await reader('get', '/netsuite/queries')).status).toBe(200);
