@@ -28,7 +28,7 @@ async function readAs(ctx: CallerCtx, usage: UsageCounter, read: Read): Promise<
   if (credential.kind !== 'api-key') {
     if (!principal.permissions.has('view:read')) throw missingPermission('view:read');
     assertReadsRecords({ principal });
-    return read(tenant, { reads: principal.reads, maxCharacters });
+    return read(tenant, { reads: principal.reads, masks: 'living', maxCharacters });
   }
   let target = { version: '', resource: '' };
   const onTarget = (version: string, resource: string): void => {
@@ -37,7 +37,7 @@ async function readAs(ctx: CallerCtx, usage: UsageCounter, read: Read): Promise<
   const who = { apiKeyId: credential.id, subject: credential.tokenSubject ?? '' };
   const count = (status: number): void => usage.record({ ...who, ...target }, status);
   try {
-    const text = await read(tenant, { reads: principal.reads, maxCharacters, onTarget });
+    const text = await read(tenant, { reads: principal.reads, masks: 'own', maxCharacters, onTarget });
     count(200);
     return text;
   } catch (error) {

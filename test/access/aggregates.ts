@@ -30,7 +30,7 @@ export async function callAggregate(one: Case, input: object): Promise<Answer> {
   const answer = (status: number, text: string): Answer => ({ status, text, headers: {}, head: '', isWhole: true, raw: Buffer.from(text) });
   const complete = { orderBy: 'count' as const, limit: 100, version: one.version.version, resource: one.endpoint.name, ...input };
   try {
-    return answer(200, await service.tools.aggregate(tenant, { reads: one.reader.access, maxCharacters: 100_000 }, complete));
+    return answer(200, await service.tools.aggregate(tenant, { reads: one.reader.access, masks: 'own', maxCharacters: 100_000 }, complete));
   } catch (error) {
     const { status, code, message, details } = error as AppError;
     if (status === undefined) throw error;

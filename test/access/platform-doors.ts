@@ -4,11 +4,13 @@ import { expect } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { startSubscriptions } from '../../src/platform/subscriptions/runner.ts';
 import { anthropicDialect, type begin, whole } from '../gateways/model/provider-server.ts';
+import { call, openMcpSite } from '../mcp/fixture.ts';
 import { inOrganization, modelOf } from '../platform/conversations/fixture.ts';
-import { withReads } from '../public/fixture.ts';
+import { publishVersion, withReads } from '../public/fixture.ts';
 import { type Answer, type Api, apiOf, codesOf } from '../setup/api.ts';
+import { signInMcpClient } from '../setup/mcp-client.ts';
 import { until } from '../setup/until.ts';
-import type { PlatformWorld } from './platform-world.ts';
+import { maskedInvoices, type PlatformWorld } from './platform-world.ts';
 
 export type PlatformCheck = (world: PlatformWorld) => Promise<void>;
 
@@ -31,8 +33,9 @@ const personOf = async ({ makePerson, invoices: { ctx, organization } }: Platfor
   readerApi(createApp(ctx), (await makePerson(ctx, organization.id, role)).secret);
 const records = (api: Api, { viewId }: PlatformWorld, query = '', accept = 'application/json') =>
   api('get', `/views/${viewId}/records${query}`, undefined, { accept });
-const ofVersion = (api: Api, { versionId }: PlatformWorld, query = '', accept = 'application/json') =>
+const ofVersion = (api: Api, { versionId }: Pick<PlatformWorld, 'versionId'>, query = '', accept = 'application/json') =>
   api('get', `/api-schema/${versionId}/records/invoices${query}`, undefined, { accept });
+const earlier = ({ earlierVersionId: versionId }: PlatformWorld) => ({ versionId });
 const preview = (api: Api, { templateId }: PlatformWorld, input: object) => api('post', `/portal/templates/${templateId}/preview`, input);
 const aRecord = { recordType: 'invoice', recordId: '1' };
 const portal = ['view:read', 'portal:read', 'portal:update'];
@@ -68,7 +71,9 @@ const proposed = async (api: Api, { things, proposalId }: PlatformWorld): Promis
 const operator = ['sync:read', 'sync:approve-deletions'];
 
 const talks = ['conversation:create', 'conversation:read'];
-const toolCall = (id: string) => ({ id, name: 'query', input: { resource: 'secrets', fields: ['number'], pageSize: 1 } });
+type Asked = { readonly version: string; readonly resource: string };
+const masking: Asked = { version: 'v3', resource: 'secrets' };
+const toolCall = (id: string, { resource } = masking) => ({ id, name: 'query', input: { resource, fields: ['number'], pageSize: 1 } });
 type Respond = (res: Parameters<typeof begin>[0], lose: (id: string) => Promise<void>, personId: string) => Promise<void>;
 const callAgain: Respond = (res) => Promise.resolve(whole(anthropicDialect, [{ call: toolCall('b') }], 'calls')(res, asked));
 const asked = { headers: {}, url: '', body: {} };
@@ -78,12 +83,13 @@ async function ask(
   { makePerson, agents, company }: PlatformWorld,
   role: string | readonly string[],
   second: Respond = callAgain,
+  about = masking,
 ): Promise<Answer> {
   const { ctx, provider } = agents;
   const { id, secret } = await makePerson(ctx, company.id, role);
   const { conversationId, agentId } = await company.converse(modelOf(anthropicDialect));
   await inOrganization(ctx, company.id, async (tx) => {
-    await tx('agents').where({ id: agentId }).update({ api_version: 'v3' });
+    await tx('agents').where({ id: agentId }).update({ api_version: about.version });
     await tx('conversations').where({ id: conversationId }).update({ owner_id: id });
   });
   const lose = (personId: string) =>
@@ -92,7 +98,7 @@ async function ask(
       await tx('roles').where({ id: roleId }).update({ permissions: talks });
     });
   provider.script(
-    whole(anthropicDialect, [{ call: toolCall('a') }], 'calls'),
+    whole(anthropicDialect, [{ call: toolCall('a', about) }], 'calls'),
     (res) => void second(res, lose, id),
     whole(anthropicDialect, [{ text: 'Done.' }]),
   );
@@ -119,6 +125,16 @@ export const platformChecks = {
     expect(codesOf(await ofVersion(api, world, '?number=INV-1'))).toEqual(['field_masked']);
   },
   'CSV of a version': async (world) => expectMasked((await ofVersion(await personOf(world, 'editor'), world, '', 'text/csv')).text),
+  'records of an earlier version': async (world) => {
+    const api = await personOf(world, 'editor');
+    const { status, text } = await ofVersion(api, earlier(world));
+    expect(status).toBe(200);
+    expectMasked(text);
+    expect(codesOf(await ofVersion(api, earlier(world), '?number=INV-1'))).toEqual(['field_masked']);
+    expect((await ofVersion(apiOf(createApp(world.invoices.ctx), world.unmaskedSecret), earlier(world))).text).toContain('INV-1');
+  },
+  'CSV of an earlier version': async (world) =>
+    expectMasked((await ofVersion(await personOf(world, 'editor'), earlier(world), '', 'text/csv')).text),
   'version without record:read': async (world) => {
     const api = await personOf(world, ['api-schema:read', 'view:read']);
     for (const accept of ['application/json', 'text/csv']) expect((await ofVersion(api, world, '', accept)).status).toBe(403);
@@ -168,6 +184,28 @@ export const platformChecks = {
     const { status, text } = await ask(world, 'editor');
     expect(status, text).toBe(201);
     expectMasked(text);
+  },
+  'tools of an agent on an earlier version': async (world) => {
+    const about = { version: 'v1', resource: 'invoices' };
+    const again: Respond = (res) => Promise.resolve(whole(anthropicDialect, [{ call: toolCall('b', about) }], 'calls')(res, asked));
+    const { status, text } = await ask(world, 'editor', again, about);
+    expect(status, text).toBe(201);
+    expectMasked(text);
+  },
+  '/mcp of a person on an earlier version': async () => {
+    const site = await openMcpSite({ records: true });
+    try {
+      await publishVersion(site.ctx, site.organization.id, { version: 'v6', endpoints: [maskedInvoices] });
+      const asked = { version: 'v1', resource: 'invoices', pageSize: 1 };
+      const { client } = await signInMcpClient(`${site.origin}/mcp`, 'person');
+      expectMasked((await call(client, 'query', asked)).text);
+      await client.close();
+      // A key reads what its version published.
+      const { secret } = await site.key(site.organization.id);
+      expect((await call(await site.connect(secret), 'query', asked)).text).toContain('INV-1');
+    } finally {
+      await site.close();
+    }
   },
   'agent without record:read': async (world) => expectRefused(await ask(world, talks)),
   'agent of someone who loses record:read': async (world) => {

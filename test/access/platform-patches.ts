@@ -12,6 +12,7 @@ const versions = 'platform/api-schemas/version-records.routes.ts';
 const shown = 'platform/syncs/shown-values.ts';
 const agents = 'platform/conversations/current-access.ts';
 const previews = 'platform/portal/preview.ts';
+const strict = 'public/version/strictest-masks.ts';
 const routes = 'http/route/authorize.ts';
 
 export const platformPatches: readonly PlatformPatch[] = [
@@ -35,6 +36,9 @@ export const platformPatches: readonly PlatformPatch[] = [
     'records of a version',
     'CSV of a version',
   ),
+  ...patch(strict, 'access.unmasked ?', 'access.layers ?', 'records of an earlier version', 'CSV of an earlier version'),
+  ...patch('public/tools/version-tools.ts', "masks: 'living'", "masks: 'own'", 'tools of an agent on an earlier version'),
+  ...patch('mcp/record-tools.ts', "masks: 'living'", "masks: 'own'", '/mcp of a person on an earlier version'),
   ...patch(versions, "permission: 'record:read'", "permission: 'view:read'", 'version without record:read'),
   ...patch(`${views}/view-table.ts`, '{ unmasked: false }', '{ unmasked: true }', 'mail', 'preview of a view'),
   ...patch('platform/subscriptions/read-view.ts', '{ unmasked: false }', '{ unmasked: true }', 'attachment of a mail'),

@@ -13,6 +13,8 @@ export type PlatformWorld = {
   readonly viewId: string;
   /** Of the version that masks the numbers of the invoices. */
   readonly versionId: string;
+  /** Of an earlier version, `v1`, that masks none. */
+  readonly earlierVersionId: string;
   readonly templateId: string;
   /** Of a key that reads masked fields as they are. */
   readonly unmaskedSecret: string;
@@ -30,7 +32,7 @@ async function makePerson(ctx: World['ctx'], organizationId: string, role: strin
   return { id, secret: (await makeKey(ctx, organizationId, { permissions: ['write'], createdBy: id })).secret };
 }
 
-const maskedInvoices = {
+export const maskedInvoices = {
   ...invoicesEndpoint,
   fields: invoicesEndpoint.fields.map((field) => (field.name === 'number' ? { ...field, mask: 'last4' } : field)),
 };
@@ -63,7 +65,8 @@ export async function createPlatformWorld(): Promise<PlatformWorld> {
   const [invoices, database, agents] = await Promise.all([subscriptionWorld(), testDatabase(), openAgentSite({ timeMs: 100_000 })]);
   const { ctx, organization, owner } = invoices;
   const viewId = await invoices.view({ visibility: 'organization', sort: [] });
-  const versionId = await publishVersion(ctx, organization.id, { endpoints: [maskedInvoices] });
+  const earlierVersionId = await publishVersion(ctx, organization.id);
+  const versionId = await publishVersion(ctx, organization.id, { version: 'v2', endpoints: [maskedInvoices] });
   const body = '{{ record.tranid }}|{% for row in rows %}{{ row.cells[0] }};{% endfor %}';
   const template = await owner('post', '/portal/templates', { key: `t-${createId()}`, kind: 'email', subject: 'S', body });
   const unmasked = await makeKey(ctx, organization.id);
@@ -74,6 +77,7 @@ export async function createPlatformWorld(): Promise<PlatformWorld> {
     invoices,
     viewId,
     versionId,
+    earlierVersionId,
     templateId: template.body.id,
     unmaskedSecret: unmasked.secret,
     makePerson,

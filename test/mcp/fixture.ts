@@ -60,6 +60,7 @@ export async function openMcpSite({ records, ...options }: { records: boolean } 
   const clients: Client[] = [];
   return {
     ...site,
+    ctx,
     organization,
     other,
     session: browser.session(),

@@ -120,7 +120,7 @@ export const versionRecordRoutes = [
     summary: 'List the records of a version',
     description:
       'The list of a resource as the public interface serves it, for people: with the parameters of that version, its filters included ' +
-      '(`?status=open&total_gt=5`), its values, limits and errors. Fields that the version masks are masked for callers without ' +
+      '(`?status=open&total_gt=5`), its values, limits and errors. Fields that any published or deprecated version masks are masked for callers without ' +
       '`unmasked:read`, who can neither filter nor sort by them (403 `field_masked`). Reads are not counted as ' +
       'usage: callers and usage are those of the public interface. Returns 422 for a draft and for a retired version.',
     params: z.strictObject({ id: Id, resource: z.string().min(1).max(200) }),

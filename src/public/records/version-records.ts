@@ -1,5 +1,5 @@
-// Reads the records of a published version for a person: the resource as the version describes it, with the parameters, masks, limits and
-// errors of the public interface.
+// Reads the records of a published version for a person: the resource as the version describes it, with the parameters, limits and errors of
+// the public interface. Fields that another living version masks are masked as well.
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { openSnapshot } from '../export/snapshot.ts';
@@ -10,12 +10,12 @@ import { parameterError, parameterProblem, type QueryParameters } from '../read/
 import { textReader, wholeText } from '../read/rows.ts';
 import { assertScopeFresh, freshnessOfFields, freshnessWithRelated } from '../read/stale-fields.ts';
 import type { OutputField, ReadableEndpoint } from '../version/compile.ts';
-import { narrowEndpoint } from '../version/narrow.ts';
 import { assertNotRetired, getPublishedVersion, type KnownVersions, notFoundError } from '../version/published.ts';
 import { assertScopes } from '../version/scopes.ts';
+import { type MaskSources, narrowForPerson } from '../version/strictest-masks.ts';
 import { type CsvBytes, type CsvJob, copyRecords, type ExportSources, startCsv } from './csv-stream.ts';
 
-export type VersionSources = KnownVersions & ExportSources;
+export type VersionSources = KnownVersions & ExportSources & MaskSources;
 
 /** `query`: the parameters as the caller wrote them; a repeated one has several values. */
 export type VersionQuery = {
@@ -57,7 +57,7 @@ async function findEndpoint(
   const endpoint = (await sources.content.loadCompiled(tenant, state)).endpoints.get(resource);
   if (endpoint === undefined) throw notFoundError();
   assertNotRetired(state);
-  return narrowEndpoint(endpoint, reads);
+  return narrowForPerson(sources, tenant, endpoint, reads);
 }
 
 const typeOf = (field: OutputField): string => (field.kind === 'value' ? field.column.type : 'lines');

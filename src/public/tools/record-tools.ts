@@ -17,6 +17,7 @@ import type { ReadableEndpoint } from '../version/compile.ts';
 import { narrowEndpoint } from '../version/narrow.ts';
 import { assertNotRetired, getPublishedVersion, type KnownVersions, notFoundError, reportNamedTarget } from '../version/published.ts';
 import { assertScopes } from '../version/scopes.ts';
+import { type MaskSources, narrowForPerson } from '../version/strictest-masks.ts';
 import { isRecordId } from '../version/values.ts';
 import type { VersionState } from '../version/versions.store.ts';
 import { describeFreshness, describeResource, listResources, listVersions } from './describe.ts';
@@ -24,11 +25,13 @@ import type { AggregateInput, DescribeInput, GetInput, QueryInput, SummarizeInpu
 import { listQuery, summaryQuery } from './tool-query.ts';
 
 /** What the tools share with the public interface. */
-export type ToolSources = KnownVersions & { readonly readerOf: ReaderOf };
+export type ToolSources = KnownVersions & MaskSources & { readonly readerOf: ReaderOf };
 
 /** What the caller may read, and how much of it per response. */
 export type ToolAccess = {
   readonly reads: RecordAccess;
+  /** `living`: also what other published versions mask, as people and their agents read; `own`: what the version publishes. */
+  readonly masks: 'living' | 'own';
   /** Maximum length of a response. */
   readonly maxCharacters: number;
   /** Called once it is known which version and resource are read. */
@@ -86,7 +89,9 @@ async function findTarget(
   if (endpoint === undefined) throw notFoundError();
   access.onTarget?.(state.version, endpoint.name);
   assertNotRetired(state);
-  return { state, endpoint: narrowEndpoint(endpoint, access.reads) };
+  const narrowed =
+    access.masks === 'living' ? narrowForPerson(sources, tenant, endpoint, access.reads) : narrowEndpoint(endpoint, access.reads);
+  return { state, endpoint: await narrowed };
 }
 
 /** Metadata of every response with records. */

@@ -72,7 +72,7 @@ export function createVersionTools(
   { version, reads, maxCharacters }: VersionAccess,
 ): readonly VersionTool[] {
   const layers = [...reads.layers, { ...unlimitedLayer, versions: [version] }];
-  const access: ToolAccess = { reads: { ...reads, layers }, maxCharacters };
+  const access: ToolAccess = { reads: { ...reads, layers }, masks: 'living', maxCharacters };
   const run: Readonly<Record<BoundName, (input: Record<string, unknown>) => Promise<string>>> = {
     describe: (input) => tools.describe(tenant, access, DescribeInput.parse({ ...input, version })),
     query: (input) => tools.query(tenant, access, QueryInput.parse({ ...input, version })),

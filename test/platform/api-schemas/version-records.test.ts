@@ -125,6 +125,22 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
     expect(idsOf(await read(owner, '?number=INV-9'))).toEqual(['2']);
   });
 
+  it('masks fields of lines that a later version masks, for people and not for keys', async () => {
+    const company = await world(database.ctx, app);
+    await loadInvoices(database.ctx, company.id, [{ id: 1, tranid: 'INV-1', lines: '[{"item":"Anvil","quantity":2}]' }]);
+    const v1 = await publishVersion(database.ctx, company.id);
+    const fields = invoicesEndpoint.fields.map((field) => ({
+      ...field,
+      ...(field.fields && { fields: field.fields.map((line) => (line.name === 'item' ? { ...line, mask: 'last4' } : line)) }),
+    }));
+    await publishVersion(database.ctx, company.id, { version: 'v2', endpoints: [{ ...invoicesEndpoint, fields }] });
+    const { api } = await company.join('editor');
+    expect((await read(api, '?fields=lines', 'invoices', v1)).body.data[0].lines).toEqual([{ item: '****', itemName: null, quantity: 2 }]);
+    const { secret } = await makeKey(database.ctx, company.id);
+    const asKey = await callerOf(publicApp(database.ctx), { secret, organizationId: company.id })('/v1/invoices?fields=lines');
+    expect(asKey.body.data[0].lines).toEqual([{ item: 'Anvil', itemName: null, quantity: 2 }]);
+  });
+
   it('sends everything that the filters select as CSV, guarded against formulas', async () => {
     const answer = await csv(owner, '?sort=seq&fields=number,status,total&seq_lt=3');
     expect(answer.headers).toMatchObject({

@@ -116,7 +116,7 @@ describe('a tool for language models', () => {
     await setStale({ total: stale('2026-02-26T08:00:00Z') });
     const tools = recordToolsOf(withReads(database.ctx));
     const tenant = { ...database.ctx, organizationId };
-    const access = { reads: fullAccess, maxCharacters: 100_000 };
+    const access = { reads: fullAccess, masks: 'own' as const, maxCharacters: 100_000 };
     const since = '2026-02-26T08:00:00Z';
     const expected = {
       generation: '1',

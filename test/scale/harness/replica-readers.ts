@@ -184,7 +184,7 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
     aggregate: {
       weight: 3,
       read: async () => {
-        const access = { reads: fullAccess, maxCharacters };
+        const access = { reads: fullAccess, masks: 'own' as const, maxCharacters };
         const input = { version: 'v1', resource: 'things', field: 'total', orderBy: 'count', limit: 20 } as const;
         const { count, min, max } = JSON.parse(await tools.aggregate(world.tenant, access, input)) as Record<string, unknown>;
         return { states: [Number(min), Number(max)], found: Number(count) };
