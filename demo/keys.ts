@@ -90,8 +90,9 @@ export async function ensureDemoKeys(ctx: Ctx, known: DemoFile | undefined): Pro
   return { tenantId, apiKey: reading.secret, managementKey: managing.secret };
 }
 
-/** The set-up's requests count against the rate limit of the key that it prints: gives the key its whole budget again. */
+/** The set-up's requests count against the rate limits of the key that it prints and of its organization: gives the key its whole budget again. */
 export async function restoreBudget(ctx: Ctx, { managementKey }: Keys): Promise<void> {
   const key = await findApiKey(ctx, managementKey);
-  if (key !== undefined) await ctx.db.control.raw('delete from rate_limits where key = ?', [`key:${key.id}`]);
+  if (key === undefined) return;
+  await ctx.db.control.raw('delete from rate_limits where key in (?, ?)', [`key:${key.id}`, `organization:${key.organization.id}`]);
 }

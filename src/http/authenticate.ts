@@ -74,13 +74,3 @@ export function callerCtx(res: Response): CallerCtx {
 
 /** Identifies the caller again by the same credential. Rejects with 401 once it is no longer valid. */
 export const reidentifyCaller = (res: Response): Promise<Caller> => (res.locals['identifyCaller'] as () => Promise<Caller>)();
-
-/**
- * What the rate limit counts by: the API key, the key and the subject of its token, or the person behind an access token or session. Throws
- * 401 before `authenticate` has run.
- */
-export const rateLimitKey = (res: Response): string => {
-  const { credential, user } = callerCtx(res).caller;
-  if (credential.tokenSubject !== undefined) return `token:${credential.id}:${credential.tokenSubject}`;
-  return credential.kind === 'api-key' ? `key:${credential.id}` : `user:${user.id}`;
-};

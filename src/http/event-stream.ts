@@ -5,9 +5,10 @@ import type { Response } from 'express';
 import type { CallerCtx, Ctx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
 import { startRecurring } from '../core/recurring.ts';
-import { Semaphore } from '../core/semaphore.ts';
-import { rateLimitKey, reidentifyCaller } from './authenticate.ts';
+import { type Release, Semaphore } from '../core/semaphore.ts';
+import { reidentifyCaller } from './authenticate.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
+import { organizationLimitKey, rateLimitKey } from './request-limits.ts';
 import { authorize } from './route/authorize.ts';
 import type { EventChannel, Route } from './route/route.ts';
 import { createTopicNotifications, type TopicNotifications } from './topic-notifications.ts';
@@ -27,6 +28,8 @@ export type StreamOptions = {
   readonly maxOpenMs?: number;
   /** How many streams one credential may hold open in one process. */
   readonly perCredential?: number;
+  /** How many streams all keys and tokens of an organization may hold open in one process; those of sessions don't count. */
+  readonly perOrganization?: number;
   /** Once aborted, every stream ends and new ones get 503. */
   readonly stopping?: AbortSignal;
 };
@@ -38,6 +41,7 @@ const defaultLimits: Limits = {
   stallMs: 30_000,
   maxOpenMs: 120_000,
   perCredential: 10,
+  perOrganization: 100,
 };
 
 /** The reason when a stream ends normally. */
@@ -45,10 +49,10 @@ class StreamEnded extends Error {
   override readonly name = 'StreamEnded';
 }
 
-const tooManyStreams = (limit: number): AppError =>
+const tooManyStreams = (holder: string, limit: number): AppError =>
   new AppError('RATE_LIMIT_EXCEEDED', 'Too many open streams', {
     headers: { 'Retry-After': '5' },
-    details: [{ path: '', code: 'too_many_streams', message: `This credential may hold ${limit} streams open; close one first` }],
+    details: [{ path: '', code: 'too_many_streams', message: `${holder} may hold ${limit} streams open; close one first` }],
   });
 
 function lastEventIdOf(header: string | string[] | undefined): string | null {
@@ -193,17 +197,37 @@ export function replayStream(route: Route, body: unknown, res: Response): void {
   res.end(eventText(route.stream?.resultEvent ?? 'message', body));
 }
 
+/** The returned function throws 429 where the caller or its organization has as many open streams as it may. */
+function createStreamLimit({ perCredential, perOrganization }: Limits): (res: Response) => Release {
+  const ofCredential = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: perCredential });
+  const ofOrganization = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: perOrganization });
+  return (res) => {
+    const release = ofCredential.tryAcquire(rateLimitKey(res));
+    if (release === undefined) throw tooManyStreams('This credential', perCredential);
+    const organization = organizationLimitKey(res);
+    if (organization === undefined) return release;
+    const releaseShared = ofOrganization.tryAcquire(organization);
+    if (releaseShared === undefined) {
+      release();
+      throw tooManyStreams('All keys and tokens of an organization together', perOrganization);
+    }
+    return () => {
+      releaseShared();
+      release();
+    };
+  };
+}
+
 /** `serve` of the result rejects as `Streams` says. */
 export function createStreams(ctx: Ctx, { stopping, ...given }: StreamOptions = {}): Streams {
   const limits: Limits = { ...defaultLimits, ...given };
   const notices = createTopicNotifications(ctx, limits.pollMs);
-  const open = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: limits.perCredential });
+  const acquireStream = createStreamLimit(limits);
   return {
     serve: async (route, caller, input, header, res) => {
       const lastEventId = lastEventIdOf(header);
       if (stopping?.aborted === true) throw unavailable('The service is stopping', 2);
-      const release = open.tryAcquire(rateLimitKey(res));
-      if (release === undefined) throw tooManyStreams(limits.perCredential);
+      const release = acquireStream(res);
       const abort = new AbortController();
       const onStop = (): void =>
         abort.abort(res.headersSent ? new StreamEnded('the service is stopping') : unavailable('The service is stopping', 2));

@@ -14,9 +14,9 @@ import { AppError } from '../core/errors.ts';
 import { isLoopbackName } from '../core/loopback.ts';
 import { readScope } from '../core/permissions.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
-import { authenticate, callerCtx, rateLimitKey } from './authenticate.ts';
+import { authenticate, callerCtx } from './authenticate.ts';
 import type { FailureLimit } from './failure-limit.ts';
-import { consumeRateLimit, rateLimitRequests } from './rate-limit.ts';
+import { consumeRateLimit, rateLimitRequests } from './request-limits.ts';
 import { hasTooManyValues, maxBodyBytes, tooManyValuesText } from './route/body-limits.ts';
 import { assertJsonBody } from './router.ts';
 
@@ -118,7 +118,7 @@ async function serveMessages(ctx: Ctx, serve: ServeMcp, req: HttpRequest, res: H
     const ids = idsOf(body);
     if (new Set(ids).size < ids.length)
       return void sendJsonRpcError(res, -32_600, 'Invalid request: two messages of the batch have the same id');
-    if (body.length > 1) await consumeRateLimit(ctx, rateLimitKey(res), body.length - 1);
+    if (body.length > 1) await consumeRateLimit(ctx, res, body.length - 1);
   }
   const response = await serve(callerCtx(res), requestOf(req, ctx.settings.publicUrl), body);
   const text = await response.text();
@@ -145,7 +145,7 @@ export function createMcpRouter(ctx: ReadingCtx, verify: VerifyToken, failures: 
     (req, _res, next) => next(req.path === '/' ? undefined : 'router'),
     assertOwnHostAndOrigin(ctx),
     authenticate(ctx, verify, failures, { sessions: false, tokens: true }),
-    rateLimitRequests(ctx, (_req, res) => rateLimitKey(res)),
+    ...rateLimitRequests(ctx),
     assertPost,
     assertJsonBody,
     express.raw({ type: 'application/json', limit: maxBodyBytes }),

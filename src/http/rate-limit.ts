@@ -1,10 +1,8 @@
-// The rate limit of the management interface: a fixed window of 60 s by the database's clock, started by the first request and counted in
-// PostgreSQL so that all processes agree.
-import type { Request, RequestHandler, Response } from 'express';
-import { type ClientRateLimitInfo, rateLimit, type Store } from 'express-rate-limit';
+// Counts requests in fixed windows of 60 s by the database's clock, started by the first request: in PostgreSQL, so that all processes agree.
+import type { ClientRateLimitInfo, Store } from 'express-rate-limit';
 import { systemClock } from '../core/clock.ts';
 import type { Ctx } from '../core/ctx.ts';
-import { AppError } from '../core/errors.ts';
+import { AppError, type ErrorDetail } from '../core/errors.ts';
 
 export const windowSeconds = 60;
 
@@ -28,7 +26,7 @@ export async function countHits(ctx: Pick<Ctx, 'db'>, key: string, count = 1): P
   return { hits: row.hits, secondsLeft: row.seconds_left };
 }
 
-function databaseStore(ctx: Pick<Ctx, 'db'>): Store {
+export function databaseStore(ctx: Pick<Ctx, 'db'>): Store {
   return {
     localKeys: false,
     // The library uses this machine's clock, so the end of the window is converted to it.
@@ -46,31 +44,10 @@ function databaseStore(ctx: Pick<Ctx, 'db'>): Store {
 }
 
 /** 429 with Retry-After in whole seconds, rounded up. */
-export function rateLimitExceeded(secondsLeft: number): AppError {
+export function rateLimitExceeded(secondsLeft: number, details: readonly ErrorDetail[] = []): AppError {
   const seconds = Math.max(1, Math.ceil(secondsLeft));
   return new AppError('RATE_LIMIT_EXCEEDED', `Too many requests; try again in ${seconds} s`, {
     headers: { 'Retry-After': String(seconds) },
+    details,
   });
-}
-
-/** Middleware that limits requests per `keyOf`. Passes a 429 with Retry-After to the error handler. */
-export function rateLimitRequests(ctx: Ctx, keyOf: (req: Request, res: Response) => string): RequestHandler {
-  return rateLimit({
-    windowMs: windowSeconds * 1000,
-    limit: ctx.settings.rateLimitPerMinute,
-    standardHeaders: 'draft-8',
-    legacyHeaders: false,
-    store: databaseStore(ctx),
-    keyGenerator: keyOf,
-    validate: false,
-    handler: (_req, res, next) => {
-      next(rateLimitExceeded(Number(res.getHeader('Retry-After') ?? windowSeconds)));
-    },
-  });
-}
-
-/** Counts `count` more requests against the rate limit of a request. Throws 429 when they exceed it. */
-export async function consumeRateLimit(ctx: Ctx, key: string, count: number): Promise<void> {
-  const { hits, secondsLeft } = await countHits(ctx, key, count);
-  if (hits > ctx.settings.rateLimitPerMinute) throw rateLimitExceeded(secondsLeft);
 }

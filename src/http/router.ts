@@ -5,13 +5,13 @@ import type { Ctx, ReadingCtx } from '../core/ctx.ts';
 import { AppError, notFound } from '../core/errors.ts';
 import { queryTextOf } from '../core/query-text.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
-import { assertSameOrigin, authenticate, callerCtx, rateLimitKey } from './authenticate.ts';
+import { assertSameOrigin, authenticate, callerCtx } from './authenticate.ts';
 import { sendDownload } from './download.ts';
 import { createStreams, replayStream, type Streams } from './event-stream.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { invokeOnce, streamOnce } from './idempotency.ts';
 import { wantsPage } from './pages/error-page.ts';
-import { rateLimitRequests } from './rate-limit.ts';
+import { rateLimitRequests } from './request-limits.ts';
 import { maxBodyBytes } from './route/body-limits.ts';
 import { authorizeAndParse, type RouteResponse } from './route/invoke.ts';
 import { assertNoQuery } from './route/parse.ts';
@@ -178,7 +178,7 @@ export function createRouteRouter(
   const guarded = Router({ caseSensitive: true });
   guarded.use(
     authenticate(ctx, verify, failures),
-    rateLimitRequests(ctx, (_req, res) => rateLimitKey(res)),
+    ...rateLimitRequests(ctx),
     assertSessionOrigin(ctx),
     assertJsonBody,
     express.json({ limit: maxBodyBytes, strict: true, verify: assertUtf8 }),

@@ -40,7 +40,7 @@ const description = `Configuration of the portal service: who may do what, where
 shape they are published.
 
 Every list is \`{data, pagination}\`; every error is \`{error: {code, message, details, requestId}}\`. The default rate limit is 60 requests
-per minute for each key or person; the RateLimit headers report what remains.`;
+per minute for each key or person, and 600 for all keys and tokens of an organization together; the RateLimit headers report what remains.`;
 
 /** In the order in which an organization sets them up, which is that of the reference page. */
 const groups: Readonly<Record<RouteGroup, string>> = {

@@ -359,4 +359,21 @@ describe('the open streams of one credential', () => {
     first.close();
     expect(await until(async () => (await follow(url, runId)).response.status === 200 && 'freed')).toBe('freed');
   });
+
+  it('count for its organization as well, but for sessions', async () => {
+    const { url } = await start({ ...slowPolling, perOrganization: 2 });
+    const runId = await world.queue();
+    const another = async () => ({ authorization: `Bearer ${(await makeKey(database.ctx, world.organizationId)).secret}` });
+    const [first] = [await follow(url, runId, await another()), await follow(url, runId, await another())];
+    const third = await follow(url, runId, await another());
+    expect(third.response.status).toBe(429);
+    expect(JSON.parse(third.errorBody).error.details).toMatchObject([{ code: 'too_many_streams', message: /organization/ }]);
+    const { id } = await makeMember(database.ctx, world.organizationId, 'viewer');
+    const { headers } = await makeSession(database.ctx, id, world.organizationId);
+    const person = await openStream(`${url}/sync-runs/${runId}/events`, headers);
+    closing.push(person.close);
+    expect(person.response.status).toBe(200);
+    first.close();
+    expect(await until(async () => (await follow(url, runId, await another())).response.status === 200 && 'freed')).toBe('freed');
+  });
 });

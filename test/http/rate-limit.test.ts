@@ -3,7 +3,7 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { generateApiKey } from '../../src/identity/api-key.ts';
-import { type Api, apiOf, base } from '../setup/api.ts';
+import { type Api, apiOf, base, codesOf, signedInApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
 import { createLimitClock } from '../setup/rate-limits.ts';
@@ -72,6 +72,29 @@ describe('the rate limit', () => {
     expect((await first('get', '/whoami')).status).toBe(429);
     await setHits('key:%', 100, -1);
     expect((await first('get', '/whoami')).headers['ratelimit']).toMatch(/r=59/);
+  });
+
+  it('serves all keys of an organization 600 requests a minute together, and people with sessions besides', async () => {
+    const opening = await first('get', '/whoami');
+    expect(opening.headers['ratelimit-policy']).toMatch(/^"60-in-1min"; q=60; w=60;[^,]*, "organization"; q=600; w=60;/);
+    expect(opening.headers['ratelimit']).toMatch(/^"60-in-1min"; r=59; t=\d+, "organization"; r=599; t=\d+$/);
+    const heldMs = performance.now();
+    await setHits(`organization:${organizationId}`, 599, heldSeconds);
+    expect((await second('get', '/whoami')).status).toBe(200);
+    const other = apiOf(app, (await makeKey(database.ctx, organizationId)).secret);
+    const refused = await other('get', '/whoami');
+    expect([refused.status, codesOf(refused)]).toEqual([429, ['organization_limit']]);
+    expectLeft(Number(refused.headers['retry-after']), heldSeconds, heldMs);
+    const batch = await supertest(app)
+      .post('/mcp')
+      .set({ authorization: `Bearer ${(await makeKey(database.ctx, organizationId)).secret}`, 'content-type': 'application/json' })
+      .send('{}');
+    expect(batch.status).toBe(429);
+    const session = await makeSession(database.ctx, ownerId, organizationId);
+    const person = await signedInApi(app, database.ctx, session.cookie)('get', '/whoami');
+    expect([person.status, person.headers['ratelimit']]).toEqual([200, expect.not.stringContaining('organization')]);
+    const elsewhere = apiOf(app, (await makeKey(database.ctx, (await makeOrganization(database.ctx)).id)).secret);
+    expect((await elsewhere('get', '/whoami')).status).toBe(200);
   });
 
   it('does not limit what needs no credential', async () => {

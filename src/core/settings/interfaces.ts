@@ -10,6 +10,14 @@ export const interfaceSettings = {
     '60',
     'Requests per minute to the management interface, per API key or user.',
   ),
+  /** As above, of all keys and tokens of an organization together; absent: ten times as many as one of them may send. */
+  organizationRateLimitPerMinute: setting(
+    'ORGANIZATION_RATE_LIMIT_PER_MINUTE',
+    integer(1, 10_000_000).optional(),
+    '',
+    'Requests per minute to the management interface of all API keys and tokens of an organization together; those of people who are signed in',
+    'with a session do not count. Empty: ten times RATE_LIMIT_PER_MINUTE.',
+  ),
   /** A public read that takes longer gets a 503. */
   readTimeoutMs: setting(
     'READ_TIMEOUT_MS',

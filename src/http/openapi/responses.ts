@@ -18,14 +18,15 @@ export const componentHeaders: HeadersObject = {
     example: exampleId,
   },
   RateLimit: {
-    description: 'Requests remaining in the current window (`r`), and seconds until the window resets (`t`).',
+    description:
+      "Requests remaining in the current window (`r`), and seconds until the window resets (`t`): the caller's own, and `organization` for all keys and tokens together.",
     schema: { type: 'string' },
-    example: '"60-in-1min"; r=59; t=60',
+    example: '"60-in-1min"; r=59; t=60, "organization"; r=599; t=60',
   },
   'RateLimit-Policy': {
-    description: 'The rate limit: requests (`q`) per window, and the length of the window in seconds (`w`).',
+    description: 'The rate limits: requests (`q`) per window, and the length of the window in seconds (`w`).',
     schema: { type: 'string' },
-    example: '"60-in-1min"; q=60; w=60',
+    example: '"60-in-1min"; q=60; w=60, "organization"; q=600; w=60',
   },
   'Idempotency-Replayed': {
     description: '`true` when this is the stored response of an earlier request with the same Idempotency-Key.',

@@ -291,7 +291,8 @@ const rooms: Record<string, Record<string, readonly string[]>> = {
     'own-host.ts': [],
     'failure-limit.ts': ['caller-address.ts', 'rate-limit.ts'],
     'authenticate.ts': ['caller-address.ts', 'cookies.ts', 'errors.ts', 'failure-limit.ts'],
-    'event-stream.ts': ['authenticate.ts', 'errors.ts', 'route', 'topic-notifications.ts'],
+    'request-limits.ts': ['authenticate.ts', 'rate-limit.ts'],
+    'event-stream.ts': ['authenticate.ts', 'errors.ts', 'request-limits.ts', 'route', 'topic-notifications.ts'],
     // The Node.js server below the application.
     server: ['driver', 'errors.ts'],
     // HTML.
@@ -306,11 +307,11 @@ const rooms: Record<string, Record<string, readonly string[]>> = {
       'failure-limit.ts',
       'idempotency.ts',
       'pages',
-      'rate-limit.ts',
+      'request-limits.ts',
       'route',
       'served.ts',
     ],
-    'mcp.ts': ['authenticate.ts', 'failure-limit.ts', 'rate-limit.ts', 'route', 'router.ts'],
+    'mcp.ts': ['authenticate.ts', 'failure-limit.ts', 'request-limits.ts', 'route', 'router.ts'],
   },
   'src/platform/pay': {
     // What is stored of payments and of the configuration.
