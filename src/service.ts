@@ -23,7 +23,7 @@ import { readMigrationStatus } from './db/migrate.ts';
 import { poolStats } from './db/pool-stats.ts';
 import { shownName, waitForProcessesWithoutKey } from './db/presence.ts';
 import { openReplicas } from './db/replicas.ts';
-import { readLoginPowers } from './db/service-login.ts';
+import { readLoginPowers, tooPowerful } from './db/service-login.ts';
 import { explainDatabaseError, UnusableDatabase } from './db/unusable-database.ts';
 import { createMessageClasses } from './http/driver/message-classes.ts';
 import { serveProbes } from './http/health.ts';
@@ -143,11 +143,7 @@ async function warnOfPowers({ control, warehouse }: ReturnType<typeof openOperat
   for (const [variable, pool] of Object.entries({ DATABASE_URL: control, WAREHOUSE_URL: warehouse })) {
     const found = pool && (await readLoginPowers(pool).catch(() => undefined));
     if (found === undefined || found.powers.length === 0) continue;
-    log.warn(
-      found,
-      `the login of ${variable} can do more than portal_service: a statement that leaves this role sees all organizations. ` +
-        'Connect as a plain member of portal_service: docs/operations.md#database-logins',
-    );
+    log.warn(found, tooPowerful(variable));
   }
 }
 

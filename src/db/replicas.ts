@@ -8,7 +8,9 @@ import { startRecurring } from '../core/recurring.ts';
 import { type DatabaseAddress, locate, openReadPools, poolConfig } from './connect.ts';
 import { monitorDatabaseLiveness } from './liveness.ts';
 import { isPooled } from './routed-client.ts';
+import { readLoginPowers, tooPowerful } from './service-login.ts';
 import { assertSession } from './session.ts';
+import { UnusableDatabase } from './unusable-database.ts';
 
 const probeEveryMs = 100;
 /** Two seconds: a replica may be far away, and opening a connection takes many round trips. */
@@ -55,6 +57,30 @@ function createSamples(primary: Pick<Pool, 'query'>, clock: Pick<Clock, 'monoton
   };
 }
 
+type IdentityRow = { server: string; database: string };
+/** Equal on a primary and its standbys, and on no other server. */
+const readIdentity = 'select system_identifier::text as server, current_database() as database from pg_control_system()';
+
+/** Rejects with UnusableDatabase for a server or database other than the primary's, and while the primary can't be asked which it is. */
+type AssertStandby = (client: Client) => Promise<void>;
+
+function createStandbyCheck(primary: Pick<Pool, 'query'>): AssertStandby {
+  let known: IdentityRow | undefined;
+  const isKnown = (row: IdentityRow | undefined): boolean =>
+    row !== undefined && row.server === known?.server && row.database === known.database;
+  return async (client) => {
+    const [found] = (await client.query<IdentityRow>(readIdentity)).rows;
+    if (isKnown(found)) return;
+    [known] = (await primary.query<IdentityRow>(readIdentity)).rows;
+    if (isKnown(found)) return;
+    const shown = ({ server = '', database = '' }: Partial<IdentityRow> = {}) => `database ${database} of the server ${server}`;
+    throw new UnusableDatabase(
+      `READ_URL names the ${shown(found)}, and the records are in the ${shown(known)} (system identifiers): name hot standbys of that server, ` +
+        'and the same database. See docs/scaling.md#read-replicas.',
+    );
+  };
+}
+
 type OpenReplica = Replica & { close(): Promise<void> };
 
 type Parts = {
@@ -85,7 +111,20 @@ function createUse(name: string, { clock, log }: Parts) {
   };
 }
 
-function openReplica(given: DatabaseAddress, name: string, samples: Samples, parts: Parts): OpenReplica {
+/** Logs once what the login may do beyond portal_service. */
+function createPowersWarning(name: string, { log }: Parts): (client: Client) => Promise<void> {
+  let isReported = false;
+  return async (client) => {
+    const found = await readLoginPowers(client);
+    if (isReported || found.powers.length === 0) return;
+    isReported = true;
+    log.warn({ replica: name, ...found }, tooPowerful('READ_URL'));
+  };
+}
+
+type FromPrimary = { readonly samples: Samples; readonly assertStandby: AssertStandby };
+
+function openReplica(given: DatabaseAddress, name: string, { samples, assertStandby }: FromPrimary, parts: Parts): OpenReplica {
   const { isInUse, responded, leaveOut } = createUse(name, parts);
   let position = 0n;
   const ask = async (client: Client): Promise<void> => {
@@ -94,11 +133,16 @@ function openReplica(given: DatabaseAddress, name: string, samples: Samples, par
   };
   // Through a pooler, reads have the limits of the login as well.
   const limits = { statement_timeout: parts.readTimeoutMs, lock_timeout: lockTimeoutMs };
-  const assertLogin = (client: Client) => assertSession(client, 'portal_service', isPooled(client) ? limits : {});
+  const warnOfPowers = createPowersWarning(name, parts);
+  const assertUsable = async (client: Client): Promise<void> => {
+    await assertSession(client, 'portal_service', isPooled(client) ? limits : {});
+    await assertStandby(client);
+    await warnOfPowers(client);
+  };
   const address = locate(given);
   const config = poolConfig(address, 'portal_service');
   const probing = { ask, onFailure: leaveOut, maxChecksToConnect };
-  const liveness = monitorDatabaseLiveness(config, parts.log, probeEveryMs, assertLogin, probing);
+  const liveness = monitorDatabaseLiveness(config, parts.log, probeEveryMs, assertUsable, probing);
   const onReplica = { stream: liveness.openSocket, lock_timeout: lockTimeoutMs };
   const { data, exports } = openReadPools(address, parts.sizes, parts.readTimeoutMs, onReplica);
   void liveness.check();
@@ -123,7 +167,8 @@ export type OpenReplicas = { readonly all: readonly Replica[]; close(): Promise<
 export function openReplicas(addresses: readonly DatabaseAddress[], primary: Pick<Pool, 'query'>, parts: Parts): OpenReplicas {
   if (addresses.length === 0) return { all: [], close: async () => undefined };
   const samples = createSamples(primary, parts.clock);
-  const all = addresses.map((address, index) => openReplica(address, String(index + 1), samples, parts));
+  const fromPrimary = { samples, assertStandby: createStandbyCheck(primary) };
+  const all = addresses.map((address, index) => openReplica(address, String(index + 1), fromPrimary, parts));
   const sampling = startRecurring(sampleEveryMs, samples.take, () => undefined);
   return {
     all,

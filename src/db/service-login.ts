@@ -1,6 +1,6 @@
 // The login with which the service connects. As a plain member of portal_service it can't gain anything by leaving that role (SET ROLE
 // NONE, RESET ROLE): it owns nothing, and without inheritance it has not even the privileges of portal_service.
-import { escapeIdentifier, escapeLiteral, type Pool } from 'pg';
+import { type ClientBase, escapeIdentifier, escapeLiteral, type Pool } from 'pg';
 import { connectClient, type DatabaseAddress, poolConfig } from './connect.ts';
 import { RoutedClient } from './routed-client.ts';
 import { sessionSettings } from './session.ts';
@@ -64,10 +64,15 @@ export async function ensureServiceLogin(owner: DatabaseAddress, login: ServiceL
   }
 }
 
+/** The warning about a login with powers; `variable` names its address. */
+export const tooPowerful = (variable: string): string =>
+  `the login of ${variable} can do more than portal_service: a statement that leaves this role sees all organizations. ` +
+  'Connect as a plain member of portal_service: docs/operations.md#database-logins';
+
 export type LoginPowers = { readonly login: string; readonly powers: readonly string[] };
 
 /** What the login of the pool's connections may do beyond portal_service; nothing for a plain member. */
-export async function readLoginPowers(pool: Pick<Pool, 'query'>): Promise<LoginPowers> {
+export async function readLoginPowers(pool: Pick<Pool | ClientBase, 'query'>): Promise<LoginPowers> {
   const { rows } = await pool.query<LoginPowers>(
     `select r.rolname as login, array_remove(array[
        case when r.rolsuper then 'superuser' end,

@@ -1,14 +1,17 @@
 // Replicas that can't be used: the operator learns why, once.
 import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { createId } from '../../src/core/id.ts';
 import type { Log } from '../../src/core/log.ts';
+import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { openReplicas } from '../../src/db/replicas.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { databaseUrl } from '../setup/database-url.ts';
+import { createScratchFolder } from '../setup/scratch-folder.ts';
 import { until } from '../setup/until.ts';
 
 const login = { user: `replicas_${createId().replaceAll('-', '')}`, password: 'for-replicas' };
@@ -33,7 +36,7 @@ afterAll(async () => {
   await database.close();
 });
 
-type Line = { readonly replica?: string; readonly err?: Error; readonly connections?: number };
+type Line = { readonly replica?: string; readonly powers?: readonly string[]; readonly err?: Error; readonly connections?: number };
 
 function open(url: string) {
   const lines: Line[] = [];
@@ -99,6 +102,44 @@ describe('a replica', () => {
     await until(async () => (ofReplica().length > 0 ? true : undefined));
     expect(ofReplica()[0]?.err?.message).toContain('/nowhere.pem');
     expect(replica.isInUse()).toBe(false);
+    await close();
+  });
+
+  it('in another database is left out, and the log names both', async () => {
+    const other = await testDatabase();
+    const { replica, close, ofReplica } = open(databaseUrl(other.service));
+    await until(async () => (ofReplica().length > 0 ? true : undefined));
+    const [, named, wanted] =
+      /names the database (\S+) of the server \d+, and the records are in the database (\S+) of/.exec(ofReplica()[0]?.err?.message ?? '') ??
+      [];
+    expect([named, wanted]).toEqual([other.service.database, database.service.database]);
+    expect(replica.isInUse()).toBe(false);
+    await close();
+    await other.close();
+  });
+
+  it('on another server is left out, also with a database of that name', async () => {
+    const folder = await createScratchFolder('other-server-');
+    const { connection, stop } = await startEmbedded(folder);
+    const admin = new Client(connection);
+    await admin.connect();
+    await admin.query(`create database ${database.service.database}`);
+    await admin.query('create role portal_service nologin');
+    await admin.query(`grant portal_service to ${connection.user}`);
+    await admin.end();
+    const { replica, close, ofReplica } = open(databaseUrl({ ...connection, database: database.service.database }));
+    await until(async () => (ofReplica().length > 0 ? true : undefined));
+    const servers = [...(ofReplica()[0]?.err?.message ?? '').matchAll(/of the server (\d+)/g)].map(([, server]) => server);
+    expect([servers.length, new Set(servers).size, replica.isInUse()]).toEqual([2, 2, false]);
+    await close();
+    await stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('whose login may do more than the service is in use, with one warning', async () => {
+    const { replica, close, ofReplica } = open(databaseUrl(database.address));
+    await until(async () => (replica.isInUse() ? true : undefined));
+    expect(ofReplica()).toMatchObject([{ powers: expect.arrayContaining(['superuser']) }]);
     await close();
   });
 
