@@ -13,22 +13,28 @@ const pathText = (path: readonly PropertyKey[]): string =>
 export type NameKind = 'field' | 'query parameter';
 const unknownName = (kind: NameKind, name: string): string => `Unknown ${kind} "${name}"`;
 
-/** One detail for each problem that zod found. */
-export const toErrorDetails = (error: z.ZodError, kind: NameKind = 'field'): ErrorDetail[] =>
-  error.issues.flatMap(expandUnionIssue).flatMap((issue) =>
-    issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({
-          path: pathText([...issue.path, key]),
-          code: 'unknown_field',
-          message: unknownName(issue.path.length === 0 ? kind : 'field', key),
-        }))
-      : [{ path: pathText(issue.path), code: issue.code, message: issue.message }],
-  );
-
-const emptyObject = z.strictObject({});
-
 /** How many problems one error response lists. */
 const maxDetails = 100;
+
+const detailsOf = (issue: z.core.$ZodIssue, kind: NameKind): ErrorDetail[] =>
+  issue.code === 'unrecognized_keys'
+    ? issue.keys.slice(0, maxDetails).map((key) => ({
+        path: pathText([...issue.path, key]),
+        code: 'unknown_field',
+        message: unknownName(issue.path.length === 0 ? kind : 'field', key),
+      }))
+    : [{ path: pathText(issue.path), code: issue.code, message: issue.message }];
+
+/** The first problems that zod found. A body may have fifty thousand, and each takes time. */
+export const toErrorDetails = (error: z.ZodError, kind: NameKind = 'field'): ErrorDetail[] =>
+  error.issues
+    .slice(0, maxDetails)
+    .flatMap(expandUnionIssue)
+    .slice(0, maxDetails)
+    .flatMap((issue) => detailsOf(issue, kind))
+    .slice(0, maxDetails);
+
+const emptyObject = z.strictObject({});
 
 /**
  * Finds what the schemas let through: strings that no database column can store (NUL, unpaired surrogates), and the key `__proto__`.
@@ -63,7 +69,8 @@ function findOverlooked(raw: unknown, kind: NameKind): ErrorDetail[] {
 function parsePart(schema: z.ZodType, raw: unknown, toError: (details: ErrorDetail[]) => AppError, kind: NameKind = 'field'): unknown {
   if (hasTooManyValues(raw)) throw toError([{ path: '', code: 'too_many_values', message: tooManyValuesText }]);
   const result = schema.safeParse(raw, { error: validationMessage });
-  const details = [...(result.success ? [] : toErrorDetails(result.error, kind)), ...findOverlooked(raw, kind)];
+  const found = result.success ? [] : toErrorDetails(result.error, kind);
+  const details = found.length < maxDetails ? [...found, ...findOverlooked(raw, kind)] : found;
   if (result.success && details.length === 0) return result.data;
   throw toError(details.slice(0, maxDetails));
 }

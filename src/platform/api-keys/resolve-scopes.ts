@@ -1,7 +1,7 @@
 // Turns the scopes that a caller gives into those that are stored: names of fields become fields of record types, values become texts that
 // fit their type. Names mean what they mean in the versions that exist when the scopes are written.
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
-import { didYouMean } from '../../core/nearest-name.ts';
+import { createSuggestions } from '../../core/nearest-name.ts';
 import { type AccessLayer, allowsField, type ResourceRows, type RowCondition, unlimitedLayer } from '../../core/record-access.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { parseFilterValue } from '../../public/index.ts';
@@ -20,8 +20,12 @@ export type GivenScopes = {
 
 export type ResolvedScopes = { readonly layer: AccessLayer; readonly problems: readonly ErrorDetail[] };
 
+const maxProblems = 100;
+
 type Condition = NonNullable<ReadScopes['rows']>[string][number];
-type Report = (path: string, code: string, message: string) => void;
+type Suggest = ReturnType<typeof createSuggestions>;
+/** `suggest`: what names that don't exist may have been meant to be. */
+type Report = { (path: string, code: string, message: string): void; readonly suggest: Suggest };
 
 /** How responses show a layer. */
 export const scopesView = ({ versions, resources, rows, fields }: AccessLayer) => ({
@@ -49,7 +53,8 @@ export async function resolveScopes(tx: Tx, organizationId: string, given: reado
     : [];
   const names = new Set(given.flatMap(({ scopes: { rows, fields } }) => [...Object.keys(rows ?? {}), ...Object.keys(fields ?? {})]));
   const targets = names.size === 0 ? [] : await listScopeTargets(tx, organizationId, [...names]);
-  return given.map((one) => resolve(one, existing, targets));
+  const suggest = createSuggestions();
+  return given.map((one) => resolve(one, existing, targets, suggest));
 }
 
 /** Throws 422 when there are problems. */
@@ -57,7 +62,10 @@ export function assertResolved(problems: readonly ErrorDetail[]): void {
   if (problems.length === 0) return;
   const has = (code: string) => problems.some((problem) => problem.code === code);
   const kind = has('unknown_version') ? 'versions' : has('unknown_resource') ? 'resources' : undefined;
-  throw invalid(kind === undefined ? 'The scopes are not valid' : `The scopes name ${kind} that do not exist`, problems);
+  throw invalid(
+    kind === undefined ? 'The scopes are not valid' : `The scopes name ${kind} that do not exist`,
+    problems.slice(0, maxProblems),
+  );
 }
 
 type Existing = Awaited<ReturnType<typeof listVersionResources>>;
@@ -75,11 +83,14 @@ function reportUnknown({ scopes, before }: GivenScopes, existing: Existing, repo
       report('resources', 'unknown_resource', `${where} a resource ${name}. Choose resources of these versions.`);
 }
 
-function resolve(given: GivenScopes, existing: Existing, all: readonly ScopeTarget[]): ResolvedScopes {
+function resolve(given: GivenScopes, existing: Existing, all: readonly ScopeTarget[], suggest: Suggest): ResolvedScopes {
   const { scopes, path, before } = given;
   const { versions, resources, rows, fields } = scopes;
   const problems: ErrorDetail[] = [];
-  const report: Report = (at, code, message) => problems.push({ path: `${path}.${at}`, code, message });
+  const add = (at: string, code: string, message: string): void => {
+    if (problems.length < maxProblems) problems.push({ path: `${path}.${at}`, code, message });
+  };
+  const report: Report = Object.assign(add, { suggest });
   reportUnknown(given, existing, report);
   const targetsOf = (name: string): readonly ScopeTarget[] => considered(all, name, versions);
   const resolved: Record<string, ResourceRows> = {};
@@ -194,7 +205,7 @@ function reportUnscopable(conditions: readonly Condition[], { name, targets, wit
     const versions = [...new Set(targets.map(({ version }) => version))].join(', ');
     if (targets.some(({ endpoint }) => endpoint.fields.some((one) => one.name === field)))
       report(at, 'not_scopable', `${field} is not scopable in ${versions}. Scopable: ${names.join(', ')}`);
-    else report(at, 'unknown_field', `${name} has no field "${field}" in ${versions}.${didYouMean(field, names)}`);
+    else report(at, 'unknown_field', `${name} has no field "${field}" in ${versions}.${report.suggest(field, () => names)}`);
   }
   if (!reported) report(`rows.${name}`, 'not_scopable', 'No version has all of these fields as scopable ones');
 }
@@ -220,5 +231,6 @@ function checkFields(name: string, listed: readonly string[], targets: readonly 
   if (targets.length === 0) return;
   const known = new Set(['id', ...targets.flatMap(({ endpoint }) => endpoint.fields.map((field) => field.name))]);
   for (const field of listed)
-    if (!known.has(field)) report(`fields.${name}`, 'unknown_field', `${name} has no field "${field}".${didYouMean(field, known)}`);
+    if (!known.has(field))
+      report(`fields.${name}`, 'unknown_field', `${name} has no field "${field}".${report.suggest(field, () => known)}`);
 }

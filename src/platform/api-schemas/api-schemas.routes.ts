@@ -138,7 +138,7 @@ export const apiSchemaRoutes = [
     permission: 'api-schema:read',
     summary: 'Validate a draft',
     description:
-      'Lists every problem with its path, the indexes that publishing would build, and the changes since the previous version. With ' +
+      'Lists the first 100 problems with their paths, the indexes that publishing would build, and the changes since the previous version. With ' +
       '`endpoints` it validates these in place of the saved ones, as an editor does while a person types, and saves nothing.',
     params: IdParams,
     body: ValidateInput,

@@ -69,7 +69,7 @@ export function assertRevision(row: store.ApiSchemaRow, revision: number | undef
 
 /** Throws 422 for problems that no draft may have. Problems that block only publishing are allowed. */
 function assertSavable(endpoints: store.ApiSchemaRow['endpoints'], available: Available): void {
-  const problems = validateDocument({ endpoints }, available).filter(({ blocks }) => blocks === 'save');
+  const problems = validateDocument({ endpoints }, available, { blocks: 'save' });
   if (problems.length > 0) throw invalid('The definition is not valid', problems);
 }
 

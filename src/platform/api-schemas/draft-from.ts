@@ -1,7 +1,7 @@
 // Proposes the endpoints of a version for record types that are synced: the start of a draft. Saves nothing.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
-import { didYouMean } from '../../core/nearest-name.ts';
+import { createSuggestions } from '../../core/nearest-name.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { type Available, columnFactsOf, type DraftSource, draftDocument, readAvailable, type SchemaDocument } from '../../public/index.ts';
 import { readRecordTypes, type StoredRecordType } from '../../sync/index.ts';
@@ -51,12 +51,17 @@ function problemOf(
   path: string,
   known: ReadonlyMap<string, StoredRecordType>,
   available: Available,
+  suggest: ReturnType<typeof createSuggestions>,
 ): ErrorDetail | undefined {
   const synced = Object.hasOwn(available, name) ? available[name] : undefined;
   if (synced?.hasData === true) return undefined;
   if (synced !== undefined || known.has(name))
     return { path, code: 'not_synced', message: `No complete sync of ${name} has been published yet` };
-  return { path, code: 'unknown_record_type', message: `No synced record type has this name.${didYouMean(name, Object.keys(available))}` };
+  return {
+    path,
+    code: 'unknown_record_type',
+    message: `No synced record type has this name.${suggest(name, () => Object.keys(available))}`,
+  };
 }
 
 async function readSource(ctx: RequestCtx, name: string, available: Available, known: ReadonlyMap<string, StoredRecordType>) {
@@ -78,7 +83,8 @@ async function readSource(ctx: RequestCtx, name: string, available: Available, k
 export async function draftFromRecordTypes(ctx: RequestCtx, { recordTypes }: DraftFrom): Promise<SchemaDocument> {
   const names = [...new Set(recordTypes)];
   const [available, known] = await Promise.all([readAvailable(ctx), readRecordTypes(ctx, names)]);
-  const problems = recordTypes.flatMap((name, index) => problemOf(name, `recordTypes[${index}]`, known, available) ?? []);
+  const suggest = createSuggestions();
+  const problems = recordTypes.flatMap((name, index) => problemOf(name, `recordTypes[${index}]`, known, available, suggest) ?? []);
   if (problems.length > 0) throw invalid('A draft needs record types with synced records', problems);
   const sources: DraftSource[] = [];
   for (const name of names) sources.push(...(await readSource(ctx, name, available, known)));

@@ -3,6 +3,7 @@
 import { ErpError, type RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, invalid } from '../../core/errors.ts';
+import { createSuggestions } from '../../core/nearest-name.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import {
   estimateLoads,
@@ -51,11 +52,13 @@ async function choose(ctx: RequestCtx, { recordTypes, filter }: BulkSyncConfigs)
     ctx,
     names.filter((name) => !existing.has(name)),
   );
+  const [suggest, syncable] = [createSuggestions(), new Set(known)];
   return names.map((name): Choice => {
     const syncConfigId = existing.get(name);
     if (syncConfigId !== undefined) return entry(name, 'exists', { syncConfigId });
     const recordType = described.get(name);
-    if (recordType === undefined || !hasReadableFields(recordType)) return refused(name, explainUnsyncable(name, recordType, known));
+    if (recordType === undefined || !hasReadableFields(recordType))
+      return refused(name, explainUnsyncable(name, recordType, syncable, suggest));
     try {
       assertFilter(recordType, filter);
       return { name, recordType };

@@ -3,7 +3,7 @@ import type { RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RecordFilter } from '../../connectors/discovery.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
-import { didYouMean } from '../../core/nearest-name.ts';
+import { createSuggestions } from '../../core/nearest-name.ts';
 import { canFilterBySubsidiary, findScheduleProblem, hasReadableFields, headOf, listSyncableNames } from '../../sync/index.ts';
 import { explainMissingMetadata } from '../netsuite/missing-metadata.ts';
 import { describeRecordTypes } from '../netsuite/record-types.service.ts';
@@ -22,13 +22,14 @@ export function assertSchedule(schedule: string | null, timezone: string): void 
 export function explainUnsyncable(
   recordType: string,
   found: RecordTypeMetadata | undefined,
-  known: readonly string[],
+  known: ReadonlySet<string>,
+  suggest = createSuggestions(),
 ): Omit<ErrorDetail, 'path'> {
   if (found !== undefined) return { code: 'unsyncable_record_type', message: `${recordType} cannot be synced: ${headOf(found).reason}` };
   // Listed, and then absent when its fields were read.
-  if (known.includes(recordType))
+  if (known.has(recordType))
     return { code: 'unsyncable_record_type', message: `${recordType} cannot be synced: the ERP account doesn't have it` };
-  const message = `The ERP account lists no record type "${recordType}".${didYouMean(recordType, known)} The metadata of the connection has all`;
+  const message = `The ERP account lists no record type "${recordType}".${suggest(recordType, () => known)} The metadata of the connection has all`;
   return { code: 'unknown_record_type', message };
 }
 
@@ -41,7 +42,7 @@ export async function getSyncableType(ctx: RequestCtx, recordType: string): Prom
   if (found !== undefined && hasReadableFields(found)) return found;
   const known = await listSyncableNames(ctx);
   const isMissing = found === undefined && known.length === 0;
-  const problem = isMissing ? await explainMissingMetadata(ctx) : explainUnsyncable(recordType, found, known);
+  const problem = isMissing ? await explainMissingMetadata(ctx) : explainUnsyncable(recordType, found, new Set(known));
   throw invalid('The record type cannot be synced', [{ path: 'recordType', ...problem }]);
 }
 

@@ -31,7 +31,7 @@ const refusedPart = new RegExp(`^endpoints\\[(\\d+)\\]\\.(${lists.join('|')})(?:
  * validation. What is left out can make something else invalid, so that it takes several rounds.
  */
 function removeRefused(document: SchemaDocument, available: Available): SchemaDocument {
-  const refused = validateDocument(document, available).flatMap(({ path }) => {
+  const refused = validateDocument(document, available, { max: Infinity }).flatMap(({ path }) => {
     const [, endpoint, list, index] = refusedPart.exec(path) ?? [];
     return endpoint === undefined ? [] : [`${endpoint}.${list}.${index ?? '*'}`];
   });

@@ -2,7 +2,7 @@
 // years while the fields of the ERP change. A source without a column is therefore reported and never fails the read: a column reads as
 // null, a sort key is skipped, and a filter matches nothing, because skipping it would return too much. Pure.
 import { createHash } from 'node:crypto';
-import { didYouMean } from '../../core/nearest-name.ts';
+import { createSuggestions } from '../../core/nearest-name.ts';
 import type { ColumnType, RecordColumn } from '../../warehouse/columns.ts';
 import { type FilterCondition, parseCondition } from '../read/filters.ts';
 import { completePlan, type ListPlan, type SortKey } from '../read/plan.ts';
@@ -64,7 +64,17 @@ export function freshnessOfQuery(
   return { syncedAt, problems };
 }
 
-type Report = (path: string, code: string, message: string, passing?: boolean) => void;
+type Report = {
+  (path: string, code: string, message: string, passing?: boolean): void;
+  /** For names that don't exist. */
+  readonly suggest: ReturnType<typeof createSuggestions>;
+};
+
+/** Collects the problems of one query. */
+export const createReport = (problems: QueryProblem[]): Report =>
+  Object.assign((path: string, code: string, message: string, passing = false) => void problems.push({ path, code, message, passing }), {
+    suggest: createSuggestions(),
+  });
 /** By source, `lines.<field>` for a field of lines: how the caller sees its values. */
 export type QueryMasks = ReadonlyMap<string, FieldMask>;
 /** What a query is bound to: the record type, and the masks of its fields for this caller. */
@@ -82,8 +92,8 @@ export const unknownRecordTypeProblem: QueryProblem = {
 function findColumn({ columns, label }: AvailableRecordType, source: string, path: string, report: Report): RecordColumn | undefined {
   const found = columnOf(columns, source);
   if (found === undefined) {
-    const known = columns.filter(({ state }) => state !== 'replaced').map(sourceOf);
-    report(path, 'unknown_source', `${label} has no synced field "${source.slice(0, 80)}".${didYouMean(source, known)}`);
+    const known = () => columns.filter(({ state }) => state !== 'replaced').map(sourceOf);
+    report(path, 'unknown_source', `${label} has no synced field "${source.slice(0, 80)}".${report.suggest(source, known)}`);
   } else if (found.state === 'vanished') report(path, 'vanished', `The field "${source}" no longer exists in the ERP`, true);
   else if (found.state === 'loading')
     report(path, 'still_loading', `The field "${source}" is still loading; it is available after the next complete run`, true);
@@ -202,7 +212,7 @@ export function endpointOf(query: Pick<RecordQuery, 'recordType' | 'columns'>, {
 export function bindQuery(query: RecordQuery, target: QueryTarget, { page, pageSize }: Page): BoundQuery {
   const { type, masks } = target;
   const problems: QueryProblem[] = [];
-  const report: Report = (path, code, message, passing = false) => problems.push({ path, code, message, passing });
+  const report = createReport(problems);
   const { endpoint, found } = endpointOf(query, target, report);
   const conditions = query.filters.map((filter, index) => {
     const column = findValue(target, filter.source, `filters[${index}].source`, report);

@@ -11,6 +11,7 @@ import type { FindLivingMasks } from '../version/living-masks.ts';
 import { isRecordId } from '../version/values.ts';
 import {
   bindQuery,
+  createReport,
   endpointOf,
   freshnessOfQuery,
   type QueryColumn,
@@ -117,7 +118,7 @@ async function get(
   const target = await findQueryTarget(sources, ctx, recordType, rights);
   if (target === undefined || !isRecordId(target.type.idType, id)) return undefined;
   const columns = names.filter((source) => source !== 'id').map((source) => ({ name: source, source }));
-  const { endpoint } = endpointOf({ recordType, columns }, target, () => undefined);
+  const { endpoint } = endpointOf({ recordType, columns }, target, createReport([]));
   const plan = { endpoint, id, fields: endpoint.fields, expansions: [], normalized: '' };
   const { record } = await readSingleRecord(sources.readerOf(ctx.organizationId), plan);
   return record === null ? undefined : wholeText(record);

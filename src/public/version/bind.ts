@@ -1,5 +1,5 @@
 // Finds the physical column behind each source of a definition. The bindings found at publish time are stored for good.
-import type { ColumnState, RecordColumn } from '../../warehouse/columns.ts';
+import type { ColumnState, LineField, RecordColumn } from '../../warehouse/columns.ts';
 import type { Money } from './money.ts';
 import type { Bindings, BoundColumn, RecordTypeBinding, SchemaDocument } from './schema-document.ts';
 
@@ -31,11 +31,35 @@ export const sourceOf = ({ field, part }: Pick<RecordColumn, 'field' | 'part'>):
 
 const preference: Readonly<Record<ColumnState, number>> = { live: 0, returned: 1, stale: 1, loading: 2, vanished: 3, replaced: 4 };
 
+/** Whether `sourceOf` would return it; makes no text, because a definition may ask for each of thousands of columns. */
+const hasSource = ({ field, part }: RecordColumn, source: string): boolean => {
+  if (part === 'lines') return source === 'lines';
+  return part === 'label' ? source.length === field.length + 5 && source.endsWith('.name') && source.startsWith(field) : source === field;
+};
+
 /** The column that currently holds the source; never one that a type change replaced. */
 export function columnOf(columns: readonly RecordColumn[], source: string): RecordColumn | undefined {
   return columns
-    .filter((column) => sourceOf(column) === source && column.state !== 'replaced')
+    .filter((column) => hasSource(column, source) && column.state !== 'replaced')
     .sort((a, b) => preference[a.state] - preference[b.state])[0];
+}
+
+/** A record type with its columns by source, for documents that name thousands. */
+export type IndexedRecordType = AvailableRecordType & {
+  readonly bySource: ReadonlyMap<string, RecordColumn>;
+  /** Of the fields of its lines, by name. */
+  readonly lineTypes: ReadonlyMap<string, LineField['type']>;
+};
+
+/** `columnOf` of every source. */
+export function indexSources(type: AvailableRecordType): IndexedRecordType {
+  const bySource = new Map<string, RecordColumn>();
+  for (const column of type.columns) {
+    const known = bySource.get(sourceOf(column));
+    if (column.state === 'replaced' || (known !== undefined && preference[known.state] <= preference[column.state])) continue;
+    bySource.set(sourceOf(column), column);
+  }
+  return { ...type, bySource, lineTypes: new Map(bySource.get('lines')?.lineFields?.map((field) => [field.name, field.type])) };
 }
 
 type NewBinding = RecordTypeBinding & { readonly columns: Record<string, BoundColumn> };
@@ -63,8 +87,9 @@ export function bindDocument(document: SchemaDocument, available: Available): Bi
     const summaries = bindSummaries(document, endpoint.recordType, recordType);
     const bound = bindings[endpoint.recordType] ?? { idType: recordType.idType, columns: {}, ...summaries };
     bindings[endpoint.recordType] = bound;
+    const { bySource } = indexSources(recordType);
     for (const field of endpoint.fields) {
-      const found = columnOf(recordType.columns, field.source);
+      const found = bySource.get(field.source);
       if (found !== undefined) bound.columns[field.source] = { column: found.column, type: found.type, lineFields: found.lineFields };
     }
   }

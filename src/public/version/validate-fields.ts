@@ -1,7 +1,6 @@
 // Rules of the fields of an endpoint: names, sources, forms, masks and tags.
-import { didYouMean } from '../../core/nearest-name.ts';
 import type { ColumnType, RecordColumn } from '../../warehouse/columns.ts';
-import { type AvailableRecordType, columnOf, sourceOf } from './bind.ts';
+import { type AvailableRecordType, type IndexedRecordType, sourceOf } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
 import { maskFits, suffixOf } from './operators.ts';
 import { type EndpointDefinition, type FieldDefinition, type LineFieldDefinition, operators } from './schema-document.ts';
@@ -51,7 +50,7 @@ function checkFieldName(name: string, path: string, report: Report): void {
   }
 }
 
-export function checkField(field: FieldDefinition, path: string, recordType: AvailableRecordType | undefined, report: Report): void {
+export function checkField(field: FieldDefinition, path: string, recordType: IndexedRecordType | undefined, report: Report): void {
   const isLines = field.source === 'lines';
   if (isLines && field.fields === undefined)
     report('save', `${path}.fields`, 'lines_without_fields', 'The source "lines" requires the list of its fields to publish');
@@ -69,15 +68,11 @@ export function checkField(field: FieldDefinition, path: string, recordType: Ava
   }
   reportDuplicates(names, (index) => `${path}.fields[${index}].name`, 'field name', report);
   if (recordType === undefined) return;
-  const column = columnOf(recordType.columns, field.source);
+  const column = recordType.bySource.get(field.source);
   if (column === undefined) {
-    const known = recordType.columns.filter(({ state }) => state !== 'replaced').map(sourceOf);
-    report(
-      'publish',
-      `${path}.source`,
-      'unknown_source',
-      `${recordType.label} has no synced field of this name.${didYouMean(field.source, known)}`,
-    );
+    const known = () => recordType.columns.filter(({ state }) => state !== 'replaced').map(sourceOf);
+    const message = `${recordType.label} has no synced field of this name.`;
+    report('publish', `${path}.source`, 'unknown_source', message, { wanted: field.source, known });
     return;
   }
   if (column.state === 'loading' || column.state === 'returned')
@@ -90,29 +85,29 @@ export function checkField(field: FieldDefinition, path: string, recordType: Ava
     checkMask(field.mask, column.type, `${path}.mask`, report);
     if (field.scopable) checkScopable(column, recordType, `${path}.scopable`, report);
   }
-  checkLineSources(field, path, column, report);
+  checkLineSources(field, path, column, recordType.lineTypes, report);
 }
 
-function checkLineSources(field: FieldDefinition, path: string, column: RecordColumn, report: Report): void {
+function checkLineSources(
+  field: FieldDefinition,
+  path: string,
+  column: RecordColumn,
+  types: IndexedRecordType['lineTypes'],
+  report: Report,
+): void {
   if (column.type !== 'lines') return;
-  const known = column.lineFields ?? [];
   for (const [index, line] of (field.fields ?? []).entries()) {
     const at = `${path}.fields[${index}]`;
-    const found = known.find(({ name }) => name === line.source);
-    if (found !== undefined) {
-      checkWrittenAs(line.as, found.type, `${at}.as`, report);
-      checkMask(line.mask, found.type, `${at}.mask`, report);
+    const type = types.get(line.source);
+    if (type !== undefined) {
+      checkWrittenAs(line.as, type, `${at}.as`, report);
+      checkMask(line.mask, type, `${at}.mask`, report);
       continue;
     }
-    report(
-      'publish',
-      `${at}.source`,
-      'unknown_source',
-      `The lines have no synced field of this name.${didYouMean(
-        line.source,
-        known.map(({ name }) => name),
-      )}`,
-    );
+    report('publish', `${at}.source`, 'unknown_source', 'The lines have no synced field of this name.', {
+      wanted: line.source,
+      known: () => types.keys(),
+    });
   }
 }
 

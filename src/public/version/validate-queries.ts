@@ -1,24 +1,19 @@
 // Rules of what lists can be filtered, searched and sorted by.
-import { didYouMean } from '../../core/nearest-name.ts';
 import type { ColumnType } from '../../warehouse/columns.ts';
-import { type AvailableRecordType, columnOf } from './bind.ts';
+import type { IndexedRecordType } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
+import type { IndexedEndpoint } from './endpoint-fields.ts';
 import { lineOperators, operatorFits, operatorsOf, suffixOf } from './operators.ts';
-import type { EndpointDefinition, FilterDefinition, Operator } from './schema-document.ts';
+import type { FilterDefinition, Operator } from './schema-document.ts';
 
 type Target = {
-  readonly endpoint: EndpointDefinition;
-  readonly recordType: AvailableRecordType | undefined;
+  readonly endpoint: IndexedEndpoint;
+  readonly recordType: IndexedRecordType | undefined;
   readonly report: Report;
 };
 
 /** Reports every problem of the filters, the search and the sorts of an endpoint, which is at `path` of the document. */
-export function checkQueries(
-  endpoint: EndpointDefinition,
-  path: string,
-  recordType: AvailableRecordType | undefined,
-  report: Report,
-): void {
+export function checkQueries(endpoint: IndexedEndpoint, path: string, recordType: IndexedRecordType | undefined, report: Report): void {
   const target = { endpoint, recordType, report };
   checkFilters(target, path);
   checkSorts(target, path);
@@ -28,24 +23,24 @@ export function checkQueries(
 
 /** Undefined after a report when the name is none of a field, or one of lines. */
 export function findPlainField(
-  { fields }: EndpointDefinition,
+  { fields, byName }: IndexedEndpoint,
   name: string,
   path: string,
   { thing, lines }: { readonly thing: string; readonly lines: string },
   report: Report,
 ) {
-  const field = fields.find((other) => other.name === name);
+  const field = byName.get(name);
   if (field === undefined) {
-    const known = fields.map((other) => other.name);
-    report('save', path, 'not_included', `${thing} must refer to a field of this endpoint.${didYouMean(name, known)}`);
+    const known = () => fields.map((other) => other.name);
+    report('save', path, 'not_included', `${thing} must refer to a field of this endpoint.`, { wanted: name, known });
   } else if (field.source === 'lines') report('save', path, 'lines', lines);
   else return field;
   return undefined;
 }
 
 /** Of the values that the source has now; undefined when it is not synced. */
-export const typeOfSource = (recordType: AvailableRecordType | undefined, source: string): ColumnType | undefined =>
-  recordType && columnOf(recordType.columns, source)?.type;
+export const typeOfSource = (recordType: IndexedRecordType | undefined, source: string): ColumnType | undefined =>
+  recordType?.bySource.get(source)?.type;
 
 function checkFilters({ endpoint, recordType, report }: Target, path: string): void {
   const names = endpoint.filters.map(({ field }) => field);
@@ -82,18 +77,15 @@ function checkOperators(
 
 /** A filter such as `lines.item`. */
 function checkLineFilter({ endpoint, recordType, report }: Target, filter: FilterDefinition, path: string): void {
-  const [name = '', ...rest] = filter.field.split('.');
-  const lines = endpoint.fields.find((field) => field.source === 'lines' && field.name === name);
-  const line = lines?.fields?.find((field) => field.name === rest.join('.'));
-  if (lines === undefined || line === undefined) {
-    const known = endpoint.fields.flatMap((field) => (field.fields ?? []).map((each) => `${field.name}.${each.name}`));
-    const message = `A filter must refer to a field of this endpoint, or to a field of its lines.${didYouMean(filter.field, known)}`;
-    report('save', `${path}.field`, 'not_included', message);
+  const line = endpoint.linesByName.get(filter.field);
+  if (line === undefined) {
+    const known = () => endpoint.fields.flatMap((field) => (field.fields ?? []).map((each) => `${field.name}.${each.name}`));
+    const message = 'A filter must refer to a field of this endpoint, or to a field of its lines.';
+    report('save', `${path}.field`, 'not_included', message, { wanted: filter.field, known });
     return;
   }
   checkOperators(filter, lineOperators, 'fields of lines', 'save', path, report);
-  const column = recordType && columnOf(recordType.columns, lines.source);
-  const type = column?.lineFields?.find((field) => field.name === line.source)?.type;
+  const type = recordType?.lineTypes.get(line.source);
   if (type === undefined) return;
   const fitting = lineOperators.filter((operator) => operatorFits(operator, type));
   const operators = filter.operators.map((operator) => (lineOperators.includes(operator) ? operator : 'eq'));
@@ -101,7 +93,7 @@ function checkLineFilter({ endpoint, recordType, report }: Target, filter: Filte
 }
 
 /** The fields of an endpoint never have the names of each other's filters; those of lines may, unless both are filters. */
-function checkLineFilterNames({ filters }: EndpointDefinition, path: string, report: Report): void {
+function checkLineFilterNames({ filters }: IndexedEndpoint, path: string, report: Report): void {
   const owners = new Map(
     filters.flatMap(({ field, operators }) => operators.map((each) => [(field + suffixOf(each)).toLowerCase(), field])),
   );
@@ -126,12 +118,10 @@ function checkSorts({ endpoint, report }: Target, path: string): void {
     findPlainField(endpoint, sort, `${path}.sorts[${index}]`, { thing: 'A sort', lines: sortedLines }, report);
   const { defaultSort } = endpoint;
   if (defaultSort !== null && !endpoint.sorts.includes(defaultSort.field)) {
-    report(
-      'save',
-      `${path}.defaultSort.field`,
-      'not_a_sort',
-      `The default sort must be one of the declared sorts.${didYouMean(defaultSort.field, endpoint.sorts)}`,
-    );
+    report('save', `${path}.defaultSort.field`, 'not_a_sort', 'The default sort must be one of the declared sorts.', {
+      wanted: defaultSort.field,
+      known: () => endpoint.sorts,
+    });
   }
 }
 

@@ -1,7 +1,6 @@
 // Validates the relations of an endpoint: their names, the field that refers to other records, and the endpoint in whose shape these are
 // embedded. Pure.
-import { didYouMean } from '../../core/nearest-name.ts';
-import { type Available, availableType, columnOf } from './bind.ts';
+import type { IndexedRecordType } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
 import type { EndpointDefinition, FieldDefinition, RelationDefinition, SchemaDocument } from './schema-document.ts';
 
@@ -16,38 +15,41 @@ export function checkRelations(
   endpoint: EndpointDefinition,
   path: string,
   { endpoints }: SchemaDocument,
-  available: Available,
+  type: IndexedRecordType | undefined,
   report: Report,
 ): void {
-  const relations = endpoint.relations ?? [];
+  const { relations = [] } = endpoint;
+  if (relations.length === 0) return;
+  const referring = new Map(endpoint.fields.filter(mayRefer).map((field) => [field.name, field]));
+  const taken = new Set(['id', ...endpoint.fields.map(({ name }) => name.toLowerCase())]);
   const names = relations.map(({ name }) => name);
   reportDuplicates(names, (index) => `${path}.relations[${index}].name`, 'relation', report);
   for (const [index, relation] of relations.entries()) {
     const at = `${path}.relations[${index}]`;
-    checkName(relation, endpoint, at, report);
-    const field = endpoint.fields.filter(mayRefer).find(({ name }) => name === relation.field);
+    checkName(relation, taken, at, report);
+    const field = referring.get(relation.field);
     if (field === undefined) {
-      const known = endpoint.fields.filter(mayRefer).map(({ name }) => name);
-      const message = `A relation must name a field of this endpoint that holds the id of the other record.${didYouMean(relation.field, known)}`;
-      report('save', `${at}.field`, 'not_included', message);
+      const message = 'A relation must name a field of this endpoint that holds the id of the other record.';
+      report('save', `${at}.field`, 'not_included', message, { wanted: relation.field, known: () => referring.keys() });
     }
     const target = endpoints.find(({ name }) => name === relation.resource);
     if (target === undefined) {
-      const known = endpoints.map(({ name }) => name);
-      const message = `A relation must name an endpoint of this document.${didYouMean(relation.resource, known)}`;
-      report('save', `${at}.resource`, 'unknown_resource', message);
+      const known = () => endpoints.map(({ name }) => name);
+      report('save', `${at}.resource`, 'unknown_resource', 'A relation must name an endpoint of this document.', {
+        wanted: relation.resource,
+        known,
+      });
     }
-    if (field !== undefined && target !== undefined) checkTarget(endpoint, field, target, at, available, report);
+    if (field !== undefined && target !== undefined) checkTarget(type, field, target, at, report);
   }
 }
 
-function checkName({ name }: RelationDefinition, { fields }: EndpointDefinition, at: string, report: Report): void {
+function checkName({ name }: RelationDefinition, taken: ReadonlySet<string>, at: string, report: Report): void {
   if (!relationName.test(name)) {
     const message = 'A relation name must have 1 to 63 characters: a lower-case letter, then letters, digits or underscores';
     report('save', `${at}.name`, 'illegal_name', message);
   }
-  const folded = name.toLowerCase();
-  if (folded === 'id' || fields.some((field) => field.name.toLowerCase() === folded)) {
+  if (taken.has(name.toLowerCase())) {
     const message = `"${name}" is also the name of a field of this endpoint. The embedded record needs a name of its own.`;
     report('save', `${at}.name`, 'clashes_with_field', message);
   }
@@ -55,15 +57,13 @@ function checkName({ name }: RelationDefinition, { fields }: EndpointDefinition,
 
 /** What the field refers to is only known of record types that the ERP has described. */
 function checkTarget(
-  { recordType }: EndpointDefinition,
+  type: IndexedRecordType | undefined,
   { name, source }: FieldDefinition,
   target: EndpointDefinition,
   at: string,
-  available: Available,
   report: Report,
 ): void {
-  const type = availableType(available, recordType);
-  const column = type && columnOf(type.columns, source);
+  const column = type?.bySource.get(source);
   if (type === undefined || column === undefined) return;
   if (!idTypes.has(column.type)) {
     report('publish', `${at}.field`, 'not_a_reference', `"${name}" is a ${column.type} field. A relation needs a reference field.`);

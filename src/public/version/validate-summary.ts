@@ -1,16 +1,11 @@
 // Rules of what `/summary` computes and groups by.
 import type { ColumnType } from '../../warehouse/columns.ts';
-import type { AvailableRecordType } from './bind.ts';
+import type { IndexedRecordType } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
+import type { IndexedEndpoint } from './endpoint-fields.ts';
 import { currencyOf, mixesCurrencies } from './money.ts';
 import { suffixOf } from './operators.ts';
-import {
-  type AggregateDefinition,
-  type AggregateFunction,
-  aggregateFunctions,
-  type EndpointDefinition,
-  type GroupDefinition,
-} from './schema-document.ts';
+import { type AggregateDefinition, type AggregateFunction, aggregateFunctions, type GroupDefinition } from './schema-document.ts';
 import { findPlainField, typeOfSource } from './validate-queries.ts';
 
 const numbers: readonly ColumnType[] = ['number', 'integer'];
@@ -28,12 +23,7 @@ const resultNames: ReadonlySet<string> = new Set(['count', ...aggregateFunctions
 const parameterNames: ReadonlySet<string> = new Set([...resultNames, 'by', 'sort', 'limit']);
 
 /** Reports every problem of the summary of an endpoint, which is at `path` of the document. */
-export function checkSummary(
-  endpoint: EndpointDefinition,
-  path: string,
-  recordType: AvailableRecordType | undefined,
-  report: Report,
-): void {
+export function checkSummary(endpoint: IndexedEndpoint, path: string, recordType: IndexedRecordType | undefined, report: Report): void {
   const { aggregates = [], groups = [] } = endpoint;
   if (aggregates.length + groups.length === 0) return;
   checkFilterNames(endpoint, path, report);
@@ -51,7 +41,7 @@ export function checkSummary(
 }
 
 /** A summary takes the filters of the list next to parameters of its own. */
-function checkFilterNames({ filters }: EndpointDefinition, path: string, report: Report): void {
+function checkFilterNames({ filters }: IndexedEndpoint, path: string, report: Report): void {
   for (const [index, { field, operators }] of filters.entries()) {
     const clashing = operators.map((operator) => field + suffixOf(operator)).filter((name) => parameterNames.has(name.toLowerCase()));
     for (const name of clashing)
@@ -65,10 +55,10 @@ function checkFilterNames({ filters }: EndpointDefinition, path: string, report:
 }
 
 function checkAggregate(
-  endpoint: EndpointDefinition,
+  endpoint: IndexedEndpoint,
   { field: name, functions, currency }: AggregateDefinition,
   path: string,
-  recordType: AvailableRecordType | undefined,
+  recordType: IndexedRecordType | undefined,
   report: Report,
 ): void {
   reportDuplicates(functions, (index) => `${path}.functions[${index}]`, 'function', report);
@@ -87,10 +77,10 @@ function checkAggregate(
 }
 
 function checkGroup(
-  endpoint: EndpointDefinition,
+  endpoint: IndexedEndpoint,
   group: GroupDefinition,
   path: string,
-  recordType: AvailableRecordType | undefined,
+  recordType: IndexedRecordType | undefined,
   report: Report,
 ): void {
   const [name, at] = typeof group === 'string' ? [group, path] : [group.field, `${path}.field`];
@@ -118,13 +108,13 @@ function checkGroupNames(groups: readonly GroupDefinition[], path: string, repor
 
 /** Amounts of several currencies are never added up, so a summary of amounts must be able to tell them apart. */
 function checkCurrency(
-  { fields, filters, aggregates = [], groups = [] }: EndpointDefinition,
+  { byName, filters, aggregates = [], groups = [] }: IndexedEndpoint,
   path: string,
-  recordType: AvailableRecordType | undefined,
+  recordType: IndexedRecordType | undefined,
   report: Report,
 ): void {
   if (recordType === undefined) return;
-  const sourceOf = (name: string): string => fields.find((field) => field.name === name)?.source ?? '';
+  const sourceOf = (name: string): string => byName.get(name)?.source ?? '';
   const agreed = [
     ...groups.flatMap((group) => (typeof group === 'string' ? [sourceOf(group)] : [])),
     ...filters.flatMap(({ field, operators }) => (operators.includes('eq') ? [sourceOf(field)] : [])),

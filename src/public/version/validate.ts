@@ -1,10 +1,10 @@
 // Validates a definition, reporting all problems at once. Some rules apply to every draft and block saving; the others depend on what is
 // currently synced and block only publishing.
 
-import { didYouMean } from '../../core/nearest-name.ts';
-import { type Available, type AvailableRecordType, availableType } from './bind.ts';
-import { type DefinitionProblem, type Report, reportDuplicates } from './definition-problems.ts';
-import type { EndpointDefinition, SchemaDocument } from './schema-document.ts';
+import { type Available, availableType, type IndexedRecordType, indexSources } from './bind.ts';
+import { createReport, type DefinitionProblem, type ProblemLimits, type Report, reportDuplicates } from './definition-problems.ts';
+import { type IndexedEndpoint, indexFields } from './endpoint-fields.ts';
+import type { SchemaDocument } from './schema-document.ts';
 import { checkField, checkFieldNames, checkMasks } from './validate-fields.ts';
 import { checkQueries } from './validate-queries.ts';
 import { checkRelations } from './validate-relations.ts';
@@ -14,10 +14,19 @@ export type { DefinitionProblem } from './definition-problems.ts';
 
 const resourceName = /^[a-z][a-z0-9-]{0,62}$/;
 
-/** Every problem of the definition, in document order; empty when it may be published. Pure. */
-export function validateDocument(document: SchemaDocument, available: Available): DefinitionProblem[] {
+/** How many problems of a definition are reported. */
+const maxProblems = 100;
+
+/**
+ * The first problems of the definition, in document order; empty when it may be published, or when nothing blocks what `blocks` says. Pure.
+ */
+export function validateDocument(
+  document: SchemaDocument,
+  available: Available,
+  { blocks, max = maxProblems }: Partial<ProblemLimits> = {},
+): DefinitionProblem[] {
   const problems: DefinitionProblem[] = [];
-  const report: Report = (blocks, path, code, message) => problems.push({ path, code, message, blocks });
+  const report = createReport(problems, { max, ...(blocks !== undefined && { blocks }) });
   if (document.endpoints.length === 0) report('publish', 'endpoints', 'no_endpoints', 'Publishing requires at least one endpoint');
   reportDuplicates(
     document.endpoints.map(({ name }) => name),
@@ -25,14 +34,29 @@ export function validateDocument(document: SchemaDocument, available: Available)
     'endpoint name',
     report,
   );
-  for (const [index, endpoint] of document.endpoints.entries()) {
-    checkEndpoint(endpoint, `endpoints[${index}]`, available, report);
-    checkRelations(endpoint, `endpoints[${index}]`, document, available, report);
+  const types = new Map<string, IndexedRecordType | undefined>();
+  for (const [index, given] of document.endpoints.entries()) {
+    const { recordType: name } = given;
+    if (!types.has(name)) types.set(name, indexedType(name, available));
+    const [endpoint, recordType, path] = [indexFields(given), types.get(name), `endpoints[${index}]`];
+    checkEndpoint(endpoint, path, recordType, available, report);
+    checkRelations(endpoint, path, document, recordType, report);
   }
   return problems;
 }
 
-function checkEndpoint(endpoint: EndpointDefinition, path: string, available: Available, report: Report): void {
+function indexedType(name: string, available: Available): IndexedRecordType | undefined {
+  const found = availableType(available, name);
+  return found && indexSources(found);
+}
+
+function checkEndpoint(
+  endpoint: IndexedEndpoint,
+  path: string,
+  recordType: IndexedRecordType | undefined,
+  available: Available,
+  report: Report,
+): void {
   if (!resourceName.test(endpoint.name)) {
     report(
       'save',
@@ -41,7 +65,7 @@ function checkEndpoint(endpoint: EndpointDefinition, path: string, available: Av
       'An endpoint name must have 1 to 63 characters: a lower-case letter, then lower-case letters, digits or hyphens',
     );
   }
-  const recordType = checkRecordType(endpoint.recordType, `${path}.recordType`, available, report);
+  checkRecordType(endpoint.recordType, `${path}.recordType`, recordType, available, report);
   checkFieldNames(endpoint, path, report);
   for (const [index, field] of endpoint.fields.entries()) checkField(field, `${path}.fields[${index}]`, recordType, report);
   checkMasks(endpoint, path, report);
@@ -49,10 +73,11 @@ function checkEndpoint(endpoint: EndpointDefinition, path: string, available: Av
   checkSummary(endpoint, path, recordType, report);
 }
 
-function checkRecordType(name: string, path: string, available: Available, report: Report): AvailableRecordType | undefined {
-  const found = availableType(available, name);
+function checkRecordType(name: string, path: string, found: IndexedRecordType | undefined, available: Available, report: Report): void {
   if (found === undefined)
-    report('publish', path, 'unknown_record_type', `No synced record type has this name.${didYouMean(name, Object.keys(available))}`);
+    report('publish', path, 'unknown_record_type', 'No synced record type has this name.', {
+      wanted: name,
+      known: () => Object.keys(available),
+    });
   else if (!found.hasData) report('publish', path, 'not_synced', `No complete sync of ${found.label} has been published yet`);
-  return found;
 }

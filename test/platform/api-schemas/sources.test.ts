@@ -93,6 +93,23 @@ describe('GET /api-schema/{id}/sources/{recordType}', () => {
 describe('POST /api-schema/{id}/validate with endpoints', () => {
   const validate = async (id: string, body?: object) => (await api('post', `/api-schema/${id}/validate`, body)).body;
 
+  it('reports the first 100 problems, and those that block saving whatever comes before them', async () => {
+    const id = await draft(endpoint(number));
+    const wrong = Array.from({ length: 500 }, (_, index) => ({ name: `f${index}`, source: `a_source_that_is_not_synced_${index}` }));
+    const endpoints = Array.from({ length: 12 }, (_, index) => ({ ...endpoint(...wrong), name: `invoices-${index}` }));
+    const { problems } = await validate(id, { endpoints });
+    expect(problems).toHaveLength(100);
+    expect(problems[99]).toMatchObject({ path: 'endpoints[0].fields[99].source', code: 'unknown_source', blocks: 'publish' });
+    const saved = await api('patch', `/api-schema/${id}`, {
+      revision: 1,
+      endpoints: [...endpoints, { ...endpoint(number), name: 'Invoices' }],
+    });
+    expect([saved.status, saved.body.error.details]).toEqual([
+      422,
+      [expect.objectContaining({ path: 'endpoints[12].name', code: 'illegal_name' })],
+    ]);
+  });
+
   it('validates these, compares them with the previous version and saves nothing', async () => {
     const first = await draft(endpoint(number, { name: 'total', source: 'total' }));
     await api('post', `/api-schema/${first}/publish`, { revision: 1 });
