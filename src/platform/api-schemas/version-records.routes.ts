@@ -5,7 +5,7 @@ import { AppError, invalid } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { Id, Instant } from '../../http/fields.ts';
-import { Pagination, toPage } from '../../http/page.ts';
+import { maxPageSize, Pagination, toPage } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import type { DownloadFile } from '../../http/route/route.ts';
 import { toQueryParameters, versionRecordsOf } from '../../public/index.ts';
@@ -19,11 +19,20 @@ const parameter = (schema: object, description: string) =>
     .meta({ openapi: { ...schema, description } });
 const text = { type: 'string' };
 
+/** The largest page is that of every list of this interface; the version decides what else the value may be. */
+function assertPageSize({ value, issues }: z.core.ParsePayload<string | string[] | undefined>): void {
+  const isTooLarge = [value ?? []].flat().some((text) => /^\d+$/.test(text) && Number(text) > maxPageSize);
+  if (isTooLarge) issues.push({ code: 'too_big', origin: 'number', maximum: maxPageSize, inclusive: true, input: value });
+}
+
 /** Syntax only: the version decides what the names and values mean. */
 const RecordsQuery = z
   .object({
     page: parameter({ type: 'integer', minimum: 1, default: 1 }, 'Page number, starting at 1'),
-    pageSize: parameter({ type: 'integer', minimum: 1 }, 'Number of records per page, at most the `maxPageSize` of the resource'),
+    pageSize: parameter(
+      { type: 'integer', minimum: 1, maximum: maxPageSize },
+      `Number of records per page, at most ${maxPageSize} and the \`maxPageSize\` of the resource`,
+    ).check(assertPageSize),
     sort: parameter(text, 'A field of `sorts`, or a combination of `sortSets`'),
     order: parameter({ type: 'string', enum: ['asc', 'desc'] }, 'The direction of the sort'),
     fields: parameter(text, 'Only these fields, separated by commas'),

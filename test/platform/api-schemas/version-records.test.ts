@@ -87,7 +87,7 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
     ['?sort=sq', 'unknown_sort', 'Did you mean "seq"'],
     ['?fields=totl', 'unknown_field', 'Did you mean "total"'],
     ['?total_gt=much', 'invalid_value', ''],
-    ['?pageSize=100000', 'out_of_range', ''],
+    ['?pageSize=100000', 'too_big', ''],
     [`?${'status=a&'.repeat(1_000)}`, 'too_many_parameters', ''],
   ])('400 with the nearest name: %s', async (query, code, message) => {
     const answer = await read(owner, query);
@@ -123,6 +123,19 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
       expect([refused.status, codesOf(refused)]).toEqual([403, ['field_masked']]);
     }
     expect(idsOf(await read(owner, '?number=INV-9'))).toEqual(['2']);
+  });
+
+  it('has at most 100 records on a page, as every list of this interface, whatever the version allows', async () => {
+    const company = await world(database.ctx, app);
+    await loadInvoices(database.ctx, company.id, rows);
+    const id = await publishVersion(database.ctx, company.id, { endpoints: [{ ...invoicesEndpoint, maxPageSize: 1_000 }] });
+    const api = await company.session(company.owner.id);
+    expect((await read(api, '?pageSize=100', 'invoices', id)).body.pagination).toMatchObject({ total: 3, pageSize: 100 });
+    const refused = await read(api, '?pageSize=101', 'invoices', id);
+    expect([refused.status, refused.body.error.details]).toEqual([
+      400,
+      [{ path: 'pageSize', code: 'too_big', message: 'must be at most 100' }],
+    ]);
   });
 
   it('masks fields of lines that a later version masks, for people and not for keys', async () => {
