@@ -1,7 +1,7 @@
 // The caller, their sessions and their organizations. An ended session is refused at its next request, because each request looks it up.
 import type { CallerCtx, Principal, TenantCtx } from '../../core/ctx.ts';
 import { type AppError, invalid, notFound } from '../../core/errors.ts';
-import { allPermissions, signUpPermission } from '../../core/permissions.ts';
+import { allPermissions, type Permission, signUpPermission } from '../../core/permissions.ts';
 import { instant } from '../../http/fields.ts';
 import { findPage, type NamedPageQuery, type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
@@ -26,6 +26,10 @@ async function metricsOf(ctx: TenantCtx) {
   const agentCredits = { granted, used, remaining: Math.max(0, granted - used - reserved), resetsAt: instant(resetsAt) };
   return { monthlyActiveUsers: activeUsers, storage, activeApiKeys: activeKeys, agentCredits };
 }
+
+/** A key reads masked fields as they are by its scopes alone, whatever its creator may do. */
+const canUse = ({ credential, reads }: Principal, permission: Permission): boolean =>
+  permission !== 'unmasked:read' || credential.kind !== 'api-key' || reads.unmasked;
 
 /** A caller for whom no organization is selected, and what to do about it. */
 function describeUnselected({ settings, caller }: CallerCtx, refusal: AppError | undefined) {
@@ -73,7 +77,7 @@ export async function describeCaller(ctx: CallerCtx) {
     user: describeUser(principal),
     organization,
     membership: { role },
-    permissions: allPermissions.filter((permission) => permissions.has(permission)),
+    permissions: allPermissions.filter((permission) => permissions.has(permission) && canUse(principal, permission)),
     credential,
     scopes: layer === undefined ? null : { ...scopesView(layer), unmasked: reads.unmasked },
     metrics: isRestrictedKey ? null : await metricsOf({ ...ctx, organizationId: organization.id }),

@@ -318,7 +318,10 @@ describe('unmasked reading', () => {
   });
 
   it('is a permission of owners and admins, never of read-only credentials, viewers or editors', async () => {
-    const holds = async (role: string) => (await w.permissionsOf((await w.join(role)).secret)).includes('unmasked:read');
+    const holds = async (role: string) => {
+      const session = await w.session((await w.join(role)).id);
+      return (await session('get', '/whoami')).body.permissions.includes('unmasked:read');
+    };
     expect(await Promise.all(['admin', 'editor', 'viewer'].map(holds))).toEqual([true, false, false]);
     const reader = await makeKey(database.ctx, w.id, { permissions: ['read'] });
     expect(await w.permissionsOf(reader.secret)).not.toContain('unmasked:read');

@@ -29,7 +29,8 @@ describe('GET /whoami', () => {
       user: { id: organization.ownerId, email: 'ada@example.test', name: 'ada@example.test' },
       organization: { id: organization.id, slug: organization.slug, name: 'Wholesale & Söhne' },
       membership: { role: { id: expect.any(String), name: 'owner' } },
-      permissions: assignablePermissions,
+      // It reads no masked field as it is: only `scopes.unmasked` would let it.
+      permissions: assignablePermissions.filter((permission) => permission !== 'unmasked:read'),
       credential: { kind: 'api-key', id: key.id },
       scopes: { versions: [], resources: [], rows: null, fields: null, unmasked: false },
       metrics: {
@@ -40,6 +41,13 @@ describe('GET /whoami', () => {
       },
       nextStep: null,
     });
+  });
+
+  it('lists unmasked:read for a key that reads unmasked, and for a person', async () => {
+    const { id, ownerId } = await makeOrganization(database.ctx);
+    const key = await makeKey(database.ctx, id, { permissions: ['write'], unmasked: true });
+    const person = sessionApi(app, (await makeSession(database.ctx, ownerId, id)).token);
+    for (const api of [apiOf(app, key.secret), person]) expect((await api('get', '/whoami')).body.permissions).toContain('unmasked:read');
   });
 
   it('shows a key that is restricted in what it reads no e-mail address and no metrics', async () => {
