@@ -72,12 +72,17 @@ type Session = Pick<PoolClient, 'query'>;
  */
 const onOneConnection = <T>(control: Knex, work: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> =>
   onKnexConnection(control, async (connection) => {
-    const closeConnection = (): void => void connection.end();
+    let closed: Promise<void> | undefined;
+    const closeConnection = (): void => {
+      closed ??= connection.end();
+    };
     signal?.addEventListener('abort', closeConnection);
     try {
       return await work(connection);
     } finally {
       signal?.removeEventListener('abort', closeConnection);
+      // The pool must not get it back while it can't tell that it is closed.
+      await closed;
     }
   });
 

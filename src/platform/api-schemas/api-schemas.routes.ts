@@ -126,7 +126,9 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}',
     permission: 'api-schema:delete',
     summary: 'Delete a draft',
-    description: 'Its label is not reused. A published version cannot be deleted, only retired.',
+    description:
+      'Its label is not reused. While the draft is being published, this cancels the publication: nothing goes live, and its indexes are ' +
+      'dropped in the background. A published version cannot be deleted, only retired (422 `immutable`).',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteApiSchema(ctx, params.id),
   }),

@@ -54,7 +54,9 @@ async function getDraft(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ApiS
       { path: '', code: 'immutable', message: 'Create a new version from it, and change that' },
     ]);
   if (row.publication?.status === 'running')
-    throw invalid('The draft is being published', [{ path: '', code: 'publishing', message: 'Wait until the publication has ended' }]);
+    throw invalid('The draft is being published', [
+      { path: '', code: 'publishing', message: 'Wait until the publication has ended, or delete the draft to cancel it' },
+    ]);
   return row;
 }
 
@@ -148,12 +150,18 @@ export async function updateApiSchema(ctx: RequestCtx, id: string, { revision, n
   });
 }
 
-/** Throws 404, 422 when the version is no draft or is being published. */
+/** Also cancels its publication: who works on it ends it once the draft is gone. Throws 404, 422 `immutable` when the version is no draft. */
 export const deleteApiSchema = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
-    const row = await getDraft(tx, ctx, id);
+    // The lock waits for a publication that is about to commit.
+    const { status, version, publication } = await getApiSchemaRow(tx, ctx, id, true);
+    if (status !== 'draft')
+      throw invalid('Published schemas are immutable', [
+        { path: '', code: 'immutable', message: `${version} has been published: retire it instead` },
+      ]);
     await store.deleteDraft(tx, ctx.organizationId, id);
-    await writeAudit(tx, ctx, { action: 'api-schema.delete', target: { type: 'api-schema', id }, changes: { version: row.version } });
+    const changes = { version, ...(publication?.status === 'running' && { publication: 'cancelled' }) };
+    await writeAudit(tx, ctx, { action: 'api-schema.delete', target: { type: 'api-schema', id }, changes });
   });
 
 /** The version and the one to compare it with: `against`, or the previous published version. */

@@ -120,8 +120,8 @@ async function publishDraft(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy
   // Before it goes live, so that no change of what it shows goes without a number. Harmless when it is not published after all.
   await enterVersions(ctx, [{ version: row.version, endpoints: document.endpoints, bindings }]);
   await inTransaction(ctx, async (tx) => {
-    const current = await getApiSchemaRow(tx, ctx, id, true);
-    if (!isRunning(current) || current.revision !== revision) return;
+    const current = await store.findSchema(tx, ctx.organizationId, id, true);
+    if (current === undefined || !isRunning(current) || current.revision !== revision) return;
     const summary = summarizeProof(proof, row.endpoints, ctx.settings.proof.warnMs);
     const tooSlow = findTooSlowReads(proof, row.endpoints, ctx.settings.readTimeoutMs);
     const unready = validateDocument(document, available);
@@ -190,15 +190,24 @@ const unfinished = {
   blocks: 'publish' as const,
 };
 
+const findRow = (ctx: TenantCtx, id: string): Promise<store.ApiSchemaRow | undefined> =>
+  inTransaction(ctx, (tx) => store.findSchema(tx, ctx.organizationId, id));
+
+/** Aborted when the service stops, and when the publication is no longer running: its draft was deleted, or another process ended it. */
+type Ended = { readonly signal: AbortSignal; abort(): void };
+
 /**
  * Idempotent: may run again after a crash at any point, and concurrently in another process. Both save and publish only the revision
  * with which they started.
  */
-async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string | null, signal: AbortSignal): Promise<void> {
-  const row = await inTransaction(ctx, (tx) => getApiSchemaRow(tx, ctx, id));
-  if (!isRunning(row)) return;
-  const reportProgress: ReportProgress = (publication) =>
-    inTransaction(ctx, (tx) => store.updateRunningPublication(tx, ctx.organizationId, id, row.revision, publication));
+async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string | null, ended: Ended): Promise<void> {
+  const { signal } = ended;
+  const row = await findRow(ctx, id);
+  if (row === undefined || !isRunning(row)) return;
+  const reportProgress: ReportProgress = async (publication) => {
+    const saved = await inTransaction(ctx, (tx) => store.updateRunningPublication(tx, ctx.organizationId, id, row.revision, publication));
+    if (saved === 0) ended.abort();
+  };
   try {
     await buildIndexes(ctx, row, reportProgress, signal);
     const proof = await proveReads(ctx, row, reportProgress, signal);
@@ -213,20 +222,26 @@ async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string
   }
 }
 
-async function finishUnderLease(ctx: TenantCtx, id: string, publishedBy: string | null, signal: AbortSignal): Promise<void> {
-  const setLease = (durationMs: number | null) =>
-    inTransaction(ctx, (tx) => store.leasePublication(tx, ctx.organizationId, id, durationMs));
+async function finishUnderLease(ctx: TenantCtx, id: string, publishedBy: string | null, stopping: AbortSignal): Promise<void> {
+  const ended = new AbortController();
+  const setLease = async (durationMs: number | null) => {
+    const renewed = await inTransaction(ctx, (tx) => store.leasePublication(tx, ctx.organizationId, id, durationMs));
+    if (renewed === 0) ended.abort();
+  };
   const release = startLeaseRenewal(
     leaseMs,
     () => setLease(leaseMs),
     (error) => ctx.log.warn({ err: error }, 'renewing the lease of a publication failed'),
   );
   try {
-    await finishPublication(ctx, id, publishedBy, signal);
+    const signal = AbortSignal.any([stopping, ended.signal]);
+    await finishPublication(ctx, id, publishedBy, { signal, abort: () => ended.abort() });
   } finally {
     release();
   }
-  if (signal.aborted) await setLease(null);
+  if (stopping.aborted) await setLease(null);
+  // It was cancelled: its indexes are needed no more. What isn't dropped now is dropped within an hour.
+  else if ((await findRow(ctx, id)) === undefined) void startIndexMaintenance(ctx);
 }
 
 const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | null): Promise<void> =>

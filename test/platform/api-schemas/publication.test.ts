@@ -214,6 +214,39 @@ describe('GET /api-schema/{id}/publication', () => {
     expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   });
 
+  it('is cancelled when its draft is deleted: nothing goes live, and its indexes are dropped', async () => {
+    const made = await draft({ ...invoices, fields: [...invoices.fields, { name: 'paid', source: 'paid' }], sorts: ['paid'] });
+    const [schema] = table.split('.');
+    const wanted = async () => (await admin.raw(`select from ${schema}.record_indexes where expression like '%f_paid%'`)).rowCount;
+    const built = async () =>
+      (await admin.raw(`select from pg_indexes where schemaname = ? and indexdef like '%f_paid%'`, [schema ?? ''])).rowCount;
+    const writing = await admin.transaction();
+    try {
+      await writing.raw(`lock table ${table} in row exclusive mode`);
+      await publish(made);
+      await until(async () => ((await built()) > 0 ? true : undefined));
+      expect(await wanted()).toBeGreaterThan(0);
+      expect((await owner('delete', `/api-schema/${made.id}`)).status).toBe(204);
+    } finally {
+      await writing.rollback();
+    }
+    await database.ctx.work.waitUntilIdle('publications');
+    expect([await wanted(), await built()]).toEqual([0, 0]);
+    expect((await owner('get', `/api-schema/${made.id}`)).status).toBe(404);
+    await callerOf(createApp(database.ctx), { secret, organizationId })(`/${made.version}/invoices`).expect(404);
+    const changes = await admin('audit_log').where({ target_id: made.id, action: 'api-schema.delete' }).pluck('changes');
+    expect(changes).toEqual([{ version: made.version, publication: 'cancelled' }]);
+  });
+
+  it('that has committed is not cancelled', async () => {
+    const { id, version } = await published();
+    const answer = await owner('delete', `/api-schema/${id}`);
+    expect([answer.status, answer.body.error.details]).toEqual([
+      422,
+      [{ path: '', code: 'immutable', message: `${version} has been published: retire it instead` }],
+    ]);
+  });
+
   const failed = { status: 'failed', progress: { step: 'failed', done: 0, total: 1 }, problems: [], proof: null };
   it.each([
     ['moved on', 'seq', { revision: 2, notes: 'not looked at', publication: null }],
