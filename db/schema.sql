@@ -1888,6 +1888,7 @@ create table record_state (
   accepted_fields jsonb default '{}'::jsonb not null,
   scope_columns jsonb default '{"id": "0"}'::jsonb not null,
   scope_pruned bigint default 0 not null,
+  deletion_history jsonb,
   constraint record_state_pkey PRIMARY KEY (record_type)
 );
 

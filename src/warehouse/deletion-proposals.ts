@@ -3,12 +3,15 @@
 import { createId } from '../core/id.ts';
 import {
   type DeletionDecision,
+  type DeletionHistory,
   type DeletionRules,
   decideDeletions,
+  historyOn,
   idCast,
-  maxDeletions,
+  noDeletions,
   type RunTarget,
   readAbsent,
+  remainingDeletions,
 } from './deletions.ts';
 import type { RunState } from './run-state-row.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
@@ -53,17 +56,22 @@ async function shrinkProposal(target: RunTarget, proposal: LiveProposal | undefi
   ]);
 }
 
+/** `allowed`: how many unconfirmed deletions the run might carry out. */
+type Settled = {
+  readonly referenced: ReadonlySet<string>;
+  readonly rules: DeletionRules;
+  readonly rowCount: string;
+  readonly allowed: number;
+};
+
 /** What the run knows when it holds deletions back. */
-const evidenceOf = ({ state }: RunTarget, rules: DeletionRules, rowCount: string, referenced: number) =>
+const evidenceOf = ({ state }: RunTarget, { rules, rowCount, allowed }: Settled, referenced: number) =>
   JSON.stringify({
     runId: state.runId,
     mode: state.plan.mode,
     erpStartedAt: state.counters.erpStartedAt,
     rows: Number(rowCount),
-    allowed:
-      rules.deletions === 'reconcile' || (rules.deletions === 'feed' && state.plan.feed === 'hidden')
-        ? maxDeletions(rowCount, rules.maxDeleteShare)
-        : 0,
+    allowed: rules.deletions === 'reconcile' || (rules.deletions === 'feed' && state.plan.feed === 'hidden') ? allowed : 0,
     feed: state.plan.feed,
     referenced,
   });
@@ -151,13 +159,13 @@ async function updateAfterComparison(
   table: string,
   { open, rejected, approved }: Proposals,
   decision: DeletionDecision,
-  settled: { readonly referenced: ReadonlySet<string>; readonly rules: DeletionRules; readonly rowCount: string },
+  settled: Settled,
 ): Promise<Held> {
-  const { rules, rowCount, referenced } = settled;
+  const { rules, referenced } = settled;
   await shrinkProposal(target, rejected, decision.rejected);
   const ids = decision.stay.filter((id) => !approved.has(id));
   const status = rules.deletions === 'none' ? 'kept' : 'open';
-  const evidence = evidenceOf(target, rules, rowCount, ids.filter((id) => referenced.has(id)).length);
+  const evidence = evidenceOf(target, settled, ids.filter((id) => referenced.has(id)).length);
   const proposalId = await replaceProposal(target, open, ids, status, evidence);
   const listed = [...(open?.ids ?? []), ...(rejected?.ids ?? []), ...approved];
   await saveAbsentRecords(target, table, [...decision.stay, ...decision.rejected], listed);
@@ -178,6 +186,19 @@ async function updateWithoutComparison(
   return { held: remaining.length + pending.length, proposalId: remaining.length === 0 ? null : (open?.id ?? null) };
 }
 
+async function readHistory({ client, schema, state }: RunTarget): Promise<DeletionHistory> {
+  const { rows } = await client.query<{ deletion_history: DeletionHistory | null }>(
+    `select deletion_history from ${schema}.record_state where record_type = $1`,
+    [state.recordType],
+  );
+  return rows[0]?.deletion_history ?? noDeletions;
+}
+const writeHistory = ({ client, schema, state }: RunTarget, history: DeletionHistory) =>
+  client.query(`update ${schema}.record_state set deletion_history = $2 where record_type = $1`, [
+    state.recordType,
+    JSON.stringify(history),
+  ]);
+
 /**
  * Decides about the absent rows of `table` and updates the record type's proposals. Returns the ids to delete, how many records are held
  * back, and the proposal that lists them. The caller deletes the rows in the same transaction.
@@ -191,12 +212,18 @@ export async function settleDeletions(
   const { client, schema, state } = target;
   const proposals = await lockProposals(target);
   const found = await readAbsent(target, table);
-  const decision = decideDeletions({ ...found, rejected: new Set(proposals.rejected?.ids) }, rowCount, rules, state.plan.feed);
+  const known = historyOn(await readHistory(target), state.plan.today, rowCount);
+  const history = { ...known, listed: known.listed || found.listed.size > 0 };
+  const allowed = remainingDeletions(history, rules.maxDeleteShare);
+  const rejected = new Set(proposals.rejected?.ids);
+  const decision = decideDeletions({ ...found, rejected }, { rowCount, allowed }, rules, state.plan.feed);
+  const unconfirmed = decision.remove.filter((id) => !found.confirmed.has(id)).length;
+  await writeHistory(target, { ...history, unconfirmed: history.unconfirmed + unconfirmed });
   for (const id of state.plan.approved) await closeProposal(target, id, 'applied');
   await client.query(`delete from ${schema}.deletion_proposals where record_type = $1 and closed_at < now() - interval '30 days'`, [
     state.recordType,
   ]);
-  const settled = { referenced: found.referenced, rules, rowCount };
+  const settled = { referenced: found.referenced, rules, rowCount, allowed };
   const held = isComplete(state)
     ? await updateAfterComparison(target, table, proposals, decision, settled)
     : await updateWithoutComparison(target, table, proposals, decision.remove);

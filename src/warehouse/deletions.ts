@@ -1,5 +1,6 @@
 // Decides, as part of publishing, which absent records are deleted and which wait in a proposal for approval. Records that the ERP lists
-// as deleted, or whose deletion was approved, are deleted; merely absent ones only when there are few and no stored record names them.
+// as deleted, or whose deletion was approved, are deleted; merely absent ones only where the ERP's list names no deletions of this record type,
+// while they are few on a calendar day, and when no stored record names them.
 import type { PoolClient } from 'pg';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
 import type { Reference } from './staging.ts';
@@ -13,6 +14,8 @@ export type FoundAbsent = {
   readonly absent: readonly string[];
   /** Ids that the ERP lists as deleted or has under another record type, or whose deletion was approved. */
   readonly confirmed: ReadonlySet<string>;
+  /** Of these, ids that the ERP's list of deletions names. */
+  readonly listed: ReadonlySet<string>;
   /** Ids that stored records name. */
   readonly referenced: ReadonlySet<string>;
   /** Ids whose deletion an administrator rejected. */
@@ -26,21 +29,42 @@ export type DeletionDecision = {
   readonly rejected: readonly string[];
 };
 
-/** How many unconfirmed deletions are carried out without approval: the configured share, or a tenth and at most twenty, or one. */
-export const maxDeletions = (rowCount: string, share: number): number => {
-  const rows = Number(rowCount);
+/** How many unconfirmed deletions a day may have without approval: the configured share, or a tenth and at most twenty, or one. */
+export const maxDeletions = (rows: number, share: number): number =>
   // Rounded first: 100 × 0.29 is 28.999… in binary floating point.
-  return Math.max(Math.floor(Number((rows * share).toFixed(6))), Math.min(20, Math.floor(rows / 10)), 1);
+  Math.max(Math.floor(Number((rows * share).toFixed(6))), Math.min(20, Math.floor(rows / 10)), 1);
+
+/** What earlier runs deleted of a record type. */
+export type DeletionHistory = {
+  /** The ERP's list of deletions has named one that was carried out: a record that it doesn't name was not deleted. */
+  readonly listed: boolean;
+  /** The ERP's calendar day of the last run, YYYY-MM-DD; null before the first. */
+  readonly day: string | null;
+  /** The number of records when that day began. */
+  readonly rows: number;
+  /** How many unconfirmed deletions it has had. */
+  readonly unconfirmed: number;
 };
+export const noDeletions: DeletionHistory = { listed: false, day: null, rows: 0, unconfirmed: 0 };
+
+/** On a new day, with nothing deleted. A day that is unknown, or earlier because a clock was set back, is still the last one. Pure. */
+export const historyOn = (history: DeletionHistory, today: string | null, rowCount: string): DeletionHistory =>
+  history.day === null || (today !== null && today > history.day)
+    ? { ...history, day: today, rows: Number(rowCount), unconfirmed: 0 }
+    : history;
+
+/** How many more records may be deleted on this day without a confirmation. Pure. */
+export const remainingDeletions = ({ listed, rows, unconfirmed }: DeletionHistory, share: number): number =>
+  listed ? 0 : Math.max(0, maxDeletions(rows, share) - unconfirmed);
 
 /**
  * With `feed`, absence alone deletes nothing unless the ERP hides its deletion feed. Unconfirmed deletions never empty a table, and
- * referenced records count towards the limit although they stay. Pure.
+ * referenced records count towards `allowed` although they stay. Pure.
  */
 export function decideDeletions(
-  { absent, confirmed, referenced, rejected }: FoundAbsent,
-  rowCount: string,
-  { deletions, maxDeleteShare }: DeletionRules,
+  { absent, confirmed, referenced, rejected }: Omit<FoundAbsent, 'listed'>,
+  { rowCount, allowed }: { readonly rowCount: string; readonly allowed: number },
+  { deletions }: Pick<DeletionRules, 'deletions'>,
   feed: RunState['plan']['feed'],
 ): DeletionDecision {
   const split = (remove: ReadonlySet<string>): DeletionDecision => {
@@ -54,7 +78,7 @@ export function decideDeletions(
   if (deletions === 'none') return split(new Set());
   const sure = absent.filter((id) => confirmed.has(id));
   const unconfirmed = absent.filter((id) => !confirmed.has(id) && !rejected.has(id));
-  const mayDelete = (deletions === 'reconcile' || feed === 'hidden') && unconfirmed.length <= maxDeletions(rowCount, maxDeleteShare);
+  const mayDelete = (deletions === 'reconcile' || feed === 'hidden') && unconfirmed.length <= allowed;
   const going = mayDelete ? unconfirmed.filter((id) => !referenced.has(id)) : [];
   const empties = sure.length + going.length >= Number(rowCount);
   return split(new Set(empties ? sure : [...sure, ...going]));
@@ -79,6 +103,7 @@ export async function readAbsent({ client, schema, state }: RunTarget, table: st
   return {
     absent: rows.map((row) => row.id),
     confirmed: new Set(rows.filter(({ id: absent, proof }) => proof !== 'absent' || moved.has(absent)).map((row) => row.id)),
+    listed: new Set(rows.filter(({ proof }) => proof === 'feed').map((row) => row.id)),
     referenced: new Set(rows.filter((row) => row.referenced_by !== null).map((row) => row.id)),
   };
 }

@@ -40,7 +40,10 @@ create table if not exists record_state (
   -- The columns by which versions allow row scopes, and "id", each with a generation as text: changes after it are in scope_changes.
   scope_columns jsonb not null default '{"id": "0"}',
   -- The generation up to which entries of scope_changes were deleted.
-  scope_pruned bigint not null default 0
+  scope_pruned bigint not null default 0,
+  -- {"listed", "day", "rows", "unconfirmed"}: whether the ERP's list of deletions has named any; the ERP's last day, the number of records when it
+  -- began, and its unconfirmed deletions. Null before the first run that compares.
+  deletion_history jsonb
 );
 -- The rolling full read of a record type: a pass over all records in slices, each within an incremental run.
 create table if not exists rolling_reads (

@@ -66,7 +66,7 @@ const laterTables = [
   'listed_ids',
 ];
 /** The same for a column of record_state: name the one that was added last. */
-const laterColumn = 'scope_pruned';
+const laterColumn = 'deletion_history';
 
 /** On Citus, ADD CONSTRAINT must be the only subcommand of its statement. */
 const upgradeStatements = (schema: string): readonly string[] => [
@@ -74,7 +74,8 @@ const upgradeStatements = (schema: string): readonly string[] => [
      add column if not exists scanned_on date, add column if not exists shown_columns jsonb,
      add column if not exists stale_fields jsonb not null default '{}', add column if not exists accepted_fields jsonb not null default '{}',
      add column if not exists timeline text, add column if not exists former_epochs jsonb not null default '[]', add column if not exists filter jsonb,
-     add column if not exists scope_columns jsonb not null default '{"id": "0"}', add column if not exists scope_pruned bigint not null default 0`,
+     add column if not exists scope_columns jsonb not null default '{"id": "0"}', add column if not exists scope_pruned bigint not null default 0,
+     add column if not exists deletion_history jsonb`,
   `update ${schema}.record_state set scope_columns = ('{"id": "' || generation::text || '"}')::jsonb where scope_columns = '{"id": "0"}'`,
   `alter table ${schema}.record_columns drop constraint if exists record_columns_state_check`,
   `alter table ${schema}.record_columns

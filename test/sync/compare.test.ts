@@ -75,7 +75,6 @@ describe('fieldsToScan', () => {
 
 describe('decideDeletions', () => {
   const ids = (n: number): string[] => Array.from({ length: n }, (_unused, index) => String(index + 1));
-  const rules = { deletions: 'reconcile' as const, maxDeleteShare: 0.02 };
 
   const none: ReadonlySet<string> = new Set();
   const decide = (
@@ -84,7 +83,15 @@ describe('decideDeletions', () => {
     more: { confirmed?: ReadonlySet<string>; referenced?: ReadonlySet<string>; rejected?: ReadonlySet<string> } = {},
     deletions: 'reconcile' | 'feed' | 'none' = 'reconcile',
     feed: 'available' | 'hidden' = 'available',
-  ) => decideDeletions({ absent, confirmed: none, referenced: none, rejected: none, ...more }, String(rows), { ...rules, deletions }, feed);
+  ) => {
+    const allowed = maxDeletions(rows, 0.02);
+    return decideDeletions(
+      { absent, confirmed: none, referenced: none, rejected: none, ...more },
+      { rowCount: String(rows), allowed },
+      { deletions },
+      feed,
+    );
+  };
 
   it.each([
     // rows, the most that may go: one, a tenth, twenty, the share
@@ -97,12 +104,12 @@ describe('decideDeletions', () => {
     [1_050, 21],
     [10_000, 200],
   ])('of %i records deletes at most %i that are merely absent', (rows, most) => {
-    expect(maxDeletions(String(rows), 0.02)).toBe(most);
+    expect(maxDeletions(rows, 0.02)).toBe(most);
     expect(decide(ids(most), rows)).toEqual({ remove: ids(most), stay: [], rejected: [] });
     expect(decide(ids(most + 1), rows)).toEqual({ remove: [], stay: ids(most + 1), rejected: [] });
   });
 
-  it('takes the share exactly, although it is a binary fraction', () => expect(maxDeletions('100', 0.29)).toBe(29));
+  it('takes the share exactly, although it is a binary fraction', () => expect(maxDeletions(100, 0.29)).toBe(29));
 
   it('never empties a table without a confirmation, whatever the share', () => {
     expect(decide(ids(1), 1)).toMatchObject({ remove: [], stay: ['1'] });

@@ -46,7 +46,12 @@ export const SyncDeletionProposal = z
         mode: z.enum(['incremental', 'full']).nullable(),
         erpStartedAt: Instant.nullable().describe("The ERP's clock at the start of that run"),
         rows: z.int().nullable().describe('Number of stored records of this type'),
-        allowed: z.int().nullable().describe('How many absent records may be deleted without approval'),
+        allowed: z
+          .int()
+          .nullable()
+          .describe(
+            "How many absent records could be deleted without approval that day; 0 where the ERP's list of deletions has named others",
+          ),
         feed: z
           .enum(['unknown', 'available', 'hidden'])
           .nullable()

@@ -33,8 +33,9 @@ const shape = {
     .min(0)
     .max(1)
     .describe(
-      'Records that are absent in the ERP without an explanation are deleted without approval up to this share of all records, or up to a ' +
-        'tenth of them and at most 20, or one. Never all records of a type, and none that other records name',
+      "Where the ERP's list of deletions names none of a record type, absent records are deleted without approval up to this share of the " +
+        'records that a calendar day began with, or up to a tenth of them and at most 20, or one. Never all records of a type, and none that ' +
+        'other records name',
     ),
   alertRecipients: z.array(Email).max(20),
 };

@@ -88,7 +88,7 @@ export const absenceMutants: readonly Mutant[] = [
     name: 'deletion-bound',
     without: 'any number of unconfirmed deletions is carried out',
     file: 'src/warehouse/deletions.ts',
-    find: ' && unconfirmed.length <= maxDeletions(rowCount, maxDeleteShare);',
+    find: ' && unconfirmed.length <= allowed;',
     replace: ';',
     concerns: ['narrow-role', 'deletions:reconcile'],
   },

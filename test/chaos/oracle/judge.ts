@@ -36,6 +36,8 @@ type Bench = Omit<JudgeOptions, 'before'> & {
   readonly goneSince: Map<string, Moment>;
   /** What could not be read in the run before. */
   unread: ReadonlySet<string>;
+  /** The last calendar day, the rows when it began, and the living records that it lost. */
+  day: { readonly day: string; readonly rows: number; living: number } | null;
 };
 
 export const few = (messages: readonly string[]): string[] =>
@@ -116,11 +118,12 @@ function judgeValues(bench: Bench, ended: Ended): void {
   blame(run.status === 'succeeded' ? 'green' : 'unnamed', few(wrong.map(({ message }) => `${run.mode} ${run.status} run: ${message}`)));
 }
 
-/** What is merely absent may be deleted up to this share of the rows. */
+/** What is merely absent may be deleted up to this share of the rows that a calendar day began with. */
 const allowedOf = (rows: number): number => Math.max(Math.floor(rows * 0.02), Math.min(20, Math.floor(rows * 0.1)), 1);
 
 /** A record that lives in the account, whatever the role may see, stays served unless a person approved its deletion. */
-function judgeDeleted({ history, notes, blame, before, deletesAbsent }: Bench, { snapshot, run }: Ended): void {
+function judgeDeleted(bench: Bench, { snapshot, run, begun }: Ended): void {
+  const { history, notes, blame, before, deletesAbsent } = bench;
   const { recordType } = history.shape;
   const removed = [...(before?.records.keys() ?? [])].filter((id) => !snapshot.records.has(id));
   const living = removed.filter(
@@ -129,7 +132,10 @@ function judgeDeleted({ history, notes, blame, before, deletesAbsent }: Bench, {
   // What the role can't see looks like it was deleted; the limit is what protects it.
   const hidden = hiddenIds(notes, recordType);
   const rows = before?.total ?? 0;
-  const isAllowed = deletesAbsent() && living.length <= allowedOf(rows) && removed.length < rows;
+  const { day } = begun.begin;
+  if (bench.day === null || day > bench.day.day) bench.day = { day, rows, living: 0 };
+  bench.day.living += living.length;
+  const isAllowed = deletesAbsent() && bench.day.living <= allowedOf(bench.day.rows) && removed.length < rows;
   const wrong = living.filter((id) => !(isAllowed && hidden.has(id)));
   blame('deleted', few(wrong.map((id) => `${recordType} ${id} was deleted by a ${run.status} run and lives in the account`)));
 }
@@ -160,13 +166,14 @@ export function openJudge(options: JudgeOptions): Judge {
     expired: new Set(),
     goneSince: new Map(),
     unread: new Set(),
+    day: null,
   };
   return {
     last: () => bench.before,
     judge(given) {
       const ended = { ...given, begun: withEarliestDay(given.begun, bench.history) };
       judgeList(bench, ended.snapshot);
-      judgeDeleted(bench, ended);
+      judgeDeleted(bench, given);
       judgeValues(bench, ended);
       judgeNames(bench, ended);
       bench.unread = unreadFields(bench.history, bench.notes);

@@ -50,7 +50,7 @@ const fields: readonly FieldSpec<keyof Texts>[] = [
     name: 'deletions',
     label: 'Deletions',
     options: [
-      ['reconcile', 'Delete what the ERP lists as deleted, and a few that are merely absent'],
+      ['reconcile', 'Delete what the ERP lists as deleted; where it lists nothing, a few absent records'],
       ['feed', 'Delete only what the ERP lists as deleted'],
       ['none', 'Delete nothing'],
     ],
@@ -60,7 +60,7 @@ const fields: readonly FieldSpec<keyof Texts>[] = [
     label: 'Delete without asking, in percent of all records',
     kind: 'number',
     required: true,
-    hint: 'More absent records than this wait for approval, beyond a small number; so do records that others refer to.',
+    hint: 'For each day, where the ERP lists no deletions of this type. More absent records wait for approval, beyond a small number.',
     when: ({ deletions }) => deletions === 'reconcile',
   },
   {
