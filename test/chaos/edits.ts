@@ -87,6 +87,10 @@ const edits: Readonly<Record<EditKind, Edit>> = {
   'insert-customer': (scene) =>
     create(scene, 'customer', { companyName: word(scene.random), ...(profile === 'oneworld' && { subsidiary: '1' }) }),
   'delete-customer': async (scene) => remove(scene, 'customer', await oneOf(scene, unusedCustomer)),
+  'replace-customer': async (scene) => {
+    await edits['insert-customer'](scene);
+    await edits['delete-customer'](scene);
+  },
   'edit-item': async (scene) => change(scene, 'item', await anyOf(scene, 'item'), { displayName: word(scene.random), basePrice: 12.5 }),
   'rename-item': async (scene) => change(scene, 'item', await anyOf(scene, 'item'), { itemId: word(scene.random) }),
   'insert-item': (scene) => create(scene, 'item', { itemId: word(scene.random) }),

@@ -15,6 +15,8 @@ export const editWeights = {
   'rename-customer': 3,
   'insert-customer': 2,
   'delete-customer': 2,
+  // One is created and another deleted at once: between two pages or counts, no number shows it.
+  'replace-customer': 2,
   'edit-item': 2,
   'rename-item': 2,
   'insert-item': 1,

@@ -93,6 +93,14 @@ export const absenceMutants: readonly Mutant[] = [
     concerns: ['narrow-role', 'deletions:reconcile'],
   },
   {
+    name: 'deletion-bound-daily',
+    without: 'each run may delete as many unconfirmed records as a whole day',
+    file: 'src/warehouse/deletion-proposals.ts',
+    find: 'unconfirmed: history.unconfirmed + unconfirmed }',
+    replace: 'unconfirmed: 0 * unconfirmed }',
+    concerns: ['narrow-role', 'deletions:reconcile'],
+  },
+  {
     name: 'deletion-bound-share',
     without: 'twenty unconfirmed deletions are carried out, however few records there are',
     file: 'src/warehouse/deletions.ts',

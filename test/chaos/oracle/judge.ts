@@ -131,11 +131,11 @@ function judgeDeleted(bench: Bench, { snapshot, run, begun }: Ended): void {
   );
   // What the role can't see looks like it was deleted; the limit is what protects it.
   const hidden = hiddenIds(notes, recordType);
-  const rows = before?.total ?? 0;
   const { day } = begun.begin;
-  if (bench.day === null || day > bench.day.day) bench.day = { day, rows, living: 0 };
+  // A day with the first load begins with what that loaded.
+  if (bench.day === null || bench.day.rows === 0 || day > bench.day.day) bench.day = { day, rows: before?.total ?? 0, living: 0 };
   bench.day.living += living.length;
-  const isAllowed = deletesAbsent() && bench.day.living <= allowedOf(bench.day.rows) && removed.length < rows;
+  const isAllowed = deletesAbsent() && bench.day.living <= allowedOf(bench.day.rows) && removed.length < (before?.total ?? 0);
   const wrong = living.filter((id) => !(isAllowed && hidden.has(id)));
   blame('deleted', few(wrong.map((id) => `${recordType} ${id} was deleted by a ${run.status} run and lives in the account`)));
 }

@@ -54,6 +54,8 @@ export const absenceHistories: Histories = {
     ],
   },
   'deletion-bound': { rounds: [load, { before: [hide(30)] }] },
+  // A role that narrows in steps on one day; what it loses in between is read again.
+  'deletion-bound-daily': { rounds: [load, { before: [hide(12)] }, {}, { before: [hide(12)] }] },
   'deletion-bound-share': { recordTypes: ['creditMemo'], rounds: [load, { before: [hide(5, 'creditMemo')] }] },
   // 220 customers, a tenth of which is 22.
   'deletion-bound-twenty': {

@@ -99,8 +99,19 @@ export const readingHistories: Histories = {
   'scan-consistent': {
     rounds: [load, { green: true, before: appear('transaction', invoice), during: [at(asks.scan, 1, miss(newId))] }],
   },
+  // One record is created before the list, and one is deleted after it.
   'scan-repeated': {
-    rounds: [load, { green: true, before: appear('transaction', invoice), during: [at(asks.scan, 1, miss(newId))] }],
+    rounds: [
+      load,
+      {
+        green: true,
+        before: [nextDay],
+        during: [
+          at(asks.scan, 1, { do: 'write', method: 'POST', path: '/records/transaction', body: { like: String(invoice) } }),
+          at(asks.count, 2, remove('transaction', 1006, true)),
+        ],
+      },
+    ],
   },
   'pages-counted': {
     rounds: [
