@@ -155,9 +155,11 @@ describe('a token of the provider', () => {
   it('yields the same identity as a key of that person', async () => {
     const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
     const [byToken, byKey] = [(await call(await issue('agent'))).body, (await apiOf(app, secret)('get', '/whoami')).body];
-    // Only a key has scopes.
+    // Only a key has scopes; without `unmasked` in them, it can't use that permission.
     expect([byToken.scopes, byKey.scopes]).toEqual([null, expect.objectContaining({ versions: [], rows: null, unmasked: false })]);
-    const same = ({ credential: _credential, metrics: _metrics, scopes: _scopes, ...rest }: typeof byToken) => rest;
+    expect(byToken.permissions.filter((one: string) => !byKey.permissions.includes(one))).toEqual(['unmasked:read']);
+    const same = ({ credential: _credential, metrics: _metrics, scopes: _scopes, permissions: _permissions, ...rest }: typeof byToken) =>
+      rest;
     expect(same(byToken)).toEqual(same(byKey));
     expect(Object.keys(byToken).sort()).toEqual(Object.keys(byKey).sort());
   });
