@@ -28,6 +28,11 @@ export type FieldMetadata = {
   readonly reason: string | null;
   /** Why the type may be wrong, such as one that follows from values alone; absent where it is certain. */
   readonly warning?: string;
+  /**
+   * Only for a text whose type nothing but its values names: it had none (`empty`), or none that contradicts (`values`). Such a text may
+   * turn out to be of another type: see `TypeChecks`.
+   */
+  readonly unconfirmed?: 'empty' | 'values';
   /** Only for a reference: the record type whose records it names, where that is known. */
   readonly target?: string;
   /** Only for an amount of money: the reference field of the same record whose display text names its currency, or null where none does. */
@@ -63,6 +68,8 @@ export type RecordTypeMetadata = {
   readonly reason?: string | null;
   /** The connector's own description of how to read it: JSON that the engine stores and returns unread. Absent where the name suffices. */
   readonly definition?: unknown;
+  /** What `TypeChecks.compare` compares with: stored by the engine and returned unchanged. Absent in metadata that an earlier version stored. */
+  readonly listedTypes?: Readonly<Record<string, string>> | null;
   /** Set by the engine from the sync configuration: every method then sees only the records that pass. */
   readonly filter?: RecordFilter;
 };
@@ -211,6 +218,17 @@ export type LineReader = {
 };
 type LineRequest = Pick<PageRequest, 'recordType' | 'signal'>;
 
+/** How a run finds out that a field is no longer of the type that it is read as. */
+export type TypeChecks = {
+  /**
+   * Compares the fields of the record type with the ERP's own list of fields, in few requests: `changed` where a field has another type than
+   * when it was described, or was created again; `unknown` where the description or the list can't tell, but another description could.
+   */
+  compare(recordType: RecordTypeMetadata, signal: AbortSignal): Promise<'same' | 'changed' | 'unknown'>;
+  /** Whether a text may be a value of another type, in a form that the ERP shows to people, such as a date. */
+  isDoubtful(text: string): boolean;
+};
+
 /** How many records changed, and of how many a line did by the line's own modification time; null where lines have none. */
 export type ChangeCounts = { readonly records: number; readonly withChangedLines: number | null };
 
@@ -314,6 +332,8 @@ export type Connector = {
    * records of different types may have the same id. Rejects as `readByIds`.
    */
   filterMoved?(request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly ids: readonly string[] }): Promise<readonly string[]>;
+  /** Absent where the ERP's fields never change their type, or where a value of another type can't be taken for a text. */
+  readonly types?: TypeChecks;
   /** Absent where no record type has lines. */
   readonly lines?: LineReader;
   /** Absent where the ERP accepts no payments from outside. */

@@ -1,6 +1,5 @@
 // One run from claim to outcome: prepare → read pages → prove → publish → copy the outcome. Start at `executeRun`, at the end.
 // It may stop anywhere and be resumed by another process: every step checks the lease; each page and the publish take effect once.
-import { isDeepStrictEqual } from 'node:util';
 import type { Connector, RecordTypeMetadata } from '../connectors/connector.ts';
 import { ErpError } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
@@ -9,10 +8,11 @@ import { inDataTransaction, inTransaction } from '../db/transaction.ts';
 import { LostLease, type RunState, takeOverRunState, usesFreshTable } from '../warehouse/run-state-row.ts';
 import { flushStaged } from '../warehouse/staging.ts';
 import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
-import { describeRecordTypes, fetchAndStoreDescriptions } from './connection.ts';
+import { fetchAndStoreDescriptions } from './connection.ts';
 import { type ConnectionRevision, findConnectionRevision, recordSignIn, recordSignInError } from './connection-status.ts';
 import { reportDrift } from './drift.ts';
 import { readErpClock } from './erp-clock.ts';
+import { assertSameDescription, compareTypes, createTypeWatch, typesChanged } from './field-types.ts';
 import { Cancelled } from './interruption.ts';
 import { createLineProver } from './line-prover.ts';
 import { cleanUpAfterRun, copyOutcome, publishStagedRun } from './outcome.ts';
@@ -96,29 +96,42 @@ async function mayHaveReturned({ ctx, row, config }: Run, recordType: RecordType
   return Object.keys(stale).length > 0;
 }
 
-/** `isFresh`: it was read from the ERP, or could not be, at the start of this attempt. */
-type LoadedRecordType = { readonly recordType: RecordTypeMetadata | undefined; readonly isFresh: boolean };
+async function saveRunMode({ ctx, lease }: Run, mode: RunRow['mode']): Promise<void> {
+  if (!(await saveMode(ctx, lease, mode))) throw new LostLease('a newer lease holds the run');
+}
+
+/** `isFresh`: it was read from the ERP, or could not be, at the start of this attempt. `mode`: that of the run from here on. */
+type LoadedRecordType = {
+  readonly recordType: RecordTypeMetadata | undefined;
+  readonly isFresh: boolean;
+  readonly mode: RunRow['mode'];
+};
 
 /**
  * Describes the run's record type again when its description is old or older than the account's list, so that new fields are detected; while
- * it lacks fields that should be read; and after an attempt whose query the ERP rejected.
+ * it lacks fields that should be read; when fields have other types, which makes the run a full one; and after an attempt whose query the ERP
+ * rejected.
  */
 async function loadRecordType(run: Run, connector: Connector): Promise<LoadedRecordType> {
   const { ctx, row, signal } = run;
-  const describe = async () => {
+  const describe = async (mode = row.mode) => {
     const [recordType] = await fetchAndStoreDescriptions(ctx, connector, [row.record_type], signal);
-    return { recordType, isFresh: true };
+    return { recordType, isFresh: true, mode };
   };
-  const stored = row.error?.staleMetadata === true ? undefined : await findRecordType(ctx, row.record_type);
+  const stored = await findRecordType(ctx, row.record_type);
   const recordType = stored?.description ?? null;
   if (stored === undefined || recordType === null || !isComplete(recordType)) return describe();
+  const types = await compareTypes({ connector, recordType, signal }, run.config.fields);
+  // Saved before the new description is, with which no later attempt finds the change. No modification time shows that the old values are gone.
+  if (types === 'changed') await saveRunMode(run, 'full');
+  if (types !== 'same' || row.error?.staleMetadata === true) return describe(types === 'changed' ? 'full' : row.mode);
   const ageMs = ctx.clock.now().getTime() - (stored.describedAt?.getTime() ?? 0);
   const isOld = stored.isOutdated || ageMs > ctx.settings.sync.metadataMaxAgeMs;
-  if (!isOld && !(await mayHaveReturned(run, recordType))) return { recordType, isFresh: false };
+  if (!isOld && !(await mayHaveReturned(run, recordType))) return { recordType, isFresh: false, mode: row.mode };
   return describe().catch((error: unknown) => {
     if (!concernsOneQuery(error)) throw error;
     ctx.log.warn({ err: error }, "could not refresh the ERP's metadata; using the stored metadata");
-    return { recordType, isFresh: true };
+    return { recordType, isFresh: true, mode: row.mode };
   });
 }
 
@@ -129,7 +142,7 @@ type ReadableRecordType = LoadedRecordType & { readonly recordType: RecordTypeMe
  * the role can't read it, and `FILTER_UNAVAILABLE` when it can't read the filter's field.
  */
 async function getReadableRecordType(run: Run, connector: Connector): Promise<ReadableRecordType> {
-  const { recordType, isFresh } = await loadRecordType(run, connector);
+  const { recordType, ...loaded } = await loadRecordType(run, connector);
   if (recordType === undefined || !hasReadableFields(recordType)) {
     const reason = recordType?.reason ?? '';
     throw new ErpError(
@@ -139,33 +152,26 @@ async function getReadableRecordType(run: Run, connector: Connector): Promise<Re
       { fix: 'Grant the integration role permission to view it, or enable its feature in the ERP; the next run then reads it.' },
     );
   }
-  return { recordType: withFilter(recordType, run.config.filter), isFresh };
+  return { recordType: withFilter(recordType, run.config.filter), ...loaded };
 }
-
-const typesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): unknown =>
-  fields.map(({ name, type, syncable, fields: ofLines }) => [
-    name,
-    type,
-    syncable,
-    ofLines?.map((line) => [line.name, line.type, line.syncable]),
-  ]);
 
 /**
- * After a run rejected values that don't fit the types of their fields: throws an `ErpError` of stale metadata when the ERP says other types
- * by now, so that the next attempt reads with those.
+ * Before a run is published: throws an `ErpError` of stale metadata when the ERP's list of fields has other types by now, or when values were
+ * rejected that don't fit the types of their fields and the ERP says other types; then the next attempt reads with those.
  */
-async function assertTypesAreCurrent(run: Run, connector: Connector, { recordType, isFresh }: ReadableRecordType): Promise<void> {
-  const { ctx, row, signal } = run;
-  if (isFresh || !(await hasUnreadableValues(ctx, row.record_type))) return;
-  const [current] = await describeRecordTypes(ctx, connector, [row.record_type], signal);
-  signal.throwIfAborted();
-  if (current === undefined || isDeepStrictEqual(typesOf(current), typesOf(recordType))) return;
-  throw new ErpError('query', 'FIELD_NOT_SYNCABLE', `Fields of ${row.record_type} have other types than when the metadata was read`, {
-    fix: 'Run the sync again.',
-  });
+async function assertTypesAreCurrent(run: Run, connector: Connector, readable: ReadableRecordType, counters: RunState['counters']) {
+  const { ctx, row, signal, config } = run;
+  const { recordType, isFresh } = readable;
+  const reader = { ctx, connector, recordType, signal };
+  if (counters.fetched > 0 && (await compareTypes(reader, config.fields)) !== 'same') {
+    await saveRunMode(run, 'full');
+    throw typesChanged(row.record_type);
+  }
+  if (counters.rejected > 0 && !isFresh && (await hasUnreadableValues(ctx, row.record_type))) await assertSameDescription(reader);
 }
 
-async function reportStart({ ctx, lease, row }: Run, { state, unreadable, fields }: PreparedRun): Promise<void> {
+async function reportStart(run: Run, { state, unreadable, fields }: PreparedRun): Promise<void> {
+  const { ctx, lease, row } = run;
   await reportDrift(ctx, state.recordType);
   if (unreadable.length > 0)
     await writeRunEvent(ctx, lease.runId, 'warning', 'the ERP no longer offers fields that the configuration selects', {
@@ -177,7 +183,7 @@ async function reportStart({ ctx, lease, row }: Run, { state, unreadable, fields
     await writeRunEvent(ctx, lease.runId, 'warning', 'fields are not read; their stored values stay', {
       fields: stale.map(([field, { reason, message }]) => ({ field, reason, message })),
     });
-  if (plan.mode !== row.mode && !(await saveMode(ctx, lease, plan.mode))) throw new LostLease('a newer lease holds the run');
+  if (plan.mode !== row.mode) await saveRunMode(run, plan.mode);
   if (page === 0)
     await writeRunEvent(ctx, lease.runId, 'info', 'reading started', {
       recordType,
@@ -225,7 +231,7 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
   await updateTenantSchema(ctx, ctx.organizationId);
   const readable = await getReadableRecordType(run, connector);
   const { recordType } = readable;
-  const request = { recordType, configuredFields: run.config.fields, requestedMode: run.row.mode };
+  const request = { recordType, configuredFields: run.config.fields, requestedMode: readable.mode };
   const prepared = await prepareRun(ctx, lease, request, {
     readClock: () => readErpClock(ctx, connector, signal),
     askFilled: (empty) => askFilled({ connector, recordType, signal }, empty),
@@ -233,7 +239,11 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
   await reportStart(run, prepared);
   const { fields, state: prior } = prepared;
   const settings = ctx.settings.sync;
-  const rules = { proveLines: createLineProver({ connector, recordType, fields, signal, state: prior }), limits: settings };
+  const rules = {
+    checkTypes: createTypeWatch({ ctx, connector, recordType, signal }),
+    proveLines: createLineProver({ connector, recordType, fields, signal, state: prior }),
+    limits: settings,
+  };
   const readPage = createPageReader(connector, rules, prior, { recordType, fields, limit: settings.pageSize, signal });
   const reading: RunReadContext = {
     ctx,
@@ -251,7 +261,7 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
   const { mode } = prior.plan;
   const { state, proof } = mode === 'full' ? await readFull(reading) : await readIncremental(reading);
   signal.throwIfAborted();
-  if (state.counters.rejected > 0) await assertTypesAreCurrent(run, connector, readable);
+  await assertTypesAreCurrent(run, connector, readable, state.counters);
   await recordSignIn(ctx, run.connection);
   logStep(ctx, 'proof', { checks: proof.length, passed: proof.filter(({ passed }) => passed).length });
   await startPublishing(run, state, { proof, error: null });

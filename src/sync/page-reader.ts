@@ -17,7 +17,12 @@ export type ReadyPage = ProvedPage & {
   readonly maxModified: string | null;
 };
 /** What decides whether a record that was read is staged or rejected. */
-export type PageRules = { readonly proveLines: LineProver; readonly limits: SizeLimits };
+export type PageRules = {
+  /** Rejects where the records show that fields are of other types than those that they were read as. */
+  readonly checkTypes: (records: readonly SourceRecord[]) => Promise<void>;
+  readonly proveLines: LineProver;
+  readonly limits: SizeLimits;
+};
 /** The columns and the id type that rows are encoded for. */
 type RowTarget = Pick<RunState, 'columns'> & { readonly plan: Pick<RunState['plan'], 'idType'> };
 /** `changedSince` null reads all records. Rejects with the connector's error, or the signal's reason when the run is aborted. */
@@ -99,11 +104,17 @@ function replaceRecords(page: RecordPage, later: readonly RecordPage[]): RecordP
   };
 }
 
-/** Encodes a page that was read, and proves the lines of the records that can be stored. Rejects as the prover does. */
-export async function toStagedPage({ proveLines, limits }: PageRules, page: RecordPage, target: RowTarget): Promise<ProvedPage> {
+/** Encodes a page that was read, and proves the lines of the records that can be stored. Rejects as the rules do. */
+export async function toStagedPage(
+  { checkTypes, proveLines, limits }: PageRules,
+  page: RecordPage,
+  target: RowTarget,
+): Promise<ProvedPage> {
+  await checkTypes(page.records);
   const encoded = await encodePage(page, target, limits);
   const isRejected = new Set(encoded.rejected.map(({ id }) => id));
   const { again, lines } = await proveLines(page.records.filter(({ id }) => !isRejected.has(toStorableText(id, 200))));
+  for (const { records } of again) await checkTypes(records);
   return { ...(again.length === 0 ? encoded : await encodePage(replaceRecords(page, again), target, limits)), lines };
 }
 

@@ -181,6 +181,7 @@ async function startRun(
       flush: 'pending',
       today,
       filter: request.recordType.filter ?? null,
+      types: request.recordType.listedTypes ?? null,
       stale: { ...empty, ...unreadable },
     },
     outcome: null,
@@ -194,7 +195,7 @@ async function startRun(
 }
 
 /**
- * Resumes at the checkpoint when the run was started before and neither its columns nor its filter nor the table it is compared with changed; otherwise,
+ * Resumes at the checkpoint when the run was started before and neither its columns nor the types of its fields nor its filter nor the table it is compared with changed; otherwise,
  * also when a version began it that did not prove each page, starts it from the first page. Throws `LostLease` when a newer lease holds the run, `OrganizationGone` when the organization was deleted,
  * and what `questions` throw.
  */
@@ -214,7 +215,8 @@ export async function prepareRun(ctx: TenantCtx, lease: Lease, request: RunReque
     resumable?.plan.provesPages === true &&
     haveSameColumns(resumable.columns, writtenColumns(all)) &&
     isComparedTableCurrent(resumable, before) &&
-    isDeepStrictEqual(resumable.plan.filter ?? null, filter);
+    isDeepStrictEqual(resumable.plan.filter ?? null, filter) &&
+    isDeepStrictEqual(resumable.plan.types ?? null, recordType.listedTypes ?? null);
   return {
     schema,
     state: resumes ? resumable : await startRun(ctx, lease, request, before, all, stale, questions),

@@ -46,6 +46,8 @@ export type RunPlan = {
   readonly today: string | null;
   /** Only records that pass are read; null for all. Absent in runs that an older version began. */
   readonly filter?: RecordFilter | null;
+  /** `listedTypes` of the record type's description by which the run reads; absent in runs that an older version began. */
+  readonly types?: Readonly<Record<string, string>> | null;
   /** Fields whose stored values stay because they can't be read or came empty, by name: their columns are not published. */
   readonly stale: StalePlan;
   /** The run's part of the rolling full read; null when it read none. */

@@ -4,6 +4,7 @@ import type { Express } from 'express';
 import supertest from 'supertest';
 import { type Background, createApp, startBackground } from '../../src/app.ts';
 import type { Settings } from '../../src/core/settings.ts';
+import { openWire, type Wire } from '../chaos/wire.ts';
 import { sendControl } from '../setup/account-control.ts';
 import { type Answer, type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
@@ -30,6 +31,8 @@ export type ErpRecord = {
 
 export type Company = {
   readonly erp: Erp;
+  /** What the service's requests to the account pass. */
+  readonly wire: Wire;
   readonly database: TestDatabase;
   readonly app: Express;
   readonly organizationId: string;
@@ -69,9 +72,10 @@ type Options = {
 /** Retries of failed runs are quick and few, unless `sync` says otherwise; caches live for 50 ms. */
 export async function startCompany({ folder = dataFolder, erp: erpOptions = {}, sync = {}, mail = {} }: Options = {}): Promise<Company> {
   const erp = await startErp(folder, { control: {}, ...erpOptions });
+  const wire = await openWire(erp.account.url);
   const database = await testDatabase({
     settings: {
-      erp: { ...testSettings.erp, allowedHosts: [erp.host] },
+      erp: { ...testSettings.erp, allowedHosts: [erp.host, wire.host] },
       sync: { ...testSettings.sync, retryBaseMs: 50, retryMaxMs: 100, maxAttemptsWithoutProgress: 2, ...sync },
       mail: { ...testSettings.mail, ...mail },
       cacheTtlMs: 50,
@@ -82,7 +86,7 @@ export async function startCompany({ folder = dataFolder, erp: erpOptions = {}, 
   const { id: organizationId } = await makeOrganization(database.ctx);
   const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
   const api = apiOf(app, secret);
-  await erp.connect(api);
+  await erp.connect(api, wire.url);
   expectStatus(200, await api('post', '/netsuite/metadata/refresh'));
   const configs = new Map<string, string>();
   const read = (path: string, headers: Readonly<Record<string, string>> = {}) =>
@@ -92,6 +96,7 @@ export async function startCompany({ folder = dataFolder, erp: erpOptions = {}, 
       .then((response) => response);
   const company: Company = {
     erp,
+    wire,
     database,
     app,
     organizationId,
@@ -147,6 +152,7 @@ export async function startCompany({ folder = dataFolder, erp: erpOptions = {}, 
     async stop() {
       await background.stop();
       await database.close();
+      await wire.close();
       await erp.stop();
     },
   };

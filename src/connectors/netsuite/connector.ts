@@ -13,6 +13,7 @@ import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts'
 import { estimateRead } from './estimate.ts';
 import { createNetsuiteHttp, type NetsuiteHttp } from './http.ts';
 import { createLineReader, hasTime } from './line-reader.ts';
+import { createTypeChecks } from './listed-types.ts';
 import { describeRecordTypes } from './metadata.ts';
 import { createPaymentWriter } from './payments.ts';
 import { changeCountQuery, changedLinesKey, changedRecordsKey, countQuery, recordsQuery, todayQuery, valueKey } from './queries.ts';
@@ -72,6 +73,7 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
     deletedSince: ({ recordType, since, signal }) => readDeletions(suiteql, getDefinition(recordType), since, signal),
     filterMoved: (request) => filterMoved(suiteql, request),
     listIds: (request) => listIds(suiteql, request),
+    types: createTypeChecks(suiteql),
     lines: createLineReader(suiteql),
     payments: createPaymentWriter(http, suiteql),
   };

@@ -11,6 +11,7 @@ import { type ColumnSource, describeColumns, findRefusal } from './discovery/des
 import { describeType } from './discovery/describe-type.ts';
 import type { RowsAt } from './discovery/find-rows.ts';
 import { curatedFamily } from './discovery/names.ts';
+import { withListedTypes } from './listed-types.ts';
 import { isUnknown, type ProbeQuery, type Probes, type QueryRefusal } from './probe.ts';
 import { linesProbeQuery, probeQuery, recordsQuery, type SuiteqlColumn } from './queries.ts';
 import { recordTypeDefinitions } from './record-types.ts';
@@ -23,6 +24,7 @@ import type { SuiteqlRow } from './suiteql.ts';
 export async function describeRecordTypes(parts: AccountParts, only?: readonly string[]): Promise<readonly RecordTypeMetadata[]> {
   const account = openAccount(parts);
   const names = new Set(only ?? recordTypeDefinitions.map(({ name }) => name));
+  const listed = await account.lists.customFields(); // first: a type that changes from here on differs from this list
   const describe = (name: string): Promise<RecordTypeMetadata | undefined> => {
     const definition = recordTypeDefinitions.find((known) => known.name === name);
     if (definition === undefined) return describeType(account, name);
@@ -31,7 +33,7 @@ export async function describeRecordTypes(parts: AccountParts, only?: readonly s
   };
   const [first = '', ...others] = names;
   const described = [await describe(first), ...(await Promise.all(others.map(describe)))]; // the others use what the first one found out
-  return described.filter((type) => type !== undefined);
+  return described.flatMap((type) => (type === undefined ? [] : [withListedTypes(type, listed)]));
 }
 
 /** `siblings`: record types of the same table that are described, too; their columns are probed in the same queries. */

@@ -72,9 +72,11 @@ function keepType(last: ColumnType | undefined, found: ColumnType | undefined): 
 
 function toField(name: string, type: ColumnType | undefined, reason: string | null): FieldMetadata {
   const field = { ...plain, name, label: name, type: type ?? 'text', syncable: reason === null, reason };
-  if (reason !== null || type === 'text') return field;
+  if (reason !== null) return field;
+  if (type === 'text') return { ...field, unconfirmed: 'values' };
   return {
     ...field,
+    ...(type === undefined && { unconfirmed: 'empty' as const }),
     warning: type === undefined ? 'It is empty in all rows, so its type is not known' : 'The type follows from the values',
   };
 }

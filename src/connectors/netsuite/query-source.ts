@@ -1,9 +1,13 @@
 // Describes a record type that a customer's query defines. NetSuite runs the query several times: for its columns and their values, for what
 // its key and modification time must fulfil, and as a sync will read it.
+import { isDeepStrictEqual } from 'node:util';
 import type { ErpError, RecordTypeMetadata } from '../connector.ts';
 import { type QuerySource, querySourceRefusals, type Reading } from '../discovery.ts';
 import type { RowSource } from './definition.ts';
+import { customPrefixes, readCustomFields } from './discovery/account-lists.ts';
+import { nullWhenRefused } from './discovery/catalogue.ts';
 import { erpError } from './errors.ts';
+import { namesInQuery, typesByName, withListedTypes } from './listed-types.ts';
 import { type QueryRefusal, toQueryRefusal } from './probe.ts';
 import { recordsQuery, todayQuery } from './queries.ts';
 import { type Ask, describeFields, isRefusal } from './query-fields.ts';
@@ -40,13 +44,17 @@ export async function describeQuery(
   await assertKey(ask, definition, source);
   if (source.modifiedColumn !== null) await assertTimes(ask, definition, source.modifiedColumn);
   const { keyColumn, modifiedColumn } = source;
-  const fields = await describeFields(ask, definition, { names: text.columns, keyColumn, modifiedColumn, last: last?.fields ?? [] });
+  const names = namesInQuery(definition.table);
+  const listed = names.length === 0 ? [] : await nullWhenRefused(readCustomFields(suiteql, customPrefixes, signal));
+  const isRetyped = listed !== null && last?.listedTypes != null && !isDeepStrictEqual(typesByName(names, listed), last.listedTypes);
+  const lastFields = isRetyped ? [] : (last?.fields ?? []);
+  const fields = await describeFields(ask, definition, { names: text.columns, keyColumn, modifiedColumn, last: lastFields });
   if (!fields.some(({ name, syncable }) => syncable && name !== 'id'))
     throw unsuitable('query', 'The query has no column besides its key that can be read');
   const modified = fields.find(({ name }) => name === modifiedColumn);
   if (modifiedColumn !== null && (modified?.type !== 'time' || !modified.syncable))
     throw unsuitable('modifiedColumn', `${modifiedColumn} ${notATime(modified)}`);
-  return {
+  const described: RecordTypeMetadata = {
     ...{ name: source.name, label: source.label, table: 'query', source: 'query', idType: 'integer', family: 'query', custom: true },
     ...{ fields, openWhen: null, modifiedField: modifiedColumn, linesModifiedField: null },
     shownAs: { number: null, name: null, date: null, amount: null },
@@ -54,6 +62,7 @@ export async function describeQuery(
     reason: null,
     definition: { ...definition, filter: null, lines: null, deletedAs: [] } satisfies StoredDefinition,
   };
+  return withListedTypes(described, listed);
 }
 
 const notATime = (field: { readonly type: string; readonly reason: string | null } | undefined): string => {

@@ -99,7 +99,7 @@ function typeView({ fields, reading, shownAs }: Stored, view: ReturnType<typeof 
   return {
     ...view,
     ...described,
-    fields: fields.map(({ fields: inner, ...field }) => ({
+    fields: fields.map(({ fields: inner, unconfirmed: _, ...field }) => ({
       ...field,
       proposed: proposed.get(field.name) ?? null,
       loading: loading.has(field.name),

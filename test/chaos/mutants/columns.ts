@@ -83,6 +83,22 @@ export const columnMutants: readonly Mutant[] = [
     concerns: ['bad-column', 'field-removed', 'field-returned', 'hidden-line-column'],
   },
   {
+    name: 'types-compared',
+    without: "the types of custom fields are not compared with the account's list of them",
+    file: 'src/connectors/netsuite/listed-types.ts',
+    find: "return isSame ? 'same' : 'changed';",
+    replace: "return isSame ? 'same' : 'same';",
+    concerns: ['field-retyped', 'field-returned'],
+  },
+  {
+    name: 'types-watched',
+    without: 'a text whose type only values name may become a date',
+    file: 'src/sync/field-types.ts',
+    find: 'if (filled.length + doubtful.length === 0) return;',
+    replace: 'if (filled.length + doubtful.length >= 0) return;',
+    concerns: ['field-retyped', 'field-returned'],
+  },
+  {
     name: 'returned-read-fully',
     without: 'no full run follows when a field can be read again',
     file: 'src/sync/prepare.ts',

@@ -8,7 +8,14 @@ import { listCatalogue, nullWhenRefused } from './catalogue.ts';
 
 export type AccountParts = { readonly http: NetsuiteHttp; readonly suiteql: Suiteql; readonly signal: AbortSignal };
 /** A row of `customfield`: `name` is its script id in lower case, `belongsTo` one of BODY, COLUMN, ENTITY, ITEM, RECORD and others. */
-export type ListedField = { readonly name: string; readonly label: string; readonly belongsTo: string; readonly valueType: string };
+export type ListedField = {
+  /** The internal id, which a field that is deleted and created again doesn't keep. */
+  readonly id: string;
+  readonly name: string;
+  readonly label: string;
+  readonly belongsTo: string;
+  readonly valueType: string;
+};
 
 /** All methods reject with `ErpError` for an outage, a refused login or an unreadable response, or with the signal's reason. */
 export type AccountLists = {
@@ -33,7 +40,7 @@ export function createAccountLists({ http, suiteql, signal }: AccountParts): Acc
       const both = await read('customrecordtype', 'customlist');
       return both ?? new Map([...((await read('customrecordtype')) ?? []), ...((await read('customlist')) ?? [])]);
     }),
-    customFields: once(() => nullWhenRefused(readCustomFields(suiteql, signal))),
+    customFields: once(() => nullWhenRefused(readCustomFields(suiteql, customPrefixes, signal))),
     transactionTypes: once(async () => {
       const answer = await nullWhenRefused(suiteql.query(transactionTypesQuery, maxRowsPerQuery, signal));
       return answer && new Set(answer.rows.map((row) => textOf(row, 'recordtype').toLowerCase()).filter((name) => name !== ''));
@@ -68,9 +75,14 @@ async function readCustomTypes(suiteql: Suiteql, tables: readonly string[], sign
   return labels;
 }
 
-const prefixes = ['custbody', 'custcol', 'custentity', 'custitem', 'custrecord'];
+export const customPrefixes: readonly string[] = ['custbody', 'custcol', 'custentity', 'custitem', 'custrecord'];
 
-async function readCustomFields(suiteql: Suiteql, signal: AbortSignal): Promise<readonly ListedField[]> {
+/** Those whose names have one of the prefixes. Rejects with `ErpError` also where the list is refused, or with the signal's reason. */
+export async function readCustomFields(
+  suiteql: Suiteql,
+  prefixes: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly ListedField[]> {
   const fields: ListedField[] = [];
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
@@ -86,6 +98,7 @@ async function readCustomFields(suiteql: Suiteql, signal: AbortSignal): Promise<
 function toField(row: SuiteqlRow): ListedField {
   const name = textOf(row, 'scriptid').toLowerCase();
   return {
+    id: textOf(row, 'id'),
     name,
     label: textOf(row, 'name') || name,
     belongsTo: textOf(row, 'fieldtype').toUpperCase(),

@@ -27,7 +27,11 @@ const textsOf = (rows: readonly SuiteqlRow[], key: string): string[] =>
   rows.flatMap(({ [key]: value }) => (typeof value === 'string' && value !== '' ? [value] : []));
 
 /** The forms of the date preference (facts: 3.6), without a time of day. */
-export const dateText = /^(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}[- ][A-Za-z]{3,9}[- ,]+\d{2,4})$/;
+export const dateText = /^(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}[- ]\p{L}{3,12}\.?[- ,]+\d{2,4})$/u;
+const timeOfDay = / \d{1,2}[:.-]\d{2}(?:[:.-]\d{2})?(?: ?[ap]\.?m\.?)?$/i;
+
+/** Whether a text has a form of the date preference, with or without a time of day. */
+export const isDateText = (text: string): boolean => text.length <= 60 && dateText.test(text.replace(timeOfDay, ''));
 const plainNumber = /^-?(?:\d{1,40})?(?:\.\d{1,40})?$/;
 const maxLabelledCharacters = 100;
 

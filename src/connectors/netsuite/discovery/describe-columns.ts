@@ -65,7 +65,7 @@ export async function describeColumns(parts: QueryParts, source: ColumnSource, c
     isRead || readable.length === 0 ? source : await parts.suiteql.query(withClocks(source, readable, 'read'), sampleSize, parts.signal);
   const judged = readable.map(({ name, type, namedBy }) => ({ name, namedBy, ...judgeType(name, type, namedBy, rows) }));
   const types = new Map((await confirmTypes(parts, source, judged)).map((column) => [column.name, column]));
-  return queried.map(({ excluded, namedBy: _, target, ...column }): FieldMetadata => {
+  return queried.map(({ excluded, namedBy, target, ...column }): FieldMetadata => {
     const judged = types.get(column.name);
     const reason = excluded ?? reasons.get(column.name) ?? null;
     const type = judged?.type ?? column.type;
@@ -75,6 +75,7 @@ export async function describeColumns(parts: QueryParts, source: ColumnSource, c
       syncable: reason === null,
       reason,
       ...(judged?.warning !== undefined && { warning: judged.warning }),
+      ...(type === 'text' && namedBy === null && { unconfirmed: 'values' as const }),
       ...(target !== undefined && type === 'reference' && { target }),
     };
   });

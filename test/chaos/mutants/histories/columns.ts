@@ -40,7 +40,18 @@ const emptiedMeanwhile: History = {
   ],
 };
 
+/** A text that is deleted and created again as a time. */
+const becomesTime: readonly Action[] = [
+  { do: 'write', method: 'DELETE', path: `/fields/customer/${region}` },
+  { do: 'write', method: 'POST', path: '/fields', body: { table: 'customer', name: region, type: 'datetime', label } },
+  change('customer', '5', { [region]: '2011-09-01T10:00:08Z' }),
+];
+/** A text of which only the metadata catalogue names the type. */
+const hideFieldList: Action = { do: 'write', method: 'PUT', path: '/hidden', body: { tables: ['customfield'] } };
+
 export const columnHistories: Histories = {
+  'types-compared': ofCustomers({ before: becomesTime }),
+  'types-watched': ofCustomers({ before: [hideFieldList, { do: 'refresh' }] }, { before: becomesTime }),
   'emptied-noticed': allEmpty,
   'emptied-withheld': allEmpty,
   'withheld-not-written': allEmpty,
