@@ -57,7 +57,7 @@ export const doorPatches: readonly DoorPatch[] = [
     door: 'pages',
     file: 'public/read/sql.ts',
     find: 'whereSql([...texts, ...bounds])}) as a',
-    replace: 'whereSql([...texts.map((text, at) => (at < endpoint.scope.length ? `(${text} or true)` : text)), ...bounds])}) as a',
+    replace: "whereSql([...texts.map((text, at) => (at < endpoint.scope.length ? '(' + text + ' or true)' : text)), ...bounds])}) as a",
   },
   {
     what: 'the rows of a list of many bytes',
