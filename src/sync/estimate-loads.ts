@@ -6,8 +6,8 @@ import type { TenantCtx } from '../core/ctx.ts';
 import type { CreateConnector } from './execute-run.ts';
 import { createRequestCounter } from './request-count.ts';
 
-/** For the token, the ERP's clock and day, and its counts before and after. */
-const requestsOfRun = 5;
+/** For the token, the ERP's clock and day, and its counts and list of custom fields before and after. */
+const requestsOfRun = 7;
 /** Of the largest record types; their time is what a load of all of them mostly takes. */
 const maxTimedTypes = 3;
 

@@ -42,6 +42,14 @@ const places = {
 } as const;
 type Place = (typeof places)[keyof typeof places];
 
+/** A quarter of the walk for each place, from the type at which the one before ends: together they have every direction. */
+function partOf(walk: readonly Kind[], place: Place): Kind[] {
+  const all = Object.values(places);
+  const length = (walk.length - 1) / all.length;
+  const from = all.indexOf(place) * length;
+  return walk.slice(from, from + length + 1);
+}
+
 let company: Company;
 beforeAll(async () => {
   company = await startCompany({ erp: { profile: 'single' }, sync: { pageSize: 40, maxAttemptsWithoutProgress: 4 } });
@@ -125,16 +133,19 @@ describe.each(Object.entries(places))('%s', (_name, place) => {
   }, 120_000);
 
   it('is served in canonical form after each change of its type', async () => {
-    const [, ...walk] = everyDirection();
+    const [start = 'text', ...walk] = partOf(everyDirection(), place);
+    // What the field is when this part of the walk begins.
+    await recreate(place, start);
+    expect(await company.run(place.recordType)).toMatchObject({ status: 'succeeded' });
     for (const [index, kind] of walk.entries()) {
       await recreate(place, kind);
       const id = ids[index % 5] ?? '';
       await write(place, id, kinds[kind].value);
-      const from = walk[index - 1] ?? 'text';
+      const from = walk[index - 1] ?? start;
       const run = await company.run(place.recordType, 'incremental');
       expect([from, kind, run.status, await servedValues(path)]).toEqual([from, kind, 'succeeded', { [id]: kinds[kind].served }]);
     }
-    expect(walk).toHaveLength(names.length * (names.length - 1));
+    expect(walk).toHaveLength((names.length * (names.length - 1)) / Object.keys(places).length);
   });
 
   it.each([
