@@ -50,7 +50,7 @@ export const doorPatches: readonly DoorPatch[] = [
     door: 'list',
     file: 'public/read/sql.ts',
     find: 'matchedSql(ref, plan, texts)',
-    replace: 'matchedSql(ref, plan, texts.slice(plan.endpoint.scope.length))',
+    replace: "matchedSql(ref, plan, texts.map((text, at) => (at < plan.endpoint.scope.length ? '(' + text + ' or true)' : text)))",
   },
   {
     what: 'the anchors of deep pages',
