@@ -48,7 +48,8 @@ function withOtherRows({ random, versions, pools, ids }: World, layers: readonly
   return layers.map((layer) => {
     const names = Object.keys(layer.rows?.resources ?? {});
     const name = names.length === 0 ? undefined : random.pick(names);
-    const endpoint = versions.flatMap(({ endpoints }) => endpoints).find((one) => one.name === name);
+    const allowed = versions.filter(({ version }) => layer.versions.length === 0 || layer.versions.includes(version));
+    const endpoint = allowed.flatMap(({ endpoints }) => endpoints).find((one) => one.name === name);
     if (layer.rows === null || endpoint === undefined) return layer;
     const conditions = randomConditions(random, endpoint, { pools, ids: ids() });
     const resources = { ...layer.rows.resources, [endpoint.name]: { recordType: endpoint.recordType, conditions } };

@@ -31,16 +31,18 @@ afterAll(async () => {
   await database.close();
 });
 
+const dropLast = ['timeline', 'former_epochs', 'filter', 'scope_columns', 'scope_pruned', 'deletion_history']
+  .map((column) => `drop column if exists ${column}`)
+  .join();
+
 /** The tables as the version before made them. */
 beforeEach(() =>
   admin.raw(`drop table if exists ${schema}.rolling_reads, ${schema}.absent_records, ${schema}.scope_changes, ${schema}.withheld_records;
     alter table ${schema}.rejections drop column if exists scope_values;
     alter table ${schema}.record_state drop column if exists scanned_on, drop column if exists shown_columns,
-      drop column if exists stale_fields, drop column if exists accepted_fields, drop column if exists timeline, drop column if exists former_epochs, drop column if exists filter,
-      drop column if exists scope_columns, drop column if exists scope_pruned`),
+      drop column if exists stale_fields, drop column if exists accepted_fields,
+      ${dropLast}`),
 );
-
-const dropLast = ['timeline', 'former_epochs', 'filter', 'scope_columns', 'scope_pruned'].map((column) => `drop column ${column}`).join();
 
 /** A caller of a process that has just started: nothing is cached. */
 const callNewProcess = () => callerOf(publicApp(database.ctx), { organizationId: tenant.organizationId, secret });
@@ -61,7 +63,7 @@ describe('a warehouse of the version before', () => {
     await upgradeWarehousesAtStart(database.ctx);
     await admin.raw(`alter table ${schema}.record_state ${dropLast}`);
     await upgradeWarehousesAtStart(database.ctx);
-    const [state] = (await admin.raw(`select timeline, former_epochs, scope_columns, generation, scope_pruned from ${schema}.record_state`))
+    const [state] = (await admin.raw(`select timeline, former_epochs, scope_columns, generation, scope_pruned, deletion_history from ${schema}.record_state`))
       .rows;
     expect(state).toEqual({
       timeline: null,
@@ -69,6 +71,7 @@ describe('a warehouse of the version before', () => {
       scope_columns: { id: state.generation },
       generation: state.generation,
       scope_pruned: '0',
+      deletion_history: null,
     });
     await admin.raw(`alter table ${schema}.record_state ${dropLast}`);
     expect((await callNewProcess()('/v1/invoices/changes')).status).toBe(200);
