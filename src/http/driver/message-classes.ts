@@ -1,5 +1,6 @@
 // Request and response classes that already have the prototypes Express wants. Express replaces the prototype of each incoming message,
-// which V8 treats as a change of the object's shape; when the prototype is already right, the replacement costs nothing.
+// which V8 treats as a change of the object's shape; when the prototype is already right, the replacement costs nothing. A response that is
+// destroyed after it began resets its connection: over HTTP/1.0 an ordinary end would make the part look like the whole.
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
 
@@ -8,7 +9,12 @@ export type MessageClasses = { readonly IncomingMessage: typeof IncomingMessage;
 /** Options for Node's `createServer`, which needs the classes before the application exists. */
 export function createMessageClasses(): MessageClasses {
   class ExpressRequest extends IncomingMessage {}
-  class ExpressResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
+  class ExpressResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+    override destroy(error?: Error): this {
+      if (this.headersSent && !this.writableFinished) this.socket?.resetAndDestroy();
+      return super.destroy(error);
+    }
+  }
   Object.setPrototypeOf(ExpressRequest.prototype, express.request);
   Object.setPrototypeOf(ExpressResponse.prototype, express.response);
   return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse };

@@ -41,7 +41,7 @@ export function closeSlowClients(server: Server, connections: Connections, log: 
       if (checks > 0) connection.checksLeft = checks - 1;
       else {
         log.info({ bytes: socket.writableLength }, 'connection closed: the client did not read its response');
-        socket.destroy();
+        connection.last.res.destroy();
       }
     }
   };

@@ -26,7 +26,9 @@ export async function closeServer({ server, connections }: HttpServer, deadline:
   }, arrivalMs);
   let cut = 0;
   const cutOff = (): void => {
-    cut = waiting().length;
+    const unfinished = waiting();
+    cut = unfinished.length;
+    for (const { res } of unfinished) res.destroy();
     server.closeAllConnections();
   };
   if (deadline.aborted) cutOff();
