@@ -1,7 +1,7 @@
 // Columns that come empty: a field that had values in many of the records that a run read and has none in them now. It may have been
 // emptied in the ERP, or the ERP may have left it out of its answers, so records are read again one at a time. A value found there fails
 // the run, unless the record changed in between. If they are empty too, the stored values stay until the field is filled or an administrator
-// accepts that it is empty.
+// accepts that it is empty. A field that only some lines of a record lost is believed when it is missing in the second reading too.
 import type { SourceRecord } from '../connectors/connector.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { countRead, type Emptied, findEmptied } from '../warehouse/emptied-columns.ts';
@@ -59,7 +59,7 @@ async function confirmEmpty(reading: RunReadContext, state: RunState, found: rea
         const record = records.get(one.id);
         return record === undefined || isChanged(reading, state, one, record) ? [] : [{ ...one, record }];
       });
-      const filled = unchanged.find(({ emptied, record }) => hasValue(record, emptied));
+      const filled = unchanged.find(({ emptied, record, filled: read }) => hasValue(record, emptied, read));
       if (filled !== undefined) throw columnEmptied(filled.emptied, filled.id);
       for (const { emptied } of unchanged) confirmed.add(emptied);
     }
@@ -110,9 +110,9 @@ export async function withholdEmptied(reading: RunReadContext, state: RunState):
     const had = await inDataTransaction(ctx.db.data, (client) => countRead(client, schema, state, activeTable, candidate));
     counted.push({ ...candidate, had });
   }
-  const isSuspicious = ({ emptied, had }: Emptied): boolean => emptied >= had * suspicion.minShare;
+  const isSuspicious = ({ partly, emptied, had }: Emptied): boolean => !partly && emptied >= had * suspicion.minShare;
   const suspicious = counted.filter(isSuspicious);
-  // A smaller share may well have been emptied in the ERP: it is only made sure that the ERP says so twice.
+  // A smaller share, or some lines, may well have been emptied in the ERP: it is only made sure that the ERP says so twice.
   await confirmEmpty(
     reading,
     state,

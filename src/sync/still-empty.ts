@@ -10,12 +10,16 @@ export const maxRecordsAsked = 20;
 
 type Reader = { readonly connector: Connector; readonly recordType: RecordTypeMetadata; readonly signal: AbortSignal };
 
-/** Whether the record has a value in the part of the field that came empty. */
-export function hasValue(record: SourceRecord, { field, part, lineField }: Pick<Emptied, 'field' | 'part' | 'lineField'>): boolean {
+/** Whether the record has a value in the part of the field that came empty; of a field of lines, in more than `filled` of them. */
+export function hasValue(
+  record: SourceRecord,
+  { field, part, lineField }: Pick<Emptied, 'field' | 'part' | 'lineField'>,
+  filled = 0,
+): boolean {
   if (part === 'value') return (record.values[field] ?? null) !== null;
   if (part === 'label') return (record.labels[field] ?? null) !== null;
   const lines = record.lines ?? [];
-  return lineField === null ? lines.length > 0 : lines.some((line) => (line[lineField] ?? null) !== null);
+  return lineField === null ? lines.length > 0 : lines.filter((line) => (line[lineField] ?? null) !== null).length > filled;
 }
 
 type EmptyField = Pick<StaleField, 'ids' | 'lineFields' | 'labelOnly'>;

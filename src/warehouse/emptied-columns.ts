@@ -1,4 +1,5 @@
-// Finds the columns that had a value in the stored row and have none in the row that a run read.
+// Finds the columns that had a value in the stored row and have none in the row that a run read, and the fields that some of a record's
+// lines lost.
 import type { PoolClient } from 'pg';
 import type { RecordColumn } from './columns.ts';
 import { publishedColumns } from './merge-rows.ts';
@@ -13,8 +14,13 @@ export type Emptied = ColumnPart & {
   /** The number of records that came empty, and of those read whose stored row had a value. */
   readonly emptied: number;
   readonly had: number;
-  /** Some of the records that came empty, ascending, with their modification times when they were read, RFC 3339 UTC. */
-  readonly records: readonly { readonly id: string; readonly modifiedAt: string | null }[];
+  /** Whether only some lines of these records came without the field. */
+  readonly partly: boolean;
+  /**
+   * Some of the records that came empty, ascending, with their modification times when they were read, RFC 3339 UTC, and the number of
+   * their lines that have the field.
+   */
+  readonly records: readonly { readonly id: string; readonly modifiedAt: string | null; readonly filled: number }[];
 };
 /** Some may be changed again before they are read singly. */
 const maxRecords = 100;
@@ -29,11 +35,32 @@ export function hasValueSql(alias: string, { column, part, lineField }: ColumnPa
   return `coalesce(${name} @? ${literal(`$[*].${JSON.stringify(lineField)}`)}, false)`;
 }
 
+/** SQL of the number of lines that have the field; 0 for other parts. */
+const filledSql = (alias: string, { column, lineField }: ColumnPart): string =>
+  lineField === null
+    ? '0'
+    : `coalesce(jsonb_array_length(jsonb_path_query_array(${alias}.${quoteIdentifier(column)}, ${literal(`$[*].${JSON.stringify(lineField)}`)})), 0)`;
+
 /** Equal lines are not searched for each of their fields. */
 function cameEmptySql(part: ColumnPart): string {
   const name = quoteIdentifier(part.column);
   const emptied = `${hasValueSql('t', part)} and not ${hasValueSql('s', part)}`;
   return part.part === 'lines' ? `case when t.${name} is distinct from s.${name} then ${emptied} else false end` : emptied;
+}
+
+/** Fewer lines have the field; `shrunk` is joined by `shrunkSql`. */
+const lostSomeSql = (part: ColumnPart): string =>
+  `case when shrunk.${quoteIdentifier(part.column)} then ${filledSql('t', part)} > ${filledSql('s', part)} else false end`;
+
+/** For each column of lines, whether it has as many lines or more, and in all fewer values: one look before one for each field. */
+function shrunkSql(parts: readonly ColumnPart[]): string {
+  const columns = new Set(parts.flatMap(({ part, column }) => (part === 'lines' ? [quoteIdentifier(column)] : [])));
+  const values = (lines: string): string => `jsonb_array_length(jsonb_path_query_array(${lines}, '$[*].*'))`;
+  const tests = [...columns].map(
+    (name) =>
+      `coalesce(jsonb_array_length(s.${name}) >= jsonb_array_length(t.${name}) and ${values(`t.${name}`)} > ${values(`s.${name}`)}, false) as ${name}`,
+  );
+  return tests.length === 0 ? '' : `cross join lateral (select ${tests.join(', ')} offset 0) shrunk`;
 }
 
 /** Columns that no complete read has filled yet had no values; those of a former type repeat another column as far as it converts. */
@@ -52,14 +79,14 @@ const readRows = (schema: string, state: RunState): string =>
  * SQL for the rows `s` that the run read and that differ from their stored rows `t`; $1 is the run's id. Content hashes leave out columns
  * that were not read: where one of these returned, every row is compared.
  */
-function differingRows(schema: string, state: RunState, active: string): string {
+function differingRows(schema: string, state: RunState, active: string, parts: readonly ColumnPart[]): string {
   const differs = state.columns.some((column) => column.state === 'returned') ? 'true' : 't.content_hash <> s.content_hash';
-  return `from (select s.* from ${readRows(schema, state)}) s join ${schema}.${quoteIdentifier(active)} t on t.id = s.id where ${differs}`;
+  return `from (select s.* from ${readRows(schema, state)}) s join ${schema}.${quoteIdentifier(active)} t on t.id = s.id ${shrunkSql(parts)} where ${differs}`;
 }
 
 /**
- * The parts of columns that came empty in at least `minRows` of the rows that the run read, with `had` not yet counted (0). A line field
- * isn't listed where the lines as a whole came empty. `modifiedField`: that of the modification time, whose column may be missing.
+ * The parts of columns that came empty, or else partly, in at least `minRows` of the rows that the run read, with `had` not yet counted (0).
+ * A line field isn't listed where the lines as a whole came empty. `modifiedField`: that of the modification time, whose column may be missing.
  */
 export async function findEmptied(
   client: PoolClient,
@@ -71,29 +98,32 @@ export async function findEmptied(
 ): Promise<Emptied[]> {
   const parts = partsOf(state);
   if (parts.length === 0) return [];
-  const pairs = differingRows(schema, state, active);
-  const counted = await client.query<{ n: string }>(`select count(*) as n ${pairs}`, [state.runId]);
+  const counted = await client.query<{ n: string }>(`select count(*) as n ${differingRows(schema, state, active, [])}`, [state.runId]);
   if (Number(counted.rows[0]?.n ?? 0) < minRows) return [];
-  const emptied = parts.map(cameEmptySql);
+  const pairs = differingRows(schema, state, active, parts);
+  const conditions = parts.flatMap((part) => [
+    { part, partly: false, condition: cameEmptySql(part) },
+    ...(part.lineField === null ? [] : [{ part, partly: true, condition: lostSomeSql(part) }]),
+  ]);
   const { rows } = await client.query<{ counts: string[] }>(
-    `select array[${emptied.map((condition) => `count(*) filter (where ${condition})`).join(', ')}]::text[] as counts ${pairs}`,
+    `select array[${conditions.map(({ condition }) => `count(*) filter (where ${condition})`).join(', ')}]::text[] as counts ${pairs}`,
     [state.runId],
   );
-  const found = parts.flatMap((part, index) => {
-    const count = Number(rows[0]?.counts[index] ?? 0);
-    return count >= minRows ? [{ part, count, condition: emptied[index] ?? 'false' }] : [];
-  });
-  const whole = new Set(found.filter(({ part }) => part.lineField === null).map(({ part }) => part.column));
+  const counts = conditions.map((each, index) => ({ ...each, count: Number(rows[0]?.counts[index] ?? 0) }));
+  const enough = counts.filter(({ count }) => count >= minRows);
+  const whole = new Set(enough.filter(({ part }) => part.lineField === null).map(({ part }) => part.column));
+  const emptied = new Set(enough.filter(({ partly }) => !partly).map(({ part }) => part));
+  const found = enough.filter(({ part, partly }) => !(partly && emptied.has(part)));
   const modified = state.columns.find(({ field, part, type }) => field === modifiedField && part === 'value' && type === 'time');
   const modifiedAt = modified === undefined ? 'null::text' : rfc3339Sql(`s.${quoteIdentifier(modified.column)}`);
   const listed: Emptied[] = [];
-  for (const { part, count, condition } of found) {
+  for (const { part, partly, count, condition } of found) {
     if (part.lineField !== null && whole.has(part.column)) continue;
     const records = await client.query<Emptied['records'][number]>(
-      `select t.id::text as id, ${modifiedAt} as "modifiedAt" ${pairs} and ${condition} order by t.id limit ${maxRecords}`,
+      `select t.id::text as id, ${modifiedAt} as "modifiedAt", ${filledSql('s', part)} as filled ${pairs} and ${condition} order by t.id limit ${maxRecords}`,
       [state.runId],
     );
-    listed.push({ ...part, emptied: count, had: 0, records: records.rows });
+    listed.push({ ...part, partly, emptied: count, had: 0, records: records.rows });
   }
   return listed;
 }

@@ -15,7 +15,9 @@ import { closeServer } from '../../src/http/server/shutdown.ts';
 async function serve(handler: RequestHandler, limits: Partial<ServerLimits> = {}): Promise<HttpServer & { readonly port: number }> {
   const messages = createMessageClasses();
   const http = createHttpServer(createLog('silent'), messages, limits);
-  const app = express().get('/', handler).use(errorHandler(createLog('silent')));
+  const app = express()
+    .get('/', handler)
+    .use(errorHandler(createLog('silent')));
   attachApp(http.server, Object.assign(app, { response: messages.ServerResponse.prototype, request: messages.IncomingMessage.prototype }));
   http.server.listen(0, '127.0.0.1');
   await once(http.server, 'listening');
@@ -61,7 +63,10 @@ describe('over HTTP/1.0, a response', () => {
     ['that is broken off', (_req, res) => void res.write(part, () => res.destroy())],
     ['whose handler fails after the first byte', (_req, res, next) => void res.write(part, () => next(new Error('too late')))],
     ['whose source fails', (_req, res) => void pipeline(failing, res).catch(() => undefined)],
-    ['whose source fails, compressed', (_req, res) => void pipeline(failing, createGzip({ flush: constants.Z_SYNC_FLUSH }), res).catch(() => undefined)],
+    [
+      'whose source fails, compressed',
+      (_req, res) => void pipeline(failing, createGzip({ flush: constants.Z_SYNC_FLUSH }), res).catch(() => undefined),
+    ],
   ])('%s resets the connection', async (_what, handler) => {
     const { port } = await serve(handler);
     expect(await endOf(port, () => begun.emit('read'))).toBe('ECONNRESET');
@@ -77,7 +82,11 @@ describe('over HTTP/1.0, a response', () => {
   });
 
   it('that its client does not read resets the connection', async () => {
-    const http = await serve((_req, res) => void res.end('x'.repeat(50_000_000)), { checkEveryMs: 20, readTimeoutMs: 40, minBytesPerSecond: 1e12 });
+    const http = await serve((_req, res) => void res.end('x'.repeat(50_000_000)), {
+      checkEveryMs: 20,
+      readTimeoutMs: 40,
+      minBytesPerSecond: 1e12,
+    });
     const socket = connect(http.port, '127.0.0.1');
     onTestFinished(() => void socket.destroy());
     socket.write('GET / HTTP/1.0\r\nHost: x\r\n\r\n');

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -99,5 +99,40 @@ describe('a column that comes empty', () => {
     for (let id = 1; id <= 60; id += 1) world.erp.put(id, { total: null });
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 60 } });
     expect(await emptyTotals(world)).toBe(60);
+  });
+});
+
+describe('a field that some lines of many records lose', () => {
+  /** 80 stored records with two lines; then the first line of 30 comes without an amount. */
+  async function linedWorld(): Promise<SyncWorld> {
+    const lines = field('lines', 'lines', [field('line', 'integer'), field('amount', 'number')]);
+    const world = await syncWorld(ctx, memoryErp([...datedFields, lines]));
+    world.erp.at = new Date('2026-05-01T03:00:00Z');
+    for (let id = 1; id <= 80; id += 1) world.erp.put(id, {}, { lines: linesWith('1.50') });
+    world.erp.at = new Date('2026-05-01T08:00:00Z');
+    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 80 } });
+    world.erp.at = new Date('2026-05-01T12:00:00Z');
+    for (let id = 1; id <= 30; id += 1) world.erp.put(id, {}, { lines: linesWith(null) });
+    return world;
+  }
+  const linesWith = (amount: string | null) => [
+    { line: '1', ...(amount !== null && { amount }) },
+    { line: '2', amount: '2.50' },
+  ];
+
+  it('fails the run when one that did not change has them when it is read again', async () => {
+    const world = await linedWorld();
+    world.erp.onCall = ({ operation }) => {
+      if (operation !== 'readByIds') return;
+      for (const [id, record] of world.erp.records)
+        if (Number(id) <= 30) world.erp.records.set(id, { ...record, lines: linesWith('1.50') });
+    };
+    const run = await world.sync('full');
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'COLUMN_EMPTIED', message: expect.stringContaining('lines.amount') } });
+  });
+
+  it('is a change like any other when they lack it then, too', async () => {
+    const world = await linedWorld();
+    expect(await world.sync('full')).toMatchObject({ status: 'succeeded', counts: { updated: 30 } });
   });
 });
