@@ -10,17 +10,29 @@ export const maxListsToCount = (rows: number): number => Math.max(maxPlainLists,
 const minPlainMs = 5;
 /** Only a read that is too slow in each of them is refused. */
 const maxAttempts = 5;
+/** Longer than a processor is given to others at a time. */
+const enoughMs = 300;
 
 type Run = () => Promise<number>;
 
 type Cost = { readonly ms: number; readonly plainMs: number };
 
-/** Undefined unless a read costs more than `maxLists` plain lists; each further attempt measures both at about the same time. */
+/**
+ * Undefined unless a read costs more than `maxLists` plain lists. Each further attempt measures both for about the same time: of a processor
+ * that others use, a short statement gets all while it lasts, and a long one its share.
+ */
 export async function findCost(first: Cost, maxLists: number, read: Run, plain: Run): Promise<Cost | undefined> {
   let found = first;
   for (let attempt = 1; found.ms > maxLists * Math.max(found.plainMs, minPlainMs); attempt += 1) {
     if (attempt === maxAttempts) return found;
-    found = { plainMs: await plain(), ms: await read() };
+    const ms = await read();
+    found = { plainMs: await average(plain, ms), ms };
   }
   return undefined;
+}
+
+async function average(run: Run, totalMs: number): Promise<number> {
+  let [sum, runs] = [0, 0];
+  for (; sum < Math.min(totalMs, enoughMs) || runs === 0; runs += 1) sum += await run();
+  return sum / runs;
 }

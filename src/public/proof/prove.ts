@@ -8,7 +8,7 @@ import { readRecordState } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import { isUndefinedObject, queryCanceled } from '../read/failures.ts';
 import { type ListPlan, planList } from '../read/plan.ts';
-import { boundedRanges, plainRanges, scanLimitWithoutTotal } from '../read/ranges.ts';
+import { boundedRanges, plainRanges, reachesOf, scanLimitWithoutTotal } from '../read/ranges.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
 import type { TableRef } from '../read/sql.ts';
 import { type CompiledEndpoint, compileSchema, type ReadableEndpoint } from '../version/compile.ts';
@@ -257,13 +257,21 @@ async function tryValue(
   }
 }
 
-/** A page that comes back short is read again in another way, and from then on in that way at once. */
+/** A page that comes back short is read again, further and further. */
 async function readPage({ ctx, options }: ProofRun, tableRef: TableRef, plan: ListPlan, rows: number, rowCount: number) {
-  const ranges = boundedRanges(plan, rows, rowCount, scanLimitWithoutTotal(ctx.settings));
-  const page = await measure(ctx, options.warnMs, tableRef.table, provedPage(tableRef, plan, ranges, false));
-  if (page.found >= Math.min(plan.pageSize, rows)) return page;
-  const second = await measure(ctx, options.warnMs, tableRef.table, await fallbackStatement(ctx, tableRef, plan, rows));
-  return { ms: rounded(page.ms + second.ms), byIndex: page.byIndex && second.byIndex };
+  const wanted = Math.min(plan.pageSize, rows);
+  const scanLimit = scanLimitWithoutTotal(ctx.settings);
+  let [ms, byIndex, found] = [0, true, -1];
+  for (const reach of reachesOf(plan)) {
+    if (found >= wanted) break;
+    const statement =
+      reach === 'all'
+        ? await fallbackStatement(ctx, tableRef, plan, rows)
+        : provedPage(tableRef, plan, boundedRanges(plan, rows, rowCount, scanLimit, reach), false);
+    const page = await measure(ctx, options.warnMs, tableRef.table, statement);
+    [ms, byIndex, found] = [rounded(ms + page.ms), byIndex && page.byIndex, page.found];
+  }
+  return { ms, byIndex };
 }
 
 /** The list without filter in the default order. Rejects as `measure` does. */

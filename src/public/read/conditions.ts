@@ -112,11 +112,12 @@ function writeTime(
     return createCondition('', [edge], (bind) => `${left} ${comparisons[operator]} ${bind(edge, 'timestamptz')}`);
   }
   const one = spans.length === 1;
-  const [from, to] = one ? [first.from, first.to] : [spans.map((span) => span.from), spans.map((span) => span.to)];
-  return createCondition(one ? 'one' : 'any', [from, to], (bind) => {
+  const ranges = `{${spans.map(({ from, to }) => `["${from}","${to}"]`).join()}}`;
+  // Of a multirange, PostgreSQL looks at few of many spans.
+  return createCondition(one ? 'one' : 'any', one ? [first.from, first.to] : [ranges], (bind) => {
     const within = one
-      ? `(${left} >= ${bind(from, 'timestamptz')} and ${left} <= ${bind(to, 'timestamptz')})`
-      : `exists (select from unnest(${bind(from, 'timestamptz[]')}, ${bind(to, 'timestamptz[]')}) as v(first, last) where ${left} >= v.first and ${left} <= v.last)`;
+      ? `(${left} >= ${bind(first.from, 'timestamptz')} and ${left} <= ${bind(first.to, 'timestamptz')})`
+      : `${left} <@ ${bind(ranges, 'tstzmultirange')}`;
     return operator === 'eq' ? within : `(${left} is null or not ${within})`;
   });
 }

@@ -119,14 +119,33 @@ function writeSpan(column: string, line: LineField, { from, to }: Span): Written
 
 /** One look at the smallest and the largest value for all spans together, so that the cost hardly grows with their number. */
 function writeSpans(column: string, line: LineField, spans: readonly Span[]): WrittenCondition {
-  const [from, to] = [spans.map((span) => span.from), spans.map((span) => span.to)];
-  const [first = '', last = ''] = [from.toSorted()[0], to.toSorted().at(-1)];
-  return createCondition('any', [first, last, from, to], (bind) => {
+  const merged = mergeSpans(spans);
+  const [first = '', last = ''] = [merged[0]?.from, merged.at(-1)?.to];
+  const path = `$[*].${JSON.stringify(line.line)} ? (${withinPath(merged)})`;
+  return createCondition('any', [first, last, path], (bind) => {
     const within = spanBounds(column, line, bind(first, 'text'), bind(last, 'text'));
-    const exact = `exists (select from jsonb_array_elements(${column}) as e(line) join unnest(${bind(from, 'text[]')}, ${bind(to, 'text[]')}) as v(first, last)
-      on (e.line ->> ${literal(line.line)}) collate "C" >= v.first and (e.line ->> ${literal(line.line)}) collate "C" <= v.last)`;
-    return `(${within} and ${exact})`;
+    return `(${within} and jsonb_path_exists(${column}, ${bind(path, 'jsonpath')}))`;
   });
+}
+
+/** In their order, those that overlap as one. */
+function mergeSpans(spans: readonly Span[]): Span[] {
+  const merged: Span[] = [];
+  for (const span of spans.toSorted((a, b) => (a.from < b.from ? -1 : 1))) {
+    const last = merged.at(-1);
+    if (last === undefined || span.from > last.to) merged.push(span);
+    else if (span.to > last.to) merged.splice(-1, 1, { ...last, to: span.to });
+  }
+  return merged;
+}
+
+/** Compares with few of many spans. */
+function withinPath(spans: readonly Span[]): string {
+  const [first = { from: '', to: '' }] = spans;
+  if (spans.length < 2) return `@ >= ${JSON.stringify(first.from)} && @ <= ${JSON.stringify(first.to)}`;
+  const at = spans.length >> 1;
+  const middle = JSON.stringify(spans[at]?.from);
+  return `(@ < ${middle} && (${withinPath(spans.slice(0, at))})) || (@ >= ${middle} && (${withinPath(spans.slice(at))}))`;
 }
 
 const spanBounds = (column: string, line: LineField, from: string, to: string): string =>

@@ -8,7 +8,17 @@ import { isTooLarge } from './failures.ts';
 import { testsLines } from './filters.ts';
 import { skipsRecords } from './order-index.ts';
 import { type ListPlan, selectsAll } from './plan.ts';
-import { anchoredRanges, boundedRanges, emptyRanges, firstRow, type Range, rowsOnPage, sortedRanges } from './ranges.ts';
+import {
+  anchoredRanges,
+  boundedRanges,
+  emptyRanges,
+  firstRow,
+  type Range,
+  type Reach,
+  reachesOf,
+  rowsOnPage,
+  sortedRanges,
+} from './ranges.ts';
 import { cachedFreshness, currentFreshness, type Freshness, isSameData, type Reader, type ReadStates, type StateRow } from './reader.ts';
 import { repeatWhileReplaced } from './repeat-while-replaced.ts';
 import { parameterError, parameterProblem } from './request.ts';
@@ -71,15 +81,16 @@ export const readListPage = (reader: Reader, plan: ListPlan): Promise<ListRead> 
 
 /** Reads again when a new generation is published meanwhile. */
 function readNewest(reader: Reader, plan: ListPlan): Promise<Found> {
-  let sortsAll = false;
+  const reaches = [...reachesOf(plan)];
   return repeatWhileReplaced<Found>(reader, plan.endpoint.recordType, async (isLast) => {
     if (isLast) return readInOneStatement(reader, plan);
-    const page = await readPlanned(reader, plan, sortsAll);
-    if (page === undefined || sortsAll || page.found >= rowsOnPage(plan, page.total)) return page;
-    // The page is short: in descending order it reaches records without a value, or the matches cluster at the end. Retry by sorting all of
-    // them, or by anchors.
-    sortsAll = true;
-    return readPlanned(reader, plan, sortsAll);
+    for (;;) {
+      const [reach = 'all'] = reaches;
+      const page = await readPlanned(reader, plan, reach);
+      if (page === undefined || reach === 'all' || page.found >= rowsOnPage(plan, page.total)) return page;
+      // The page is short: in descending order it reaches records without a value, or the matches cluster at the end.
+      reaches.shift();
+    }
   });
 }
 
@@ -89,26 +100,24 @@ async function readInOneStatement(reader: Reader, plan: ListPlan): Promise<Found
   return { ...page, total: Number(page.total) };
 }
 
-/** Undefined when the data has changed meanwhile. With `sortsAll` the page is never short. */
-async function readPlanned(reader: Reader, plan: ListPlan, sortsAll: boolean): Promise<Found | undefined> {
+/** Undefined when the data has changed meanwhile. With `reach` all the page is never short. */
+async function readPlanned(reader: Reader, plan: ListPlan, reach: Reach): Promise<Found | undefined> {
   const { recordType } = plan.endpoint;
   const planned = cachedFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
-  return selectsAll(plan)
-    ? readWithKnownTotal(reader, plan, planned, planned.rowCount, sortsAll)
-    : readFiltered(reader, plan, planned, sortsAll);
+  return selectsAll(plan) ? readWithKnownTotal(reader, plan, planned, planned.rowCount, reach) : readFiltered(reader, plan, planned, reach);
 }
 
 /** Undefined when the data has changed meanwhile. */
-async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, sortsAll: boolean): Promise<Found | undefined> {
+async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, reach: Reach): Promise<Found | undefined> {
   const key = totalKeyFor(reader, plan, planned);
   const claim = reader.totals.claim(key);
-  if (claim.kind === 'known') return readWithKnownTotal(reader, plan, planned, claim.total, sortsAll);
+  if (claim.kind === 'known') return readWithKnownTotal(reader, plan, planned, claim.total, reach);
   if (claim.kind === 'awaited') {
     const counted = await claim.counted;
-    return counted.key === key ? readWithKnownTotal(reader, plan, planned, counted.total, sortsAll) : undefined;
+    return counted.key === key ? readWithKnownTotal(reader, plan, planned, counted.total, reach) : undefined;
   }
   try {
-    const ranges = sortsAll ? sortedRanges(plan) : boundedRanges(plan, undefined, planned.rowCount, reader.scanLimit);
+    const ranges = reach === 'all' ? sortedRanges(plan) : boundedRanges(plan, undefined, planned.rowCount, reader.scanLimit, reach);
     const page = await readPage(reader, plan, ranges, true);
     const total = Number(page.total);
     claim.found({ key: totalKeyFor(reader, plan, page.freshness), total });
@@ -125,9 +134,9 @@ async function readWithKnownTotal(
   plan: ListPlan,
   planned: Freshness,
   total: number,
-  sortsAll: boolean,
+  reach: Reach,
 ): Promise<Found | undefined> {
-  const found = rangesFor(reader, plan, planned, total, sortsAll);
+  const found = rangesFor(reader, plan, planned, total, reach);
   const chosen = found instanceof Promise ? await found : found;
   if (chosen === undefined) return undefined;
   const page = await readPage(reader, plan, chosen.ranges, false);
@@ -145,26 +154,20 @@ type Ranges = { readonly ranges: readonly Range[]; readonly validForAnyData: boo
 export const mayHaveAnchors = (plan: ListPlan): boolean => plan.sort.further.length === 0 && !testsLines(plan);
 
 /** Undefined when the anchors turn out to belong to other data. Returns a promise only when anchors must be built. */
-function rangesFor(
-  reader: Reader,
-  plan: ListPlan,
-  planned: Freshness,
-  total: number,
-  sortsAll: boolean,
-): Ranges | Promise<Ranges | undefined> {
+function rangesFor(reader: Reader, plan: ListPlan, planned: Freshness, total: number, reach: Reach): Ranges | Promise<Ranges | undefined> {
   const start = firstRow(plan);
   if (start >= total) return { ranges: emptyRanges, validForAnyData: false };
   const { every } = reader.anchors;
-  if (every !== undefined && mayHaveAnchors(plan) && total > every && (sortsAll || start >= every || skipsRecords(plan))) {
+  if (every !== undefined && mayHaveAnchors(plan) && total > every && (reach === 'all' || start >= every || skipsRecords(plan))) {
     const key = anchorKey(totalKeyFor(reader, plan, planned), plan);
     const cached = reader.anchors.find(key);
     if (cached !== undefined) return { ranges: anchoredRanges(plan, cached), validForAnyData: false };
-    if (sortsAll || start >= every * minAnchorsToBuild) {
+    if (reach === 'all' || start >= every * minAnchorsToBuild) {
       const building = reader.anchors.load(key, () => buildAnchors(reader, plan, spacingFor(total, every)));
       return building.then((built) => built && { ranges: anchoredRanges(plan, built), validForAnyData: false });
     }
   }
-  const ranges = sortsAll ? sortedRanges(plan) : boundedRanges(plan, total, planned.rowCount, reader.scanLimit);
+  const ranges = reach === 'all' ? sortedRanges(plan) : boundedRanges(plan, total, planned.rowCount, reader.scanLimit, reach);
   return { ranges, validForAnyData: true };
 }
 

@@ -71,8 +71,13 @@ export const sortedRanges = (plan: ListPlan): Range[] => [
 /** Records scanned for a page while the total is unknown: the distance of a few anchors. */
 export const scanLimitWithoutTotal = ({ anchorEvery }: { readonly anchorEvery: number }): number => 8 * anchorEvery;
 
-/** A page of evenly spread matches lies within its expected range; the scan goes this many times further for others. */
+/** A page of evenly spread matches lies within its expected range; the scan goes this many times further for others, and once more. */
 const scanFactor = 8;
+
+/** Where a page is looked for, one after the other while it comes back short: in the first records of the order, or in all that match. */
+export type Reach = 'near' | 'far' | 'all';
+/** Finding everything that matches is dearest where lines are tested, and only there tried last. */
+export const reachesOf = (plan: ListPlan): readonly Reach[] => (testsLines(plan) ? ['near', 'far', 'all'] : ['near', 'all']);
 
 /**
  * Ranges for a page whose filters are not served by the index of the order. PostgreSQL assumes that matches are evenly spread, and scans
@@ -80,7 +85,13 @@ const scanFactor = 8;
  * So whatever the data is like, at most a few times the cost of the better way is spent. Ids select few records, which are always sorted.
  * Lines are tested for at most as many records as match, which is what sorting these would cost.
  */
-export function boundedRanges(plan: ListPlan, total: number | undefined, rowCount: number, scanLimit: number): readonly Range[] {
+export function boundedRanges(
+  plan: ListPlan,
+  total: number | undefined,
+  rowCount: number,
+  scanLimit: number,
+  reach: Exclude<Reach, 'all'> = 'near',
+): readonly Range[] {
   const plain = plainRanges(plan);
   const onLines = testsLines(plan);
   if (!skipsRecords(plan)) return onLines ? sortedRanges(plan) : plain;
@@ -90,7 +101,7 @@ export function boundedRanges(plan: ListPlan, total: number | undefined, rowCoun
   const expected = total === undefined ? scanLimit / scanFactor : Math.ceil((needed * rowCount) / Math.max(1, total));
   if (total !== undefined && total <= expected) return sortedRanges(plan);
   // Rounded, because it is part of the statement text.
-  const limit = 2 ** Math.ceil(Math.log2(scanFactor * expected));
+  const limit = 2 ** Math.ceil(Math.log2(scanFactor ** (reach === 'far' ? 2 : 1) * expected));
   if (onLines && total !== undefined && limit >= Math.min(total, rowCount)) return sortedRanges(plan);
   return limit >= rowCount ? plain : plain.map((range) => ({ ...range, strategy: limit }));
 }

@@ -3,7 +3,7 @@ import type { Ctx } from '../../../src/core/ctx.ts';
 import { countStatement } from '../../../src/public/export/export-sql.ts';
 import { indexesOf } from '../../../src/public/read/indexes.ts';
 import { planList } from '../../../src/public/read/plan.ts';
-import { boundedRanges } from '../../../src/public/read/ranges.ts';
+import { boundedRanges, reachesOf, rowsOnPage, sortedRanges } from '../../../src/public/read/ranges.ts';
 import { parseQuery } from '../../../src/public/read/request.ts';
 import { listStatement } from '../../../src/public/read/sql.ts';
 import { bindDocument } from '../../../src/public/version/bind.ts';
@@ -30,17 +30,25 @@ type Explained = {
 
 /** The 8 KB blocks that PostgreSQL reads for a list whose total is known, or still to be counted, over a table with its indexes. */
 export async function countBlocks({ ctx, organizationId, table, definition }: Explained, query: string, total?: number): Promise<number> {
-  const schema = tenantSchema(organizationId);
+  const ref = { schema: tenantSchema(organizationId), table };
   const plan = planList(endpointOf(definition).endpoint, parseQuery(query));
-  const { rows: counted } = await ctx.db.data.query<{ n: number }>(`select count(*)::int as n from ${schema}.${table}`);
-  const ranges = boundedRanges(plan, total, counted[0]?.n ?? 0, 8_000);
-  const statement = listStatement({ schema, table }, plan, ranges, total === undefined);
-  const { rows } = await ctx.db.data.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
-    `explain (analyze, buffers, format json) ${statement.write()}`,
-    [...statement.values],
-  );
-  const top = rows[0]?.['QUERY PLAN'][0].Plan ?? {};
-  return (top['Shared Hit Blocks'] ?? 0) + (top['Shared Read Blocks'] ?? 0);
+  const { rows: counted } = await ctx.db.data.query<{ n: number }>(`select count(*)::int as n from ${ref.schema}.${table}`);
+  const rowCount = counted[0]?.n ?? 0;
+  let blocks = 0;
+  for (const reach of reachesOf(plan)) {
+    const ranges = reach === 'all' ? sortedRanges(plan) : boundedRanges(plan, total, rowCount, 8_000, reach);
+    const statement = listStatement(ref, plan, ranges, total === undefined);
+    const values = [...statement.values];
+    const { rows } = await ctx.db.data.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
+      `explain (analyze, buffers, format json) ${statement.write()}`,
+      values,
+    );
+    const top = rows[0]?.['QUERY PLAN'][0].Plan ?? {};
+    blocks += (top['Shared Hit Blocks'] ?? 0) + (top['Shared Read Blocks'] ?? 0);
+    const { rows: page } = await ctx.db.data.query<{ found: number; total?: string }>(statement.write(), values);
+    if ((page[0]?.found ?? 0) >= rowsOnPage(plan, total ?? Number(page[0]?.total))) break;
+  }
+  return blocks;
 }
 
 /** Creates the indexes of a version. */
