@@ -146,4 +146,12 @@ export const columnMutants: readonly Mutant[] = [
     replace: 'columns.filter((column) => !Object.hasOwn({}, staleName(column)) && plan.stale !== null);',
     concerns: ['null-column', 'null-line-column', 'bad-column'],
   },
+  {
+    name: 'emptied-lines-asked',
+    without: 'records of which some lines lost a field are not read again',
+    file: 'src/warehouse/emptied-columns.ts',
+    find: '...(part.lineField === null ? [] : [{ part, partly: true, condition: lostSomeSql(part) }]),',
+    replace: '',
+    concerns: ['null-line-column', 'touch-all'],
+  },
 ];

@@ -134,8 +134,8 @@ export const readingMutants: readonly Mutant[] = [
     name: 'scan-counts-rows',
     without: 'a scan counts ids instead of rows',
     file: 'src/sync/scan.ts',
-    find: 'listed: erpRecords.length + unreadable.length + invalidIds };',
-    replace: 'listed: listed.size + invalidIds };',
+    find: 'rows: page.records.length + page.rejected.length };',
+    replace: 'rows: new Set([...page.records, ...page.rejected].map(({ id }) => id)).size };',
     concerns: ['duplicate-rows', 'delete-unlisted'],
   },
   {

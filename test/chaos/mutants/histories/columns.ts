@@ -2,6 +2,7 @@
 import { customFields } from '../../custom-fields.ts';
 import type { Action } from '../../plan.ts';
 import { type Histories, type History, load } from '../history.ts';
+import { asks, at } from './moves.ts';
 import { change, empty, step } from './steps.ts';
 
 const region = 'custentity_sales_region';
@@ -99,6 +100,24 @@ export const columnHistories: Histories = {
         ],
       },
       {},
+    ],
+  },
+  // Every second line of all invoices comes without its item once.
+  'emptied-lines-asked': {
+    pageSize: 1_000,
+    rounds: [
+      load,
+      {
+        full: true,
+        during: [
+          at(asks.lines, 1, {
+            do: 'lie',
+            recordType: 'invoice',
+            rounds: 1,
+            lie: { on: { table: 'transactionline', kind: 'rows' }, nullColumn: { column: 'item', every: 2 }, times: 1 },
+          }),
+        ],
+      },
     ],
   },
   'returned-compared': emptiedMeanwhile,
