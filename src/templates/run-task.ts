@@ -1,5 +1,6 @@
 // Checks or renders the parts of a template, one after the other. Runs only in the worker thread.
 import { createEngine } from './liquid/engine.ts';
+import { parseNumber } from './liquid/numbers.ts';
 import { problemsOf } from './liquid/problems.ts';
 import {
   type RenderTask,
@@ -33,14 +34,10 @@ const toLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]
 /** Removes control characters except line breaks and tabs. */
 const toText = (text: string): string => text.replaceAll(/\r\n?/g, '\n').replaceAll(/(?![\n\t])\p{Cc}/gu, '');
 
-/** A number that a float can't hold exactly becomes the text of its digits, so that the output has the exact digits. */
 const parseData = (json: string): object =>
-  JSON.parse(json, (_key, value: unknown, context?: { readonly source?: string }) => {
-    const { source } = context ?? {};
-    if (typeof value !== 'number' || source === undefined) return value;
-    const digits = source.includes('.') ? source.replace(/\.?0+$/, '') : source;
-    return /e/i.test(source) || String(value) === digits ? value : source;
-  }) as object;
+  JSON.parse(json, (_key, value: unknown, context?: { readonly source?: string }) =>
+    typeof value === 'number' && context?.source !== undefined ? parseNumber(context.source) : value,
+  ) as object;
 
 function renderPart(part: string, task: RenderTask, strict: boolean): { text: string; problems: TemplateProblem[] } {
   const { source, as } = task.parts[part] ?? { source: '', as: 'text' };

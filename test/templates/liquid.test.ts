@@ -1,5 +1,5 @@
 // What src/templates/liquid relies on inside LiquidJS. When this fails after an upgrade, change src/templates/liquid first.
-import { type Context, filters, Liquid, type Template } from 'liquidjs';
+import { type Context, filters, Liquid, type Template, Tokenizer } from 'liquidjs';
 import { describe, expect, it, vi } from 'vitest';
 import { createEngine } from '../../src/templates/liquid/engine.ts';
 import { problemsOf } from '../../src/templates/liquid/problems.ts';
@@ -42,6 +42,13 @@ describe('LiquidJS', () => {
     renderer.renderTemplates = rendered;
     expect(liquid.renderSync(liquid.parse('{% capture a %}x{% endcapture %}{% if true %}{{ a }}{% endif %}'))).toBe('x');
     expect(rendered.mock.calls.filter(([, , emitter]) => emitter === undefined).length, changed).toBeGreaterThan(1);
+  });
+
+  it('sets `content` of a number of the template as it creates its token', () => {
+    expect(new Tokenizer('9007199254740993').readNumber(), 'LiquidJS reads numbers elsewhere: see createEngine').toMatchObject({
+      content: { value: expect.anything() },
+    });
+    expect(problems('{% if 9007199254740993 == 9007199254740992 %}{{ missing }}{% endif %}')).toBe('no error');
   });
 
   it('measures its render limit with the global `performance.now`', () => {

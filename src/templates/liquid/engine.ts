@@ -1,9 +1,10 @@
 // Liquid without everything that reaches beyond the text and its data. Runs only in the worker thread. Its own limits stop templates that
 // are too large or slow and report the line; the limits of the thread (thread.ts) stop everything that these miss. This folder is the only
 // one that relies on how LiquidJS works inside; test/templates/liquid.test.ts fails when a new version changes that.
-import { Liquid } from 'liquidjs';
+import { type Context, defaultOperators, Liquid, Tokenizer } from 'liquidjs';
 import { templateLimits } from '../template.ts';
 import { createOutputFilter, filtersFor } from './filters.ts';
+import { inOrder, parseNumber } from './numbers.ts';
 
 const tags = new Set([
   ...['assign', 'break', 'capture', 'case', 'comment', 'continue', 'cycle', 'decrement', 'echo', 'for', 'if', 'increment', 'liquid'],
@@ -33,6 +34,26 @@ function countOutput(liquid: Liquid): void {
   };
 }
 
+type Operator = (left: unknown, right: unknown, context: Context) => Generator<unknown, boolean>;
+const compared = (name: string, holds: (sign: number) => boolean): Operator =>
+  function* (left, right, context) {
+    return inOrder(left, right, holds) ?? (yield* (defaultOperators[name] as Operator)(left, right, context));
+  };
+const exactOperators = {
+  '<': compared('<', (sign) => sign < 0),
+  '<=': compared('<=', (sign) => sign <= 0),
+  '>': compared('>', (sign) => sign > 0),
+  '>=': compared('>=', (sign) => sign >= 0),
+};
+
+/** Liquid turns the digits of a template into a float as it creates their token. */
+Object.defineProperty(Object.getPrototypeOf(new Tokenizer('1').readNumber()), 'content', {
+  get(this: { getText(): string }) {
+    return parseNumber(this.getText());
+  },
+  set() {},
+});
+
 export function createEngine({ as, now, timeZone, strict }: EngineOptions): Liquid {
   const liquid = new Liquid({
     // No partials; without this option Liquid would look them up in the file system.
@@ -47,6 +68,7 @@ export function createEngine({ as, now, timeZone, strict }: EngineOptions): Liqu
     timezoneOffset: timeZone,
     locale: 'en-US',
     dateFormat: '%Y-%m-%d',
+    operators: { ...defaultOperators, ...exactOperators },
     outputEscape: createOutputFilter(as),
     parseLimit: templateLimits.maxSourceLength,
     memoryLimit: templateLimits.maxWork,
@@ -54,7 +76,7 @@ export function createEngine({ as, now, timeZone, strict }: EngineOptions): Liqu
   });
   for (const name of Object.keys(liquid.tags)) if (!tags.has(name)) delete liquid.tags[name];
   for (const name of Object.keys(liquid.filters)) liquid.unregisterFilter(name);
-  for (const [name, filter] of filtersFor(as, now)) liquid.registerFilter(name, filter);
+  for (const [name, filter] of filtersFor(as, now, strict)) liquid.registerFilter(name, filter);
   countOutput(liquid);
   return liquid;
 }

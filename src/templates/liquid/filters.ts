@@ -1,16 +1,16 @@
-// The filters that templates may use: Liquid's pure ones, and replacements for those that escape or format. None reads the clock, uses
-// randomness, evaluates an expression from data or turns escaping off.
+// The filters that templates may use: Liquid's pure ones, and replacements for those that escape, format, calculate or compare. None reads
+// the clock, uses randomness, evaluates an expression from data or turns escaping off.
 import { type Context, type FilterImplOptions, filters } from 'liquidjs';
 import { escapeHtml } from '../../core/escape-html.ts';
+import { calculations, compareNumbers, ExactNumber, sumOf } from './numbers.ts';
 
 type Handler = (this: { context: Context }, value: unknown, ...args: unknown[]) => unknown;
 
 const allowedFilters = [
-  ...['abs', 'at_least', 'at_most', 'ceil', 'divided_by', 'floor', 'minus', 'modulo', 'plus', 'round', 'times'],
   ...['append', 'capitalize', 'downcase', 'lstrip', 'prepend', 'remove', 'remove_first', 'remove_last', 'replace', 'replace_first'],
   ...['replace_last', 'rstrip', 'split', 'strip', 'strip_html', 'strip_newlines', 'truncate', 'truncatewords', 'upcase'],
-  ...['compact', 'concat', 'find', 'first', 'has', 'join', 'last', 'map', 'reverse', 'size', 'slice', 'sort', 'sort_natural', 'sum'],
-  ...['uniq', 'where', 'reject', 'default', 'json', 'url_decode', 'url_encode'],
+  ...['compact', 'concat', 'find', 'first', 'has', 'join', 'last', 'map', 'reverse', 'size', 'slice', 'sort_natural'],
+  ...['where', 'reject', 'default', 'json', 'url_decode', 'url_encode'],
 ];
 
 /**
@@ -57,8 +57,27 @@ const number: Handler = (value, digits) => {
   return format.format(text as `${number}`);
 };
 
-/** All allowed filters by name. `now` is RFC 3339. Throws an Error at once if liquidjs lacks one of them, as a new version might. */
-export function filtersFor(as: 'html' | 'text', now: string): Map<string, FilterImplOptions> {
+/** A calculation that is impossible is a problem in a preview, and empty in a mail. */
+const calculated =
+  (calculate: (typeof calculations)[string], strict: boolean): Handler =>
+  (value, ...args) => {
+    try {
+      return calculate(value, ...args);
+    } catch (error) {
+      if (strict) throw error;
+      return null;
+    }
+  };
+
+/** The items, or the values of a property of theirs. */
+const valuesOf = (map: Handler): ((context: { context: Context }, items: unknown, property: unknown) => Generator<unknown, unknown[]>) =>
+  function* (context, items, property) {
+    const list = items === null || items === undefined ? [] : Array.isArray(items) ? items : [items];
+    return property === undefined ? list : ((yield* map.call(context, list, property) as Generator<unknown, unknown[]>) as unknown[]);
+  };
+
+/** All allowed filters by name. `now` is RFC 3339. `strict`: impossible calculations are problems. Throws an Error at once if liquidjs lacks one of them, as a new version might. */
+export function filtersFor(as: 'html' | 'text', now: string, strict: boolean): Map<string, FilterImplOptions> {
   const originals = filters as unknown as Readonly<Record<string, Handler>>;
   const original = (name: string): Handler => {
     const found = originals[name];
@@ -68,9 +87,31 @@ export function filtersFor(as: 'html' | 'text', now: string): Map<string, Filter
   const escaped: Handler = (value) => escapeHtml(textOf(value));
   const onceEscaped: Handler = (value) => escapeHtml(textOf(value)).replaceAll(/&amp;(#?\w{1,10};)/g, '&$1');
   const newlineToBr: Handler = (value) => (as === 'html' ? escapeHtml(textOf(value)).replaceAll(/\r?\n/g, '<br>\n') : textOf(value));
+  const readValues = valuesOf(original('map'));
+  const sum: Handler = function* (value, property) {
+    return sumOf(yield* readValues(this, value, property));
+  };
+  const sort: Handler = function* (value, property) {
+    const values = yield* readValues(this, value, property);
+    const compare = compareNumbers(values);
+    if (compare === undefined) return yield* original('sort').call(this, value, property) as Generator;
+    const items = Array.isArray(value) ? value : [value];
+    return values
+      .map((by, index) => ({ by, item: items[index] }))
+      .sort((a, b) => compare(a.by, b.by))
+      .map(({ item }) => item);
+  };
+  const uniq: Handler = (value) => {
+    const items = Array.isArray(value) ? value : value === null || value === undefined ? [] : [value];
+    return [...new Map(items.map((item) => [item instanceof ExactNumber ? item.toString() : item, item])).values()];
+  };
   const raw = (handler: Handler) => ({ handler: charged(handler), raw: true });
   return new Map<string, FilterImplOptions>([
     ...allowedFilters.map((name) => [name, charged(original(name))] as const),
+    ...Object.entries(calculations).map(([name, calculate]) => [name, charged(calculated(calculate, strict))] as const),
+    ['sum', charged(sum)],
+    ['sort', charged(sort)],
+    ['uniq', charged(uniq)],
     ['date', charged(dateOf(now, original('date')))],
     ['number', charged(number)],
     ['escape', raw(escaped)],

@@ -1,0 +1,122 @@
+// Exact decimal numbers of templates. A number that a float shows with exactly its digits stays one; any other is an `ExactNumber`, so that
+// no sum, product or comparison depends on binary fractions. Only a quotient is rounded, to 20 places.
+import Big from 'big.js';
+
+const maxDigits = 1_000;
+Big.DP = 20;
+
+/** Compared by Liquid through the methods of its `Comparable`. */
+export class ExactNumber {
+  readonly #value: Big;
+  constructor(value: Big) {
+    this.#value = value;
+  }
+  /** A number differs from every text. */
+  equals = (other: unknown): boolean => typeof other !== 'string' && this.#compare(other) === 0;
+  gt = (other: unknown): boolean => (this.#compare(other) ?? 0) > 0;
+  geq = (other: unknown): boolean => (this.#compare(other) ?? -1) >= 0;
+  lt = (other: unknown): boolean => (this.#compare(other) ?? 0) < 0;
+  leq = (other: unknown): boolean => (this.#compare(other) ?? 1) <= 0;
+  #compare(other: unknown): number | undefined {
+    const value = decimalOf(other);
+    return value && this.#value.cmp(value);
+  }
+  get value(): Big {
+    return this.#value;
+  }
+  toString(): string {
+    return this.#value.toFixed();
+  }
+  toJSON(): unknown {
+    return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(this.toString());
+  }
+}
+
+const decimalText = /^\s*-?\d+(\.\d+)?(e[-+]?\d{1,3})?\s*$/i;
+
+/** Undefined for anything but a number and the text of one. */
+function decimalOf(value: unknown): Big | undefined {
+  if (value instanceof ExactNumber) return value.value;
+  if (typeof value === 'number') return Number.isFinite(value) ? new Big(value) : undefined;
+  return typeof value === 'string' && value.length <= maxDigits && decimalText.test(value) ? new Big(value.trim()) : undefined;
+}
+
+/** A number of JSON or of a template as it is written there. */
+export const parseNumber = (text: string): number | ExactNumber | string => {
+  const value = decimalOf(text);
+  return value === undefined ? text : numberOf(value);
+};
+
+/** As a template sees it. Throws an Error for one with more than a thousand digits. */
+function numberOf(value: Big): number | ExactNumber {
+  if (value.c.length + Math.abs(value.e) > maxDigits) throw new Error(`A number has more than ${maxDigits} digits`);
+  const text = value.toFixed();
+  const float = Number(text);
+  return String(float) === text ? float : new ExactNumber(value);
+}
+
+/** What Liquid takes for a number: anything else is 0. */
+const operand = (value: unknown): Big => decimalOf(value) ?? new Big(value === true ? 1 : 0);
+
+/** The places to round to: a whole number that a result can have. */
+const placesOf = (value: unknown): number => Math.min(Math.max(Math.trunc(operand(value).toNumber()), -maxDigits), maxDigits);
+
+const floor = (value: Big): Big => value.round(0, value.s < 0 ? Big.roundUp : Big.roundDown);
+const ceil = (value: Big): Big => value.round(0, value.s < 0 ? Big.roundDown : Big.roundUp);
+
+function divide(dividend: Big, divisor: Big, isWhole: unknown): Big {
+  if (divisor.eq(0)) throw new Error('divided by 0');
+  if (isWhole !== true) return dividend.div(divisor);
+  return floor(dividend.minus(modulo(dividend, divisor)).div(divisor));
+}
+
+/** Has the sign of the divisor. */
+function modulo(value: Big, divisor: Big): Big {
+  if (divisor.eq(0)) throw new Error('divided by 0');
+  const rest = value.mod(divisor);
+  return rest.eq(0) || rest.s === divisor.s ? rest : rest.plus(divisor);
+}
+
+type Calculation = (value: unknown, ...args: unknown[]) => number | ExactNumber;
+const binary =
+  (calculate: (left: Big, right: Big, ...more: unknown[]) => Big): Calculation =>
+  (value, other, ...more) =>
+    numberOf(calculate(operand(value), operand(other), ...more));
+
+/** By the names of Liquid's filters. */
+export const calculations: Readonly<Record<string, Calculation>> = {
+  abs: binary((value) => value.abs()),
+  at_least: binary((value, least) => (value.lt(least) ? least : value)),
+  at_most: binary((value, most) => (value.gt(most) ? most : value)),
+  ceil: binary(ceil),
+  divided_by: binary(divide),
+  floor: binary(floor),
+  minus: binary((value, other) => value.minus(other)),
+  modulo: binary(modulo),
+  plus: binary((value, other) => value.plus(other)),
+  round: (value, places) => numberOf(operand(value).round(placesOf(places), Big.roundHalfUp)),
+  times: binary((value, other) => value.times(other)),
+};
+
+export const sumOf = (values: readonly unknown[]): number | ExactNumber =>
+  numberOf(values.reduce<Big>((sum, value) => sum.plus(operand(value)), new Big(0)));
+
+/** For `sort`: by value where all are numbers or texts of numbers, otherwise undefined. Missing values are last. */
+export function compareNumbers(values: readonly unknown[]): ((a: unknown, b: unknown) => number) | undefined {
+  const decimals = new Map<unknown, Big>();
+  for (const value of values) {
+    const decimal = decimalOf(value);
+    if (decimal !== undefined) decimals.set(value, decimal);
+    else if (value !== null && value !== undefined) return undefined;
+  }
+  return (a, b) => {
+    const [left, right] = [decimals.get(a), decimals.get(b)];
+    return left !== undefined && right !== undefined ? left.cmp(right) : Number(left === undefined) - Number(right === undefined);
+  };
+}
+
+/** Whether two numbers, or texts of numbers, are in this order; undefined for anything else. */
+export function inOrder(left: unknown, right: unknown, holds: (sign: number) => boolean): boolean | undefined {
+  const [a, b] = [decimalOf(left), decimalOf(right)];
+  return a && b && holds(a.cmp(b));
+}
