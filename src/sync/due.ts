@@ -1,8 +1,32 @@
 // Decides which slots of a schedule are due. Pure. After downtime only the latest missed slot is due: one catch-up run.
 import { Cron } from 'croner';
 
-const parseSchedule = (schedule: string, timezone: string): Cron =>
-  new Cron(schedule, { timezone, paused: true, mode: '5-part', legacyMode: true });
+/** As in crontab(5), either of day and weekday is enough, unless one of them begins with `*`: that one is no restriction. */
+function parseSchedule(schedule: string, timezone: string): Cron {
+  const [, , day = '', , weekday = ''] = schedule.trim().split(/\s+/);
+  return new Cron(schedule, { timezone, paused: true, mode: '5-part', domAndDow: [day, weekday].some((field) => /^[*?]/.test(field)) });
+}
+
+const parts = [
+  ['minute', '0 to 59'],
+  ['hour', '0 to 23'],
+  ['day', '1 to 31'],
+  ['month', '1 to 12, or JAN to DEC'],
+  ['weekday', '0 to 7, or SUN to SAT'],
+] as const;
+
+/** What is wrong with the first field that is invalid by itself. */
+function findInvalidField(fields: readonly string[]): string | undefined {
+  for (const [index, [name, range]] of parts.entries()) {
+    const alone = parts.map((_, at) => (at === index ? fields[at] : '*')).join(' ');
+    try {
+      parseSchedule(alone, 'UTC');
+    } catch {
+      return `the ${name} "${fields[index]}" is not valid: it takes ${range}, in lists, ascending ranges and steps`;
+    }
+  }
+  return undefined;
+}
 
 /** Describes what is wrong with a schedule (five fields, as in crontab) or its time zone; null when both are valid. */
 export function findScheduleProblem(schedule: string, timezone: string): { path: 'schedule' | 'timezone'; message: string } | null {
@@ -12,8 +36,11 @@ export function findScheduleProblem(schedule: string, timezone: string): { path:
     return { path: 'timezone', message: 'must be an IANA time zone such as Europe/London' };
   }
   const malformed = { path: 'schedule', message: 'must be a cron expression of five fields: minute hour day month weekday' } as const;
+  const fields = schedule.trim().split(/\s+/);
   // The parser also accepts nicknames such as @daily and a single instant.
-  if (schedule.trim().split(/\s+/).length !== 5) return malformed;
+  if (fields.length !== 5) return malformed;
+  const invalid = findInvalidField(fields);
+  if (invalid !== undefined) return { path: 'schedule', message: invalid };
   try {
     return parseSchedule(schedule, timezone).nextRun() === null
       ? { path: 'schedule', message: 'never comes due: no date matches all of its fields' }

@@ -69,7 +69,38 @@ describe('findNextSlot', () => {
   });
 });
 
+describe('day and weekday', () => {
+  const days = (schedule: string): string => {
+    const found: string[] = [];
+    for (let after = new Date('2026-01-01T00:00:00Z'); found.length < 4; after = new Date(Date.parse(found.at(-1) ?? ''))) {
+      found.push(findNextSlot(schedule, 'UTC', after)?.toISOString() ?? '');
+    }
+    return found.map((slot) => slot.slice(5, 10)).join(' ');
+  };
+  // January 2026 begins on a Thursday. crontab(5): a field that begins with * restricts nothing.
+  it.each([
+    ['0 6 13 * 5', '01-02 01-09 01-13 01-16'],
+    ['0 6 */2 * 1', '01-05 01-19 02-09 02-23'],
+    ['0 6 1-7 * */3', '01-03 01-04 01-07 02-01'],
+    ['0 6 * * 1', '01-05 01-12 01-19 01-26'],
+    ['0 6 15 * *', '01-15 02-15 03-15 04-15'],
+    ['0 6 ? * 1', '01-05 01-12 01-19 01-26'],
+  ])('%s comes due on %s', (schedule, expected) => {
+    expect(days(schedule)).toBe(expected);
+  });
+});
+
 describe('findScheduleProblem', () => {
+  it.each([
+    ['*/90 * * * *', 'the minute "*/90" is not valid: it takes 0 to 59, in lists, ascending ranges and steps'],
+    ['0 22-2 * * *', 'the hour "22-2" is not valid: it takes 0 to 23, in lists, ascending ranges and steps'],
+    ['0 0 32 * *', 'the day "32" is not valid: it takes 1 to 31, in lists, ascending ranges and steps'],
+    ['0 0 * 13 *', 'the month "13" is not valid: it takes 1 to 12, or JAN to DEC, in lists, ascending ranges and steps'],
+    ['0 0 * * 8', 'the weekday "8" is not valid: it takes 0 to 7, or SUN to SAT, in lists, ascending ranges and steps'],
+    ['0 0 31 2 *', 'never comes due: no date matches all of its fields'],
+  ])('"%s": %s', (schedule, message) => {
+    expect(findScheduleProblem(schedule, 'UTC')).toEqual({ path: 'schedule', message });
+  });
   it.each(['*/15 * * * *', '0 2 * * 1-5', '0 0 29 2 *', '5,35 8-18 * * *'])('%s is a schedule', (schedule) => {
     expect(findScheduleProblem(schedule, 'Europe/London')).toBeNull();
   });
