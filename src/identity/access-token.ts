@@ -91,20 +91,20 @@ export function createTokenVerifier(
   return async (token) => {
     const header = usableHeader(token);
     if (header === undefined) return undefined;
-    const key = await keys.find(header.kid);
-    if (key === undefined) return undefined;
-    try {
-      const payload = jwt.verify(token, key, {
-        algorithms,
-        issuer: oidc.issuer,
-        audience: [oidc.audience, ...alsoFor],
-        clockTolerance: clockToleranceSeconds,
-        clockTimestamp: Math.floor(clock.now().getTime() / 1000),
-      });
-      return typeof payload === 'string' ? undefined : toClaims(payload, token, oidc, log);
-    } catch (error) {
-      log.debug({ err: error }, 'an access token was rejected');
-      return undefined;
+    for (const key of await keys.find(header.kid, header.alg)) {
+      try {
+        const payload = jwt.verify(token, key, {
+          algorithms,
+          issuer: oidc.issuer,
+          audience: [oidc.audience, ...alsoFor],
+          clockTolerance: clockToleranceSeconds,
+          clockTimestamp: Math.floor(clock.now().getTime() / 1000),
+        });
+        return typeof payload === 'string' ? undefined : toClaims(payload, token, oidc, log);
+      } catch (error) {
+        log.debug({ err: error }, 'an access token was rejected');
+      }
     }
+    return undefined;
   };
 }

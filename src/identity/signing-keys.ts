@@ -1,12 +1,16 @@
 // The public keys of the identity provider. Callers choose the key id in a token's header, so ids that the provider doesn't list must cost
 // those that it lists nothing: known keys stay usable while they are fetched again, and unknown ids cause few requests.
-import { JwksClient } from 'jwks-rsa';
+import { createPublicKey } from 'node:crypto';
+import { JwksClient, type SigningKey } from 'jwks-rsa';
 import type { Ctx } from '../core/ctx.ts';
 import { unavailable } from '../core/errors.ts';
 
 export type SigningKeys = {
-  /** The key with this id as PEM; undefined where the provider lists none. Rejects with 503 while the provider's keys are unavailable. */
-  find(kid: string): Promise<string | undefined>;
+  /**
+   * The keys with this id that may verify this algorithm, as PEM: keys of several types may have one id (RFC 7517 4.5), and a key that
+   * names its algorithm verifies no other (RFC 8725 3.1). Rejects with 503 while the provider's keys are unavailable.
+   */
+  find(kid: string, algorithm: string): Promise<readonly string[]>;
 };
 
 const providerTimeoutMs = 5_000;
@@ -37,11 +41,27 @@ function createUnknownIds({ monotonicMs }: Ctx['clock']) {
   };
 }
 
-type Fetched = { readonly keys: ReadonlyMap<string, string>; readonly atMs: number };
+type Key = { readonly pem: string; readonly algorithms: readonly string[] };
+type Fetched = { readonly keys: ReadonlyMap<string, readonly Key[]>; readonly atMs: number };
+
+function toKey(key: SigningKey): Key {
+  const pem = key.getPublicKey();
+  const named = (key as { readonly alg?: string }).alg;
+  if (named !== undefined) return { pem, algorithms: [named] };
+  return { pem, algorithms: createPublicKey(pem).asymmetricKeyType === 'ec' ? ['ES256'] : ['RS256', 'PS256'] };
+}
+
+/** Entries that are no keys cost the others nothing. */
+class LenientJwksClient extends JwksClient {
+  override async getKeys(): Promise<unknown> {
+    const keys = (await super.getKeys()) as unknown;
+    return Array.isArray(keys) ? keys.filter((key) => typeof key === 'object' && key !== null) : keys;
+  }
+}
 
 /** Makes no request before the first `find`, which rejects with 503 while the provider's keys are unavailable. */
 export function createSigningKeys(jwksUri: string, { clock, log }: Pick<Ctx, 'clock' | 'log'>): SigningKeys {
-  const client = new JwksClient({ jwksUri, cache: false, rateLimit: false, timeout: providerTimeoutMs });
+  const client = new LenientJwksClient({ jwksUri, cache: false, rateLimit: false, timeout: providerTimeoutMs });
   const unknown = createUnknownIds(clock);
   let fetched: Fetched | null = null;
   let failure: unknown = null;
@@ -51,7 +71,9 @@ export function createSigningKeys(jwksUri: string, { clock, log }: Pick<Ctx, 'cl
   const fetchKeys = async (): Promise<Fetched> => {
     triedAtMs = clock.monotonicMs();
     try {
-      const keys = new Map((await client.getSigningKeys()).map((key) => [key.kid, key.getPublicKey()]));
+      const found = (await client.getSigningKeys()).map((key) => [key.kid, toKey(key)] as const);
+      const byId = Map.groupBy(found, ([kid]) => kid);
+      const keys = new Map([...byId].map(([kid, same]) => [kid, same.map(([, key]) => key)]));
       fetched = { keys, atMs: clock.monotonicMs() };
       failure = null;
       return fetched;
@@ -71,22 +93,24 @@ export function createSigningKeys(jwksUri: string, { clock, log }: Pick<Ctx, 'cl
   const isPausing = (): boolean => clock.monotonicMs() - triedAtMs < pauseMs;
 
   return {
-    async find(kid) {
+    async find(kid, algorithm) {
+      const suitable = (keys: readonly Key[]): string[] =>
+        keys.flatMap(({ pem, algorithms }) => (algorithms.includes(algorithm) ? [pem] : []));
       const ageMs = fetched === null ? Number.POSITIVE_INFINITY : clock.monotonicMs() - fetched.atMs;
       const known = ageMs < usableMs ? fetched?.keys.get(kid) : undefined;
       if (known !== undefined) {
         if (ageMs >= freshMs && !isPausing()) refresh().catch(() => undefined);
-        return known;
+        return suitable(known);
       }
-      if (ageMs < usableMs && unknown.has(kid)) return undefined;
+      if (ageMs < usableMs && unknown.has(kid)) return [];
       if (pending === null && isPausing()) {
         if (failure !== null) throw keysUnavailable(failure);
-        return undefined;
+        return [];
       }
       const { keys } = await refresh();
-      const key = keys.get(kid);
-      if (key === undefined) unknown.add(kid);
-      return key;
+      const found = keys.get(kid);
+      if (found === undefined) unknown.add(kid);
+      return suitable(found ?? []);
     },
   };
 }

@@ -228,6 +228,7 @@ describe('401 for a token', () => {
     ['with an unknown key id', () => forge({ key: makeSigningKey('unknown') })],
     ['with a known key id and another key', () => forge({ key: makeSigningKey('first') })],
     ['with an elliptic signature under an RSA key', () => forge({ key: makeSigningKey('first', 'ec'), algorithm: 'ES256' })],
+    ['by PS256 under a key that names RS256', () => forge({ algorithm: 'PS256' })],
     ['by RS512', () => forge({ algorithm: 'RS512' })],
     ['of another issuer', () => forge({ claims: { iss: 'https://elsewhere.example.test' } })],
     ['of the issuer with a slash', () => forge({ claims: { iss: `${issuer}/` } })],
@@ -290,6 +291,26 @@ describe("the provider's keys", () => {
     // The first token after ten minutes is still accepted; it makes the service fetch the keys.
     await call(forge(), {}, served);
     await until(async () => (await call(forge(), {}, served)).status === 401 || undefined);
+    published = [key.jwk];
+  });
+
+  it('may share an id when their types differ, and may stand among entries that are none', async () => {
+    const [rsa, ec] = [makeSigningKey('shared'), makeSigningKey('shared', 'ec')];
+    const { alg: _, ...unnamed } = rsa.jwk as { alg: string };
+    for (const keys of [
+      [unnamed, ec.jwk],
+      [ec.jwk, unnamed],
+      [null, 'none', { kid: 'shared' }, unnamed, ec.jwk],
+    ]) {
+      published = keys as object[];
+      const { served } = watchedApp();
+      for (const [signer, algorithm] of [
+        [rsa, 'RS256'],
+        [rsa, 'PS256'],
+        [ec, 'ES256'],
+      ] as const)
+        expect([algorithm, (await call(forge({ key: signer, algorithm }), {}, served)).status]).toEqual([algorithm, 200]);
+    }
     published = [key.jwk];
   });
 
