@@ -21,7 +21,7 @@ type AppErrorOptions = {
   details?: readonly ErrorDetail[];
   cause?: unknown;
   /** Overrides the code's own status; only for statuses that share a code. */
-  status?: 405 | 406 | 408 | 410 | 413 | 415 | 417 | 431 | 503;
+  status?: 405 | 406 | 408 | 410 | 412 | 413 | 415 | 417 | 431 | 503;
   /** Extra response headers, such as Retry-After. */
   headers?: Readonly<Record<string, string>>;
 };

@@ -37,9 +37,11 @@ export const queryBoolean = z
 
 const timestampMessage = 'must be an RFC 3339 timestamp with a time zone';
 /** A timestamp from a caller: RFC 3339 with a time zone, within the years that RFC 3339 can express in UTC, in milliseconds. */
-const givenInstant = z.iso
-  .datetime({ offset: true, error: timestampMessage })
-  .max(40, timestampMessage)
+const givenInstant = z
+  .string()
+  .max(60, timestampMessage)
+  .transform((text) => text.toUpperCase())
+  .pipe(z.iso.datetime({ offset: true, error: timestampMessage }))
   .transform((text) => new Date(text))
   .refine((at) => /^(?!0000)\d{4}-/.test(at.toISOString()), 'must be in the years 1 to 9999');
 

@@ -17,6 +17,10 @@ import { type RawInput, type Route, successStatus } from './route/route.ts';
 const waitMs = 20_000;
 const pollMs = 100;
 const saveRetryMs = 500;
+/** The key of the header's value, which may be quoted as the text of a structured field (RFC 9651). */
+export const unquoted = (header: string): string =>
+  /^"(?:[^"\\]|\\["\\])*"$/.test(header) ? header.slice(1, -1).replaceAll(/\\(["\\])/g, '$1') : header;
+
 const validKey = /^[\x21-\x7e]{1,255}$/;
 
 /** JSON with sorted keys, so that equal bodies have equal text. */

@@ -9,7 +9,7 @@ import { assertSameOrigin, authenticate, callerCtx } from './authenticate.ts';
 import { sendDownload } from './download.ts';
 import { createStreams, replayStream, type Streams } from './event-stream.ts';
 import type { FailureLimit } from './failure-limit.ts';
-import { invokeOnce, streamOnce } from './idempotency.ts';
+import { invokeOnce, streamOnce, unquoted } from './idempotency.ts';
 import { wantsPage } from './pages/error-page.ts';
 import { rateLimitRequests } from './request-limits.ts';
 import { maxBodyBytes } from './route/body-limits.ts';
@@ -94,7 +94,7 @@ function serve(route: Route, streams: Streams): RequestHandler {
     const ctx = callerCtx(res);
     const raw = { params: req.params, query: req.query, queryText: queryTextOf(req.originalUrl), body: req.body as unknown };
     const given = req.headers['idempotency-key'];
-    const key = typeof given === 'string' ? given : undefined;
+    const key = typeof given === 'string' ? unquoted(given) : undefined;
     if (route.stream !== undefined || route.download !== undefined) res.vary('Accept');
     const type = negotiateType(req, route);
     if (type === 'text/event-stream') {

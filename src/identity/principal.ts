@@ -182,7 +182,7 @@ export type Credentials = {
  */
 export async function identify(ctx: Ctx, given: Credentials, verify: VerifyToken): Promise<Caller> {
   if (given.authorization === undefined && given.sessions.length > 0) return callerFromSession(ctx, given.sessions, given.organization);
-  const bearer = /^Bearer ([\x21-\x7e]{1,8192})$/i.exec(given.authorization ?? '')?.[1];
+  const bearer = /^Bearer +([\x21-\x7e]{1,8192})$/i.exec(given.authorization ?? '')?.[1];
   if (bearer === undefined) throw unauthorized();
   if (hasTokenPrefix(bearer) && given.acceptsTokens !== true) throw unauthorized();
   return hasTokenPrefix(bearer) || bearer.startsWith('psk_')

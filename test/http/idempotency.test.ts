@@ -38,6 +38,12 @@ describe('Idempotency-Key', () => {
     expect(await keysNamed('again')).toBe(1);
   });
 
+  it('is the same in quotes and bare', async () => {
+    expect((await post('"quoted-\\"1"', { name: 'quoted' })).status).toBe(201);
+    expect((await post('quoted-"1', { name: 'quoted' })).headers['idempotency-replayed']).toBe('true');
+    expect(await keysNamed('quoted')).toBe(1);
+  });
+
   it('treats the same fields in another order as the same body', async () => {
     await post('order-1', { name: 'order', scopes: { permissions: ['read'], versions: [] } });
     const second = await post('order-1', { scopes: { versions: [], permissions: ['read'] }, name: 'order' });

@@ -8,7 +8,7 @@ import { queryTextOf } from '../../core/query-text.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { identityOf, type ReadContext, type Representation, sendNotModifiedIfFresh } from '../http/exchange.ts';
 import { acceptsGzip, knownTags } from '../http/negotiate.ts';
-import { addFreshness, gzipLevel, matchingTag, sendNotModified, tagOf } from '../http/response.ts';
+import { addFreshness, assertMatch, gzipLevel, matchingTag, sendNotModified, tagOf } from '../http/response.ts';
 import { asUnavailable, queryCanceled } from '../read/failures.ts';
 import { planList } from '../read/plan.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
@@ -116,6 +116,7 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
   const { req, res, headers } = read.exchange;
   assertScopeFresh(read.endpoint, snapshot.freshness);
   const identity = identityOf(read, content.representation, content.normalized, snapshot.freshness);
+  assertMatch(req, identity);
   const isGzip = acceptsGzip(req.headers);
   const tag = tagOf(identity, isGzip ? 'gzip' : 'identity');
   const knownTag = knownTags(req.headers).includes('*') ? tag : matchingTag(req, identity);

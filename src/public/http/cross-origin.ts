@@ -12,6 +12,6 @@ export function allowOrigin({ req, headers }: Pick<PendingResponse, 'req' | 'hea
   headers.push('Access-Control-Expose-Headers', exposedHeaders);
   if (req.method !== 'OPTIONS') return;
   headers.push('Access-Control-Allow-Methods', allowedMethods);
-  headers.push('Access-Control-Allow-Headers', 'Authorization, x-tenant-id, Accept, If-None-Match, X-Request-Id');
+  headers.push('Access-Control-Allow-Headers', 'Authorization, x-tenant-id, Accept, If-Match, If-None-Match, X-Request-Id');
   headers.push('Access-Control-Max-Age', '600');
 }

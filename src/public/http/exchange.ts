@@ -12,6 +12,7 @@ import { chooseMediaType } from './negotiate.ts';
 import type { PageBody, PageBodyCache } from './page-bodies.ts';
 import {
   addFreshness,
+  assertMatch,
   type BodyParts,
   type Identity,
   matchingTag,
@@ -99,6 +100,9 @@ async function loadStates(read: ReadContext, expansions: readonly Expansion[]): 
 }
 const withoutRelated = (freshness: Freshness): ReadStates => ({ freshness, related: noneRelated });
 
+/** Whether If-Match asks for one state: what is cached may be a second older than what would be read. */
+const asksForOneState = ({ req }: PublicExchange): boolean => req.headers['if-match'] !== undefined;
+
 /** Sends 304 when the cached freshness shows that the client is up to date. Rejects with 503 when nothing is synced. */
 export async function sendNotModifiedIfFresh(
   read: ReadContext,
@@ -106,7 +110,7 @@ export async function sendNotModifiedIfFresh(
   normalized: string,
   expansions: readonly Expansion[] = noExpansions,
 ): Promise<boolean> {
-  if (read.exchange.req.headers['if-none-match'] === undefined) return false;
+  if (read.exchange.req.headers['if-none-match'] === undefined || asksForOneState(read.exchange)) return false;
   const states = await statesFor(read, expansions);
   return sendIfNotModified(read, states, expansions, identityOf(read, kind, normalized, states.freshness, states.related));
 }
@@ -156,12 +160,16 @@ export async function sendPageOrNotModified(
   const { exchange, bodies } = read;
   const known = statesFor(read, expansions);
   const current = known instanceof Promise ? await known : known;
-  const identity = identityOf(read, kind, normalized, current.freshness, current.related);
-  if (sendIfNotModified(read, current, expansions, identity)) return;
-  const cached = bodies.find(exchange.req, identity);
-  if (cached !== undefined) return sendPage(read, current, expansions, cached);
+  if (!asksForOneState(exchange)) {
+    const identity = identityOf(read, kind, normalized, current.freshness, current.related);
+    if (sendIfNotModified(read, current, expansions, identity)) return;
+    const cached = bodies.find(exchange.req, identity);
+    if (cached !== undefined) return sendPage(read, current, expansions, cached);
+  }
   const { body: parts, links, freshness, related = noneRelated } = await render();
-  const body = { ...(await writeBody(exchange.req, identityOf(read, kind, normalized, freshness, related), parts)), links };
+  const identity = identityOf(read, kind, normalized, freshness, related);
+  assertMatch(exchange.req, identity);
+  const body = { ...(await writeBody(exchange.req, identity, parts)), links };
   bodies.put(body);
   sendPage(read, { freshness, related }, expansions, body);
 }

@@ -41,9 +41,14 @@ export function chooseMediaType<T extends string>(headers: IncomingHttpHeaders, 
 }
 
 /** The entity tags of If-None-Match without the weakness prefix; `*` matches any. */
-export function knownTags(headers: IncomingHttpHeaders): readonly string[] {
-  const header = headers['if-none-match'];
+export const knownTags = (headers: IncomingHttpHeaders): readonly string[] =>
+  tagsIn(headers['if-none-match'], /"[\x21\x23-\x7e\x80-\xff]*"/g);
+
+/** The strong entity tags of If-Match, which alone can match; `*` matches any. Undefined without the header. */
+export const requiredTags = ({ 'if-match': header }: IncomingHttpHeaders): readonly string[] | undefined =>
+  header === undefined ? undefined : tagsIn(header, /(?<!W\/)"[\x21\x23-\x7e\x80-\xff]*"/g);
+
+function tagsIn(header: string | undefined, form: RegExp): readonly string[] {
   if (header === undefined) return [];
-  if (header.trim() === '*') return ['*'];
-  return header.match(/"[\x21\x23-\x7e\x80-\xff]*"/g) ?? [];
+  return header.trim() === '*' ? ['*'] : (header.match(form) ?? []);
 }

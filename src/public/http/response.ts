@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { createGzip, gzip } from 'node:zlib';
+import { AppError } from '../../core/errors.ts';
 import { allowsVersion, type RecordAccess } from '../../core/record-access.ts';
 import type { ListPlan } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
@@ -12,7 +13,7 @@ import type { RecordsText } from '../read/rows.ts';
 import { type Embedded, freshnessOfFields, freshnessWithRelated, noneEmbedded } from '../read/stale-fields.ts';
 import type { CompiledEndpoint } from '../version/compile.ts';
 import type { VersionState } from '../version/versions.store.ts';
-import { acceptsGzip, knownTags } from './negotiate.ts';
+import { acceptsGzip, knownTags, requiredTags } from './negotiate.ts';
 
 /** Increase whenever the same data would be rendered differently: it is part of every entity tag. */
 const rendererRevision = 1;
@@ -55,6 +56,15 @@ export function matchingTag(req: IncomingMessage, identity: Identity): string | 
   if (!acceptsGzip(req.headers)) return undefined;
   const gzipped = tagOf(identity, 'gzip');
   return known.includes(gzipped) ? gzipped : undefined;
+}
+
+/** Throws 412 unless If-Match is absent or names this representation, in either coding (RFC 9110 13.1.1). */
+export function assertMatch({ headers }: IncomingMessage, identity: Identity): void {
+  const required = requiredTags(headers);
+  if (required === undefined || required.includes('*')) return;
+  if (required.includes(tagOf(identity, 'identity')) || required.includes(tagOf(identity, 'gzip'))) return;
+  const message = 'If-Match names no current entity tag of this resource';
+  throw new AppError('BAD_REQUEST', message, { status: 412, details: [{ path: 'If-Match', code: 'precondition_failed', message }] });
 }
 
 export function sendNotModified({ res, headers }: PendingResponse, tag: string): void {
@@ -113,6 +123,7 @@ export function sendBody(reply: PendingResponse, { tag, coding, content, length 
 
 /** Sends JSON text, or 304 when the client already has it in any coding. */
 export async function sendJsonText(reply: PendingResponse, identity: Identity, parts: BodyParts): Promise<void> {
+  assertMatch(reply.req, identity);
   const tag = matchingTag(reply.req, identity);
   if (tag !== undefined) return sendNotModified(reply, tag);
   sendBody(reply, await writeBody(reply.req, identity, parts));

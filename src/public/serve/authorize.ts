@@ -79,7 +79,7 @@ export function createAuthenticator(ctx: LookupCtx, runLookup: RunLookup, outage
 }
 
 const readDrafts: Permission = 'api-schema:read';
-const bearer = /^Bearer ([\w.-]{1,10000})$/i;
+const bearer = /^Bearer +([\w.-]{1,10000})$/i;
 
 /** Throws 400 when `x-tenant-id` is missing or malformed, and 403 when it names another organization than the credential's. */
 export function assertTenant(

@@ -11,8 +11,10 @@ export type Span = { readonly from: string; readonly to: string };
 export type ParsedValue = { readonly value: Value } | { readonly code: 'invalid_value' | 'out_of_range'; readonly message: string };
 
 const dateForm = /^(\d{4})-(\d{2})-(\d{2})$/;
-const timeForm = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
+/** RFC 3339, in capitals and with at most six digits of a second: others are cut off, never rounded. */
+const timeForm = /^(\d{4}-\d{2}-\d{2})(T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?)\d*(Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
 const maxDigits = 100;
+const maxTimeLength = 60;
 const minInteger = -(2n ** 63n);
 const maxInteger = 2n ** 63n - 1n;
 
@@ -35,21 +37,38 @@ const readers: Readonly<Record<ValueType, (text: string) => ParsedValue>> = {
   time: parseTime,
   integer: parseInteger,
   number: (text) => {
-    if (!/^-?\d+(?:\.\d+)?$/.test(text)) return invalid('must be a number such as 12.50, without exponent');
-    return text.length <= maxDigits ? { value: text } : outOfRange(`must have at most ${maxDigits} digits`);
+    const digits = plainDigits(text);
+    if (digits === undefined) return invalid('must be a number such as 12.50');
+    return digits.length <= maxDigits ? { value: digits } : outOfRange(`must have at most ${maxDigits} digits`);
   },
 };
 
+const numberForm = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
+
+/** A number without exponent, as which JSON may have it; undefined for anything else. With far too many digits where the exponent is large. */
+function plainDigits(text: string): string | undefined {
+  const [, sign, whole = '', fraction = '', exponent] = numberForm.exec(text) ?? [];
+  if (sign === undefined) return undefined;
+  if (exponent === undefined) return text;
+  const power = Math.min(Math.max(Number(exponent), -maxDigits), maxDigits);
+  const digits = `${'0'.repeat(Math.max(0, -power))}${whole}${fraction}${'0'.repeat(Math.max(0, power))}`;
+  const point = Math.max(0, -power) + whole.length + power;
+  const plain = `${digits.slice(0, point).replace(/^0+(?=\d)/, '')}.${digits.slice(point)}`.replace(/\.?0*$/, '');
+  return `${sign}${plain === '' ? '0' : plain}`;
+}
+
 function parseTime(text: string): ParsedValue {
   if (isDate(text)) return { value: { from: `${text}T00:00:00Z`, to: `${text}T23:59:59.999999Z` } };
-  const day = timeForm.exec(text)?.[1];
-  if (day !== undefined && isDate(day)) return { value: { from: text, to: text } };
+  const [, day = '', time = '', zone = ''] = text.length <= maxTimeLength ? (timeForm.exec(text.toUpperCase()) ?? []) : [];
+  const at = `${day}${time}${zone}`;
+  if (isDate(day)) return { value: { from: at, to: at } };
   return invalid('must be a valid date such as 2026-01-31 or a time such as 2026-01-31T10:00:00Z (encode a plus sign as %2B)');
 }
 
 function parseInteger(text: string): ParsedValue {
-  if (!/^-?\d+$/.test(text)) return invalid('must be a whole number');
-  const digits = text.length <= maxDigits ? BigInt(text) : maxInteger + 1n;
+  const plain = plainDigits(text) ?? '';
+  if (!/^-?\d+$/.test(plain)) return invalid('must be a whole number');
+  const digits = plain.length <= maxDigits ? BigInt(plain) : maxInteger + 1n;
   return digits >= minInteger && digits <= maxInteger
     ? { value: digits.toString() }
     : outOfRange(`must be between ${minInteger} and ${maxInteger}`);

@@ -79,6 +79,30 @@ describe('HEAD, gzip and CORS', () => {
     await get('/v1/invoices', { 'accept-encoding': 'identity', 'if-none-match': gzip }).expect(200);
   });
 
+  it.each([
+    ['a list', '/v1/invoices', {}],
+    ['a record', '/v1/invoices/1', {}],
+    ['changes', '/v1/invoices/changes', {}],
+    ['an export', '/v1/invoices', { accept: 'text/csv' }],
+    ['the versions', '', {}],
+    ['a description', '/openapi/v1', {}],
+  ])('412 for If-Match without the tag of %s, before 304', async (_what, path, accept) => {
+    const tag = String((await get(path, accept).expect(200)).headers['etag']);
+    for (const match of [tag, `"other", ${tag}`, '*']) {
+      await get(path, { ...accept, 'if-match': match }).expect(200);
+      await get(path, { ...accept, 'if-match': match, 'if-none-match': tag }).expect(304);
+    }
+    for (const match of ['"other"', `W/${tag}`, 'other', '']) {
+      const refused = await get(path, { ...accept, 'if-match': match, 'if-none-match': tag }).expect(412);
+      expect(refused.body.error).toMatchObject({ code: 'BAD_REQUEST', details: [{ path: 'If-Match', code: 'precondition_failed' }] });
+    }
+  });
+
+  it('404 and 403 come before If-Match', async () => {
+    await get('/v1/invoices/99', { 'if-match': '"other"' }).expect(404);
+    await get('/v9/invoices', { 'if-match': '"other"' }).expect(404);
+  });
+
   it('allows only the configured origins, for errors too', async () => {
     const allowed = await get('/v1/invoices', { origin: 'https://portal.example' }).expect(200);
     expect(allowed.headers['access-control-allow-origin']).toBe('https://portal.example');
