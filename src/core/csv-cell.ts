@@ -10,6 +10,9 @@ export type CsvOptions = {
   readonly guardFormulas?: boolean;
 };
 
+/** At the start of a file, by which spreadsheets know that it is UTF-8. */
+export const byteOrderMark = '\ufeff';
+
 /** The text as a cell, in quotes when it needs them. */
 export function csvCell(text: string, { guardFormulas = false }: CsvOptions = {}): string {
   const guarded = guardFormulas && formulaStart.test(text) ? `'${text}` : text;

@@ -4,15 +4,9 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import type { CallerCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
+import { safeFileName } from '../core/file-name.ts';
 import { notPagedMessage } from '../db/page.ts';
 import type { Route } from './route/route.ts';
-
-/** A file name that is valid on every operating system: no path, no control characters, not too long. */
-const safeName = (name: string): string => {
-  const [, stem = '', ending = ''] = /^(.*?)(\.[a-z]+)?$/su.exec(name) ?? [];
-  const kept = stem.replaceAll(/[^\p{L}\p{N} _-]+/gu, '-').replaceAll(/^[\s-]+|[\s-]+$/gu, '');
-  return `${kept.slice(0, 100) || 'records'}${ending}`;
-};
 
 function assertNotPaged(query: Request['query']): void {
   const details = ['page', 'pageSize']
@@ -35,7 +29,7 @@ export async function sendDownload(route: Route, ctx: CallerCtx, input: unknown,
   let failure: unknown;
   try {
     const { fileName, headers, bytes, aborted } = await download.open(ctx, input, gone.signal);
-    res.attachment(safeName(fileName));
+    res.attachment(safeFileName(fileName));
     for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
     res.setHeader('Content-Type', `${download.mediaType}; charset=utf-8; header=present`);
     res.setHeader('Cache-Control', 'no-store');

@@ -38,7 +38,7 @@ export const queryBoolean = z
 const timestampMessage = 'must be an RFC 3339 timestamp with a time zone';
 /** A timestamp from a caller: RFC 3339 with a time zone, within the years that RFC 3339 can express in UTC, in milliseconds. */
 const givenInstant = z
-  .string()
+  .string(timestampMessage)
   .max(60, timestampMessage)
   .transform((text) => text.toUpperCase())
   .pipe(z.iso.datetime({ offset: true, error: timestampMessage }))

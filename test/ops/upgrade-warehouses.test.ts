@@ -63,8 +63,11 @@ describe('a warehouse of the version before', () => {
     await upgradeWarehousesAtStart(database.ctx);
     await admin.raw(`alter table ${schema}.record_state ${dropLast}`);
     await upgradeWarehousesAtStart(database.ctx);
-    const [state] = (await admin.raw(`select timeline, former_epochs, scope_columns, generation, scope_pruned, deletion_history from ${schema}.record_state`))
-      .rows;
+    const [state] = (
+      await admin.raw(
+        `select timeline, former_epochs, scope_columns, generation, scope_pruned, deletion_history from ${schema}.record_state`,
+      )
+    ).rows;
     expect(state).toEqual({
       timeline: null,
       former_epochs: [],

@@ -1,7 +1,7 @@
 // The audit log as CSV (RFC 4180), in constant memory and with the queue and time limit of exports: page after page by position, each in a
 // transaction of its own. Entries are never changed and new ones come before the first, so the file has each entry once.
 
-import { csvCell } from '../../core/csv-cell.ts';
+import { byteOrderMark, csvCell } from '../../core/csv-cell.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
@@ -60,7 +60,7 @@ async function startExport(ctx: RequestCtx, gone: AbortSignal): Promise<Permit> 
 
 async function* write(ctx: RequestCtx, filter: AuditFilter, { signal, end }: Permit): AsyncGenerator<Buffer> {
   try {
-    yield Buffer.from(line(Object.keys(columns)));
+    yield Buffer.from(byteOrderMark + line(Object.keys(columns)));
     let last: Awaited<ReturnType<typeof listAuditRowsAfter>>[number] | undefined;
     do {
       signal.throwIfAborted();

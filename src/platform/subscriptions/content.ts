@@ -1,5 +1,7 @@
 // Content of the mails of one slot, created once for all recipients: the first records in the mail, by our layout or by a template, or all
 // records attached as CSV. Pure.
+
+import { safeFileName } from '../../core/file-name.ts';
 import { type Attachment, countRowsThatFit, layoutMail, type MailContent, type RecordTable, withSmallPrint } from '../../mail/index.ts';
 import { formatLocalTime, oneLine, recordCell, type ViewTable } from '../views/view-table.ts';
 
@@ -94,22 +96,9 @@ export function templateContent(
   };
 }
 
-const fileNameOf = ({ viewName }: MailContext, day: string): string => {
-  const name = viewName
-    .normalize('NFKD')
-    .replaceAll(/[^A-Za-z0-9]+/g, '-')
-    .replaceAll(/^-|-$/g, '');
-  return `${name.slice(0, 60) || 'records'}-${day}.csv`;
-};
-
-/** All records as an attached CSV file. `slot` is the date in the file name. */
-export function csvContent(
-  view: Omit<ViewTable, 'columns' | 'records' | 'unit'>,
-  csv: Buffer,
-  context: MailContext,
-  slot: Date,
-): SlotContent {
-  const filename = fileNameOf(context, formatLocalTime(slot.toISOString(), context.timezone).slice(0, 10));
+/** All records as an attached CSV file, named as the download of the view. */
+export function csvContent(view: Omit<ViewTable, 'columns' | 'records' | 'unit'>, csv: Buffer, context: MailContext): SlotContent {
+  const filename = safeFileName(`${context.viewName}.csv`);
   const summary =
     view.total === 0
       ? `There are no records: ${filename} contains only the column headings.`

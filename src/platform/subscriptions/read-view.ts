@@ -31,12 +31,7 @@ async function renderFor(tenant: TenantCtx, templateId: string, found: ViewTable
 }
 
 /** Reads the whole CSV into memory, up to the attachment limit. */
-async function readCsv(
-  records: RecordReader,
-  tenant: TenantCtx,
-  { view, context, slot }: SlotWork,
-  stop: AbortSignal,
-): Promise<SlotContent> {
+async function readCsv(records: RecordReader, tenant: TenantCtx, { view, context }: SlotWork, stop: AbortSignal): Promise<SlotContent> {
   const maxBytes = tenant.settings.mail.maxAttachmentBytes;
   const aborter = new AbortController();
   try {
@@ -52,7 +47,7 @@ async function readCsv(
       chunks.push(chunk);
     }
     const summary = { total: found.total, syncedAt: found.syncedAt, problems: found.problems.map(({ message }) => message) };
-    return csvContent(summary, Buffer.concat(chunks), context, slot.slot);
+    return csvContent(summary, Buffer.concat(chunks), context);
   } finally {
     aborter.abort();
   }

@@ -1,5 +1,5 @@
 // Writes records as CSV (RFC 4180) from the text of COPY. Null is an empty field, empty text is `""`.
-import { type CsvOptions, csvCell, formulaStart } from '../../core/csv-cell.ts';
+import { byteOrderMark, type CsvOptions, csvCell, formulaStart } from '../../core/csv-cell.ts';
 import {
   type ByteCursor,
   byte,
@@ -105,10 +105,10 @@ const writers: Readonly<Record<CellKind, WriteCell>> = {
 };
 const guardedText = textWriter(isFormulaAt);
 
-/** The first line holds the column names. */
-export function createCsvWriter(columns: readonly CellColumn[], options: CsvOptions = {}): RowWriter {
+/** The first line holds the column names; `withMark`: after a byte order mark. */
+export function createCsvWriter(columns: readonly CellColumn[], options: CsvOptions & { readonly withMark?: boolean } = {}): RowWriter {
   return createRowWriter({
-    head: columns.map(({ name }) => csvCell(name, options)).join() + lineEnd,
+    head: (options.withMark === true ? byteOrderMark : '') + columns.map(({ name }) => csvCell(name, options)).join() + lineEnd,
     cells: columns.map(({ kind }, index) => ({
       whenNull: index === 0 ? '' : ',',
       before: index === 0 ? '' : ',',

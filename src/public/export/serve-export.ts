@@ -7,7 +7,7 @@ import { createGzip } from 'node:zlib';
 import { queryTextOf } from '../../core/query-text.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { identityOf, type ReadContext, type Representation, sendNotModifiedIfFresh } from '../http/exchange.ts';
-import { acceptsGzip, knownTags } from '../http/negotiate.ts';
+import { acceptsGzip, acceptsMark, knownTags } from '../http/negotiate.ts';
 import { addFreshness, assertMatch, gzipLevel, matchingTag, sendNotModified, tagOf } from '../http/response.ts';
 import { asUnavailable, queryCanceled } from '../read/failures.ts';
 import { planList } from '../read/plan.ts';
@@ -30,7 +30,7 @@ const contentTypes: Readonly<Record<ExportType, string>> = {
   'application/x-ndjson': 'application/x-ndjson; charset=utf-8',
   'text/csv': 'text/csv; charset=utf-8; header=present',
 };
-const rowWriters: Readonly<Record<ExportType, (columns: readonly CellColumn[]) => RowWriter>> = {
+const rowWriters: Readonly<Record<ExportType, (columns: readonly CellColumn[], options: { readonly withMark: boolean }) => RowWriter>> = {
   'application/x-ndjson': createJsonLinesWriter,
   'text/csv': createCsvWriter,
 };
@@ -57,13 +57,15 @@ type ExportJob = {
 
 /** Streams a whole list. Rejects as `streamRows` does, and with 400 for bad parameters. */
 export function serveExport(exports: ExportState, read: ReadContext, type: ExportType): Promise<void> {
-  const plan = planList(read.endpoint, parseQuery(queryTextOf(read.exchange.req.url ?? '')), { paged: false });
+  const { req } = read.exchange;
+  const plan = planList(read.endpoint, parseQuery(queryTextOf(req.url ?? '')), { paged: false });
+  const withMark = type === 'text/csv' && acceptsMark(req.headers);
   return streamRows(exports, read, {
     representation: type,
     type,
-    normalized: plan.normalized,
+    normalized: `${plan.normalized}${withMark ? ' bom' : ''}`,
     write: (table) => copyStatement(table, plan),
-    createWriter: rowWriters[type],
+    createWriter: (columns) => rowWriters[type](columns, { withMark }),
     countRows: (snapshot) => totalOf(snapshot, read.reader, plan),
   });
 }

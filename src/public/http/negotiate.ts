@@ -40,6 +40,9 @@ export function chooseMediaType<T extends string>(headers: IncomingHttpHeaders, 
   return best > 0 ? offered[weights.indexOf(best)] : undefined;
 }
 
+/** Whether `Accept` asks for CSV with a byte order mark: `text/csv; bom=present`. */
+export const acceptsMark = ({ accept = '' }: IncomingHttpHeaders): boolean => /(?:^|,)\s*text\/csv\s*;[^,]*\bbom=present\b/i.test(accept);
+
 /** The entity tags of If-None-Match without the weakness prefix; `*` matches any. */
 export const knownTags = (headers: IncomingHttpHeaders): readonly string[] =>
   tagsIn(headers['if-none-match'], /"[\x21\x23-\x7e\x80-\xff]*"/g);

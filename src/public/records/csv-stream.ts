@@ -1,5 +1,5 @@
 // What every CSV of records for people has in common: one snapshot, in constant memory, with the queue and limits of the exports of the
-// public interface. Texts that a spreadsheet would run as a formula get an apostrophe; numbers are never changed.
+// public interface. It begins with a byte order mark. Texts that a spreadsheet would run as a formula get an apostrophe; numbers are never changed.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { startCopy, watchCopy } from '../export/copy-lines.ts';
@@ -12,7 +12,8 @@ import type { ListPlan } from '../read/plan.ts';
 import type { ReaderOf } from '../read/reader.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
 
-export const createWriter: Parameters<typeof startCopy>[1]['createWriter'] = (columns) => createCsvWriter(columns, { guardFormulas: true });
+export const createWriter: Parameters<typeof startCopy>[1]['createWriter'] = (columns) =>
+  createCsvWriter(columns, { guardFormulas: true, withMark: true });
 
 export type ExportSources = { readonly exports: ExportState; readonly readerOf: ReaderOf };
 

@@ -162,7 +162,7 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
       'x-total-count': '2',
       'x-data-synced-at': '2026-03-01T08:00:00Z',
     });
-    expect(answer.text).toBe("id,number,status,total\r\n1,INV-20017,open,12.50\r\n2,INV-9,'=1+1,12345678901234567.89\r\n");
+    expect(answer.text).toBe("\ufeffid,number,status,total\r\n1,INV-20017,open,12.50\r\n2,INV-9,'=1+1,12345678901234567.89\r\n");
     expect((await csv(owner, '?stauts=open')).status).toBe(400);
   });
 

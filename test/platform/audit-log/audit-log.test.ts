@@ -124,7 +124,7 @@ describe('GET /organizations/{id}/audit-log', () => {
     const answer = await csv(`?targetId=${formula}`);
     expect(answer.headers).toMatchObject({ 'content-type': 'text/csv; charset=utf-8; header=present', 'x-total-count': '1' });
     const [head, first, end] = answer.text.split('\r\n');
-    expect(head).toBe('at,actorEmail,actorId,credentialKind,credentialId,action,targetType,targetId,changes,ip,requestId,id');
+    expect(head).toBe('\ufeffat,actorEmail,actorId,credentialKind,credentialId,action,targetType,targetId,changes,ip,requestId,id');
     expect(first).toContain(`,api-key,${w.owner.keyId},team.create,team,${formula},"{""name"":""=1+1, \\""x\\"""`);
     expect(end).toBe('');
     // More entries than are read at a time, many of one instant.

@@ -357,7 +357,7 @@ describe('GET /views/{id}/records as CSV', () => {
     });
     const answer = await csvOf(w.owner.api, id);
     expect(answer.text).toBe(
-      `id,tranid,total,entity.name,lastmodified\r\n3,"",7,,\r\n2,'-15.30,12345678901234567890.10,"Ann, ""the"" boss\nBob",\r\n1,INV-1,-15.30,"'=HYPERLINK(""x"")",\r\n4,,-15.30,,2026-01-31T10:00:00Z\r\n`,
+      `\ufeffid,tranid,total,entity.name,lastmodified\r\n3,"",7,,\r\n2,'-15.30,12345678901234567890.10,"Ann, ""the"" boss\nBob",\r\n1,INV-1,-15.30,"'=HYPERLINK(""x"")",\r\n4,,-15.30,,2026-01-31T10:00:00Z\r\n`,
     );
     expect(answer.headers).toMatchObject({
       'content-type': 'text/csv; charset=utf-8; header=present',

@@ -304,6 +304,12 @@ describe('an export', () => {
     ]);
   });
 
+  it('begins with a byte order mark when CSV is asked for with one, which has an ETag of its own', async () => {
+    const [bare, marked] = [await wholeText('', csv), await wholeText('', { accept: 'application/json;q=0.1, text/csv; bom=present' })];
+    expect(marked.text).toBe(`\ufeff${bare.text}`);
+    expect(marked.headers['etag']).not.toBe(bare.headers['etag']);
+  });
+
   it('400 for paging parameters, and for what a list rejects', async () => {
     for (const query of ['page=1', 'pageSize=5', 'page=x', 'statsu=1', 'sort=none']) {
       const { body } = await get(`/v1/invoices?${query}`, csv).expect(400);
