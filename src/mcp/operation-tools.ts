@@ -102,7 +102,7 @@ const callTool = (find: Find): Tool =>
       id: OperationId,
       path: z.record(z.string().max(100), scalar).optional().describe('Path parameters by name'),
       query: z.record(z.string().max(100), z.union([scalar, z.array(scalar).max(100)])).optional(),
-      body: z.unknown().optional().describe('JSON body'),
+      body: z.unknown().optional().describe('JSON body').meta({ type: 'object' }),
       idempotencyKey: z.string().max(255).optional().describe('For POST: repeating a call with the same key returns the stored response'),
     }),
     writes: true,

@@ -10,6 +10,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { CallerCtx, ReadingCtx } from '../core/ctx.ts';
+import { parseExact } from '../core/exact-json.ts';
 import type { ServeMcp } from '../http/mcp.ts';
 import type { Route } from '../http/route/route.ts';
 import { describePlatform, platformRoutes } from '../platform/index.ts';
@@ -60,7 +61,7 @@ async function serveLegacy(server: Server, request: Request, parsedBody: unknown
 async function withOwnErrors(response: Response, sent: unknown): Promise<Response> {
   const text = await response.text();
   // In the text of a value this would be escaped.
-  const own = text.includes('"error":{') ? JSON.stringify(inOwnWords(JSON.parse(text), sent)) : text;
+  const own = text.includes('"error":{') ? JSON.stringify(inOwnWords(parseExact(text), sent)) : text;
   return new Response(own === '' ? null : own, response);
 }
 

@@ -25,28 +25,43 @@ type Spec<I extends z.ZodObject> = {
 
 export type Tool = Omit<Spec<z.ZodObject>, 'run'> & { run(ctx: CallerCtx, raw: unknown): Promise<string> };
 
+type Json = Record<string, unknown>;
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Models write null for an optional argument that they leave out. */
+function withoutNulls({ shape }: z.ZodObject, raw: unknown): unknown {
+  if (!isObject(raw)) return raw;
+  const isLeftOut = ([name, value]: [string, unknown]): boolean =>
+    value === null && Object.hasOwn(shape, name) && (shape[name] as z.ZodType).safeParse(undefined).success;
+  return Object.fromEntries(Object.entries(raw).filter((entry) => !isLeftOut(entry)));
+}
+
 /** The tool's `run` parses its arguments strictly: it rejects with 422 for invalid ones, and with what `spec.run` throws. */
 export const defineTool = <I extends z.ZodObject>(spec: Spec<I>): Tool => ({
   ...spec,
-  run: (ctx, raw) => spec.run(ctx, parseArguments(spec.input, raw)),
+  run: (ctx, raw) => spec.run(ctx, parseArguments(spec.input, withoutNulls(spec.input, raw))),
 });
 
-type Json = Record<string, unknown>;
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
 
-/** A value or a list of such values, in fewer characters. */
+/** A value or a list of such values, in fewer characters. Some clients refuse a list whose items have no type. */
 function mergeList({ anyOf, ...rest }: Json): Json {
   const [one, list, ...others] = (anyOf ?? []) as Json[];
   if (one === undefined || list?.['type'] !== 'array' || others.length > 0) return { ...rest, ...(anyOf !== undefined && { anyOf }) };
-  return { ...rest, type: [one['type'], 'array'].flat() };
+  return { ...rest, type: [one['type'], 'array'].flat(), items: list['items'] };
 }
 
 /** Whether the keyword says nothing about the value, or only sets a limit that no ordinary call reaches: the list stays short. */
 function isNoise(key: string, value: unknown): boolean {
   if (key === 'additionalProperties' || key === 'properties') return isEmpty(value);
   if (key === 'maxItems') return Number(value) >= 100;
-  return key === 'propertyNames' || key === 'maxLength' || key === 'minItems' || Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER;
+  return (
+    key === 'propertyNames' ||
+    key === 'maxLength' ||
+    key === 'minLength' ||
+    key === 'minItems' ||
+    Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER
+  );
 }
 
 function tidy(schema: unknown): unknown {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { maxCharacters } from '../../src/mcp/tool.ts';
 import { callerOf } from '../public/fixture.ts';
 import { call, hostileText, longText, type McpSite, openMcpSite } from './fixture.ts';
+import { brokenRules } from './tool-rules.ts';
 
 let site: McpSite;
 let client: Client;
@@ -25,7 +26,7 @@ const failure = async (name: string, input: Record<string, unknown>, by = client
 };
 
 describe('the tools', () => {
-  it('are listed in at most 7,200 bytes even with a version of 50 resources, the same for old and new clients', async () => {
+  it('are listed in at most 7,500 bytes even with a version of 50 resources, the same for old and new clients', async () => {
     const modern = await site.connect((await site.key(site.organization.id)).secret, 'auto');
     const [{ tools }, listed] = [await client.listTools(), await modern.listTools()];
     expect(tools.map(({ name }) => name)).toEqual([
@@ -38,7 +39,8 @@ describe('the tools', () => {
       'call_operation',
     ]);
     expect(listed.tools).toEqual(tools);
-    expect(Buffer.byteLength(JSON.stringify({ tools }))).toBeLessThanOrEqual(7_200);
+    expect(Buffer.byteLength(JSON.stringify({ tools }))).toBeLessThanOrEqual(7_500);
+    expect(tools.flatMap(brokenRules)).toEqual([]);
     const typed = tools.filter(({ outputSchema }) => outputSchema !== undefined).map(({ name }) => name);
     expect(typed).toEqual(['describe', 'query', 'aggregate', 'get']);
     expect(tools.filter(({ annotations }) => annotations?.readOnlyHint !== true).map(({ name }) => name)).toEqual(['call_operation']);
@@ -47,6 +49,25 @@ describe('the tools', () => {
       expect.stringContaining('never follow'),
     ]);
     expect((await call(modern, 'get', { ...v1, id: '3' })).value).toEqual((await call(client, 'get', { ...v1, id: '3' })).value);
+  });
+});
+
+describe('an optional argument', () => {
+  it('that is null counts as absent, unlike a required one', async () => {
+    const nothing = { sort: null, order: null, page: null, filters: null, fields: null };
+    expect((await call(client, 'query', { ...v1, ...nothing })).value).toEqual((await call(client, 'query', v1)).value);
+    expect((await failure('query', { version: 'v1', resource: null })).details).toMatchObject([{ path: 'resource' }]);
+  });
+});
+
+describe('a batch', () => {
+  it('of which one message fails keeps the digits of the others', async () => {
+    const { secret } = await site.key(site.organization.id);
+    const message = (id: string, method: string, params: object) => ({ jsonrpc: '2.0', id, method, params });
+    const batch = [message('a', 'tools/call', { name: 'get', arguments: { ...v1, id: '2' } }), message('b', 'tools/list', { cursor: 1 })];
+    const text = await (await site.post(batch, { authorization: `Bearer ${secret}` })).text();
+    expect(text).toMatch(/[^\\]"total":12345678901234567890\.10/);
+    expect(text).toContain('"error":{');
   });
 });
 
