@@ -49,6 +49,10 @@ const changes = given(await client.GET('/v1/invoices/changes', { params: { query
 const changed = changes.data.map((change) => (change.op === 'upsert' ? change.record.number : change.id));
 const gone: components['schemas']['InvoiceDeletion']['record'][] = changes.data.flatMap(({ op }) => (op === 'delete' ? [null] : []));
 
+// What a record answers can be sent back.
+const again = await client.GET('/v1/invoices', { params: { query: { id: [one.data.id], total_gte: one.data.total ?? 0 } } });
+if (again.data?.data.length !== 1) throw new Error('the record is not found by its own values');
+
 const missing = await client.GET('/v1/invoices/{id}', { params: { path: { id: '999999' } } });
 const code: 'NOT_FOUND' | undefined = missing.error?.error.code === 'NOT_FOUND' ? missing.error.error.code : undefined;
 

@@ -139,12 +139,10 @@ function parameterValue(operator: Operator, type: ValueType): Schema {
   if (operator === 'starts_with') return { type: 'string', minLength: 1 };
   if (type === 'time')
     return { type: 'string', anyOf: [{ format: 'date' }, { format: 'date-time' }], examples: ['2026-01-31', '2026-01-31T10:00:00Z'] };
-  const {
-    types: [first = 'string'],
-    format,
-    example,
-  } = shapes[type];
-  return { type: first, ...(format !== undefined && { format }), examples: [example] };
+  // What the field answers can be sent back: whole numbers beyond 2^53 and exact amounts are texts.
+  const { types, format, example } = shapes[type];
+  const [only] = types;
+  return { type: types.length === 1 && only !== undefined ? only : types, ...(format !== undefined && { format }), examples: [example] };
 }
 
 /** The parameter of one filter, with its own name and type. `lines` is the field whose lines are filtered. */

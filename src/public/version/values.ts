@@ -38,7 +38,8 @@ const readers: Readonly<Record<ValueType, (text: string) => ParsedValue>> = {
   integer: parseInteger,
   number: (text) => {
     const digits = plainDigits(text);
-    if (digits === undefined) return invalid('must be a number such as 12.50');
+    // The form to use; published versions word it so.
+    if (digits === undefined) return invalid('must be a number such as 12.50, without exponent');
     return digits.length <= maxDigits ? { value: digits } : outOfRange(`must have at most ${maxDigits} digits`);
   },
 };

@@ -82,10 +82,10 @@ describe('describeVersion', () => {
       style: 'form',
       explode: true,
     });
-    expect(named('total_gte')).toMatchObject({ schema: { type: 'number' } });
+    expect(named('total_gte')).toMatchObject({ schema: { type: ['number', 'string'] } });
     expect(named('number_contains')).toMatchObject({ schema: { minLength: 3 } });
     expect(named('paid_null')).toMatchObject({ schema: { type: 'boolean' } });
-    expect(named('id')).toMatchObject({ schema: { items: { type: 'integer' } } });
+    expect(named('id')).toMatchObject({ schema: { items: { type: ['integer', 'string'] } } });
     expect(named('sort')).toMatchObject({ schema: { enum: invoicesEndpoint.sorts } });
     expect(named('status_contains')).toBeUndefined();
     for (const name of ['date', 'date_after', 'modified', 'modified_lte', 'modified_not'])
