@@ -1,5 +1,7 @@
 // Pagination, the same for every list: the query parameters that request a page, and the envelope that holds it.
+
 import { z } from 'zod';
+import { foldText } from '../core/folded-text.ts';
 import { defaultPageSize } from '../db/page.ts';
 import { queryInteger } from './fields.ts';
 
@@ -45,7 +47,7 @@ export function findPage<T>(
   { q = '', ...page }: NamedPageQuery,
   textsOf: (item: T) => readonly string[],
 ): PageResult<T> {
-  const wanted = q.toLowerCase();
-  const found = items.filter((item) => textsOf(item).some((text) => text.toLowerCase().includes(wanted)));
+  const wanted = foldText(q);
+  const found = items.filter((item) => textsOf(item).some((text) => foldText(text).includes(wanted)));
   return toPage(found.slice((page.page - 1) * page.pageSize, page.page * page.pageSize), found.length, page);
 }

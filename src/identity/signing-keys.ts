@@ -51,6 +51,14 @@ function toKey(key: SigningKey): Key {
   return { pem, algorithms: createPublicKey(pem).asymmetricKeyType === 'ec' ? ['ES256'] : ['RS256', 'PS256'] };
 }
 
+const suitableOf = (keys: readonly Key[], algorithm: string): string[] =>
+  keys.flatMap(({ pem, algorithms }) => (algorithms.includes(algorithm) ? [pem] : []));
+
+/** By their ids. */
+function groupKeys(found: readonly SigningKey[]): Map<string, readonly Key[]> {
+  return new Map([...Map.groupBy(found, ({ kid }) => kid)].map(([kid, same]) => [kid, same.map(toKey)]));
+}
+
 /** Entries that are no keys cost the others nothing. */
 class LenientJwksClient extends JwksClient {
   override async getKeys(): Promise<unknown> {
@@ -71,9 +79,7 @@ export function createSigningKeys(jwksUri: string, { clock, log }: Pick<Ctx, 'cl
   const fetchKeys = async (): Promise<Fetched> => {
     triedAtMs = clock.monotonicMs();
     try {
-      const found = (await client.getSigningKeys()).map((key) => [key.kid, toKey(key)] as const);
-      const byId = Map.groupBy(found, ([kid]) => kid);
-      const keys = new Map([...byId].map(([kid, same]) => [kid, same.map(([, key]) => key)]));
+      const keys = groupKeys(await client.getSigningKeys());
       fetched = { keys, atMs: clock.monotonicMs() };
       failure = null;
       return fetched;
@@ -94,13 +100,11 @@ export function createSigningKeys(jwksUri: string, { clock, log }: Pick<Ctx, 'cl
 
   return {
     async find(kid, algorithm) {
-      const suitable = (keys: readonly Key[]): string[] =>
-        keys.flatMap(({ pem, algorithms }) => (algorithms.includes(algorithm) ? [pem] : []));
       const ageMs = fetched === null ? Number.POSITIVE_INFINITY : clock.monotonicMs() - fetched.atMs;
       const known = ageMs < usableMs ? fetched?.keys.get(kid) : undefined;
       if (known !== undefined) {
         if (ageMs >= freshMs && !isPausing()) refresh().catch(() => undefined);
-        return suitable(known);
+        return suitableOf(known, algorithm);
       }
       if (ageMs < usableMs && unknown.has(kid)) return [];
       if (pending === null && isPausing()) {
@@ -110,7 +114,7 @@ export function createSigningKeys(jwksUri: string, { clock, log }: Pick<Ctx, 'cl
       const { keys } = await refresh();
       const found = keys.get(kid);
       if (found === undefined) unknown.add(kid);
-      return suitable(found ?? []);
+      return suitableOf(found ?? [], algorithm);
     },
   };
 }

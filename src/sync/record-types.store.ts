@@ -1,8 +1,10 @@
 // The record types of the ERP account as the service knows them: when they were last listed (erp_metadata), and one row for each
 // (erp_record_types). Only this file writes these tables, except that deleting the connection deletes their rows.
+
 import type { RecordTypeMetadata } from '../connectors/connector.ts';
 import type { AccountFacts, RecordFamily, RecordTypeHead } from '../connectors/discovery.ts';
 import type { TenantCtx } from '../core/ctx.ts';
+import { containsSql } from '../core/folded-text.ts';
 import { readPage } from '../db/page.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 
@@ -115,7 +117,7 @@ export const listHeads = (
 ): Promise<{ rows: readonly StoredHead[]; total: number }> =>
   inTransaction(ctx, async (tx) => {
     const query = ofOrganization(tx, ctx.organizationId).orderBy(['t.position', 't.name']).select('t.head');
-    if (q !== undefined) query.whereRaw("strpos(lower(t.name || ' ' || (t.head ->> 'label')), lower(?)) > 0", [q]);
+    if (q !== undefined) query.whereRaw(containsSql('t.name', "(t.head ->> 'label')"), [q]);
     if (names !== undefined) query.whereRaw('t.name = any(?::text[])', [[...names]]);
     if (syncable !== undefined) query.whereRaw("t.head -> 'syncable' = ?::jsonb", [JSON.stringify(syncable)]);
     if (custom !== undefined) query.whereRaw("t.head -> 'custom' = ?::jsonb", [JSON.stringify(custom)]);

@@ -15,6 +15,7 @@ import {
   describeVersion,
   ensureMaskSecret,
   publicHandler,
+  type RecordTypeBinding,
   readAvailable,
   SchemaDocument,
   startUsageCounter,
@@ -204,6 +205,8 @@ type PublishOptions = {
   endpoints?: readonly unknown[];
   sunsetAt?: string | null;
   describe?: (text: string) => string;
+  /** What the bindings of older versions lack. */
+  without?: keyof RecordTypeBinding;
 };
 
 export async function publishVersion(ctx: Ctx, organizationId: string, options: PublishOptions = {}): Promise<string> {
@@ -213,7 +216,10 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
   const available = await readAvailable(tenant);
   const problems = validateDocument(document, available);
   if (status !== 'draft' && problems.length > 0) throw new Error(JSON.stringify(problems));
-  const bindings = bindDocument(document, available);
+  const entries = Object.entries(bindDocument(document, available));
+  const bindings = Object.fromEntries(
+    entries.map(([name, binding]) => [name, { ...binding, ...(options.without && { [options.without]: undefined }) }]),
+  );
   const described = { version, name: 'Test', notes: '', endpoints: document.endpoints, bindings, draft: false, previous: null };
   const openapi = (options.describe ?? ((text) => text))(describeVersion(described));
   await inTransaction(tenant, async (tx) => {

@@ -1,6 +1,8 @@
 // Rows of agents. State changes go through `updateAgentState` only, which reports whether the state was still the expected one.
+
 import type { Knex } from 'knex';
 import type { Ctx } from '../../core/ctx.ts';
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -39,7 +41,7 @@ export function listAgents(tx: Tx, organizationId: string, page: PageQuery, { q,
     { column: 'a.created_at', order: 'desc' },
     { column: 'a.id', order: 'desc' },
   ]);
-  if (q !== undefined) query.whereRaw('strpos(lower(a.name), lower(?)) > 0', [q]);
+  if (q !== undefined) query.whereRaw(containsSql('a.name'), [q]);
   if (status !== undefined) query.where('a.status', status);
   return readPage<AgentRow>(query, page);
 }

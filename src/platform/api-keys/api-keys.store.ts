@@ -1,4 +1,5 @@
 // Rows of api_keys. Only this file writes that table, except for the time of last use.
+import { containsSql } from '../../core/folded-text.ts';
 import type { AccessLayer, RowScopes } from '../../core/record-access.ts';
 import { readPage, type SortRequest, sortList } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
@@ -102,7 +103,7 @@ const select = (tx: Tx, organizationId: string) =>
 
 export function listApiKeyRows(tx: Tx, organizationId: string, page: PageQuery, filter: ApiKeyFilter) {
   const query = sortList(select(tx, organizationId), filter, sorting);
-  if (filter.q !== undefined) query.whereRaw('strpos(lower(k.name), lower(?)) > 0', [filter.q]);
+  if (filter.q !== undefined) query.whereRaw(containsSql('k.name'), [filter.q]);
   if (filter.status !== undefined) query.whereRaw(`${keyStatus} = ?`, [filter.status]);
   return readPage<ApiKeyRow>(query, page);
 }

@@ -1,6 +1,8 @@
 // Reads the usage counters of API keys. src/public/serve/usage.ts counts requests; the database aggregates them.
+
 import type { RequestCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type NamedPageQuery, type PageQuery, toPage } from '../../http/page.ts';
@@ -101,7 +103,7 @@ export async function listVersionCallers(
     .join('api_keys as k', 'k.id', 'u.api_key_id')
     .select('k.id', 'k.name', 'u.requests', 'u.last_day', tx.raw(`${keyStatus} as status`))
     .orderBy([{ column: 'u.last_day', order: 'desc' }, { column: 'u.requests', order: 'desc' }, 'k.id']);
-  if (q !== undefined) query.whereRaw('strpos(lower(k.name), lower(?)) > 0', [q]);
+  if (q !== undefined) query.whereRaw(containsSql('k.name'), [q]);
   type Row = { id: string; name: string; status: ApiKeyRow['status']; requests: string; last_day: string };
   const { rows, total } = await readPage<Row>(query, page);
   return {

@@ -1,5 +1,7 @@
 // Rows of api_schemas and publication_reports. Only this file writes these tables. A database trigger keeps published rows immutable.
+
 import type { Ctx } from '../../core/ctx.ts';
+import { containsSql } from '../../core/folded-text.ts';
 import type { AccessLayer } from '../../core/record-access.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
@@ -50,7 +52,7 @@ export function listSchemas(tx: Tx, organizationId: string, page: PageQuery, { q
     .where('organization_id', organizationId)
     .orderByRaw(`${byNumber} desc`)
     .select(...columns);
-  if (q !== undefined) query.whereRaw('strpos(lower(name), lower(?)) > 0', [q]);
+  if (q !== undefined) query.whereRaw(containsSql('name'), [q]);
   if (status !== undefined) query.where('status', status);
   return readPage<ApiSchemaRow>(query, page);
 }

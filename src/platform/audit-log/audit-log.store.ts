@@ -1,4 +1,5 @@
 // Reads the audit log. identity/audit.store.ts writes it; the database role of the service can neither change nor delete rows.
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -57,7 +58,7 @@ function selectMatching(tx: Tx, organizationId: string, filter: AuditFilter) {
   if (filter.targetId !== undefined) query.where('target_id', filter.targetId);
   if (filter.after !== undefined) query.where('at', '>', filter.after);
   if (filter.before !== undefined) query.where('at', '<', filter.before);
-  if (filter.q !== undefined) query.whereRaw(`strpos(lower(concat_ws(E'\\n', ${searched.join(', ')})), lower(?)) > 0`, [filter.q]);
+  if (filter.q !== undefined) query.whereRaw(containsSql(...searched), [filter.q]);
   return query;
 }
 

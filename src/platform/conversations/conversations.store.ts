@@ -1,5 +1,7 @@
 // Rows of conversations. Every query filters by owner, because a conversation is visible to its owner only.
+
 import type { Knex } from 'knex';
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -20,7 +22,7 @@ export function listConversations(tx: Tx, owner: ConversationOwner, page: PageQu
     { column: 'created_at', order: 'desc' },
     { column: 'id', order: 'desc' },
   ]);
-  if (q !== undefined) query.whereRaw('strpos(lower(title), lower(?)) > 0', [q]);
+  if (q !== undefined) query.whereRaw(containsSql('title'), [q]);
   if (agentId !== undefined) query.where('agent_id', agentId);
   return readPage<ConversationRow>(query, page);
 }

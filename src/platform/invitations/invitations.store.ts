@@ -1,5 +1,7 @@
 // Rows of invitations. Only this file writes that table.
+
 import type { Ctx } from '../../core/ctx.ts';
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -54,7 +56,7 @@ export function listInvitationRows(tx: Tx, organizationId: string, page: PageQue
     { column: 'i.created_at', order: 'desc' },
     { column: 'i.id', order: 'desc' },
   ]);
-  if (filter.q !== undefined) query.whereRaw('strpos(i.email, lower(?)) > 0', [filter.q]);
+  if (filter.q !== undefined) query.whereRaw(containsSql('i.email'), [filter.q]);
   if (filter.status !== undefined) query.whereRaw(`${status} = ?`, [filter.status]);
   return readPage<InvitationRow>(query, page);
 }

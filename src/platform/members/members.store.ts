@@ -1,4 +1,5 @@
 // Rows of memberships, joined with users and roles.
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -40,7 +41,7 @@ export function listMembers(tx: Tx, organizationId: string, page: PageQuery, { q
     { column: 'm.joined_at', order: 'desc' },
     { column: 'm.user_id', order: 'desc' },
   ]);
-  if (q !== undefined) query.whereRaw('(strpos(lower(u.name), lower(?)) > 0 or strpos(lower(u.email), lower(?)) > 0)', [q, q]);
+  if (q !== undefined) query.whereRaw(containsSql('u.name', 'u.email'), [q]);
   if (roleId !== undefined) query.where('m.role_id', roleId);
   if (role !== undefined) query.whereRaw('lower(r.name) = lower(?)', [role]);
   return readPage<MemberRow>(query, page);

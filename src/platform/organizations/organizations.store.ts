@@ -1,4 +1,5 @@
 // Rows of organizations, and the active organization of a session.
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -25,7 +26,7 @@ export function listOrganizations(tx: Tx, userId: string, only: string | undefin
       { column: 'o.id', order: 'desc' },
     ]);
   if (only !== undefined) query.where('o.id', only);
-  if (q !== undefined) query.whereRaw('strpos(lower(o.name), lower(?)) > 0', [q]);
+  if (q !== undefined) query.whereRaw(containsSql('o.name'), [q]);
   return readPage<OrganizationRow>(query, page);
 }
 

@@ -1,4 +1,5 @@
 // Rows of portal_pages: the draft, and the published copy of it for visitors.
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -39,7 +40,7 @@ export function listPages(tx: Tx, organizationId: string, page: PageQuery, { q, 
       { column: 'id', order: 'desc' },
     ])
     .select(...summaryColumns);
-  if (q !== undefined) query.whereRaw('strpos(lower(title), lower(?)) > 0', [q]);
+  if (q !== undefined) query.whereRaw(containsSql('title'), [q]);
   if (status !== undefined) query.whereRaw(`published_at is ${status === 'draft' ? '' : 'not'} null`);
   if (viewId !== undefined) {
     const block = JSON.stringify([{ type: 'view', viewId }]);

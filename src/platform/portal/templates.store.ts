@@ -1,4 +1,5 @@
 // Rows of portal_templates.
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -25,7 +26,7 @@ export function listTemplates(tx: Tx, organizationId: string, page: PageQuery, {
       { column: 'id', order: 'desc' },
     ])
     .select(...columns);
-  if (q !== undefined) query.whereRaw('strpos(key, lower(?)) > 0', [q]);
+  if (q !== undefined) query.whereRaw(containsSql('key'), [q]);
   if (kind !== undefined) query.where('kind', kind);
   return readPage<TemplateRow>(query, page);
 }

@@ -1,4 +1,5 @@
 // Rows of erp_queries. Only this file writes the table.
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -29,7 +30,7 @@ export function listQueries(tx: Tx, organizationId: string, page: PageQuery, q: 
     .where('organization_id', organizationId)
     .orderBy('name')
     .select(...columns);
-  if (q !== undefined) query.whereRaw("strpos(lower(name || ' ' || label), lower(?)) > 0", [q]);
+  if (q !== undefined) query.whereRaw(containsSql('name', 'label'), [q]);
   return readPage<QueryRow>(query, page);
 }
 

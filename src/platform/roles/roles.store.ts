@@ -1,4 +1,5 @@
 // Rows of roles, each with its number of members and of open invitations.
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -36,7 +37,7 @@ export function listRoles(tx: Tx, organizationId: string, page: PageQuery, q: st
     { column: 'r.created_at', order: 'desc' },
     { column: 'r.id', order: 'desc' },
   ]);
-  if (q !== undefined) query.whereRaw('strpos(lower(r.name), lower(?)) > 0', [q]);
+  if (q !== undefined) query.whereRaw(containsSql('r.name'), [q]);
   return readPage<RoleRow>(query, page);
 }
 

@@ -1,4 +1,5 @@
 // Rows of sync configurations, and lists of runs and their events. Runs change state in the sync engine only, except for cancelling.
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage, type SortRequest, sortList } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -38,7 +39,7 @@ export function listConfigs(tx: Tx, organizationId: string, page: PageQuery, fil
   const { q, recordType, status, lastRunStatus } = filter;
   const query = sortList(tx('sync_configs').where('organization_id', organizationId).select('*'), filter, configSorting);
   if (recordType !== undefined) query.where('record_type', recordType);
-  if (q !== undefined) query.whereRaw('strpos(lower(name), lower(?)) > 0', [q]);
+  if (q !== undefined) query.whereRaw(containsSql('name'), [q]);
   if (status !== undefined) query.whereRaw(`${statusSql} = ?`, [status]);
   if (lastRunStatus !== undefined) query.whereRaw(`${lastRunStatusSql} = ?`, [lastRunStatus]);
   return readPage<SyncConfigRow>(query, page);

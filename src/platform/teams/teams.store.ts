@@ -1,5 +1,6 @@
 // Rows of teams and team_members. A foreign key to memberships admits only members of the organization, and removes the row of a
 // member who leaves.
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -23,7 +24,7 @@ export function listTeams(tx: Tx, organizationId: string, page: PageQuery, q: st
     { column: 't.created_at', order: 'desc' },
     { column: 't.id', order: 'desc' },
   ]);
-  if (q !== undefined) query.whereRaw('strpos(lower(t.name), lower(?)) > 0', [q]);
+  if (q !== undefined) query.whereRaw(containsSql('t.name'), [q]);
   return readPage<TeamRow>(query, page);
 }
 
@@ -50,7 +51,7 @@ export function listTeamMembers(tx: Tx, organizationId: string, teamId: string, 
     { column: 'm.added_at', order: 'desc' },
     { column: 'm.user_id', order: 'desc' },
   ]);
-  if (q !== undefined) query.whereRaw('(strpos(lower(u.name), lower(?)) > 0 or strpos(lower(u.email), lower(?)) > 0)', [q, q]);
+  if (q !== undefined) query.whereRaw(containsSql('u.name', 'u.email'), [q]);
   return readPage<TeamMemberRow>(query, page);
 }
 

@@ -1,5 +1,7 @@
 // Rows of views. Every query for a caller filters by visibility, so a view that the caller may not see does not exist for them.
+
 import type { Knex } from 'knex';
+import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -51,7 +53,7 @@ export function listViews(tx: Tx, organizationId: string, viewer: Viewer, page: 
       { column: 'v.created_at', order: 'desc' },
       { column: 'v.id', order: 'desc' },
     ]);
-  if (q !== undefined) query.whereRaw('strpos(lower(v.name), lower(?)) > 0', [q]);
+  if (q !== undefined) query.whereRaw(containsSql('v.name'), [q]);
   if (recordType !== undefined) query.where('v.record_type', recordType);
   if (visibility !== undefined) query.where('v.visibility', visibility);
   return readPage<ViewRow>(query, page);

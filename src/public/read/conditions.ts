@@ -1,5 +1,6 @@
 // Writes the conditions of a plan as SQL. The text of a condition depends on its column, its operator and the number of values, never on
 // the values: those are parameters, so that one prepared statement serves them all.
+import { foldedSql } from '../../core/folded-text.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { CompiledColumn } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
@@ -23,11 +24,9 @@ export const parameterTypes: Readonly<Record<ValueType, string>> = {
 
 export const columnReference = ({ column }: CompiledColumn): string => `t.${quoteIdentifier(column)}`;
 
-/**
- * SQL for case-insensitive comparison, by a collation that folds Unicode whatever the locale of the database. An index on exactly this
- * expression serves `contains` (pg_trgm) and `starts_with`.
- */
-export const foldedSql = (text: string): string => `lower(${text} collate "pg_c_utf8")`;
+/** SQL of the text of a column, or of a text to compare it with. An index on this expression serves `contains` (pg_trgm) and `starts_with`. */
+export const searchedSql = ({ lowered }: Pick<CompiledColumn, 'lowered'>, text: string): string =>
+  lowered === true ? `lower(${text} collate "pg_c_utf8")` : foldedSql(text);
 
 const escapedPattern = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
 const spanOf = (value: FilterCondition['values'][number]): Span => (typeof value === 'string' ? { from: value, to: value } : value);
@@ -88,7 +87,8 @@ function writeCondition(condition: FilterCondition): WrittenCondition {
   if (operator === 'null') return createCondition(String(first), [], () => `${left} is ${first === 'true' ? '' : 'not '}null`);
   if (operator === 'contains' || operator === 'starts_with') {
     const pattern = `${operator === 'contains' ? '%' : ''}${escapedPattern(String(first))}%`;
-    return createCondition('', [pattern], (bind) => `${foldedSql(left)} like ${foldedSql(bind(pattern, 'text'))}`);
+    const variant = column.lowered === true ? 'lowered' : '';
+    return createCondition(variant, [pattern], (bind) => `${searchedSql(column, left)} like ${searchedSql(column, bind(pattern, 'text'))}`);
   }
   if (column.type === 'time') return writeTime(left, operator, values.map(spanOf));
   if (operator === 'eq')

@@ -3,7 +3,7 @@ import type { IndexSpec } from '../../warehouse/indexes.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { type CompiledColumn, type CompiledEndpoint, type CompiledSort, compileSchema } from '../version/compile.ts';
 import type { Bindings, Operator, SchemaDocument } from '../version/schema-document.ts';
-import { foldedSql } from './conditions.ts';
+import { searchedSql } from './conditions.ts';
 import { lineBoundSql, rangeEnd } from './line-conditions.ts';
 
 /** Operators served by an index on the values themselves; `not` selects too much for any index. */
@@ -59,7 +59,7 @@ function endpointIndexes(endpoint: CompiledEndpoint): IndexSpec[] {
   const sorted = new Set([defaultColumn, ...endpoint.sorts.values()].map(({ column }) => column));
   const specs = [...filters, ...search].flatMap(({ column, operator }): IndexSpec[] => {
     if (column.line !== undefined) return lineIndexes({ ...column, line: column.line }, operator);
-    const folded = foldedSql(quoteIdentifier(column.column));
+    const folded = searchedSql(column, quoteIdentifier(column.column));
     if (operator === 'contains') return [{ method: 'gin', expression: `${folded} gin_trgm_ops` }];
     if (operator === 'starts_with') return [{ method: 'btree', expression: `${folded} text_pattern_ops` }];
     if (!byValue.includes(operator)) return [];

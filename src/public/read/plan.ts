@@ -137,8 +137,11 @@ export function filterKeyOf({ scope }: ReadableEndpoint, { conditions, anyOf }: 
   return JSON.stringify([...(scope.length === 0 ? [] : ['scope']), ...selected, ...groups]);
 }
 
-const partsOf = ({ column: { column, line }, operator, values }: Selection['conditions'][number]): unknown[] =>
-  line === undefined ? [column, operator, values] : [column, operator, values, line];
+/** Versions may differ in what a search in texts finds. */
+function partsOf({ column: { column, line, lowered }, operator, values }: Selection['conditions'][number]): unknown[] {
+  const isFolded = (operator === 'contains' || operator === 'starts_with') && lowered !== true;
+  return [column, operator, values, ...(line === undefined ? [] : [line]), ...(isFolded ? ['folded'] : [])];
+}
 
 /** Whether a plan selects every record of the table. */
 export const selectsAll = ({ conditions, anyOf }: Selection): boolean => conditions.length + anyOf.length === 0;

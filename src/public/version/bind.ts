@@ -85,7 +85,7 @@ export function bindDocument(document: SchemaDocument, available: Available): Bi
     const recordType = availableType(available, endpoint.recordType);
     if (recordType === undefined) continue;
     const summaries = bindSummaries(document, endpoint.recordType, recordType);
-    const bound = bindings[endpoint.recordType] ?? { idType: recordType.idType, columns: {}, ...summaries };
+    const bound = bindings[endpoint.recordType] ?? { idType: recordType.idType, columns: {}, foldsText: true, ...summaries };
     bindings[endpoint.recordType] = bound;
     const { bySource } = indexSources(recordType);
     for (const field of endpoint.fields) {

@@ -106,6 +106,7 @@ function compareDeclared(
     ...compareMoney(before, oldBinding, after, newBinding),
     ...comparePeriods(before, oldBinding, after, newBinding),
     ...compareLimits(before, oldBinding, after, newBinding),
+    ...compareSearches(before, oldBinding, after, newBinding),
     ...compared('relations', 'relation', ({ relations = [] }) => relations.map((relation) => relation.name)),
     ...compareRelations(before, after),
   ];
@@ -175,6 +176,16 @@ function compareLimits(before: EndpointDefinition, oldBinding: Binding, after: E
   if (!hasSummary(before) || !hasSummary(after) || !isRefused) return [];
   const message = `The summary of ${name} refuses "limit" without "by", which was ignored`;
   return [{ path: `${name}.groups`, code: 'changed', breaking: true, message }];
+}
+
+const searchesTexts = ({ filters, search = [] }: EndpointDefinition): boolean =>
+  search.length > 0 || filters.some(({ operators }) => operators.some((operator) => operator === 'contains' || operator === 'starts_with'));
+
+function compareSearches(before: EndpointDefinition, oldBinding: Binding, after: EndpointDefinition, newBinding: Binding): VersionChange[] {
+  const isFolded = oldBinding?.foldsText !== true && newBinding?.foldsText === true;
+  if (!isFolded || !searchesTexts(before) || !searchesTexts(after)) return [];
+  const message = `Searches in texts of ${after.name} also find other spellings of the same letters, such as a final sigma`;
+  return [{ path: `${after.name}.filters`, code: 'changed', breaking: false, message }];
 }
 
 function compareRelations(before: EndpointDefinition, after: EndpointDefinition): VersionChange[] {

@@ -18,8 +18,11 @@ import type {
 } from './schema-document.ts';
 import type { Value } from './values.ts';
 
-/** With `line`: the values under this key in the lines that `column` holds; a condition matches when one of the lines does. */
-export type CompiledColumn = { readonly column: string; readonly type: ValueType; readonly line?: string };
+/**
+ * With `line`: the values under this key in the lines that `column` holds; a condition matches when one of the lines does. `lowered`: texts
+ * are searched in lower case, as versions do that were published before texts were folded.
+ */
+export type CompiledColumn = { readonly column: string; readonly type: ValueType; readonly line?: string; readonly lowered?: true };
 
 /** `declared`: what the version declares; `mask`: what is written for this reader. */
 type Maskable = { readonly declared: FieldMask | null; readonly mask: FieldMask | null };
@@ -159,7 +162,7 @@ function compileEndpoint(
   getEndpoint: (name: string) => CompiledEndpoint,
 ): CompiledEndpoint {
   const binding = getOwn(bindings, endpoint.recordType);
-  const columns = new Map(endpoint.fields.map((field) => [field.name, getOwn(binding.columns, field.source)]));
+  const columns = columnsByField(endpoint, binding);
   const columnOf = (name: string): CompiledColumn => valueColumn(columns.get(name), name);
   const filterColumn = (name: string): CompiledColumn => lineColumn(endpoint, columns, name) ?? columnOf(name);
   const id = idColumn(binding.idType);
@@ -231,6 +234,13 @@ function summaryOf(
 const isMoney = ({ column: { type }, source }: ValueField, money: Money): boolean =>
   (type === 'number' || type === 'integer') && currencyOf(money, source) !== undefined;
 
+type ColumnOfVersion = BoundColumn & { readonly lowered?: true };
+
+function columnsByField({ fields }: EndpointDefinition, { columns, foldsText }: RecordTypeBinding): Map<string, ColumnOfVersion> {
+  const lowered = foldsText !== true && { lowered: true as const };
+  return new Map(fields.map(({ name, source }) => [name, { ...getOwn(columns, source), ...lowered }]));
+}
+
 const sortOf = (names: readonly string[], columnOf: (name: string) => CompiledColumn): CompiledSort =>
   Object.freeze(
     names.map((name) => {
@@ -257,15 +267,19 @@ function getOwn<T>(record: Readonly<Record<string, T>>, key: string): T {
   return found;
 }
 
-function valueColumn(bound: BoundColumn | undefined, name: string): CompiledColumn {
+function valueColumn(bound: ColumnOfVersion | undefined, name: string): CompiledColumn {
   if (bound === undefined || bound.type === 'lines')
     throw new Error(`a published schema filters or sorts by "${name}", which has no column`);
-  return Object.freeze({ column: bound.column, type: bound.type });
+  return Object.freeze({
+    column: bound.column,
+    type: bound.type,
+    ...(bound.lowered && bound.type === 'text' && { lowered: true as const }),
+  });
 }
 
 type MaskOf = (field: Pick<FieldDefinition, 'mask' | 'source'>) => FieldMask | null;
 
-function outputOf(field: FieldDefinition, bound: BoundColumn | undefined, maskOf: MaskOf): OutputField {
+function outputOf(field: FieldDefinition, bound: ColumnOfVersion | undefined, maskOf: MaskOf): OutputField {
   if (bound?.type !== 'lines')
     return Object.freeze({
       kind: 'value',

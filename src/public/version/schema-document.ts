@@ -125,6 +125,8 @@ export type RecordTypeBinding = Money & {
   readonly columns: Readonly<Record<string, BoundColumn>>;
   /** Of the periods of times: how far the ERP account's zone is ahead of UTC. Absent: 0. Fixed at publish, like the columns. */
   readonly utcOffsetMinutes?: number;
+  /** Texts are searched folded. Absent in versions that were published when they were searched in lower case. */
+  readonly foldsText?: true;
   /** Of summaries: `limit` without `by` is refused. Absent in versions that were published when it was ignored. */
   readonly limitNeedsGroups?: true;
 };

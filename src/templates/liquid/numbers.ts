@@ -1,15 +1,19 @@
 // Exact decimal numbers of templates. A number that a float shows with exactly its digits stays one; any other is an `ExactNumber`, so that
 // no sum, product or comparison depends on binary fractions. Only a quotient is rounded, to 20 places.
 import Big from 'big.js';
+import { exactNumber } from '../../core/exact-json.ts';
 
 const maxDigits = 1_000;
 Big.DP = 20;
 
 /** Compared by Liquid through the methods of its `Comparable`. */
 export class ExactNumber {
-  readonly #value: Big;
-  constructor(value: Big) {
-    this.#value = value;
+  readonly value: Big;
+  readonly #text: string;
+  /** `text`: its digits as they are shown. */
+  constructor(value: Big, text: string) {
+    this.value = value;
+    this.#text = text;
   }
   /** A number differs from every text. */
   equals = (other: unknown): boolean => typeof other !== 'string' && this.#compare(other) === 0;
@@ -19,16 +23,13 @@ export class ExactNumber {
   leq = (other: unknown): boolean => (this.#compare(other) ?? 1) <= 0;
   #compare(other: unknown): number | undefined {
     const value = decimalOf(other);
-    return value && this.#value.cmp(value);
-  }
-  get value(): Big {
-    return this.#value;
+    return value && this.value.cmp(value);
   }
   toString(): string {
-    return this.#value.toFixed();
+    return this.#text;
   }
   toJSON(): unknown {
-    return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(this.toString());
+    return exactNumber(this.#text);
   }
 }
 
@@ -41,18 +42,18 @@ function decimalOf(value: unknown): Big | undefined {
   return typeof value === 'string' && value.length <= maxDigits && decimalText.test(value) ? new Big(value.trim()) : undefined;
 }
 
-/** A number of JSON or of a template as it is written there. */
+/** A number of JSON or of a template as it is written there; it keeps its digits, unless it has an exponent. */
 export const parseNumber = (text: string): number | ExactNumber | string => {
   const value = decimalOf(text);
-  return value === undefined ? text : numberOf(value);
+  return value === undefined ? text : numberOf(value, /e/i.test(text) ? undefined : text);
 };
 
 /** As a template sees it. Throws an Error for one with more than a thousand digits. */
-function numberOf(value: Big): number | ExactNumber {
+function numberOf(value: Big, written?: string): number | ExactNumber {
   if (value.c.length + Math.abs(value.e) > maxDigits) throw new Error(`A number has more than ${maxDigits} digits`);
   const text = value.toFixed();
   const float = Number(text);
-  return String(float) === text ? float : new ExactNumber(value);
+  return String(float) === text ? float : new ExactNumber(value, written ?? text);
 }
 
 /** What Liquid takes for a number: anything else is 0. */

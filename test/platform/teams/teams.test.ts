@@ -56,6 +56,9 @@ describe('/teams', () => {
     expect(await ids('q=NORTH')).toEqual([b, a]);
     expect(await ids('q=%25')).toEqual([b]);
     expect(await ids('pageSize=1&page=2')).toEqual([a]);
+    const [sigma, marked] = [await make('ΜΑΡΙΑΣ'), await make('Cafe\u0301 Zürich')];
+    expect(await ids(`q=${encodeURIComponent('μαριας')}`)).toEqual([sigma]);
+    expect(await ids(`q=${encodeURIComponent('CAFÉ')}`)).toEqual([marked]);
   });
 
   it('cannot be created by editors or viewers', async () => {

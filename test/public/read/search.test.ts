@@ -49,6 +49,14 @@ const idsWhere = (test: (invoice: Invoice) => boolean): string[] =>
     .map(({ id }) => String(id))
     .sort();
 
+it('of a version that was published before texts were folded is in lower case', async () => {
+  await publishVersion(database.ctx, organizationId, { version: 'v2', endpoints: [selectableInvoices], without: 'foldsText' });
+  const total = async (path: string) => (await get(`${path}${parameter('q', 'ΜΑΡΙΑΣ')}`).expect(200)).body.pagination.total;
+  const [before, now] = [await total('/v2/invoices?'), await total('/v1/invoices?')];
+  expect(before).toBe(invoices.filter(({ tranid, entityName }) => [tranid, entityName].some((text) => text?.includes('ΜΑΡΙΑΣ'))).length);
+  expect(now).toBeGreaterThan(before);
+});
+
 describe('q', () => {
   it('finds what any of the searched fields contains, with any filter and sort', async () => {
     await fc.assert(

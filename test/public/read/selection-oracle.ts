@@ -18,7 +18,11 @@ export const instants = [
   '2026-01-31T23:59:59Z',
   '2026-02-01T00:00:00Z',
 ];
-export const words = ['Bolt & Söhne', 'BOLT', 'ÉCLAIR 100%', 'INV_001', 'INV-001', 'nut\\s', 'ab'];
+export const words = [
+  ...['Bolt & Söhne', 'BOLT', 'ÉCLAIR 100%', 'INV_001', 'INV-001', 'nut\\s', 'ab'],
+  // A final sigma; a letter and its mark; letters with several small or large forms.
+  ...['ΜΑΡΙΑΣ Α.Ε.', 'μαριας α.ε.', 'e\u0301clair 100%', 'STRAẞE 5', 'straße 5', 'µ-ſhop', 'Μ-SHOP'],
+];
 
 const line: fc.Arbitrary<string> = fc
   .record({
@@ -108,8 +112,17 @@ export const selectableInvoices = {
 
 export const parameter = (name: string, value: string): string => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
 
-/** The text in which two strings are compared regardless of case. */
-export const folded = (text: string): string => text.toLowerCase();
+const alphabet = [...'abcdefghijklmnopqrstuvwxyzäöüéßαεμρισ'];
+const letters = new Map<string, string>();
+/** The letter that stands for all that differ from it in case alone, by the tables of regular expressions. */
+function standingFor(letter: string): string {
+  const found = letters.get(letter) ?? alphabet.find((each) => new RegExp(`^${each}$`, 'iu').test(letter)) ?? letter;
+  letters.set(letter, found);
+  return found;
+}
+
+/** The text in which two strings are compared regardless of case and composition. */
+export const folded = (text: string): string => Array.from(text.normalize('NFC'), standingFor).join('');
 
 export const compares = (operator: string, value: number | string, other: number | string): boolean => {
   if (operator === 'eq') return value === other;

@@ -242,8 +242,8 @@ describe('the indexes of a version', () => {
         await client.query(`create index i_${index} on ${schema}.${table} using ${method} (${expression})`);
       }
       await client.query(`analyze ${schema}.${table}`);
-      expect(await scanned('number_contains=INV')).toMatch(/Index Cond: \(lower\(\(f_tranid\)::text\) ~~ /);
-      expect(await scanned('customerName_starts_with=INV')).toMatch(/Index Cond: \(\(lower\(\(l_entity\)::text\) ~>=~/);
+      expect(await scanned('number_contains=INV')).toMatch(/Index Cond: \(lower\(upper\(.*f_tranid.* ~~ /);
+      expect(await scanned('customerName_starts_with=INV')).toMatch(/Index Cond: \(\(lower\(upper\(.*l_entity.* ~>=~/);
       expect(await scanned('date_after=2026-01-01')).toMatch(/Index Cond: \(f_trandate > /);
       expect(await scanned('modified=2026-01-31')).toMatch(/Index Cond: \(\(f_lastmodified >= .* AND \(f_lastmodified <= /);
       expect(await scanned('status=open')).toMatch(/Index Only Scan using i_\d+ on invoice_\d+ t/);

@@ -108,7 +108,7 @@ describe('a query by a caller who reads masked values', () => {
     const held = await records.list(tenant, filtered, page, masked);
     expect([held.heldBack, held.records, held.total, codesOf(held)]).toEqual([true, '[]', 0, [['filters[0].source', 'masked_field']]]);
     const csv = await records.csv(tenant, filtered, new AbortController().signal, masked);
-    expect(await textOf(csv.bytes)).toBe('id,tranid,total,trandate,lines,status\r\n');
+    expect(await textOf(csv.bytes)).toBe('\ufeffid,tranid,total,trandate,lines,status\r\n');
     expect((await records.list(tenant, filtered, page, unmasked)).total).toBe(2);
     const sorted = query({
       sort: [

@@ -105,7 +105,7 @@ describe('a list', () => {
           }
           expect(seen).toEqual(wanted.map(({ id }) => Number(id)));
           const csv = await records.csv(tenant, { ...asked, columns: [] }, new AbortController().signal, fullAccess);
-          expect((await textOf(csv.bytes)).split('\r\n')).toEqual(['id', ...seen.map(String), '']);
+          expect((await textOf(csv.bytes)).split('\r\n')).toEqual(['\ufeffid', ...seen.map(String), '']);
         },
       ),
       { numRuns: 60 },

@@ -267,6 +267,7 @@ describe('bindDocument', () => {
     expect(bindDocument(doc, available)).toEqual({
       invoice: {
         idType: 'integer',
+        foldsText: true,
         columns: {
           moved: { column: 'f_moved_2', type: 'number', lineFields: null },
           'entity.name': { column: 'l_entity', type: 'text', lineFields: null },
@@ -314,7 +315,8 @@ describe('compileSchema', () => {
     const plain = expressionsOf(invoicesEndpoint);
     expect(plain).toContain('btree "f_trandate", id');
     expect(plain).toContain('btree "f_status", id');
-    expect(plain).toContain('gin lower("f_tranid" collate "pg_c_utf8") gin_trgm_ops');
+    const composed = 'case when octet_length("f_tranid") = length("f_tranid") then "f_tranid" else normalize("f_tranid", nfc) end';
+    expect(plain).toContain(`gin lower(upper(${composed} collate "pg_c_utf8")) gin_trgm_ops`);
     const usuallyByDate = expressionsOf({ ...invoicesEndpoint, defaultSort: { field: 'date', order: 'desc' } });
     expect(usuallyByDate).toContain('btree "f_status", "f_trandate", id');
     expect(usuallyByDate).toContain('btree "f_trandate", id');
