@@ -11,7 +11,7 @@ const minPlainMs = 5;
 /** Only a read that is too slow in each of them is refused. */
 const maxAttempts = 5;
 /** Longer than a processor is given to others at a time. */
-const enoughMs = 300;
+const enoughMs = 100;
 
 type Run = () => Promise<number>;
 
