@@ -6,8 +6,6 @@ const slow = [
   'test/contract/inputs.test.ts',
   'test/contract/roles.test.ts',
   'test/contract/every-route.test.ts',
-  'test/platform/api-schemas/draft-from.test.ts',
-  'test/platform/syncs/bulk.test.ts',
   'test/sync/bad-input.test.ts',
   'test/contract/openapi.test.ts',
   'test/story/sync-to-public.test.ts',

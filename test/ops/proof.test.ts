@@ -1,18 +1,18 @@
 // What the proof reports about the reads of a version, over enough records that an index makes a difference.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TenantCtx } from '../../../src/core/ctx.ts';
-import { openDb } from '../../../src/db/connect.ts';
-import { findTooSlowReads } from '../../../src/platform/api-schemas/proof-report.ts';
-import { bindDocument, indexesOf, proveVersion, readAvailable, SchemaDocument } from '../../../src/public/index.ts';
-import { pairsOf } from '../../../src/public/proof/pairs.ts';
-import type { ProofOptions } from '../../../src/public/proof/prove.ts';
-import { type ColumnSample, trialValues } from '../../../src/public/proof/trial-values.ts';
-import { compileSchema } from '../../../src/public/version/compile.ts';
-import { buildWantedIndexes, saveWantedIndexes } from '../../../src/sync/index.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeOrganization } from '../../setup/organization.ts';
-import { type InvoiceRow, invoicesEndpoint, loadInvoices, richLineColumns } from '../fixture.ts';
+import type { TenantCtx } from '../../src/core/ctx.ts';
+import { openDb } from '../../src/db/connect.ts';
+import { findTooSlowReads } from '../../src/platform/api-schemas/proof-report.ts';
+import { bindDocument, indexesOf, proveVersion, readAvailable, SchemaDocument } from '../../src/public/index.ts';
+import { pairsOf } from '../../src/public/proof/pairs.ts';
+import type { ProofOptions } from '../../src/public/proof/prove.ts';
+import { type ColumnSample, trialValues } from '../../src/public/proof/trial-values.ts';
+import { compileSchema } from '../../src/public/version/compile.ts';
+import { buildWantedIndexes, saveWantedIndexes } from '../../src/sync/index.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { type InvoiceRow, invoicesEndpoint, loadInvoices, richLineColumns } from '../public/fixture.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { makeOrganization } from '../setup/organization.ts';
 
 const count = 20_000;
 /** One in a hundred is open; totals are all distinct; a name repeats every seventy records. */

@@ -7,7 +7,7 @@ import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { until } from './fixture.ts';
+import { until } from '../sync/fixture.ts';
 
 let erp: Erp;
 let database: TestDatabase;

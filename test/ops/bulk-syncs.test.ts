@@ -1,16 +1,16 @@
 // Sync configurations of many record types in one request, on an account with a whole company and subsidiaries.
 import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createApp, startBackground } from '../../../src/app.ts';
-import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { sendControl } from '../../setup/account-control.ts';
-import { type Api, apiOf, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
-import { type Erp, startErp } from '../../setup/erp.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { until } from '../../setup/until.ts';
-import { asAdmin } from '../../sync/fixture.ts';
+import { createApp, startBackground } from '../../src/app.ts';
+import { inTransaction, type Tx } from '../../src/db/transaction.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { sendControl } from '../setup/account-control.ts';
+import { type Api, apiOf, codesOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
+import { type Erp, startErp } from '../setup/erp.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
+import { asAdmin } from '../sync/fixture.ts';
 
 let erp: Erp;
 let database: TestDatabase;

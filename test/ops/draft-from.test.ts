@@ -3,16 +3,16 @@
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp, startBackground } from '../../../src/app.ts';
-import type { ReadEngine } from '../../../src/core/ctx.ts';
-import { openKnex } from '../../../src/db/connect.ts';
-import { createReadEngine, type EndpointDefinition, publicMetrics } from '../../../src/public/index.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type Api, apiOf, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
-import { type Erp, startErp } from '../../setup/erp.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { until } from '../../setup/until.ts';
+import { createApp, startBackground } from '../../src/app.ts';
+import type { ReadEngine } from '../../src/core/ctx.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { createReadEngine, type EndpointDefinition, publicMetrics } from '../../src/public/index.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { type Api, apiOf, codesOf } from '../setup/api.ts';
+import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
+import { type Erp, startErp } from '../setup/erp.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { until } from '../setup/until.ts';
 
 let erp: Erp;
 let database: TestDatabase;
