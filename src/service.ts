@@ -1,6 +1,6 @@
 // Opens the resources of a running service in order (database, ctx, application, listener), and closes them in reverse order.
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
@@ -40,17 +40,30 @@ import { closeQueues, createReadEngine, publicMetrics, startUsageCounter } from 
 
 const processName = `${hostname()}:${process.pid}`;
 
+const keyBytes = 32;
+
+/** Creates the file with a new key unless there is one, whole or not at all: a process may be killed at any time. */
+async function ensureKeyFile(file: string): Promise<void> {
+  const fresh = `${file}.${process.pid}`;
+  await writeFile(fresh, randomBytes(keyBytes).toString('base64'), { mode: 0o600 });
+  await link(fresh, file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  await rm(fresh, { force: true });
+}
+
 /** The keys of ENCRYPTION_KEY; without it (outside production) one that is created once in DATA_DIR, readable by its owner only. */
 async function encryptionKeys(config: Config): Promise<[EncryptionKey, ...EncryptionKey[]]> {
   const [first, ...rest] = config.ENCRYPTION_KEY ?? [];
   if (first !== undefined) return [first, ...rest];
   await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
   const file = path.join(config.DATA_DIR, 'encryption-key');
-  await writeFile(file, randomBytes(32).toString('base64'), { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error;
-  });
+  await ensureKeyFile(file);
   await chmod(file, 0o600);
-  return [{ id: 'local', bytes: Buffer.from(await readFile(file, 'utf8'), 'base64') }];
+  const bytes = Buffer.from(await readFile(file, 'utf8'), 'base64');
+  // A process of an earlier version that was killed while it made the file left it empty.
+  if (bytes.length !== keyBytes) throw new Error(`${file} holds no key. Restore it; an empty one may be deleted`);
+  return [{ id: 'local', bytes }];
 }
 
 /** Rejects when connections to the warehouse lack what the service needs. One that doesn't respond is reported elsewhere. */

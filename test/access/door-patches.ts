@@ -114,7 +114,7 @@ export const doorPatches: readonly DoorPatch[] = [
     door: 'export as JSON lines',
     file: 'public/export/snapshot.ts',
     find: 'if (selectsAll(plan)) return',
-    replace: 'if (plan.conditions.length === plan.endpoint.scope.length) return',
+    replace: 'if (plan.conditions.length === plan.endpoint.scope.length && plan.anyOf.length === 0) return',
   },
   {
     what: 'the records of the change feed',

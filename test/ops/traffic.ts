@@ -17,6 +17,8 @@ export type Traffic = {
 };
 
 const betweenMs = 25;
+/** After each team: an organization may have a thousand. */
+const betweenTeamsMs = 400;
 
 /** The first response was lost with the database, but the request was executed. */
 export const isDone = ({ status, body }: Reply): boolean => status === 422 && body.error.details[0].code === 'answer_lost';
@@ -40,6 +42,7 @@ export function openTraffic(company: Company, url: string, version: string): Tra
       if (reply.status === 201 || isDone(reply)) {
         acknowledged.push(name);
         name = '';
+        await new Promise((resolve) => setTimeout(resolve, betweenTeamsMs));
       }
       return reply;
     };
