@@ -1,5 +1,4 @@
 // Pagination, the same for every list: the query parameters that request a page, and the envelope that holds it.
-
 import { z } from 'zod';
 import { foldText } from '../core/folded-text.ts';
 import { defaultPageSize } from '../db/page.ts';

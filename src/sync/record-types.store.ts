@@ -1,6 +1,5 @@
 // The record types of the ERP account as the service knows them: when they were last listed (erp_metadata), and one row for each
 // (erp_record_types). Only this file writes these tables, except that deleting the connection deletes their rows.
-
 import type { RecordTypeMetadata } from '../connectors/connector.ts';
 import type { AccountFacts, RecordFamily, RecordTypeHead } from '../connectors/discovery.ts';
 import type { TenantCtx } from '../core/ctx.ts';

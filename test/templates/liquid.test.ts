@@ -45,9 +45,8 @@ describe('LiquidJS', () => {
   });
 
   it('sets `content` of a number of the template as it creates its token', () => {
-    expect(new Tokenizer('9007199254740993').readNumber(), 'LiquidJS reads numbers elsewhere: see createEngine').toMatchObject({
-      content: { value: expect.anything() },
-    });
+    const content = new Tokenizer('9007199254740993').readNumber()?.content;
+    expect(String(content), 'LiquidJS reads numbers elsewhere: see createEngine').toBe('9007199254740993');
     expect(problems('{% if 9007199254740993 == 9007199254740992 %}{{ missing }}{% endif %}')).toBe('no error');
   });
 

@@ -96,6 +96,13 @@ describe('a calculation', () => {
     expect(await render('{{ list | uniq | join: "," }} {{ list | json }}', { list: [1, 2, 1] })).toBe('1,2 [1,2,1]');
   });
 
+  it('shows nothing of how a number is held', async () => {
+    const data = { big: exactNumber('12345678901234567890.5'), endless: exactNumber(`${'9'.repeat(600)}e9`) };
+    expect(await render('{{ big.value }}{{ big.constructor }}{{ big.equals }}{{ big.c }}|{{ big }}|{{ endless | size }}', data)).toBe(
+      '|12345678901234567890.5|602',
+    );
+  });
+
   it('by zero is a problem in a preview and empty in a mail', async () => {
     for (const source of ['a {{ 1 | divided_by: 0 }}', 'a {{ 1 | modulo: 0 }}']) {
       const { problems } = await previewTemplate(request(source));

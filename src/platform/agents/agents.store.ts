@@ -1,5 +1,4 @@
 // Rows of agents. State changes go through `updateAgentState` only, which reports whether the state was still the expected one.
-
 import type { Knex } from 'knex';
 import type { Ctx } from '../../core/ctx.ts';
 import { containsSql } from '../../core/folded-text.ts';

@@ -1,5 +1,4 @@
 // Rows of api_schemas and publication_reports. Only this file writes these tables. A database trigger keeps published rows immutable.
-
 import type { Ctx } from '../../core/ctx.ts';
 import { containsSql } from '../../core/folded-text.ts';
 import type { AccessLayer } from '../../core/record-access.ts';

@@ -1,5 +1,4 @@
 // Rows of conversations. Every query filters by owner, because a conversation is visible to its owner only.
-
 import type { Knex } from 'knex';
 import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';

@@ -1,5 +1,4 @@
 // Rows of invitations. Only this file writes that table.
-
 import type { Ctx } from '../../core/ctx.ts';
 import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';

@@ -1,6 +1,5 @@
 // Content of the mails of one slot, created once for all recipients: the first records in the mail, by our layout or by a template, or all
 // records attached as CSV. Pure.
-
 import { safeFileName } from '../../core/file-name.ts';
 import { type Attachment, countRowsThatFit, layoutMail, type MailContent, type RecordTable, withSmallPrint } from '../../mail/index.ts';
 import { formatLocalTime, oneLine, recordCell, type ViewTable } from '../views/view-table.ts';

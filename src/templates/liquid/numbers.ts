@@ -6,24 +6,37 @@ import { exactNumber } from '../../core/exact-json.ts';
 const maxDigits = 1_000;
 Big.DP = 20;
 
-/** Compared by Liquid through the methods of its `Comparable`. */
+/** Compared by Liquid through the methods of its `Comparable`. A template sees own properties of values: it has none. */
 export class ExactNumber {
-  readonly value: Big;
+  readonly #value: Big;
   readonly #text: string;
   /** `text`: its digits as they are shown. */
   constructor(value: Big, text: string) {
-    this.value = value;
+    this.#value = value;
     this.#text = text;
   }
+  static valueOf(number: ExactNumber): Big {
+    return number.#value;
+  }
   /** A number differs from every text. */
-  equals = (other: unknown): boolean => typeof other !== 'string' && this.#compare(other) === 0;
-  gt = (other: unknown): boolean => (this.#compare(other) ?? 0) > 0;
-  geq = (other: unknown): boolean => (this.#compare(other) ?? -1) >= 0;
-  lt = (other: unknown): boolean => (this.#compare(other) ?? 0) < 0;
-  leq = (other: unknown): boolean => (this.#compare(other) ?? 1) <= 0;
+  equals(other: unknown): boolean {
+    return typeof other !== 'string' && this.#compare(other) === 0;
+  }
+  gt(other: unknown): boolean {
+    return (this.#compare(other) ?? 0) > 0;
+  }
+  geq(other: unknown): boolean {
+    return (this.#compare(other) ?? -1) >= 0;
+  }
+  lt(other: unknown): boolean {
+    return (this.#compare(other) ?? 0) < 0;
+  }
+  leq(other: unknown): boolean {
+    return (this.#compare(other) ?? 1) <= 0;
+  }
   #compare(other: unknown): number | undefined {
     const value = decimalOf(other);
-    return value && this.value.cmp(value);
+    return value && this.#value.cmp(value);
   }
   toString(): string {
     return this.#text;
@@ -33,13 +46,15 @@ export class ExactNumber {
   }
 }
 
-const decimalText = /^\s*-?\d+(\.\d+)?(e[-+]?\d{1,3})?\s*$/i;
+/** Of a text that is taken for a number. */
+const maxLength = 500;
+const decimalText = /^\s*-?\d+(\.\d+)?(e[-+]?\d{1,2})?\s*$/i;
 
 /** Undefined for anything but a number and the text of one. */
 function decimalOf(value: unknown): Big | undefined {
-  if (value instanceof ExactNumber) return value.value;
+  if (value instanceof ExactNumber) return ExactNumber.valueOf(value);
   if (typeof value === 'number') return Number.isFinite(value) ? new Big(value) : undefined;
-  return typeof value === 'string' && value.length <= maxDigits && decimalText.test(value) ? new Big(value.trim()) : undefined;
+  return typeof value === 'string' && value.length <= maxLength && decimalText.test(value) ? new Big(value.trim()) : undefined;
 }
 
 /** A number of JSON or of a template as it is written there; it keeps its digits, unless it has an exponent. */
