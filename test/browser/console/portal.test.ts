@@ -222,12 +222,14 @@ describe('payments', () => {
     await button(page, 'Refund 34.50 GBP').waitFor();
     await dialog(page).getByText('34.50 GBP goes back to the payer (card 4242).').waitFor();
     await finishStory(visit, { name: 'portal-refund' });
-    const sent = page.waitForRequest(/\/refund$/);
+    const answered = page.waitForResponse(/\/refund$/);
     await press(page, button(page, 'Refund 34.50 GBP'));
-    expect((await sent).headers()['idempotency-key']).toMatch(/^[\d-]+$/);
+    const answer = await answered;
+    expect(answer.request().headers()['idempotency-key']).toMatch(/^[\d-]+$/);
+    expect(answer.status(), 'the provider knows no such payment').toBe(422);
     await page.goto(`${site.origin}/console/payments?show=configuration`);
     await press(page, button(page, 'Set up payments'));
     await dialog(page).getByLabel('Provider').waitFor();
-    await finishStory(visit, { name: 'portal-pay-config' });
+    await finishStory(visit, { name: 'portal-pay-config', statuses: [422] });
   });
 });
