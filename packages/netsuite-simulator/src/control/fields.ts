@@ -1,7 +1,14 @@
 // Custom fields come, change and go, as an administrator does it in NetSuite.
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
-import { deleteCustomField, insertCustomField, listCustomFields, recreateView, updateCustomField } from '../database/custom-field-store.ts';
+import {
+  deleteCustomField,
+  insertCustomField,
+  listCustomFields,
+  recreateView,
+  renameEntries,
+  updateCustomField,
+} from '../database/custom-field-store.ts';
 import { inWriteTransaction } from '../database/write-transaction.ts';
 import {
   type Choice,
@@ -49,7 +56,7 @@ export const NewField = z.strictObject({
   refusal: z.enum(QUERY_REFUSALS).optional(),
   isOnlyInQueries: z.boolean().optional(),
 });
-export const FieldChange = z.strictObject({ type: FieldType.optional(), label: Label.optional() });
+export const FieldChange = z.strictObject({ type: FieldType.optional(), label: Label.optional(), values: ListValues.optional() });
 
 /** Texts get the ids 1, 2, 3 and so on. */
 const choicesOf = (given: z.output<typeof ListValues>): Choice[] =>
@@ -89,16 +96,23 @@ function assertTarget(role: RoleVisibility, { type, target }: Pick<z.output<type
     throw invalid({ path: 'target', message: `must be one of ${tables.join(', ')}` });
 }
 
-/** A field that becomes a list has the values that its records hold as entries. Throws ControlError 404 for an unknown field. */
+/**
+ * A field that becomes a list has the values that its records hold as entries. New entries of a field that chooses from a custom list
+ * rename those of the list. Throws ControlError 404 for an unknown field, 422 for values of another type.
+ */
 export async function changeField(
   parts: Parts,
   table: string,
   name: string,
-  { type, label }: z.output<typeof FieldChange>,
+  { type, label, values }: z.output<typeof FieldChange>,
 ): Promise<CustomField> {
   const known = getField(parts.role, table, name);
   const changed = { ...known, type: type ?? known.type, label: label ?? known.label };
+  if (values !== undefined && !hasChoices(changed.type))
+    throw invalid({ path: 'values', message: 'only goes with the types list and multiselect' });
+  if (values !== undefined) changed.values = choicesOf(values);
   await changeFields(parts, table, async (client) => {
+    if (values !== undefined && changed.list !== undefined) await renameEntries(client, changed.list, changed.values);
     if (changed.type === 'list' && changed.values.length === 0) changed.values = await heldValues(client, table, name);
     await updateCustomField(client, changed);
   });

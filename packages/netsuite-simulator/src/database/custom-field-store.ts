@@ -1,7 +1,7 @@
 // The account's custom fields, kept in the table that SuiteQL shows as customfield, and the views with their columns.
 import type { Pool, PoolClient } from 'pg';
 import { accountTables } from '../tables/all-tables.ts';
-import { CUSTOM_FIELD_TYPES, type CustomField, choiceTables } from '../tables/custom-fields.ts';
+import { type Choice, CUSTOM_FIELD_TYPES, type CustomField, choiceTables } from '../tables/custom-fields.ts';
 import { addCustomFields } from '../tables/role-visibility.ts';
 import { quoteSqlName, viewSql } from '../tables/table.ts';
 import { READER_ROLE } from './account-database.ts';
@@ -10,7 +10,7 @@ import { READER_ROLE } from './account-database.ts';
 export async function listCustomFields(client: Pool | PoolClient): Promise<CustomField[]> {
   const { rows } = await client.query<{ field: CustomField }>(
     `SELECT jsonb_strip_nulls(jsonb_build_object('table', tablename, 'name', lower(scriptid), 'type', kind, 'label', name, 'values', choices,
-       'target', target, 'refusal', refusal, 'isOnlyInQueries', isonlyinqueries)) AS field
+       'list', list, 'target', target, 'refusal', refusal, 'isOnlyInQueries', isonlyinqueries)) AS field
      FROM ledger.customfield WHERE tablename IS NOT NULL ORDER BY internalid`,
   );
   return rows.map(({ field }) => field);
@@ -18,12 +18,12 @@ export async function listCustomFields(client: Pool | PoolClient): Promise<Custo
 
 /** SQL that adds fields to the table, with ids after those that are there. `fields`: SQL of a JSON array of `fieldRow`. */
 export const insertFieldsSql = (fields: string): string =>
-  `INSERT INTO ledger.customfield (internalid, scriptid, name, fieldtype, fieldvaluetype, tablename, kind, choices, target, refusal, isonlyinqueries)
+  `INSERT INTO ledger.customfield (internalid, scriptid, name, fieldtype, fieldvaluetype, tablename, kind, choices, list, target, refusal, isonlyinqueries)
    SELECT (SELECT COALESCE(max(internalid), 0) FROM ledger.customfield) + row_number() OVER (ORDER BY f.n), f.scriptid, f.label, f.fieldtype,
-     f.valuetype, f.tablename, f.kind, f.choices, f.target, f.refusal, f.isonlyinqueries
+     f.valuetype, f.tablename, f.kind, f.choices, f.list, f.target, f.refusal, f.isonlyinqueries
    FROM ROWS FROM (jsonb_to_recordset(${fields}::jsonb) AS (scriptid text, label text, fieldtype text, valuetype text, tablename text, kind text,
-     choices jsonb, target text, refusal text, isonlyinqueries boolean)) WITH ORDINALITY
-     AS f(scriptid, label, fieldtype, valuetype, tablename, kind, choices, target, refusal, isonlyinqueries, n)`;
+     choices jsonb, list text, target text, refusal text, isonlyinqueries boolean)) WITH ORDINALITY
+     AS f(scriptid, label, fieldtype, valuetype, tablename, kind, choices, list, target, refusal, isonlyinqueries, n)`;
 
 export async function insertCustomField(client: PoolClient, field: CustomField): Promise<void> {
   await client.query(insertFieldsSql('$1'), [JSON.stringify([fieldRow(field)])]);
@@ -48,6 +48,16 @@ export async function updateCustomField(client: PoolClient, { table, name, type,
      WHERE tablename = $1 AND lower(scriptid) = $2`,
     [table, name, label, fieldType, valueType, type, JSON.stringify(values)],
   );
+}
+
+/** Renames the entries of the list, also for every field that chooses from it; those that the list lacks are ignored. */
+export async function renameEntries(client: PoolClient, list: string, values: readonly Choice[]): Promise<void> {
+  const entries = JSON.stringify(values);
+  await client.query(
+    `UPDATE ledger.customlistvalue v SET name = e.name FROM jsonb_to_recordset($2::jsonb) e(id text, name text) WHERE v.list = $1 AND v.id::text = e.id`,
+    [list, entries],
+  );
+  await client.query('UPDATE ledger.customfield SET choices = $2 WHERE list = $1', [list, entries]);
 }
 
 /** Deletes the field with its values. */

@@ -118,7 +118,7 @@ export const LEDGER_ADDITIONS = [
     (table) => `ALTER TABLE ledger.${table} ADD COLUMN IF NOT EXISTS extra jsonb`,
   ),
   `ALTER TABLE ledger.customfield ADD COLUMN IF NOT EXISTS tablename text, ADD COLUMN IF NOT EXISTS kind text,
-     ADD COLUMN IF NOT EXISTS choices jsonb, ADD COLUMN IF NOT EXISTS target text, ADD COLUMN IF NOT EXISTS refusal text,
+     ADD COLUMN IF NOT EXISTS choices jsonb, ADD COLUMN IF NOT EXISTS list text, ADD COLUMN IF NOT EXISTS target text, ADD COLUMN IF NOT EXISTS refusal text,
      ADD COLUMN IF NOT EXISTS isonlyinqueries boolean`,
   'CREATE TABLE IF NOT EXISTS ledger.removed (tablename text NOT NULL, id bigint NOT NULL, part text NOT NULL, content jsonb NOT NULL)',
 ];

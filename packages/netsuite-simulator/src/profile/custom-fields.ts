@@ -44,13 +44,16 @@ function typicalValue({ type, values }: Pick<CustomField, 'type' | 'values'>, ke
 
 const keyOf = (table: string, row: string): string => `${row}.${idColumnOf(table)}`;
 
+const listOf = (values: readonly Choice[]): string | undefined =>
+  Object.entries(LIST_ENTRIES).find(([, entries]) => entries === values)?.[0];
+
 let choice = 0;
 const field = (table: string, suffix: string, type: CustomFieldType, label: string, options: FieldOptions = {}): ProfileField => {
   const { share = 60, value, values = [], ...rest } = options;
   choice += 1;
   const number = choice;
   return {
-    field: { table, name: `${customPrefix(table)}${suffix}`, type, label, values, ...rest },
+    field: { table, name: `${customPrefix(table)}${suffix}`, type, label, values, list: listOf(values), ...rest },
     share,
     value: value ?? (type === 'reference' ? undefined : (row) => typicalValue({ type, values }, keyOf(table, row), number)),
   };

@@ -39,6 +39,8 @@ export type CustomField = {
   label: string;
   /** The entries of a list or multiple select. */
   values: readonly Choice[];
+  /** The custom list that these entries are of, by its SuiteQL table; absent for entries of no list that queries have. */
+  list?: string | undefined;
   /** Of a reference: the SuiteQL table of the records that it names. */
   target?: string | undefined;
   /** Why queries refuse the field, which records and the metadata catalog have; absent if they don't. */
@@ -125,13 +127,19 @@ const caseSql = (id: string, values: readonly Choice[]): string =>
 /** The entries that a multiple select holds, as rows of (id, n). Its value joins their ids by commas. */
 const chosenSql = (stored: string): string => `regexp_split_to_table(${stored}, ', *') WITH ORDINALITY e(id, n)`;
 
+const entrySql = (id: string, { values, list }: CustomField): string =>
+  list === undefined
+    ? caseSql(id, values)
+    : `(SELECT v.name FROM ledger.customlistvalue v WHERE v.list = '${list}' AND v.id::text = ${id})`;
+
 /** SQL of the display text of a value, given the SQL of the value if it is valid; undefined where it is the value. */
-function labelSql({ type, values, target }: CustomField, stored: string, valid: string): string | undefined {
+function labelSql(field: CustomField, stored: string, valid: string): string | undefined {
+  const { type, values, target } = field;
   if (type === 'reference' && target !== undefined) return recordLabel(target, `(${valid})::bigint`);
   if (!hasChoices(type) || values.length === 0) return undefined;
   return type === 'list'
-    ? caseSql(stored, values)
-    : `SELECT string_agg(${caseSql('e.id', values)}, ', ' ORDER BY e.n) FROM ${chosenSql(stored)}`;
+    ? entrySql(stored, field)
+    : `SELECT string_agg(${entrySql('e.id', field)}, ', ' ORDER BY e.n) FROM ${chosenSql(stored)}`;
 }
 
 /** The field as a column of its table's view. The names of field and target must match /^[a-z0-9_]+$/. */

@@ -103,6 +103,12 @@ const NAMED = `CASE WHEN b.scriptid IN ('${CUSTOM_RECORD_TYPES.filter(({ hasName
   .map(({ name }) => name.toUpperCase())
   .join("', '")}') THEN 'T' ELSE 'F' END`;
 
+/** SQL of the internal ids of custom lists and record types by name, between CASE and END: `customfield.fieldvaluetyperecord` names them. */
+export const CUSTOM_TYPE_IDS = [
+  ...CUSTOM_LISTS.map(({ name }, i) => `WHEN '${name}' THEN ${FIRST_LIST_ID + i}`),
+  ...CUSTOM_RECORD_TYPES.map(({ name }, i) => `WHEN '${name}' THEN ${FIRST_TYPE_ID + i}`),
+].join(' ');
+
 /** The internal id of a custom record type, which `deletedrecord.recordtypeid` and `customfield.recordtype` name. */
 export const customRecordTypeId = (name: string): number => FIRST_TYPE_ID + CUSTOM_RECORD_TYPES.findIndex((type) => type.name === name);
 

@@ -1,7 +1,7 @@
 // Columns that only accounts with a profile have, in tables that every account has. Most are fields of records that queries refuse.
 // Sources of the refusals of `transaction` and `transactionline`: ../../docs/wire.md.
 
-import { DEFINED_AT, SYSTEM_OWNER } from './custom-records.ts';
+import { CUSTOM_TYPE_IDS, DEFINED_AT, SYSTEM_OWNER } from './custom-records.ts';
 import { type AccountColumn, type AccountTable, type ColumnKind, extraColumns, referenceColumn, tableColumn } from './table.ts';
 import { transactionLabel } from './transaction.ts';
 
@@ -65,6 +65,7 @@ const PROFILE_COLUMNS: Readonly<Record<string, readonly AccountColumn[]>> = {
     tableColumn('flag', 'isstored', "CASE WHEN b.refusal = 'not exposed' THEN 'F' ELSE 'T' END"),
     SYSTEM_OWNER,
     tableColumn('datetime', 'lastmodifieddate', DEFINED_AT),
+    tableColumn('integer', 'fieldvaluetyperecord', `CASE COALESCE(b.list, b.target) ${CUSTOM_TYPE_IDS} END`),
   ],
 };
 

@@ -41,6 +41,13 @@ describe('custom fields', () => {
     expect(rows).toContainEqual(expect.objectContaining({ scriptid: 'CUSTBODY_MARGIN', isstored: 'F' }));
   });
 
+  it('name the list that they choose from', async () => {
+    const rows = await caller.rows(`SELECT c.scriptid, l.scriptid AS list FROM customfield c
+      INNER JOIN customlist l ON l.internalid = c.fieldvaluetyperecord WHERE c.fieldvaluetype = 'Multiple Select'`);
+    expect(rows).toHaveLength(PROFILE_FIELDS.filter(({ type }) => type === 'multiselect').length);
+    expect(rows).toContainEqual(expect.objectContaining({ scriptid: 'CUSTENTITY_INTERESTS', list: 'CUSTOMLIST_COLOUR' }));
+  });
+
   it('hold long texts, lists with gaps, and references that lead somewhere', async () => {
     const [long = {}] = await caller.rows('SELECT MAX(LENGTH(custbody_packing_history)) AS n FROM transaction');
     expect(Number(long['n'])).toBeGreaterThan(4_000);
@@ -207,6 +214,22 @@ describe('the control interface', () => {
     if (type === 'multiselect') expect(await world.rows('SELECT mapone, maptwo FROM map_customer_custentity_new')).toHaveLength(2);
     await world.done('DELETE', '/fields/customer/custentity_new');
     expect(await world.refusal('SELECT mapone FROM map_customer_custentity_new')).toContain('Invalid search type');
+  });
+
+  it('renames the entries of a custom list for every field that chooses from it', async () => {
+    const values = [
+      { id: '1', name: 'Scarlet' },
+      { id: '8', name: 'Red' },
+    ];
+    await world.done('PATCH', '/records/customer/2', { fields: { custentity_interests: '8, 1' }, touch: 'none' });
+    await world.done('PATCH', '/records/item/10', { fields: { custitem_colours: '1' }, touch: 'none' });
+    await world.done('PATCH', '/fields/customer/custentity_interests', { values });
+    expect(await world.rows('SELECT BUILTIN.DF(custentity_interests) AS n FROM customer WHERE id = 2')).toMatchObject([
+      { n: 'Red, Scarlet' },
+    ]);
+    expect(await world.rows('SELECT BUILTIN.DF(custitem_colours) AS n FROM item WHERE id = 10')).toMatchObject([{ n: 'Scarlet' }]);
+    expect(await world.rows('SELECT name FROM customlist_colour WHERE id = 1')).toMatchObject([{ name: 'Scarlet' }]);
+    await world.done('POST', '/reset');
   });
 
   it('adds fields that queries refuse, and fields that only they have', async () => {
