@@ -15,7 +15,8 @@ import {
   type SourceRecord,
 } from '../src/connectors/connector.ts';
 
-const names: Readonly<Record<Exclude<FieldType, 'lines'>, string>> = {
+type OneValue = Exclude<FieldType, 'lines' | 'multiselect'>;
+const names: Readonly<Record<OneValue, string>> = {
   text: 'tranid externalid email phone city postcode terms channel ponumber memo',
   number: 'total subtotal taxtotal discount shipping weight exchangerate balance',
   integer: 'seq quantity linecount days priority',
@@ -25,7 +26,7 @@ const names: Readonly<Record<Exclude<FieldType, 'lines'>, string>> = {
   list: 'status',
   reference: 'entity subsidiary',
 };
-const typed = Object.entries(names) as [Exclude<FieldType, 'lines'>, string][];
+const typed = Object.entries(names) as [OneValue, string][];
 /** A field that can be synced and isn't volatile, named as its label. */
 export const field = (name: string, type: FieldType): FieldMetadata => ({
   name,
@@ -95,7 +96,7 @@ const phrase = (n: number, salt: number, length: number): string =>
   Array.from({ length }, (_, index) => words[scatter(n, salt + index, words.length)]).join(' ');
 const statuses = ['Open', 'Paid In Full', 'Pending Approval', 'Rejected'] as const;
 
-const createValue: Readonly<Record<Exclude<FieldType, 'lines'>, (n: number, salt: number) => string>> = {
+const createValue: Readonly<Record<OneValue, (n: number, salt: number) => string>> = {
   text: (n, salt) => `${words[scatter(n, salt, words.length)]}-${100_000 + scatter(n, salt + 1, 5_000)}`,
   number: money,
   integer: (n, salt) => String(scatter(n, salt, 100_000)),
@@ -136,7 +137,7 @@ export function createRecord(n: number, version: number): SourceRecord {
   const values: Record<string, string> = { ...empty };
   const labels: Record<string, string> = {};
   for (const [index, { name, type }] of headerFields.entries()) {
-    if (type === 'lines') continue;
+    if (type === 'lines' || type === 'multiselect') continue;
     values[name] = createValue[type](n, index * 10);
     if (hasLabel({ type })) labels[name] = name === 'status' ? (statuses[Number(values[name]) - 1] ?? '') : `${name} ${values[name]}`;
   }

@@ -1853,7 +1853,7 @@ create table record_columns (
   line_fields jsonb,
   "position" integer not null,
   constraint record_columns_pkey PRIMARY KEY (record_type, column_name),
-  constraint record_columns_part_check CHECK (part = ANY (ARRAY['value', 'label', 'lines'])),
+  constraint record_columns_parts_check CHECK (part = ANY (ARRAY['value', 'label', 'ids', 'names', 'lines'])),
   constraint record_columns_state_check CHECK (state = ANY (ARRAY['loading', 'live', 'stale', 'returned', 'vanished', 'replaced']))
 );
 

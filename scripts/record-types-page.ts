@@ -88,7 +88,8 @@ const rulesSection = `## Read by rules
 | Name | That of the metadata catalogue, such as \`purchaseOrder\` or \`customrecord_warranty\`; of a table that the catalogue lacks, its name in lower case |
 | Fields | The properties in the catalogue, the custom fields, and the columns of the first ${sampleSize} rows. Each is tried in a query. One that fails stays in the list with NetSuite's reason |
 | Types | Those of the catalogue, of the list of custom fields or of NetSuite's documentation. Where none names one, the type follows from the values of these rows, and the field has a \`warning\`. A field with a value of another type is text, with a \`warning\` |
-| References and lists | Have the display text as \`<field>.name\`. A \`target\` names the record type where the catalogue does. Multiple selects are the ids of the entries, with their texts |
+| References and lists | Have the display text as \`<field>.name\`. A \`target\` names the record type where the catalogue does. |
+| Multiple selects | The ids of the chosen entries, and their names by id: those of custom lists, custom record types and subsidiaries that the role can read. Of others, and in queries of your own, there are no names. NetSuite's own texts, which join ids and names by commas, are the field and \`<field>.name\` |
 | Id | The first of ${codes(usualKeys)} with a different integer in each row, or [several columns](#keys-of-several-columns). The field is always called \`id\` |
 | Changes | By the first of ${codes(modifiedColumns)} that the table has; of posting lines, and of rows without such a column, by the modification time of the record to which they belong; otherwise each run reads everything |
 | Deletions | By NetSuite's list of deletions, under the names that the record type may have there, and by comparison of ids. Rows that are no records, such as links and posting lines, aren't in the list |
@@ -131,7 +132,7 @@ Each absent record is requested by id before it is deleted, whatever its type, a
 What the rules can't know:
 
 - **Fields that NetSuite changes silently** in record types without a rule of their own. They are seen when the record is read in full again.
-- **Display texts** of references: when the referenced record is renamed, they are compared on the next calendar day.
+- **Display texts** of references, and names of entries: when what they name is renamed, they are compared on the next calendar day.
 - **Whether a reference without a \`target\`** names another synced record. Records that such fields name aren't held back when they are absent.
 `;
 

@@ -12,8 +12,11 @@ import type { Ctx } from '../core/ctx.ts';
 import type { AccountFacts, QuerySource, ReadEstimate, Reading, RecordFamily, RecordFilter, RecordTypeHead } from './discovery.ts';
 import type { PaymentWriter } from './payment-writer.ts';
 
-/** `lines` is a table within the record, such as the items of an invoice. `reference` and `list` have a display text as well (a label). */
-export type FieldType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'reference' | 'list' | 'lines';
+/**
+ * `lines` is a table within the record, such as the items of an invoice. `reference`, `list` and `multiselect` (several entries of a list)
+ * have a display text as well (a label).
+ */
+export type FieldType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'reference' | 'list' | 'multiselect' | 'lines';
 
 export type FieldMetadata = {
   /** The ERP's own name, lower case. A field that the connector derives from others has a camelCase name, which no ERP field can have. */
@@ -35,6 +38,8 @@ export type FieldMetadata = {
   readonly unconfirmed?: 'empty' | 'values';
   /** Only for a reference: the record type whose records it names, where that is known. */
   readonly target?: string;
+  /** Only for a multiselect: the connector's own name of what its entries are in, where their names can be read. */
+  readonly entries?: string;
   /** Only for an amount of money: the reference field of the same record whose display text names its currency, or null where none does. */
   readonly currency?: string | null;
   /** Only for `lines`: the fields of one line, in reading order. */
@@ -97,7 +102,7 @@ export type OpenWhen = null | 'always' | { readonly field: string; readonly isNo
 
 /**
  * One value as exact text:
- * - text, reference, list: unchanged
+ * - text, reference, list, multiselect: unchanged
  * - number: decimal digits, such as `-10.50`
  * - integer: digits
  * - boolean: `true` or `false`
@@ -105,7 +110,7 @@ export type OpenWhen = null | 'always' | { readonly field: string; readonly isNo
  * - time: YYYY-MM-DDTHH:MM:SSZ
  * - null: the ERP has no value
  *
- * A reference or list field also has a label if the ERP has a display text for it.
+ * A reference, list or multiselect field also has a label if the ERP has a display text for it.
  */
 export type SourceValue = string | null;
 export type SourceLine = Readonly<Record<string, SourceValue>>;
@@ -116,14 +121,27 @@ export type SourceRecord = {
   readonly modifiedAt: string | null;
   /** By field name. */
   readonly values: Readonly<Record<string, SourceValue>>;
-  /** Display text of reference and list fields, by field name. */
+  /** Display text of reference, list and multiselect fields, by field name. */
   readonly labels: Readonly<Record<string, SourceValue>>;
-  /** In line order; null for record types without lines. The label of a line's reference field is in `<field>.name`. */
+  /**
+   * The entries of multiselect fields as JSON arrays, both in the order of the value: `<field>.ids` has integers, `<field>.names` a text or
+   * null for each, or is null where the names can't be read. Absent without such fields.
+   */
+  readonly lists?: Readonly<Record<string, SourceValue>>;
+  /**
+   * In line order; null for record types without lines. The label of a line's reference field is in `<field>.name`, the entries of a
+   * multiselect in `<field>.ids` and `<field>.names`.
+   */
   readonly lines: readonly SourceLine[] | null;
 };
 
 /** Whether the field has a display text, which changes when the referenced record or list entry is renamed. */
-export const hasLabel = (field: Pick<FieldMetadata, 'type'>): boolean => field.type === 'reference' || field.type === 'list';
+export const hasLabel = ({ type }: Pick<FieldMetadata, 'type'>): boolean =>
+  type === 'reference' || type === 'list' || type === 'multiselect';
+
+/** What `SourceRecord.lists` and lines call the entries of a multiselect field. */
+export const idsKey = (field: string): string => `${field}.ids`;
+export const namesKey = (field: string): string => `${field}.names`;
 
 /** The header fields that a scan must cover: their value or their label changes without the modification time moving. */
 export const scannedFields = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): readonly FieldMetadata[] =>

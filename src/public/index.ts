@@ -9,6 +9,7 @@ import { serveRequest } from './serve/serve.ts';
 import { createPublicService } from './serve/service.ts';
 import type { ApiCall, UsageCounter } from './serve/usage.ts';
 
+export { type ColumnType, isListType, type LineField, type ListType } from '../warehouse/columns.ts';
 export type { DraftSource } from './draft/described.ts';
 export { draftDocument } from './draft/draft-document.ts';
 export {
@@ -44,7 +45,7 @@ export {
 } from './tools/tool-inputs.ts';
 export { createVersionTools, type VersionTool } from './tools/version-tools.ts';
 export { readAvailable } from './version/available.ts';
-export { type Available, bindDocument, sourceOf } from './version/bind.ts';
+export { type Available, bindDocument, boundSource, sourceOf } from './version/bind.ts';
 export { compareVersions, type VersionChange } from './version/compare.ts';
 export { fittingTypes } from './version/fitting-types.ts';
 export { ensureMaskSecret } from './version/mask-secret.ts';

@@ -1,6 +1,6 @@
 // Decides whether a record in the ERP differs from the stored one: value by value, after both are written in one canonical form. Pure.
 import { type RecordTypeMetadata, type ScannedRecord, scannedFields } from '../connectors/connector.ts';
-import type { ColumnType, RecordColumn } from '../warehouse/columns.ts';
+import { type ColumnType, type RecordColumn, sourceValue } from '../warehouse/columns.ts';
 
 /** `1.50` and `1.5` are the same number, and so are `-0` and `0`. */
 function canonicalNumber(text: string): string {
@@ -28,11 +28,12 @@ export function fieldsToScan(recordType: RecordTypeMetadata, wanted: readonly st
   return recordType.fields.filter(({ name, type }) => names.has(name) && type !== 'lines').map(({ name }) => name);
 }
 
+/** Without the entries of multiselects: these follow from the value, and their names from the display text. */
 export const columnsToCompare = (columns: readonly RecordColumn[], fields: readonly string[]): RecordColumn[] =>
-  columns.filter(({ field, part, state }) => part !== 'lines' && state !== 'replaced' && fields.includes(field));
+  columns.filter(({ field, part, state }) => (part === 'value' || part === 'label') && state !== 'replaced' && fields.includes(field));
 
 export const differsFromErp = (record: ScannedRecord, columns: readonly RecordColumn[], cells: readonly (string | null)[]): boolean =>
-  columns.some(({ field, part, type }, index) => {
-    const erpValue = (part === 'label' ? record.labels[field] : record.values[field]) ?? null;
-    return canonicalText(erpValue, type) !== canonicalText(cells[index] ?? null, type);
+  columns.some((column, index) => {
+    const { type } = column;
+    return canonicalText(sourceValue(record, column) ?? null, type) !== canonicalText(cells[index] ?? null, type);
   });

@@ -31,7 +31,8 @@ export function diffFieldTypes(before: FieldTypes, after: FieldTypes): Drift[] {
   const [old, current] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
   const found = [...new Set([...old.keys(), ...current.keys()])].sort().flatMap((field): Drift[] => {
     const [from, to] = [old.get(field) ?? null, current.get(field) ?? null];
-    if (from === to) return [];
+    // What earlier versions called a multiple select.
+    if (from === to || (from === 'list' && to === 'multiselect')) return [];
     return [{ kind: from === null ? 'added' : to === null ? 'vanished' : 'retyped', field, from, to }];
   });
   const kinds = new Map(found.map(({ field, kind }) => [field, kind]));

@@ -1,6 +1,6 @@
 // Asks the ERP whether fields that came empty in an earlier run are filled again.
 import type { Connector, RecordTypeMetadata, SourceRecord } from '../connectors/connector.ts';
-import type { RecordColumn } from '../warehouse/columns.ts';
+import { type RecordColumn, sourceValue } from '../warehouse/columns.ts';
 import type { Emptied } from '../warehouse/emptied-columns.ts';
 import type { RecordState, StaleField, StalePlan } from '../warehouse/record-state.ts';
 import { readRecordsByIds } from './read-by-ids.ts';
@@ -11,18 +11,14 @@ export const maxRecordsAsked = 20;
 type Reader = { readonly connector: Connector; readonly recordType: RecordTypeMetadata; readonly signal: AbortSignal };
 
 /** Whether the record has a value in the part of the field that came empty; of a field of lines, in more than `filled` of them. */
-export function hasValue(
-  record: SourceRecord,
-  { field, part, lineField }: Pick<Emptied, 'field' | 'part' | 'lineField'>,
-  filled = 0,
-): boolean {
-  if (part === 'value') return (record.values[field] ?? null) !== null;
-  if (part === 'label') return (record.labels[field] ?? null) !== null;
+export function hasValue(record: SourceRecord, emptied: Pick<Emptied, 'field' | 'part' | 'lineField'>, filled = 0): boolean {
+  const { lineField } = emptied;
+  if (emptied.part !== 'lines') return (sourceValue(record, emptied) ?? null) !== null;
   const lines = record.lines ?? [];
   return lineField === null ? lines.length > 0 : lines.filter((line) => (line[lineField] ?? null) !== null).length > filled;
 }
 
-type EmptyField = Pick<StaleField, 'ids' | 'lineFields' | 'labelOnly'>;
+type EmptyField = Pick<StaleField, 'ids' | 'lineFields' | 'labelOnly' | 'namesOnly'>;
 export type EmptyFields = ReadonlyMap<string, EmptyField>;
 /** `filled`: one of the records that came empty has a value again · `gone`: none of them exists any more. */
 export type Found = 'empty' | 'filled' | 'gone';
@@ -65,7 +61,8 @@ export async function findStillEmpty(
   };
 }
 
-const partsOf = (field: string, isLines: boolean, { lineFields, labelOnly }: EmptyField) => {
-  if (!isLines) return [{ field, part: labelOnly === true ? ('label' as const) : ('value' as const), lineField: null }];
+const partsOf = (field: string, isLines: boolean, { lineFields, labelOnly, namesOnly }: EmptyField) => {
+  const part = namesOnly === true ? ('names' as const) : labelOnly === true ? ('label' as const) : ('value' as const);
+  if (!isLines) return [{ field, part, lineField: null }];
   return (lineFields ?? [null]).map((lineField) => ({ field, part: 'lines' as const, lineField }));
 };

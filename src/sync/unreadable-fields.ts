@@ -1,6 +1,6 @@
 // Decides which fields that an API version shows can't be read any more: the ERP doesn't offer them to the integration role, and no
 // administrator accepted that they are missing. Their stored values stay, and the run is partial. Pure.
-import type { FieldMetadata, RecordTypeMetadata } from '../connectors/connector.ts';
+import { type FieldMetadata, hasLabel, type RecordTypeMetadata } from '../connectors/connector.ts';
 import { columnTypes, lineFieldsOf, type RecordColumn } from '../warehouse/columns.ts';
 import type { AcceptedField, RecordState, ShownColumns, StalePlan } from '../warehouse/record-state.ts';
 
@@ -27,8 +27,8 @@ function shownFields(columns: readonly RecordColumn[], shown: ShownColumns | nul
   return found;
 }
 
-/** `rate.name` is the label of `rate`. */
-const baseName = (lineField: string): string => lineField.replace(/\.name$/, '');
+/** `rate.name` is the label of `rate`, `rate.ids` and `rate.names` are the entries. */
+const baseName = (lineField: string): string => lineField.replace(/\.(?:name|ids|names)$/, '');
 
 function findMissingLineFields(field: FieldMetadata, { columns, lineFields }: Shown, accepted: AcceptedField | undefined) {
   const offered = new Set(lineFieldsOf(field).map(({ name }) => name));
@@ -55,10 +55,17 @@ function findProblem(name: string, field: FieldMetadata | undefined, shown: Show
     const lineFields = findMissingLineFields(field, shown, accepted);
     return lineFields.length === 0 ? null : { reason: 'unreadable' as const, message: describeLineFields(field, lineFields), lineFields };
   }
-  // A reference or list that became a text of the same name has lost its display texts.
-  const hasLabel = field.type === 'reference' || field.type === 'list';
-  const lostLabel = !hasLabel && columnTypes[field.type] === 'text' && shown.columns.some(({ part }) => part === 'label');
-  return lostLabel ? { reason: 'unreadable' as const, message: `The ERP no longer has display texts of ${name}` } : null;
+  // A reference, list or multiselect that became a text of the same name has lost its display texts, and the last its entries.
+  const shows = (...parts: RecordColumn['part'][]): boolean => shown.columns.some(({ part }) => parts.includes(part));
+  const isText = columnTypes[field.type] === 'text';
+  const lost = !isText
+    ? null
+    : !hasLabel(field) && shows('label')
+      ? 'display texts'
+      : field.type !== 'multiselect' && shows('ids', 'names')
+        ? 'entries'
+        : null;
+  return lost === null ? null : { reason: 'unreadable' as const, message: `The ERP no longer has ${lost} of ${name}` };
 }
 
 const findLeftOut = (name: string, accepted: AcceptedField | undefined) =>

@@ -1,9 +1,23 @@
 // Maps the fields of the ERP to columns of a typed table.
 // A field that changes its type gets a new column; the old one stays, so that published versions can still read it.
 import type { PoolClient } from 'pg';
-import type { FieldMetadata, FieldType, RecordTypeMetadata } from '../connectors/connector.ts';
+import {
+  type FieldMetadata,
+  type FieldType,
+  hasLabel,
+  idsKey,
+  namesKey,
+  type RecordTypeMetadata,
+  type SourceRecord,
+  type SourceValue,
+} from '../connectors/connector.ts';
 
-export type ColumnType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'lines';
+export type ColumnType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'integers' | 'texts' | 'lines';
+/** Columns with several values, in an order, and the type of each value. */
+export const elementTypes = { integers: 'integer', texts: 'text' } as const;
+export type ListType = keyof typeof elementTypes;
+export type PlainType = Exclude<ColumnType, ListType>;
+export const isListType = (type: ColumnType | undefined): type is ListType => type === 'integers' || type === 'texts';
 /** False for a type that isn't known. */
 export const isNumeric = (type: ColumnType | undefined): boolean => type === 'number' || type === 'integer';
 /** The states are described at the table record_columns, in state-tables.ts. */
@@ -11,15 +25,21 @@ export type ColumnState = 'loading' | 'live' | 'stale' | 'returned' | 'vanished'
 export type LineField = { readonly name: string; readonly type: Exclude<ColumnType, 'lines'> };
 
 export type RecordColumn = {
-  /** Physical name. Its prefix `f_` or `l_` keeps it from clashing with the system columns. */
+  /** Physical name. Its prefix keeps it from clashing with the system columns. */
   readonly column: string;
   readonly field: string;
-  /** `value` is the field itself, `label` its display text in the ERP, `lines` the record's lines as one jsonb array. */
-  readonly part: 'value' | 'label' | 'lines';
+  /**
+   * `value` is the field itself, `label` its display text in the ERP, `ids` and `names` the entries of a multiselect in its order, `lines` the
+   * record's lines as one jsonb array.
+   */
+  readonly part: 'value' | 'label' | 'ids' | 'names' | 'lines';
   readonly type: ColumnType;
   readonly state: ColumnState;
   readonly lineFields: readonly LineField[] | null;
 };
+
+/** Of one value, or of lines. */
+export type PlainColumn = RecordColumn & { readonly type: PlainType };
 
 /** The columns that every typed table has in addition to those of its fields. */
 export const systemColumns = ['id', 'generation', 'content_hash', 'changed_at'] as const;
@@ -31,6 +51,8 @@ const sqlTypes: Readonly<Record<ColumnType, string>> = {
   boolean: 'boolean',
   date: 'date',
   time: 'timestamptz',
+  integers: 'bigint[]',
+  texts: 'text[] collate "C"',
   lines: 'jsonb',
 };
 export const sqlTypeOf = (type: ColumnType): string => sqlTypes[type];
@@ -45,9 +67,24 @@ export const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
   time: 'time',
   reference: 'text',
   list: 'text',
+  multiselect: 'text',
   lines: 'lines',
 };
-const hasLabel = (type: FieldType): boolean => type === 'reference' || type === 'list';
+
+/** What the entries of a multiselect, or their names, are called in records. */
+export const entriesKey = (field: string, part: 'ids' | 'names'): string => (part === 'ids' ? idsKey(field) : namesKey(field));
+
+/** What a column holds of a record; undefined for the part `lines`. */
+export function sourceValue(
+  { values, labels, lists }: Omit<SourceRecord, 'lines'>,
+  { field, part }: Pick<RecordColumn, 'field' | 'part'>,
+): SourceValue | undefined {
+  if (part === 'value') return values[field];
+  if (part === 'label') return labels[field];
+  return part === 'lines' ? undefined : lists?.[entriesKey(field, part)];
+}
+
+const prefixes: Readonly<Record<RecordColumn['part'], string>> = { value: 'f_', lines: 'f_', label: 'l_', ids: 'i_', names: 'n_' };
 
 /** PostgreSQL truncates names at 63 bytes, so names are cut at 60 characters; a number at the end keeps them unique. */
 function uniqueName(wanted: string, taken: ReadonlySet<string>): string {
@@ -66,17 +103,29 @@ export function lineFieldsOf(field: FieldMetadata): LineField[] {
     .flatMap((line) => {
       const type = columnTypes[line.type];
       if (type === 'lines') return [];
-      const own: LineField = { name: line.name, type };
-      return hasLabel(line.type) ? [own, { name: `${line.name}.name`, type: 'text' as const }] : [own];
+      const label = hasLabel(line) ? [{ name: `${line.name}.name`, type: 'text' as const }] : [];
+      const entries = [
+        { name: idsKey(line.name), type: 'integers' as const },
+        { name: namesKey(line.name), type: 'texts' as const },
+      ];
+      return [{ name: line.name, type }, ...label, ...(line.type === 'multiselect' ? entries : [])];
     });
 }
 
 /** The columns that this field needs, without physical names. */
 function wantedColumns(field: FieldMetadata): Pick<RecordColumn, 'field' | 'part' | 'type' | 'lineFields'>[] {
   if (field.type === 'lines') return [{ field: field.name, part: 'lines', type: 'lines', lineFields: lineFieldsOf(field) }];
-  const value = { field: field.name, part: 'value' as const, type: columnTypes[field.type], lineFields: null };
-  if (!hasLabel(field.type)) return [value];
-  return [value, { field: field.name, part: 'label', type: 'text', lineFields: null }];
+  const plain = { field: field.name, lineFields: null };
+  return [
+    { ...plain, part: 'value', type: columnTypes[field.type] },
+    ...(hasLabel(field) ? [{ ...plain, part: 'label' as const, type: 'text' as const }] : []),
+    ...(field.type === 'multiselect'
+      ? [
+          { ...plain, part: 'ids' as const, type: 'integers' as const },
+          { ...plain, part: 'names' as const, type: 'texts' as const },
+        ]
+      : []),
+  ];
 }
 
 export type ColumnChanges = {
@@ -116,7 +165,7 @@ export function planColumns(
       changed.push({ ...old, state: 'replaced' });
     }
     if (same === undefined) {
-      const column = uniqueName(`${wanted.part === 'label' ? 'l' : 'f'}_${wanted.field}`, taken);
+      const column = uniqueName(prefixes[wanted.part] + wanted.field, taken);
       taken.add(column);
       added.push({ ...wanted, column, state: 'loading' });
       continue;

@@ -5,9 +5,9 @@ import { createHash, hash as digest } from 'node:crypto';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
 import { dayPattern, isDay, isTime, timePattern } from '../core/calendar.ts';
-import type { ColumnType, LineField, RecordColumn } from './columns.ts';
+import { type ColumnType, isListType, type LineField, type ListType, type RecordColumn, sourceValue } from './columns.ts';
 import { findOversize, maxCharactersToSkip, type RejectionReason, type SizeLimits } from './size-limits.ts';
-import { type CellType, findInvalidValue, isValidValue, numberPattern } from './validate-values.ts';
+import { type CellType, findInvalidValue, isValidValue, numberPattern, readTexts } from './validate-values.ts';
 
 /** `hash`: 32 hex digits. `row`: the cells of `rowColumns` as COPY takes them, with `emptyCell` for those without a value. */
 export type EncodedRecord = { readonly id: string; readonly hash: string; readonly row: string };
@@ -39,6 +39,8 @@ const plainPatterns: Readonly<Record<ColumnType, string>> = {
   boolean: 'true|false',
   date: dayPattern,
   time: timePattern,
+  integers: '\\{(?:-?\\d{1,18}(?:,-?\\d{1,18})*)?\\}',
+  texts: plainText,
   lines: plainText,
 };
 
@@ -122,11 +124,19 @@ const isPlainText = /^[^"\\\u0000-\u001f\ud800-\udfff]*$/;
 const isNumber = new RegExp(`^${numberPattern}$`);
 const isShortInteger = /^(?:0|-?[1-9]\d{0,17})$/;
 
+/** A JSON array as PostgreSQL's text of an array; null for anything else. */
+function listLiteral(json: string, type: ListType): string | null {
+  if (type === 'integers') return `{${json.slice(1, -1)}}`;
+  const texts = readTexts(json)?.map((text) => (text === null ? 'NULL' : `"${text.replaceAll(/["\\]/g, '\\$&')}"`));
+  return texts === undefined ? null : `{${texts.join()}}`;
+}
+
 /** A line's value as JSON; null when it needs the slow path. */
 function plainMember(value: string, type: CellType): string | null {
   if (type === 'number') return isNumber.test(value) ? value : null;
   if (type === 'integer') return isShortInteger.test(value) ? value : null;
   if (type === 'boolean') return value === 'true' || value === 'false' ? value : null;
+  if (isListType(type)) return null;
   const isPlain = type === 'date' ? isDay(value) : type === 'time' ? isTime(value) : isPlainText.test(value);
   return isPlain ? `"${value}"` : null;
 }
@@ -149,10 +159,12 @@ function plainLines(lines: readonly SourceLine[], parts: readonly LinePart[], ma
 }
 
 /** Undefined when the value needs the slow path. */
-function plainCell({ values, labels, lines }: SourceRecord, { part, field, lineParts }: Slot, maxLength: number): string | undefined {
-  if (part === 'lines') return lines === null ? empty : (plainLines(lines, lineParts, maxLength) ?? undefined);
-  const value: unknown = part === 'label' ? labels[field] : values[field];
-  if (typeof value === 'string') return value === empty ? undefined : value;
+function plainCell(record: SourceRecord, slot: Slot, maxLength: number): string | undefined {
+  const { lines } = record;
+  if (slot.part === 'lines') return lines === null ? empty : (plainLines(lines, slot.lineParts, maxLength) ?? undefined);
+  const value: unknown = sourceValue(record, slot);
+  if (typeof value === 'string')
+    return value === empty ? undefined : isListType(slot.type) ? (listLiteral(value, slot.type) ?? undefined) : value;
   return value === null || value === undefined || typeof value === 'function' ? empty : undefined;
 }
 
@@ -180,7 +192,7 @@ const textOf = (value: unknown): SourceValue => (typeof value === 'string' ? val
 /** Keeps the digits as they are: JSON allows numbers of any length, but no leading zeros. */
 function jsonValue(value: string, type: LineField['type']): string {
   if (type === 'integer') return BigInt(value).toString();
-  return type === 'number' || type === 'boolean' ? value : JSON.stringify(value);
+  return type === 'number' || type === 'boolean' || isListType(type) ? value : JSON.stringify(value);
 }
 
 function lineCell(line: SourceLine, fields: readonly LineField[]): string {
@@ -194,7 +206,8 @@ function lineCell(line: SourceLine, fields: readonly LineField[]): string {
 function cellOf(record: SourceRecord, column: RecordColumn): SourceValue {
   if (column.part === 'lines')
     return record.lines === null ? null : `[${record.lines.map((line) => lineCell(line, column.lineFields ?? [])).join()}]`;
-  const value = textOf((column.part === 'label' ? record.labels : record.values)[column.field]);
+  const value = textOf(sourceValue(record, column));
+  if (value !== null && isListType(column.type)) return listLiteral(value, column.type);
   return column.state === 'replaced' ? convertible(value, column.type) : value;
 }
 
@@ -205,6 +218,8 @@ const fitsType: Readonly<Record<ColumnType, (text: string) => boolean>> = {
   boolean: (text) => text === 'true' || text === 'false',
   date: isDay,
   time: isTime,
+  integers: () => false,
+  texts: () => false,
   lines: () => false,
 };
 /** A column of a former type stores values that it can represent without loss, and null otherwise. */

@@ -1,7 +1,7 @@
 // Keeps what readers under a row scope depend on: the values of the scope columns that a record had before each change, so that its leaving
 // a scope can be reported, and the stored records that no such reader may see, because their newest values couldn't be stored.
 import type { PoolClient } from 'pg';
-import { type ColumnType, type RecordColumn, readRecordColumns } from './columns.ts';
+import { isListType, type PlainType, type RecordColumn, readRecordColumns } from './columns.ts';
 import { differsSql, mayDifferSql, publishedColumns } from './merge-rows.ts';
 import { type FormerEpoch, lineageOn, rfc3339Sql, type ShownColumns, timelineSql } from './record-state.ts';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
@@ -99,7 +99,7 @@ export async function releaseRead(work: ScopeWork): Promise<string[]> {
 }
 
 /** Values that are equal are stored and compared alike, whatever their notation; those that can't be read never are equal. */
-const comparable: Readonly<Record<Exclude<ColumnType, 'lines'>, (stored: string, value: string) => string>> = {
+const comparable: Readonly<Record<Exclude<PlainType, 'lines'>, (stored: string, value: string) => string>> = {
   text: (stored, value) => `${value} is distinct from ${stored}`,
   number: (stored, value) => `${value}::numeric is distinct from ${stored}`,
   integer: (stored, value) => `${value}::bigint is distinct from ${stored}`,
@@ -111,7 +111,7 @@ const comparable: Readonly<Record<Exclude<ColumnType, 'lines'>, (stored: string,
 /** SQL that is true when what the ERP has in one of the columns isn't known or differs from the stored row `t`. */
 function differsFromErpSql(columns: readonly RecordColumn[]): string {
   const parts = columns.flatMap(({ column, type }) => {
-    if (type === 'lines') return [];
+    if (type === 'lines' || isListType(type)) return [];
     const name = `'${column}'`;
     return `not jsonb_exists(r.scope_values, ${name}) or ${comparable[type](`t.${quoteIdentifier(column)}`, `(r.scope_values ->> ${name})`)}`;
   });

@@ -1,7 +1,8 @@
 // How large a field and a record may be. Everything that is stored can be served, and what is served costs all callers memory and time, so a
 // larger record is rejected when it is read. Sizes are bytes of UTF-8; lines count as their JSON, with the names of their fields. Pure.
 import type { RecordRejection, SourceLine, SourceRecord } from '../connectors/connector.ts';
-import type { RecordColumn } from './columns.ts';
+import { type RecordColumn, sourceValue } from './columns.ts';
+import { partTitle } from './validate-values.ts';
 
 export type SizeLimits = { readonly maxFieldBytes: number; readonly maxRecordBytes: number };
 /** Why a record can't be stored, without its id. */
@@ -41,23 +42,19 @@ function measureLines(lines: readonly SourceLine[], { field, lineFields }: Recor
 }
 
 /** The first field that is too large, or that the record is as a whole; null when it is within the limits. */
-export function findOversize(
-  { values, labels, lines }: SourceRecord,
-  columns: readonly RecordColumn[],
-  limits: SizeLimits,
-): RejectionReason | null {
+export function findOversize(record: SourceRecord, columns: readonly RecordColumn[], limits: SizeLimits): RejectionReason | null {
   const sizes: { readonly name: string; readonly bytes: number }[] = [];
   for (const column of columns) {
-    const { field, part, state } = column;
+    const { part, state } = column;
     if (state === 'replaced') continue;
-    const name = part === 'label' ? `the label of ${field}` : field;
+    const name = partTitle(column);
     if (part === 'lines') {
-      const measured = measureLines(lines ?? [], column, limits);
+      const measured = measureLines(record.lines ?? [], column, limits);
       if (measured.problem !== null) return measured.problem;
       sizes.push({ name, bytes: measured.bytes });
       continue;
     }
-    const bytes = bytesOf((part === 'label' ? labels : values)[field]);
+    const bytes = bytesOf(sourceValue(record, column));
     if (bytes > limits.maxFieldBytes) return fieldTooLarge(name, bytes, limits);
     sizes.push({ name, bytes });
   }

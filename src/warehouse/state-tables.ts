@@ -66,7 +66,7 @@ create table if not exists record_columns (
   record_type text not null,
   column_name text not null,
   field text not null,
-  part text not null check (part in ('value', 'label', 'lines')),
+  part text not null constraint record_columns_parts_check check (part in ('value', 'label', 'ids', 'names', 'lines')),
   type text not null,
   state text not null check (state in ('loading', 'live', 'stale', 'returned', 'vanished', 'replaced')),
   line_fields jsonb,

@@ -65,8 +65,8 @@ const laterTables = [
   'withheld_records',
   'listed_ids',
 ];
-/** The same for a column of record_state: name the one that was added last. */
-const laterColumn = 'deletion_history';
+/** The same for a constraint of record_columns: name the one that was added last. */
+const laterConstraint = 'record_columns_parts_check';
 
 /** On Citus, ADD CONSTRAINT must be the only subcommand of its statement. */
 const upgradeStatements = (schema: string): readonly string[] => [
@@ -80,6 +80,8 @@ const upgradeStatements = (schema: string): readonly string[] => [
   `alter table ${schema}.record_columns drop constraint if exists record_columns_state_check`,
   `alter table ${schema}.record_columns
      add constraint record_columns_state_check check (state in ('loading', 'live', 'stale', 'returned', 'vanished', 'replaced'))`,
+  `alter table ${schema}.record_columns drop constraint if exists record_columns_part_check, drop constraint if exists ${laterConstraint}`,
+  `alter table ${schema}.record_columns add constraint ${laterConstraint} check (part in ('value', 'label', 'ids', 'names', 'lines'))`,
   `alter table if exists ${schema}.deletion_proposals add column if not exists revision integer not null default 1`,
   `alter table if exists ${schema}.deletion_proposals drop constraint if exists deletion_proposals_status_check`,
   `alter table if exists ${schema}.deletion_proposals
@@ -99,8 +101,8 @@ export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
   const schema = tenantSchema(organizationId);
   const { rows } = await ctx.db.data.query<{ old: boolean }>(
     `select to_regclass($1) is not null and (exists (select from unnest($2::text[]) as t(name) where to_regclass(name) is null)
-       or not exists (select from pg_attribute where attrelid = to_regclass($1) and attname = $3)) as old`,
-    [`${schema}.record_state`, laterTables.map((table) => `${schema}.${table}`), laterColumn],
+       or not exists (select from pg_constraint where conrelid = to_regclass($4) and conname = $3)) as old`,
+    [`${schema}.record_state`, laterTables.map((table) => `${schema}.${table}`), laterConstraint, `${schema}.record_columns`],
   );
   if (rows[0]?.old !== true) return;
   await changeTables(ctx.db.control, async (tx) => {
@@ -116,8 +118,8 @@ export async function listOutdatedOrganizations(data: Pick<ClientBase, 'query'>)
     `select substr(n.nspname, 4)::uuid::text as id from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p')
      where n.nspname ~ '^wh_[0-9a-f]{32}$' and c.relname = any($1::text[]) group by n.nspname
      having bool_or(c.relname = 'record_state') and (count(*) < cardinality($1::text[])
-       or bool_or(c.relname = 'record_state' and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = $2))) order by 1`,
-    [['record_state', ...laterTables], laterColumn],
+       or bool_or(c.relname = 'record_columns' and not exists (select from pg_constraint o where o.conrelid = c.oid and o.conname = $2))) order by 1`,
+    [['record_state', 'record_columns', ...laterTables], laterConstraint],
   );
   return rows.map(({ id }) => id);
 }

@@ -1,7 +1,7 @@
 // Validates what the ERP returned: ids, and each value by the type of its field. Describes what is wrong with an invalid value. Pure.
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
 import { isDay, isTime } from '../core/calendar.ts';
-import type { ColumnType, LineField, RecordColumn } from './columns.ts';
+import { type ColumnType, type LineField, type RecordColumn, sourceValue } from './columns.ts';
 
 export type CellType = Exclude<ColumnType, 'lines'>;
 
@@ -18,6 +18,8 @@ const validators: Readonly<Record<CellType, (text: string) => boolean>> = {
   boolean: (text) => text === 'true' || text === 'false',
   date: isDay,
   time: isTime,
+  integers: matchesWhole('\\[(?:-?\\d{1,18}(?:,-?\\d{1,18})*)?\\]'),
+  texts: (text) => readTexts(text)?.every((each) => each === null || validators.text(each)) ?? false,
 };
 const problems: Readonly<Record<CellType, string>> = {
   text: 'contains a character that cannot be stored',
@@ -26,7 +28,20 @@ const problems: Readonly<Record<CellType, string>> = {
   boolean: 'is neither true nor false',
   date: 'is not a date of the years 0001 to 9999',
   time: 'is not a time in UTC of the years 0001 to 9999',
+  integers: 'is not a JSON array of integers of at most 18 digits',
+  texts: 'is not a JSON array of texts that can be stored',
 };
+
+/** The texts and nulls of a JSON array; undefined for anything else. */
+export function readTexts(json: string): (string | null)[] | undefined {
+  try {
+    const read: unknown = JSON.parse(json);
+    const isText = (each: unknown): each is string | null => typeof each === 'string' || each === null;
+    return Array.isArray(read) && read.every(isText) ? read : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 function problemOf(value: unknown, type: CellType): string | null {
   if (value === null || value === undefined || typeof value === 'function') return null;
@@ -46,13 +61,21 @@ function lineProblem(lines: readonly SourceLine[], fields: readonly LineField[])
   return null;
 }
 
+const titles: Partial<Record<RecordColumn['part'], string>> = {
+  label: 'the label of ',
+  ids: 'the entries of ',
+  names: 'the names of the entries of ',
+};
+/** What people call the column in a message. */
+export const partTitle = ({ part, field }: Pick<RecordColumn, 'part' | 'field'>): string => `${titles[part] ?? ''}${field}`;
+
 /** Describes the first value that does not match its field's type; null when all match. A connector should have rejected it already. */
-export function findInvalidValue({ values, labels, lines }: SourceRecord, columns: readonly RecordColumn[]): string | null {
-  for (const { field, part, type, state, lineFields } of columns) {
+export function findInvalidValue(record: SourceRecord, columns: readonly RecordColumn[]): string | null {
+  for (const column of columns) {
+    const { type, state, lineFields } = column;
     if (state === 'replaced') continue;
-    const value = part === 'label' ? labels[field] : values[field];
-    const problem = type === 'lines' ? lineProblem(lines ?? [], lineFields ?? []) : problemOf(value, type);
-    if (problem !== null) return `${part === 'label' ? 'the label of ' : ''}${field} ${problem}`;
+    const problem = type === 'lines' ? lineProblem(record.lines ?? [], lineFields ?? []) : problemOf(sourceValue(record, column), type);
+    if (problem !== null) return `${partTitle(column)} ${problem}`;
   }
   return null;
 }

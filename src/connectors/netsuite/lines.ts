@@ -2,6 +2,7 @@
 // only when all of them were read. While NetSuite works on one query, the rows of the previous one are processed.
 import type { ErpError, SourceLine } from '../connector.ts';
 import { queriedColumns } from './display-fields.ts';
+import { addEntryNames } from './entry-names.ts';
 import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
 import { type LineCursor, linesQuery, parentKey, parentModifiedKey } from './queries.ts';
 import type { LinesPlan, ReadPlan } from './read-plan.ts';
@@ -82,7 +83,7 @@ export async function readLinesOfRecords(
     chunk = last === null ? nextChunk(current.end, ids.length, count) : { ...current, after: last };
     pending = isEnough || chunk === null ? null : query(chunk);
     pending?.catch(() => undefined); // awaited in the next round; if this round throws first, it must not be an unhandled rejection
-    for (const row of rows) addLine(kept, row, readLine);
+    for (const row of await addEntryNames(suiteql, columns, rows, signal)) addLine(kept, row, readLine);
   }
   return { sets: new Map(ids.slice(0, done).flatMap((id) => finishLineSet(kept, id, lines))), completeCount: done, spanning, characters };
 }

@@ -27,12 +27,15 @@ function listedNames({ fields, definition }: Pick<RecordTypeMetadata, 'fields' |
   return readable({ fields }).flatMap(({ name, custom }) => (custom && prefixOf(name) !== undefined ? [name] : []));
 }
 
+/** Types that an earlier version read in another way: its descriptions differ, and so are made again. */
+const readAs: Readonly<Record<string, string>> = { 'Multiple Select': 'Multiple Select by ids' };
+
 /** By name; several fields may share one. */
 export const typesByName = (names: readonly string[], listed: readonly ListedField[]): Types =>
   Object.fromEntries(
     names.map((name) => {
       const found = listed.filter((field) => field.name === name);
-      return [name, found.map(({ id, valueType }) => `${valueType} (${id})`).join(', ')];
+      return [name, found.map(({ id, valueType }) => `${readAs[valueType] ?? valueType} (${id})`).join(', ')];
     }),
   );
 

@@ -9,6 +9,7 @@ import type { AccountParts } from './discovery/account-lists.ts';
 import { findUnlisted } from './discovery/candidates.ts';
 import { type ColumnSource, describeColumns, findRefusal } from './discovery/describe-columns.ts';
 import { describeType } from './discovery/describe-type.ts';
+import { withEntries } from './discovery/entry-lists.ts';
 import type { RowsAt } from './discovery/find-rows.ts';
 import { curatedFamily } from './discovery/names.ts';
 import { withListedTypes } from './listed-types.ts';
@@ -16,6 +17,7 @@ import { isUnknown, type ProbeQuery, type Probes, type QueryRefusal } from './pr
 import { linesProbeQuery, probeQuery, recordsQuery, type SuiteqlColumn } from './queries.ts';
 import { recordTypeDefinitions } from './record-types.ts';
 import type { SuiteqlRow } from './suiteql.ts';
+import { parseValue } from './values.ts';
 
 /**
  * The record types that are known by name, or those that `only` names, which may be any of the account. Rejects with `ErpError` for an
@@ -33,7 +35,7 @@ export async function describeRecordTypes(parts: AccountParts, only?: readonly s
   };
   const [first = '', ...others] = names;
   const described = [await describe(first), ...(await Promise.all(others.map(describe)))]; // the others use what the first one found out
-  return described.flatMap((type) => (type === undefined ? [] : [withListedTypes(type, listed)]));
+  return Promise.all(described.flatMap((type) => (type === undefined ? [] : [withEntries(account, withListedTypes(type, listed))])));
 }
 
 /** `siblings`: record types of the same table that are described, too; their columns are probed in the same queries. */
@@ -173,11 +175,15 @@ async function probeAll(
   const fields = physical.map((column) => {
     const isCustom = custom.has(column.name);
     if (plain.has(column.name)) return toField(asText(column), null, isCustom);
+    if (column.type === 'multiselect' && rows.some((row) => parseValue(row[column.name], column.type) === undefined))
+      return toField({ ...column, type: 'list', warning: notIds }, reasons.get(column.name) ?? null, isCustom);
     return toField(column, column.excluded ?? reasons.get(column.name) ?? null, isCustom);
   });
   const described = new Map(fields.map((field) => [field.name, field]));
   return columns.map((column) => described.get(column.name) ?? toField(column, underivable(column, described)));
 }
+
+const notIds = 'It is called a multiple select, but has values that are no ids';
 
 /** Why a derived field can't be read; null where it can. */
 function underivable({ derived }: ColumnDefinition, fields: ReadonlyMap<string, FieldMetadata>): string | null {

@@ -1,13 +1,13 @@
 // The text of every SuiteQL query, from typed parts. Names come from our definitions or match a strict pattern; the only values ever put
 // into a query are integers that were validated and times that were formatted here.
-import type { FieldMetadata, IdRange } from '../connector.ts';
+import { type FieldMetadata, hasLabel, type IdRange } from '../connector.ts';
 import { isQuerySource, type LinesDefinition, type ReadDefinition, type RowSource } from './definition.ts';
 import { erpError } from './errors.ts';
 import { keyFactor, keyPart, splitId } from './record-keys.ts';
 import { parentModifiedField } from './stored-definition.ts';
 import { isIdText } from './values.ts';
 
-export type SuiteqlColumn = Pick<FieldMetadata, 'name' | 'type'>;
+export type SuiteqlColumn = Pick<FieldMetadata, 'name' | 'type' | 'entries'>;
 
 const identifier = /^[a-z][a-z0-9_]{0,99}$/;
 export const isColumnName = (name: string): boolean => identifier.test(name);
@@ -15,6 +15,8 @@ export const isColumnName = (name: string): boolean => identifier.test(name);
 /** The keys of a column's value, and of a reference or list column's display text, in a row. No NetSuite column has this prefix. */
 export const valueKey = (name: string): string => name.toLowerCase();
 export const labelKey = (name: string): string => `df_${valueKey(name)}`;
+/** The key of the names of a multiple select's entries, which are added to a row after the query. */
+export const entryNamesKey = (name: string): string => `entry names of ${valueKey(name)}`;
 /** The keys of a line's record id, and of that record's modification time as of the same query. */
 export const parentKey = 'parent_id';
 export const parentModifiedKey = 'parent_modified';
@@ -26,7 +28,7 @@ function columnSql(column: string, { name, type }: SuiteqlColumn): string {
   const key = valueKey(name);
   if (type === 'date') return `TO_CHAR(${column}, 'YYYY-MM-DD') AS ${key}`;
   if (type === 'time') return `${inUtc(column)} AS ${key}`;
-  if (type === 'reference' || type === 'list') return `${column} AS ${key}, BUILTIN.DF(${column}) AS ${labelKey(name)}`;
+  if (hasLabel({ type })) return `${column} AS ${key}, BUILTIN.DF(${column}) AS ${labelKey(name)}`;
   return reservedWords.has(key) ? column : `${column} AS ${key}`;
 }
 
@@ -296,6 +298,18 @@ export function deletionsQuery({ columns, time }: DeletionsQueryForm, instant: D
     afterId === null ? null : `d.recordid > ${assertId(afterId)}`,
   ];
   return `SELECT d.recordid AS id, ${when} AS deleteddate${type} FROM deletedrecord d${where(conditions)} ORDER BY d.recordid ASC`;
+}
+
+/** Which list or custom record type each multiple select chooses from; `definitions` is the table that defines these. */
+export function entryListsQuery(definitions: 'customlist' | 'customrecordtype', afterId: string | null): string {
+  const conditions = ["c.fieldvaluetype = 'Multiple Select'", afterId === null ? null : `c.internalid > ${assertId(afterId)}`];
+  return `SELECT c.internalid AS id, c.scriptid AS scriptid, l.scriptid AS list FROM customfield c INNER JOIN ${definitions} l ON l.internalid = c.fieldvaluetyperecord${where(conditions)} ORDER BY c.internalid ASC`;
+}
+
+/** The names of entries, at most 1,000. Throws as `recordsQuery` for an id or a table that isn't well-formed. */
+export function entryNamesQuery(table: string, ids: readonly string[]): string {
+  if (!isColumnName(table)) throw erpError('query', 'FIELD_NOT_SYNCABLE', 'The name of a list is not a valid table name');
+  return `SELECT t.id AS id, t.name AS name FROM ${table} t WHERE t.id IN (${idList(ids)}) ORDER BY t.id ASC`;
 }
 
 export const customFieldsQuery = (prefixes: readonly string[], afterId: string | null): string => {

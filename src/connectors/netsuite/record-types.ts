@@ -18,7 +18,7 @@ const itemColumns = defineColumns(
   ['class', 'Class', 'reference'],
   ['department', 'Department', 'reference'],
   ['location', 'Location', 'reference'],
-  ['subsidiary', 'Subsidiaries', 'list'],
+  ['subsidiary', 'Subsidiaries', 'multiselect'],
   ['incomeaccount', 'Income account', 'reference'],
   ['expenseaccount', 'Expense account', 'reference'],
   ['assetaccount', 'Asset account', 'reference'],

@@ -5,6 +5,7 @@
 import { mapInTurns } from '../../core/turns.ts';
 import type { RecordPage, RecordRejection, ScannedRecord, ScanPage, SourceRecord } from '../connector.ts';
 import { queriedColumns } from './display-fields.ts';
+import { addEntryNames } from './entry-names.ts';
 import { inconsistentResponse } from './errors.ts';
 import { isolateBadRecords, isUnreadableResponse } from './isolate-bad-records.ts';
 import { type LineLimits, type LineSet, type LineSets, readLinesOfRecords } from './lines.ts';
@@ -150,8 +151,9 @@ async function queryHeaders(
   const found = await suiteql.query(recordsQuery(plan.definition, columns, selection), limit, signal);
   const { rows, hasMore, characters } = addIds(plan.definition, found);
   assertIdOrder(rows, selection);
+  const named = await addEntryNames(suiteql, columns, rows, signal);
   const parse = createHeaderParser(plan.columns);
-  const headers = await mapInTurns(rows, Math.ceil(valuesPerTurn / plan.columns.length), (row) => readHeader(plan, row, parse));
+  const headers = await mapInTurns(named, Math.ceil(valuesPerTurn / plan.columns.length), (row) => readHeader(plan, row, parse));
   return { headers: headers.map((header, at) => rejectRepeated(header, headers[at - 1], headers[at + 1])), hasMore, characters };
 }
 
@@ -243,8 +245,7 @@ function readHeader({ definition, modifiedField }: ReadPlan, row: SuiteqlRow, pa
     record: {
       id,
       modifiedAt: modifiedField === null ? null : (read.values[modifiedField] ?? null),
-      values: read.values,
-      labels: read.labels,
+      ...read,
     },
   };
 }

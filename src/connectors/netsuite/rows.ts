@@ -1,11 +1,11 @@
 // Converts the rows of a response to values, strictly. Ids that are missing or out of order discredit the whole response; any other problem
 // concerns a single row. Lines come by the hundred thousand, so they are built in one pass and with one object shape.
-import { hasLabel, type SourceLine, type SourceValue } from '../connector.ts';
+import { hasLabel, idsKey, namesKey, type SourceLine, type SourceRecord, type SourceValue } from '../connector.ts';
 import type { ReadColumn } from './display-fields.ts';
 import { inconsistentResponse } from './errors.ts';
-import { labelKey, type RecordSelection, type SuiteqlColumn, valueKey } from './queries.ts';
+import { entryNamesKey, labelKey, type RecordSelection, type SuiteqlColumn, valueKey } from './queries.ts';
 import type { SuiteqlRow } from './suiteql.ts';
-import { compareIds, describeValueProblem, isIdText, parseValue } from './values.ts';
+import { chosenIds, compareIds, describeValueProblem, isIdText, parseValue } from './values.ts';
 
 /**
  * Throws `ErpError` of kind `answer` unless every row has an id, ids ascend from behind the cursor, and each was requested. Ids that occur
@@ -25,24 +25,27 @@ export function assertIdOrder(rows: readonly SuiteqlRow[], { afterId = null, ids
   }
 }
 
-type ParsedColumns = { readonly values: Record<string, SourceValue>; readonly labels: Record<string, SourceValue> };
+type ParsedColumns = Pick<SourceRecord, 'values' | 'labels' | 'lists'>;
 
 /** Creates a function from a row to its values and labels by column, or to the first problem with them and the values that can be read. */
 export function createHeaderParser(
   columns: readonly ReadColumn[],
 ): (row: SuiteqlRow) => ParsedColumns | (Pick<ParsedColumns, 'values'> & { readonly problem: string }) {
   const cells = columns.flatMap((column) => cellsOf(column).map((cell) => ({ ...cell, column: column.name })));
+  const hasLists = cells.some(({ part }) => part === 'list');
   return (row) => {
     const values: Record<string, SourceValue> = {};
     const labels: Record<string, SourceValue> = {};
+    const lists: Record<string, SourceValue> = {};
     let problem: string | undefined;
     for (const cell of cells) {
       const value = parseCell(row[cell.from], cell);
       if (value === undefined) problem ??= describeCellProblem(row[cell.from], cell);
-      else if (cell.isLabel) labels[cell.column] = value;
+      else if (cell.part === 'label') labels[cell.column] = value;
+      else if (cell.part === 'list') lists[cell.to] = value;
       else values[cell.column] = value;
     }
-    return problem === undefined ? { values, labels } : { problem, values };
+    return problem === undefined ? { values, labels, ...(hasLists && { lists }) } : { problem, values };
   };
 }
 
@@ -51,7 +54,7 @@ type Cell = {
   readonly to: string;
   readonly type: SuiteqlColumn['type'];
   readonly title: string;
-  readonly isLabel: boolean;
+  readonly part: 'value' | 'label' | 'list';
   readonly derive: ((text: string) => SourceValue) | undefined;
 };
 
@@ -60,7 +63,7 @@ const valueCell = ({ name, type }: SuiteqlColumn): Cell => ({
   to: name,
   type,
   title: name,
-  isLabel: false,
+  part: 'value',
   derive: undefined,
 });
 const labelCell = ({ name }: SuiteqlColumn): Cell => ({
@@ -68,15 +71,21 @@ const labelCell = ({ name }: SuiteqlColumn): Cell => ({
   to: `${name}.name`,
   type: 'text',
   title: `the label of ${name}`,
-  isLabel: true,
+  part: 'label',
   derive: undefined,
 });
+/** Ids are integers in JSON, as NetSuite writes them. */
+const entryCells = ({ name }: SuiteqlColumn): Cell[] => [
+  { ...valueCell({ name, type: 'multiselect' }), to: idsKey(name), part: 'list', derive: (text) => `[${chosenIds(text)?.join() ?? ''}]` },
+  { ...valueCell({ name, type: 'text' }), from: entryNamesKey(name), to: namesKey(name), part: 'list' },
+];
 
 function cellsOf(column: ReadColumn): Cell[] {
   const { name, derived } = column;
-  if (derived === undefined) return hasLabel(column) ? [valueCell(column), labelCell(column)] : [valueCell(column)];
+  const entries = column.type === 'multiselect' ? entryCells(column) : [];
+  if (derived === undefined) return hasLabel(column) ? [valueCell(column), labelCell(column), ...entries] : [valueCell(column)];
   const source = derived.part === 'label' ? labelCell(derived.source) : valueCell(derived.source);
-  return [{ ...source, to: name, isLabel: false, derive: derived.derive }];
+  return [{ ...source, to: name, part: 'value', derive: derived.derive }];
 }
 
 /** Undefined for what isn't a value of the cell's type. */

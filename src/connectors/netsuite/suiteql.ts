@@ -12,9 +12,19 @@ export type SuiteqlResult = { readonly rows: readonly SuiteqlRow[]; readonly has
 /** The maximum number of rows in one response, and of values in one IN list. */
 export const maxRowsPerQuery = 1_000;
 
+/** What was read of a list whose entries fields choose. */
+export type KnownEntries = {
+  /** By id; null for an entry that the list doesn't have. */
+  readonly names: Map<string, string | null>;
+  /** Values with a display text that the names don't make up although they were just read, such as one with full names. */
+  readonly confirmed: Set<string>;
+};
+
 export type Suiteql = {
   /** At most `limit` rows. Rejects with `ErpError`, or with the signal's reason once that is aborted. */
   query(query: string, limit: number, signal: AbortSignal): Promise<SuiteqlResult>;
+  /** By the table of the list: see entry-names.ts. */
+  readonly entries: Map<string, KnownEntries>;
 };
 
 const SuiteqlResponse = z.object({
@@ -27,6 +37,7 @@ const SuiteqlResponse = z.object({
 
 export function createSuiteql(http: NetsuiteHttp): Suiteql {
   return {
+    entries: new Map(),
     async query(query, limit, signal) {
       const headers = { 'content-type': 'application/json', prefer: 'transient' };
       const path = `query/v1/suiteql?limit=${limit}&offset=0`;

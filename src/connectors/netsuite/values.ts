@@ -22,6 +22,12 @@ export function compareIds(one: string, other: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** The ids in the text of a multiple select, in its order; undefined for another text. Saved searches separate them by U+0005. */
+export function chosenIds(text: string): string[] | undefined {
+  const ids = text.split(/[,\u0005] */);
+  return ids.every(isIdText) ? ids : undefined;
+}
+
 /**
  * Undefined for what isn't a value of this type: `describeValueProblem` says why. NetSuite leaves empty columns out of a row; to Oracle an
  * empty text is the same as null, and so it is here.
@@ -42,6 +48,7 @@ const parsers: Readonly<Record<FieldType, (raw: string) => string | undefined>> 
   text: parseText,
   reference: parseText,
   list: parseText,
+  multiselect: (raw) => ifValid(raw, chosenIds(raw) !== undefined),
   integer: (raw) => ifValid(raw, integer.test(raw)),
   number: (raw) => (plainDecimal.test(raw) ? raw : decimalText(raw)),
   boolean: (raw) => (raw === 'T' ? 'true' : raw === 'F' ? 'false' : undefined),
@@ -55,6 +62,7 @@ const problems: Readonly<Record<FieldType, string>> = {
   text: unstorable,
   reference: unstorable,
   list: unstorable,
+  multiselect: 'is not a list of ids',
   integer: 'is not an integer',
   number: 'is not a number',
   boolean: 'is neither T nor F',

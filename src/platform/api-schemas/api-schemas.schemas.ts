@@ -151,8 +151,14 @@ export const ApiSchemaValidation = z
   .meta({ id: 'ApiSchemaValidation' });
 
 const columnType = z.enum(['text', 'number', 'integer', 'boolean', 'date', 'time', 'lines']);
+const listType = z.enum(['integers', 'texts']);
 const erpLabel = z.string().describe('The label in the ERP');
-const LineSource = z.object({ source: z.string(), label: erpLabel, type: columnType });
+const LineSource = z.object({
+  source: z.string(),
+  label: erpLabel,
+  type: columnType,
+  list: listType.nullable().describe('The type as a list (`as`): of a field with several choices, and of its label; null for others'),
+});
 const SchemaSource = z
   .object({
     ...LineSource.shape,
@@ -164,7 +170,7 @@ const SchemaSource = z
   .meta({ id: 'SchemaSource' });
 const FittingType = z
   .object({
-    type: columnType,
+    type: z.enum([...columnType.options, ...listType.options]),
     operators: z.array(z.enum(operators)),
     lineOperators: z.array(z.enum(operators)).describe('Of a field of lines'),
     functions: z.array(z.enum(aggregateFunctions)),

@@ -3,7 +3,17 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { createSuggestions } from '../../core/nearest-name.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { type Available, columnFactsOf, type DraftSource, draftDocument, readAvailable, type SchemaDocument } from '../../public/index.ts';
+import {
+  type Available,
+  type ColumnType,
+  columnFactsOf,
+  type DraftSource,
+  draftDocument,
+  isListType,
+  type LineField,
+  readAvailable,
+  type SchemaDocument,
+} from '../../public/index.ts';
 import { readRecordTypes, type StoredRecordType } from '../../sync/index.ts';
 import type { DraftFrom } from './api-schemas.schemas.ts';
 import * as store from './api-schemas.store.ts';
@@ -22,27 +32,22 @@ async function readMasks(ctx: RequestCtx, recordType: string): Promise<DraftSour
 }
 
 type Described = DraftSource['described'];
+type DescribedField = Described['fields'][number];
+
+/** Without the entries of multiselects, which only descriptions say. */
+const described = (name: string, type: ColumnType | 'reference', lineFields: readonly LineField[] | null): DescribedField[] => {
+  if (type !== 'reference' && isListType(type)) return [];
+  const fields = lineFields?.flatMap((line) => described(line.name, line.type, null));
+  return [{ name, label: name, type, syncable: true, volatile: false, custom: false, ...(fields !== undefined && { fields }) }];
+};
 
 /** Where no description is stored: the columns alone, by the names of their fields. */
 function describeColumns(name: string, columns: Available[string]['columns']): Described {
   const isLabel = ({ part }: { part: string }): boolean => part === 'label';
   const labelled = new Set(columns.filter(isLabel).map(({ field }) => field));
   const fields = columns
-    .filter((column) => !isLabel(column))
-    .map(({ field, type, lineFields }) => ({
-      ...{ name: field, label: field, syncable: true, volatile: false, custom: false },
-      type: labelled.has(field) ? ('reference' as const) : type,
-      ...(lineFields !== null && {
-        fields: lineFields.map((line) => ({
-          name: line.name,
-          label: line.name,
-          type: line.type,
-          syncable: true,
-          volatile: false,
-          custom: false,
-        })),
-      }),
-    }));
+    .filter((column) => column.part === 'value' || column.part === 'lines')
+    .flatMap(({ field, type, lineFields }) => described(field, labelled.has(field) ? 'reference' : type, lineFields));
   return { name, label: name, fields, modifiedField: null, shownAs: { number: null, name: null, date: null } };
 }
 

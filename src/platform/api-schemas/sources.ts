@@ -4,7 +4,17 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { type Available, fittingTypes, readAvailable, recordsOf, sourceOf } from '../../public/index.ts';
+import {
+  type Available,
+  boundSource,
+  type ColumnType,
+  fittingTypes,
+  isListType,
+  type ListType,
+  readAvailable,
+  recordsOf,
+  sourceOf,
+} from '../../public/index.ts';
 import { findDescription } from '../../sync/index.ts';
 import { getApiSchemaRow } from './api-schemas.service.ts';
 
@@ -27,7 +37,16 @@ function linesOf({ lineFields, field }: Column, described: readonly DescribedFie
   if (lineFields === null) return null;
   const fields = described.find(({ name }) => name === field)?.fields ?? [];
   const sources = new Set(lineFields.map(({ name }) => name));
-  return lineFields.map(({ name, type }) => ({ source: name, label: labelOf(name, sources, fields), type }));
+  const types = new Map(lineFields.map(({ name, type }) => [name, type]));
+  return lineFields.flatMap(({ name, type }) =>
+    isListType(type) ? [] : [{ source: name, label: labelOf(name, sources, fields), type, list: listOf(name, (as) => types.get(as)) }],
+  );
+}
+
+/** The type of the source as a list; null where it has no entries. */
+function listOf(source: string, typeOf: (source: string) => ColumnType | undefined): ListType | null {
+  const type = typeOf(boundSource({ source, as: 'list' }));
+  return isListType(type) ? type : null;
 }
 
 function sourcesOf({ columns, targets = {}, volatileFields = [] }: Available[string], description: Description) {
@@ -37,12 +56,13 @@ function sourcesOf({ columns, targets = {}, volatileFields = [] }: Available[str
   return [...sources].flatMap((source) => {
     // A source that the ERP took back has its former column too; the live one counts.
     const column = shown.find((one) => sourceOf(one) === source && one.state === 'live') ?? shown.find((one) => sourceOf(one) === source);
-    if (column === undefined) return [];
+    if (column === undefined || isListType(column.type)) return [];
     return [
       {
         source,
         label: labelOf(source, sources, described),
         type: column.type,
+        list: listOf(source, (as) => shown.find((one) => sourceOf(one) === as)?.type),
         state: column.state,
         target: (column.part === 'value' && Object.hasOwn(targets, source) ? targets[source] : undefined) ?? null,
         scopable: column.part === 'value' && !volatileFields.includes(column.field),

@@ -50,7 +50,7 @@ const RecordPage = z
       .array(
         z.object({
           name: z.string(),
-          type: z.enum(['text', 'number', 'integer', 'boolean', 'date', 'time', 'lines']),
+          type: z.enum(['text', 'number', 'integer', 'boolean', 'date', 'time', 'integers', 'texts', 'lines']),
           masked: z.boolean().describe('The caller sees the values masked, as text'),
         }),
       )

@@ -11,7 +11,7 @@ const scalar = z.union([z.string().max(2_000), z.number(), z.boolean()]);
 export const ViewFilter = z
   .strictObject({
     field,
-    operator: z.enum(operators).describe('As in the public interface; `null` takes true or false'),
+    operator: z.enum(operators).exclude(['all']).describe('As in the public interface; `null` takes true or false'),
     value: z
       .union([scalar, z.array(scalar).min(1).max(100)])
       .describe(

@@ -1,4 +1,5 @@
 // What a proposal is made from: the ERP's description of a record type, the columns that hold its records, and the facts of a sample.
+import type { RecordColumn } from '../../warehouse/columns.ts';
 import type { Available } from '../version/bind.ts';
 import type { FieldDefinition, Mask } from '../version/schema-document.ts';
 import type { ColumnFact, ColumnFacts } from './column-facts.ts';
@@ -7,7 +8,7 @@ import type { ColumnFact, ColumnFacts } from './column-facts.ts';
 export type DescribedField = {
   readonly name: string;
   readonly label: string;
-  readonly type: 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'reference' | 'list' | 'lines';
+  readonly type: 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'reference' | 'list' | 'multiselect' | 'lines';
   readonly syncable: boolean;
   readonly volatile: boolean;
   readonly custom: boolean;
@@ -39,7 +40,7 @@ export type DraftSource = {
 export type Proposed = {
   readonly definition: FieldDefinition;
   readonly field: DescribedField;
-  readonly part: 'value' | 'label' | 'lines';
+  readonly part: RecordColumn['part'];
   readonly fact: ColumnFact;
   /** Records of the sample without a value. */
   readonly empty: number;

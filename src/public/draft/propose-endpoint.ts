@@ -10,10 +10,12 @@ const max = { filters: 16, sorts: 8, aggregates: 12, groups: 12, relations: 10, 
 /** Longer texts are prose: searched, not compared. */
 const maxIdentifierLength = 40;
 
-type Kind = 'text' | 'amount' | 'date' | 'boolean' | 'reference' | 'lines';
+type Kind = 'text' | 'amount' | 'date' | 'boolean' | 'reference' | 'choices' | 'choiceNames' | 'lines';
 
 const kindOf = ({ field: { type }, part }: Proposed): Kind => {
   if (part === 'lines' || type === 'lines') return 'lines';
+  if (part === 'ids') return 'choices';
+  if (part === 'names') return 'choiceNames';
   if (part === 'label') return 'text';
   if (type === 'reference') return 'reference';
   if (type === 'date' || type === 'time') return 'date';
@@ -54,6 +56,7 @@ const operatorsByRole: Readonly<Partial<Record<Role, readonly Operator[]>>> = {
   status: ['eq', 'not'],
   related: ['eq'],
   reference: ['eq'],
+  choices: ['eq', 'all'],
   // Equality would take an index of its own, and two bounds say the same.
   money: ['gte', 'lte', 'gt', 'lt'],
   amount: ['gte', 'lte', 'gt', 'lt'],
@@ -66,10 +69,10 @@ const mayBeMissing: ReadonlySet<Role> = new Set(['shownDate', 'date', 'related',
 /** The best first: which roles are kept where there are too many. */
 const filterRoles: readonly Role[] = [
   ...(['number', 'currency', 'shownDate', 'modified', 'money', 'related', 'date', 'status', 'name', 'boolean'] as const),
-  ...(['identifier', 'reference', 'amount'] as const),
+  ...(['choices', 'identifier', 'reference', 'amount'] as const),
 ];
 const sortRoles: readonly Role[] = ['number', 'shownDate', 'modified', 'money', 'date', 'name', 'amount'];
-const groupRoles: readonly Role[] = ['currency', 'shownDate', 'related', 'status', 'name', 'date', 'boolean', 'reference'];
+const groupRoles: readonly Role[] = ['currency', 'shownDate', 'related', 'status', 'name', 'choiceNames', 'date', 'boolean', 'reference'];
 const aggregateRoles: readonly Role[] = ['money', 'shownDate', 'amount', 'related'];
 
 /**

@@ -1,6 +1,6 @@
 // Proposes the fields of an endpoint: those that have values, under names from their labels. Pure.
 import type { RecordColumn } from '../../warehouse/columns.ts';
-import { columnOf } from '../version/bind.ts';
+import { boundSource, sourceOf } from '../version/bind.ts';
 import { maskFits } from '../version/operators.ts';
 import type { FieldDefinition, LineFieldDefinition } from '../version/schema-document.ts';
 import type { ColumnFact } from './column-facts.ts';
@@ -32,32 +32,43 @@ const labelWords = ({ name, label, custom }: DescribedField): string[] => {
   return wordsOf(custom && label === name ? name.slice(prefix.length) : label);
 };
 
-type Part = { readonly source: string; readonly isLabel: boolean; readonly words: readonly string[]; readonly description: string };
+type Part = Pick<LineFieldDefinition, 'source' | 'as' | 'description'> & {
+  readonly part: Exclude<RecordColumn['part'], 'lines'>;
+  readonly words: readonly string[];
+};
 
 /**
  * The parts of a field to propose. A reference whose target is known is its id and the name of what it refers to; other references, and lists,
- * are the text that people know, or their value where there is no text; so is `currency`, the reference that names the currency.
+ * are the text that people know, or their value where there is no text; so is `currency`, the reference that names the currency. Several
+ * choices are lists of their ids and names.
  */
 function partsOf(field: DescribedField, named: DescribedField, isFilled: (source: string) => boolean, currency?: string): Part[] {
   const words = labelWords(named);
   const label = field.label;
-  const own = { source: field.name, isLabel: false, words, description: label };
-  if (field.type !== 'reference' && field.type !== 'list') return isFilled(own.source) ? [own] : [];
+  const filled = (...parts: readonly Part[]): Part[] => parts.filter((part) => isFilled(boundSource(part)));
+  const own: Part = { source: field.name, part: 'value', words, description: label };
+  if (field.type !== 'reference' && field.type !== 'list' && field.type !== 'multiselect') return filled(own);
   const stem = words.at(-1) === 'id' && words.length > 1 ? words.slice(0, -1) : words;
-  const text = { source: `${field.name}.name`, isLabel: true, words: stem, description: label };
+  const text: Part = { source: `${field.name}.name`, part: 'label', words: stem, description: label };
   const id = { ...own, words: field.type === 'list' ? stem : [...stem, 'id'] };
-  if (field.target === undefined || field.name === currency) return [text, id].filter(({ source }) => isFilled(source)).slice(0, 1);
-  return [
-    { ...id, description: `${label} (id)` },
-    { ...text, words: [...stem, 'name'], description: `${label} (name in the ERP)` },
-  ].filter(({ source }) => isFilled(source));
+  if (field.type === 'multiselect')
+    return filled(
+      { ...id, as: 'list', part: 'ids', words: [...stem, 'ids'], description: `${label} (ids)` },
+      { ...text, as: 'list', part: 'names', description: `${label} (names in the ERP)` },
+    );
+  if (field.target === undefined || field.name === currency) return filled(text, id).slice(0, 1);
+  return filled({ ...id, description: `${label} (id)` }, { ...text, words: [...stem, 'name'], description: `${label} (name in the ERP)` });
 }
 
+const endings: Partial<Record<Part['part'], string>> = { label: 'name', ids: 'ids' };
+const sourceName = ({ name }: DescribedField, part: Part['part']): string =>
+  camelCase([...wordsOf(name), endings[part] ?? ''].filter((word) => word !== ''));
+
 /** Names of a field, the best first. */
-function namesOf({ words, isLabel }: Part, field: DescribedField, { described }: Pick<DraftSource, 'described'>): string[] {
+function namesOf({ words, part }: Part, field: DescribedField, { described }: Pick<DraftSource, 'described'>): string[] {
   const { shownAs, modifiedField } = described;
   const plain = camelCase(words);
-  const fromSource = camelCase([...wordsOf(field.name), ...(isLabel ? ['name'] : [])]);
+  const fromSource = sourceName(field, part);
   if (field.type === 'boolean') return [/^(?:is|has|can)$/.test(words[0] ?? '') ? plain : camelCase(['is', ...words]), fromSource];
   if (field.name === modifiedField) return ['modifiedAt', plain, fromSource];
   const isReference = field.type === 'reference';
@@ -89,8 +100,7 @@ export function proposeFields(draft: DraftSource, resources: ReadonlyMap<string,
   const { described, available, facts, masks } = draft;
   const taken = new Set<string>();
   const live = (source: string): RecordColumn | undefined => {
-    const found = columnOf(available.columns, source);
-    return found?.state === 'live' ? found : undefined;
+    return available.columns.find((column) => column.state === 'live' && sourceOf(column) === source);
   };
   const factOf = (source: string): ColumnFact => facts.columns.get(live(source)?.column ?? '') ?? noValues;
   const { number, name, date } = described.shownAs;
@@ -103,19 +113,20 @@ export function proposeFields(draft: DraftSource, resources: ReadonlyMap<string,
   );
   const found = ordered.flatMap(({ field, named }) =>
     partsOf(field, named, (source) => factOf(source).filled > 0, available.currency).flatMap((part): Proposed[] => {
-      const column = live(part.source);
+      const column = live(boundSource(part));
       if (column === undefined) return [];
-      const fact = factOf(part.source);
+      const fact = factOf(boundSource(part));
       const masked = maskedAs(field, column.type, masks.get(part.source));
-      const isTarget = !part.isLabel && field.target !== undefined;
+      const isTarget = part.part === 'value' && field.target !== undefined;
       const definition: FieldDefinition = {
         name: fieldName(namesOf(part, field, draft), camelCase(singular), taken),
         source: part.source,
         description: part.description,
+        ...(part.as !== undefined && { as: part.as }),
         ...masked,
       };
       const refersTo = (isTarget && resources.get(field.target ?? '')) || null;
-      return [{ definition, field, part: part.isLabel ? 'label' : 'value', fact, empty: facts.records - fact.filled, refersTo }];
+      return [{ definition, field, part: part.part, fact, empty: facts.records - fact.filled, refersTo }];
     }),
   );
   const lines = described.fields.filter(({ type, syncable }) => type === 'lines' && syncable);
@@ -141,11 +152,11 @@ function proposeLines(field: DescribedField, { facts, masks }: DraftSource, take
   const factOf = (source: string): ColumnFact => facts.columns.get(`${column.column}.${source}`) ?? noValues;
   const fields = fieldsToPropose(field.fields ?? []).flatMap(({ field: line, named }) =>
     partsOf(line, named, (source) => factOf(source).filled > 0).flatMap((part): LineFieldDefinition[] => {
-      const type = column.lineFields?.find(({ name }) => name === part.source)?.type;
+      const type = column.lineFields?.find(({ name }) => name === boundSource(part))?.type;
       if (type === undefined) return [];
-      const candidates = [camelCase(part.words), camelCase([...wordsOf(line.name), ...(part.isLabel ? ['name'] : [])])];
-      const name = fieldName(candidates, 'line', lineTaken);
-      return [{ name, source: part.source, description: part.description, ...maskedAs(line, type, masks.get(`lines.${part.source}`)) }];
+      const name = fieldName([camelCase(part.words), sourceName(line, part.part)], 'line', lineTaken);
+      const { source, as, description } = part;
+      return [{ name, source, description, ...(as !== undefined && { as }), ...maskedAs(line, type, masks.get(`lines.${part.source}`)) }];
     }),
   );
   if (fields.length === 0) return [];

@@ -2,16 +2,18 @@
 // long to write JSON. COPY takes no parameters, so the values of a request are written as hexadecimal digits of their UTF-8 bytes and cast to
 // their type: as everywhere, no text of a request becomes part of a statement. Settings of the transaction would not do: on Citus the rows
 // are read in a session of another node.
+import { isListType, type ListType } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { columnReference, planConditions, whereSql } from '../read/conditions.ts';
 import { testsLines } from '../read/filters.ts';
 import type { ListPlan } from '../read/plan.ts';
 import { mayLackKey } from '../read/ranges.ts';
-import { linesJson, maskedColumn } from '../read/render-sql.ts';
+import { linesJson, maskedColumn, valueJson, valueText } from '../read/render-sql.ts';
 import { orderSql, rangeOrderSql, type TableRef } from '../read/sql.ts';
 import type { SummaryPlan } from '../read/summary-plan.ts';
 import { summaryRowsSql } from '../read/summary-sql.ts';
 import type { OutputField } from '../version/compile.ts';
+import type { ValueType } from '../version/operators.ts';
 import type { CellColumn, CellKind } from './copy-rows.ts';
 
 export type CopyStatement = {
@@ -48,9 +50,10 @@ export const copySummaryStatement = (table: TableRef, plan: SummaryPlan): CopySt
   columns: [{ name: 'row', kind: 'json' }],
 });
 
-export function copyStatement({ schema, table }: TableRef, plan: ListPlan): CopyStatement {
+/** `form`: lists are JSON, or one text in CSV. */
+export function copyStatement({ schema, table }: TableRef, plan: ListPlan, form: 'json' | 'csv' = 'json'): CopyStatement {
   const texts = planConditions(plan, schema).map((part) => part.text(valueSql));
-  const { sql, columns } = cellColumns(plan.fields, plan.endpoint.idType);
+  const { sql, columns } = cellColumns(plan.fields, plan.endpoint.idType, form);
   const rangeSql = (bounds: readonly string[], order: string): string => {
     const selected = `${schema}.${quoteIdentifier(table)} as t${whereSql([...texts, ...bounds])}`;
     const sorted = `from ${testsLines(plan) ? `(select * from ${selected} offset 0) as t` : selected} order by ${order}`;
@@ -78,15 +81,16 @@ export function countStatement(
   return { text: `select count(*)::text as total from ${schema}.${quoteIdentifier(table)} as t${where}`, values };
 }
 
-const kindOf = ({ column, asString }: OutputField & { kind: 'value' }): CellKind => {
-  if (column.type === 'integer' || column.type === 'number') return asString ? 'digits' : 'number';
-  return column.type;
+const kindOf = ({ asString }: OutputField & { kind: 'value' }, type: Exclude<ValueType, ListType>): CellKind => {
+  if (type === 'integer' || type === 'number') return asString ? 'digits' : 'number';
+  return type;
 };
 
 /** The stored values of the same record (lines as JSON, masked values as text), and what each cell holds, for writers of other forms. */
 function cellColumns(
   fields: readonly OutputField[],
   idType: 'integer' | 'text',
+  form: 'json' | 'csv',
 ): { readonly sql: string; readonly columns: readonly CellColumn[] } {
   const cells = fields.map((field) => {
     const { name } = field;
@@ -94,7 +98,12 @@ function cellColumns(
     if (field.kind === 'lines') return { name, kind: 'json' as const, sql: linesJson(`t.${quoteIdentifier(field.column)}`, field.lines) };
     const masked = maskedColumn(field);
     if (masked !== undefined) return { name, kind: 'text' as const, sql: masked };
-    return { name, kind: kindOf(field), sql: `t.${quoteIdentifier(field.column.column)}` };
+    const { column, type } = field.column;
+    const value = `t.${quoteIdentifier(column)}`;
+    if (!isListType(type)) return { name, kind: kindOf(field, type), sql: value };
+    return form === 'csv'
+      ? { name, kind: 'text' as const, sql: valueText(value, type) }
+      : { name, kind: 'json' as const, sql: `to_json(${valueJson(value, type, false)})` };
   });
   const id = { name: 'id', kind: idType === 'integer' ? ('digits' as const) : ('text' as const), sql: 't.id' };
   return { sql: [id, ...cells].map(({ sql }) => sql).join(', '), columns: [id, ...cells].map(({ name, kind }) => ({ name, kind })) };

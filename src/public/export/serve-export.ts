@@ -64,7 +64,7 @@ export function serveExport(exports: ExportState, read: ReadContext, type: Expor
     representation: type,
     type,
     normalized: `${plan.normalized}${withMark ? ' bom' : ''}`,
-    write: (table) => copyStatement(table, plan),
+    write: (table) => copyStatement(table, plan, type === 'text/csv' ? 'csv' : 'json'),
     createWriter: (columns) => rowWriters[type](columns, { withMark }),
     countRows: (snapshot) => totalOf(snapshot, read.reader, plan),
   });

@@ -1,5 +1,7 @@
 // Describes the record and the parameters of one resource in OpenAPI 3.1, from its definition and the types it is bound to.
 import type { oas31 } from 'openapi3-ts';
+import { elementTypes, isListType, type ListType } from '../../warehouse/columns.ts';
+import { boundSource } from '../version/bind.ts';
 import { suffixOf, takesSeveral, type ValueType } from '../version/operators.ts';
 import type {
   Bindings,
@@ -18,7 +20,9 @@ export const dateSentence =
   'A date compared with a timestamp field means the whole UTC day: equality matches within it, `_after` from the next day on, `_before` up to the day before, `_gte` from its start and `_lte` up to its end. Date and timestamp fields therefore agree: `_after=2026-01-31` starts on 1 February.';
 const largeNumbers = 'Whole numbers beyond 2^53 are strings, so that no digit is lost.';
 
-const shapes: Readonly<Record<ValueType, { types: oas31.SchemaObjectType[]; format?: string; example: unknown; note?: string }>> = {
+const shapes: Readonly<
+  Record<Exclude<ValueType, ListType>, { types: oas31.SchemaObjectType[]; format?: string; example: unknown; note?: string }>
+> = {
   text: { types: ['string'], example: 'Example' },
   number: { types: ['number', 'string'], example: 1249.5, note: `Exact decimal digits. ${largeNumbers}` },
   integer: { types: ['integer', 'string'], example: 42, note: largeNumbers },
@@ -59,6 +63,7 @@ const accessExtensions = ({ mask, tags, scopable }: Pick<FieldDefinition, 'mask'
 
 /** A masked value is text, whatever the type of the value behind it. */
 export function valueSchema(type: ValueType, field: LineFieldDefinition & Pick<FieldDefinition, 'scopable'>): Schema {
+  if (isListType(type)) return listSchema(type, field);
   const shape = shapes[type];
   const isText = field.as === 'string' && (type === 'number' || type === 'integer');
   const types = isText ? ['string' as const] : shape.types;
@@ -72,8 +77,30 @@ export function valueSchema(type: ValueType, field: LineFieldDefinition & Pick<F
   };
 }
 
-export const boundColumn = (bindings: Bindings, recordType: string, source: string): BoundColumn | undefined => {
+/** A masked list is one text. */
+function listSchema(type: ListType, field: LineFieldDefinition & Pick<FieldDefinition, 'scopable'>): Schema {
+  const { types, example } = shapes[elementTypes[type]];
+  const isNames = type === 'texts';
+  const sentence = isNames
+    ? 'The names of the chosen entries, in their order; `null` for one whose name is not known.'
+    : 'The ids of the chosen entries, in their order.';
+  return {
+    type: ['array', ...(field.mask === undefined ? [] : ['string' as const]), 'null'],
+    items: { type: isNames ? [...types, 'null'] : types },
+    ...described(field.description, sentence, ...accessNotes(field)),
+    examples: [[example]],
+    ...accessExtensions(field),
+  };
+}
+
+/** The column of a field by its definition; undefined while it isn't bound. */
+export const boundColumn = (
+  bindings: Bindings,
+  recordType: string,
+  field: Pick<FieldDefinition, 'source' | 'as'>,
+): BoundColumn | undefined => {
   const columns = Object.hasOwn(bindings, recordType) ? bindings[recordType]?.columns : undefined;
+  const source = boundSource(field);
   return columns !== undefined && Object.hasOwn(columns, source) ? columns[source] : undefined;
 };
 
@@ -86,7 +113,7 @@ function fieldSchema(field: FieldDefinition, bound: BoundColumn | undefined): Sc
   if (bound === undefined) return notSynced(field);
   if (bound.type !== 'lines') return valueSchema(bound.type, field);
   const properties = (field.fields ?? []).map((line): [string, Schema] => {
-    const type = bound.lineFields?.find(({ name }) => name === line.source)?.type;
+    const type = bound.lineFields?.find(({ name }) => name === boundSource(line))?.type;
     return [line.name, type === undefined ? notSynced(line) : valueSchema(type, line)];
   });
   return {
@@ -102,7 +129,7 @@ export function recordSchema(endpoint: EndpointDefinition, bindings: Bindings): 
   const id: Schema = { type: 'string', description: 'Id of the record in the ERP.', examples: ['1042'] };
   const fields = endpoint.fields.map((field): [string, Schema] => [
     field.name,
-    fieldSchema(field, boundColumn(bindings, endpoint.recordType, field.source)),
+    fieldSchema(field, boundColumn(bindings, endpoint.recordType, field)),
   ]);
   return { type: 'object', ...described(endpoint.description), properties: { id, ...Object.fromEntries(fields) }, required: ['id'] };
 }
@@ -113,8 +140,9 @@ export function exampleRecord(schema: Schema): Record<string, unknown> {
   const fields = properties.filter(([, { anyOf }]) => anyOf === undefined);
   return Object.fromEntries(
     fields.map(([name, property]) => {
-      if (property.items !== undefined) return [name, [exampleRecord(property.items as Schema)]];
-      return [name, property.examples?.[0] ?? null];
+      const [example] = property.examples ?? [];
+      if (example === undefined && property.items !== undefined) return [name, [exampleRecord(property.items as Schema)]];
+      return [name, example ?? null];
     }),
   );
 }
@@ -129,8 +157,15 @@ const meanings: Readonly<Record<Operator, string>> = {
   lt: 'Less than this value.',
   contains: 'Contains this text, ignoring case. At least 3 characters; `%` and `_` have no special meaning.',
   starts_with: 'Starts with this text, ignoring case; `%` and `_` have no special meaning.',
+  all: 'Has every entry that is given. Repeat the parameter for up to 100 entries.',
   not: 'Differs from this value; records without a value are included. Repeat the parameter to exclude up to 100 values.',
   null: '`true`: only records without a value. `false`: only records with a value.',
+};
+
+/** Of lists, where the operators of values mean something else. */
+const listMeanings: Partial<Record<Operator, string>> = {
+  eq: 'Has this entry. Repeat the parameter to match any of up to 100 entries.',
+  not: 'Has not this entry; records without a value are included. Repeat the parameter to exclude up to 100 entries.',
 };
 
 function parameterValue(operator: Operator, type: ValueType): Schema {
@@ -140,7 +175,7 @@ function parameterValue(operator: Operator, type: ValueType): Schema {
   if (type === 'time')
     return { type: 'string', anyOf: [{ format: 'date' }, { format: 'date-time' }], examples: ['2026-01-31', '2026-01-31T10:00:00Z'] };
   // What the field answers can be sent back: whole numbers beyond 2^53 and exact amounts are texts.
-  const { types, format, example } = shapes[type];
+  const { types, format, example } = shapes[isListType(type) ? elementTypes[type] : type];
   const [only] = types;
   return { type: types.length === 1 && only !== undefined ? only : types, ...(format !== undefined && { format }), examples: [example] };
 }
@@ -154,7 +189,11 @@ export function filterParameter(field: string, operator: Operator, type: ValueTy
     name: field + suffixOf(operator),
     in: 'query',
     required: false,
-    description: joined(meanings[operator], lineNote, isDated ? dateSentence : undefined),
+    description: joined(
+      (isListType(type) ? listMeanings[operator] : undefined) ?? meanings[operator],
+      lineNote,
+      isDated ? dateSentence : undefined,
+    ),
     schema: takesSeveral(operator) ? { type: 'array', items: value, minItems: 1, maxItems: 100 } : value,
     ...(takesSeveral(operator) && { style: 'form' as const, explode: true }),
   };
@@ -164,9 +203,9 @@ export function filterParameter(field: string, operator: Operator, type: ValueTy
 function lineType({ fields, recordType }: EndpointDefinition, bindings: Bindings, name: string): ValueType | undefined {
   const [linesName = '', ...rest] = name.split('.');
   const lines = fields.find((field) => field.name === linesName);
-  const source = lines?.fields?.find((field) => field.name === rest.join('.'))?.source;
-  if (lines === undefined || source === undefined) return undefined;
-  return boundColumn(bindings, recordType, lines.source)?.lineFields?.find((field) => field.name === source)?.type;
+  const line = lines?.fields?.find((field) => field.name === rest.join('.'));
+  if (lines === undefined || line === undefined) return undefined;
+  return boundColumn(bindings, recordType, lines)?.lineFields?.find((field) => field.name === boundSource(line))?.type;
 }
 
 /** The filters of the endpoint that are bound, `id` first. */
@@ -175,8 +214,8 @@ export function filterParameters(endpoint: EndpointDefinition, bindings: Binding
   const declared = endpoint.filters.flatMap(({ field, operators }) => {
     const line = lineType(endpoint, bindings, field);
     if (line !== undefined) return operators.map((operator) => filterParameter(field, operator, line, field.split('.')[0]));
-    const source = endpoint.fields.find(({ name }) => name === field)?.source;
-    const type = source === undefined ? undefined : boundColumn(bindings, endpoint.recordType, source)?.type;
+    const defined = endpoint.fields.find(({ name }) => name === field);
+    const type = defined && boundColumn(bindings, endpoint.recordType, defined)?.type;
     if (type === undefined || type === 'lines') return [];
     return operators.map((operator) => filterParameter(field, operator, type));
   });

@@ -3,6 +3,7 @@
 import type { oas31 } from 'openapi3-ts';
 import { maxExpansions } from '../read/expand.ts';
 import { maxOrConditions, minOrConditions } from '../read/filters.ts';
+import { suffixOf } from '../version/operators.ts';
 import { type EndpointDefinition, operators } from '../version/schema-document.ts';
 
 type Parameter = oas31.ParameterObject;
@@ -29,9 +30,12 @@ const namesText = (names: readonly string[]): string => {
   return quoted.length === 0 ? last : `${quoted.join(', ')} or ${last}`;
 };
 
-const condition = String.raw`[A-Za-z][\w.-]*:(?:${operators.join('|')}):(?:"(?:[^"]|"")*"|[^",()]*)`;
-/** Two to ten conditions. It does not check that the filter exists. */
-export const orPattern = String.raw`^\(${condition}(?:,${condition}){${minOrConditions - 1},${maxOrConditions - 1}}\)$`;
+/** Two to ten conditions. It does not check that the filter exists; `all` is only for lists. */
+export function orPattern(names: readonly string[]): string {
+  const known = operators.filter((operator) => operator !== 'all' || names.some((name) => name.endsWith(suffixOf(operator))));
+  const condition = String.raw`[A-Za-z][\w.-]*:(?:${known.join('|')}):(?:"(?:[^"]|"")*"|[^",()]*)`;
+  return String.raw`^\(${condition}(?:,${condition}){${minOrConditions - 1},${maxOrConditions - 1}}\)$`;
+}
 
 /** A filter as an example of a condition. */
 export type OrExample = { readonly field: string; readonly operator: string; readonly value: string };
@@ -77,7 +81,7 @@ export function orParameter(filters: readonly Parameter[]): Parameter {
     in: 'query',
     description:
       'Two to ten conditions `filter:operator:value`, of which at least one must match, in addition to all other filters. The operators are those of the filters: `date_after` is `date:after:…`, and equality is `eq`. Values with commas, quotes or parentheses are written in double quotes, in which `""` is one quote. At most once per request.',
-    schema: { type: 'string', pattern: orPattern, ...(example !== undefined && { examples: [example] }) },
+    schema: { type: 'string', pattern: orPattern(filters.map(({ name }) => name)), ...(example !== undefined && { examples: [example] }) },
   };
 }
 

@@ -1,6 +1,6 @@
 // Describes the operation that summarizes the records of a resource: its parameters, and a row with the exact types of what it computes.
 import type { oas31 } from 'openapi3-ts';
-import { isNumeric } from '../../warehouse/columns.ts';
+import { elementTypes, isListType, isNumeric } from '../../warehouse/columns.ts';
 import { maxGroupKeys, maxGroups } from '../read/summary-plan.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { currencyOf, mixesCurrencies } from '../version/money.ts';
@@ -74,8 +74,9 @@ function groupSchemas(endpoint: EndpointDefinition, bindings: Bindings): [string
     if (typeof group !== 'string') return group.periods.map((period) => [`${group.field}.${period}`, periodSchema(period)]);
     const field = endpoint.fields.find(({ name }) => name === group);
     if (field === undefined) return [];
-    const type = boundColumn(bindings, endpoint.recordType, field.source)?.type;
-    return type === undefined || type === 'lines' ? [[group, {}]] : [[group, valueSchema(type, plainField(field))]];
+    const type = boundColumn(bindings, endpoint.recordType, field)?.type;
+    if (type === undefined || type === 'lines') return [[group, {}]];
+    return [[group, valueSchema(isListType(type) ? elementTypes[type] : type, plainField(field))]];
   });
 }
 
@@ -85,8 +86,8 @@ const fieldsOf = ({ aggregates = [] }: EndpointDefinition, name: AggregateFuncti
 
 function functionSchemas(endpoint: EndpointDefinition, bindings: Bindings): [string, Schema][] {
   const typeOf = (name: string): ValueType | undefined => {
-    const source = endpoint.fields.find((field) => field.name === name)?.source;
-    const type = source === undefined ? undefined : boundColumn(bindings, endpoint.recordType, source)?.type;
+    const field = endpoint.fields.find((one) => one.name === name);
+    const type = field && boundColumn(bindings, endpoint.recordType, field)?.type;
     return type === 'lines' ? undefined : type;
   };
   return aggregateFunctions.flatMap((name): [string, Schema][] => {
@@ -182,10 +183,10 @@ function ownParameters(endpoint: EndpointDefinition, groups: readonly string[]):
 function currencyNote(endpoint: EndpointDefinition, bindings: Bindings): string {
   const money = (Object.hasOwn(bindings, endpoint.recordType) ? bindings[endpoint.recordType] : undefined) ?? {};
   const needsCurrency = (endpoint.aggregates ?? []).some(({ field, functions, currency }) => {
-    const source = endpoint.fields.find(({ name }) => name === field)?.source;
-    if (currency === 'none' || source === undefined) return false;
-    if (!isNumeric(boundColumn(bindings, endpoint.recordType, source)?.type)) return false;
-    return mixesCurrencies(functions, currencyOf(money, source), []);
+    const defined = endpoint.fields.find(({ name }) => name === field);
+    if (currency === 'none' || defined === undefined) return false;
+    if (!isNumeric(boundColumn(bindings, endpoint.recordType, defined)?.type)) return false;
+    return mixesCurrencies(functions, currencyOf(money, defined.source), []);
   });
   if (!needsCurrency) return '';
   return 'Amounts of money in several currencies are never added up: group by the currency, or filter by one; otherwise the response is 400 `several_currencies`, which names the parameters.';

@@ -2,6 +2,7 @@
 // matches; and as many as a request may have, where no index looks up each of them. The values are records of the tenant: they are used only for the measurement and never reported.
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
+import { elementTypes, isListType } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { parameterTypes } from '../read/conditions.ts';
 import { maxValues } from '../read/filters.ts';
@@ -59,31 +60,43 @@ function outsideSql(type: ValueType, edge: string, sign: '+' | '-'): string {
 export type TrialColumn = Pick<CompiledColumn, 'column' | 'type' | 'line'>;
 
 /** Of lines, the values of one field as those of a column: the JSON form of dates and times is what PostgreSQL reads. */
-const linesSql = (source: string, lines: string, line: string, type: ValueType): string =>
-  `(select (e.line ->> ${literal(line)})::${parameterTypes[type]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)) as l`;
+const linesSql = (source: string, lines: string, line: string, type: ValueType): string => {
+  const value = `(e.line -> ${literal(line)})`;
+  if (isListType(type))
+    return `(select i.text::${parameterTypes[elementTypes[type]]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)
+      cross join lateral jsonb_array_elements_text(case when jsonb_typeof(${value}) = 'array' then ${value} else '[]' end) as i(text)) as l`;
+  return `(select (e.line ->> ${literal(line)})::${parameterTypes[type]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)) as l`;
+};
+
+/** Where a record may have several values, or none: these as rows. */
+const manySql = (source: string, column: string, type: ValueType, line: string | undefined): string | undefined => {
+  if (line !== undefined) return linesSql(source, column, line, type);
+  return isListType(type) ? `(select u.v from ${source} left join lateral unnest(${column}) as u(v) on true) as l` : undefined;
+};
 
 /**
- * One statement per column: the ends of the range from the index, everything else from a sample; for a field of lines all from a sample.
+ * One statement per column: the ends of the range from the index, everything else from a sample; for a field of lines or a list all from a sample.
  * Rejects with the error of PostgreSQL.
  */
 export async function sampleColumn(
   client: Pick<PoolClient, 'query'>,
   { schema, table }: TrialTable,
-  { column, type, line }: TrialColumn,
+  { column, type: columnType, line }: TrialColumn,
   rowCount: number,
 ) {
+  const type = isListType(columnType) ? elementTypes[columnType] : columnType;
   const source = `${schema}.${quoteIdentifier(table)} as t`;
   const value = `t.${quoteIdentifier(column)}`;
   const share = rowCount <= sampleRows ? '' : ` tablesample system (${((sampleRows / rowCount) * 100).toFixed(4)})`;
   const text = (expression: string): string => textSql(type, expression);
   const ranged = steps[type] !== undefined;
-  const ofLines = line === undefined ? undefined : linesSql(`${source}${share}`, value, line, type);
-  const ends = ofLines === undefined ? { of: value, from: source } : { of: 'v', from: 'sampled' };
+  const ofMany = manySql(`${source}${share}`, value, columnType, line);
+  const ends = ofMany === undefined ? { of: value, from: source } : { of: 'v', from: 'sampled' };
   const [min, max] = [`(select min(${ends.of}) from ${ends.from})`, `(select max(${ends.of}) from ${ends.from})`];
   const percentile = (part: number): string => text(`(select percentile_disc(${part}) within group (order by v) from sampled)`);
   const inRange = (sql: string): string => (ranged ? sql : 'null');
   const { rows } = await client.query<ColumnSample>(
-    `with sampled as materialized (select ${ofLines === undefined ? `${value} as v from ${source}${share}` : `v from ${ofLines}`}),
+    `with sampled as materialized (select ${ofMany === undefined ? `${value} as v from ${source}${share}` : `v from ${ofMany}`}),
        counted as materialized (select v, count(*) as n from sampled where v is not null
          ${type === 'text' ? `and v <> '' and length(v) <= ${maxTextLength}` : ''} group by v)
      select ${text('(select v from counted order by n desc, v limit 1)')} as common,
@@ -116,6 +129,7 @@ function textsFor(operator: Operator, type: ValueType, sample: ColumnSample): Te
   const rareText = sample.rare !== null && sample.rare.length >= minContainsLength ? sample.rare : null;
   switch (operator) {
     case 'eq':
+    case 'all':
     case 'not':
       return { common: sample.common, rare: sample.rare, absent: absentOf(type, sample) };
     case 'null':
@@ -139,14 +153,15 @@ export type TrialFilter = Pick<FilterParameter, 'operator' | 'column'>;
 
 /** The values to test, without duplicates; none when the column is empty. Pure. */
 export function trialValues({ operator, column }: TrialFilter, sample: ColumnSample): TrialValue[] {
-  const texts = textsFor(operator, column.type, sample);
+  const type = isListType(column.type) ? elementTypes[column.type] : column.type;
+  const texts = textsFor(operator, type, sample);
   const found = new Map<string, TrialValue>();
   for (const kind of ['common', 'rare', 'absent'] as const) {
     const text = texts[kind];
     if (text !== null && !found.has(text)) found.set(text, { kind, texts: [text] });
   }
-  const takesMany = operator === 'eq' && (column.line !== undefined || column.type === 'time');
-  const several = takesMany ? { many: sample.many ?? [], many_absent: manyAbsent(column.type) } : {};
+  const takesMany = operator === 'eq' && (column.line !== undefined || column.type === 'time' || isListType(column.type));
+  const several = takesMany ? { many: sample.many ?? [], many_absent: manyAbsent(type) } : {};
   return [
     ...found.values(),
     ...Object.entries(several).flatMap(([kind, texts]) => (texts.length < 2 ? [] : [{ kind: kind as ValueKind, texts }])),

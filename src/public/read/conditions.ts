@@ -1,6 +1,7 @@
 // Writes the conditions of a plan as SQL. The text of a condition depends on its column, its operator and the number of values, never on
 // the values: those are parameters, so that one prepared statement serves them all.
 import { foldedSql } from '../../core/folded-text.ts';
+import { isListType } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { CompiledColumn } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
@@ -20,6 +21,8 @@ export const parameterTypes: Readonly<Record<ValueType, string>> = {
   boolean: 'boolean',
   date: 'date',
   time: 'timestamptz',
+  integers: 'bigint[]',
+  texts: 'text[]',
 };
 
 export const columnReference = ({ column }: CompiledColumn): string => `t.${quoteIdentifier(column)}`;
@@ -90,6 +93,8 @@ function writeCondition(condition: FilterCondition): WrittenCondition {
     const variant = column.lowered === true ? 'lowered' : '';
     return createCondition(variant, [pattern], (bind) => `${searchedSql(column, left)} like ${searchedSql(column, bind(pattern, 'text'))}`);
   }
+  if (isListType(column.type)) return writeList(left, type, operator, values);
+  if (operator === 'all') throw new Error('only lists have several values');
   if (column.type === 'time') return writeTime(left, operator, values.map(spanOf));
   if (operator === 'eq')
     return values.length === 1
@@ -100,10 +105,19 @@ function writeCondition(condition: FilterCondition): WrittenCondition {
   return createCondition('', [first], (bind) => `${left} ${comparisons[operator]} ${bind(first, type)}`);
 }
 
+/** Has one of the entries, all of them, or none. A GIN index serves the first two. */
+function writeList(left: string, type: string, operator: FilterCondition['operator'], values: FilterCondition['values']): WrittenCondition {
+  return createCondition('', [values], (bind) => {
+    const given = bind(values, type);
+    if (operator === 'all') return `${left} @> ${given}`;
+    return operator === 'not' ? `(${left} is null or not ${left} && ${given})` : `${left} && ${given}`;
+  });
+}
+
 /** Times are compared with the first and last microsecond of the value that the client gave, so that a date means the whole day. */
 function writeTime(
   left: string,
-  operator: Exclude<FilterCondition['operator'], 'null' | 'contains' | 'starts_with'>,
+  operator: Exclude<FilterCondition['operator'], 'null' | 'contains' | 'starts_with' | 'all'>,
   spans: readonly Span[],
 ): WrittenCondition {
   const [first = { from: '', to: '' }] = spans;

@@ -1,4 +1,5 @@
 // Derives the indexes for the filters, sorts and row scopes of a version, using exactly the expressions that sql.ts compares and orders by.
+import { isListType } from '../../warehouse/columns.ts';
 import type { IndexSpec } from '../../warehouse/indexes.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { type CompiledColumn, type CompiledEndpoint, type CompiledSort, compileSchema } from '../version/compile.ts';
@@ -59,6 +60,8 @@ function endpointIndexes(endpoint: CompiledEndpoint): IndexSpec[] {
   const sorted = new Set([defaultColumn, ...endpoint.sorts.values()].map(({ column }) => column));
   const specs = [...filters, ...search].flatMap(({ column, operator }): IndexSpec[] => {
     if (column.line !== undefined) return lineIndexes({ ...column, line: column.line }, operator);
+    if (isListType(column.type))
+      return operator === 'eq' || operator === 'all' ? [{ method: 'gin', expression: quoteIdentifier(column.column) }] : [];
     const folded = searchedSql(column, quoteIdentifier(column.column));
     if (operator === 'contains') return [{ method: 'gin', expression: `${folded} gin_trgm_ops` }];
     if (operator === 'starts_with') return [{ method: 'btree', expression: `${folded} text_pattern_ops` }];

@@ -5,7 +5,7 @@
 // are. Ranges compare the smallest or largest value of the lines, which a btree index on that expression serves, and then the lines
 // themselves: jsonpath compares with each of them, in quadratic time, so the expression is computed only for records with few lines, and
 // says "may match" for the others.
-import { isNumeric } from '../../warehouse/columns.ts';
+import { isNumeric as isNumber } from '../../warehouse/columns.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { Span } from '../version/values.ts';
 import type { FilterCondition } from './filters.ts';
@@ -14,6 +14,9 @@ import { comparisons, createCondition, type WrittenCondition } from './sql-part.
 
 /** The values under the key `line` of each line. */
 export type LineField = { readonly line: string; readonly type: ValueType };
+
+/** Also of the ids of several choices: jsonpath looks into arrays by itself. */
+const isNumeric = (type: ValueType): boolean => isNumber(type) || type === 'integers';
 
 /** With at most this many lines a record's smallest and largest values are in the index: 256 comparisons take some 25 µs. */
 const maxIndexedLines = 16;

@@ -5,6 +5,7 @@
 // page again, which takes as long as reading it. A literal limit around them makes the generic plan cheap, and PostgreSQL switches to it by
 // itself. Where the best plan depends on the values it must not switch, so no literal limit is used there.
 
+import { isListType } from '../../warehouse/columns.ts';
 import type { CompiledSort } from '../version/compile.ts';
 import type { Operator } from '../version/schema-document.ts';
 import type { FilterCondition } from './filters.ts';
@@ -30,12 +31,12 @@ const isSortBy = (set: CompiledSort, { column, order, further }: ListPlan['sort'
 
 /**
  * An equality after which an index continues in the default order: declared or of a row scope, and with one value. A timestamp that equals a
- * day is a range.
+ * day is a range, and a list may have several values.
  */
 function isEquality(condition: FilterCondition, { filters, scope }: ListPlan['endpoint']): boolean {
   const { column, operator, values } = condition;
-  if (operator !== 'eq' || values.length !== 1 || column.type === 'time' || column.column === 'id' || column.line !== undefined)
-    return false;
+  const isRange = column.type === 'time' || isListType(column.type);
+  if (operator !== 'eq' || values.length !== 1 || isRange || column.column === 'id' || column.line !== undefined) return false;
   const declared = [...scope, ...filters.values()];
   return declared.some((other) => other.operator === 'eq' && other.column.line === undefined && other.column.column === column.column);
 }

@@ -1,5 +1,6 @@
 // Builds SQL expressions that write a record as JSON text: exact digits, UTC times, selected sub-fields of lines. PostgreSQL writes the
 // bytes that leave the service, so no value passes through a binary float.
+import { isListType } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { LineOutput, OutputField } from '../version/compile.ts';
 import { maskedSql } from '../version/masks.ts';
@@ -15,12 +16,21 @@ const tooLarge = (number: string): string => `abs(${number}) > ${largestExact} a
 /** SQL of one value as the text that JSON has of it. Connections use DateStyle ISO, which differs from RFC 3339 only in the missing T. */
 export const valueText = (value: string, type: ValueType): string => {
   if (type === 'time') return `replace((${value} at time zone 'UTC')::text, ' ', 'T') || 'Z'`;
+  if (isListType(type)) return joinedSql(value);
   return type === 'text' ? value : `(${value})::text`;
+};
+
+/** SQL of the entries of a list as one text: separated by semicolons, in double quotes where they have a semicolon, a quote or a line break. */
+const joinedSql = (value: string): string => {
+  const quoted = `case when u.e ~ '[;"\\r\\n]' or u.e = '' then '"' || replace(u.e, '"', '""') || '"' else coalesce(u.e, '') end`;
+  return `(select string_agg(${quoted}, ';' order by u.n) from unnest((${value})::text[]) with ordinality as u(e, n))`;
 };
 
 /** SQL of one value for JSON: times as RFC 3339, numbers beyond 2^53 or `asString` as text. */
 export function valueJson(value: string, type: ValueType, asString: boolean): string {
   if (type === 'time') return valueText(value, type);
+  if (type === 'integers')
+    return `case when ${largestExact} < any(${value}) or -${largestExact} > any(${value}) then to_json((${value})::text[]) else to_json(${value}) end`;
   if (type !== 'integer' && type !== 'number') return value;
   if (asString) return `${value}::text`;
   const large = type === 'integer' ? `${value} not between -${largestExact} and ${largestExact}` : tooLarge(value);
@@ -31,6 +41,9 @@ function lineJson({ key, type, asString, mask }: LineOutput): string {
   const value = `(e.line -> ${literal(key)})`;
   const text = `(e.line ->> ${literal(key)})`;
   if (mask !== null) return maskedSql(text, mask);
+  if (type === 'integers')
+    return `case when jsonb_path_exists(${value}, '$[*] ? (@ > ${largestExact} || @ < -${largestExact})')
+      then (select jsonb_agg(i.text) from jsonb_array_elements_text(${value}) as i(text)) else ${value} end`;
   if (type !== 'integer' && type !== 'number') return value;
   if (asString) return text;
   // The inner CASE restricts the cast to numbers: PostgreSQL may evaluate the conditions of an AND in any order.

@@ -42,7 +42,8 @@ export function assertScopeFresh({ scope, scopable }: ReadableEndpoint, freshnes
   const columns = new Set(scope.map(({ column }) => column.column));
   const named = [...scopable].filter(([, { column }]) => columns.has(column)).map(([source]) => source);
   // A label can't be scopable.
-  const isMissing = (source: string) => missing.some((fields) => Object.hasOwn(fields, source) && fields[source]?.labelOnly !== true);
+  const isMissing = (source: string) =>
+    missing.some((fields) => Object.hasOwn(fields, source) && (fields[source]?.labelOnly ?? fields[source]?.namesOnly) !== true);
   if (named.some(isMissing)) throw scopeFieldStale();
   return freshness;
 }

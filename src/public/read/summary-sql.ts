@@ -1,6 +1,8 @@
 // Writes summaries as SQL: groups, aggregates and their order over the records that the filters of a list select. Rows are JSON text with
 // exact digits, written by PostgreSQL. Identifiers come only from the compiled version; every value of a request is a parameter. Pure.
+import { elementTypes, isListType } from '../../warehouse/columns.ts';
 import type { CompiledGroup, ValueField } from '../version/compile.ts';
+import type { ValueType } from '../version/operators.ts';
 import type { AggregateFunction, Period } from '../version/schema-document.ts';
 import { type Bind, columnReference, planConditions, type SqlPart, whereSql } from './conditions.ts';
 import { boundedCount, pieceColumns, piecesFrom } from './large-sql.ts';
@@ -47,9 +49,10 @@ const periodFormats: Readonly<Record<Period, string>> = {
   year: 'YYYY',
 };
 
-/** SQL of a group key over the rows `t`: the value, or the first day of its period in the zone of the version. */
-export function groupSql({ field, period }: CompiledGroup, utcOffsetMinutes: number): string {
+/** SQL of a group key over the rows `t`: the value, or the first day of its period in the zone of the version. Of a list, each entry. */
+function groupSql({ field, period }: CompiledGroup, at: number, utcOffsetMinutes: number): string {
   const value = columnReference(field.column);
+  if (isListType(field.column.type)) return `e${at}.entry`;
   if (period === null) return withoutZeros(field, value);
   // Timestamps without a zone: the session's own zone plays no part.
   const local =
@@ -59,9 +62,21 @@ export function groupSql({ field, period }: CompiledGroup, utcOffsetMinutes: num
   return `date_trunc('${period}', ${local})::date`;
 }
 
+const elementType = ({ column: { type } }: ValueField): ValueType => (isListType(type) ? elementTypes[type] : type);
+
+/** A record counts once in the group of each entry that it has, and in that of null when it has none. */
+const entriesSql = (groups: readonly CompiledGroup[]): string =>
+  groups
+    .map(({ field: { column } }, at) =>
+      isListType(column.type)
+        ? ` left join lateral (select distinct u.entry from unnest(${columnReference(column)}) as u(entry)) as e${at} on true`
+        : '',
+    )
+    .join('');
+
 /** SQL of a group key for JSON. */
 export const groupJson = ({ field, period }: CompiledGroup, value: string): string =>
-  period === null ? valueJson(value, field.column.type, field.asString) : `to_char(${value}, '${periodFormats[period]}')`;
+  period === null ? valueJson(value, elementType(field), field.asString) : `to_char(${value}, '${periodFormats[period]}')`;
 
 /** SQL of the text of a JSON object. Not `row_to_json`: names with a period may be longer than a column name. */
 export const objectSql = (entries: readonly (readonly [name: string, json: string])[]): string => {
@@ -78,14 +93,14 @@ export type Grouped = {
 
 /** Selects a row for each group: the keys as `k0`…, the number of records as `n`, and the computed values as `m0`…. */
 export function groupedSql(table: TableRef, { groups, measures, utcOffsetMinutes }: Grouped, conditions: readonly string[]): string {
-  const keys = groups.map((group) => groupSql(group, utcOffsetMinutes));
+  const keys = groups.map((group, at) => groupSql(group, at, utcOffsetMinutes));
   const columns = [
     ...keys.map((sql, at) => `${sql} as k${at}`),
     'count(*) as n',
     ...measures.map(({ name, field }, at) => `${measureSql(name, field)} as m${at}`),
   ];
   const by = keys.length === 0 ? '' : ` group by ${keys.map((_sql, at) => at + 1).join(', ')}`;
-  return `select ${columns.join(', ')} from ${tableSql(table)}${whereSql(conditions)}${by}`;
+  return `select ${columns.join(', ')} from ${tableSql(table)}${entriesSql(groups)}${whereSql(conditions)}${by}`;
 }
 
 /** The text of one row, from the columns of `groupedSql`. */

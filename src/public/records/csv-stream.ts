@@ -42,7 +42,7 @@ export async function copyRecords(
   const { sources, ctx, signal } = job;
   const total = await totalOf(snapshot, sources.readerOf(ctx.organizationId), plan);
   const rows = await startCopy(snapshot, {
-    write: (table) => copyStatement(table, plan),
+    write: (table) => copyStatement(table, plan, 'csv'),
     total,
     signal,
     createWriter,

@@ -3,7 +3,7 @@
 // null, a sort key is skipped, and a filter matches nothing, because skipping it would return too much. Pure.
 import { createHash } from 'node:crypto';
 import { createSuggestions } from '../../core/nearest-name.ts';
-import type { ColumnType, RecordColumn } from '../../warehouse/columns.ts';
+import { isListType, type PlainColumn, type PlainType, type RecordColumn } from '../../warehouse/columns.ts';
 import { type FilterCondition, parseCondition } from '../read/filters.ts';
 import { completePlan, type ListPlan, type SortKey } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
@@ -29,7 +29,7 @@ export type Scalar = string | number | boolean;
 export type QueryProblem = { readonly path: string; readonly code: string; readonly message: string; readonly passing: boolean };
 
 /** `type` is null while the source has no column, and `text` of a masked one. */
-export type QueryColumn = { readonly name: string; readonly source: string; readonly type: ColumnType | null };
+export type QueryColumn = { readonly name: string; readonly source: string; readonly type: PlainType | null };
 
 export type BoundQuery = {
   readonly plan: ListPlan;
@@ -89,10 +89,10 @@ export const unknownRecordTypeProblem: QueryProblem = {
 };
 
 /** The column that holds the source; reports why there is none. */
-function findColumn({ columns, label }: AvailableRecordType, source: string, path: string, report: Report): RecordColumn | undefined {
+function findColumn({ columns, label }: AvailableRecordType, source: string, path: string, report: Report): PlainColumn | undefined {
   const found = columnOf(columns, source);
   if (found === undefined) {
-    const known = () => columns.filter(({ state }) => state !== 'replaced').map(sourceOf);
+    const known = () => columns.filter(({ state, type }) => state !== 'replaced' && !isListType(type)).map(sourceOf);
     report(path, 'unknown_source', `${label} has no synced field "${source.slice(0, 80)}".${report.suggest(source, known)}`);
   } else if (found.state === 'vanished') report(path, 'vanished', `The field "${source}" no longer exists in the ERP`, true);
   else if (found.state === 'loading')
@@ -123,8 +123,8 @@ function outputOf({ name, source }: RecordQuery['columns'][number], found: Recor
     return { asString: false, declared: mask, mask };
   };
   if (type !== 'lines') return { kind: 'value', name, source, column: { column, type }, ...shownAs(source) };
-  const lines = (lineFields ?? []).map(
-    (line): LineOutput => ({ name: line.name, key: line.name, type: line.type, ...shownAs(`${source}.${line.name}`) }),
+  const lines = (lineFields ?? []).flatMap((line): LineOutput[] =>
+    isListType(line.type) ? [] : [{ name: line.name, key: line.name, type: line.type, ...shownAs(`${source}.${line.name}`) }],
   );
   return { kind: 'lines', name, source, column, lines };
 }
@@ -142,6 +142,8 @@ const expected: Readonly<Record<ValueType, string>> = {
   text: 'text',
   number: 'a number, as text beyond 2^53',
   integer: 'a whole number, as text beyond 2^53',
+  integers: 'a whole number',
+  texts: 'text',
   boolean: 'true or false',
   date: 'text such as 2026-01-31',
   time: 'text such as 2026-01-31T10:00:00Z',

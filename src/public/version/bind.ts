@@ -1,7 +1,7 @@
 // Finds the physical column behind each source of a definition. The bindings found at publish time are stored for good.
-import type { ColumnState, LineField, RecordColumn } from '../../warehouse/columns.ts';
+import { type ColumnState, entriesKey, type LineField, type PlainColumn, type RecordColumn } from '../../warehouse/columns.ts';
 import type { Money } from './money.ts';
-import type { Bindings, BoundColumn, RecordTypeBinding, SchemaDocument } from './schema-document.ts';
+import type { Bindings, BoundColumn, LineFieldDefinition, RecordTypeBinding, SchemaDocument } from './schema-document.ts';
 
 /** What the warehouse holds of one record type. */
 export type AvailableRecordType = Money & {
@@ -25,22 +25,34 @@ export type Available = Readonly<Record<string, AvailableRecordType>>;
 export const availableType = (available: Available, recordType: string): AvailableRecordType | undefined =>
   Object.hasOwn(available, recordType) ? available[recordType] : undefined;
 
-/** The `source` of a column in a definition: the field, `<field>.name` for its label, or `lines`. */
-export const sourceOf = ({ field, part }: Pick<RecordColumn, 'field' | 'part'>): string =>
-  part === 'lines' ? 'lines' : part === 'label' ? `${field}.name` : field;
+const labelEnding = '.name';
+
+/** What a column is bound by: the field, `<field>.name` for its label, `lines`, or what `boundSource` says of the entries of a multiselect. */
+export function sourceOf({ field, part }: Pick<RecordColumn, 'field' | 'part'>): string {
+  if (part === 'lines') return 'lines';
+  if (part === 'label') return field + labelEnding;
+  return part === 'value' ? field : entriesKey(field, part);
+}
+
+/** What a field of a definition is bound by, also among the fields of lines. Written as a list, it is the entries, or their names. */
+export function boundSource({ source, as }: Pick<LineFieldDefinition, 'source' | 'as'>): string {
+  if (as !== 'list') return source;
+  return source.endsWith(labelEnding) ? entriesKey(source.slice(0, -labelEnding.length), 'names') : entriesKey(source, 'ids');
+}
 
 const preference: Readonly<Record<ColumnState, number>> = { live: 0, returned: 1, stale: 1, loading: 2, vanished: 3, replaced: 4 };
 
 /** Whether `sourceOf` would return it; makes no text, because a definition may ask for each of thousands of columns. */
 const hasSource = ({ field, part }: RecordColumn, source: string): boolean => {
   if (part === 'lines') return source === 'lines';
-  return part === 'label' ? source.length === field.length + 5 && source.endsWith('.name') && source.startsWith(field) : source === field;
+  if (part !== 'label') return part === 'value' && source === field;
+  return source.length === field.length + labelEnding.length && source.endsWith(labelEnding) && source.startsWith(field);
 };
 
-/** The column that currently holds the source; never one that a type change replaced. */
-export function columnOf(columns: readonly RecordColumn[], source: string): RecordColumn | undefined {
+/** The column that currently holds the source, which is no list; never one that a type change replaced. */
+export function columnOf(columns: readonly RecordColumn[], source: string): PlainColumn | undefined {
   return columns
-    .filter((column) => hasSource(column, source) && column.state !== 'replaced')
+    .filter((column): column is PlainColumn => hasSource(column, source) && column.state !== 'replaced')
     .sort((a, b) => preference[a.state] - preference[b.state])[0];
 }
 
@@ -89,8 +101,9 @@ export function bindDocument(document: SchemaDocument, available: Available): Bi
     bindings[endpoint.recordType] = bound;
     const { bySource } = indexSources(recordType);
     for (const field of endpoint.fields) {
-      const found = bySource.get(field.source);
-      if (found !== undefined) bound.columns[field.source] = { column: found.column, type: found.type, lineFields: found.lineFields };
+      const source = boundSource(field);
+      const found = bySource.get(source);
+      if (found !== undefined) bound.columns[source] = { column: found.column, type: found.type, lineFields: found.lineFields };
     }
   }
   return bindings;

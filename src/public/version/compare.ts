@@ -1,5 +1,6 @@
 // Compares two versions: what changes for clients, and which changes break them. Pure.
 import { type ColumnType, isNumeric } from '../../warehouse/columns.ts';
+import { boundSource } from './bind.ts';
 import { currencyOf, mixesCurrencies } from './money.ts';
 import type { Bindings, EndpointDefinition, FieldDefinition } from './schema-document.ts';
 
@@ -119,9 +120,10 @@ type Binding = Bindings[string] | undefined;
 
 /** The source of a field and the type of its column, each undefined when it isn't known. */
 function boundOf({ fields }: EndpointDefinition, binding: Binding, name: string): { source?: string; type?: ColumnType | undefined } {
-  const source = fields.find((field) => field.name === name)?.source;
-  if (source === undefined || binding === undefined || !Object.hasOwn(binding.columns, source)) return {};
-  return { source, type: binding.columns[source]?.type };
+  const found = fields.find((field) => field.name === name);
+  const key = found && boundSource(found);
+  if (found === undefined || key === undefined || binding === undefined || !Object.hasOwn(binding.columns, key)) return {};
+  return { source: found.source, type: binding.columns[key]?.type };
 }
 
 /** What `currencyOf` says of an aggregated field; undefined also for one that is no number. */
@@ -222,9 +224,10 @@ function fieldShapes(endpoint: EndpointDefinition, bindings: Bindings): Map<stri
   const binding = bindingOf(endpoint, bindings);
   return new Map(
     endpoint.fields.flatMap((field): [string, Shape][] => {
-      const bound = binding !== undefined && Object.hasOwn(binding.columns, field.source) ? binding.columns[field.source] : undefined;
+      const key = boundSource(field);
+      const bound = binding !== undefined && Object.hasOwn(binding.columns, key) ? binding.columns[key] : undefined;
       const lines = (field.fields ?? []).map((line): [string, Shape] => {
-        const type = bound?.lineFields?.find(({ name }) => name === line.source)?.type;
+        const type = bound?.lineFields?.find(({ name }) => name === boundSource(line))?.type;
         return [`${field.name}.${line.name}`, shapeOf(line, type)];
       });
       return [[field.name, shapeOf(field, bound?.type)], ...lines];

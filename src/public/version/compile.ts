@@ -1,6 +1,7 @@
 // Compiles a definition and its bindings into the structure that requests are planned against. Each parameter name maps to a column object,
 // so no text of a request ever becomes part of a statement. Done once per version.
 
+import { boundSource } from './bind.ts';
 import { type FieldMask, fieldMask } from './masks.ts';
 import { currencyOf, type Money } from './money.ts';
 import { suffixOf, type ValueType } from './operators.ts';
@@ -238,7 +239,7 @@ type ColumnOfVersion = BoundColumn & { readonly lowered?: true };
 
 function columnsByField({ fields }: EndpointDefinition, { columns, foldsText }: RecordTypeBinding): Map<string, ColumnOfVersion> {
   const lowered = foldsText !== true && { lowered: true as const };
-  return new Map(fields.map(({ name, source }) => [name, { ...getOwn(columns, source), ...lowered }]));
+  return new Map(fields.map((field) => [field.name, { ...getOwn(columns, boundSource(field)), ...lowered }]));
 }
 
 const sortOf = (names: readonly string[], columnOf: (name: string) => CompiledColumn): CompiledSort =>
@@ -255,10 +256,11 @@ function lineColumn({ fields }: EndpointDefinition, columns: ReadonlyMap<string,
   if (rest.length === 0) return undefined;
   const line = fields.find((field) => field.name === lines)?.fields?.find((field) => field.name === rest.join('.'));
   const bound = columns.get(lines);
-  const type = bound?.lineFields?.find((field) => field.name === line?.source)?.type;
-  if (bound === undefined || line === undefined || type === undefined)
+  const key = line && boundSource(line);
+  const type = bound?.lineFields?.find((field) => field.name === key)?.type;
+  if (bound === undefined || key === undefined || type === undefined)
     throw new Error(`a published schema filters by "${name}", which is no field of lines`);
-  return Object.freeze({ column: bound.column, type, line: line.source });
+  return Object.freeze({ column: bound.column, type, line: key });
 }
 
 function getOwn<T>(record: Readonly<Record<string, T>>, key: string): T {
@@ -291,10 +293,11 @@ function outputOf(field: FieldDefinition, bound: ColumnOfVersion | undefined, ma
       mask: null,
     });
   const lines = (field.fields ?? []).map((line): LineOutput => {
-    const type = bound.lineFields?.find(({ name }) => name === line.source)?.type;
-    if (type === undefined) throw new Error(`a published schema lacks the line field "${line.source}"`);
+    const key = boundSource(line);
+    const type = bound.lineFields?.find(({ name }) => name === key)?.type;
+    if (type === undefined) throw new Error(`a published schema lacks the line field "${key}"`);
     const declared = maskOf({ ...line, source: `${field.source}.${line.source}` });
-    return Object.freeze({ name: line.name, key: line.source, type, asString: line.as === 'string', declared, mask: null });
+    return Object.freeze({ name: line.name, key, type, asString: line.as === 'string', declared, mask: null });
   });
   return Object.freeze({ kind: 'lines', name: field.name, source: field.source, column: bound.column, lines: Object.freeze(lines) });
 }

@@ -13,7 +13,7 @@ type FittingType = {
   readonly masks: readonly Mask[];
 };
 
-const types: readonly ColumnType[] = ['text', 'number', 'integer', 'boolean', 'date', 'time', 'lines'];
+const types: readonly ColumnType[] = ['text', 'number', 'integer', 'boolean', 'date', 'time', 'integers', 'texts', 'lines'];
 
 export const fittingTypes: readonly FittingType[] = types.map((type) => ({
   type,

@@ -4,7 +4,7 @@ import { type Mask, type Operator, operators } from './schema-document.ts';
 
 export type ValueType = Exclude<ColumnType, 'lines'>;
 
-const every: readonly ValueType[] = ['text', 'number', 'integer', 'boolean', 'date', 'time'];
+const every: readonly ValueType[] = ['text', 'number', 'integer', 'boolean', 'date', 'time', 'integers'];
 const numbers: readonly ValueType[] = ['number', 'integer'];
 const dates: readonly ValueType[] = ['date', 'time'];
 
@@ -19,7 +19,8 @@ const allowedTypes: Readonly<Record<Operator, readonly ValueType[]>> = {
   contains: ['text'],
   starts_with: ['text'],
   not: every,
-  null: every,
+  all: ['integers'],
+  null: [...every, 'texts'],
 };
 
 export const operatorFits = (operator: Operator, type: ColumnType): boolean => type !== 'lines' && allowedTypes[operator].includes(type);
@@ -27,7 +28,7 @@ export const operatorFits = (operator: Operator, type: ColumnType): boolean => t
 /** The operators for fields of lines, of which one line must match. */
 export const lineOperators: readonly Operator[] = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt'];
 
-const maskedTypes: Readonly<Record<Mask, readonly ValueType[]>> = { hash: every, last4: ['text', ...numbers], year: dates };
+const maskedTypes: Readonly<Record<Mask, readonly ValueType[]>> = { hash: [...every, 'texts'], last4: ['text', ...numbers], year: dates };
 
 export const maskFits = (mask: Mask, type: ColumnType): boolean => type !== 'lines' && maskedTypes[mask].includes(type);
 
@@ -36,5 +37,5 @@ export const operatorsOf = (type: ColumnType): Operator[] => operators.filter((o
 
 export const suffixOf = (operator: Operator): string => (operator === 'eq' ? '' : `_${operator}`);
 
-/** Only these accept a repeated parameter: any of, none of. */
-export const takesSeveral = (operator: Operator): boolean => operator === 'eq' || operator === 'not';
+/** Only these accept a repeated parameter: any of, none of, all of. */
+export const takesSeveral = (operator: Operator): boolean => operator === 'eq' || operator === 'not' || operator === 'all';

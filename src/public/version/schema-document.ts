@@ -4,14 +4,20 @@ import { z } from 'zod';
 import type { ColumnType, LineField } from '../../warehouse/columns.ts';
 import type { Money } from './money.ts';
 
-export const operators = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'contains', 'starts_with', 'not', 'null'] as const;
+export const operators = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'contains', 'starts_with', 'not', 'all', 'null'] as const;
 export type Operator = (typeof operators)[number];
 
 const name = z.string().max(100).meta({ description: 'A name that clients see' });
 const source = z.string().min(1).max(200).meta({ description: 'A field of the record type, `<field>.name` for its label, or `lines`' });
 const description = z.string().max(2_000).default('');
-/** How numbers are written: as JSON numbers (default) or as strings. */
-const writtenAs = z.enum(['number', 'string']).optional();
+const writtenAs = z
+  .enum(['number', 'string', 'list'])
+  .optional()
+  .meta({
+    description:
+      'How values are written. Numbers: as JSON numbers (default), or as a `string`. A field with several choices: as one text (default), or as ' +
+      'a `list`, an array of the ids of the chosen entries; of its label, an array of their names, `null` where the ERP role can’t read them',
+  });
 
 /** From the strictest: see masks.ts. */
 export const masks = ['hash', 'year', 'last4'] as const;

@@ -1,5 +1,6 @@
 // What a version shows of each record type: the columns that its fields are bound to. Filters and sorts use fields that are shown. Pure.
 import type { ShownColumn } from '../../warehouse/record-state.ts';
+import { boundSource } from './bind.ts';
 import type { Bindings, EndpointDefinition } from './schema-document.ts';
 
 type Shown = {
@@ -11,10 +12,11 @@ type Shown = {
 
 function shownBy({ recordType, fields }: EndpointDefinition, bindings: Bindings): Shown[] {
   const columns = Object.hasOwn(bindings, recordType) ? bindings[recordType]?.columns : undefined;
-  return fields.flatMap(({ source, fields: lines, scopable = false }) => {
+  return fields.flatMap(({ fields: lines, scopable = false, ...field }) => {
+    const source = boundSource(field);
     const bound = columns !== undefined && Object.hasOwn(columns, source) ? columns[source] : undefined;
     if (bound === undefined) return [];
-    const lineFields = bound.type === 'lines' ? (lines ?? []).map((line) => line.source) : null;
+    const lineFields = bound.type === 'lines' ? (lines ?? []).map(boundSource) : null;
     return [{ recordType, column: bound.column, lineFields, scopable }];
   });
 }

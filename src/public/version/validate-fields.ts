@@ -1,6 +1,6 @@
 // Rules of the fields of an endpoint: names, sources, forms, masks and tags.
-import type { ColumnType, RecordColumn } from '../../warehouse/columns.ts';
-import { type AvailableRecordType, type IndexedRecordType, sourceOf } from './bind.ts';
+import { type ColumnType, isListType, type RecordColumn } from '../../warehouse/columns.ts';
+import { type AvailableRecordType, boundSource, type IndexedRecordType, sourceOf } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
 import { maskFits, suffixOf } from './operators.ts';
 import { type EndpointDefinition, type FieldDefinition, type LineFieldDefinition, operators } from './schema-document.ts';
@@ -21,6 +21,7 @@ export function checkFieldNames(endpoint: EndpointDefinition, path: string, repo
   const names = endpoint.fields.map(({ name }) => name);
   const known = new Map(names.map((name) => [name.toLowerCase(), name]));
   const parameters = declaredParameters(endpoint);
+  const lists = new Set(endpoint.fields.flatMap((field) => (field.as === 'list' ? [field.name] : [])));
   for (const [index, name] of names.entries()) {
     const at = `${path}.fields[${index}].name`;
     checkFieldName(name, at, report);
@@ -32,7 +33,7 @@ export function checkFieldNames(endpoint: EndpointDefinition, path: string, repo
       if (!name.toLowerCase().endsWith(suffix)) continue;
       const stem = name.slice(0, -suffix.length).toLowerCase();
       const other = stem === 'id' ? 'id' : known.get(stem);
-      if (other !== undefined)
+      if (other !== undefined && (suffix !== suffixOf('all') || lists.has(other)))
         report('save', at, 'clashes_with_filter', `"${name}" is also the name of the ${suffix} filter of the field "${other}"`);
     }
   }
@@ -59,6 +60,7 @@ export function checkField(field: FieldDefinition, path: string, recordType: Ind
   if (isLines && field.as !== undefined) report('save', `${path}.as`, 'not_a_number', '"as" applies only to number fields');
   if (isLines && field.mask !== undefined)
     report('save', `${path}.mask`, 'mask_misfits', 'Lines as a whole cannot be masked; mask their fields instead');
+  if (field.as === 'list' && field.scopable) report('save', `${path}.scopable`, 'not_scopable', 'Row scopes cannot name lists');
   if (isLines && field.scopable) report('save', `${path}.scopable`, 'not_scopable', 'Row scopes cannot name lines');
   checkTags(field, path, report);
   const names = (field.fields ?? []).map(({ name }) => name);
@@ -68,13 +70,8 @@ export function checkField(field: FieldDefinition, path: string, recordType: Ind
   }
   reportDuplicates(names, (index) => `${path}.fields[${index}].name`, 'field name', report);
   if (recordType === undefined) return;
-  const column = recordType.bySource.get(field.source);
-  if (column === undefined) {
-    const known = () => recordType.columns.filter(({ state }) => state !== 'replaced').map(sourceOf);
-    const message = `${recordType.label} has no synced field of this name.`;
-    report('publish', `${path}.source`, 'unknown_source', message, { wanted: field.source, known });
-    return;
-  }
+  const column = findColumn(field, path, recordType, report);
+  if (column === undefined) return;
   if (column.state === 'loading' || column.state === 'returned')
     report('publish', `${path}.source`, 'still_loading', 'This field is still loading. It can be published after the next complete run.');
   if (column.state === 'vanished') report('publish', `${path}.source`, 'vanished', 'This field no longer exists in the ERP');
@@ -88,6 +85,24 @@ export function checkField(field: FieldDefinition, path: string, recordType: Ind
   checkLineSources(field, path, column, recordType.lineTypes, report);
 }
 
+/** Undefined after a report when nothing is synced of this source. The entries of a multiselect are its own only as a list. */
+function findColumn(field: FieldDefinition, path: string, recordType: IndexedRecordType, report: Report): RecordColumn | undefined {
+  const { source, as } = field;
+  const column = recordType.bySource.get(boundSource(field));
+  if (column !== undefined && isListType(column.type) === (as === 'list')) return column;
+  if (as === 'list' && recordType.bySource.has(source)) report('publish', `${path}.as`, 'not_a_list', notAList);
+  else {
+    const known = () => recordType.columns.filter(({ state, type }) => state !== 'replaced' && !isListType(type)).map(sourceOf);
+    report('publish', `${path}.source`, 'unknown_source', `${recordType.label} has no synced field of this name.`, {
+      wanted: source,
+      known,
+    });
+  }
+  return undefined;
+}
+
+const notAList = 'Only fields with several choices can be written as lists';
+
 function checkLineSources(
   field: FieldDefinition,
   path: string,
@@ -98,21 +113,25 @@ function checkLineSources(
   if (column.type !== 'lines') return;
   for (const [index, line] of (field.fields ?? []).entries()) {
     const at = `${path}.fields[${index}]`;
-    const type = types.get(line.source);
-    if (type !== undefined) {
+    const type = types.get(boundSource(line));
+    if (line.as === 'list' && type === undefined && types.has(line.source)) {
+      report('publish', `${at}.as`, 'not_a_list', notAList);
+      continue;
+    }
+    if (type !== undefined && isListType(type) === (line.as === 'list')) {
       checkWrittenAs(line.as, type, `${at}.as`, report);
       checkMask(line.mask, type, `${at}.mask`, report);
       continue;
     }
     report('publish', `${at}.source`, 'unknown_source', 'The lines have no synced field of this name.', {
       wanted: line.source,
-      known: () => types.keys(),
+      known: () => [...types].flatMap(([name, one]) => (isListType(one) ? [] : [name])),
     });
   }
 }
 
 function checkWrittenAs(as: FieldDefinition['as'], type: ColumnType, path: string, report: Report): void {
-  if (as !== undefined && type !== 'number' && type !== 'integer')
+  if (as !== undefined && as !== 'list' && type !== 'number' && type !== 'integer')
     report('publish', path, 'not_a_number', `"as" applies only to number fields; this is a ${type} field`);
 }
 

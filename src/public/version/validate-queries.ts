@@ -1,10 +1,10 @@
 // Rules of what lists can be filtered, searched and sorted by.
 import type { ColumnType } from '../../warehouse/columns.ts';
-import type { IndexedRecordType } from './bind.ts';
+import { boundSource, type IndexedRecordType } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
 import type { IndexedEndpoint } from './endpoint-fields.ts';
 import { lineOperators, operatorFits, operatorsOf, suffixOf } from './operators.ts';
-import type { FilterDefinition, Operator } from './schema-document.ts';
+import type { FieldDefinition, FilterDefinition, Operator } from './schema-document.ts';
 
 type Target = {
   readonly endpoint: IndexedEndpoint;
@@ -38,9 +38,15 @@ export function findPlainField(
   return undefined;
 }
 
-/** Of the values that the source has now; undefined when it is not synced. */
-export const typeOfSource = (recordType: IndexedRecordType | undefined, source: string): ColumnType | undefined =>
-  recordType?.bySource.get(source)?.type;
+/** As `findPlainField`, for what a list can be sorted by: a field with one value. */
+function checkSortField({ endpoint, report }: Target, name: string, path: string, thing: string): void {
+  const field = findPlainField(endpoint, name, path, { thing, lines: 'Lines cannot be sorted by' }, report);
+  if (field?.as === 'list') report('save', path, 'lists', 'Lists cannot be sorted by');
+}
+
+/** Of the values that the field has now; undefined when it is not synced. */
+export const typeOfField = (recordType: IndexedRecordType | undefined, field: FieldDefinition): ColumnType | undefined =>
+  recordType?.bySource.get(boundSource(field))?.type;
 
 function checkFilters({ endpoint, recordType, report }: Target, path: string): void {
   const names = endpoint.filters.map(({ field }) => field);
@@ -54,7 +60,7 @@ function checkFilters({ endpoint, recordType, report }: Target, path: string): v
     }
     const lines = 'Lines as a whole cannot be filtered. Filter one of their fields, as in lines.<field>';
     const field = findPlainField(endpoint, filter.field, `${at}.field`, { thing: 'A filter', lines }, report);
-    const type = field && typeOfSource(recordType, field.source);
+    const type = field && typeOfField(recordType, field);
     if (type !== undefined) checkOperators(filter, operatorsOf(type), `a ${type} field`, 'publish', at, report);
   }
   checkLineFilterNames(endpoint, path, report);
@@ -85,7 +91,7 @@ function checkLineFilter({ endpoint, recordType, report }: Target, filter: Filte
     return;
   }
   checkOperators(filter, lineOperators, 'fields of lines', 'save', path, report);
-  const type = recordType?.lineTypes.get(line.source);
+  const type = recordType?.lineTypes.get(boundSource(line));
   if (type === undefined) return;
   const fitting = lineOperators.filter((operator) => operatorFits(operator, type));
   const operators = filter.operators.map((operator) => (lineOperators.includes(operator) ? operator : 'eq'));
@@ -110,12 +116,10 @@ function checkLineFilterNames({ filters }: IndexedEndpoint, path: string, report
   }
 }
 
-const sortedLines = 'Lines cannot be sorted by';
-
-function checkSorts({ endpoint, report }: Target, path: string): void {
+function checkSorts(target: Target, path: string): void {
+  const { endpoint, report } = target;
   reportDuplicates(endpoint.sorts, (index) => `${path}.sorts[${index}]`, 'sort', report);
-  for (const [index, sort] of endpoint.sorts.entries())
-    findPlainField(endpoint, sort, `${path}.sorts[${index}]`, { thing: 'A sort', lines: sortedLines }, report);
+  for (const [index, sort] of endpoint.sorts.entries()) checkSortField(target, sort, `${path}.sorts[${index}]`, 'A sort');
   const { defaultSort } = endpoint;
   if (defaultSort !== null && !endpoint.sorts.includes(defaultSort.field)) {
     report('save', `${path}.defaultSort.field`, 'not_a_sort', 'The default sort must be one of the declared sorts.', {
@@ -125,13 +129,13 @@ function checkSorts({ endpoint, report }: Target, path: string): void {
   }
 }
 
-function checkSortSets({ endpoint, report }: Target, path: string): void {
+function checkSortSets(target: Target, path: string): void {
+  const { endpoint, report } = target;
   const sets = endpoint.sortSets ?? [];
   for (const [index, set] of sets.entries()) {
     const names = set.map((key) => key.replace(/^-/, ''));
     const at = (position: number): string => `${path}.sortSets[${index}][${position}]`;
-    for (const [position, name] of names.entries())
-      findPlainField(endpoint, name, at(position), { thing: 'A key of a sort set', lines: sortedLines }, report);
+    for (const [position, name] of names.entries()) checkSortField(target, name, at(position), 'A key of a sort set');
     reportDuplicates(names, at, 'sort key', report);
   }
   reportDuplicates(
@@ -149,7 +153,7 @@ function checkSearch({ endpoint, recordType, report }: Target, path: string): vo
   for (const [index, name] of search.entries()) {
     const words = { thing: 'The search', lines: 'Fields of lines cannot be searched' };
     const field = findPlainField(endpoint, name, at(index), words, report);
-    const type = field && typeOfSource(recordType, field.source);
+    const type = field && typeOfField(recordType, field);
     if (type !== undefined && type !== 'text')
       report('publish', at(index), 'not_text', `Only text fields can be searched; "${name}" is a ${type} field`);
   }

@@ -1,6 +1,6 @@
 // Validates the relations of an endpoint: their names, the field that refers to other records, and the endpoint in whose shape these are
 // embedded. Pure.
-import type { IndexedRecordType } from './bind.ts';
+import { boundSource, type IndexedRecordType } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
 import type { EndpointDefinition, FieldDefinition, RelationDefinition, SchemaDocument } from './schema-document.ts';
 
@@ -58,12 +58,12 @@ function checkName({ name }: RelationDefinition, taken: ReadonlySet<string>, at:
 /** What the field refers to is only known of record types that the ERP has described. */
 function checkTarget(
   type: IndexedRecordType | undefined,
-  { name, source }: FieldDefinition,
+  { name, source, as }: FieldDefinition,
   target: EndpointDefinition,
   at: string,
   report: Report,
 ): void {
-  const column = type?.bySource.get(source);
+  const column = type?.bySource.get(boundSource({ source, as }));
   if (type === undefined || column === undefined) return;
   if (!idTypes.has(column.type)) {
     report('publish', `${at}.field`, 'not_a_reference', `"${name}" is a ${column.type} field. A relation needs a reference field.`);

@@ -1,12 +1,12 @@
 // Rules of what `/summary` computes and groups by.
-import type { ColumnType } from '../../warehouse/columns.ts';
+import { type ColumnType, isListType } from '../../warehouse/columns.ts';
 import type { IndexedRecordType } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
 import type { IndexedEndpoint } from './endpoint-fields.ts';
 import { currencyOf, mixesCurrencies } from './money.ts';
 import { suffixOf } from './operators.ts';
 import { type AggregateDefinition, type AggregateFunction, aggregateFunctions, type GroupDefinition } from './schema-document.ts';
-import { findPlainField, typeOfSource } from './validate-queries.ts';
+import { findPlainField, typeOfField } from './validate-queries.ts';
 
 const numbers: readonly ColumnType[] = ['number', 'integer'];
 const dates: readonly ColumnType[] = ['date', 'time'];
@@ -14,7 +14,7 @@ const dates: readonly ColumnType[] = ['date', 'time'];
 /** The functions for fields of this type, in a fixed order. */
 export const functionsOf = (type: ColumnType): AggregateFunction[] =>
   aggregateFunctions.filter((name) => {
-    if (name === 'count_distinct') return type !== 'lines';
+    if (name === 'count_distinct') return type !== 'lines' && !isListType(type);
     return numbers.includes(type) || ((name === 'min' || name === 'max') && dates.includes(type));
   });
 
@@ -64,7 +64,7 @@ function checkAggregate(
   reportDuplicates(functions, (index) => `${path}.functions[${index}]`, 'function', report);
   const words = { thing: 'An aggregate', lines: 'Lines cannot be aggregated' };
   const field = findPlainField(endpoint, name, `${path}.field`, words, report);
-  const type = field && typeOfSource(recordType, field.source);
+  const type = field && typeOfField(recordType, field);
   if (type === undefined) return;
   const fitting = functionsOf(type);
   for (const [index, each] of functions.entries()) {
@@ -87,7 +87,7 @@ function checkGroup(
   const field = findPlainField(endpoint, name, at, { thing: 'A group', lines: 'Lines cannot be grouped by' }, report);
   if (resultNames.has(name.toLowerCase()))
     report('save', at, 'reserved_name', `A summary has "${name}" as a key of its own. Give the field another name to group by it.`);
-  const type = field && typeOfSource(recordType, field.source);
+  const type = field && typeOfField(recordType, field);
   if (typeof group !== 'string' && type !== undefined && !dates.includes(type))
     report('publish', `${path}.periods`, 'period_misfits', `Periods apply only to date and time fields; "${name}" is a ${type} field`);
 }
@@ -120,7 +120,8 @@ function checkCurrency(
     ...filters.flatMap(({ field, operators }) => (operators.includes('eq') ? [sourceOf(field)] : [])),
   ];
   for (const [index, { field, functions, currency: own }] of aggregates.entries()) {
-    const type = typeOfSource(recordType, sourceOf(field));
+    const found = byName.get(field);
+    const type = found && typeOfField(recordType, found);
     if (own === 'none' || type === undefined || !numbers.includes(type)) continue;
     const currency = currencyOf(recordType, sourceOf(field));
     if (!mixesCurrencies(functions, currency, agreed)) continue;

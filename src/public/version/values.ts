@@ -36,6 +36,8 @@ const readers: Readonly<Record<ValueType, (text: string) => ParsedValue>> = {
   date: (text) => (isDate(text) ? { value: text } : invalid('must be a valid date such as 2026-01-31')),
   time: parseTime,
   integer: parseInteger,
+  integers: parseInteger,
+  texts: (text) => ({ value: text }),
   number: (text) => {
     const digits = plainDigits(text);
     // The form to use; published versions word it so.
@@ -75,7 +77,7 @@ function parseInteger(text: string): ParsedValue {
     : outOfRange(`must be between ${minInteger} and ${maxInteger}`);
 }
 
-/** Never throws: an invalid text returns the code and message of the problem. */
+/** Of a list, the value of one entry. Never throws: an invalid text returns the code and message of the problem. */
 export const parseFilterValue = (type: ValueType, text: string): ParsedValue => readers[type](text);
 
 /** Whether a record with this id type can have this id, in exactly this spelling. */

@@ -4,8 +4,14 @@ import type { Pool, PoolClient } from 'pg';
 import type { RecordTypeName } from '../plan.ts';
 
 export type Cell = string | null;
-/** A field that a version serves: of the header or of lines, by its name in the account, or its display text. */
-export type Field = { readonly name: string; readonly field: string; readonly isLabel: boolean; readonly isNumber: boolean };
+/** A field that a version serves: of the header or of lines, by its name in the account, its display text, or the ids of several choices. */
+export type Field = {
+  readonly name: string;
+  readonly field: string;
+  readonly isLabel: boolean;
+  readonly isNumber: boolean;
+  readonly isList?: true;
+};
 /** What is read of a record type: all fields that a version can serve. */
 export type Shape<Name extends string = RecordTypeName> = {
   readonly recordType: Name;
@@ -112,8 +118,9 @@ function shownOf(recordType: string, field: string, types: Types): string {
 }
 
 /** The value, or its display text, which is the value itself where the account has none. */
-function cellOf(recordType: string, { field, isLabel }: Field, types: Types): string {
+function cellOf(recordType: string, { field, isLabel, isList }: Field, types: Types): string {
   if (origins.has(field)) return shownOf(recordType, field, types);
+  if (isList) return `replace(${textOf(`v.${quote(field)}`, types.get(field))}, ', ', ',')`;
   const label = `${field}__df`;
   const name = isLabel && types.has(label) ? label : field;
   return textOf(`v.${quote(name)}`, types.get(name));

@@ -4,16 +4,17 @@ import { type Field, type Shape, sourceOf } from './account.ts';
 
 type Offered = { readonly name: string; readonly type: string; readonly syncable: boolean; readonly fields?: readonly Offered[] };
 
-const isNamed = ({ type }: Offered): boolean => type === 'reference' || type === 'list';
+const isNamed = ({ type }: Offered): boolean => type === 'reference' || type === 'list' || type === 'multiselect';
 const isNumber = ({ type }: Offered): boolean => type === 'number' || type === 'integer';
 
-/** Each field, and its display text where it has one. */
+/** Each field, and its display text and the ids of its choices where it has them. */
 const fieldsOf = (offered: readonly Offered[], prefix: string): Field[] =>
   offered
     .filter(({ name, type, syncable }) => syncable && type !== 'lines' && !(name === 'id' && prefix === 'f'))
     .flatMap((field): Omit<Field, 'name'>[] => [
       { field: field.name, isLabel: false, isNumber: isNumber(field) },
       ...(isNamed(field) ? [{ field: field.name, isLabel: true, isNumber: false }] : []),
+      ...(field.type === 'multiselect' ? [{ field: field.name, isLabel: false, isNumber: false, isList: true as const }] : []),
     ])
     .map((field, index) => ({ ...field, name: `${prefix}${index}` }));
 
@@ -33,7 +34,7 @@ export async function readShape<Name extends string>(api: Api, recordType: Name)
 /** Names of resources have no underscore. */
 export const resourceOf = (recordType: string): string => recordType.toLowerCase().replaceAll('_', '-');
 
-const defined = (field: Field) => ({ name: field.name, source: sourceOf(field), description: '' });
+const defined = (field: Field) => ({ name: field.name, source: sourceOf(field), description: '', ...(field.isList && { as: 'list' }) });
 /** An endpoint that serves all of it. */
 export const endpointOf = ({ recordType, fields, lineFields }: Shape<string>) => ({
   name: resourceOf(recordType),

@@ -15,7 +15,7 @@ import { realColumns } from './real-columns.ts';
 const rightTypes: Readonly<Record<ColumnKind, readonly FieldMetadata['type'][]>> = {
   integer: ['integer', 'reference', 'list'],
   decimal: ['number'],
-  text: ['text', 'list'],
+  text: ['text', 'list', 'multiselect'],
   flag: ['boolean'],
   date: ['date'],
   datetime: ['time'],
@@ -258,10 +258,17 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
   });
 
   it('describes multiple selects, percentages and long texts', () => {
-    expect(fieldOf(typeOf('customer'), 'custentity_interests')).toMatchObject({ type: 'list', syncable: true });
+    expect(fieldOf(typeOf('customer'), 'custentity_interests')).toMatchObject({
+      type: 'multiselect',
+      syncable: true,
+      entries: 'customlist_colour',
+    });
     expect(fieldOf(typeOf('customer'), 'custentity_rebate')).toMatchObject({ type: 'number' });
     expect(fieldOf(typeOf('customer'), 'custentity_history')).toMatchObject({ type: 'text' });
-    expect(fieldOf(typeOf('customrecord_complaint'), 'custrecord_complaint_reasons')).toMatchObject({ type: 'list', label: 'Reasons' });
+    expect(fieldOf(typeOf('customrecord_complaint'), 'custrecord_complaint_reasons')).toMatchObject({
+      type: 'multiselect',
+      label: 'Reasons',
+    });
   });
 
   it('finds custom fields that only queries have, on record types that it knows by name, too', async () => {

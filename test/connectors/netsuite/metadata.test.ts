@@ -124,7 +124,7 @@ describe('metadata', () => {
       ['custentity_vip', 'VIP', 'boolean'],
       ['custentity_owner', 'Owner', 'reference'],
       ['custentity_tier', 'Tier', 'list'],
-      ['custentity_tags', 'Tags', 'list'],
+      ['custentity_tags', 'Tags', 'multiselect'],
     ]);
     expect(fieldOf(types.get('item'), 'custitem_colour')).toMatchObject({ custom: true });
     expect(fieldOf(types.get('invoice'), 'custbody_po')).toMatchObject({ custom: true, syncable: true });

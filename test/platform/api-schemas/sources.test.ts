@@ -50,11 +50,11 @@ describe('GET /api-schema/{id}/sources/{recordType}', () => {
     expect(body).toMatchObject({ recordType: 'invoice', label: 'invoice', total: 7 });
     const source = (name: string) => body.sources.find((one: { source: string }) => one.source === name);
     expect(source('tranid')).toEqual({
-      ...{ source: 'tranid', label: 'tranid', type: 'text', state: 'live', target: null, scopable: true, lines: null },
+      ...{ source: 'tranid', label: 'tranid', type: 'text', state: 'live', target: null, scopable: true, list: null, lines: null },
     });
     expect(source('entity')).toMatchObject({ label: 'entity (id)', type: 'text', scopable: true });
     expect(source('entity.name')).toMatchObject({ label: 'entity', type: 'text', scopable: false });
-    expect(source('lines').lines).toContainEqual({ source: 'quantity', label: 'quantity', type: 'number' });
+    expect(source('lines').lines).toContainEqual({ source: 'quantity', label: 'quantity', type: 'number', list: null });
     const type = (name: string) => body.types.find((one: { type: string }) => one.type === name);
     expect(type('boolean')).toEqual({
       ...{ type: 'boolean', operators: ['eq', 'not', 'null'], lineOperators: ['eq'] },

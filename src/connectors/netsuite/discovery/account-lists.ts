@@ -1,7 +1,7 @@
 // What an account lists of itself: entries of the metadata catalogue, custom record types, lists and fields, and the types of its
 // transactions. Each list is read at most once, when it is first needed. A refused list is null and no error.
 import type { NetsuiteHttp } from '../http.ts';
-import { customFieldsQuery } from '../queries.ts';
+import { customFieldsQuery, entryListsQuery, isColumnName } from '../queries.ts';
 import { assertIdOrder } from '../rows.ts';
 import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../suiteql.ts';
 import { listCatalogue, nullWhenRefused } from './catalogue.ts';
@@ -24,6 +24,8 @@ export type AccountLists = {
   /** Labels of custom record types and custom lists, by script id in lower case; empty where both lists are refused. */
   customTypes(): Promise<ReadonlyMap<string, string>>;
   customFields(): Promise<readonly ListedField[] | null>;
+  /** The custom list or custom record type of multiple selects, by name of the field; without those that say two, or that aren't known. */
+  entryLists(): Promise<ReadonlyMap<string, string>>;
   /** `recordtype` of every type of transactions that has records, in lower case. */
   transactionTypes(): Promise<ReadonlySet<string> | null>;
 };
@@ -41,6 +43,14 @@ export function createAccountLists({ http, suiteql, signal }: AccountParts): Acc
       return both ?? new Map([...((await read('customrecordtype')) ?? []), ...((await read('customlist')) ?? [])]);
     }),
     customFields: once(() => nullWhenRefused(readCustomFields(suiteql, customPrefixes, signal))),
+    entryLists: once(async () => {
+      const read = (from: 'customlist' | 'customrecordtype') =>
+        nullWhenRefused(readByIdPages(suiteql, (afterId) => entryListsQuery(from, afterId), signal));
+      const rows = [...((await read('customlist')) ?? []), ...((await read('customrecordtype')) ?? [])];
+      const named = rows.map((row) => [textOf(row, 'scriptid').toLowerCase(), textOf(row, 'list').toLowerCase()] as const);
+      const isOne = ([field]: readonly [string, string]): boolean => named.filter(([other]) => other === field).length === 1;
+      return new Map(named.filter(isOne).filter(([, list]) => /^custom(?:list|record)/.test(list) && isColumnName(list)));
+    }),
     transactionTypes: once(async () => {
       const answer = await nullWhenRefused(suiteql.query(transactionTypesQuery, maxRowsPerQuery, signal));
       return answer && new Set(answer.rows.map((row) => textOf(row, 'recordtype').toLowerCase()).filter((name) => name !== ''));
@@ -83,16 +93,26 @@ export async function readCustomFields(
   prefixes: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly ListedField[]> {
-  const fields: ListedField[] = [];
+  const rows = await readByIdPages(suiteql, (afterId) => customFieldsQuery(prefixes, afterId), signal);
+  return rows.map(toField).filter(({ name }) => name !== '');
+}
+
+/** All rows of a query whose pages are in the order of `id`, behind the last id of the page before. */
+async function readByIdPages(
+  suiteql: Suiteql,
+  queryBehind: (afterId: string | null) => string,
+  signal: AbortSignal,
+): Promise<SuiteqlRow[]> {
+  const rows: SuiteqlRow[] = [];
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
-    const page = await suiteql.query(customFieldsQuery(prefixes, afterId), maxRowsPerQuery, signal);
+    const page = await suiteql.query(queryBehind(afterId), maxRowsPerQuery, signal);
     if (page.hasMore) assertIdOrder(page.rows, { afterId });
-    fields.push(...page.rows.map(toField).filter(({ name }) => name !== ''));
+    rows.push(...page.rows);
     afterId = textOf(page.rows.at(-1), 'id') || afterId;
     hasMore = page.hasMore;
   }
-  return fields;
+  return rows;
 }
 
 function toField(row: SuiteqlRow): ListedField {

@@ -6,6 +6,8 @@ import { type FoundRows, findRows, type RowsAt } from './find-rows.ts';
 export type Account = AccountParts & {
   readonly probes: Probes;
   readonly lists: AccountLists;
+  /** The refusal of each list of entries that was probed, null where it can be read. */
+  readonly entryProbes: Map<string, Promise<QueryRefusal | null>>;
   /** As the function `findRows`. */
   findRows(at: RowsAt): Promise<FoundRows | QueryRefusal>;
 };
@@ -15,6 +17,7 @@ export function openAccount(parts: AccountParts): Account {
   return {
     ...parts,
     probes: createProbes(),
+    entryProbes: new Map(),
     lists: createAccountLists(parts),
     findRows: (at) => findRows(parts.suiteql, at, parts.signal),
   };

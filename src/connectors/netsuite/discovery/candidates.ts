@@ -67,7 +67,7 @@ const ofProperty = ({ name, label, type, custom, target }: CatalogueProperty, li
 export const toTarget = (entry: string, listed: readonly string[]): string | undefined =>
   isItemType(entry) ? 'item' : listed.find((name) => name === entry);
 
-const ofIds: readonly unknown[] = ['integer', 'reference', 'list'];
+const ofIds: readonly unknown[] = ['integer', 'reference', 'list', 'multiselect'];
 
 /** The catalogue names type, label and target; but to it a code with a display text is a text, and it may mean another field of that name. */
 function merge(known: Pick<Candidate, 'type'>, named: Candidate): Partial<Candidate> {

@@ -101,7 +101,7 @@ function typeOf(property: JsonObject): CatalogueProperty['type'] {
   if (typeof property['$ref'] === 'string') return 'reference';
   if (type === 'array' || items !== undefined) return 'text';
   if (type === 'object' && isObject(properties)) {
-    if (properties['items'] !== undefined) return 'list'; // several choices, joined by commas
+    if (properties['items'] !== undefined) return 'multiselect';
     return isObject(properties['id']) && properties['id']['enum'] !== undefined ? 'list' : 'reference';
   }
   if (type === 'object') return 'reference';

@@ -20,7 +20,7 @@ export const listedTypes: Readonly<Record<string, ColumnType>> = {
   Date: 'date',
   'Date/Time': 'time',
   'List/Record': 'reference',
-  'Multiple Select': 'list',
+  'Multiple Select': 'multiselect',
 };
 
 const textsOf = (rows: readonly SuiteqlRow[], key: string): string[] =>
@@ -65,7 +65,10 @@ export function judgeType(name: string, queried: ColumnType, named: string | nul
     if (queried === 'date' && hasTimeOfDay) return { type: 'time', warning: `${named} calls it a date, but its values have a time of day` };
     const wrong = values.find((value) => parseValue(value, queried) === undefined);
     if (wrong === undefined) return { type: queried };
-    return { type: 'text', warning: `${named} calls it ${queried}, but it has values such as "${wrong.slice(0, 40)}"` };
+    return {
+      type: queried === 'multiselect' ? 'list' : 'text',
+      warning: `${named} calls it ${queried}, but it has values such as "${wrong.slice(0, 40)}"`,
+    };
   }
   if (values.length === 0) return { type: 'text', warning: 'No record that was looked at has a value, and nothing else names its type' };
   const warning = fromValues(values.length);

@@ -11,7 +11,7 @@ const tree: ByType = {
   integer: 'id',
   text: 'name fullname externalid',
   reference: 'parent',
-  list: 'subsidiary',
+  multiselect: 'subsidiary',
   boolean: 'isinactive includechildren',
   time: 'lastmodifieddate',
 };
@@ -58,7 +58,8 @@ const byTable: Readonly<Record<string, ByType>> = {
     integer: 'id',
     text: `accountsearchdisplayname accountsearchdisplaynamecopy acctnumber cashflowrate description displaynamewithhierarchy externalid
       fullname generalrate sbankname sbankroutingnumber sspecacct`,
-    list: 'accttype subsidiary',
+    list: 'accttype',
+    multiselect: 'subsidiary',
     reference: 'billableexpensesacct category1099misc class currency deferralacct department location parent',
     boolean: 'eliminate includechildren inventory isinactive issummary reconcilewithmatching revalue',
     time: 'lastmodifieddate',
@@ -114,7 +115,8 @@ const byTable: Readonly<Record<string, ByType>> = {
     ...tree,
     integer: 'id defaultallocationpriority',
     text: 'name fullname externalid tranprefix',
-    list: 'subsidiary locationtype',
+    list: 'locationtype',
+    multiselect: 'subsidiary',
     reference: 'parent mainaddress returnaddress',
     boolean: 'isinactive includeinsupplyplanning makeinventoryavailable makeinventoryavailablestore usebins',
     number: 'latitude longitude',

@@ -6,8 +6,8 @@ import { Time } from '../../parts/time.tsx';
 import { useRead } from '../../query.ts';
 import type { ValueType } from './endpoint.ts';
 
-export type Line = Readonly<Record<string, string | boolean | null>>;
-export type Value = string | boolean | null | readonly Line[];
+export type Line = Readonly<Record<string, string | boolean | null | readonly (string | null)[]>>;
+export type Value = string | boolean | null | readonly Line[] | readonly (string | null)[];
 export type RecordRow = Readonly<Record<string, Value>>;
 export type RecordPage = {
   readonly data: readonly RecordRow[];
@@ -43,7 +43,11 @@ export function useRecords(place: Place, parameters: Parameters | null) {
 export function Shown({ value = null, type }: { value: Value | undefined; type?: ValueType | undefined }) {
   if (value === null) return <span class="muted">–</span>;
   if (typeof value === 'boolean') return <>{String(value)}</>;
-  if (typeof value !== 'string') return <span class="muted">{countOf(value.length, 'line')}</span>;
+  if (typeof value !== 'string') {
+    const entries = value.filter((one) => typeof one === 'string' || one === null);
+    if (entries.length < value.length) return <span class="muted">{countOf(value.length, 'line')}</span>;
+    return <>{entries.map((one) => one ?? '–').join(', ')}</>;
+  }
   if (type === 'time' && !Number.isNaN(Date.parse(value))) return <Time at={value} />;
   return (
     <span class="record-value" title={value.length > 40 ? value : undefined}>

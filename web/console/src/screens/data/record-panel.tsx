@@ -43,7 +43,7 @@ export function RecordPanel({ place, endpoint, id, types, rows }: PanelProps) {
 }
 
 function Fields({ endpoint: { fields }, record, types }: Pick<PanelProps, 'endpoint' | 'types'> & { record: RecordRow }) {
-  const isLines = ({ name }: Endpoint['fields'][number]): boolean => Array.isArray(record[name]);
+  const isLines = ({ name, fields: columns }: Endpoint['fields'][number]): boolean => columns !== undefined && Array.isArray(record[name]);
   return (
     <div class="stack">
       <Facts

@@ -146,7 +146,9 @@ export function ViewForm({ view, close }: { view?: View; close: () => void }) {
   const isKnown = may('netsuite:read') && (view !== undefined || recordTypes.includes(typed));
   const described = useGet(isKnown ? '/netsuite/metadata/{recordType}' : null, { path: { recordType: typed } });
   const fields = (described.data?.fields ?? []).filter(({ syncable }) => syncable);
-  const known = fields.flatMap(({ name, type }) => (type === 'reference' || type === 'select' ? [`${name}.name`, name] : [name]));
+  const known = fields.flatMap(({ name, type }) =>
+    type === 'reference' || type === 'list' || type === 'multiselect' ? [`${name}.name`, name] : [name],
+  );
   const specs: readonly Spec[] = [
     { name: 'name', label: 'Name', required: true },
     {

@@ -1,7 +1,7 @@
 // The definition of a version as the editor holds it, and its edits. A name that changes or goes is changed or removed wherever the document
 // uses it, so that an edit never leaves a reference to nothing. Pure; every edit returns a new document and keeps what it didn't touch.
 
-export type Operator = 'eq' | 'after' | 'before' | 'gte' | 'lte' | 'gt' | 'lt' | 'contains' | 'starts_with' | 'not' | 'null';
+export type Operator = 'eq' | 'after' | 'before' | 'gte' | 'lte' | 'gt' | 'lt' | 'contains' | 'starts_with' | 'not' | 'all' | 'null';
 export type AggregateFunction = 'sum' | 'avg' | 'min' | 'max' | 'count_distinct';
 export type Period = 'day' | 'week' | 'month' | 'quarter' | 'year';
 export type Mask = 'hash' | 'year' | 'last4';
@@ -11,7 +11,7 @@ export type LineField = {
   name: string;
   source: string;
   description: string;
-  as?: 'number' | 'string';
+  as?: 'number' | 'string' | 'list';
   mask?: Mask;
   tags?: Tag[];
 };
@@ -78,7 +78,7 @@ const isShared = (all: readonly { readonly name: string }[], name: string): bool
 /** Parts that say nothing are left out, as the service writes them. */
 const withoutEmpty = ({ as, mask, tags = [], scopable, ...rest }: Field): Field => ({
   ...rest,
-  ...(as === 'string' && { as }),
+  ...(as !== undefined && as !== 'number' && { as }),
   ...(mask && { mask }),
   ...(tags.length > 0 && { tags }),
   ...(scopable && { scopable }),

@@ -4,7 +4,7 @@ import { Check, Checks, Field as Input, Select } from '../../parts/form.tsx';
 import { changeAt, type Endpoint, type Field, type FlatField, flatFields, moveField, type Spot } from './document.ts';
 import { AccessChoice, FilterChoice, ListChoice, SummaryChoice } from './field-choices.tsx';
 import { rowId, type TableProps } from './row-cells.tsx';
-import { findSource, lineFor, type Sources, sourceAt } from './sources.ts';
+import { findSource, lineFor, type Sources, sourceAt, typeOf } from './sources.ts';
 
 type Props = TableProps & { readonly opened: Spot; readonly close: () => void };
 
@@ -37,8 +37,8 @@ function Settings({ endpoint, sources, set, spot, path, field }: FieldProps) {
   const hasLines = field.fields !== undefined;
   const setField = (part: Partial<Field>): void => set(changeAt(endpoint, spot, part));
   const source = sourceAt(sources, endpoint, spot);
-  const type = source?.type;
-  const isScopable = !isLine && !(source !== undefined && 'scopable' in source && !source.scopable);
+  const type = typeOf(source, field);
+  const isScopable = !isLine && field.as !== 'list' && !(source !== undefined && 'scopable' in source && !source.scopable);
   const choice = { endpoint, path, sources, type, isLine, set };
   return (
     <>
@@ -63,16 +63,33 @@ function Settings({ endpoint, sources, set, spot, path, field }: FieldProps) {
           options={sourceOptions(sources, field.source)}
         />
       )}
-      {(type === 'number' || type === 'integer' || field.as !== undefined) && (
-        <Check
-          label="Write as text"
-          hint="Keeps every digit of large numbers."
-          checked={field.as === 'string'}
-          onChange={(on) => setField({ as: on ? 'string' : 'number' })}
-        />
-      )}
+      <WrittenAs source={source} field={field} change={setField} />
       {!isLine && <Places endpoint={endpoint} at={spot.field} set={set} />}
     </>
+  );
+}
+
+type WrittenProps = { source: ReturnType<typeof sourceAt>; field: Field; change: (part: Partial<Field>) => void };
+
+/** Several choices may be a list, and numbers texts. */
+function WrittenAs({ source, field: { as }, change }: WrittenProps) {
+  if (source?.list != null || as === 'list')
+    return (
+      <Check
+        label="Write as a list"
+        hint="An array with one entry for each choice, instead of one text."
+        checked={as === 'list'}
+        onChange={(on) => change({ as: (on ? 'list' : undefined) as 'list' })}
+      />
+    );
+  if (source?.type !== 'number' && source?.type !== 'integer' && as === undefined) return null;
+  return (
+    <Check
+      label="Write as text"
+      hint="Keeps every digit of large numbers."
+      checked={as === 'string'}
+      onChange={(on) => change({ as: on ? 'string' : 'number' })}
+    />
   );
 }
 

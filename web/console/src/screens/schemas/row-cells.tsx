@@ -47,6 +47,6 @@ export function usesOf(endpoint: Endpoint, { path, field }: FlatField): string[]
     ...(aggregateOf(endpoint, path)?.functions ?? []).map((each) => each.replace('_', ' ')),
     ...(group ? [typeof group === 'string' ? 'group' : `group by ${group.periods.join(', ')}`] : []),
     ...accessOf(field),
-    ...(field.as === 'string' ? ['as text'] : []),
+    ...(field.as === 'string' ? ['as text'] : field.as === 'list' ? ['list'] : []),
   ];
 }

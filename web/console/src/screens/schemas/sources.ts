@@ -24,10 +24,14 @@ type Fitting = {
   readonly masks: readonly Mask[];
 };
 const anything: Fitting = {
-  operators: ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'contains', 'starts_with', 'not', 'null'],
+  operators: ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'contains', 'starts_with', 'not', 'all', 'null'],
   functions: ['sum', 'avg', 'min', 'max', 'count_distinct'],
   masks: ['hash', 'year', 'last4'],
 };
+
+/** The type of the values that callers read. */
+export const typeOf = (source: LineSource | undefined, { as }: LineField): string | undefined =>
+  as === 'list' ? (source?.list ?? undefined) : source?.type;
 
 /** What fits a type; everything while the type isn't known. */
 export function fittingOf(sources: Sources | undefined, type: string | undefined, inLines: boolean): Fitting {
@@ -67,11 +71,23 @@ export function fieldFor({ source, label, lines }: Source, taken: readonly Field
   return { name: nameFor(source === 'lines' ? source : label, source, taken), source, description: '', ...(lines && { fields }) };
 }
 
+const partsOf = (value: unknown): string[] => String(value).split(/, */);
+
+/** Samples have several choices as one text. Where a name has a comma itself, the names stay together. */
+function listOf(record: Readonly<Record<string, unknown>>, source: string): unknown {
+  const value = record[source] ?? null;
+  if (value === null) return null;
+  if (!source.endsWith('.name')) return partsOf(value).map(Number);
+  const names = partsOf(value);
+  return names.length === partsOf(record[source.slice(0, -'.name'.length)]).length ? names : [value];
+}
+
 /** A record under the names of its fields, as callers read it. */
 export const recordAs = (fields: readonly Field[], record: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(
     fields.map(({ name, source, as, fields: lineFields }) => {
       const value = record[source] ?? null;
+      if (as === 'list') return [name, listOf(record, source)];
       if (lineFields !== undefined) return [name, linesOf(value).map((line) => recordAs(lineFields, line))];
       return [name, as === 'string' && typeof value === 'number' ? String(value) : value];
     }),

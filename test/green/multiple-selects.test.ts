@@ -1,0 +1,270 @@
+// Fields with several choices: their ids and names as lists in new versions, one joined text in those published before.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeKey } from '../setup/organization.ts';
+import { type Company, startCompany } from './company.ts';
+
+/** The entries of the account's list of colours. One name has the separator of the joined text, and two are the same. */
+const colours = new Map([
+  ['1', 'Red'],
+  ['2', 'Ivory'],
+  ['3', 'Pink, pale'],
+  ['6', 'Blue'],
+  ['7', 'Green'],
+  ['8', 'Red'],
+]);
+
+const plain = { name: 'interests', source: 'custentity_interests' };
+const ids = { name: 'interestIds', source: 'custentity_interests', as: 'list' };
+const names = { name: 'interestNames', source: 'custentity_interests.name', as: 'list' };
+const endpoint = {
+  name: 'customers',
+  recordType: 'customer',
+  description: '',
+  fields: [{ name: 'name', source: 'companyname' }, plain, ids, names],
+  filters: [
+    { field: 'interestIds', operators: ['eq', 'all', 'not', 'null'] },
+    { field: 'interests', operators: ['eq'] },
+  ],
+  groups: ['interestIds', 'interestNames'],
+  or: true,
+  maxPageSize: 1000,
+};
+
+let company: Company;
+beforeAll(async () => {
+  company = await startCompany({ erp: { profile: 'single' } });
+  for (const type of ['customer', 'creditMemo']) expect(await company.run(type)).toMatchObject({ status: 'succeeded' });
+  expect(await company.publish([endpoint])).toBe('v1');
+}, 120_000);
+afterAll(() => company.stop());
+
+/** The chosen ids by customer, as the account has them; null without any. */
+async function chosen(): Promise<Map<string, string[] | null>> {
+  const records = await company.truth('customer');
+  return new Map(records.map(({ id, fields }) => [id, fields['custentity_interests']?.split(', ') ?? null]));
+}
+const namesOf = (entries: readonly string[] | null) => entries?.map((id) => colours.get(id) ?? null) ?? null;
+const list = async (query: string): Promise<string[]> => {
+  const { status, text } = await company.read(`/v1/customers?fields=name&${query}`, { accept: 'application/x-ndjson' });
+  expect(status, text).toBe(200);
+  return text === ''
+    ? []
+    : text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line).id);
+};
+const idsWhere = async (matches: (entries: readonly string[] | null) => boolean): Promise<string[]> =>
+  [...(await chosen())].filter(([, entries]) => matches(entries)).map(([id]) => id);
+const inOrder = (some: readonly string[]) => some.toSorted((a, b) => Number(a) - Number(b));
+
+describe('as lists', () => {
+  it('are the ids and the names of all that was chosen, in its order', async () => {
+    const served = await company.readAll('v1/customers');
+    const truth = await chosen();
+    expect(served).toHaveLength(truth.size);
+    for (const { id, interests, interestIds, interestNames } of served) {
+      const entries = truth.get(id) ?? null;
+      expect([id, interests, interestIds, interestNames]).toEqual([
+        id,
+        entries?.join(', ') ?? null,
+        entries?.map(Number) ?? null,
+        namesOf(entries),
+      ]);
+    }
+    expect(served.some(({ interestNames }) => interestNames?.includes('Pink, pale'))).toBe(true);
+  });
+
+  it('are found by one entry, by any of several, by all of several, and by none', async () => {
+    const has =
+      (...wanted: string[]) =>
+      (entries: readonly string[] | null) =>
+        wanted.some((id) => entries?.includes(id) === true);
+    const cases: [string, (entries: readonly string[] | null) => boolean][] = [
+      ['interestIds=3', has('3')],
+      ['interestIds=3&interestIds=8', has('3', '8')],
+      ['interestIds=999', () => false],
+      ['interestIds_all=3&interestIds_all=8', (entries) => has('3')(entries) && has('8')(entries)],
+      ['interestIds_all=3', has('3')],
+      ['interestIds_not=3', (entries) => !has('3')(entries)],
+      ['interestIds_null=true', (entries) => entries === null],
+      ['or=(interestIds:all:3,interestIds:null:true)', (entries) => entries === null || has('3')(entries)],
+    ];
+    for (const [query, matches] of cases) {
+      const wanted = await idsWhere(matches);
+      expect(inOrder(await list(query)), query).toEqual(inOrder(wanted));
+    }
+  });
+
+  it('are summarized by entry, with a record in the group of each of its entries', async () => {
+    const truth = [...(await chosen()).values()];
+    const summary = async (by: string) => (await company.read(`/v1/customers/summary?by=${by}`)).body.data;
+    const counts = new Map<string | null, number>();
+    for (const entries of truth) for (const entry of entries ?? [null]) counts.set(entry, (counts.get(entry) ?? 0) + 1);
+    const rows: { interestIds: number | null; count: number }[] = await summary('interestIds');
+    expect(new Map(rows.map(({ interestIds, count }) => [interestIds === null ? null : String(interestIds), count]))).toEqual(counts);
+    const reds = truth.filter((entries) => entries?.includes('1') || entries?.includes('8')).length;
+    const byName: { interestNames: string | null; count: number }[] = await summary('interestNames');
+    expect(byName.find(({ interestNames }) => interestNames === 'Red')?.count).toBe(reds);
+  });
+
+  it('are joined by semicolons in CSV, and arrays in NDJSON', async () => {
+    const id = (await idsWhere((entries) => entries?.join() === '3,8' || (entries?.length ?? 0) > 2))[0] ?? '';
+    const entries = (await chosen()).get(id) ?? [];
+    const query = `/v1/customers?id=${id}&fields=interestIds,interestNames`;
+    const csv = await company.read(query, { accept: 'text/csv' });
+    const cell = namesOf(entries)?.join(';') ?? '';
+    expect(csv.text).toBe(`id,interestIds,interestNames\r\n${id},${entries.join(';')},${/[,"]/.test(cell) ? `"${cell}"` : cell}\r\n`);
+    const { body } = await company.read(query);
+    const lines = await company.read(query, { accept: 'application/x-ndjson' });
+    expect(lines.text).toBe(`${JSON.stringify(body.data[0])}\n`);
+  });
+
+  it('are described with the types of their entries', async () => {
+    const { body } = await company.read('/openapi/v1');
+    const { properties } = body.components.schemas.Customer;
+    expect(properties.interestIds).toMatchObject({ type: ['array', 'null'], items: { type: ['integer', 'string'] } });
+    expect(properties.interestNames).toMatchObject({ type: ['array', 'null'], items: { type: ['string', 'null'] } });
+    const parameters = body.paths['/v1/customers'].get.parameters as { name?: string; schema?: { type?: string } }[];
+    expect(parameters.find(({ name }) => name === 'interestIds_all')?.schema).toMatchObject({ type: 'array' });
+  });
+});
+
+it('a renamed entry has its new name, and one that was read before keeps none of the old', async () => {
+  await company.control('PATCH', '/fields/customer/custentity_interests', {
+    values: [...colours].map(([id, name]) => ({ id, name: id === '1' ? 'Blue' : id === '6' ? 'Red; "dark"' : name })),
+  });
+  colours.set('1', 'Blue').set('6', 'Red; "dark"');
+  expect(await company.run('customer', 'full')).toMatchObject({ status: 'succeeded' });
+  const truth = await chosen();
+  for (const { id, interestNames } of await company.readAll('v1/customers'))
+    expect(interestNames, id).toEqual(namesOf(truth.get(id) ?? null));
+  const [id = ''] = await idsWhere((entries) => entries?.join() === '6');
+  if (id === '') return;
+  const csv = await company.read(`/v1/customers?id=${id}&fields=interestNames`, { accept: 'text/csv' });
+  expect(csv.text).toBe(`id,interestNames\r\n${id},"""Red; """"dark"""""""\r\n`);
+});
+
+it('lines have them too, and are found by them', async () => {
+  const lines = {
+    name: 'lines',
+    source: 'lines',
+    fields: [
+      { name: 'materials', source: 'custcol_materials' },
+      { name: 'materialIds', source: 'custcol_materials', as: 'list' },
+      { name: 'materialNames', source: 'custcol_materials.name', as: 'list' },
+    ],
+  };
+  const filters = [{ field: 'lines.materialIds', operators: ['eq'] }];
+  const version = await company.publish([
+    { name: 'credits', recordType: 'creditMemo', description: '', fields: [lines], filters, maxPageSize: 1000 },
+  ]);
+  const materials = ['Wood', 'Metal', 'Glass & ceramic', 'Paper', 'Fabric'];
+  const truth = (await company.truth('transaction')).filter(({ fields }) => fields['type'] === 'CustCred');
+  const entriesOf = (record: (typeof truth)[number]) =>
+    (record.lines ?? []).map(({ fields }) => fields['custcol_materials']?.split(', ') ?? null);
+  // The account has lines besides those of the document, without these values.
+  const byId = new Map(truth.map((record) => [record.id, entriesOf(record).filter((entries) => entries !== null)]));
+  const served = await company.readAll(`${version}/credits`);
+  expect(served).toHaveLength(truth.length);
+  for (const { id, lines: written } of served)
+    expect(
+      written.filter((line: { materials: string | null }) => line.materials !== null),
+      id,
+    ).toEqual(
+      byId.get(id)?.map((entries) => ({
+        materials: entries.join(', '),
+        materialIds: entries.map(Number),
+        materialNames: entries.map((entry) => materials[Number(entry) - 1]),
+      })),
+    );
+  const { body } = await company.read(`/${version}/credits?lines.materialIds=2&lines.materialIds=5&pageSize=1000`);
+  const wanted = [...byId].filter(([, each]) => each.some((entries) => entries.includes('2') || entries.includes('5')));
+  expect(wanted.length).toBeGreaterThan(0);
+  expect(inOrder(body.data.map(({ id }: { id: string }) => id))).toEqual(inOrder(wanted.map(([id]) => id)));
+});
+
+it('a masked list is one text, and neither filters nor groups by it are allowed', async () => {
+  const masked = {
+    ...endpoint,
+    fields: [
+      { name: 'name', source: 'companyname' },
+      { ...ids, mask: 'hash' },
+      { ...names, mask: 'hash' },
+    ],
+  };
+  const version = await company.publish([{ ...masked, filters: [{ field: 'interestIds', operators: ['all'] }] }]);
+  const { secret } = await makeKey(company.database.ctx, company.organizationId, { unmasked: false });
+  const read = (path: string) => company.read(`/${version}/customers${path}`, { authorization: `Bearer ${secret}` });
+  const [one = '', other = ''] = await idsWhere((entries) => entries?.join() === '3,8');
+  const { body } = await read(`?id=${one}&id=${other}`);
+  expect(body.data[0].interestIds).toMatch(/^[0-9a-f]{64}$/);
+  expect(body.data[1].interestIds).toBe(body.data[0].interestIds);
+  expect(body.data[0].interestNames).not.toBe(body.data[0].interestIds);
+  expect((await read('?interestIds_all=3')).status).toBe(403);
+  expect((await read('/summary?by=interestNames')).status).toBe(403);
+});
+
+it('a definition may only say what a list can do', async () => {
+  const problems = async (change: object): Promise<string[]> => {
+    const draft = await company.api('post', '/api-schema', {
+      name: 'Wrong',
+      endpoints: [{ ...endpoint, filters: [], groups: undefined, ...change }],
+    });
+    if (draft.status !== 201) return draft.body.error.details.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
+    const { body } = await company.api('post', `/api-schema/${draft.body.id}/validate`);
+    return body.problems.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
+  };
+  const fields = [{ name: 'name', source: 'companyname' }, ids];
+  expect(await problems({ fields: [{ name: 'name', source: 'companyname', as: 'list' }] })).toEqual([
+    'endpoints[0].fields[0].as not_a_list',
+  ]);
+  expect(await problems({ fields: [{ name: 'raw', source: 'custentity_interests.ids' }] })).toEqual([
+    'endpoints[0].fields[0].source unknown_source',
+  ]);
+  expect(await problems({ fields: [{ ...ids, scopable: true }] })).toEqual(['endpoints[0].fields[0].scopable not_scopable']);
+  expect(await problems({ fields, sorts: ['interestIds'] })).toEqual(['endpoints[0].sorts[0] lists']);
+  expect(await problems({ fields, filters: [{ field: 'interestIds', operators: ['contains'] }] })).toEqual([
+    'endpoints[0].filters[0].operators[0] operator_misfits',
+  ]);
+  expect(await problems({ fields, filters: [{ field: 'name', operators: ['all'] }] })).toEqual([
+    'endpoints[0].filters[0].operators[0] operator_misfits',
+  ]);
+  expect(await problems({ fields, aggregates: [{ field: 'interestIds', functions: ['count_distinct'] }] })).toEqual([
+    'endpoints[0].aggregates[0].functions[0] function_misfits',
+  ]);
+  expect(await problems({ fields: [...fields, { name: 'interestIds_all', source: 'companyname' }] })).toEqual([
+    'endpoints[0].fields[2].name clashes_with_filter',
+  ]);
+  expect((await company.read('/v1/customers?interestIds=red')).body.error.details).toMatchObject([
+    { path: 'interestIds', code: 'invalid_value' },
+  ]);
+});
+
+it('a proposed draft has both lists, with filters by the ids and groups by the names', async () => {
+  expect(await company.run('customrecord_complaint')).toMatchObject({ status: 'succeeded' });
+  const { body } = await company.api('post', '/api-schema/draft-from', { recordTypes: ['customrecord_complaint'] });
+  const [proposed] = body.endpoints;
+  expect(proposed.fields).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ name: 'reasonsIds', source: 'custrecord_complaint_reasons', as: 'list' }),
+      expect.objectContaining({ name: 'reasons', source: 'custrecord_complaint_reasons.name', as: 'list' }),
+    ]),
+  );
+  expect(proposed.filters).toContainEqual({ field: 'reasonsIds', operators: ['eq', 'all'] });
+  expect(proposed.groups).toContain('reasons');
+  await company.publish(body.endpoints);
+});
+
+it('a role that can no longer read the list: the names stay, and are said to be stale', async () => {
+  const before = await company.readAll('v1/customers');
+  await company.control('POST', '/role', { permissions: { customLists: 'none' } });
+  await company.api('post', '/netsuite/metadata/refresh');
+  expect(await company.run('customer', 'full')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_EMPTY' } });
+  expect(await company.readAll('v1/customers')).toEqual(before);
+  expect((await company.read('/v1/customers?pageSize=1')).headers['x-data-stale-fields']).toContain('interestNames');
+  await company.control('POST', '/role', { permissions: null });
+  await company.api('post', '/netsuite/metadata/refresh');
+  expect(await company.run('customer', 'incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+  expect((await company.read('/v1/customers?pageSize=1')).headers['x-data-stale-fields']).toBeUndefined();
+});
