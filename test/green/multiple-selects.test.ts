@@ -247,11 +247,11 @@ it('a proposed draft has both lists, with filters by the ids and groups by the n
   const [proposed] = body.endpoints;
   expect(proposed.fields).toEqual(
     expect.arrayContaining([
-      expect.objectContaining({ name: 'reasonsIds', source: 'custrecord_complaint_reasons', as: 'list' }),
+      expect.objectContaining({ name: 'reasonIds', source: 'custrecord_complaint_reasons', as: 'list' }),
       expect.objectContaining({ name: 'reasons', source: 'custrecord_complaint_reasons.name', as: 'list' }),
     ]),
   );
-  expect(proposed.filters).toContainEqual({ field: 'reasonsIds', operators: ['eq', 'all'] });
+  expect(proposed.filters).toContainEqual({ field: 'reasonIds', operators: ['eq', 'all'] });
   expect(proposed.groups).toContain('reasons');
   await company.publish(body.endpoints);
 });

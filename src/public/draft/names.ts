@@ -43,6 +43,10 @@ const plural = (word: string): string => {
   return word.endsWith('s') ? word : `${word}s`;
 };
 
+/** `colourIds` for the words of "Colours". */
+export const idsWords = (words: readonly string[]): string[] => [...words.slice(0, -1), ...words.slice(-1).map(singular), 'ids'];
+const singular = (word: string): string => word.replace(/ies$/, 'y').replace(/(?<![siu])s$/, '');
+
 /** The words of a record type: of its label, otherwise of its name. */
 export function recordWords({ label, name }: { readonly label: string; readonly name: string }): string[] {
   const isUsable = ([first = '']: readonly string[]): boolean => /^[a-z]/.test(first);

@@ -5,7 +5,7 @@ import { maskFits } from '../version/operators.ts';
 import type { FieldDefinition, LineFieldDefinition } from '../version/schema-document.ts';
 import type { ColumnFact } from './column-facts.ts';
 import type { DescribedField, DraftSource, Masked, Proposed } from './described.ts';
-import { camelCase, fieldName, wordsOf } from './names.ts';
+import { camelCase, fieldName, idsWords, wordsOf } from './names.ts';
 
 const maxFields = 500;
 const maxScopable = 3;
@@ -53,7 +53,7 @@ function partsOf(field: DescribedField, named: DescribedField, isFilled: (source
   const id = { ...own, words: field.type === 'list' ? stem : [...stem, 'id'] };
   if (field.type === 'multiselect')
     return filled(
-      { ...id, as: 'list', part: 'ids', words: [...stem, 'ids'], description: `${label} (ids)` },
+      { ...id, as: 'list', part: 'ids', words: idsWords(stem), description: `${label} (ids)` },
       { ...text, as: 'list', part: 'names', description: `${label} (names in the ERP)` },
     );
   if (field.target === undefined || field.name === currency) return filled(text, id).slice(0, 1);

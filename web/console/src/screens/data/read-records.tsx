@@ -46,7 +46,7 @@ export function Shown({ value = null, type }: { value: Value | undefined; type?:
   if (typeof value !== 'string') {
     const entries = value.filter((one) => typeof one === 'string' || one === null);
     if (entries.length < value.length) return <span class="muted">{countOf(value.length, 'line')}</span>;
-    return <>{entries.map((one) => one ?? '–').join(', ')}</>;
+    return <>{entries.map((one) => one ?? '–').join(' · ')}</>;
   }
   if (type === 'time' && !Number.isNaN(Date.parse(value))) return <Time at={value} />;
   return (

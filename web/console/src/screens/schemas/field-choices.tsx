@@ -63,6 +63,7 @@ export const FilterChoice = ({ endpoint, path, type, isLine, sources, set }: Cho
 
 export function ListChoice({ endpoint, path, type, set }: ChoiceProps) {
   const searched = endpoint.search?.includes(path) === true;
+  if (type === 'integers' || type === 'texts') return null;
   return (
     <fieldset class="rows">
       <legend>Lists</legend>

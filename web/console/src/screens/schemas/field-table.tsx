@@ -5,7 +5,7 @@ import { Badge } from '../../parts/badge.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { aggregateOf, changeAt, type Endpoint, type FlatField, flatFields, groupOf, operatorsOf, type Spot, setSort } from './document.ts';
 import { accessOf, Faults, focusRow, rowId, type TableProps, usesOf } from './row-cells.tsx';
-import { fieldFor, type Source, samplesOf, sourceAt } from './sources.ts';
+import { fieldFor, type Source, samplesOf, sourceAt, typeOf } from './sources.ts';
 import { useRename } from './use-rename.ts';
 
 type Props = TableProps & {
@@ -55,7 +55,7 @@ const columnsOf = (props: Props): readonly Column<Row>[] => [
   {
     title: 'Sort',
     minor: true,
-    cell: (row) => isField(row) && row.spot.line === null && !row.field.fields && <Sort {...props} row={row} />,
+    cell: (row) => isField(row) && row.spot.line === null && !row.field.fields && row.field.as !== 'list' && <Sort {...props} row={row} />,
   },
   {
     title: 'Values',
@@ -108,10 +108,11 @@ const Sort = ({ endpoint, set, row: { path } }: FieldProps) => (
 /** The source of a field with its type; its label is on hover, and in the panel. */
 function From({ endpoint, sources, row }: Props & { readonly row: Row }) {
   const source = isField(row) ? row.field.source : row.source;
-  const { type = 'not synced', label } = (isField(row) ? sourceAt(sources, endpoint, row.spot) : row) ?? {};
+  const found = isField(row) ? sourceAt(sources, endpoint, row.spot) : row;
+  const type = isField(row) ? typeOf(found, row.field) : row.type;
   return (
-    <span class={`fine ${isField(row) && row.spot.line !== null ? 'schema-line' : ''}`} title={label}>
-      <code>{source}</code> {type}
+    <span class={`fine ${isField(row) && row.spot.line !== null ? 'schema-line' : ''}`} title={found?.label}>
+      <code>{source}</code> {type ?? 'not synced'}
     </span>
   );
 }
