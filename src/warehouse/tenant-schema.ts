@@ -80,7 +80,8 @@ const upgradeStatements = (schema: string): readonly string[] => [
   `alter table ${schema}.record_columns drop constraint if exists record_columns_state_check`,
   `alter table ${schema}.record_columns
      add constraint record_columns_state_check check (state in ('loading', 'live', 'stale', 'returned', 'vanished', 'replaced'))`,
-  `alter table ${schema}.record_columns drop constraint if exists record_columns_part_check, drop constraint if exists ${laterConstraint}`,
+  `alter table ${schema}.record_columns drop constraint if exists record_columns_part_check`,
+  `alter table ${schema}.record_columns drop constraint if exists ${laterConstraint}`,
   `alter table ${schema}.record_columns add constraint ${laterConstraint} check (part in ('value', 'label', 'ids', 'names', 'lines'))`,
   `alter table if exists ${schema}.deletion_proposals add column if not exists revision integer not null default 1`,
   `alter table if exists ${schema}.deletion_proposals drop constraint if exists deletion_proposals_status_check`,

@@ -35,6 +35,11 @@ const dropLast = ['timeline', 'former_epochs', 'filter', 'scope_columns', 'scope
   .map((column) => `drop column if exists ${column}`)
   .join();
 
+const makeOlder = () =>
+  admin.raw(`alter table ${schema}.record_state ${dropLast};
+    alter table ${schema}.record_columns drop constraint record_columns_parts_check;
+    alter table ${schema}.record_columns add constraint record_columns_part_check check (part in ('value', 'label', 'lines'))`);
+
 /** The tables as the version before made them. */
 beforeEach(() =>
   admin.raw(`drop table if exists ${schema}.rolling_reads, ${schema}.absent_records, ${schema}.scope_changes, ${schema}.withheld_records;
@@ -59,9 +64,9 @@ describe('a warehouse of the version before', () => {
     expect((await callNewProcess()('/v1/invoices')).status).toBe(200);
   });
 
-  it('is upgraded when it lacks nothing but the columns that were added last', async () => {
+  it('is upgraded when it lacks nothing but what was added last', async () => {
     await upgradeWarehousesAtStart(database.ctx);
-    await admin.raw(`alter table ${schema}.record_state ${dropLast}`);
+    await makeOlder();
     await upgradeWarehousesAtStart(database.ctx);
     const [state] = (
       await admin.raw(
@@ -76,7 +81,12 @@ describe('a warehouse of the version before', () => {
       scope_pruned: '0',
       deletion_history: null,
     });
-    await admin.raw(`alter table ${schema}.record_state ${dropLast}`);
+    const { rows: checks } = await admin.raw('select conname from pg_constraint where conrelid = ?::regclass and conname like ?', [
+      `${schema}.record_columns`,
+      'record_columns_part%check',
+    ]);
+    expect(checks).toEqual([{ conname: 'record_columns_parts_check' }]);
+    await makeOlder();
     expect((await callNewProcess()('/v1/invoices/changes')).status).toBe(200);
   });
 
