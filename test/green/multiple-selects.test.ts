@@ -1,5 +1,6 @@
 // Fields with several choices: their ids and names as lists in new versions, one joined text in those published before.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inTransaction } from '../../src/db/transaction.ts';
 import { makeKey } from '../setup/organization.ts';
 import { type Company, startCompany } from './company.ts';
 
@@ -254,6 +255,19 @@ it('a proposed draft has both lists, with filters by the ids and groups by the n
   expect(proposed.filters).toContainEqual({ field: 'reasonIds', operators: ['eq', 'all'] });
   expect(proposed.groups).toContain('reasons');
   await company.publish(body.endpoints);
+});
+
+it('a description that an earlier version stored as one text is made again by the next run', async () => {
+  const before = await company.readAll('v1/customers');
+  await inTransaction({ db: company.database.ctx.db, organizationId: company.organizationId }, (tx) =>
+    tx.raw(`update erp_record_types set description =
+      replace(replace(description::text, '"multiselect"', '"list"'), 'Multiple Select by ids', 'Multiple Select')::jsonb where name = 'customer'`),
+  );
+  expect(await company.run('customer', 'incremental')).toMatchObject({ status: 'succeeded' });
+  const { body } = await company.api('get', '/netsuite/metadata/customer');
+  const described = body.fields.find(({ name }: { name: string }) => name === 'custentity_interests');
+  expect(described).toMatchObject({ type: 'multiselect' });
+  expect(await company.readAll('v1/customers')).toEqual(before);
 });
 
 it('a role that can no longer read the list: the names stay, and are said to be stale', async () => {
