@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { replaceCode } from '../setup/replace-code.ts';
 import { controlPatch, doorPatches, type Patch } from './door-patches.ts';
 import { platformPatches } from './platform-patches.ts';
 import { richerPatches } from './richer-patches.ts';
@@ -16,9 +17,7 @@ const indexOf = (url: string | undefined): string | undefined => /\?off=(\d+)$/.
 /** The text of the file with the patch. Throws an Error when the line isn't there exactly once. */
 function patchedText({ file: name, find, replace }: Patch): { readonly file: string; readonly text: string } {
   const file = path.join(root, 'src', name);
-  const parts = readFileSync(file, 'utf8').split(find);
-  if (parts.length !== 2) throw new Error(`A patch no longer applies: ${name} has ${parts.length - 1} times ${find}`);
-  return { file: pathToFileURL(file).href, text: parts.join(replace) };
+  return { file: pathToFileURL(file).href, text: replaceCode(readFileSync(file, 'utf8'), find, replace, `A patch of ${name}`) };
 }
 
 let isRegistered = false;

@@ -1,6 +1,7 @@
 // A mutant switches off one proof, confirmation or bound of the service by the smallest replacement of text, and is applied only in the
 // worker processes of the simulation. Seeds must turn red with it: a proof whose absence goes unnoticed is tested nowhere, or is useless.
 import { readFileSync } from 'node:fs';
+import { replaceCode } from '../../setup/replace-code.ts';
 import type { Content } from './contents.ts';
 import type { History } from './history.ts';
 
@@ -10,7 +11,7 @@ export type Mutant = {
   readonly without: string;
   /** From the root of the project. */
   readonly file: string;
-  /** Occurs exactly once in the file. */
+  /** Occurs exactly once in the file, however it is broken into lines. */
   readonly find: string;
   readonly replace: string;
   /** What is to reveal it, as contents of plans (see `contents.ts`): seeds with many of these are played first. */
@@ -23,11 +24,8 @@ export const root = new URL('../../../', import.meta.url);
 export const urlOf = ({ file }: Mutant): URL => new URL(file, root);
 
 /** Throws an Error unless the text to replace occurs exactly once. */
-export function mutate({ name, file, find, replace }: Mutant, source: string): string {
-  const found = source.split(find).length - 1;
-  if (found !== 1) throw new Error(`mutant ${name}: its text occurs ${found} times in ${file} instead of once`);
-  return source.replace(find, () => replace);
-}
+export const mutate = ({ name, file, find, replace }: Mutant, source: string): string =>
+  replaceCode(source, find, replace, `mutant ${name} in ${file}`);
 
 /** Throws as `mutate`, and when the file can't be read. */
 export const mutatedSource = (mutant: Mutant): string => mutate(mutant, readFileSync(urlOf(mutant), 'utf8'));
