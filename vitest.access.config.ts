@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** What a limited reader is answered, next to the filtered answer of an unlimited one, at every door; and doors without their scope. */
+/**
+ * What a limited reader is answered, next to the filtered answer of an unlimited one, at every door; and
+ * doors without their scope.
+ */
 export default defineConfig({
   test: {
     globalSetup: ['test/setup/global.ts'],

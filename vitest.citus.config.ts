@@ -1,8 +1,23 @@
 import { defineConfig } from 'vitest/config';
 import { SlowFirst } from './test/setup/slow-first.ts';
 
-/** What the service does, with its database on a Citus cluster, and what is different there: see test/scale/citus/harness/cluster.ts. */
-const folders = ['warehouse', 'public', 'story', 'sync', 'db', 'platform', 'admin', 'mcp', 'identity', 'http', 'operate'];
+/**
+ * What the service does, with its database on a Citus cluster, and what is different there: see
+ * test/scale/citus/harness/cluster.ts.
+ */
+const folders = [
+  'warehouse',
+  'public',
+  'story',
+  'sync',
+  'db',
+  'platform',
+  'admin',
+  'mcp',
+  'identity',
+  'http',
+  'operate',
+];
 
 export default defineConfig({
   test: {

@@ -20,7 +20,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     slowTestThreshold: 10_000,
     maxWorkers: 3,
-    // Each file has its own database and shares nothing else. Loading the whole service for each file would take an eighth of the time.
+    // Each file has its own database and shares nothing else. Loading the whole service for each file would
+    // take an eighth of the time.
     isolate: false,
     // Node.js runs the sources as it does in production; nothing is mocked.
     experimental: { viteModuleRunner: false },

@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** Whether a run that says `succeeded` is right: served values next to a simulated account's own records, under faults and edits. */
+/**
+ * Whether a run that says `succeeded` is right: served values next to a simulated account's own records,
+ * under faults and edits.
+ */
 export default defineConfig({
   test: {
     globalSetup: ['test/setup/global.ts'],

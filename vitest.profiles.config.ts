@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** Without ERP_PROFILE what the profiles of the simulated account promise; with it, the service against an account of that profile. */
+/**
+ * Without ERP_PROFILE what the profiles of the simulated account promise; with it, the service against an
+ * account of that profile.
+ */
 const include = process.env['ERP_PROFILE']
   ? ['test/connectors/netsuite/**/*.test.ts', 'test/ops/chaos.test.ts', 'test/profiles/**/*.test.ts']
   : ['packages/netsuite-simulator/test/profiles/**/*.test.ts'];

@@ -1,6 +1,6 @@
-// A load generator in its own process. It runs several workloads at once over raw sockets, either in a closed loop (the next request
-// follows the response) or at a fixed rate (sent when due and timed from the moment it was due). Responses are counted by status; a
-// broken connection counts as status 0.
+// A load generator in its own process. It runs several workloads at once over raw sockets, either in a closed
+// loop (the next request follows the response) or at a fixed rate (sent when due and timed from the moment it
+// was due). Responses are counted by status; a broken connection counts as status 0.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -37,8 +37,17 @@ type RunRequest = { readonly workloads: readonly Workload[]; readonly durationMs
 
 const timeoutMs = 60_000;
 
-function requestBytes({ method = 'GET', headers, body }: Workload, path: string, more: Readonly<Record<string, string>>): Buffer {
-  const lines = Object.entries({ Host: 'bench', ...headers, ...more, ...(body !== undefined && { 'Content-Type': 'application/json' }) });
+function requestBytes(
+  { method = 'GET', headers, body }: Workload,
+  path: string,
+  more: Readonly<Record<string, string>>,
+): Buffer {
+  const lines = Object.entries({
+    Host: 'bench',
+    ...headers,
+    ...more,
+    ...(body !== undefined && { 'Content-Type': 'application/json' }),
+  });
   const length = body === undefined ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`;
   return Buffer.from(
     `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}${length}\r\n${body ?? ''}`,
@@ -52,7 +61,10 @@ const lastChunk = '0\r\n\r\n';
 function readResponses(socket: Socket, onResponse: (status: number) => void): void {
   let head = Buffer.alloc(0);
   let status = 0;
-  /** Bytes still missing of a body with Content-Length; null for a chunked body, where only the last chunk is looked for. */
+  /**
+   * Bytes still missing of a body with Content-Length; null for a chunked body, where only the last chunk is
+   * looked for.
+   */
   let missing: number | null = 0;
   let tail = '';
   const done = (): void => {
@@ -77,7 +89,9 @@ function readResponses(socket: Socket, onResponse: (status: number) => void): vo
       const end = head.indexOf(headEnd);
       if (end !== -1) readHead(end);
     } else if (missing === null) {
-      tail = (tail + bytes.toString('latin1', Math.max(0, bytes.length - lastChunk.length))).slice(-lastChunk.length);
+      tail = (tail + bytes.toString('latin1', Math.max(0, bytes.length - lastChunk.length))).slice(
+        -lastChunk.length,
+      );
       if (tail === lastChunk) done();
     } else {
       missing -= bytes.length;
@@ -140,7 +154,9 @@ async function runWorkload(workload: Workload, durationMs: number): Promise<Work
     statuses[status] = (statuses[status] ?? 0) + 1;
     (status > 0 && status < 400 ? succeededMs : failedMs).push(ms);
   };
-  const callers = Array.from({ length: workload.connections }, () => createCaller(workload, requests, recordResponse));
+  const callers = Array.from({ length: workload.connections }, () =>
+    createCaller(workload, requests, recordResponse),
+  );
   if (workload.perSecond === null) {
     const sendNext = (caller: (typeof callers)[number]): void => {
       if (performance.now() < untilMs) caller.send(performance.now(), () => setImmediate(sendNext, caller));
@@ -149,7 +165,11 @@ async function runWorkload(workload: Workload, durationMs: number): Promise<Work
     await new Promise((resolve) => setTimeout(resolve, durationMs));
   } else await sendAtRate(callers, 1000 / workload.perSecond, startMs, untilMs);
   const seconds = (performance.now() - startMs) / 1000;
-  for (let waitedMs = 0; callers.some((caller) => !caller.isIdle()) && waitedMs < timeoutMs && workload.perSecond !== null; waitedMs += 20)
+  for (
+    let waitedMs = 0;
+    callers.some((caller) => !caller.isIdle()) && waitedMs < timeoutMs && workload.perSecond !== null;
+    waitedMs += 20
+  )
     await new Promise((resolve) => setTimeout(resolve, 20));
   for (const caller of callers) caller.close();
   for (const list of [succeededMs, failedMs]) list.sort((a, b) => a - b);
@@ -164,8 +184,16 @@ async function runWorkload(workload: Workload, durationMs: number): Promise<Work
   };
 }
 
-/** A request that is due while all connections are busy waits for one; its duration counts from when it was due. */
-async function sendAtRate(callers: ReturnType<typeof createCaller>[], everyMs: number, startMs: number, untilMs: number): Promise<void> {
+/**
+ * A request that is due while all connections are busy waits for one; its duration counts from when it was
+ * due.
+ */
+async function sendAtRate(
+  callers: ReturnType<typeof createCaller>[],
+  everyMs: number,
+  startMs: number,
+  untilMs: number,
+): Promise<void> {
   const due: number[] = [];
   let nextMs = startMs + Math.random() * everyMs;
   const sendDue = (): void => {
@@ -190,7 +218,9 @@ export type Callers = {
 
 export function startCallers(): Callers {
   const child = fork(fileURLToPath(import.meta.url), ['call'], { execArgv: process.execArgv });
-  const exited = once(child, 'exit').then(() => Promise.reject(new Error('The process of the callers has exited')));
+  const exited = once(child, 'exit').then(() =>
+    Promise.reject(new Error('The process of the callers has exited')),
+  );
   exited.catch(() => undefined);
   return {
     async run(workloads, durationMs) {

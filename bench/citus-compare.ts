@@ -1,4 +1,5 @@
-// The same organizations on plain PostgreSQL and on Citus, side by side: what it costs to load, publish, read and export them.
+// The same organizations on plain PostgreSQL and on Citus, side by side: what it costs to load, publish, read
+// and export them.
 import type { Ctx } from '../src/core/ctx.ts';
 import { measureReads, type ReadSide, type SideRound } from './citus-reads.ts';
 import { type CitusSide, openBenchCtx, postmastersOf, type Side, throughWorker } from './citus-sides.ts';
@@ -14,19 +15,32 @@ export type CompareOptions = {
   /** Duration of each measurement of reads. */
   readonly ms: number;
 };
-/** In the order plain, coordinator, worker; loads and publishes of an organization have the same place in each list. */
+/**
+ * In the order plain, coordinator, worker; loads and publishes of an organization have the same place in each
+ * list.
+ */
 export type Compared = {
-  readonly loads: { readonly plain: readonly Load[]; readonly citus: readonly (Load & { readonly through: Through })[] };
+  readonly loads: {
+    readonly plain: readonly Load[];
+    readonly citus: readonly (Load & { readonly through: Through })[];
+  };
   readonly publishesMs: { readonly plain: readonly number[]; readonly citus: readonly number[] };
   readonly reads: readonly (readonly SideRound[])[];
 };
 export type Through = 'coordinator' | 'worker';
-export type LoadedSides = { readonly plain: readonly LoadedOrganization[]; readonly citus: readonly LoadedOrganization[] };
+export type LoadedSides = {
+  readonly plain: readonly LoadedOrganization[];
+  readonly citus: readonly LoadedOrganization[];
+};
 
 export type Contexts = { readonly plain: Ctx; readonly coordinator: Ctx; readonly worker: Ctx };
 
 /** Opens what the engine needs on both sides. Loaded organizations use these until `close`. */
-export async function openContexts(folder: string, plain: Side, citus: CitusSide): Promise<{ contexts: Contexts; close(): Promise<void> }> {
+export async function openContexts(
+  folder: string,
+  plain: Side,
+  citus: CitusSide,
+): Promise<{ contexts: Contexts; close(): Promise<void> }> {
   const onPlain = await openBenchCtx(folder, plain.addresses);
   const onCoordinator = await openBenchCtx(folder, citus.addresses);
   const onWorker = await openBenchCtx(folder, throughWorker(citus));
@@ -38,7 +52,9 @@ export async function openContexts(folder: string, plain: Side, citus: CitusSide
   };
 }
 
-/** Every second pair of organizations goes through the worker, because Citus places them on the nodes in turn. */
+/**
+ * Every second pair of organizations goes through the worker, because Citus places them on the nodes in turn.
+ */
 const throughFor = (index: number): Through => (Math.floor(index / 2) % 2 === 0 ? 'coordinator' : 'worker');
 
 async function loadBoth(contexts: Contexts, { organizations, records }: CompareOptions) {
@@ -63,7 +79,11 @@ async function loadBoth(contexts: Contexts, { organizations, records }: CompareO
 }
 
 /** Publishes a version of each organization, which builds its indexes. */
-async function publishVersions(folder: string, { addresses, admin }: Side, organizations: readonly LoadedOrganization[]): Promise<void> {
+async function publishVersions(
+  folder: string,
+  { addresses, admin }: Side,
+  organizations: readonly LoadedOrganization[],
+): Promise<void> {
   const service = await startService(folder, { environment: { ...addresses, SYNC_WORKERS: '0' } });
   try {
     for (const organization of organizations) await publishInvoices(service.url, organization, admin);
@@ -72,7 +92,10 @@ async function publishVersions(folder: string, { addresses, admin }: Side, organ
   }
 }
 
-async function publishBoth(contexts: Contexts, loaded: LoadedSides): Promise<{ plain: number[]; citus: number[] }> {
+async function publishBoth(
+  contexts: Contexts,
+  loaded: LoadedSides,
+): Promise<{ plain: number[]; citus: number[] }> {
   const publishesMs: { plain: number[]; citus: number[] } = { plain: [], citus: [] };
   for (const [index, plain] of loaded.plain.entries()) {
     const citus = loaded.citus[index];
@@ -83,9 +106,19 @@ async function publishBoth(contexts: Contexts, loaded: LoadedSides): Promise<{ p
   return publishesMs;
 }
 
-async function readSides(folder: string, plain: Side, citus: CitusSide, loaded: LoadedSides): Promise<ReadSide[]> {
+async function readSides(
+  folder: string,
+  plain: Side,
+  citus: CitusSide,
+  loaded: LoadedSides,
+): Promise<ReadSide[]> {
   const environment = { BODY_CACHE_MB: '0', SYNC_WORKERS: '0' };
-  const of = async (name: string, side: Side, addresses: Side['addresses'], organizations: readonly LoadedOrganization[]) => ({
+  const of = async (
+    name: string,
+    side: Side,
+    addresses: Side['addresses'],
+    organizations: readonly LoadedOrganization[],
+  ) => ({
     name,
     service: await startService(folder, { environment: { ...environment, ...addresses } }),
     organizations,
@@ -111,6 +144,8 @@ export async function compareSides(
   await publishVersions(folder, citus, loaded.citus);
   const publishesMs = await publishBoth(contexts, loaded);
   const sides = await readSides(folder, plain, citus, loaded);
-  const reads = await measureReads(sides, rounds, ms).finally(() => Promise.all(sides.map(({ service }) => service.stop())));
+  const reads = await measureReads(sides, rounds, ms).finally(() =>
+    Promise.all(sides.map(({ service }) => service.stop())),
+  );
   return { compared: { loads, publishesMs, reads }, loaded };
 }

@@ -1,5 +1,5 @@
-// What many small organizations cost a coordinator: its catalogue, the time that creating one more takes, start-up, the hourly maintenance, the
-// memory of connections, and adding a node, which copies the catalogue.
+// What many small organizations cost a coordinator: its catalogue, the time that creating one more takes,
+// start-up, the hourly maintenance, the memory of connections, and adding a node, which copies the catalogue.
 import type { Pool } from 'pg';
 import { maintainAllIndexes } from '../src/platform/api-schemas/maintain-indexes.ts';
 import { pruneTombstones } from '../src/sync/index.ts';
@@ -31,7 +31,11 @@ const catalogSql = `select count(*)::int as relations,
     (select sum(pg_total_relation_size(oid)) from pg_class where relnamespace = 'pg_catalog'::regnamespace and relkind = 'r') / 2 ^ 20 as megabytes
   from pg_class`;
 
-async function measureMemory(side: Side, addresses: Addresses, organizations: Parameters<typeof aroundReads>[1]): Promise<Many['memory']> {
+async function measureMemory(
+  side: Side,
+  addresses: Addresses,
+  organizations: Parameters<typeof aroundReads>[1],
+): Promise<Many['memory']> {
   const isCitus = side.servers.length > 1;
   return aroundReads(addresses.DATABASE_URL, organizations, async (client): Promise<Memory> => {
     const { rows } = await client.query<{ pid: number; id: string }>(
@@ -42,10 +46,16 @@ async function measureMemory(side: Side, addresses: Addresses, organizations: Pa
         const found = await worker.query<{ pid: number }>(
           `select pid from pg_stat_activity where application_name = 'citus_internal gpid=${rows[0]?.id}'`,
         );
-        return (await Promise.all(found.map(({ pid }) => privateMegabytes(pid)))).reduce((sum, each) => sum + each, 0);
+        return (await Promise.all(found.map(({ pid }) => privateMegabytes(pid)))).reduce(
+          (sum, each) => sum + each,
+          0,
+        );
       }),
     );
-    return { own: await privateMegabytes(rows[0]?.pid), workers: remote.reduce((sum, each) => sum + each, 0) };
+    return {
+      own: await privateMegabytes(rows[0]?.pid),
+      workers: remote.reduce((sum, each) => sum + each, 0),
+    };
   });
 }
 
@@ -55,7 +65,8 @@ export async function measureMany(folder: string, side: Side, count: number): Pr
     const tookMs: number[] = [];
     const organizations = await createOrganizations(ctx, count, (ms) => {
       tookMs.push(ms);
-      if (tookMs.length % 50 === 0) console.log(`many: ${tookMs.length} of ${count}, the last in ${Math.round(ms)} ms`);
+      if (tookMs.length % 50 === 0)
+        console.log(`many: ${tookMs.length} of ${count}, the last in ${Math.round(ms)} ms`);
     });
     const never = new AbortController().signal;
     const tombstones = await timed(() => pruneTombstones(ctx, never));
@@ -88,7 +99,11 @@ async function giveCatalogue(admin: Pool, { host, port }: Connection): Promise<v
 }
 
 /** As `measureMany`, and what a worker holds and how long it takes to give it the catalogue again. */
-export async function measureManyOnCitus(folder: string, side: CitusSide, count: number): Promise<ManyOnCitus> {
+export async function measureManyOnCitus(
+  folder: string,
+  side: CitusSide,
+  count: number,
+): Promise<ManyOnCitus> {
   const many = await measureMany(folder, side, count);
   const [worker] = side.cluster.workers;
   if (worker === undefined) throw new Error('The cluster has no worker');

@@ -1,5 +1,5 @@
-// What clients notice while organizations move between nodes, while the cluster is rebalanced, and while a worker is down. A sync changes the
-// organization that moves, run after run.
+// What clients notice while organizations move between nodes, while the cluster is rebalanced, and while a
+// worker is down. A sync changes the organization that moves, run after run.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ctx } from '../src/core/ctx.ts';
 import { isFinal } from '../src/sync/run-state.ts';
@@ -24,7 +24,9 @@ export type Outage = {
   readonly others: Pick<Watched, 'reads' | 'failed' | 'slowestMs'>;
   /** Of those on the killed one: answers other than 503, and the slowest 503. */
   readonly own: { readonly reads: number; readonly refused: number; readonly slowestMs: number };
-  /** From the moment at which the worker took connections until the first answer for one of its organizations. */
+  /**
+   * From the moment at which the worker took connections until the first answer for one of its organizations.
+   */
   readonly backAfterMs: number;
 };
 export type Moved = {
@@ -53,7 +55,10 @@ async function portOf(side: CitusSide, schema: string): Promise<number> {
   return (await readPlacements(side)).find((placement) => placement.schema === schema)?.port ?? Number.NaN;
 }
 
-/** Changes the organization, run after run, until `stop`, which resolves with the states in which the runs ended. */
+/**
+ * Changes the organization, run after run, until `stop`, which resolves with the states in which the runs
+ * ended.
+ */
 function startSyncing(ctx: Ctx, { syncs, records }: LoadedOrganization, nextVersion: () => number) {
   const ended: string[] = [];
   let isStopped = false;
@@ -68,7 +73,8 @@ function startSyncing(ctx: Ctx, { syncs, records }: LoadedOrganization, nextVers
         return;
       }
       const lease = await claimRun(ctx, 'bench', ctx.settings.sync.leaseMs);
-      if (lease !== undefined) await workOnRun(ctx, lease, new AbortController().signal, async () => connector);
+      if (lease !== undefined)
+        await workOnRun(ctx, lease, new AbortController().signal, async () => connector);
       else await sleep(100);
     }
   };
@@ -100,8 +106,14 @@ type Site = {
   nextVersion(): number;
 };
 
-/** Does `work` while the organization syncs, and says what the reads of all organizations showed meanwhile. */
-async function watch(site: Site, syncing: LoadedOrganization, work: () => Promise<unknown>): Promise<Watched> {
+/**
+ * Does `work` while the organization syncs, and says what the reads of all organizations showed meanwhile.
+ */
+async function watch(
+  site: Site,
+  syncing: LoadedOrganization,
+  work: () => Promise<unknown>,
+): Promise<Watched> {
   const runs = startSyncing(site.ctx, syncing, site.nextVersion);
   const startMs = performance.now();
   await work().catch(async (error: unknown) => {
@@ -111,7 +123,12 @@ async function watch(site: Site, syncing: LoadedOrganization, work: () => Promis
   const ms = performance.now() - startMs;
   const ended = await runs.stop();
   const during = site.reads.filter(({ atMs }) => atMs >= startMs);
-  return { ms, ...summarize(during), runs: ended.length, failedRuns: ended.filter((status) => status !== 'succeeded').length };
+  return {
+    ms,
+    ...summarize(during),
+    runs: ended.length,
+    failedRuns: ended.filter((status) => status !== 'succeeded').length,
+  };
 }
 
 /** Moves organizations of the second worker to the first one. */
@@ -122,12 +139,18 @@ async function measureMoves(site: Site): Promise<Watched[]> {
   const watched: Watched[] = [];
   for (let move = 0; move < moves; move += 1) {
     const placements = await readPlacements(site.side);
-    const organization = site.organizations.find(({ schema }) => placements.some((at) => at.schema === schema && at.port !== port));
+    const organization = site.organizations.find(({ schema }) =>
+      placements.some((at) => at.schema === schema && at.port !== port),
+    );
     if (organization === undefined) throw new Error('There is nothing to move');
     const { schema } = organization;
     watched.push(
       await watch(site, organization, () =>
-        site.side.admin.query('select citus_schema_move($1::regnamespace, $2::text, $3::int)', [schema, host, port]),
+        site.side.admin.query('select citus_schema_move($1::regnamespace, $2::text, $3::int)', [
+          schema,
+          host,
+          port,
+        ]),
       ),
     );
     if ((await portOf(site.side, schema)) !== port) throw new Error(`${schema} was not moved`);
@@ -138,7 +161,8 @@ async function measureMoves(site: Site): Promise<Watched[]> {
 async function measureRebalance(site: Site): Promise<Moved['rebalance']> {
   const [first] = site.organizations;
   if (first === undefined) throw new Error('There is no organization');
-  const placedAt = async () => new Map((await readPlacements(site.side)).map(({ schema, port }) => [schema, port]));
+  const placedAt = async () =>
+    new Map((await readPlacements(site.side)).map(({ schema, port }) => [schema, port]));
   const before = await placedAt();
   const watched = await watch(site, first, async () => {
     await site.side.admin.query('select citus_rebalance_start()');
@@ -152,7 +176,11 @@ async function measureRebalance(site: Site): Promise<Moved['rebalance']> {
 async function measureOutage({ side, reads }: Site): Promise<Outage> {
   const victim = side.cluster.workers[1];
   if (victim === undefined) throw new Error('The cluster has one worker only');
-  const lost = new Set((await readPlacements(side)).filter(({ port }) => port === victim.connection.port).map(({ schema }) => schema));
+  const lost = new Set(
+    (await readPlacements(side))
+      .filter(({ port }) => port === victim.connection.port)
+      .map(({ schema }) => schema),
+  );
   const startMs = performance.now();
   await side.cluster.kill(victim.name);
   const downMs = performance.now();
@@ -160,7 +188,8 @@ async function measureOutage({ side, reads }: Site): Promise<Outage> {
   const endMs = performance.now();
   await side.cluster.start(victim.name);
   const startedMs = performance.now();
-  const firstBack = () => reads.find((read) => read.atMs > endMs && lost.has(read.schema) && isAnswered(read));
+  const firstBack = () =>
+    reads.find((read) => read.atMs > endMs && lost.has(read.schema) && isAnswered(read));
   while (firstBack() === undefined) await sleep(10);
   const back = firstBack();
   await sleep(settleMs);
@@ -168,7 +197,11 @@ async function measureOutage({ side, reads }: Site): Promise<Outage> {
   const own = reads.filter(({ schema, atMs, ms }) => lost.has(schema) && atMs > downMs && atMs + ms < endMs);
   return {
     others: summarize(reads.filter(({ schema, atMs }) => !lost.has(schema) && atMs >= startMs)),
-    own: { reads: own.length, refused: own.filter(({ status }) => status === 503).length, slowestMs: summarize(own).slowestMs },
+    own: {
+      reads: own.length,
+      refused: own.filter(({ status }) => status === 503).length,
+      slowestMs: summarize(own).slowestMs,
+    },
     backAfterMs: back === undefined ? Number.NaN : Math.max(0, back.atMs + back.ms - startedMs),
   };
 }
@@ -180,7 +213,9 @@ export async function measureMovesAndOutage(
   side: CitusSide,
   organizations: readonly LoadedOrganization[],
 ): Promise<Moved> {
-  const service = await startService(folder, { environment: { ...side.addresses, BODY_CACHE_MB: '0', SYNC_WORKERS: '0' } });
+  const service = await startService(folder, {
+    environment: { ...side.addresses, BODY_CACHE_MB: '0', SYNC_WORKERS: '0' },
+  });
   const readers = startReaders(service.url, organizations);
   let version = 1;
   const nextVersion = (): number => {
@@ -190,7 +225,11 @@ export async function measureMovesAndOutage(
   const site: Site = { side, ctx, organizations, reads: readers.reads, nextVersion };
   try {
     await sleep(settleMs);
-    const measured = { moves: await measureMoves(site), rebalance: await measureRebalance(site), outage: await measureOutage(site) };
+    const measured = {
+      moves: await measureMoves(site),
+      rebalance: await measureRebalance(site),
+      outage: await measureOutage(site),
+    };
     return { ...measured, wrong: readers.wrong };
   } finally {
     await readers.stop();

@@ -1,5 +1,6 @@
-// Clients that read all organizations without end while nodes fail and organizations move. Every answer is kept and compared: an entity tag
-// names one body, a 304 repeats what the client has, and the total of a list is that of its organization.
+// Clients that read all organizations without end while nodes fail and organizations move. Every answer is
+// kept and compared: an entity tag names one body, a 304 repeats what the client has, and the total of a list
+// is that of its organization.
 import { hash } from 'node:crypto';
 import { Agent, get, type IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,7 +8,12 @@ import type { Invoices } from './reads-data.ts';
 import { headersOf, listPaths } from './reads-measure.ts';
 
 /** `status` 0: the connection broke. `atMs`: when it was sent, by `performance.now()`. */
-export type Read = { readonly schema: string; readonly atMs: number; readonly ms: number; readonly status: number };
+export type Read = {
+  readonly schema: string;
+  readonly atMs: number;
+  readonly ms: number;
+  readonly status: number;
+};
 export type Readers = {
   readonly reads: readonly Read[];
   /** What was wrong with answers. */
@@ -30,7 +36,11 @@ function createGet(url: string): (path: string, headers: Record<string, string>)
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.once('error', broken);
         response.once('end', () =>
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text: Buffer.concat(chunks).toString() }),
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text: Buffer.concat(chunks).toString(),
+          }),
         );
       });
       request.once('error', broken);
@@ -52,9 +62,15 @@ function createChecker() {
   const bodies = new Map<string, string>();
   const lastTags = new Map<string, string>();
   return {
-    tagFor: (address: string): string | undefined => (Math.random() < 0.5 ? lastTags.get(address) : undefined),
+    tagFor: (address: string): string | undefined =>
+      Math.random() < 0.5 ? lastTags.get(address) : undefined,
     /** What is wrong with an answer; undefined when nothing is. */
-    findProblem(address: string, { records }: Invoices, { status, headers, text }: Answer, asked: string | undefined): string | undefined {
+    findProblem(
+      address: string,
+      { records }: Invoices,
+      { status, headers, text }: Answer,
+      asked: string | undefined,
+    ): string | undefined {
       const { etag: tag } = headers;
       if (status === 304) return tag === asked ? undefined : `${address}: 304 with ${tag} for ${asked}`;
       if (status !== 200 || tag === undefined) return undefined;
@@ -65,7 +81,9 @@ function createChecker() {
       if (known !== body) return `${address}: ${tag} names two bodies`;
       if (!/invoices\?page=/.test(address)) return undefined;
       const { pagination } = JSON.parse(text) as { pagination: { total: number } };
-      return pagination.total === records ? undefined : `${address}: total ${pagination.total} instead of ${records}`;
+      return pagination.total === records
+        ? undefined
+        : `${address}: total ${pagination.total} instead of ${records}`;
     },
   };
 }
@@ -83,7 +101,10 @@ export function startReaders(url: string, organizations: readonly Invoices[], cl
     const address = `${organization.schema} ${path}`;
     const asked = checker.tagFor(address);
     const atMs = performance.now();
-    const answer = await send(path, { ...headersOf(organization), ...(asked !== undefined && { 'if-none-match': asked }) });
+    const answer = await send(path, {
+      ...headersOf(organization),
+      ...(asked !== undefined && { 'if-none-match': asked }),
+    });
     reads.push({ schema: organization.schema, atMs, ms: performance.now() - atMs, status: answer.status });
     const problem = checker.findProblem(address, organization, answer, asked);
     if (problem !== undefined) wrong.push(problem);

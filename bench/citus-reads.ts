@@ -1,5 +1,5 @@
-// What reads cost on Citus: the same lists, records and exports of all organizations, from PostgreSQL, through the coordinator and through a
-// worker node, in turn.
+// What reads cost on Citus: the same lists, records and exports of all organizations, from PostgreSQL,
+// through the coordinator and through a worker node, in turn.
 import type { Invoices } from './reads-data.ts';
 import { exportRows } from './reads-export.ts';
 import { type LoadResult, measureLoad, type RequestSet } from './reads-load.ts';
@@ -39,7 +39,8 @@ const requestsOf = ({ service, organizations }: ReadSide, kind: Kind): RequestSe
 
 async function measure(side: ReadSide, kind: Kind, at: number, ms: number): Promise<SideLoad> {
   const postmasters = await side.postmasters();
-  const cpuSeconds = (): number => postmasters.map(serverCpuSeconds).reduce((sum, seconds) => sum + seconds, 0);
+  const cpuSeconds = (): number =>
+    postmasters.map(serverCpuSeconds).reduce((sum, seconds) => sum + seconds, 0);
   const [before, startMs] = [cpuSeconds(), performance.now()];
   const load = await measureLoad(side.service.pid, requestsOf(side, kind), at, ms);
   const requests = (load.perSecond * (performance.now() - startMs)) / 1_000;
@@ -54,11 +55,19 @@ async function measureRound(side: ReadSide, round: number, ms: number): Promise<
   const [list, record] = [await of('list'), await of('record')];
   const invoices = side.organizations[round % side.organizations.length];
   if (invoices === undefined) throw new Error('There is no organization');
-  return { list, record, exportPerSecond: await exportRows(side.service.url, { invoices }, 'application/x-ndjson') };
+  return {
+    list,
+    record,
+    exportPerSecond: await exportRows(side.service.url, { invoices }, 'application/x-ndjson'),
+  };
 }
 
 /** Rounds of all sides; the order changes from round to round. */
-export async function measureReads(sides: readonly ReadSide[], rounds: number, ms: number): Promise<SideRound[][]> {
+export async function measureReads(
+  sides: readonly ReadSide[],
+  rounds: number,
+  ms: number,
+): Promise<SideRound[][]> {
   for (const side of sides) for (const kind of kinds) await measure(side, kind, connections, warmUpMs);
   const measured: SideRound[][] = sides.map(() => []);
   for (let round = 0; round < rounds; round += 1) {

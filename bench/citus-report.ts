@@ -11,7 +11,8 @@ const maxPauseMs = 2_000;
 const none: Goal = { target: 0, floor: 0, lowerIsBetter: true };
 const pause: Goal = { target: maxPauseMs, floor: maxPauseMs, lowerIsBetter: true };
 
-const ratios = (of: readonly number[], to: readonly number[]): number[] => of.map((value, index) => value / (to[index] ?? Number.NaN));
+const ratios = (of: readonly number[], to: readonly number[]): number[] =>
+  of.map((value, index) => value / (to[index] ?? Number.NaN));
 
 /** What a side took, and for Citus its ratio to plain PostgreSQL in the same round. */
 function readLines(
@@ -47,7 +48,8 @@ function besidePlain(
   unit: string,
   digits: number,
 ): Line[] {
-  const of = (through: Through) => ratios(citus, plain).filter((_ratio, index) => loads.citus[index]?.through === through);
+  const of = (through: Through) =>
+    ratios(citus, plain).filter((_ratio, index) => loads.citus[index]?.through === through);
   return [
     lineOf(`${measure}, plain PostgreSQL`, plain, unit, digits),
     lineOf('… through the coordinator / plain', of('coordinator'), '', 2),
@@ -55,7 +57,13 @@ function besidePlain(
   ];
 }
 
-function loadLines(compared: Compared, measure: string, pick: (load: Load) => number, unit: string, digits: number): Line[] {
+function loadLines(
+  compared: Compared,
+  measure: string,
+  pick: (load: Load) => number,
+  unit: string,
+  digits: number,
+): Line[] {
   const { plain, citus } = compared.loads;
   return besidePlain(compared, measure, { plain: plain.map(pick), citus: citus.map(pick) }, unit, digits);
 }
@@ -63,7 +71,13 @@ function loadLines(compared: Compared, measure: string, pick: (load: Load) => nu
 export const compareLines = (compared: Compared): Line[] => [
   ...kindLines(compared.reads, 'list'),
   ...kindLines(compared.reads, 'record'),
-  ...readLines(compared.reads, 'export as NDJSON', ({ exportPerSecond }) => exportPerSecond / 1_000, ' thousand rows/s', 1),
+  ...readLines(
+    compared.reads,
+    'export as NDJSON',
+    ({ exportPerSecond }) => exportPerSecond / 1_000,
+    ' thousand rows/s',
+    1,
+  ),
   ...loadLines(compared, 'page of 1,000 committed, p50', ({ pageMs }) => pageMs, ' ms', 1),
   ...loadLines(compared, 'publish of a first load', ({ publishMs }) => publishMs, ' ms', 1),
   ...besidePlain(compared, 'publish of 1 % of the records', compared.publishesMs, ' ms', 0),
@@ -71,8 +85,13 @@ export const compareLines = (compared: Compared): Line[] => [
 ];
 
 function watchedLines(name: string, watched: readonly Watched[]): Line[] {
-  const of = (measure: string, pick: (each: Watched) => number, unit: string, digits: number, goal: Goal | null = null): Line =>
-    lineOf(measure, watched.map(pick), unit, digits, goal);
+  const of = (
+    measure: string,
+    pick: (each: Watched) => number,
+    unit: string,
+    digits: number,
+    goal: Goal | null = null,
+  ): Line => lineOf(measure, watched.map(pick), unit, digits, goal);
   return [
     of(name, ({ ms }) => ms / 1_000, ' s', 1),
     of('… reads meanwhile', ({ reads }) => reads, '', 0),

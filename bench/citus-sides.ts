@@ -1,5 +1,5 @@
-// The two sides of the benchmark of Citus: one PostgreSQL alone, and a coordinator with two workers. All servers have the same settings, and
-// their data on the same disk.
+// The two sides of the benchmark of Citus: one PostgreSQL alone, and a coordinator with two workers. All
+// servers have the same settings, and their data on the same disk.
 import { chmod, mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -18,7 +18,9 @@ const database = 'portal';
 const settings = { shared_buffers: '128MB', autovacuum: 'on', max_connections: '300', max_wal_size: '1GB' };
 
 /** DATABASE_URL and what else the service needs to reach its servers. */
-export type Addresses = Readonly<Record<'DATABASE_URL' | 'MIGRATION_DATABASE_URL', string>> & { readonly WAREHOUSE_URL?: string };
+export type Addresses = Readonly<Record<'DATABASE_URL' | 'MIGRATION_DATABASE_URL', string>> & {
+  readonly WAREHOUSE_URL?: string;
+};
 /** Something that runs statements as the superuser. */
 type Server = { query<Row extends object>(sql: string): Promise<Row[]> };
 export type Side = {
@@ -53,7 +55,10 @@ export async function startPlain(): Promise<Side> {
   const owner = databaseUrl({ ...primary.connection, database });
   const admin = openAdmin(owner);
   return {
-    addresses: { DATABASE_URL: databaseUrl({ ...primary.connection, database, user: 'portal_login' }), MIGRATION_DATABASE_URL: owner },
+    addresses: {
+      DATABASE_URL: databaseUrl({ ...primary.connection, database, user: 'portal_login' }),
+      MIGRATION_DATABASE_URL: owner,
+    },
     admin,
     servers: [primary],
     stop: async () => {
@@ -90,7 +95,10 @@ export const throughWorker = ({ addresses, cluster }: CitusSide): Addresses => {
 };
 
 /** Opens the service's resources in this process; its data folder is `folder`. */
-export async function openBenchCtx(folder: string, addresses: Addresses): Promise<{ ctx: Ctx; close(): Promise<void> }> {
+export async function openBenchCtx(
+  folder: string,
+  addresses: Addresses,
+): Promise<{ ctx: Ctx; close(): Promise<void> }> {
   await mkdir(folder, { recursive: true });
   const config = readConfig({ DATA_DIR: folder, LOG_LEVEL: 'warn', ...addresses });
   return openCtx(config, await openDatabase(config));
@@ -100,7 +108,9 @@ export async function openBenchCtx(folder: string, addresses: Addresses): Promis
 export const postmastersOf = ({ servers }: Side): Promise<number[]> =>
   Promise.all(
     servers.map(async (server) => {
-      const [row] = await server.query<{ pid: number }>("select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid");
+      const [row] = await server.query<{ pid: number }>(
+        "select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid",
+      );
       return row?.pid ?? Number.NaN;
     }),
   );

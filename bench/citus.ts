@@ -1,6 +1,7 @@
-// The warehouse on Citus beside plain PostgreSQL: what reads and syncs cost, what clients notice of moves, of a rebalance and of a killed
-// worker, and what many small organizations cost. Needs the kit that CITUS_KIT names. Writes its table to bench/RESULTS.md.
-// Usage: npm run bench:citus -- [organizations, default 20] [records each, default 100000] [rounds, default 5] [seconds, default 2] [many, default 500]
+// The warehouse on Citus beside plain PostgreSQL: what reads and syncs cost, what clients notice of moves, of
+// a rebalance and of a killed worker, and what many small organizations cost. Needs the kit that CITUS_KIT
+// names. Writes its table to bench/RESULTS.md. Usage: npm run bench:citus -- [organizations, default 20]
+// [records each, default 100000] [rounds, default 5] [seconds, default 2] [many, default 500]
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { noLocalCluster } from '../test/scale/citus/harness/cluster.ts';
@@ -44,10 +45,14 @@ function parseOptions(given: readonly string[]): Options {
 async function diskMegabytes({ servers }: Side): Promise<number> {
   const folders = await Promise.all(
     servers.map(
-      async (server) => (await server.query<{ folder: string }>("select current_setting('data_directory') as folder"))[0]?.folder,
+      async (server) =>
+        (await server.query<{ folder: string }>("select current_setting('data_directory') as folder"))[0]
+          ?.folder,
     ),
   );
-  const sizes = folders.map((folder) => Number(execFileSync('du', ['-sm', folder ?? ''], { encoding: 'utf8' }).split('\t')[0]));
+  const sizes = folders.map((folder) =>
+    Number(execFileSync('du', ['-sm', folder ?? ''], { encoding: 'utf8' }).split('\t')[0]),
+  );
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 

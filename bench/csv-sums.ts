@@ -13,7 +13,8 @@ export function millionths(text: string | null | undefined): bigint {
   if (text === null || text === undefined || text === '') return 0n;
   const negative = text.startsWith('-');
   const [whole = '0', part = ''] = text.replace('-', '').split('.');
-  if (part.length > digits && !/^0*$/.test(part.slice(digits))) throw new Error(`${text} has more than ${digits} decimals`);
+  if (part.length > digits && !/^0*$/.test(part.slice(digits)))
+    throw new Error(`${text} has more than ${digits} decimals`);
   const value = BigInt(whole) * 10n ** BigInt(digits) + BigInt(part.padEnd(digits, '0').slice(0, digits));
   return negative ? -value : value;
 }
@@ -54,8 +55,13 @@ export async function sumFolder(folder: string): Promise<Readonly<Record<string,
   return sums;
 }
 
-/** The transaction types in the folder, and the first and last day on which a transaction changed: YYYY-MM-DD in the files' own time zone. */
-export async function describeFolder(folder: string): Promise<{ types: string[]; firstDay: string; lastDay: string }> {
+/**
+ * The transaction types in the folder, and the first and last day on which a transaction changed: YYYY-MM-DD
+ * in the files' own time zone.
+ */
+export async function describeFolder(
+  folder: string,
+): Promise<{ types: string[]; firstDay: string; lastDay: string }> {
   const types = new Set<string>();
   let [firstDay, lastDay] = ['9999-12-31', ''];
   for await (const row of rows(folder, 'transaction.csv.gz')) {

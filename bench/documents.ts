@@ -1,5 +1,5 @@
-// How long checking a customer's document holds the event loop: the largest documents that a request may contain, made so that each rule
-// costs the most. Processor time of the main thread, the median of seven.
+// How long checking a customer's document holds the event loop: the largest documents that a request may
+// contain, made so that each rule costs the most. Processor time of the main thread, the median of seven.
 import { checkQueryText } from '../src/connectors/netsuite/query-text.ts';
 import { createSuggestions } from '../src/core/nearest-name.ts';
 import { parseArguments } from '../src/http/route/parse.ts';
@@ -7,7 +7,13 @@ import { ValidateInput } from '../src/platform/api-schemas/api-schemas.schemas.t
 import { hasForbiddenLink } from '../src/platform/portal/markdown-links.ts';
 import { BulkSyncConfigs } from '../src/platform/syncs/bulk.schemas.ts';
 import { NewView } from '../src/platform/views/views.schemas.ts';
-import { type Available, bindDocument, compareVersions, SchemaDocument, validateDocument } from '../src/public/index.ts';
+import {
+  type Available,
+  bindDocument,
+  compareVersions,
+  SchemaDocument,
+  validateDocument,
+} from '../src/public/index.ts';
 import { bindQuery } from '../src/public/records/record-query.ts';
 
 const times = (count: number) => Array.from({ length: count }, (_, index) => index);
@@ -26,7 +32,9 @@ function measure(name: string, work: () => unknown): void {
     return cpuMs() - before;
   });
   const [fastest = 0, , , median = 0] = runs.sort((a, b) => a - b);
-  process.stdout.write(`${name.padEnd(64)} ${median.toFixed(0).padStart(5)} ms (fastest ${fastest.toFixed(0)})\n`);
+  process.stdout.write(
+    `${name.padEnd(64)} ${median.toFixed(0).padStart(5)} ms (fastest ${fastest.toFixed(0)})\n`,
+  );
 }
 
 /** Names that differ in their last characters only: comparing them takes longest. */
@@ -42,14 +50,21 @@ const columns = times(1_500).map((index) => ({
     lineFields: null,
   },
 }));
-const available = { invoice: { label: 'Invoice', idType: 'integer', hasData: true, columns } } as unknown as Available;
+const available = {
+  invoice: { label: 'Invoice', idType: 'integer', hasData: true, columns },
+} as unknown as Available;
 const endpoint = (index: number, fields: object[], filters: object[] = []) => ({
   ...{ name: `e${index}`, recordType: 'invoice', fields, filters },
 });
-const filtersOf = (nameOf: (index: number) => string) => times(500).map((index) => ({ field: nameOf(index), operators: ['eq'] }));
+const filtersOf = (nameOf: (index: number) => string) =>
+  times(500).map((index) => ({ field: nameOf(index), operators: ['eq'] }));
 const known = times(500).map((index) => ({ name: `f${index}`, source: longName(index + 900) }));
-const unknown = times(500).map((index) => ({ name: `f${index}`, source: `x${longName(index).slice(1, -3)}xyz` }));
-const document = (count: number, one: (index: number) => object) => SchemaDocument.parse({ endpoints: times(count).map(one) });
+const unknown = times(500).map((index) => ({
+  name: `f${index}`,
+  source: `x${longName(index).slice(1, -3)}xyz`,
+}));
+const document = (count: number, one: (index: number) => object) =>
+  SchemaDocument.parse({ endpoints: times(count).map(one) });
 
 const valid = document(14, (index) =>
   endpoint(
@@ -72,7 +87,10 @@ measure('API schema: 7,000 unknown filters', () => validateDocument(unknownFilte
 const bound = { ...valid, bindings: bindDocument(valid, available) };
 const renamed = {
   ...bound,
-  endpoints: valid.endpoints.map((one) => ({ ...one, fields: one.fields.map((field) => ({ ...field, name: `g${field.name}` })) })),
+  endpoints: valid.endpoints.map((one) => ({
+    ...one,
+    fields: one.fields.map((field) => ({ ...field, name: `g${field.name}` })),
+  })),
 };
 measure('API schema: binding it', () => bindDocument(valid, available));
 measure('API schema: comparing two versions without a common field', () => compareVersions(bound, renamed));
@@ -80,16 +98,27 @@ measure('API schema: comparing two versions without a common field', () => compa
 const many = Object.fromEntries(times(49_000).map((index) => [`k${index}`, 1]));
 const bodies = {
   '49,000 unknown names': { endpoints: [many] },
-  '49,500 values of another type': { endpoints: times(99).map(() => ({ name: 1, fields: times(500).map(() => 1) })) },
-  '9,900 values of none of several types': { endpoints: times(99).map(() => ({ groups: times(100).map(() => ({ a: 1, b: 2, c: 3 })) })) },
+  '49,500 values of another type': {
+    endpoints: times(99).map(() => ({ name: 1, fields: times(500).map(() => 1) })),
+  },
+  '9,900 values of none of several types': {
+    endpoints: times(99).map(() => ({ groups: times(100).map(() => ({ a: 1, b: 2, c: 3 })) })),
+  },
 };
-for (const [name, body] of Object.entries(bodies)) measure(`Body: ${name}`, () => parseArguments(ValidateInput, body));
+for (const [name, body] of Object.entries(bodies))
+  measure(`Body: ${name}`, () => parseArguments(ValidateInput, body));
 measure('View: 49,000 unknown names', () => parseArguments(NewView, many));
 const view = { recordType: 'invoice', columns: unknown.slice(0, 100), filters: [], sort: [] };
 measure('View: 100 unknown sources', () =>
-  bindQuery(view, { type: available['invoice'] as Available[string], masks: new Map() }, { page: 1, pageSize: 1 }),
+  bindQuery(
+    view,
+    { type: available['invoice'] as Available[string], masks: new Map() },
+    { page: 1, pageSize: 1 },
+  ),
 );
-measure('Bulk sync configurations: 1,000 record types', () => parseArguments(BulkSyncConfigs, { recordTypes: times(1_000).map(longName) }));
+measure('Bulk sync configurations: 1,000 record types', () =>
+  parseArguments(BulkSyncConfigs, { recordTypes: times(1_000).map(longName) }),
+);
 const types = times(5_000).map(longName);
 measure('Bulk sync configurations: suggestions for 1,000 unknown names', () => {
   const suggest = createSuggestions();
@@ -102,6 +131,10 @@ measure('Query: 10,000 characters of columns', () =>
       .join()}`,
   ),
 );
-measure('Query: 10,000 characters of parentheses and texts', () => checkQueryText(`SELECT id, ${"('a''b'),".repeat(1_100)}`));
+measure('Query: 10,000 characters of parentheses and texts', () =>
+  checkQueryText(`SELECT id, ${"('a''b'),".repeat(1_100)}`),
+);
 const markdown = ['](  ', '[a', '> ', '<a:', '\\', '[a]: '].map((part) => part.repeat(20_000 / part.length));
-measure('Portal page: 48 texts of 20,000 characters', () => times(8).map(() => markdown.map(hasForbiddenLink)));
+measure('Portal page: 48 texts of 20,000 characters', () =>
+  times(8).map(() => markdown.map(hasForbiddenLink)),
+);

@@ -1,4 +1,5 @@
-// Runs the simulated NetSuite account in its own process, so that its memory and CPU time aren't counted as the service's.
+// Runs the simulated NetSuite account in its own process, so that its memory and CPU time aren't counted as
+// the service's.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +9,10 @@ type Request = { id: number; name: 'createIntegration' | 'uploadCertificate' | '
 type Reply = { id: number; value?: unknown; error?: string };
 
 /** The part of the account that benchmarks use: its URL, its setup pages and `stop`. */
-export type ErpProcess = Pick<NetsuiteAccount, 'url' | 'accountId' | 'createIntegration' | 'uploadCertificate' | 'stop'>;
+export type ErpProcess = Pick<
+  NetsuiteAccount,
+  'url' | 'accountId' | 'createIntegration' | 'uploadCertificate' | 'stop'
+>;
 
 export async function startErpProcess(options: NetsuiteAccountOptions): Promise<ErpProcess> {
   const child = fork(fileURLToPath(import.meta.url), ['serve'], { stdio: 'inherit' });

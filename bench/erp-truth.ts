@@ -1,21 +1,31 @@
-// What the public interface must serve of a simulated account, worked out from the account's control interface and from what its README
-// says about labels. Shares no code with the connector, the sync engine or the warehouse, so that it can disagree with them.
+// What the public interface must serve of a simulated account, worked out from the account's control
+// interface and from what its README says about labels. Shares no code with the connector, the sync engine or
+// the warehouse, so that it can disagree with them.
 import type { NetsuiteAccount } from 'netsuite-simulator';
 import { repeatRequest } from './repeat-request.ts';
 
 export type TrueFields = Readonly<Record<string, string>>;
-export type TrueRecord = { readonly id: string; readonly fields: TrueFields; readonly lines?: readonly { readonly fields: TrueFields }[] };
+export type TrueRecord = {
+  readonly id: string;
+  readonly fields: TrueFields;
+  readonly lines?: readonly { readonly fields: TrueFields }[];
+};
 
 /** A field as the metadata lists it. `lineFields` only for lines. */
-export type ServedField = { readonly name: string; readonly type: string; readonly lineFields?: readonly ServedField[] };
+export type ServedField = {
+  readonly name: string;
+  readonly type: string;
+  readonly lineFields?: readonly ServedField[];
+};
 
 /** Transaction types by the code in the data. Other types of the code aren't compared. */
-export const transactionTypes: ReadonlyMap<string, { readonly recordType: string; readonly label: string }> = new Map([
-  ['CustInvc', { recordType: 'invoice', label: 'Invoice' }],
-  ['CustCred', { recordType: 'creditMemo', label: 'Credit Memo' }],
-  ['SalesOrd', { recordType: 'salesOrder', label: 'Sales Order' }],
-  ['CustPymt', { recordType: 'customerPayment', label: 'Payment' }],
-]);
+export const transactionTypes: ReadonlyMap<string, { readonly recordType: string; readonly label: string }> =
+  new Map([
+    ['CustInvc', { recordType: 'invoice', label: 'Invoice' }],
+    ['CustCred', { recordType: 'creditMemo', label: 'Credit Memo' }],
+    ['SalesOrd', { recordType: 'salesOrder', label: 'Sales Order' }],
+    ['CustPymt', { recordType: 'customerPayment', label: 'Payment' }],
+  ]);
 const statuses: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   CustInvc: { A: 'Open', B: 'Paid In Full' },
   CustCred: { A: 'Open', B: 'Fully Applied' },
@@ -36,13 +46,21 @@ const recordsPerPage = 200;
 
 async function getControl<T>({ control }: NetsuiteAccount, path: string): Promise<T> {
   if (control === undefined) throw new Error('The account has no control interface');
-  const response = await repeatRequest(() => fetch(`${control.url}${path}`, { headers: { authorization: `Bearer ${control.token}` } }));
+  const response = await repeatRequest(() =>
+    fetch(`${control.url}${path}`, { headers: { authorization: `Bearer ${control.token}` } }),
+  );
   if (!response.ok) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`);
   return (await response.json()) as T;
 }
 
-/** All records of a table by pages, whatever is hidden from the role. Rejects with an Error unless the account answers. */
-export async function* readTruth(account: NetsuiteAccount, table: string): AsyncGenerator<readonly TrueRecord[]> {
+/**
+ * All records of a table by pages, whatever is hidden from the role. Rejects with an Error unless the account
+ * answers.
+ */
+export async function* readTruth(
+  account: NetsuiteAccount,
+  table: string,
+): AsyncGenerator<readonly TrueRecord[]> {
   for (let after: string | null = ''; after !== null; ) {
     const path: string = `/records/${table}?limit=${recordsPerPage}${after === '' ? '' : `&after=${after}`}`;
     const page: Page = await getControl(account, path);
@@ -51,7 +69,10 @@ export async function* readTruth(account: NetsuiteAccount, table: string): Async
   }
 }
 
-/** The column with the name of a record that labels show, by table; only accounts with a profile have most of them. */
+/**
+ * The column with the name of a record that labels show, by table; only accounts with a profile have most of
+ * them.
+ */
 const namedBy: Readonly<Record<string, string>> = {
   customer: 'entityid',
   vendor: 'entityid',
@@ -97,7 +118,10 @@ const targets: Readonly<Record<string, readonly string[]>> = {
   assetaccount: accounts,
 };
 
-/** A custom field of the control interface: one that has labels names its entries or the table that it refers to. */
+/**
+ * A custom field of the control interface: one that has labels names its entries or the table that it refers
+ * to.
+ */
 type CustomField = {
   readonly name: string;
   readonly type: string;
@@ -116,7 +140,9 @@ export type Names = {
 export async function readNames(account: NetsuiteAccount): Promise<Names> {
   const { fields } = await getControl<{ fields: readonly CustomField[] }>(account, '/state');
   const known = await getControl<{ tables: readonly { name: string }[] }>(account, '/tables');
-  const referred = fields.flatMap(({ name, target }): [string, string][] => (target === undefined ? [] : [[name, target]]));
+  const referred = fields.flatMap(({ name, target }): [string, string][] =>
+    target === undefined ? [] : [[name, target]],
+  );
   const tables = new Map<string, Map<string, string>>();
   for (const table of new Set([...Object.keys(namedBy), ...referred.map(([, target]) => target)])) {
     if (!known.tables.some(({ name }) => name === table)) continue;
@@ -126,20 +152,30 @@ export async function readNames(account: NetsuiteAccount): Promise<Names> {
     tables.set(table, found);
   }
   const lists = fields.filter(({ type }) => type === 'list' || type === 'multiselect');
-  const entries = lists.map(({ name, values = [] }) => [name, new Map(values.map((value) => [value.id, value.name]))] as const);
+  const entries = lists.map(
+    ({ name, values = [] }) => [name, new Map(values.map((value) => [value.id, value.name]))] as const,
+  );
   return { tables, entries: new Map(entries), targets: new Map(referred) };
 }
 
 const nameOf = (names: Names, tables: readonly string[], id: string): string | undefined =>
   tables.map((table) => names.tables.get(table)?.get(id)).find((name) => name !== undefined);
 
-function labelOf(names: Names, type: string | undefined, field: string, value: string, row: TrueFields): string | undefined {
+function labelOf(
+  names: Names,
+  type: string | undefined,
+  field: string,
+  value: string,
+  row: TrueFields,
+): string | undefined {
   if (field === 'itemtype') return itemTypes[value] ?? value;
-  if (field === 'status' && type !== undefined) return `${transactionTypes.get(type)?.label} : ${statuses[type]?.[value]}`;
+  if (field === 'status' && type !== undefined)
+    return `${transactionTypes.get(type)?.label} : ${statuses[type]?.[value]}`;
   if (field === 'createdfrom') return `${unreadDocument}${value}`;
   if (field === 'approvalstatus') return approvals[value];
   if (field === 'parent') return nameOf(names, ['itemid' in row ? 'item' : 'customer'], value);
-  if (field === 'category') return nameOf(names, ['searchstage' in row ? 'customercategory' : 'vendorcategory'], value);
+  if (field === 'category')
+    return nameOf(names, ['searchstage' in row ? 'customercategory' : 'vendorcategory'], value);
   if (field === 'subsidiary' && 'itemid' in row)
     return value
       .split(', ')
@@ -162,7 +198,8 @@ export type ServedValue = string | boolean | null;
 /** Numbers without trailing zeros, times to the second: equal values are equal texts. */
 export function normalize(value: ServedValue | undefined, type: string): ServedValue | undefined {
   if (typeof value !== 'string') return value;
-  if (type === 'number' || type === 'integer') return value.includes('.') ? value.replace(/\.?0+$/, '') : value;
+  if (type === 'number' || type === 'integer')
+    return value.includes('.') ? value.replace(/\.?0+$/, '') : value;
   return type === 'time' ? value.replace(/\.0+Z$/, 'Z') : value;
 }
 
@@ -173,7 +210,12 @@ function servedValueOf(raw: string | undefined, type: string): ServedValue {
 }
 
 /** What can be served of a field: its value, or its label as `<field>.name`. */
-export type Source = { readonly source: string; readonly field: string; readonly type: string; readonly isLabel: boolean };
+export type Source = {
+  readonly source: string;
+  readonly field: string;
+  readonly type: string;
+  readonly isLabel: boolean;
+};
 
 /** In the order of the fields; lines are left out. */
 export const sourcesOf = (fields: readonly ServedField[]): readonly Source[] =>
@@ -181,7 +223,9 @@ export const sourcesOf = (fields: readonly ServedField[]): readonly Source[] =>
     .filter(({ type }) => type !== 'lines')
     .flatMap(({ name, type }) => [
       { source: name, field: name, type, isLabel: false },
-      ...(type === 'reference' || type === 'list' ? [{ source: `${name}.name`, field: name, type: 'text', isLabel: true }] : []),
+      ...(type === 'reference' || type === 'list'
+        ? [{ source: `${name}.name`, field: name, type: 'text', isLabel: true }]
+        : []),
     ]);
 
 /** Amounts of lines as documents show them, by the column in the books. */
@@ -198,7 +242,10 @@ function shownAmount(raw: string | undefined, transactionType: string | undefine
   return amount.startsWith('-') ? amount.slice(1) : `-${amount}`;
 }
 
-/** What must be served of one row of the account. `transactionType` is that of the transaction that it is or belongs to. */
+/**
+ * What must be served of one row of the account. `transactionType` is that of the transaction that it is or
+ * belongs to.
+ */
 export function expectedValue(
   names: Names,
   { field, type, isLabel }: Source,
@@ -213,7 +260,9 @@ export function expectedValue(
   return raw === undefined ? null : (labelOf(names, transactionType, field, raw, row) ?? null);
 }
 
-/** What is expected of a label that names a transaction: this and its id, until all transactions were read. */
+/**
+ * What is expected of a label that names a transaction: this and its id, until all transactions were read.
+ */
 export const unreadDocument = 'transaction ';
 
 /** The label of a reference to a transaction. */

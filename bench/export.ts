@@ -1,6 +1,6 @@
-// Exports of a whole list as NDJSON and CSV, compared with PostgreSQL's own COPY of the same projection in alternating rounds, and the
-// service's peak memory meanwhile. The service runs in its own process.
-// Usage: npm run bench:export -- [records, default 1000000] [rounds, default 5] [some | all, default both]
+// Exports of a whole list as NDJSON and CSV, compared with PostgreSQL's own COPY of the same projection in
+// alternating rounds, and the service's peak memory meanwhile. The service runs in its own process. Usage:
+// npm run bench:export -- [records, default 1000000] [rounds, default 5] [some | all, default both]
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -39,7 +39,13 @@ import { recordType } from './sync-records.ts';
 const [rows = 1_000_000, rounds = 5] = process.argv.slice(2, 4).map(Number);
 /** The third argument limits the run to one resource: `some` or `all`. */
 const onlyResource = process.argv[4];
-const postgres = { shared_buffers: '1GB', work_mem: '16MB', max_wal_size: '4GB', jit: 'off', max_parallel_workers_per_gather: '0' };
+const postgres = {
+  shared_buffers: '1GB',
+  work_mem: '16MB',
+  max_wal_size: '4GB',
+  jit: 'off',
+  max_parallel_workers_per_gather: '0',
+};
 const selectedFields = [
   'tranid',
   'entity',
@@ -85,7 +91,9 @@ function valueSql({ type, column }: RecordColumn): string {
 async function fillTable(ctx: Ctx, organizationId: string): Promise<readonly RecordColumn[]> {
   await createTenantSchema(ctx, organizationId);
   const schema = tenantSchema(organizationId);
-  const columns = planColumns([], recordType.fields.slice(1)).added.map((column): RecordColumn => ({ ...column, state: 'live' }));
+  const columns = planColumns([], recordType.fields.slice(1)).added.map(
+    (column): RecordColumn => ({ ...column, state: 'live' }),
+  );
   const client = await ctx.db.exports.connect();
   await createRecordTable(client, schema, 'customer_1', 'integer', columns);
   await client.query(
@@ -115,7 +123,11 @@ function createDocument(): SchemaDocument {
   return SchemaDocument.parse({
     endpoints: [
       { name: 'some', recordType: 'customer', fields: selectedFields.map(plain) },
-      { name: 'all', recordType: 'customer', fields: [...sources.filter((name) => name !== 'lines').map(plain), lines] },
+      {
+        name: 'all',
+        recordType: 'customer',
+        fields: [...sources.filter((name) => name !== 'lines').map(plain), lines],
+      },
     ],
   });
 }
@@ -156,11 +168,19 @@ async function prepare(ctx: Ctx): Promise<{
       created_by: createId(),
     }),
   );
-  const { endpoints } = compileSchema({ id: 'bench', version: 'v1', endpoints: document.endpoints, bindings });
+  const { endpoints } = compileSchema({
+    id: 'bench',
+    version: 'v1',
+    endpoints: document.endpoints,
+    bindings,
+  });
   const statementOf = (resource: string): string => {
     const endpoint = endpoints.get(resource);
     if (endpoint === undefined) throw new Error(`No resource ${resource}`);
-    return copyStatement({ schema, table: 'customer_1' }, planList(readWhole(endpoint), new Map(), { paged: false })).text;
+    return copyStatement(
+      { schema, table: 'customer_1' },
+      planList(readWhole(endpoint), new Map(), { paged: false }),
+    ).text;
   };
   return { organizationId, key, table: `${schema}.customer_1`, columns, statementOf };
 }
@@ -204,17 +224,27 @@ function projectionsOf({ columns }: Prepared): Record<string, string> {
   const columnOf = (source: string) => {
     const [field, label] = source.split('.');
     return quoteIdentifier(
-      columns.find((column) => column.field === field && (column.part === 'label') === (label !== undefined))?.column ?? '',
+      columns.find((column) => column.field === field && (column.part === 'label') === (label !== undefined))
+        ?.column ?? '',
     );
   };
   return {
     some: ['id', ...selectedFields.map(columnOf)].join(', '),
-    all: ['id', ...columns.filter(({ part }) => part !== 'label').map(({ column }) => quoteIdentifier(column))].join(', '),
+    all: [
+      'id',
+      ...columns.filter(({ part }) => part !== 'label').map(({ column }) => quoteIdentifier(column)),
+    ].join(', '),
   };
 }
 
 /** What is compared: COPY in this process, and exports of the service at `url`. */
-function variantsOf(ctx: Ctx, url: string, { organizationId, key, table, statementOf }: Prepared, resource: string, list: string) {
+function variantsOf(
+  ctx: Ctx,
+  url: string,
+  { organizationId, key, table, statementOf }: Prepared,
+  resource: string,
+  list: string,
+) {
   const runCopy = async (text: string) => {
     const client = await ctx.db.exports.connect();
     const stream = client.query(copyTo(text));
@@ -231,7 +261,8 @@ function variantsOf(ctx: Ctx, url: string, { organizationId, key, table, stateme
   };
   return {
     'COPY of the columns': () => runCopy(`copy (select ${list} from ${table} order by id) to stdout`),
-    'COPY of row_to_json': () => runCopy(`copy (select row_to_json(r) from (select ${list} from ${table} order by id) r) to stdout`),
+    'COPY of row_to_json': () =>
+      runCopy(`copy (select row_to_json(r) from (select ${list} from ${table} order by id) r) to stdout`),
     'COPY of the served select': () => runCopy(statementOf(resource)),
     NDJSON: () => runExport('application/x-ndjson'),
     CSV: () => runExport('text/csv'),
@@ -242,7 +273,9 @@ function variantsOf(ctx: Ctx, url: string, { organizationId, key, table, stateme
 async function measure(address: DatabaseAddress): Promise<void> {
   const ctx = createCtx(address);
   const prepared = await prepare(ctx);
-  const child = fork(fileURLToPath(import.meta.url), ['serve', JSON.stringify(address)], { execArgv: process.execArgv });
+  const child = fork(fileURLToPath(import.meta.url), ['serve', JSON.stringify(address)], {
+    execArgv: process.execArgv,
+  });
   const [{ url }] = (await once(child, 'message')) as [{ url: string }];
   let peakBytes = 0;
   const sampler = setInterval(() => child.connected && child.send({}), 100);
@@ -256,7 +289,9 @@ async function measure(address: DatabaseAddress): Promise<void> {
     for (let round = 0; round < rounds; round += 1)
       for (const [name, variant] of Object.entries(variantsOf(ctx, url, prepared, resource, list)))
         secondsByVariant[name] = [...(secondsByVariant[name] ?? []), await secondsOf(variant)];
-    console.log(`\n${resource}: ${rows} records, ${rounds} rounds; peak RSS of the service ${Math.round(peakBytes / 1e6)} MB`);
+    console.log(
+      `\n${resource}: ${rows} records, ${rounds} rounds; peak RSS of the service ${Math.round(peakBytes / 1e6)} MB`,
+    );
     report(secondsByVariant);
   }
   clearInterval(sampler);

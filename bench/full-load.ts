@@ -1,5 +1,6 @@
-// Loads a whole data folder through the service, measures time and memory, and verifies that every record is served exactly once and
-// that counts and sums equal those of the files. Usage: npm run bench:load -- <data folder>
+// Loads a whole data folder through the service, measures time and memory, and verifies that every record is
+// served exactly once and that counts and sums equal those of the files. Usage: npm run bench:load -- <data
+// folder>
 import path from 'node:path';
 import { z } from 'zod';
 import { createManagementClient, type ManagementCall } from '../demo/management-client.ts';
@@ -21,7 +22,11 @@ const transactions = [
   amount('total', 'foreigntotal'),
   {
     ...field('lines', 'lines'),
-    fields: [field('line', 'linesequencenumber'), amount('quantity', 'quantity'), amount('amount', 'netamount')],
+    fields: [
+      field('line', 'linesequencenumber'),
+      amount('quantity', 'quantity'),
+      amount('amount', 'netamount'),
+    ],
   },
 ];
 const endpoints = [
@@ -58,7 +63,9 @@ async function publish({ ctx }: Service, organizationId: string, call: Managemen
   await call('POST', `/api-schema/${draft.id}/publish`, anything, { revision: draft.revision });
   for (;;) {
     const row = await inTransaction({ db: ctx.db, organizationId }, (tx) =>
-      tx('api_schemas').where({ id: draft.id }).first<{ status: string; publication: unknown }>('status', 'publication'),
+      tx('api_schemas')
+        .where({ id: draft.id })
+        .first<{ status: string; publication: unknown }>('status', 'publication'),
     );
     if (row.status === 'published') return;
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -72,7 +79,10 @@ async function walk(base: string, headers: Record<string, string>, resource: str
   const seen = new Set<string>();
   for (let page = 1; ; page += 1) {
     const response = await fetch(`${base}/api/public/v1/${resource}?pageSize=1000&page=${page}`, { headers });
-    const { data, pagination } = (await response.json()) as { data: RecordOf[]; pagination: { total: number; totalPages: number } };
+    const { data, pagination } = (await response.json()) as {
+      data: RecordOf[];
+      pagination: { total: number; totalPages: number };
+    };
     for (const record of data) {
       if (seen.has(record.id)) throw new Error(`${resource} ${record.id} was served twice`);
       seen.add(record.id);
@@ -92,7 +102,8 @@ async function walk(base: string, headers: Record<string, string>, resource: str
   }
 }
 
-const format = (sums: Sums): string => JSON.stringify(sums, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+const format = (sums: Sums): string =>
+  JSON.stringify(sums, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 
 /** Whether the served records have the same counts and sums as the files. */
 async function isEqual(url: string, headers: Record<string, string>, folder: string): Promise<boolean> {
@@ -147,7 +158,11 @@ async function main(folder: string, dataDir: string): Promise<boolean> {
       `loaded in ${seconds.toFixed(1)} s (limit ${limits.seconds}), peak RSS of the service ${megabytes.toFixed(0)} MB (limit ${limits.rssMegabytes})`,
     );
     await publish(service, organization.id, call);
-    succeeded &&= await isEqual(service.url, { authorization: `Bearer ${organization.key}`, 'x-tenant-id': organization.id }, folder);
+    succeeded &&= await isEqual(
+      service.url,
+      { authorization: `Bearer ${organization.key}`, 'x-tenant-id': organization.id },
+      folder,
+    );
   } finally {
     await service.stop();
     await account.stop();

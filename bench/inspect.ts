@@ -1,14 +1,26 @@
-// Samples a Node.js process from outside: memory and open handles from /proc, and the live heap through the inspector protocol.
+// Samples a Node.js process from outside: memory and open handles from /proc, and the live heap through the
+// inspector protocol.
 import { readdir } from 'node:fs/promises';
 import { memoryOf } from './reads-load.ts';
 
-export type ProcessSample = { readonly rssMegabytes: number; readonly heapMegabytes: number; readonly handles: number };
+export type ProcessSample = {
+  readonly rssMegabytes: number;
+  readonly heapMegabytes: number;
+  readonly handles: number;
+};
 
 type Reply = { id?: number; result?: { usedSize?: number } };
 
-/** `port` is that of `--inspect`. Rejects when nothing listens there or the inspector refuses the connection. */
-export async function openInspector(pid: number, port: number): Promise<{ sample(): Promise<ProcessSample>; close(): void }> {
-  const [target] = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as { webSocketDebuggerUrl: string }[];
+/**
+ * `port` is that of `--inspect`. Rejects when nothing listens there or the inspector refuses the connection.
+ */
+export async function openInspector(
+  pid: number,
+  port: number,
+): Promise<{ sample(): Promise<ProcessSample>; close(): void }> {
+  const [target] = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as {
+    webSocketDebuggerUrl: string;
+  }[];
   if (target === undefined) throw new Error(`No inspector target on port ${port}`);
   const socket = new WebSocket(target.webSocketDebuggerUrl);
   await new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
-// What others notice while one organization reads large answers: the lag of the service's event loop, and the latency of small lists of
-// another organization.
-// Usage: npm run bench:large-answers -- [seconds per measurement, default 10]
+// What others notice while one organization reads large answers: the lag of the service's event loop, and the
+// latency of small lists of another organization. Usage: npm run bench:large-answers -- [seconds per
+// measurement, default 10]
 import type { Pool } from 'pg';
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
 import { lagLines, peakLine, readSeconds, smallLists } from './others-lag.ts';
@@ -12,7 +12,10 @@ import { withDatabase, withWorkspace } from './workspace.ts';
 
 const invoices = '/api/public/v1/invoices';
 
-/** In the default order of the list: a page of 100 that fits into an answer, one of 73 MB that doesn't, records of 4 MB, and a page of one text. */
+/**
+ * In the default order of the list: a page of 100 that fits into an answer, one of 73 MB that doesn't,
+ * records of 4 MB, and a page of one text.
+ */
 const sizes = [
   { from: 1, to: 100, bytes: 150_000 },
   { from: 101, to: 200, bytes: 730_000 },
@@ -32,7 +35,11 @@ const scenarios: readonly Scenario[] = [
   { name: 'pages of 15 MB', paths: [bigPage], status: 200 },
   { name: 'pages of 15 MB, gzip', paths: [bigPage], status: 200, headers: { 'Accept-Encoding': 'gzip' } },
   { name: 'refused pages of 73 MB', paths: [`${bigPage}&page=2`], status: 400 },
-  { name: 'single records of 4 MB', paths: Array.from({ length: 20 }, (_, index) => `${invoices}/${201 + index}`), status: 200 },
+  {
+    name: 'single records of 4 MB',
+    paths: Array.from({ length: 20 }, (_, index) => `${invoices}/${201 + index}`),
+    status: 200,
+  },
   { name: 'changes, 1,000 at a time', paths: [`${invoices}/changes?limit=1000`], status: 200 },
 ];
 
@@ -43,7 +50,9 @@ async function enlarge({ schema, table, records }: Invoices, admin: Pool): Promi
       `update ${schema}.${table} set f_memo = (select string_agg(md5(t.id::text || n) || 'é "quoted" 😀 ceramic lantern', '') from generate_series(1, ${Math.ceil(bytes / 68)}) as n)
        , f_trandate = date '2026-01-01' - t.id::int from ${schema}.${table} as t where t.id = ${table}.id and t.id between ${from} and ${to}`,
     );
-  await admin.query(`update ${schema}.${table} set f_trandate = date '2020-01-01' where id > 240 and id <= ${records}`);
+  await admin.query(
+    `update ${schema}.${table} set f_trandate = date '2020-01-01' where id > 240 and id <= ${records}`,
+  );
 }
 
 type Setting = {
@@ -54,10 +63,17 @@ type Setting = {
   readonly lists: Workload;
   readonly ms: number;
 };
-type Measured = { readonly lag: LoopLag; readonly lists: WorkloadResult; readonly large: WorkloadResult | undefined };
+type Measured = {
+  readonly lag: LoopLag;
+  readonly lists: WorkloadResult;
+  readonly large: WorkloadResult | undefined;
+};
 
 /** Rejects when an answer of the scenario, or of the small lists, has another status than it should. */
-async function measure({ service, listCallers, largeCallers, large, lists, ms }: Setting, scenario: Scenario | null): Promise<Measured> {
+async function measure(
+  { service, listCallers, largeCallers, large, lists, ms }: Setting,
+  scenario: Scenario | null,
+): Promise<Measured> {
   await service.watch();
   const background: Workload[] =
     scenario === null
@@ -75,7 +91,8 @@ async function measure({ service, listCallers, largeCallers, large, lists, ms }:
   const [small, found] = await Promise.all([listCallers.run([lists], ms), largeCallers.run(background, ms)]);
   const lag = await service.readLag();
   const [result, others] = [found.get('large'), small.get(lists.name)];
-  if (others === undefined || Object.keys(others.statuses).join() !== '200') throw new Error(`The lists failed: ${JSON.stringify(others)}`);
+  if (others === undefined || Object.keys(others.statuses).join() !== '200')
+    throw new Error(`The lists failed: ${JSON.stringify(others)}`);
   if (scenario !== null && Object.keys(result?.statuses ?? {}).join() !== String(scenario.status))
     throw new Error(`${scenario.name}: ${JSON.stringify(result)}`);
   return { lag, lists: others, large: result };
@@ -91,8 +108,13 @@ async function measureAll(setting: Setting): Promise<Line[]> {
   await measure(setting, null);
   const lines: Line[] = [];
   for (const scenario of [null, ...scenarios]) {
-    const found = linesOf(scenario?.name ?? 'small lists alone', await measure(setting, scenario), setting.ms);
-    for (const { measure: what, values, unit } of found) console.log(`${what}: ${values[0]?.toFixed(1)}${unit}`);
+    const found = linesOf(
+      scenario?.name ?? 'small lists alone',
+      await measure(setting, scenario),
+      setting.ms,
+    );
+    for (const { measure: what, values, unit } of found)
+      console.log(`${what}: ${values[0]?.toFixed(1)}${unit}`);
     lines.push(...found);
   }
   return lines;
@@ -111,7 +133,14 @@ await withWorkspace((folder) =>
       try {
         for (const each of [small, large]) await publishInvoices(service.url, each, admin);
         const lists = smallLists(service.url, small);
-        const lines = await measureAll({ service, listCallers, largeCallers, large, lists, ms: seconds * 1_000 });
+        const lines = await measureAll({
+          service,
+          listCallers,
+          largeCallers,
+          large,
+          lists,
+          ms: seconds * 1_000,
+        });
         const day = ctx.clock.now().toISOString().slice(0, 10);
         return await writeTable(
           'bench:large-answers',

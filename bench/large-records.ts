@@ -1,6 +1,7 @@
-// What others notice while pages of large texts are read from an ERP: the lag of the service's event loop, and the latency of small lists
-// of another organization. Texts as large as the bounds let through, texts beyond them, and many small values that are as much together.
-// Usage: npm run bench:large-records -- [seconds per measurement, default 15]
+// What others notice while pages of large texts are read from an ERP: the lag of the service's event loop,
+// and the latency of small lists of another organization. Texts as large as the bounds let through, texts
+// beyond them, and many small values that are as much together. Usage: npm run bench:large-records --
+// [seconds per measurement, default 15]
 import type { Pool } from 'pg';
 import type { Ctx } from '../src/core/ctx.ts';
 import { saveAccount } from '../src/sync/record-types.store.ts';
@@ -20,9 +21,27 @@ const megabytes = (bytes: number): number => bytes / mebibyte;
 type Scenario = LargeRecords & { readonly name: string; readonly status: 'succeeded' | 'partial' };
 const scenarios: readonly Scenario[] = [
   { name: '1 MiB in each of 40 records', records: 40, fields: 1, bytes: mebibyte, status: 'succeeded' },
-  { name: 'three times 1 MiB in each of 15 records', records: 15, fields: 3, bytes: mebibyte, status: 'succeeded' },
-  { name: '4 MB in each of 20 records, rejected', records: 20, fields: 1, bytes: 4_000_000, status: 'partial' },
-  { name: '1,000 records of 200 values of 100 bytes', records: 1_000, fields: 200, bytes: 100, status: 'succeeded' },
+  {
+    name: 'three times 1 MiB in each of 15 records',
+    records: 15,
+    fields: 3,
+    bytes: mebibyte,
+    status: 'succeeded',
+  },
+  {
+    name: '4 MB in each of 20 records, rejected',
+    records: 20,
+    fields: 1,
+    bytes: 4_000_000,
+    status: 'partial',
+  },
+  {
+    name: '1,000 records of 200 values of 100 bytes',
+    records: 1_000,
+    fields: 200,
+    bytes: 100,
+    status: 'succeeded',
+  },
 ];
 
 type Setting = {
@@ -37,15 +56,22 @@ type Setting = {
 type Measured = { readonly lag: LoopLag; readonly lists: WorkloadResult };
 
 /** The lists of the other organization while `background` runs. */
-async function measure({ service, callers, lists, ms }: Setting, background: () => Promise<unknown>): Promise<Measured> {
+async function measure(
+  { service, callers, lists, ms }: Setting,
+  background: () => Promise<unknown>,
+): Promise<Measured> {
   await service.watch();
   const [results] = await Promise.all([callers.run([lists], ms), background()]);
   const found = results.get(lists.name);
-  if (found === undefined || found.perSecond === 0) throw new Error(`The lists failed: ${JSON.stringify(found)}`);
+  if (found === undefined || found.perSecond === 0)
+    throw new Error(`The lists failed: ${JSON.stringify(found)}`);
   return { lag: await service.readLag(), lists: found };
 }
 
-/** Repeats full runs until the time is over, and returns how many records a second they read. Rejects when one doesn't end as expected. */
+/**
+ * Repeats full runs until the time is over, and returns how many records a second they read. Rejects when one
+ * doesn't end as expected.
+ */
 async function syncRepeatedly({ ctx, admin, ms }: Setting, scenario: Scenario): Promise<number> {
   const organization = await createSyncOrganization(ctx, []);
   await saveAccount(
@@ -57,8 +83,10 @@ async function syncRepeatedly({ ctx, admin, ms }: Setting, scenario: Scenario): 
   for (; performance.now() - startMs < ms; runs += 1) {
     const id = await organization.queueRun('full');
     let run = await organization.getRun(id);
-    for (; !isFinal(run.status); run = await organization.getRun(id)) await new Promise((resolve) => setTimeout(resolve, 50));
-    if (run.status !== scenario.status) throw new Error(`A run ended ${run.status}: ${JSON.stringify(run.error)}`);
+    for (; !isFinal(run.status); run = await organization.getRun(id))
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    if (run.status !== scenario.status)
+      throw new Error(`A run ended ${run.status}: ${JSON.stringify(run.error)}`);
   }
   const perSecond = (runs * scenario.records) / ((performance.now() - startMs) / 1_000);
   await admin.query(`drop schema ${organization.schema} cascade`);
@@ -81,7 +109,8 @@ async function measureAll(setting: Setting): Promise<Line[]> {
       lineOf(`${scenario.name}: read from the ERP`, rate, ' MB/s', 1),
     ];
     lines.push(...found, peakLine(scenario.name, measured.lag));
-    for (const { measure: what, values, unit } of found) console.log(`${what}: ${values[0]?.toFixed(1)}${unit}`);
+    for (const { measure: what, values, unit } of found)
+      console.log(`${what}: ${values[0]?.toFixed(1)}${unit}`);
   }
   return lines;
 }

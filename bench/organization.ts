@@ -6,7 +6,11 @@ import { generateApiKey } from '../src/identity/api-key.ts';
 import { provisionOrganization } from '../src/platform/organizations/organizations.service.ts';
 
 export async function createBenchOrganization(ctx: Ctx): Promise<{ id: string; key: string }> {
-  const organization = await provisionOrganization(ctx, { name: 'Bench', slug: `bench-${createId()}`, ownerEmail: 'owner@bench.example' });
+  const organization = await provisionOrganization(ctx, {
+    name: 'Bench',
+    slug: `bench-${createId()}`,
+    ownerEmail: 'owner@bench.example',
+  });
   const key = generateApiKey();
   await inTransaction({ db: ctx.db, organizationId: organization.id }, (tx) =>
     tx('api_keys').insert({

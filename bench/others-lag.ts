@@ -1,4 +1,5 @@
-// What a benchmark of large records measures of the others: the lag of the service's event loop, and small lists of another organization.
+// What a benchmark of large records measures of the others: the lag of the service's event loop, and small
+// lists of another organization.
 import type { Workload, WorkloadResult } from './callers.ts';
 import type { Invoices } from './reads-data.ts';
 import { headersOf, listPaths } from './reads-measure.ts';
@@ -7,7 +8,10 @@ import type { LoopLag } from './watched-service.ts';
 
 const maxLagMs = 50;
 
-/** Seconds per measurement, from the command line; ends the process with code 2 when it isn't a number of them. */
+/**
+ * Seconds per measurement, from the command line; ends the process with code 2 when it isn't a number of
+ * them.
+ */
 export function readSeconds(script: string, fallback: string): number {
   const [seconds = fallback] = process.argv.slice(2);
   if (/^[1-9]\d{0,2}$/.test(seconds)) return Number(seconds);
@@ -25,7 +29,11 @@ export const smallLists = (url: string, invoices: Invoices): Workload => ({
 });
 
 export const lagLines = (name: string, lag: LoopLag, lists: WorkloadResult): Line[] => [
-  lineOf(`${name}: lag of the event loop, p99`, lag.p99Ms, ' ms', 1, { target: maxLagMs, floor: maxLagMs, lowerIsBetter: true }),
+  lineOf(`${name}: lag of the event loop, p99`, lag.p99Ms, ' ms', 1, {
+    target: maxLagMs,
+    floor: maxLagMs,
+    lowerIsBetter: true,
+  }),
   lineOf(`${name}: the longest`, lag.maxMs, ' ms', 1),
   lineOf(`${name}: CPU time of what a request waits for, p99`, lag.cpuP99Ms, ' ms', 1),
   lineOf(`${name}: the longest CPU time`, lag.cpuMaxMs, ' ms', 1),

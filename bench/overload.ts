@@ -1,6 +1,6 @@
-// Overload: does the service stay responsive while its public interface is saturated, does it shed load with 503, and do lists stay fast
-// during exports? Writes its table to bench/RESULTS.md.
-// Usage: npm run bench:overload -- [records, default 100000] [seconds per measurement, default 10]
+// Overload: does the service stay responsive while its public interface is saturated, does it shed load with
+// 503, and do lists stay fast during exports? Writes its table to bench/RESULTS.md. Usage: npm run
+// bench:overload -- [records, default 100000] [seconds per measurement, default 10]
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
 import { dates, type Invoices, loadInvoices, publishInvoices, statuses } from './reads-data.ts';
 import { startService } from './reads-servers.ts';
@@ -10,13 +10,17 @@ import { withDatabase, withWorkspace } from './workspace.ts';
 const probesPerSecond = 20;
 const crowdConnections = 600;
 
-const readHeaders = ({ key, organizationId }: Invoices) => ({ Authorization: `Bearer ${key}`, 'x-tenant-id': organizationId });
+const readHeaders = ({ key, organizationId }: Invoices) => ({
+  Authorization: `Bearer ${key}`,
+  'x-tenant-id': organizationId,
+});
 
 const listPaths: readonly string[] = statuses.flatMap((status) =>
   dates.flatMap((date) =>
     Array.from(
       { length: 20 },
-      (_, page) => `/api/public/v1/invoices?statusName=${encodeURIComponent(status)}&trandate_after=${date}&page=${page + 1}`,
+      (_, page) =>
+        `/api/public/v1/invoices?statusName=${encodeURIComponent(status)}&trandate_after=${date}&page=${page + 1}`,
     ),
   ),
 );
@@ -25,7 +29,10 @@ type Scenario = {
   readonly url: string;
   readonly busy: Invoices;
   readonly other: Invoices;
-  /** The measured requests and the background load run in separate processes; in one, the load would delay the measured requests. */
+  /**
+   * The measured requests and the background load run in separate processes; in one, the load would delay the
+   * measured requests.
+   */
   readonly probeCallers: Callers;
   readonly loadCallers: Callers;
   readonly ms: number;
@@ -42,7 +49,12 @@ async function probeWorkloads({ url, other }: Scenario): Promise<Workload[]> {
   const manage = { Authorization: `Bearer ${other.key}` };
   return [
     { ...rate, name: 'health', headers: {}, paths: [await findHealthPath(url)] },
-    { ...rate, name: 'management', headers: manage, paths: ['/api/platform/v1/whoami', '/api/platform/v1/sync-configs'] },
+    {
+      ...rate,
+      name: 'management',
+      headers: manage,
+      paths: ['/api/platform/v1/whoami', '/api/platform/v1/sync-configs'],
+    },
     { ...rate, name: 'list', headers: readHeaders(other), paths: listPaths },
   ];
 }
@@ -77,7 +89,10 @@ async function measure(scenario: Scenario): Promise<Measured> {
   const { probeCallers, loadCallers, ms } = scenario;
   const probes = await probeWorkloads(scenario);
   const runUnder = async (background: Workload[]): Promise<Map<string, WorkloadResult>> => {
-    const [probeResults, backgroundResults] = await Promise.all([probeCallers.run(probes, ms), loadCallers.run(background, ms)]);
+    const [probeResults, backgroundResults] = await Promise.all([
+      probeCallers.run(probes, ms),
+      loadCallers.run(background, ms),
+    ]);
     return new Map([...probeResults, ...backgroundResults]);
   };
   await runUnder([{ ...crowdWorkload(scenario), connections: 16 }]);
@@ -106,7 +121,10 @@ const latencyGoal: Goal = { target: 250, floor: 1_000, lowerIsBetter: true };
 
 function latencyLines({ idle, crowded, exporting }: Measured): Line[] {
   const failed = (seen: Map<string, WorkloadResult>, names: string[]): number =>
-    names.reduce((sum, name) => sum + countStatuses(of(seen, name), (status) => status === 0 || status >= 400), 0);
+    names.reduce(
+      (sum, name) => sum + countStatuses(of(seen, name), (status) => status === 0 || status >= 400),
+      0,
+    );
   return [
     lineOf('management, p99, idle', of(idle, 'management').p99Ms, ' ms', 1),
     lineOf(
@@ -118,7 +136,13 @@ function latencyLines({ idle, crowded, exporting }: Measured): Line[] {
     ),
     lineOf('management, p99, during exports', of(exporting, 'management').p99Ms, ' ms', 1, latencyGoal),
     lineOf('health, p99, idle', of(idle, 'health').p99Ms, ' ms', 1),
-    lineOf(`health, p99, while ${crowdConnections} connections request lists`, of(crowded, 'health').p99Ms, ' ms', 1, latencyGoal),
+    lineOf(
+      `health, p99, while ${crowdConnections} connections request lists`,
+      of(crowded, 'health').p99Ms,
+      ' ms',
+      1,
+      latencyGoal,
+    ),
     lineOf("another organization's list, p99, idle", of(idle, 'list').p99Ms, ' ms', 1),
     lineOf(
       `another organization's list, p99, while ${crowdConnections} connections request lists`,
@@ -127,7 +151,13 @@ function latencyLines({ idle, crowded, exporting }: Measured): Line[] {
       1,
       latencyGoal,
     ),
-    lineOf('probes refused or failed in that time', failed(crowded, ['health', 'management', 'list']), '', 0, zeroGoal),
+    lineOf(
+      'probes refused or failed in that time',
+      failed(crowded, ['health', 'management', 'list']),
+      '',
+      0,
+      zeroGoal,
+    ),
   ];
 }
 
@@ -161,13 +191,29 @@ function linesOf(measured: Measured): Line[] {
   return [
     ...latencyLines(measured),
     ...crowdLines(of(crowded, 'crowd')),
-    lineOf('list, p99 under full export load / idle', of(exporting, 'list').p99Ms / of(idle, 'list').p99Ms, '', 1, {
-      target: 3,
-      floor: 3,
-      lowerIsBetter: true,
-    }),
-    lineOf('list, p50 under full export load / idle', of(exporting, 'list').p50Ms / of(idle, 'list').p50Ms, '', 1),
-    lineOf('exports finished in that time', of(exporting, 'exports 0').perSecond + of(exporting, 'exports 1').perSecond, '/s', 2),
+    lineOf(
+      'list, p99 under full export load / idle',
+      of(exporting, 'list').p99Ms / of(idle, 'list').p99Ms,
+      '',
+      1,
+      {
+        target: 3,
+        floor: 3,
+        lowerIsBetter: true,
+      },
+    ),
+    lineOf(
+      'list, p50 under full export load / idle',
+      of(exporting, 'list').p50Ms / of(idle, 'list').p50Ms,
+      '',
+      1,
+    ),
+    lineOf(
+      'exports finished in that time',
+      of(exporting, 'exports 0').perSecond + of(exporting, 'exports 1').perSecond,
+      '/s',
+      2,
+    ),
   ];
 }
 
@@ -178,13 +224,27 @@ if (!/^\d{5,7}$/.test(records) || !/^[1-9]\d{0,2}$/.test(seconds)) {
 }
 await withWorkspace((folder) =>
   withDatabase(folder, {}, async ({ ctx, admin }) => {
-    const [busy, other] = [await loadInvoices(ctx, admin, Number(records)), await loadInvoices(ctx, admin, Number(records))];
+    const [busy, other] = [
+      await loadInvoices(ctx, admin, Number(records)),
+      await loadInvoices(ctx, admin, Number(records)),
+    ];
     // Without the page cache, so that every list is read from the database.
-    const service = await startService(folder, { environment: { BODY_CACHE_MB: '0', RATE_LIMIT_PER_MINUTE: '1000000' } });
+    const service = await startService(folder, {
+      environment: { BODY_CACHE_MB: '0', RATE_LIMIT_PER_MINUTE: '1000000' },
+    });
     const [probeCallers, loadCallers] = [startCallers(), startCallers()];
     try {
       for (const invoices of [busy, other]) await publishInvoices(service.url, invoices, admin);
-      const lines = linesOf(await measure({ url: service.url, busy, other, probeCallers, loadCallers, ms: Number(seconds) * 1_000 }));
+      const lines = linesOf(
+        await measure({
+          url: service.url,
+          busy,
+          other,
+          probeCallers,
+          loadCallers,
+          ms: Number(seconds) * 1_000,
+        }),
+      );
       const day = ctx.clock.now().toISOString().slice(0, 10);
       const heading = `Run of ${day}: two organizations with ${records} invoices each, ${seconds} s per measurement, probes at ${probesPerSecond}/s.\n${await describeMachine(admin)}`;
       return await writeTable('bench:overload', heading, lines);

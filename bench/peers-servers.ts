@@ -1,5 +1,5 @@
-// Installs two general database APIs (Platformatic, Directus) into a folder of their own and starts each over the table of the read
-// benchmark, in its own process that listens on loopback only.
+// Installs two general database APIs (Platformatic, Directus) into a folder of their own and starts each over
+// the table of the read benchmark, in its own process that listens on loopback only.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -17,12 +17,14 @@ const files: Readonly<Record<string, string>> = {
   'package.json': JSON.stringify({
     private: true,
     dependencies: { '@platformatic/db': '3.67.0', directus: '12.4.0' },
-    // A native module that only scripts in Directus flows use; it has no build for this Node.js. Replaced by an empty package.
+    // A native module that only scripts in Directus flows use; it has no build for this Node.js. Replaced by
+    // an empty package.
     overrides: { 'isolated-vm': 'file:./isolated-vm' },
   }),
   'isolated-vm/package.json': JSON.stringify({ name: 'isolated-vm', version: '6.0.2', main: 'index.js' }),
   'isolated-vm/index.js': 'module.exports = {};\n',
-  // In a container Platformatic ignores its hostname option and listens on every address, hence the patched `listen`.
+  // In a container Platformatic ignores its hostname option and listens on every address, hence the patched
+  // `listen`.
   'platformatic.mjs': `import { Server } from 'node:net';
 import { create } from '@platformatic/db';
 const { listen } = Server.prototype;
@@ -54,7 +56,12 @@ export type PeerOptions = {
   readonly lists: readonly { readonly status: string; readonly date: string; readonly page: number }[];
   readonly ids: readonly number[];
 };
-export type Peer = { readonly pid: number; readonly list: RequestSet; readonly single: RequestSet; stop(): Promise<void> };
+export type Peer = {
+  readonly pid: number;
+  readonly list: RequestSet;
+  readonly single: RequestSet;
+  stop(): Promise<void>;
+};
 
 async function startPeer(
   folder: string,
@@ -71,7 +78,8 @@ async function startPeer(
     const response = await fetch(probe).catch(() => undefined);
     await response?.arrayBuffer();
     if (response?.ok === true && child.pid !== undefined) return Object.assign(child, { pid: child.pid });
-    if (child.exitCode !== null || performance.now() > untilMs) throw new Error(`${args[0]} did not start within ${startTimeoutMs} ms`);
+    if (child.exitCode !== null || performance.now() > untilMs)
+      throw new Error(`${args[0]} did not start within ${startTimeoutMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }
@@ -82,9 +90,13 @@ const createStop = (child: ChildProcess) => async (): Promise<void> => {
   await exited;
 };
 
-const camel = (name: string): string => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+const camel = (name: string): string =>
+  name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-export async function startPlatformatic({ folder, database, schema, columns, lists, ids }: PeerOptions, port: number): Promise<Peer> {
+export async function startPlatformatic(
+  { folder, database, schema, columns, lists, ids }: PeerOptions,
+  port: number,
+): Promise<Peer> {
   const url = `http://127.0.0.1:${port}`;
   const connectionString = `postgres://${database.user}:${database.password}@/${database.database}?host=${encodeURIComponent(database.host)}&port=${database.port}`;
   const child = await startPeer(
@@ -93,7 +105,9 @@ export async function startPlatformatic({ folder, database, schema, columns, lis
     {},
     `${url}/documentation/json`,
   );
-  const { paths } = z.object({ paths: z.record(z.string(), z.unknown()) }).parse(await (await fetch(`${url}/documentation/json`)).json());
+  const { paths } = z
+    .object({ paths: z.record(z.string(), z.unknown()) })
+    .parse(await (await fetch(`${url}/documentation/json`)).json());
   const base = Object.keys(paths)
     .find((name) => /invoice1\/?$/i.test(name))
     ?.replace(/\/$/, '');
@@ -114,7 +128,10 @@ export async function startPlatformatic({ folder, database, schema, columns, lis
   };
 }
 
-export async function startDirectus({ folder, database, schema, table, columns, lists, ids }: PeerOptions, port: number): Promise<Peer> {
+export async function startDirectus(
+  { folder, database, schema, table, columns, lists, ids }: PeerOptions,
+  port: number,
+): Promise<Peer> {
   const url = `http://127.0.0.1:${port}`;
   const environment = {
     HOST: '127.0.0.1',
@@ -158,4 +175,5 @@ export async function startDirectus({ folder, database, schema, table, columns, 
   };
 }
 
-export const loadAt16 = (pid: number, requestSet: RequestSet, ms: number): Promise<LoadResult> => measureLoad(pid, requestSet, 16, ms);
+export const loadAt16 = (pid: number, requestSet: RequestSet, ms: number): Promise<LoadResult> =>
+  measureLoad(pid, requestSet, 16, ms);

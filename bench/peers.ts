@@ -1,7 +1,15 @@
-// The public interface compared with two general database APIs over the same table, totals included. Writes its table to bench/RESULTS.md.
-// Usage: npm run bench:peers -- [records, default 1000000] [rounds, default 5] [seconds per measurement, default 2]
+// The public interface compared with two general database APIs over the same table, totals included. Writes
+// its table to bench/RESULTS.md. Usage: npm run bench:peers -- [records, default 1000000] [rounds, default 5]
+// [seconds per measurement, default 2]
 import { fileURLToPath } from 'node:url';
-import { installPeers, loadAt16, type Peer, type PeerOptions, startDirectus, startPlatformatic } from './peers-servers.ts';
+import {
+  installPeers,
+  loadAt16,
+  type Peer,
+  type PeerOptions,
+  startDirectus,
+  startPlatformatic,
+} from './peers-servers.ts';
 import { dates, type Invoices, loadInvoices, publishInvoices, statuses } from './reads-data.ts';
 import type { LoadResult, RequestSet } from './reads-load.ts';
 import { createBaselineConfig, headersOf, listPaths } from './reads-measure.ts';
@@ -10,9 +18,14 @@ import { describeMachine, type Goal, type Line, writeTable } from './table.ts';
 import { type Database, withDatabase, withWorkspace } from './workspace.ts';
 
 const peersFolder = fileURLToPath(new URL('../.data/bench-peers', import.meta.url));
-const columns = 'f_tranid f_trandate f_duedate f_entity l_entity l_status f_total f_balance f_email f_paid f_memo f_seq'.split(' ');
+const columns =
+  'f_tranid f_trandate f_duedate f_entity l_entity l_status f_total f_balance f_email f_paid f_memo f_seq'.split(
+    ' ',
+  );
 const starters = { 'platformatic/db 3.67.0': startPlatformatic, 'directus 12.4.0': startDirectus };
-const goals: Readonly<Record<keyof typeof starters, readonly [cachedTotals: number, countedTotals: number, single: number]>> = {
+const goals: Readonly<
+  Record<keyof typeof starters, readonly [cachedTotals: number, countedTotals: number, single: number]>
+> = {
   'platformatic/db 3.67.0': [6, 1.5, 2],
   'directus 12.4.0': [18, 4, 20],
 };
@@ -20,8 +33,15 @@ const firstPort = 19_411;
 const warmUpMs = 5_000;
 const atLeast = (bound: number): Goal => ({ target: bound, floor: bound });
 
-/** `baseline`: the smallest server that can answer the same requests, as in the read benchmark; it counts no totals and checks no key. */
-type Services = { readonly cachedTotals: RunningServer; readonly countedTotals: RunningServer; readonly baseline: RunningServer };
+/**
+ * `baseline`: the smallest server that can answer the same requests, as in the read benchmark; it counts no
+ * totals and checks no key.
+ */
+type Services = {
+  readonly cachedTotals: RunningServer;
+  readonly countedTotals: RunningServer;
+  readonly baseline: RunningServer;
+};
 
 type Variant = 'cachedTotals' | 'countedTotals' | 'single' | 'baselineSingle' | 'peerList' | 'peerSingle';
 type LoadRound = Readonly<Record<Variant, LoadResult>>;
@@ -37,7 +57,11 @@ async function compare(
 ): Promise<Line[]> {
   const headers = headersOf(invoices);
   const list = ({ url }: RunningServer): RequestSet => ({ url, headers, paths: listPaths });
-  const single: RequestSet = { url: services.cachedTotals.url, headers, paths: ids.map((id) => `/api/public/v1/full/${id}`) };
+  const single: RequestSet = {
+    url: services.cachedTotals.url,
+    headers,
+    paths: ids.map((id) => `/api/public/v1/full/${id}`),
+  };
   const measured: Record<Variant, readonly [number, RequestSet]> = {
     cachedTotals: [services.cachedTotals.pid, list(services.cachedTotals)],
     countedTotals: [services.countedTotals.pid, list(services.countedTotals)],
@@ -50,14 +74,21 @@ async function compare(
   const loads: LoadRound[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const entries: [string, LoadResult][] = [];
-    for (const [variant, [pid, requests]] of Object.entries(measured)) entries.push([variant, await loadAt16(pid, requests, ms)]);
+    for (const [variant, [pid, requests]] of Object.entries(measured))
+      entries.push([variant, await loadAt16(pid, requests, ms)]);
     loads.push(Object.fromEntries(entries) as LoadRound);
   }
   return linesOf(name, loads);
 }
 
 function linesOf(name: keyof typeof starters, loads: readonly LoadRound[]): Line[] {
-  const line = (what: string, goal: number | null, unit: string, digits: number, of: (round: LoadRound) => number): Line => ({
+  const line = (
+    what: string,
+    goal: number | null,
+    unit: string,
+    digits: number,
+    of: (round: LoadRound) => number,
+  ): Line => ({
     measure: `${name}: ${what}`,
     goal: goal === null ? null : atLeast(goal),
     unit,
@@ -73,7 +104,13 @@ function linesOf(name: keyof typeof starters, loads: readonly LoadRound[]): Line
     line('list, our totals cached', cachedGoal, '×', 1, ratio('cachedTotals', 'peerList')),
     line('list, totals counted on both sides', countedGoal, '×', 1, ratio('countedTotals', 'peerList')),
     line('single', singleGoal, '×', 1, ratio('single', 'peerSingle')),
-    line('single, with the baseline server in our place', null, '×', 1, ratio('baselineSingle', 'peerSingle')),
+    line(
+      'single, with the baseline server in our place',
+      null,
+      '×',
+      1,
+      ratio('baselineSingle', 'peerSingle'),
+    ),
     line('its lists/s', null, '', 0, (round) => round.peerList.perSecond),
     line('its records/s', null, '', 0, (round) => round.peerSingle.perSecond),
     line('its CPU time per record', null, ' µs', 0, (round) => round.peerSingle.cpuUs),
@@ -81,7 +118,13 @@ function linesOf(name: keyof typeof starters, loads: readonly LoadRound[]): Line
   ];
 }
 
-async function measure(invoices: Invoices, options: PeerOptions, services: Services, rounds: number, ms: number): Promise<Line[]> {
+async function measure(
+  invoices: Invoices,
+  options: PeerOptions,
+  services: Services,
+  rounds: number,
+  ms: number,
+): Promise<Line[]> {
   const lines: Line[] = [];
   for (const [index, name] of (Object.keys(starters) as (keyof typeof starters)[]).entries()) {
     try {
@@ -92,7 +135,13 @@ async function measure(invoices: Invoices, options: PeerOptions, services: Servi
         await peer.stop();
       }
     } catch (error) {
-      lines.push({ measure: `${name}: not measured: ${String(error).split('\n', 1)[0]}`, goal: null, unit: '', values: [], digits: 0 });
+      lines.push({
+        measure: `${name}: not measured: ${String(error).split('\n', 1)[0]}`,
+        goal: null,
+        unit: '',
+        values: [],
+        digits: 0,
+      });
     }
     console.log(name);
   }
@@ -101,7 +150,11 @@ async function measure(invoices: Invoices, options: PeerOptions, services: Servi
 
 type Size = { readonly records: number; readonly rounds: number; readonly ms: number };
 
-async function main({ ctx, admin, adminAddress: database }: Database, folder: string, { records, rounds, ms }: Size): Promise<boolean> {
+async function main(
+  { ctx, admin, adminAddress: database }: Database,
+  folder: string,
+  { records, rounds, ms }: Size,
+): Promise<boolean> {
   const services: RunningServer[] = [];
   const start = async (environment: Record<string, string>): Promise<RunningServer> => {
     const service = await startService(folder, { environment });
@@ -116,7 +169,9 @@ async function main({ ctx, admin, adminAddress: database }: Database, folder: st
     const baseline = await startBaseline(await createBaselineConfig({ invoices, address: database, admin }));
     services.push(baseline);
     const pages = Array.from({ length: 20 }, (_, index) => index + 1);
-    const lists = statuses.flatMap((status) => dates.flatMap((date) => pages.map((page) => ({ status, date, page }))));
+    const lists = statuses.flatMap((status) =>
+      dates.flatMap((date) => pages.map((page) => ({ status, date, page }))),
+    );
     const ids = Array.from({ length: 10_000 }, () => 1 + Math.floor(Math.random() * records));
     const { schema, table } = invoices;
     const lines = await measure(

@@ -1,5 +1,6 @@
-// The data of the read benchmark: invoices of 40 columns with three lines each, in a tenant table created by the service's own DDL, and
-// a version published over them through the management interface, including the indexes that publishing builds.
+// The data of the read benchmark: invoices of 40 columns with three lines each, in a tenant table created by
+// the service's own DDL, and a version published over them through the management interface, including the
+// indexes that publishing builds.
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { createManagementClient } from '../demo/management-client.ts';
@@ -11,8 +12,14 @@ import { createBenchOrganization } from './organization.ts';
 import { recordType } from './sync-records.ts';
 
 export const statuses = ['Open', 'Paid In Full', 'Pending Approval', 'Rejected'] as const;
-/** The first day of each month of 2024: two years of invoices follow the first date, about one year follows the last. */
-export const dates = Array.from({ length: 12 }, (_, month) => `2024-${String(month + 1).padStart(2, '0')}-01`);
+/**
+ * The first day of each month of 2024: two years of invoices follow the first date, about one year follows
+ * the last.
+ */
+export const dates = Array.from(
+  { length: 12 },
+  (_, month) => `2024-${String(month + 1).padStart(2, '0')}-01`,
+);
 
 export type Invoices = {
   readonly organizationId: string;
@@ -37,7 +44,9 @@ function valueSql({ field, part, type }: RecordColumn, salt: number): string {
     if (field === 'status') return `lower(${statusSql})`;
     if (field === 'entity') return `(${scatter(salt, 10_000)})::text`;
     if (field === 'subsidiary') return `(${scatter(salt, 4_000)})::text`;
-    return field === 'memo' ? `'wholesale ceramic lantern ' || n || ' vintage heart paper'` : `'${field}-' || ${scatter(salt, 50_000)}`;
+    return field === 'memo'
+      ? `'wholesale ceramic lantern ' || n || ' vintage heart paper'`
+      : `'${field}-' || ${scatter(salt, 50_000)}`;
   }
   if (type === 'number') return money(salt);
   if (type === 'integer') return field === 'seq' ? 'n' : scatter(salt, 100_000);
@@ -45,7 +54,9 @@ function valueSql({ field, part, type }: RecordColumn, salt: number): string {
   const day = `(date '2020-01-01' + ${scatter(salt, 2_190)}::int)`;
   if (type === 'date') return field === 'duedate' ? `(case when n % 3 > 0 then ${day} end)` : day;
   if (type === 'time') return `${day} + interval '8 hours 30 minutes'`;
-  const line = (number: number) => `jsonb_build_object('line', ${number}, 'item', (${scatter(600 + number, 5_000)})::text, 'item.name',
+  const line = (
+    number: number,
+  ) => `jsonb_build_object('line', ${number}, 'item', (${scatter(600 + number, 5_000)})::text, 'item.name',
     'garden retro kitchen ' || ${scatter(600 + number, 5_000)}, 'quantity', -1 - ${scatter(620 + number, 48)}, 'rate', ${money(630 + number)}, 'netamount', -${money(640 + number)})`;
   return `jsonb_build_array(${[1, 2, 3].map(line).join(', ')})`;
 }
@@ -54,7 +65,9 @@ export async function loadInvoices(ctx: Ctx, admin: Pool, records: number): Prom
   const { id: organizationId, key } = await createBenchOrganization(ctx);
   await createTenantSchema(ctx, organizationId);
   const schema = tenantSchema(organizationId);
-  const columns = planColumns([], recordType.fields.slice(1)).added.map((column): RecordColumn => ({ ...column, state: 'live' }));
+  const columns = planColumns([], recordType.fields.slice(1)).added.map(
+    (column): RecordColumn => ({ ...column, state: 'live' }),
+  );
   const table = 'invoice_1';
   const client = await ctx.db.data.connect();
   try {
@@ -85,10 +98,14 @@ export async function loadInvoices(ctx: Ctx, admin: Pool, records: number): Prom
 }
 
 const field = (name: string, source: string) => ({ name, source, description: '' });
-const sourceOf = ({ field: name, part }: RecordColumn): string => (part === 'lines' ? 'lines' : part === 'label' ? `${name}.name` : name);
+const sourceOf = ({ field: name, part }: RecordColumn): string =>
+  part === 'lines' ? 'lines' : part === 'label' ? `${name}.name` : name;
 const publicName = ({ field: name, part }: RecordColumn): string => (part === 'label' ? `${name}Name` : name);
 
-/** `invoices` with twelve fields, `full` with all forty and the lines, and `own`, the twelve fields for row scopes by customer. */
+/**
+ * `invoices` with twelve fields, `full` with all forty and the lines, and `own`, the twelve fields for row
+ * scopes by customer.
+ */
 export function endpointsOf({ columns, recordType: type = 'invoice' }: Invoices) {
   const sortable = {
     recordType: type,
@@ -100,10 +117,13 @@ export function endpointsOf({ columns, recordType: type = 'invoice' }: Invoices)
     sorts: ['trandate', 'duedate'],
     defaultSort: { field: 'trandate', order: 'desc' },
   };
-  const twelve = 'tranid trandate duedate entity entityName statusName total balance email paid memo seq'.split(' ');
+  const twelve =
+    'tranid trandate duedate entity entityName statusName total balance email paid memo seq'.split(' ');
   const all = columns.map((column) => ({
     ...field(publicName(column), sourceOf(column)),
-    ...(column.lineFields !== null && { fields: column.lineFields.map(({ name }) => field(name.replace('.n', 'N'), name)) }),
+    ...(column.lineFields !== null && {
+      fields: column.lineFields.map(({ name }) => field(name.replace('.n', 'N'), name)),
+    }),
   }));
   const some = all.filter(({ name }) => twelve.includes(name));
   return [
@@ -130,8 +150,16 @@ const publishTimeoutMs = 1_200_000;
 export const publishInvoices = (url: string, invoices: Invoices, admin: Pool): Promise<void> =>
   publishEndpoints(url, invoices, admin, endpointsOf(invoices));
 
-/** Publishes through the running service at `url`, as a customer would. Rejects when it takes longer than `publishTimeoutMs`. */
-export async function publishEndpoints(url: string, invoices: Invoices, admin: Pool, endpoints: readonly object[]): Promise<void> {
+/**
+ * Publishes through the running service at `url`, as a customer would. Rejects when it takes longer than
+ * `publishTimeoutMs`.
+ */
+export async function publishEndpoints(
+  url: string,
+  invoices: Invoices,
+  admin: Pool,
+  endpoints: readonly object[],
+): Promise<void> {
   const call = createManagementClient(url, invoices.key);
   const draft = await call('POST', '/api-schema', Draft, { endpoints });
   await call('POST', `/api-schema/${draft.id}/publish`, anything, { revision: draft.revision });
@@ -139,8 +167,10 @@ export async function publishEndpoints(url: string, invoices: Invoices, admin: P
   for (;;) {
     const { status, publication } = await call('GET', `/api-schema/${draft.id}`, Published);
     if (status === 'published') break;
-    if (publication?.status === 'failed') throw new Error(`The version was not published: ${JSON.stringify(publication.problems)}`);
-    if (performance.now() > untilMs) throw new Error(`The version was not published within ${publishTimeoutMs} ms`);
+    if (publication?.status === 'failed')
+      throw new Error(`The version was not published: ${JSON.stringify(publication.problems)}`);
+    if (performance.now() > untilMs)
+      throw new Error(`The version was not published within ${publishTimeoutMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   await admin.query(`vacuum (analyze) ${invoices.schema}.${invoices.table}`);

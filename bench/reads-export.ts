@@ -1,5 +1,5 @@
-// Exports of the whole list, compared with PostgreSQL's own COPY of the same projection in any order and with COPY of exactly the
-// select that the service sends. The received bytes are discarded.
+// Exports of the whole list, compared with PostgreSQL's own COPY of the same projection in any order and with
+// COPY of exactly the select that the service sends. The received bytes are discarded.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { finished } from 'node:stream/promises';
@@ -23,13 +23,18 @@ export type ExportResult = {
   readonly peakMegabytes: number;
 };
 
-const projection = 'id, f_tranid, f_email, f_memo, f_total, f_balance, f_seq, f_paid, f_trandate, f_duedate, f_entity, l_entity, l_status';
+const projection =
+  'id, f_tranid, f_email, f_memo, f_total, f_balance, f_seq, f_paid, f_trandate, f_duedate, f_entity, l_entity, l_status';
 
 function sameSelect(invoices: Invoices): string {
   const document = SchemaDocument.parse({ endpoints: endpointsOf(invoices) });
-  const available = { invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoices.columns, hasData: true } };
+  const available = {
+    invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoices.columns, hasData: true },
+  };
   const bindings = bindDocument(document, available);
-  const endpoint = compileSchema({ ...document, id: 'bench', version: 'v1', bindings }).endpoints.get('invoices');
+  const endpoint = compileSchema({ ...document, id: 'bench', version: 'v1', bindings }).endpoints.get(
+    'invoices',
+  );
   if (endpoint === undefined) throw new Error('The schema has no endpoint named invoices');
   return copyStatement(invoices, planList(readWhole(endpoint), new Map(), { paged: false })).text;
 }
@@ -54,7 +59,11 @@ const readBytes = 1 << 16;
 const responseEnd = '\r\n0\r\n\r\n';
 
 /** Rows per second. Reads with a raw socket into one buffer, so that the reader takes little of the time. */
-export async function exportRows(url: string, { invoices }: Pick<Bench, 'invoices'>, type: string): Promise<number> {
+export async function exportRows(
+  url: string,
+  { invoices }: Pick<Bench, 'invoices'>,
+  type: string,
+): Promise<number> {
   const startMs = performance.now();
   const { hostname, port } = new URL(url);
   const [heads, tails]: [string[], Buffer] = [[], Buffer.alloc(responseEnd.length)];
@@ -72,7 +81,13 @@ export async function exportRows(url: string, { invoices }: Pick<Bench, 'invoice
       },
     },
   });
-  const headers = { ...headersOf(invoices), Host: 'bench', Connection: 'close', Accept: type, 'Accept-Encoding': 'identity' };
+  const headers = {
+    ...headersOf(invoices),
+    Host: 'bench',
+    Connection: 'close',
+    Accept: type,
+    'Accept-Encoding': 'identity',
+  };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(`GET /api/public/v1/invoices HTTP/1.1\r\n${lines.join('')}\r\n`);
   await once(socket, 'close');

@@ -1,9 +1,13 @@
-// A load generator that is cheap compared with the servers it measures: raw sockets, requests serialized in advance, one request at a
-// time per connection. Also reads a process's CPU time and memory from /proc.
+// A load generator that is cheap compared with the servers it measures: raw sockets, requests serialized in
+// advance, one request at a time per connection. Also reads a process's CPU time and memory from /proc.
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 
-export type RequestSet = { readonly url: string; readonly headers: Readonly<Record<string, string>>; readonly paths: readonly string[] };
+export type RequestSet = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly paths: readonly string[];
+};
 export type LoadResult = {
   readonly perSecond: number;
   readonly p50Ms: number;
@@ -23,7 +27,8 @@ export async function cpuSecondsOf(pid: number): Promise<number> {
 /** Peak and current resident memory of a process, in MB. */
 export async function memoryOf(pid: number): Promise<{ peak: number; now: number }> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  const megabytes = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1] ?? Number.NaN) / 1024;
+  const megabytes = (name: string): number =>
+    Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1] ?? Number.NaN) / 1024;
   return { peak: megabytes('VmHWM'), now: megabytes('VmRSS') };
 }
 
@@ -39,7 +44,10 @@ const requestBytes = ({ headers }: RequestSet, path: string): Buffer =>
 
 const headEnd = Buffer.from('\r\n\r\n');
 
-/** Length in bytes of the response at the start of `bytes`; undefined until its head is complete. Throws on an unexpected status. */
+/**
+ * Length in bytes of the response at the start of `bytes`; undefined until its head is complete. Throws on an
+ * unexpected status.
+ */
 function responseLength(bytes: Buffer, expected: number): number | undefined {
   const end = bytes.indexOf(headEnd);
   if (end === -1) return undefined;
@@ -52,7 +60,10 @@ function responseLength(bytes: Buffer, expected: number): number | undefined {
   return end + 4 + Number(length);
 }
 
-/** Sends requests over one keep-alive connection until `untilMs`; calls `onResponse` with the duration of each in ms. */
+/**
+ * Sends requests over one keep-alive connection until `untilMs`; calls `onResponse` with the duration of each
+ * in ms.
+ */
 function runConnection(
   url: string,
   expected: number,
@@ -96,8 +107,8 @@ function runConnection(
 }
 
 /**
- * Runs a closed loop over `connections` for `durationMs`; each request picks a path at random, of all sets when there are several, which are
- * for one server. Rejects on an unexpected status.
+ * Runs a closed loop over `connections` for `durationMs`; each request picks a path at random, of all sets
+ * when there are several, which are for one server. Rejects on an unexpected status.
  */
 export async function measureLoad(
   pid: number,
@@ -111,10 +122,18 @@ export async function measureLoad(
   const nextRequest = (): Buffer => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0);
   const durationsMs: number[] = [];
   const [cpuBefore, startMs] = [await cpuSecondsOf(pid), performance.now()];
-  const runOne = () => runConnection(sets[0]?.url ?? '', expected, startMs + durationMs, nextRequest, (ms) => durationsMs.push(ms));
+  const runOne = () =>
+    runConnection(sets[0]?.url ?? '', expected, startMs + durationMs, nextRequest, (ms) =>
+      durationsMs.push(ms),
+    );
   await Promise.all(Array.from({ length: connections }, runOne));
   const seconds = (performance.now() - startMs) / 1000;
   const cpuUs = (((await cpuSecondsOf(pid)) - cpuBefore) * 1e6) / durationsMs.length;
   durationsMs.sort((a, b) => a - b);
-  return { perSecond: durationsMs.length / seconds, p50Ms: quantile(durationsMs, 0.5), p99Ms: quantile(durationsMs, 0.99), cpuUs };
+  return {
+    perSecond: durationsMs.length / seconds,
+    p50Ms: quantile(durationsMs, 0.5),
+    p99Ms: quantile(durationsMs, 0.99),
+    cpuUs,
+  };
 }

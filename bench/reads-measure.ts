@@ -1,4 +1,5 @@
-// The measurements of the read benchmark. The service and the baseline server alternate, so that a busy moment of the machine affects both.
+// The measurements of the read benchmark. The service and the baseline server alternate, so that a busy
+// moment of the machine affects both.
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { DatabaseAddress } from '../src/db/connect.ts';
@@ -12,7 +13,13 @@ import { readWhole } from '../src/public/version/narrow.ts';
 import { SchemaDocument } from '../src/public/version/schema-document.ts';
 import { dates, endpointsOf, type Invoices, statuses } from './reads-data.ts';
 import { type LoadResult, measureLoad, memoryOf, quantile, type RequestSet } from './reads-load.ts';
-import { type BaselineConfig, type BaselineStatement, type RunningServer, startBaseline, startService } from './reads-servers.ts';
+import {
+  type BaselineConfig,
+  type BaselineStatement,
+  type RunningServer,
+  startBaseline,
+  startService,
+} from './reads-servers.ts';
 
 export type Bench = {
   readonly folder: string;
@@ -29,21 +36,33 @@ const pages = Array.from({ length: 20 }, (_, index) => index + 1);
 const listPath = (status: string, date: string, page: number): string =>
   `${base}/invoices?statusName=${encodeURIComponent(status)}&trandate_after=${date}&sort=trandate&order=desc&page=${page}`;
 /** 4 statuses × 12 dates × 20 pages. */
-export const listPaths = statuses.flatMap((status) => dates.flatMap((date) => pages.map((page) => listPath(status, date, page))));
+export const listPaths = statuses.flatMap((status) =>
+  dates.flatMap((date) => pages.map((page) => listPath(status, date, page))),
+);
 const randomIds = ({ records }: Invoices): string[] =>
   Array.from({ length: 10_000 }, () => `${base}/full/${1 + Math.floor(Math.random() * records)}`);
-export const headersOf = ({ key, organizationId }: Invoices) => ({ Authorization: `Bearer ${key}`, 'x-tenant-id': organizationId });
+export const headersOf = ({ key, organizationId }: Invoices) => ({
+  Authorization: `Bearer ${key}`,
+  'x-tenant-id': organizationId,
+});
 
 const namedStatement = ({ values, write }: Statement): BaselineStatement => {
   const text = write();
   return { name: `s_${hash('sha256', text).slice(0, 20)}`, text, values };
 };
 
-/** Both endpoints, compiled as the published version is, so that the baseline server runs exactly the service's SQL. */
+/**
+ * Both endpoints, compiled as the published version is, so that the baseline server runs exactly the
+ * service's SQL.
+ */
 function compiledEndpoints(invoices: Invoices): [ReadableEndpoint, ReadableEndpoint] {
   const document = SchemaDocument.parse({ endpoints: endpointsOf(invoices) });
-  const bindings = bindDocument(document, { invoice: { label: '', idType: 'integer', columns: invoices.columns, hasData: true } });
-  const [small, full] = [...compileSchema({ id: '', version: 'v1', bindings, ...document }).endpoints.values()];
+  const bindings = bindDocument(document, {
+    invoice: { label: '', idType: 'integer', columns: invoices.columns, hasData: true },
+  });
+  const [small, full] = [
+    ...compileSchema({ id: '', version: 'v1', bindings, ...document }).endpoints.values(),
+  ];
   if (small === undefined || full === undefined) throw new Error('The schema has no endpoints');
   return [readWhole(small), readWhole(full)];
 }
@@ -71,7 +90,11 @@ export async function createBaselineConfig({
       };
     }
   }
-  return { address, lists, record: namedStatement(recordStatement(target, planRecord(full, '1', new Map()))) };
+  return {
+    address,
+    lists,
+    record: namedStatement(recordStatement(target, planRecord(full, '1', new Map()))),
+  };
 }
 
 const kinds = ['list', 'single'] as const;
@@ -88,7 +111,9 @@ const warmUpMs = 10_000;
 
 /** The ETag of the uncompressed response, which is what the load requests. */
 async function fetchEtag(requestSet: RequestSet, path: string): Promise<string> {
-  const response = await fetch(requestSet.url + path, { headers: { ...requestSet.headers, 'accept-encoding': 'identity' } });
+  const response = await fetch(requestSet.url + path, {
+    headers: { ...requestSet.headers, 'accept-encoding': 'identity' },
+  });
   await response.arrayBuffer();
   return response.headers.get('etag') ?? '';
 }
@@ -106,7 +131,11 @@ export async function measureRounds(bench: Bench): Promise<Round[]> {
     const baseline = await started(startBaseline(await createBaselineConfig(bench)));
     const uncached = await started(startService(folder, { environment: { BODY_CACHE_MB: '0' } }));
     const caching = await started(startService(folder));
-    const requestsTo = (server: RunningServer, kind: Kind): RequestSet => ({ url: server.url, headers, paths: paths[kind] });
+    const requestsTo = (server: RunningServer, kind: Kind): RequestSet => ({
+      url: server.url,
+      headers,
+      paths: paths[kind],
+    });
     const run = (server: RunningServer, kind: Kind, connections: number) =>
       measureLoad(server.pid, requestsTo(server, kind), connections, ms);
     const runBoth = async (kind: Kind, connections: number, baselineFirst: boolean) => {
@@ -114,18 +143,32 @@ export async function measureRounds(bench: Bench): Promise<Round[]> {
         const baselineLoad = await run(baseline, kind, connections);
         return { service: await run(uncached, kind, connections), baseline: baselineLoad };
       }
-      return { service: await run(uncached, kind, connections), baseline: await run(baseline, kind, connections) };
+      return {
+        service: await run(uncached, kind, connections),
+        baseline: await run(baseline, kind, connections),
+      };
     };
-    for (const kind of kinds) for (const server of servers) await measureLoad(server.pid, requestsTo(server, kind), 16, warmUpMs);
+    for (const kind of kinds)
+      for (const server of servers) await measureLoad(server.pid, requestsTo(server, kind), 16, warmUpMs);
     const path = listPaths[3] ?? '';
     const etag = await fetchEtag(requestsTo(caching, 'list'), path);
-    const conditional: RequestSet = { url: caching.url, headers: { ...headers, 'If-None-Match': etag }, paths: [path] };
+    const conditional: RequestSet = {
+      url: caching.url,
+      headers: { ...headers, 'If-None-Match': etag },
+      paths: [path],
+    };
     const results: Round[] = [];
     for (let round = 0; round < rounds; round += 1) {
       const baselineFirst = round % 2 === 1;
       results.push({
-        at16: { list: await runBoth('list', 16, baselineFirst), single: await runBoth('single', 16, baselineFirst) },
-        at64: { list: await runBoth('list', 64, baselineFirst), single: await runBoth('single', 64, baselineFirst) },
+        at16: {
+          list: await runBoth('list', 16, baselineFirst),
+          single: await runBoth('single', 16, baselineFirst),
+        },
+        at64: {
+          list: await runBoth('list', 64, baselineFirst),
+          single: await runBoth('single', 64, baselineFirst),
+        },
         cached: await run(caching, 'list', 16),
         notModified: await measureLoad(caching.pid, conditional, 16, ms, 304),
       });
@@ -137,9 +180,16 @@ export async function measureRounds(bench: Bench): Promise<Round[]> {
   }
 }
 
-export type Depth = { readonly firstDeepMs: number; readonly shallowMs: readonly number[]; readonly deepMs: readonly number[] };
+export type Depth = {
+  readonly firstDeepMs: number;
+  readonly shallowMs: readonly number[];
+  readonly deepMs: readonly number[];
+};
 
-/** Sequential requests for pages of an unfiltered list sorted by a nullable column, in ms from request to complete response. */
+/**
+ * Sequential requests for pages of an unfiltered list sorted by a nullable column, in ms from request to
+ * complete response.
+ */
 export async function measureDepth({ folder, invoices, rounds }: Bench): Promise<Depth> {
   const service = await startService(folder, { environment: { BODY_CACHE_MB: '0' } });
   const headers = headersOf(invoices);
@@ -147,7 +197,9 @@ export async function measureDepth({ folder, invoices, rounds }: Bench): Promise
   const deepPage = Math.min(20_000, lastPage - 50);
   const timePage = async (page: number): Promise<number> => {
     const startMs = performance.now();
-    const response = await fetch(`${service.url}${base}/invoices?sort=duedate&order=desc&page=${page}`, { headers });
+    const response = await fetch(`${service.url}${base}/invoices?sort=duedate&order=desc&page=${page}`, {
+      headers,
+    });
     await response.arrayBuffer();
     if (response.status !== 200) throw new Error(`Page ${page} returned status ${response.status}`);
     return performance.now() - startMs;
@@ -176,11 +228,20 @@ export async function measureDepth({ folder, invoices, rounds }: Bench): Promise
 }
 
 /** Memory in MB of a fresh process, idle and at its peak under 64 connections, without the page cache. */
-export async function measureMemory({ folder, invoices, ms }: Bench): Promise<{ idle: number; peak: number }> {
+export async function measureMemory({
+  folder,
+  invoices,
+  ms,
+}: Bench): Promise<{ idle: number; peak: number }> {
   const service = await startService(folder, { environment: { BODY_CACHE_MB: '0' } });
   try {
     const idle = (await memoryOf(service.pid)).now;
-    await measureLoad(service.pid, { url: service.url, headers: headersOf(invoices), paths: listPaths }, 64, Math.max(10_000, 4 * ms));
+    await measureLoad(
+      service.pid,
+      { url: service.url, headers: headersOf(invoices), paths: listPaths },
+      64,
+      Math.max(10_000, 4 * ms),
+    );
     return { idle, peak: (await memoryOf(service.pid)).peak };
   } finally {
     await service.stop();
@@ -191,7 +252,9 @@ export async function measureMemory({ folder, invoices, ms }: Bench): Promise<{ 
 export async function measureStart({ folder, invoices, rounds }: Bench): Promise<number[]> {
   const durationsMs: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    const service = await startService(folder, { firstRequest: { path: listPaths[0] ?? '', headers: headersOf(invoices) } });
+    const service = await startService(folder, {
+      firstRequest: { path: listPaths[0] ?? '', headers: headersOf(invoices) },
+    });
     durationsMs.push(service.startedMs);
     await service.stop();
   }

@@ -23,7 +23,8 @@ const ratios = (rates: readonly number[], others: readonly number[]): number[] =
 const thousands = (rates: readonly number[]): number[] => rates.map((rate) => rate / 1000);
 
 function exportLines(exports: readonly ExportResult[]): Line[] {
-  if (exports.length === 0) return [{ measure: 'exports: not measured', goal: null, unit: '', values: [], digits: 0 }];
+  if (exports.length === 0)
+    return [{ measure: 'exports: not measured', goal: null, unit: '', values: [], digits: 0 }];
   return exports.flatMap(({ type, perSecond, copyPerSecond, sameSelectPerSecond, peakMegabytes }): Line[] => [
     {
       measure: `export as ${type}, rows/s / COPY of the same projection`,
@@ -39,14 +40,44 @@ function exportLines(exports: readonly ExportResult[]): Line[] {
       digits: 2,
       values: ratios(perSecond, sameSelectPerSecond),
     },
-    { measure: `export as ${type}, thousand rows/s`, goal: null, unit: '', digits: 1, values: thousands(perSecond) },
-    { measure: 'COPY of the same projection, thousand rows/s', goal: null, unit: '', digits: 1, values: thousands(copyPerSecond) },
-    { measure: 'COPY of the same select, thousand rows/s', goal: null, unit: '', digits: 1, values: thousands(sameSelectPerSecond) },
-    { measure: `RSS, peak during exports as ${type}`, goal: atMost(220, 256), unit: ' MB', digits: 0, values: [peakMegabytes] },
+    {
+      measure: `export as ${type}, thousand rows/s`,
+      goal: null,
+      unit: '',
+      digits: 1,
+      values: thousands(perSecond),
+    },
+    {
+      measure: 'COPY of the same projection, thousand rows/s',
+      goal: null,
+      unit: '',
+      digits: 1,
+      values: thousands(copyPerSecond),
+    },
+    {
+      measure: 'COPY of the same select, thousand rows/s',
+      goal: null,
+      unit: '',
+      digits: 1,
+      values: thousands(sameSelectPerSecond),
+    },
+    {
+      measure: `RSS, peak during exports as ${type}`,
+      goal: atMost(220, 256),
+      unit: ' MB',
+      digits: 0,
+      values: [peakMegabytes],
+    },
   ]);
 }
 
-type LineOfRounds = (measure: string, goal: Goal | null, unit: string, digits: number, of: (round: Round) => number) => Line;
+type LineOfRounds = (
+  measure: string,
+  goal: Goal | null,
+  unit: string,
+  digits: number,
+  of: (round: Round) => number,
+) => Line;
 
 const lineOfRounds =
   (rounds: readonly Round[]): LineOfRounds =>
@@ -76,8 +107,20 @@ function rateLines(line: LineOfRounds, kind: 'list' | 'single'): Line[] {
       ({ at16 }) => at16[kind].service.cpuUs - at16[kind].baseline.cpuUs,
     ),
     line(`${kind}, CPU time of Node.js per request`, null, ' µs', 0, ({ at16 }) => at16[kind].service.cpuUs),
-    line(`${kind}, CPU time of the baseline server per request`, null, ' µs', 0, ({ at16 }) => at16[kind].baseline.cpuUs),
-    line(`${kind}, requests/s of the service, 16 connections`, null, '', 0, ({ at16 }) => at16[kind].service.perSecond),
+    line(
+      `${kind}, CPU time of the baseline server per request`,
+      null,
+      ' µs',
+      0,
+      ({ at16 }) => at16[kind].baseline.cpuUs,
+    ),
+    line(
+      `${kind}, requests/s of the service, 16 connections`,
+      null,
+      '',
+      0,
+      ({ at16 }) => at16[kind].service.perSecond,
+    ),
     line(
       `${kind}, p99 at 16 connections / baseline server's`,
       atMost(2, 3),
@@ -91,7 +134,13 @@ function rateLines(line: LineOfRounds, kind: 'list' | 'single'): Line[] {
 
 function cacheLines(line: LineOfRounds): Line[] {
   return [
-    line('cached list, requests/s / list read', atLeast(4, 3), '', 2, ({ cached, at16 }) => cached.perSecond / at16.list.service.perSecond),
+    line(
+      'cached list, requests/s / list read',
+      atLeast(4, 3),
+      '',
+      2,
+      ({ cached, at16 }) => cached.perSecond / at16.list.service.perSecond,
+    ),
     line(
       '304, requests/s / list read',
       atLeast(4, 3),
@@ -125,8 +174,15 @@ function depthLines(depth: MeasuredReads['depth']): Line[] {
 }
 
 function scopedLines({ steady, syncing, peak, now, mintedPerSecond }: ScopedReads): Line[] {
-  const ratio = (rates: ScopedReads['steady']): number[] => rates.map(({ filtered, scoped }) => scoped / filtered);
-  const line = (measure: string, values: readonly number[], goal: Goal | null, digits = 2, unit = ''): Line => ({
+  const ratio = (rates: ScopedReads['steady']): number[] =>
+    rates.map(({ filtered, scoped }) => scoped / filtered);
+  const line = (
+    measure: string,
+    values: readonly number[],
+    goal: Goal | null,
+    digits = 2,
+    unit = '',
+  ): Line => ({
     measure,
     goal,
     unit,
@@ -139,7 +195,11 @@ function scopedLines({ steady, syncing, peak, now, mintedPerSecond }: ScopedRead
       ratio(steady),
       atLeast(0.9, 0.9),
     ),
-    line('… while a sync publishes every 250 ms, so that most pages are the first of their list', ratio(syncing), atLeast(0.9, 0.9)),
+    line(
+      '… while a sync publishes every 250 ms, so that most pages are the first of their list',
+      ratio(syncing),
+      atLeast(0.9, 0.9),
+    ),
     line(
       '… requests/s with tokens',
       steady.map(({ scoped }) => scoped),
@@ -147,7 +207,11 @@ function scopedLines({ steady, syncing, peak, now, mintedPerSecond }: ScopedRead
       0,
     ),
     line('… RSS, peak with tokens / with one key', [peak.scoped / peak.filtered], atMost(1.05, 1.1)),
-    line(`… RSS after ${customers} tokens / after ${customers / 4}`, [now.all / now.quarter], atMost(1.05, 1.1)),
+    line(
+      `… RSS after ${customers} tokens / after ${customers / 4}`,
+      [now.all / now.quarter],
+      atMost(1.05, 1.1),
+    ),
     line('tokens minted in requests of 100, per second', [mintedPerSecond], null, 0),
   ];
 }
@@ -168,7 +232,13 @@ function linesOf({ rounds, depth, scoped, memory, exports, startMs }: MeasuredRe
       values: [memory.peak],
     },
     ...exportLines(exports),
-    { measure: 'start to first response, existing database', goal: atMost(800, 1_500), unit: ' ms', digits: 0, values: startMs },
+    {
+      measure: 'start to first response, existing database',
+      goal: atMost(800, 1_500),
+      unit: ' ms',
+      digits: 0,
+      values: startMs,
+    },
   ];
 }
 

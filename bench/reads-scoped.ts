@@ -1,5 +1,6 @@
-// What a row scope costs: each customer reads the first page of their invoices with a token, against one key that names the customer in a
-// filter. Both run the same list; the token adds its verification and its condition.
+// What a row scope costs: each customer reads the first page of their invoices with a token, against one key
+// that names the customer in a filter. Both run the same list; the token adds its verification and its
+// condition.
 import { z } from 'zod';
 import { createManagementClient } from '../demo/management-client.ts';
 import { measureLoad, memoryOf, type RequestSet } from './reads-load.ts';
@@ -19,7 +20,10 @@ export type ScopedReads = {
   /** Requests per second of each round. */
   readonly steady: readonly Rates[];
   readonly syncing: readonly Rates[];
-  /** Peak memory in MB of a fresh process after the same number of reads, and of the scoped one after a quarter of the tokens. */
+  /**
+   * Peak memory in MB of a fresh process after the same number of reads, and of the scoped one after a
+   * quarter of the tokens.
+   */
   readonly peak: { readonly filtered: number; readonly scoped: number };
   readonly now: { readonly quarter: number; readonly all: number };
 };
@@ -51,17 +55,28 @@ async function mintTokens(url: string, key: string): Promise<{ tokens: string[];
 }
 
 /** Requests of the customers in turn, all with the key, or each with their own token. */
-function requestsOf({ invoices }: Bench, url: string, tokens: readonly string[]): { filtered: RequestSet; scoped: RequestSet[] } {
+function requestsOf(
+  { invoices }: Bench,
+  url: string,
+  tokens: readonly string[],
+): { filtered: RequestSet; scoped: RequestSet[] } {
   const headers = headersOf(invoices);
   return {
     filtered: { url, headers, paths: tokens.map((_token, customer) => `${path}?entity=${customer}`) },
-    scoped: tokens.map((token) => ({ url, headers: { ...headers, Authorization: `Bearer ${token}` }, paths: [path] })),
+    scoped: tokens.map((token) => ({
+      url,
+      headers: { ...headers, Authorization: `Bearer ${token}` },
+      paths: [path],
+    })),
   };
 }
 
 /** Publishes a new generation again and again until the work is done. */
 async function whileSyncing<T>({ admin, invoices }: Bench, work: () => Promise<T>): Promise<T> {
-  const publish = () => admin.query(`update ${invoices.schema}.record_state set generation = generation + 1 where record_type = 'invoice'`);
+  const publish = () =>
+    admin.query(
+      `update ${invoices.schema}.record_state set generation = generation + 1 where record_type = 'invoice'`,
+    );
   const timer = setInterval(() => void publish(), syncEveryMs);
   return work().finally(() => clearInterval(timer));
 }
@@ -82,7 +97,10 @@ export async function measureScoped(bench: Bench): Promise<ScopedReads> {
     const alternate = async (round: number): Promise<Rates> => {
       const first = round % 2 === 0 ? await load(service, filtered, ms) : undefined;
       const ofTokens = await load(service, scoped, ms);
-      return { filtered: (first ?? (await load(service, filtered, ms))).perSecond, scoped: ofTokens.perSecond };
+      return {
+        filtered: (first ?? (await load(service, filtered, ms))).perSecond,
+        scoped: ofTokens.perSecond,
+      };
     };
     const [steady, syncing]: [Rates[], Rates[]] = [[], []];
     for (let round = 0; round < rounds; round += 1) {
@@ -103,5 +121,10 @@ export async function measureScoped(bench: Bench): Promise<ScopedReads> {
     const { peak, now } = await memoryOf(service.pid);
     return { peak, now: { quarter, all: now } };
   });
-  return { mintedPerSecond: minting.perSecond, ...rates, peak: { filtered, scoped: scoped.peak }, now: scoped.now };
+  return {
+    mintedPerSecond: minting.perSecond,
+    ...rates,
+    peak: { filtered, scoped: scoped.peak },
+    now: scoped.now,
+  };
 }

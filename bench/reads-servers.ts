@@ -1,5 +1,6 @@
-// The servers of the read benchmark, each in its own process: the service as `npm start` runs it, and the baseline server, the smallest
-// that can answer the same requests: node:http and pg, with the service's own SQL as prepared statements and a pool of the same size.
+// The servers of the read benchmark, each in its own process: the service as `npm start` runs it, and the
+// baseline server, the smallest that can answer the same requests: node:http and pg, with the service's own
+// SQL as prepared statements and a pool of the same size.
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -30,8 +31,15 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** The first response, with any status, of a service that is starting. Rejects when its process ends before that. */
-async function waitForFirstResponse(url: string, headers: Readonly<Record<string, string>>, ended: () => boolean): Promise<Response> {
+/**
+ * The first response, with any status, of a service that is starting. Rejects when its process ends before
+ * that.
+ */
+async function waitForFirstResponse(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  ended: () => boolean,
+): Promise<Response> {
   for (;;) {
     if (ended()) throw new Error('The service ended before its first response');
     try {
@@ -50,10 +58,14 @@ export type StartOptions = {
 };
 
 /**
- * Starts the whole service over the running database in `folder`; its log is written and discarded. `startedMs` is the time from the
- * start of the process to the complete first response. Rejects when that response isn't 2xx.
+ * Starts the whole service over the running database in `folder`; its log is written and discarded.
+ * `startedMs` is the time from the start of the process to the complete first response. Rejects when that
+ * response isn't 2xx.
  */
-export async function startService(folder: string, options: StartOptions = {}): Promise<RunningServer & { readonly startedMs: number }> {
+export async function startService(
+  folder: string,
+  options: StartOptions = {},
+): Promise<RunningServer & { readonly startedMs: number }> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const beforeMs = performance.now();
@@ -78,11 +90,17 @@ export async function startService(folder: string, options: StartOptions = {}): 
   return { pid: child.pid, url, startedMs, stop: () => terminate(child) };
 }
 
-export type BaselineStatement = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
+export type BaselineStatement = {
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly unknown[];
+};
 export type BaselineConfig = {
   readonly address: DatabaseAddress;
   /** Keyed by path. */
-  readonly lists: Readonly<Record<string, { readonly statement: BaselineStatement; readonly page: number; readonly total: number }>>;
+  readonly lists: Readonly<
+    Record<string, { readonly statement: BaselineStatement; readonly page: number; readonly total: number }>
+  >;
   /** The last value is the record's id. */
   readonly record: BaselineStatement;
 };
@@ -129,10 +147,17 @@ async function serveBaseline({ address, lists, record }: BaselineConfig): Promis
   process.send?.({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
 }
 
-if (process.argv[2] === 'baseline') process.once('message', (config) => void serveBaseline(config as BaselineConfig));
+if (process.argv[2] === 'baseline')
+  process.once('message', (config) => void serveBaseline(config as BaselineConfig));
 
-/** Parses `npm run <script> -- [records] [rounds] [seconds per measurement]`; exits with code 2 when an argument is invalid. */
-export function parseArguments(script: string, given: readonly string[]): { records: number; rounds: number; ms: number } {
+/**
+ * Parses `npm run <script> -- [records] [rounds] [seconds per measurement]`; exits with code 2 when an
+ * argument is invalid.
+ */
+export function parseArguments(
+  script: string,
+  given: readonly string[],
+): { records: number; rounds: number; ms: number } {
   const [records = '1000000', rounds = '5', seconds = '2'] = given;
   if (!/^\d{5,7}$/.test(records) || !/^[1-9]\d?$/.test(rounds) || !/^\d{1,2}(\.\d)?$/.test(seconds)) {
     console.error(`Usage: npm run ${script} -- [records] [rounds] [seconds per measurement]`);

@@ -1,5 +1,6 @@
-// How fast the public interface reads, as ratios to the smallest server that can answer the same requests. Writes its table to
-// bench/RESULTS.md. Usage: npm run bench -- [records, default 1000000] [rounds, default 5] [seconds per measurement, default 2]
+// How fast the public interface reads, as ratios to the smallest server that can answer the same requests.
+// Writes its table to bench/RESULTS.md. Usage: npm run bench -- [records, default 1000000] [rounds, default
+// 5] [seconds per measurement, default 2]
 import { loadInvoices, publishInvoices } from './reads-data.ts';
 import { measureExport } from './reads-export.ts';
 import { type Bench, measureDepth, measureMemory, measureRounds, measureStart } from './reads-measure.ts';

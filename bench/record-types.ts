@@ -1,5 +1,6 @@
-// Syncs every record type of an account with the profile `single`: the requests of discovery, the time and memory of the first load, and the
-// requests of the nine record types that the connector knows by name. Usage: npm run bench:record-types
+// Syncs every record type of an account with the profile `single`: the requests of discovery, the time and
+// memory of the first load, and the requests of the nine record types that the connector knows by name.
+// Usage: npm run bench:record-types
 import type { NetsuiteAccountOptions } from 'netsuite-simulator';
 import { Pool } from 'pg';
 import { z } from 'zod';
@@ -20,8 +21,8 @@ import { withWorkspace } from './workspace.ts';
 const accountId = 'TSTDRV1234567';
 const atMost = (limit: number): Goal => ({ target: limit, floor: limit, lowerIsBetter: true });
 /**
- * Requests of the first run and of the next one without changes, over the same data, before any other record type could be synced
- * (2026-11-23).
+ * Requests of the first run and of the next one without changes, over the same data, before any other record
+ * type could be synced (2026-11-23).
  */
 const requestsBefore: Readonly<Record<string, readonly [first: number, next: number]>> = {
   customer: [7, 10],
@@ -38,20 +39,34 @@ const requestsBefore: Readonly<Record<string, readonly [first: number, next: num
 const Identified = z.object({ id: z.string() });
 const Config = Identified.extend({ recordType: z.string() });
 const RecordType = z.object({ name: z.string(), syncable: z.boolean().nullable() });
-type Run = { record_type: string; status: string; requests: number; counts: { inserted: number } | null; error: unknown };
+type Run = {
+  record_type: string;
+  status: string;
+  requests: number;
+  counts: { inserted: number } | null;
+  error: unknown;
+};
 type Organization = { readonly service: Service; readonly id: string; readonly call: ManagementCall };
 
 /** Runs each sync once; all are queued at the same time. Rejects unless all runs succeed. */
-async function runAll({ service, id: organizationId, call }: Organization, configs: readonly { id: string }[]): Promise<Run[]> {
+async function runAll(
+  { service, id: organizationId, call }: Organization,
+  configs: readonly { id: string }[],
+): Promise<Run[]> {
   const ids: string[] = [];
-  for (const { id } of configs) ids.push((await call('POST', `/sync-configs/${id}/trigger`, Identified, {})).id);
+  for (const { id } of configs)
+    ids.push((await call('POST', `/sync-configs/${id}/trigger`, Identified, {})).id);
   for (;;) {
     const runs = await inTransaction({ db: service.ctx.db, organizationId }, (tx) =>
-      tx('sync_runs').whereIn('id', ids).select<Run[]>('record_type', 'status', 'requests', 'counts', 'error'),
+      tx('sync_runs')
+        .whereIn('id', ids)
+        .select<Run[]>('record_type', 'status', 'requests', 'counts', 'error'),
     );
     const stopped = runs.find(({ status }) => ['failed', 'partial', 'cancelled'].includes(status));
     if (stopped !== undefined)
-      throw new Error(`The run of ${stopped.record_type} ended ${stopped.status}: ${JSON.stringify(stopped.error)}`);
+      throw new Error(
+        `The run of ${stopped.record_type} ended ${stopped.status}: ${JSON.stringify(stopped.error)}`,
+      );
     if (runs.every(({ status }) => status === 'succeeded')) return runs;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
@@ -78,7 +93,10 @@ async function watchingMemory<T>(work: () => Promise<T>): Promise<{ value: T; pe
 
 const Plan = z.object({ totals: z.object({ requests: z.number(), minutes: z.number() }) });
 
-/** Describes every record type that may be synced. Resolves to their names, and what a dry run says of their first load. */
+/**
+ * Describes every record type that may be synced. Resolves to their names, and what a dry run says of their
+ * first load.
+ */
 async function planAll({ call }: Organization) {
   const types = await readList(call, '/netsuite/metadata', RecordType);
   const recordTypes = types.filter(({ syncable }) => syncable !== false).map(({ name }) => name);
@@ -86,7 +104,10 @@ async function planAll({ call }: Organization) {
   return { recordTypes, totals };
 }
 
-async function createAll({ call }: Organization, recordTypes: readonly string[]): Promise<z.output<typeof Config>[]> {
+async function createAll(
+  { call }: Organization,
+  recordTypes: readonly string[],
+): Promise<z.output<typeof Config>[]> {
   await call('POST', '/sync-configs/bulk', z.unknown(), { recordTypes });
   return readList(call, '/sync-configs', Config);
 }
@@ -104,7 +125,12 @@ async function measureLoad(organization: Organization): Promise<Line[]> {
     of.find(({ record_type }) => record_type === recordType)?.requests ?? Number.NaN;
   return [
     lineOf('record types that can be synced', runs.length, '', 0),
-    lineOf('dry run: describing the fields of all of them, and estimating their first loads', planned.seconds, ' s', 1),
+    lineOf(
+      'dry run: describing the fields of all of them, and estimating their first loads',
+      planned.seconds,
+      ' s',
+      1,
+    ),
     lineOf('minutes that the dry run foresees', totals.minutes, '', 1),
     lineOf('requests that the dry run foresees', totals.requests, '', 0),
     lineOf('first load of all of them', loaded.seconds, ' s', 1, atMost(180)),
@@ -131,13 +157,19 @@ async function measureLoad(organization: Organization): Promise<Line[]> {
 const catalogueTypes = 700;
 
 /**
- * Lists the types of an account with as many entries in its catalogue, and describes the record types that the connector knows by name, as
- * refreshing the metadata does.
+ * Lists the types of an account with as many entries in its catalogue, and describes the record types that
+ * the connector knows by name, as refreshing the metadata does.
  */
 async function measureDiscovery(ctx: Ctx, admin: NetsuiteAccountOptions['admin']): Promise<Line[]> {
   // Loaded after the memory was measured.
   const { startNetsuiteAccount } = await import('netsuite-simulator');
-  const account = await startNetsuiteAccount({ admin, database: 'discovery', dataFolder: shippedData, accountId, profile: 'single' });
+  const account = await startNetsuiteAccount({
+    admin,
+    database: 'discovery',
+    dataFolder: shippedData,
+    accountId,
+    profile: 'single',
+  });
   let requests = 0;
   const counting: Ctx = {
     ...ctx,
@@ -147,22 +179,43 @@ async function measureDiscovery(ctx: Ctx, admin: NetsuiteAccountOptions['admin']
     },
   };
   try {
-    const { consumerKey, consumerSecret, tokenId, tokenSecret } = await account.createTokenCredentials('Bench');
+    const { consumerKey, consumerSecret, tokenId, tokenSecret } =
+      await account.createTokenCredentials('Bench');
     const authentication = { method: 'tba' as const, consumerKey, tokenId };
-    const connector = netsuite.create(counting, { accountId, baseUrl: account.url, authentication }, { consumerSecret, tokenSecret });
+    const connector = netsuite.create(
+      counting,
+      { accountId, baseUrl: account.url, authentication },
+      { consumerSecret, tokenSecret },
+    );
     const { signal } = new AbortController();
     const own = (await connector.discover?.(signal)) ?? [];
-    const more = Array.from({ length: catalogueTypes - own.length }, (_, index) => ({ name: `customrecord_bench_${index}` }));
+    const more = Array.from({ length: catalogueTypes - own.length }, (_, index) => ({
+      name: `customrecord_bench_${index}`,
+    }));
     const items = [...own, ...more].map(({ name }) => ({ name, links: [] }));
-    account.injectFault({ path: /metadata-catalog(\?|$)/, times: 1, status: 200, body: { items, links: [] } });
+    account.injectFault({
+      path: /metadata-catalog(\?|$)/,
+      times: 1,
+      status: 200,
+      body: { items, links: [] },
+    });
     requests = 0;
     const heads = await connector.discover?.(signal);
     const listing = requests;
     await connector.metadata(signal);
     return [
-      lineOf('record types that the account lists', heads?.length ?? 0, '', 0, { target: catalogueTypes, floor: catalogueTypes }),
+      lineOf('record types that the account lists', heads?.length ?? 0, '', 0, {
+        target: catalogueTypes,
+        floor: catalogueTypes,
+      }),
       lineOf('requests that list them', listing, '', 0),
-      lineOf('requests that list them and describe the nine record types known by name', requests, '', 0, atMost(60)),
+      lineOf(
+        'requests that list them and describe the nine record types known by name',
+        requests,
+        '',
+        0,
+        atMost(60),
+      ),
     ];
   } finally {
     await account.stop();
@@ -173,7 +226,13 @@ async function main(dataDir: string): Promise<boolean> {
   const opened = await openDatabase({ DATA_DIR: dataDir });
   if (opened.embedded === undefined) throw new Error('The benchmark needs the embedded PostgreSQL');
   const { connection } = opened.embedded;
-  const options = { admin: connection, database: 'netsuite_account', dataFolder: shippedData, accountId, profile: 'single' as const };
+  const options = {
+    admin: connection,
+    database: 'netsuite_account',
+    dataFolder: shippedData,
+    accountId,
+    profile: 'single' as const,
+  };
   const account = await startErpProcess(options);
   const environment = { PORT: '0', DATA_DIR: dataDir, LOG_LEVEL: 'warn', RATE_LIMIT_PER_MINUTE: '10000' };
   const erp = { ALLOW_PRIVATE_ERP_HOSTS: 'true', ALLOWED_ERP_HOSTS: new URL(account.url).host };

@@ -1,6 +1,8 @@
-// Replays the days of a data folder one by one, with an incremental run of every sync after each day, and compares every served field of
-// every record, lines included, with the account's own records: every few days and at the end. Finally a full run of every sync must find
-// nothing to change. ERP_PROFILE=single or oneworld replays them in an account of that profile, with the record types that it has. Usage: npm run bench:replay -- <data folder> [days | all, default 30] [--check-every <days>, default 7]
+// Replays the days of a data folder one by one, with an incremental run of every sync after each day, and
+// compares every served field of every record, lines included, with the account's own records: every few days
+// and at the end. Finally a full run of every sync must find nothing to change. ERP_PROFILE=single or
+// oneworld replays them in an account of that profile, with the record types that it has. Usage: npm run
+// bench:replay -- <data folder> [days | all, default 30] [--check-every <days>, default 7]
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { type NetsuiteAccount, parseProfile, startNetsuiteAccount } from 'netsuite-simulator';
@@ -18,14 +20,21 @@ type Options = { readonly folder: string; readonly days: number; readonly checkE
 const maxShown = 20;
 const dayMs = 86_400_000;
 
-const dayAfter = (day: string, days: number): string => new Date(Date.parse(`${day}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10);
+const dayAfter = (day: string, days: number): string =>
+  new Date(Date.parse(`${day}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10);
 const daysBetween = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / dayMs;
 const seconds = (startedMs: number): string => `${((performance.now() - startedMs) / 1000).toFixed(1)} s`;
 
 /** A process may serve an older generation for up to one second. */
-async function waitUntilServed({ url, version, headers }: PublicAccess, name: string, { generation }: FinishedRun): Promise<void> {
+async function waitUntilServed(
+  { url, version, headers }: PublicAccess,
+  name: string,
+  { generation }: FinishedRun,
+): Promise<void> {
   for (;;) {
-    const response = await repeatRequest(() => fetch(`${url}/api/public/${version}/${name}?pageSize=1`, { headers }));
+    const response = await repeatRequest(() =>
+      fetch(`${url}/api/public/${version}/${name}?pageSize=1`, { headers }),
+    );
     await response.text();
     if (BigInt(response.headers.get('x-data-generation') ?? '-1') >= BigInt(generation)) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -38,9 +47,13 @@ function report(day: string, differences: readonly Difference[]): void {
     const name = `${recordType}.${field.replace(/\[\d+\]/, '')}`;
     fields.set(name, (fields.get(name) ?? 0) + 1);
   }
-  console.log(`${day}: ${differences.length} DIFFERENT: ${[...fields].map(([name, count]) => `${name} ${count}`).join(', ')}`);
+  console.log(
+    `${day}: ${differences.length} DIFFERENT: ${[...fields].map(([name, count]) => `${name} ${count}`).join(', ')}`,
+  );
   for (const { recordType, id, field, served, erp } of differences.slice(0, maxShown))
-    console.log(`  ${recordType} ${id} ${field}: serves ${JSON.stringify(served)}, the ERP has ${JSON.stringify(erp)}`);
+    console.log(
+      `  ${recordType} ${id} ${field}: serves ${JSON.stringify(served)}, the ERP has ${JSON.stringify(erp)}`,
+    );
   if (differences.length > maxShown) console.log(`  … and ${differences.length - maxShown} more`);
 }
 
@@ -59,13 +72,22 @@ async function check(
   const compared = await compareServed(account, access, resources);
   const differences = compared.flatMap((each) => each.differences);
   if (differences.length > 0) report(day, differences);
-  const counts = compared.map(({ recordType, records, lines }) => `${recordType} ${records}${lines > 0 ? ` (${lines} lines)` : ''}`);
-  console.log(`${day}: ${differences.length === 0 ? 'equal' : 'compared'} in ${seconds(startedMs)}: ${counts.join(', ')}`);
+  const counts = compared.map(
+    ({ recordType, records, lines }) => `${recordType} ${records}${lines > 0 ? ` (${lines} lines)` : ''}`,
+  );
+  console.log(
+    `${day}: ${differences.length === 0 ? 'equal' : 'compared'} in ${seconds(startedMs)}: ${counts.join(', ')}`,
+  );
   return differences.length === 0;
 }
 
 /** Resolves to whether all checks passed. */
-async function replayDays(company: ReplayCompany, access: PublicAccess, from: string, checkEvery: number): Promise<boolean> {
+async function replayDays(
+  company: ReplayCompany,
+  access: PublicAccess,
+  from: string,
+  checkEvery: number,
+): Promise<boolean> {
   const { account } = company;
   const changed = { inserted: 0, updated: 0, deleted: 0 };
   let [equal, runMs, runCount, days] = [true, 0, 0, 0];
@@ -74,12 +96,16 @@ async function replayDays(company: ReplayCompany, access: PublicAccess, from: st
     const startedMs = performance.now();
     const runs = await company.syncAll('incremental');
     runMs += performance.now() - startedMs;
-    for (const { counts } of runs.values()) for (const key of ['inserted', 'updated', 'deleted'] as const) changed[key] += counts[key];
+    for (const { counts } of runs.values())
+      for (const key of ['inserted', 'updated', 'deleted'] as const) changed[key] += counts[key];
     runCount += runs.size;
     days += 1;
-    if (days % checkEvery === 0 || account.daysLeft() === 0) equal = (await check(company, access, day, runs)) && equal;
+    if (days % checkEvery === 0 || account.daysLeft() === 0)
+      equal = (await check(company, access, day, runs)) && equal;
   }
-  console.log(`${days} days, ${runCount} incremental runs in ${(runMs / 1000).toFixed(1)} s: ${JSON.stringify(changed)}`);
+  console.log(
+    `${days} days, ${runCount} incremental runs in ${(runMs / 1000).toFixed(1)} s: ${JSON.stringify(changed)}`,
+  );
   return equal;
 }
 
@@ -89,7 +115,9 @@ async function checkFullRuns(company: ReplayCompany): Promise<boolean> {
   for (const [recordType, { counts }] of await company.syncAll('full')) {
     const same = counts.inserted + counts.updated + counts.deleted === 0;
     unchanged &&= same;
-    console.log(`${same ? 'equal' : 'DIFFERENT'}: a full run of ${recordType} changed ${same ? 'nothing' : JSON.stringify(counts)}`);
+    console.log(
+      `${same ? 'equal' : 'DIFFERENT'}: a full run of ${recordType} changed ${same ? 'nothing' : JSON.stringify(counts)}`,
+    );
   }
   return unchanged;
 }
@@ -153,9 +181,17 @@ async function main(options: Options, dataDir: string): Promise<boolean> {
   }
 }
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { 'check-every': { type: 'string', default: '7' } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { 'check-every': { type: 'string', default: '7' } },
+});
 const [folder, days = '30'] = positionals;
-if (folder === undefined || positionals.length > 2 || !/^([1-9]\d{0,3}|all)$/.test(days) || !/^[1-9]\d{0,3}$/.test(values['check-every'])) {
+if (
+  folder === undefined ||
+  positionals.length > 2 ||
+  !/^([1-9]\d{0,3}|all)$/.test(days) ||
+  !/^[1-9]\d{0,3}$/.test(values['check-every'])
+) {
   console.error('Usage: npm run bench:replay -- <data folder> [days | all] [--check-every <days>]');
   process.exit(2);
 }

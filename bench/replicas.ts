@@ -1,6 +1,7 @@
-// What read replicas take off the primary, and what a second one adds. Two hot standbys of one primary, all on this machine; the service runs
-// as `npm start` runs it. Two replicas on one core each are compared with one of them, for lists whose totals are always counted anew.
-// Writes its table to bench/RESULTS.md. Usage: npm run bench:replicas -- [records, default 300000] [rounds, default 5] [seconds, default 5]
+// What read replicas take off the primary, and what a second one adds. Two hot standbys of one primary, all
+// on this machine; the service runs as `npm start` runs it. Two replicas on one core each are compared with
+// one of them, for lists whose totals are always counted anew. Writes its table to bench/RESULTS.md. Usage:
+// npm run bench:replicas -- [records, default 300000] [rounds, default 5] [seconds, default 5]
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { Pool } from 'pg';
@@ -49,7 +50,10 @@ type Bench = {
 };
 type Measured = { readonly load: LoadResult; readonly primaryUs: number; readonly replicasUs: number };
 
-/** Lists over these replicas, after a second to warm up. `primaryUs`, `replicasUs`: CPU time of the servers per list. */
+/**
+ * Lists over these replicas, after a second to warm up. `primaryUs`, `replicasUs`: CPU time of the servers
+ * per list.
+ */
 async function measure(
   { folder, servers, invoices, owner, loginAt, ms }: Bench,
   replicas: readonly Server[],
@@ -66,9 +70,15 @@ async function measure(
     },
   });
   try {
-    const requests = { url: service.url, headers: headersOf(invoices), paths: counts ? countPaths : listPaths };
+    const requests = {
+      url: service.url,
+      headers: headersOf(invoices),
+      paths: counts ? countPaths : listPaths,
+    };
     const cpu = async () => {
-      const used = await Promise.all([servers.primary, ...servers.standbys].map(async (server) => serverCpuSeconds(await server.pid())));
+      const used = await Promise.all(
+        [servers.primary, ...servers.standbys].map(async (server) => serverCpuSeconds(await server.pid())),
+      );
       return { primary: used[0] ?? 0, replicas: used.slice(1).reduce((sum, seconds) => sum + seconds, 0) };
     };
     await measureLoad(service.pid, requests, connections, 1_000);
@@ -77,13 +87,22 @@ async function measure(
     const after = await cpu();
     const lists = (load.perSecond * (performance.now() - startMs)) / 1_000;
     const perListUs = (seconds: number): number => (seconds * 1e6) / lists;
-    return { load, primaryUs: perListUs(after.primary - before.primary), replicasUs: perListUs(after.replicas - before.replicas) };
+    return {
+      load,
+      primaryUs: perListUs(after.primary - before.primary),
+      replicasUs: perListUs(after.replicas - before.replicas),
+    };
   } finally {
     await service.stop();
   }
 }
 
-type Round = { readonly without: Measured; readonly withOne: Measured; readonly one: Measured | null; readonly two: Measured | null };
+type Round = {
+  readonly without: Measured;
+  readonly withOne: Measured;
+  readonly one: Measured | null;
+  readonly two: Measured | null;
+};
 
 async function measureRound(bench: Bench): Promise<Round> {
   const [first, second] = bench.servers.standbys;
@@ -96,7 +115,13 @@ async function measureRound(bench: Bench): Promise<Round> {
   return { without, withOne, one, two };
 }
 
-const line = (measure: string, values: readonly number[], unit: string, digits: number, goal: Line['goal'] = null): Line => ({
+const line = (
+  measure: string,
+  values: readonly number[],
+  unit: string,
+  digits: number,
+  goal: Line['goal'] = null,
+): Line => ({
   measure,
   goal,
   unit,
@@ -106,9 +131,15 @@ const line = (measure: string, values: readonly number[], unit: string, digits: 
 
 function countLines(rounds: readonly Round[]): Line[] {
   const counted = rounds.flatMap(({ one, two }) => (one === null || two === null ? [] : [{ one, two }]));
-  if (counted.length === 0) return [line('two replicas on a core each: not run, it needs `taskset` and two cores', [], '', 0)];
-  const shares = counted.map(({ one: { load, replicasUs } }) => (100 * replicasUs) / (replicasUs + load.cpuUs));
-  const [alone, together] = [counted.map(({ one }) => one.load.perSecond), counted.map(({ two }) => two.load.perSecond)];
+  if (counted.length === 0)
+    return [line('two replicas on a core each: not run, it needs `taskset` and two cores', [], '', 0)];
+  const shares = counted.map(
+    ({ one: { load, replicasUs } }) => (100 * replicasUs) / (replicasUs + load.cpuUs),
+  );
+  const [alone, together] = [
+    counted.map(({ one }) => one.load.perSecond),
+    counted.map(({ two }) => two.load.perSecond),
+  ];
   const ratios = counted.map(({ one, two }) => two.load.perSecond / one.load.perSecond);
   return [
     line('lists with a cold count, one replica on one core', alone, '/s', 0),
@@ -153,12 +184,16 @@ function linesOf(rounds: readonly Round[]): Line[] {
 
 async function main(folder: string, records: number, rounds: number, ms: number): Promise<boolean> {
   const stopWatcher = startCleanupWatcher(folder);
-  const servers = await startPair(folder, { standbys: 0, settings: { shared_buffers: '512MB', autovacuum: 'on' } });
+  const servers = await startPair(folder, {
+    standbys: 0,
+    settings: { shared_buffers: '512MB', autovacuum: 'on' },
+  });
   try {
     await servers.primary.query(`create database ${database}`);
     const connection = { ...servers.primary.connection, database };
     const owner = databaseUrl(connection);
-    const loginAt = (server: Server): string => databaseUrl({ ...server.connection, database, user: 'portal_login' });
+    const loginAt = (server: Server): string =>
+      databaseUrl({ ...server.connection, database, user: 'portal_login' });
     const addresses = { DATABASE_URL: loginAt(servers.primary), MIGRATION_DATABASE_URL: owner };
     const config = readConfig({ DATA_DIR: folder, LOG_LEVEL: 'warn', ...addresses });
     const { ctx, close } = await openCtx(config, await openDatabase(config));

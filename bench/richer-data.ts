@@ -1,4 +1,5 @@
-// The version that the benchmark of richer reads publishes: one endpoint that declares everything, over the invoices of the read benchmark.
+// The version that the benchmark of richer reads publishes: one endpoint that declares everything, over the
+// invoices of the read benchmark.
 import type { Ctx } from '../src/core/ctx.ts';
 import { inTransaction } from '../src/db/transaction.ts';
 import { endpointsOf, type Invoices, publishEndpoints } from './reads-data.ts';
@@ -51,13 +52,22 @@ const describeInvoices = (ctx: Ctx, { organizationId }: Invoices): Promise<unkno
       name: 'invoice',
       position: 0,
       head: JSON.stringify({ name: 'invoice', label: 'Invoice' }),
-      description: JSON.stringify({ name: 'invoice', label: 'Invoice', fields: [{ name: 'entity', target: 'invoice' }] }),
+      description: JSON.stringify({
+        name: 'invoice',
+        label: 'Invoice',
+        fields: [{ name: 'entity', target: 'invoice' }],
+      }),
       described_at: ctx.clock.now(),
     }),
   );
 
 /** As a customer would, through the running service at `url`. Rejects as `publishEndpoints` does. */
-export async function publishRich(ctx: Ctx, url: string, invoices: Invoices, admin: Parameters<typeof publishEndpoints>[2]): Promise<void> {
+export async function publishRich(
+  ctx: Ctx,
+  url: string,
+  invoices: Invoices,
+  admin: Parameters<typeof publishEndpoints>[2],
+): Promise<void> {
   await describeInvoices(ctx, invoices);
   const [small] = endpointsOf(invoices);
   await publishEndpoints(url, invoices, admin, [richEndpoint(invoices), { ...small, name: relatedResource }]);

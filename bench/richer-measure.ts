@@ -1,4 +1,5 @@
-// The measurements of richer reads: each against the plain read that it adds to, in turn, so that a busy moment affects both.
+// The measurements of richer reads: each against the plain read that it adds to, in turn, so that a busy
+// moment affects both.
 import type { Pool } from 'pg';
 import { dates, type Invoices, statuses } from './reads-data.ts';
 import { measureLoad, quantile, type RequestSet } from './reads-load.ts';
@@ -39,10 +40,14 @@ const paths = {
   frequentLine: [0, 10, 20, 30].map((rate) => `${base}?lines.rate_gt=${rate}`),
   hundredItems: starts.map((start) => `${base}?${hundred(start, String)}`),
   hundredAbsent: starts.map((start) => `${base}?pageSize=1&${hundred(start, (n) => `absent${n}`)}`),
-  hundredSorted: starts.map((start) => `${base}?sort=duedate&order=desc&${hundred(start, (n) => `absent${n}`)}`),
+  hundredSorted: starts.map(
+    (start) => `${base}?sort=duedate&order=desc&${hundred(start, (n) => `absent${n}`)}`,
+  ),
   tenAlternatives: starts.map((start) => `${base}?or=${tenOf((n) => String(start + n))}`),
   tenAbsent: starts.map((start) => `${base}?pageSize=1&or=${tenOf((n) => `absent${start + n}`)}`),
-  or: statuses.map((status) => `${base}?or=${encodeURIComponent(`(statusName:eq:"${status}",total:gt:89000)`)}`),
+  or: statuses.map(
+    (status) => `${base}?or=${encodeURIComponent(`(statusName:eq:"${status}",total:gt:89000)`)}`,
+  ),
 } as const;
 export type Kind = keyof typeof paths;
 /** What a version declares beyond plain lists. */
@@ -71,7 +76,9 @@ export type RicherRound = {
 };
 
 const nextGeneration = ({ admin, invoices }: RicherBench): Promise<unknown> =>
-  admin.query(`update ${invoices.schema}.record_state set generation = generation + 1 where record_type = 'invoice'`);
+  admin.query(
+    `update ${invoices.schema}.record_state set generation = generation + 1 where record_type = 'invoice'`,
+  );
 
 /** The service may trust for this long that the generation is the newest. */
 const trustMs = 1_100;
@@ -94,7 +101,10 @@ async function measureCold(bench: RicherBench, { url }: RunningServer, path: str
   );
 }
 
-const mapValues = async <K extends string, T>(record: Readonly<Record<K, unknown>>, of: (key: K) => Promise<T>): Promise<Record<K, T>> => {
+const mapValues = async <K extends string, T>(
+  record: Readonly<Record<K, unknown>>,
+  of: (key: K) => Promise<T>,
+): Promise<Record<K, T>> => {
   const entries: [K, T][] = [];
   for (const key of Object.keys(record) as K[]) entries.push([key, await of(key)]);
   return Object.fromEntries(entries) as Record<K, T>;
@@ -116,12 +126,17 @@ export async function measureRicher(bench: RicherBench): Promise<RicherRound[]> 
     const kept = [paths.plain[0] ?? '', first['summary by status']] as const;
     for (const list of Object.values(paths)) await load(uncached, list);
     for (const path of kept) await load(caching, [path]);
-    const { rows } = await bench.admin.query<{ pid: number }>("select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid");
+    const { rows } = await bench.admin.query<{ pid: number }>(
+      "select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid",
+    );
     const postmaster = rows[0]?.pid ?? Number.NaN;
     const loadKind = async (kind: Kind) => {
       const before = serverCpuSeconds(postmaster);
       const found = await load(uncached, paths[kind]);
-      return { ...found, postgresMs: ((serverCpuSeconds(postmaster) - before) * 1_000) / (found.perSecond * (ms / 1_000)) };
+      return {
+        ...found,
+        postgresMs: ((serverCpuSeconds(postmaster) - before) * 1_000) / (found.perSecond * (ms / 1_000)),
+      };
     };
     const results: RicherRound[] = [];
     for (let round = 0; round < rounds; round += 1) {

@@ -1,5 +1,5 @@
-// Compares random summaries with SQL written here, to the last digit: filters, `q`, `or`, filters on lines, groups and functions. Shares
-// nothing with the code that writes the service's SQL.
+// Compares random summaries with SQL written here, to the last digit: filters, `q`, `or`, filters on lines,
+// groups and functions. Shares nothing with the code that writes the service's SQL.
 import type { Pool } from 'pg';
 import type { Invoices } from './reads-data.ts';
 import { dates, statuses } from './reads-data.ts';
@@ -8,16 +8,23 @@ import { numberFunctions, periods, resource } from './richer-data.ts';
 type Filter = { readonly parameter: string; readonly sql: string };
 type Group = { readonly name: string; readonly sql: string };
 type Measure = { readonly name: string; readonly field: string; readonly sql: string };
-type Question = { readonly filters: readonly Filter[]; readonly groups: readonly Group[]; readonly measures: readonly Measure[] };
+type Question = {
+  readonly filters: readonly Filter[];
+  readonly groups: readonly Group[];
+  readonly measures: readonly Measure[];
+};
 type Row = Readonly<Record<string, unknown>>;
 
 const below = (limit: number): number => Math.floor(Math.random() * limit);
 const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T;
-const some = <T>(list: readonly T[], max: number): T[] => [...list].sort(() => Math.random() - 0.5).slice(0, below(max + 1));
+const some = <T>(list: readonly T[], max: number): T[] =>
+  [...list].sort(() => Math.random() - 0.5).slice(0, below(max + 1));
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
-const lineMatches = (condition: string): string => `exists (select from jsonb_array_elements(f_lines) as l where ${condition})`;
-const contains = (column: string, text: string): string => `position(${quoted(text.toLowerCase())} in lower(${column})) > 0`;
+const lineMatches = (condition: string): string =>
+  `exists (select from jsonb_array_elements(f_lines) as l where ${condition})`;
+const contains = (column: string, text: string): string =>
+  `position(${quoted(text.toLowerCase())} in lower(${column})) > 0`;
 
 /** Each filter with the SQL that selects the same records. */
 const filters: readonly (() => Filter)[] = [
@@ -51,17 +58,30 @@ const filters: readonly (() => Filter)[] = [
   () => {
     const text = pick([`lantern ${1 + below(999)}`, `ENTITY ${below(400)}`, `tranid-${below(5_000)}`]);
     const columns = ['f_tranid', 'l_entity', 'f_memo'];
-    return { parameter: `q=${encodeURIComponent(text)}`, sql: `(${columns.map((column) => contains(column, text)).join(' or ')})` };
+    return {
+      parameter: `q=${encodeURIComponent(text)}`,
+      sql: `(${columns.map((column) => contains(column, text)).join(' or ')})`,
+    };
   },
   () => {
     const [status, total, item] = [pick(statuses), below(90_000), String(below(5_000))];
     const text = `(statusName:eq:"${status}",total:gt:${total},lines.item:eq:${item})`;
-    const conditions = [`l_status = ${quoted(status)}`, `f_total > ${total}`, lineMatches(`l ->> 'item' = ${quoted(item)}`)];
+    const conditions = [
+      `l_status = ${quoted(status)}`,
+      `f_total > ${total}`,
+      lineMatches(`l ->> 'item' = ${quoted(item)}`),
+    ];
     return { parameter: `or=${encodeURIComponent(text)}`, sql: `(${conditions.join(' or ')})` };
   },
 ];
 
-const formats = { day: 'YYYY-MM-DD', week: 'YYYY-MM-DD', month: 'YYYY-MM', quarter: 'YYYY-"Q"Q', year: 'YYYY' } as const;
+const formats = {
+  day: 'YYYY-MM-DD',
+  week: 'YYYY-MM-DD',
+  month: 'YYYY-MM',
+  quarter: 'YYYY-"Q"Q',
+  year: 'YYYY',
+} as const;
 const groups: readonly Group[] = [
   { name: 'statusName', sql: 'l_status' },
   { name: 'entity', sql: 'f_entity' },
@@ -77,7 +97,8 @@ const groups: readonly Group[] = [
 const functionSql = (name: string, column: string): string => {
   if (name === 'count_distinct') return `count(distinct ${column})::int`;
   // PostgreSQL's own average keeps about 16 digits.
-  if (name === 'avg') return `trim_scale(round((sum(${column}) + 0::numeric(60, 30)) / nullif(count(${column}), 0), 6))::text`;
+  if (name === 'avg')
+    return `trim_scale(round((sum(${column}) + 0::numeric(60, 30)) / nullif(count(${column}), 0), 6))::text`;
   const isNumber = ['f_total', 'f_balance'].includes(column) && name !== 'sum';
   return isNumber ? `trim_scale(${name}(${column}))::text` : `${name}(${column})::text`;
 };
@@ -86,7 +107,10 @@ const measures: readonly Measure[] = [
   ...['min', 'max', 'count_distinct'].map((name) => ({ name, field: 'trandate' })),
 ].map(({ name, field }) => ({ name, field, sql: functionSql(name, `f_${field}`) }));
 
-/** At most one of each kind of filter: a second `q` or `or` is refused, and a repeated filter means any of its values. */
+/**
+ * At most one of each kind of filter: a second `q` or `or` is refused, and a repeated filter means any of its
+ * values.
+ */
 const randomQuestion = (): Question => ({
   filters: some(filters, 3).map((make) => make()),
   groups: some(groups, 2),
@@ -137,7 +161,11 @@ const textOf = (rows: readonly Row[]): string => rows.map((row) => JSON.stringif
 const maxGroups = 1_000;
 
 /** Every group: as JSON lines when there are more than one JSON response may have. */
-async function readRows(url: string, headers: Readonly<Record<string, string>>, path: string): Promise<Row[]> {
+async function readRows(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  path: string,
+): Promise<Row[]> {
   const response = await fetch(url + path, { headers });
   if (response.status === 200) return ((await response.json()) as { data: Row[] }).data;
   const text = await response.text();
@@ -147,7 +175,8 @@ async function readRows(url: string, headers: Readonly<Record<string, string>>, 
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line) as Row);
-  if (streamed.status !== 200 || rows.length <= maxGroups) throw new Error(`${path}: ${streamed.status} with ${rows.length} rows`);
+  if (streamed.status !== 200 || rows.length <= maxGroups)
+    throw new Error(`${path}: ${streamed.status} with ${rows.length} rows`);
   return rows;
 }
 
@@ -162,9 +191,14 @@ export async function compareSummaries(
   for (let n = 0; n < count; n += 1) {
     const question = randomQuestion();
     const path = pathOf(question);
-    const [found, expected] = [await readRows(url, headers, path), await expectedRows(admin, invoices, question)];
+    const [found, expected] = [
+      await readRows(url, headers, path),
+      await expectedRows(admin, invoices, question),
+    ];
     if (textOf(found) !== textOf(expected))
-      throw new Error(`${path}\n${textOf(found).slice(0, 1_000)}\ninstead of\n${textOf(expected).slice(0, 1_000)}`);
+      throw new Error(
+        `${path}\n${textOf(found).slice(0, 1_000)}\ninstead of\n${textOf(expected).slice(0, 1_000)}`,
+      );
     if (expected.some((row) => row['count'] !== 0)) filled += 1;
   }
   return filled;

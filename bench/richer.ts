@@ -1,13 +1,21 @@
-// What summaries, related records, search, filters on lines, `or` and sorts by several keys cost, as ratios to plain lists, and whether random
-// summaries equal SQL to the last digit. Writes its table to bench/RESULTS.md.
-// Usage: npm run bench:richer -- [records, default 1000000] [rounds, default 5] [seconds per measurement, default 2]
+// What summaries, related records, search, filters on lines, `or` and sorts by several keys cost, as ratios
+// to plain lists, and whether random summaries equal SQL to the last digit. Writes its table to
+// bench/RESULTS.md. Usage: npm run bench:richer -- [records, default 1000000] [rounds, default 5] [seconds
+// per measurement, default 2]
 
 import { maxPlainLists } from '../src/public/proof/cost.ts';
 import { loadInvoices } from './reads-data.ts';
 import { headersOf } from './reads-measure.ts';
 import { parseArguments, startService } from './reads-servers.ts';
 import { publishRich } from './richer-data.ts';
-import { declaredKinds, type FirstKind, firstKinds, type Kind, measureRicher, type RicherRound } from './richer-measure.ts';
+import {
+  declaredKinds,
+  type FirstKind,
+  firstKinds,
+  type Kind,
+  measureRicher,
+  type RicherRound,
+} from './richer-measure.ts';
 import { compareSummaries } from './richer-sums.ts';
 import { describeMachine, type Goal, type Line, lineOf, writeTable } from './table.ts';
 import { withDatabase, withWorkspace } from './workspace.ts';
@@ -99,7 +107,12 @@ function linesOf(rounds: readonly RicherRound[], filled: number): Line[] {
     median('filter by the item of a line, p50 at 16 connections', 'lines'),
     median('filter by the rate of a line, p50 at 16 connections', 'lineRange'),
     median('or of two conditions, p50 at 16 connections', 'or'),
-    lineOf(`random summaries equal to SQL to the last digit, ${filled} of them with records`, comparisons, '', 0),
+    lineOf(
+      `random summaries equal to SQL to the last digit, ${filled} of them with records`,
+      comparisons,
+      '',
+      0,
+    ),
   ];
 }
 
@@ -109,11 +122,20 @@ const main = (folder: string, records: number, rounds: number, ms: number): Prom
     const service = await startService(folder);
     const filled = await (async () => {
       await publishRich(ctx, service.url, invoices, admin);
-      return compareSummaries({ url: service.url, headers: headersOf(invoices) }, admin, invoices, comparisons);
+      return compareSummaries(
+        { url: service.url, headers: headersOf(invoices) },
+        admin,
+        invoices,
+        comparisons,
+      );
     })().finally(() => service.stop());
     const measured = await measureRicher({ folder, admin, invoices, rounds, ms });
     const heading = `Run of ${ctx.clock.now().toISOString().slice(0, 10)}: ${records} invoices of 40 columns with 3 lines each, ${rounds} rounds.`;
-    return writeTable('bench:richer', `${heading}\n${await describeMachine(admin)}`, linesOf(measured, filled));
+    return writeTable(
+      'bench:richer',
+      `${heading}\n${await describeMachine(admin)}`,
+      linesOf(measured, filled),
+    );
   });
 
 const { records, rounds, ms } = parseArguments('bench:richer', process.argv.slice(2));

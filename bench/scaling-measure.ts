@@ -1,5 +1,5 @@
-// What a benchmark of many small organizations measures: the time that work takes, the organizations themselves, and what a connection keeps
-// in memory of each schema that it has read.
+// What a benchmark of many small organizations measures: the time that work takes, the organizations
+// themselves, and what a connection keeps in memory of each schema that it has read.
 import { readFile } from 'node:fs/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Client } from 'pg';
@@ -25,7 +25,10 @@ export async function timed(work: () => Promise<unknown>): Promise<Timing> {
 /** Records of each organization that `createOrganizations` makes. */
 export const records = 100;
 
-/** Organizations with one record type and three indexes, loaded one after the other; `onMade` is called with the ms that each took. */
+/**
+ * Organizations with one record type and three indexes, loaded one after the other; `onMade` is called with
+ * the ms that each took.
+ */
 export async function createOrganizations(
   ctx: Ctx,
   count: number,
@@ -49,7 +52,10 @@ export async function privateMegabytes(pid: number | undefined): Promise<number>
   return Number(/Private_Dirty:\s+(\d+) kB/.exec(text)?.[1]) / 1024;
 }
 
-/** Opens a connection as the service does, and measures something before and after it has read a record of every organization. */
+/**
+ * Opens a connection as the service does, and measures something before and after it has read a record of
+ * every organization.
+ */
 export async function aroundReads<T>(
   address: DatabaseAddress,
   organizations: readonly SyncOrganization[],
@@ -60,8 +66,16 @@ export async function aroundReads<T>(
   try {
     const before = await measure(client);
     for (const { schema } of organizations) {
-      const state = await readRecordState(client as unknown as Parameters<typeof readRecordState>[0], schema, recordType.name);
-      await client.query({ name: schema, text: `select * from ${schema}."${state?.activeTable}" where id = $1`, values: [1] });
+      const state = await readRecordState(
+        client as unknown as Parameters<typeof readRecordState>[0],
+        schema,
+        recordType.name,
+      );
+      await client.query({
+        name: schema,
+        text: `select * from ${schema}."${state?.activeTable}" where id = $1`,
+        values: [1],
+      });
     }
     return { before, after: await measure(client) };
   } finally {
@@ -69,7 +83,9 @@ export async function aroundReads<T>(
   }
 }
 
-/** Private memory in MB of a connection's server process, when new and after reading from every tenant schema. */
+/**
+ * Private memory in MB of a connection's server process, when new and after reading from every tenant schema.
+ */
 export const measureBackend = (address: DatabaseAddress, organizations: readonly SyncOrganization[]) =>
   aroundReads(address, organizations, async (client) => {
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');

@@ -1,6 +1,7 @@
-// What idle organizations cost: the scheduler's tick over many schedules, claiming from a long queue, a run that finds nothing new, and
-// what each tenant schema adds on disk, at startup, in the hourly maintenance and in a connection's memory. Writes its table to
-// bench/RESULTS.md. Usage: npm run bench:scaling -- [organizations with schedules, default 1000] [organizations with data, default 200]
+// What idle organizations cost: the scheduler's tick over many schedules, claiming from a long queue, a run
+// that finds nothing new, and what each tenant schema adds on disk, at startup, in the hourly maintenance and
+// in a connection's memory. Writes its table to bench/RESULTS.md. Usage: npm run bench:scaling --
+// [organizations with schedules, default 1000] [organizations with data, default 200]
 import { maintainAllIndexes } from '../src/platform/api-schemas/maintain-indexes.ts';
 import { pruneTombstones } from '../src/sync/index.ts';
 import { claimRun } from '../src/sync/runs.store.ts';
@@ -38,8 +39,11 @@ async function measureTicks(database: Database, count: number): Promise<Ticks> {
   await addSchedules(database, count);
   const { ctx, admin } = database;
   const due = await timed(() => enqueueDueRuns(ctx));
-  const { rows } = await admin.query<{ queued: number }>("select count(*)::int as queued from sync_runs where status = 'queued'");
-  if (rows[0]?.queued !== count * configsEach) throw new Error(`${rows[0]?.queued} runs were queued instead of ${count * configsEach}`);
+  const { rows } = await admin.query<{ queued: number }>(
+    "select count(*)::int as queued from sync_runs where status = 'queued'",
+  );
+  if (rows[0]?.queued !== count * configsEach)
+    throw new Error(`${rows[0]?.queued} runs were queued instead of ${count * configsEach}`);
   // As autovacuum does within a minute.
   await admin.query('analyze sync_runs');
   const idle = await timed(() => enqueueDueRuns(ctx));
@@ -50,17 +54,30 @@ async function measureTicks(database: Database, count: number): Promise<Ticks> {
   return { due, idle, claim };
 }
 
-type IdleRuns = { readonly ms: number; readonly cpuMs: number; readonly postgresMs: number; readonly runs: number };
+type IdleRuns = {
+  readonly ms: number;
+  readonly cpuMs: number;
+  readonly postgresMs: number;
+  readonly runs: number;
+};
 
 /** Runs that find nothing new, without the time the ERP takes to respond. */
-async function measureIdleRuns(database: Database, organizations: readonly SyncOrganization[]): Promise<IdleRuns> {
+async function measureIdleRuns(
+  database: Database,
+  organizations: readonly SyncOrganization[],
+): Promise<IdleRuns> {
   const connector = createBenchConnector(() => createLazySource(records, () => 0));
   const idleOrganizations = organizations.slice(0, idleRuns);
   const startMs = performance.now();
   const { node, postgres } = await measureCpu(database.admin, async () => {
     for (const organization of idleOrganizations) await organization.runToEnd('incremental', connector);
   });
-  return { ms: performance.now() - startMs, cpuMs: node * 1000, postgresMs: postgres * 1000, runs: idleOrganizations.length };
+  return {
+    ms: performance.now() - startMs,
+    cpuMs: node * 1000,
+    postgresMs: postgres * 1000,
+    runs: idleOrganizations.length,
+  };
 }
 
 const sizeOf = async ({ admin }: Database): Promise<{ megabytes: number; relations: number }> => {
@@ -76,10 +93,21 @@ async function measureStart(folder: string): Promise<number> {
   return service.startedMs;
 }
 
-async function measure(folder: string, database: Database, scheduled: number, withData: number): Promise<Line[]> {
+async function measure(
+  folder: string,
+  database: Database,
+  scheduled: number,
+  withData: number,
+): Promise<Line[]> {
   const { ctx } = database;
   const organizations: SyncOrganization[] = [];
-  const line = (measure: string, value: number, unit: string, digits = 1): Line => ({ measure, goal: null, unit, values: [value], digits });
+  const line = (measure: string, value: number, unit: string, digits = 1): Line => ({
+    measure,
+    goal: null,
+    unit,
+    values: [value],
+    digits,
+  });
   const ticks = await measureTicks(database, scheduled);
   const configs = `${scheduled * configsEach} configs`;
   const [sizeBefore, startBefore] = [await sizeOf(database), await measureStart(folder)];
@@ -87,9 +115,14 @@ async function measure(folder: string, database: Database, scheduled: number, wi
   const sizeAfter = await sizeOf(database);
   const idle = await measureIdleRuns(database, organizations);
   const never = new AbortController().signal;
-  const [tombstones, indexes] = [await timed(() => pruneTombstones(ctx, never)), await timed(() => maintainAllIndexes(ctx, never))];
+  const [tombstones, indexes] = [
+    await timed(() => pruneTombstones(ctx, never)),
+    await timed(() => maintainAllIndexes(ctx, never)),
+  ];
   const backend = await measureBackend(database.address, organizations);
-  const analyzed = await timed(() => database.admin.query('analyze pg_class; analyze pg_attribute; analyze pg_index'));
+  const analyzed = await timed(() =>
+    database.admin.query('analyze pg_class; analyze pg_attribute; analyze pg_index'),
+  );
   const startAfter = await measureStart(folder);
   const perOrganization = (total: number): number => total / withData;
   return [
@@ -99,17 +132,32 @@ async function measure(folder: string, database: Database, scheduled: number, wi
     line(`tick over ${configs} of which none is due`, ticks.idle.ms, ' ms', 0),
     line('… CPU time of Node.js', ticks.idle.cpuMs, ' ms', 0),
     line('… longest time the event loop was blocked', ticks.idle.maxBlockedMs, ' ms'),
-    line(`claim of a run among ${scheduled * configsEach} that are queued`, ticks.claim.ms / claims, ' ms', 2),
+    line(
+      `claim of a run among ${scheduled * configsEach} that are queued`,
+      ticks.claim.ms / claims,
+      ' ms',
+      2,
+    ),
     line('run that finds nothing new, sequentially, without the ERP', idle.ms / idle.runs, ' ms'),
     line('… CPU time of Node.js', idle.cpuMs / idle.runs, ' ms'),
     line('… CPU time of PostgreSQL', idle.postgresMs / idle.runs, ' ms'),
-    line(`organization with one record type of ${records} records: created and loaded`, perOrganization(made.ms), ' ms', 0),
+    line(
+      `organization with one record type of ${records} records: created and loaded`,
+      perOrganization(made.ms),
+      ' ms',
+      0,
+    ),
     line('… its size on disk', perOrganization(sizeAfter.megabytes - sizeBefore.megabytes), ' MB', 2),
     line('… its tables and indexes', perOrganization(sizeAfter.relations - sizeBefore.relations), '', 0),
     line('hourly pruning of tombstones, per organization', perOrganization(tombstones.ms), ' ms', 2),
     line('hourly check of indexes, per organization', perOrganization(indexes.ms), ' ms', 2),
     line('memory of a new connection', backend.before, ' MB'),
-    line(`… growth per schema after reading from ${withData}`, (1024 * (backend.after - backend.before)) / withData, ' KB', 0),
+    line(
+      `… growth per schema after reading from ${withData}`,
+      (1024 * (backend.after - backend.before)) / withData,
+      ' KB',
+      0,
+    ),
     line(`ANALYZE of the catalogue with ${sizeAfter.relations} relations`, analyzed.ms, ' ms', 0),
     line('start to first response, no organizations', startBefore, ' ms', 0),
     line(`start to first response, ${withData} organizations`, startAfter, ' ms', 0),

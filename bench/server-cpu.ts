@@ -1,9 +1,13 @@
-// CPU time of whole PostgreSQL servers, from /proc: of the postmaster, of its processes, and of those that have ended.
+// CPU time of whole PostgreSQL servers, from /proc: of the postmaster, of its processes, and of those that
+// have ended.
 import { readdirSync, readFileSync } from 'node:fs';
 
 const ticksPerSecond = 100;
 
-/** Fields of /proc/<pid>/stat after the name in parentheses, counted from 0: parent 1, times 11 to 14; undefined when it has ended. */
+/**
+ * Fields of /proc/<pid>/stat after the name in parentheses, counted from 0: parent 1, times 11 to 14;
+ * undefined when it has ended.
+ */
 function statOf(pid: number): readonly number[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -26,5 +30,8 @@ export const backendsOf = (postmaster: number): number[] =>
 export function serverCpuSeconds(postmaster: number): number {
   const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = statOf(postmaster)?.slice(11, 15) ?? [];
   const running = backendsOf(postmaster).map((pid) => statOf(pid)?.slice(11, 13) ?? []);
-  return [user, system, endedUser, endedSystem, ...running.flat()].reduce((sum, ticks) => sum + ticks, 0) / ticksPerSecond;
+  return (
+    [user, system, endedUser, endedSystem, ...running.flat()].reduce((sum, ticks) => sum + ticks, 0) /
+    ticksPerSecond
+  );
 }

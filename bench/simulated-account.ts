@@ -1,6 +1,7 @@
-// What a profile costs the simulated NetSuite account: its first start, the first start of the whole demo, and 1,000-row pages of the queries
-// that an account without a profile answers as well, with the columns that it has. The accounts are next to each other on one PostgreSQL and
-// take turns. Usage: npm run bench:account -- [rounds, default 7]
+// What a profile costs the simulated NetSuite account: its first start, the first start of the whole demo,
+// and 1,000-row pages of the queries that an account without a profile answers as well, with the columns that
+// it has. The accounts are next to each other on one PostgreSQL and take turns. Usage: npm run bench:account
+// -- [rounds, default 7]
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
@@ -25,7 +26,8 @@ type Name = (typeof names)[number];
 type ByName<T> = Readonly<Record<Name, T>>;
 
 /** In an order that begins with another profile each round. */
-const inTurn = (round: number): Name[] => names.map((_, index) => names[(index + round) % names.length] ?? 'none');
+const inTurn = (round: number): Name[] =>
+  names.map((_, index) => names[(index + round) % names.length] ?? 'none');
 
 const byName = <T>(create: (name: Name) => T): ByName<T> => ({
   none: create('none'),
@@ -75,7 +77,10 @@ async function demoIsReady(demo: ChildProcess): Promise<void> {
       if (output.includes('The console is at')) resolve();
     });
   });
-  await Promise.race([ready, once(demo, 'exit').then(() => Promise.reject(new Error(`The demo ended early:\n${output}`)))]);
+  await Promise.race([
+    ready,
+    once(demo, 'exit').then(() => Promise.reject(new Error(`The demo ended early:\n${output}`))),
+  ]);
 }
 
 async function timeDemoStarts(folder: string, rounds: number): Promise<ByName<number[]>> {
@@ -83,7 +88,13 @@ async function timeDemoStarts(folder: string, rounds: number): Promise<ByName<nu
   for (let round = 0; round < rounds; round += 1)
     for (const name of inTurn(round)) {
       const dataDir = path.join(folder, `demo-${name}-${round}`);
-      const environment = { PATH: process.env['PATH'], HOME: folder, PORT: '0', DATA_DIR: dataDir, ERP_PROFILE: name };
+      const environment = {
+        PATH: process.env['PATH'],
+        HOME: folder,
+        PORT: '0',
+        DATA_DIR: dataDir,
+        ERP_PROFILE: name,
+      };
       const demo = spawn(process.execPath, [...process.execArgv, script, 'demo'], {
         cwd: folder,
         env: environment,
@@ -119,22 +130,47 @@ function createQuery({ url }: NetsuiteAccount, authorizer: Authorizer): Query {
 
 /** Columns that any account has: `subsidiary` belongs to a feature that is off without a profile. */
 const commonColumns = (columns: readonly ColumnDefinition[]): ColumnDefinition[] =>
-  columns.filter(({ excluded, derived, name }) => excluded === null && derived === undefined && name !== 'subsidiary');
+  columns.filter(
+    ({ excluded, derived, name }) => excluded === null && derived === undefined && name !== 'subsidiary',
+  );
 
-/** The columns that have values in these rows, which are of the account without a profile: nulls are left out of an answer. */
+/**
+ * The columns that have values in these rows, which are of the account without a profile: nulls are left out
+ * of an answer.
+ */
 const columnsWithValues = (columns: readonly ColumnDefinition[], rows: readonly Row[]): ColumnDefinition[] =>
   columns.filter(({ name }) => rows.some((row) => row[name] !== undefined));
 
 const itemDefinition = recordTypeDefinitions.find(({ name }) => name === 'item') ?? invoiceDefinition;
 const transactionColumns = [
-  ...['id', 'tranid', 'type', 'trandate', 'entity', 'currency', 'exchangerate', 'posting', 'foreigntotal', 'status', 'duedate'],
+  ...[
+    'id',
+    'tranid',
+    'type',
+    'trandate',
+    'entity',
+    'currency',
+    'exchangerate',
+    'posting',
+    'foreigntotal',
+    'status',
+    'duedate',
+  ],
   ...['foreignamountpaid', 'foreignamountunpaid', 'closedate', 'createddate', 'lastmodifieddate'],
 ].join(', ');
 const lineColumns =
   'uniquekey, id, transaction, linesequencenumber, item, memo, quantity, rate, netamount, mainline, taxline, linelastmodifieddate';
 
-/** A list that is read page by page: the query of the page after the row with key `after`, and the column with that key. */
-type Listing = { readonly name: string; readonly key: string; readonly pages: number; page(after: string): string };
+/**
+ * A list that is read page by page: the query of the page after the row with key `after`, and the column with
+ * that key.
+ */
+type Listing = {
+  readonly name: string;
+  readonly key: string;
+  readonly pages: number;
+  page(after: string): string;
+};
 const plainListings: readonly Listing[] = [
   {
     name: 'transactions, plain columns',
@@ -146,14 +182,24 @@ const plainListings: readonly Listing[] = [
     name: 'all lines by key',
     key: 'uniquekey',
     pages: 8,
-    page: (after) => `SELECT ${lineColumns} FROM transactionline WHERE uniquekey > ${after} ORDER BY uniquekey ASC`,
+    page: (after) =>
+      `SELECT ${lineColumns} FROM transactionline WHERE uniquekey > ${after} ORDER BY uniquekey ASC`,
   },
 ];
 
-async function createConnectorListing(query: Query, name: string, definition: RecordTypeDefinition): Promise<Listing> {
+async function createConnectorListing(
+  query: Query,
+  name: string,
+  definition: RecordTypeDefinition,
+): Promise<Listing> {
   const all = commonColumns(definition.columns);
   const columns = columnsWithValues(all, await query(recordsQuery(definition, all, {})));
-  return { name, key: 'id', pages: 2, page: (after) => recordsQuery(definition, columns, { afterId: after }) };
+  return {
+    name,
+    key: 'id',
+    pages: 2,
+    page: (after) => recordsQuery(definition, columns, { afterId: after }),
+  };
 }
 
 /** Milliseconds per page. Throws an Error when a page has fewer rows than asked for. */
@@ -180,7 +226,9 @@ async function timeItemLines(query: Query, texts: readonly string[]): Promise<nu
 async function createItemLineQueries(query: Query): Promise<string[]> {
   const { lines } = invoiceDefinition;
   if (lines === null) throw new Error('Invoices have lines');
-  const ids = (await query("SELECT id FROM transaction WHERE type = 'CustInvc' ORDER BY id ASC")).map(({ id = '' }) => id);
+  const ids = (await query("SELECT id FROM transaction WHERE type = 'CustInvc' ORDER BY id ASC")).map(
+    ({ id = '' }) => id,
+  );
   const chunks = Array.from({ length: 8 }, (_, index) => ids.slice(index * 40, (index + 1) * 40));
   const text = (columns: readonly ColumnDefinition[], parents: readonly string[]): string =>
     linesQuery(invoiceDefinition, lines, columns, { parents, after: null, withModified: true });
@@ -197,8 +245,14 @@ async function timePages(queries: ByName<Query>, rounds: number): Promise<Map<st
   ];
   const texts = await createItemLineQueries(queries.none);
   const workloads = [
-    ...listings.map((listing) => ({ name: listing.name, run: (query: Query) => timeListing(query, listing) })),
-    { name: 'lines of 40 invoices as the connector reads them', run: (query: Query) => timeItemLines(query, texts) },
+    ...listings.map((listing) => ({
+      name: listing.name,
+      run: (query: Query) => timeListing(query, listing),
+    })),
+    {
+      name: 'lines of 40 invoices as the connector reads them',
+      run: (query: Query) => timeItemLines(query, texts),
+    },
   ];
   const times = new Map(workloads.map(({ name }) => [name, byName((): number[] => [])]));
   // The first round only warms up caches and plans.
@@ -212,13 +266,20 @@ async function timePages(queries: ByName<Query>, rounds: number): Promise<Map<st
 }
 
 /** Round by round, so that a slow moment of the machine counts for both. */
-const ratios = (times: ByName<number[]>, name: Name): number[] => times[name].map((ms, round) => ms / (times.none[round] ?? Number.NaN));
+const ratios = (times: ByName<number[]>, name: Name): number[] =>
+  times[name].map((ms, round) => ms / (times.none[round] ?? Number.NaN));
 
 function reportStarts(what: string, times: ByName<number[]>, goal: number | null): Line[] {
   const bound = goal === null ? null : { target: goal, floor: goal, lowerIsBetter: true };
   return [
     ...(['single', 'oneworld'] as const).map((name) =>
-      lineOf(`${what}, ${name} / without a profile`, ratios(times, name), '', 2, name === 'single' ? bound : null),
+      lineOf(
+        `${what}, ${name} / without a profile`,
+        ratios(times, name),
+        '',
+        2,
+        name === 'single' ? bound : null,
+      ),
     ),
     ...names.map((name) =>
       lineOf(
@@ -234,7 +295,11 @@ function reportStarts(what: string, times: ByName<number[]>, goal: number | null
 const reportPages = (times: Map<string, ByName<number[]>>): Line[] =>
   [...times].flatMap(([what, ms]) => [
     ...(['single', 'oneworld'] as const).map((name) =>
-      lineOf(`${what}, ${name} / without a profile`, ratios(ms, name), '', 2, { target: 1.5, floor: 1.5, lowerIsBetter: true }),
+      lineOf(`${what}, ${name} / without a profile`, ratios(ms, name), '', 2, {
+        target: 1.5,
+        floor: 1.5,
+        lowerIsBetter: true,
+      }),
     ),
     ...names.map((name) => lineOf(`${what}, ${name}`, ms[name], ' ms', 1)),
   ]);
@@ -244,9 +309,16 @@ async function openQueries(admin: Admin): Promise<{ queries: ByName<Query>; stop
   const open = async (name: Name): Promise<Query> => {
     const account = await startAccount(admin, name, `pages_${name}`);
     accounts.push(account);
-    return createQuery(account, createTbaAuthorizer(systemClock, accountId, await account.createTokenCredentials('bench')));
+    return createQuery(
+      account,
+      createTbaAuthorizer(systemClock, accountId, await account.createTokenCredentials('bench')),
+    );
   };
-  const queries = { none: await open('none'), single: await open('single'), oneworld: await open('oneworld') };
+  const queries = {
+    none: await open('none'),
+    single: await open('single'),
+    oneworld: await open('oneworld'),
+  };
   return {
     queries,
     stop: async () => {

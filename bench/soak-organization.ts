@@ -1,5 +1,6 @@
-// The background work of the soak test: an organization whose syncs run against the simulated ERP over and over, and which sends
-// invitations by mail. Every run that doesn't succeed and every failed call is recorded as an error.
+// The background work of the soak test: an organization whose syncs run against the simulated ERP over and
+// over, and which sends invitations by mail. Every run that doesn't succeed and every failed call is recorded
+// as an error.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { createManagementClient, type ManagementCall } from '../demo/management-client.ts';
@@ -22,7 +23,12 @@ const mailEveryMs = (minutes: number): number => Math.max(1_500, (minutes * 60_0
 const pauseMs = 2_000;
 
 export const startErp = ({ adminAddress }: Database): Promise<ErpProcess> =>
-  startErpProcess({ admin: adminAddress, database: 'netsuite_account', dataFolder: shippedData, accountId: 'TSTDRV1234567' });
+  startErpProcess({
+    admin: adminAddress,
+    database: 'netsuite_account',
+    dataFolder: shippedData,
+    accountId: 'TSTDRV1234567',
+  });
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -31,7 +37,8 @@ async function waitForSuccess(call: ManagementCall, runId: string): Promise<void
   for (;;) {
     const { status, error } = await call('GET', `/sync-runs/${runId}`, Run);
     if (status === 'succeeded') return;
-    if (['failed', 'partial', 'cancelled'].includes(status)) throw new Error(`A sync ended ${status}: ${error?.message ?? ''}`);
+    if (['failed', 'partial', 'cancelled'].includes(status))
+      throw new Error(`A sync ended ${status}: ${error?.message ?? ''}`);
     if (performance.now() > untilMs) throw new Error(`A sync is still ${status} after ${timeoutMs} ms`);
     await sleep(100);
   }
@@ -51,7 +58,11 @@ export type SoakOrganization = {
   startWork(mail: MailServer, minutes: number): { stop(): Promise<BackgroundResult> };
 };
 
-export async function createSoakOrganization({ ctx }: Database, url: string, erp: ErpProcess): Promise<SoakOrganization> {
+export async function createSoakOrganization(
+  { ctx }: Database,
+  url: string,
+  erp: ErpProcess,
+): Promise<SoakOrganization> {
   const { id, key } = await createBenchOrganization(ctx);
   const call = createManagementClient(url, key);
   await connectNetsuite(call, erp);
@@ -62,12 +73,19 @@ export async function createSoakOrganization({ ctx }: Database, url: string, erp
   for (const recordType of recordTypes)
     configs.push((await call('POST', '/sync-configs', Identified, { recordType, name: recordType })).id);
   const sync = async (): Promise<void> => {
-    const runs = await Promise.all(configs.map((config) => call('POST', `/sync-configs/${config}/trigger`, Identified, {})));
+    const runs = await Promise.all(
+      configs.map((config) => call('POST', `/sync-configs/${config}/trigger`, Identified, {})),
+    );
     for (const run of runs) await waitForSuccess(call, run.id);
   };
   await sync();
-  const invite = (email: string): Promise<unknown> => call('POST', `/organizations/${id}/invitations`, anything, { email, roleId });
-  return { id, key, startWork: (mail, minutes) => startWork({ sync, runsPerSync: configs.length, invite, mail, minutes }) };
+  const invite = (email: string): Promise<unknown> =>
+    call('POST', `/organizations/${id}/invitations`, anything, { email, roleId });
+  return {
+    id,
+    key,
+    startWork: (mail, minutes) => startWork({ sync, runsPerSync: configs.length, invite, mail, minutes }),
+  };
 }
 
 type Work = {
@@ -78,7 +96,9 @@ type Work = {
   minutes: number;
 };
 
-function startWork({ sync, runsPerSync, invite, mail, minutes }: Work): { stop(): Promise<BackgroundResult> } {
+function startWork({ sync, runsPerSync, invite, mail, minutes }: Work): {
+  stop(): Promise<BackgroundResult>;
+} {
   const errors: string[] = [];
   const counts = { runs: 0, mails: 0 };
   const deliveredBefore = mail.delivered.length;

@@ -1,6 +1,7 @@
-// Everything at once, for long: lists, records, changes, exports, management calls, syncs against the simulated ERP, and mail. Reads run
-// at 80 % of the saturation rate that was measured with the other load running. Goals: no errors, flat memory, p99 at most twice that of
-// the start. Writes its table to bench/RESULTS.md. Usage: npm run soak -- [--minutes N, default 20] [--records N, default 100000]
+// Everything at once, for long: lists, records, changes, exports, management calls, syncs against the
+// simulated ERP, and mail. Reads run at 80 % of the saturation rate that was measured with the other load
+// running. Goals: no errors, flat memory, p99 at most twice that of the start. Writes its table to
+// bench/RESULTS.md. Usage: npm run soak -- [--minutes N, default 20] [--records N, default 100000]
 import { parseArgs } from 'node:util';
 import { startMailServer } from '../test/setup/smtp.ts';
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
@@ -21,15 +22,24 @@ type Scenario = { readonly url: string; readonly invoices: Invoices; readonly ca
 
 const listPaths = statuses.flatMap((status) =>
   dates.flatMap((date) =>
-    Array.from({ length: 20 }, (_, page) => `statusName=${encodeURIComponent(status)}&trandate_after=${date}&page=${page + 1}`),
+    Array.from(
+      { length: 20 },
+      (_, page) => `statusName=${encodeURIComponent(status)}&trandate_after=${date}&page=${page + 1}`,
+    ),
   ),
 );
 
-/** Six lists per three records and one page of changes, at `perSecond` in total; null runs that mix in a closed loop of 16 connections. */
+/**
+ * Six lists per three records and one page of changes, at `perSecond` in total; null runs that mix in a
+ * closed loop of 16 connections.
+ */
 function readWorkloads({ url, invoices }: Scenario, perSecond: number | null): Workload[] {
   const headers = { Authorization: `Bearer ${invoices.key}`, 'x-tenant-id': invoices.organizationId };
   const base = '/api/public/v1/invoices';
-  const records = Array.from({ length: listPaths.length / 2 }, () => `${base}/${1 + Math.floor(Math.random() * invoices.records)}`);
+  const records = Array.from(
+    { length: listPaths.length / 2 },
+    () => `${base}/${1 + Math.floor(Math.random() * invoices.records)}`,
+  );
   const mix = [
     { name: 'list', tenths: 6, paths: listPaths.map((query) => `${base}?${query}`) },
     { name: 'record', tenths: 3, paths: records },
@@ -53,8 +63,15 @@ function readWorkloads({ url, invoices }: Scenario, perSecond: number | null): W
 function otherWorkloads({ url, invoices }: Scenario): Workload[] {
   const manage = { Authorization: `Bearer ${invoices.key}` };
   const read = { ...manage, 'x-tenant-id': invoices.organizationId };
-  const management = ['/whoami', '/sync-configs', '/sync-runs', '/api-schema', '/api-keys'].map((path) => `/api/platform/v1${path}`);
-  const exported = { url, paths: ['/api/public/v1/invoices?statusName=Rejected'], connections: 2, perSecond: 0.5 };
+  const management = ['/whoami', '/sync-configs', '/sync-runs', '/api-schema', '/api-keys'].map(
+    (path) => `/api/platform/v1${path}`,
+  );
+  const exported = {
+    url,
+    paths: ['/api/public/v1/invoices?statusName=Rejected'],
+    connections: 2,
+    perSecond: 0.5,
+  };
   return [
     { name: 'management', url, headers: manage, paths: management, connections: 4, perSecond: 5 },
     { ...exported, name: 'NDJSON', headers: { ...read, Accept: 'application/x-ndjson' } },
@@ -66,8 +83,16 @@ const totalPerSecond = (results: Map<string, WorkloadResult>, names: readonly st
   names.reduce((sum, name) => sum + (results.get(name)?.perSecond ?? 0), 0);
 const reads = ['list', 'record', 'changes'];
 
-type Window = { readonly minute: number; readonly results: Map<string, WorkloadResult>; readonly sample: ProcessSample };
-type SoakResult = { readonly saturation: number; readonly windows: readonly Window[]; readonly background: BackgroundResult };
+type Window = {
+  readonly minute: number;
+  readonly results: Map<string, WorkloadResult>;
+  readonly sample: ProcessSample;
+};
+type SoakResult = {
+  readonly saturation: number;
+  readonly windows: readonly Window[];
+  readonly background: BackgroundResult;
+};
 
 async function soak(
   scenario: Scenario,
@@ -77,7 +102,10 @@ async function soak(
 ): Promise<SoakResult> {
   const others = otherWorkloads(scenario);
   await scenario.callers.run([...readWorkloads(scenario, null), ...others], saturationMs);
-  const saturation = totalPerSecond(await scenario.callers.run([...readWorkloads(scenario, null), ...others], saturationMs), ['reads']);
+  const saturation = totalPerSecond(
+    await scenario.callers.run([...readWorkloads(scenario, null), ...others], saturationMs),
+    ['reads'],
+  );
   const workloads = [...readWorkloads(scenario, readShare * saturation), ...others];
   const windows: Window[] = [];
   const startMs = performance.now();
@@ -99,19 +127,29 @@ function growth(windows: readonly Window[], of: (sample: ProcessSample) => numbe
   const points = windows.map(({ minute, sample }) => [minute, of(sample)] as const);
   const mean = (index: 0 | 1): number => points.reduce((sum, point) => sum + point[index], 0) / points.length;
   const [x, y] = [mean(0), mean(1)];
-  const slope = points.reduce((sum, [px, py]) => sum + (px - x) * (py - y), 0) / points.reduce((sum, [px]) => sum + (px - x) ** 2, 0);
+  const slope =
+    points.reduce((sum, [px, py]) => sum + (px - x) * (py - y), 0) /
+    points.reduce((sum, [px]) => sum + (px - x) ** 2, 0);
   return slope * ((windows.at(-1)?.minute ?? 0) - (windows[0]?.minute ?? 0));
 }
 
-/** One line per workload and status of 400 or above (0: broken connection), plus background errors and undelivered mails. */
+/**
+ * One line per workload and status of 400 or above (0: broken connection), plus background errors and
+ * undelivered mails.
+ */
 function errorsOf(windows: readonly Window[], { errors, mails, delivered }: BackgroundResult): string[] {
   const counts = new Map<string, number>();
   for (const { results } of windows)
     for (const { name, statuses: found } of results.values())
       for (const [status, times] of Object.entries(found))
-        if (Number(status) === 0 || Number(status) >= 400) counts.set(`${name} ${status}`, (counts.get(`${name} ${status}`) ?? 0) + times);
+        if (Number(status) === 0 || Number(status) >= 400)
+          counts.set(`${name} ${status}`, (counts.get(`${name} ${status}`) ?? 0) + times);
   const failures = [...counts].map(([what, times]) => `${what}: ${times} times`);
-  return [...failures, ...errors, ...(delivered === mails ? [] : [`${mails - delivered} of ${mails} mails did not arrive`])];
+  return [
+    ...failures,
+    ...errors,
+    ...(delivered === mails ? [] : [`${mails - delivered} of ${mails} mails did not arrive`]),
+  ];
 }
 
 const line = (measure: string, values: number[], unit: string, digits: number, maxValue?: number): Line => ({
@@ -133,7 +171,8 @@ function latencyLines(windows: readonly Window[], name: string): Line[] {
 }
 
 function processLines(windows: readonly Window[]): Line[] {
-  const samples = (of: (sample: ProcessSample) => number): number[] => windows.map((window) => of(window.sample));
+  const samples = (of: (sample: ProcessSample) => number): number[] =>
+    windows.map((window) => of(window.sample));
   return [
     line(
       'RSS',
@@ -177,7 +216,12 @@ function linesOf({ saturation, windows: all, background }: SoakResult): Line[] {
 
 async function main(folder: string, database: Database, minutes: number, records: number): Promise<boolean> {
   const { ctx, admin } = database;
-  const [erp, mail, callers, port] = [await startErp(database), await startMailServer(), startCallers(), await freePort()];
+  const [erp, mail, callers, port] = [
+    await startErp(database),
+    await startMailServer(),
+    startCallers(),
+    await freePort(),
+  ];
   const invoices = await loadInvoices(ctx, admin, records);
   const environment = {
     SMTP_URL: mail.url,
@@ -191,7 +235,9 @@ async function main(folder: string, database: Database, minutes: number, records
     await publishInvoices(service.url, invoices, admin);
     const organization = await createSoakOrganization(database, service.url, erp);
     const { stop } = organization.startWork(mail, minutes);
-    const lines = linesOf(await soak({ url: service.url, invoices, callers }, minutes, inspector.sample, stop));
+    const lines = linesOf(
+      await soak({ url: service.url, invoices, callers }, minutes, inspector.sample, stop),
+    );
     const day = ctx.clock.now().toISOString().slice(0, 10);
     const heading = `Run of ${day}: ${minutes} minutes, of which the first fifth is warm-up; ${records} invoices; reads at ${100 * readShare} % of saturation.\n${await describeMachine(admin)}`;
     return await writeTable('soak', heading, lines);
@@ -204,10 +250,14 @@ async function main(folder: string, database: Database, minutes: number, records
   }
 }
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '20' }, records: { type: 'string', default: '100000' } } });
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '20' }, records: { type: 'string', default: '100000' } },
+});
 const [minutes, records] = [Number(values.minutes), Number(values.records)];
 if (!(minutes > 0 && minutes <= 1_440) || !Number.isInteger(records) || records < 10_000) {
   console.error('Usage: npm run soak -- [--minutes N] [--records N]');
   process.exit(2);
 }
-await withWorkspace((folder) => withDatabase(folder, {}, (database) => main(folder, database, minutes, records)));
+await withWorkspace((folder) =>
+  withDatabase(folder, {}, (database) => main(folder, database, minutes, records)),
+);

@@ -1,5 +1,5 @@
-// CPU time in seconds of a piece of work, in this process and in PostgreSQL: steadier than wall time on a shared machine.
-// PostgreSQL's part is NaN where /proc is missing.
+// CPU time in seconds of a piece of work, in this process and in PostgreSQL: steadier than wall time on a
+// shared machine. PostgreSQL's part is NaN where /proc is missing.
 import { readFile } from 'node:fs/promises';
 import type { Pool } from 'pg';
 
@@ -12,7 +12,8 @@ async function postgresSeconds(admin: Pool): Promise<number> {
     rows.map(async ({ pid }) => {
       const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
       if (stat === undefined) return Number.NaN;
-      // Fields after the name in parentheses, counted from 0: state is 0, user time 11, system time 12 (proc(5)).
+      // Fields after the name in parentheses, counted from 0: state is 0, user time 11, system time 12
+      // (proc(5)).
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       return Number(fields[11]) + Number(fields[12]);
     }),

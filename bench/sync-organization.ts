@@ -1,5 +1,5 @@
-// An organization that syncs the benchmark's records. Runs are queued as the service queues them and processed by the engine's worker,
-// in this process or in another one.
+// An organization that syncs the benchmark's records. Runs are queued as the service queues them and
+// processed by the engine's worker, in this process or in another one.
 import type { Connector } from '../src/connectors/connector.ts';
 import type { Ctx } from '../src/core/ctx.ts';
 import { createId } from '../src/core/id.ts';
@@ -30,7 +30,10 @@ export type SyncOrganization = {
   activeTable(): Promise<string>;
   /** Queues a run and processes it in this process. Rejects unless it succeeds. */
   runToEnd(mode: RunRow['mode'], connector: Connector, watched?: Ctx): Promise<RunRow>;
-  /** Waits until a worker in another process has finished the run. Rejects unless it succeeds within `timeoutMs`. */
+  /**
+   * Waits until a worker in another process has finished the run. Rejects unless it succeeds within
+   * `timeoutMs`.
+   */
   waitForSuccess(runId: string, timeoutMs: number): Promise<RunRow>;
 };
 
@@ -40,7 +43,11 @@ const assertSucceeded = (row: RunRow): RunRow => {
 };
 
 /** Creates the tenant schema and a sync config; returns the config's id. */
-async function createConfig(ctx: Ctx, organizationId: string, indexes: readonly IndexSpec[]): Promise<string> {
+async function createConfig(
+  ctx: Ctx,
+  organizationId: string,
+  indexes: readonly IndexSpec[],
+): Promise<string> {
   const schema = tenantSchema(organizationId);
   const configId = createId();
   await createTenantSchema(ctx, organizationId);
@@ -71,7 +78,12 @@ export async function createSyncOrganization(ctx: Ctx, indexes = threeIndexes): 
   };
   const queue = async (mode: RunRow['mode']): Promise<string> => {
     const run = await inTransaction(tenant, (tx) =>
-      insertRun(tx, organizationId, { sync_config_id: configId, record_type: recordType.name, mode, trigger: 'manual' }),
+      insertRun(tx, organizationId, {
+        sync_config_id: configId,
+        record_type: recordType.name,
+        mode,
+        trigger: 'manual',
+      }),
     );
     if (run === undefined) throw new Error('A run is already queued');
     return run.id;
@@ -82,7 +94,8 @@ export async function createSyncOrganization(ctx: Ctx, indexes = threeIndexes): 
     schema,
     queueRun: queue,
     getRun: row,
-    activeTable: async () => `${schema}."${(await readRecordState(ctx.db.data, schema, recordType.name))?.activeTable}"`,
+    activeTable: async () =>
+      `${schema}."${(await readRecordState(ctx.db.data, schema, recordType.name))?.activeTable}"`,
     async runToEnd(mode, connector, watched = ctx) {
       const id = await queue(mode);
       const lease = await claimRun(ctx, 'bench', ctx.settings.sync.leaseMs);
@@ -96,7 +109,9 @@ export async function createSyncOrganization(ctx: Ctx, indexes = threeIndexes): 
         const found = await row(runId);
         if (isFinal(found.status)) return assertSucceeded(found);
         if (performance.now() > endMs)
-          throw new Error(`The run is still ${found.status} after ${timeoutMs} ms: ${JSON.stringify(found.error)}`);
+          throw new Error(
+            `The run is still ${found.status} after ${timeoutMs} ms: ${JSON.stringify(found.error)}`,
+          );
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     },

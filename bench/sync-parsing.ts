@@ -1,6 +1,6 @@
-// Time the NetSuite connector takes to turn JSON responses into the benchmark's records: signing, parsing and checking every value,
-// without the lines, which are a separate query. Responses are built outside the measured time and stay in this process, so no network
-// is counted.
+// Time the NetSuite connector takes to turn JSON responses into the benchmark's records: signing, parsing and
+// checking every value, without the lines, which are a separate query. Responses are built outside the
+// measured time and stay in this process, so no network is counted.
 
 import { hasLabel } from '../src/connectors/connector.ts';
 import { netsuite } from '../src/connectors/netsuite/connector.ts';
@@ -26,16 +26,32 @@ function createItem(n: number): Record<string, unknown> {
 function createResponse(first: number, total: number): string {
   const count = Math.min(pageSize, total - first + 1);
   const items = Array.from({ length: count }, (_, index) => createItem(first + index));
-  return JSON.stringify({ links: [], count, hasMore: first + count <= total, items, offset: 0, totalResults: total - first + 1 });
+  return JSON.stringify({
+    links: [],
+    count,
+    hasMore: first + count <= total,
+    items,
+    offset: 0,
+    totalResults: total - first + 1,
+  });
 }
 
 /** Seconds for `records` records. Rejects when the connector rejects a record. */
 export async function timeParsing(ctx: Ctx, records: number): Promise<number> {
   let text = '';
-  const fetch: GuardedFetch = async () => ({ status: 200, headers: { date: erpNow.toUTCString() }, text, parts: [text] });
+  const fetch: GuardedFetch = async () => ({
+    status: 200,
+    headers: { date: erpNow.toUTCString() },
+    text,
+    parts: [text],
+  });
   const connector = netsuite.create(
     { ...ctx, fetch },
-    { accountId: '1234567', baseUrl: null, authentication: { method: 'tba', consumerKey: 'bench', tokenId: 'bench' } },
+    {
+      accountId: '1234567',
+      baseUrl: null,
+      authentication: { method: 'tba', consumerKey: 'bench', tokenId: 'bench' },
+    },
     { consumerSecret: 'bench', tokenSecret: 'bench' },
   );
   const { signal } = new AbortController();
@@ -53,7 +69,8 @@ export async function timeParsing(ctx: Ctx, records: number): Promise<number> {
       signal,
     });
     spentMs += performance.now() - startMs;
-    if (page.rejected.length > 0) throw new Error(`A record was rejected: ${JSON.stringify(page.rejected[0])}`);
+    if (page.rejected.length > 0)
+      throw new Error(`A record was rejected: ${JSON.stringify(page.rejected[0])}`);
     read += page.records.length;
     afterId = page.lastId;
   }

@@ -1,4 +1,5 @@
-// What is only visible from outside a process: the memory a sync takes, and how soon another process resumes a run after kill -9.
+// What is only visible from outside a process: the memory a sync takes, and how soon another process resumes
+// a run after kill -9.
 import type { DatabaseAddress } from '../src/db/connect.ts';
 import { createSyncOrganization, type SyncOrganization } from './sync-organization.ts';
 import { startServiceProcess } from './sync-service.ts';
@@ -7,14 +8,21 @@ import type { Bench } from './sync-throughput.ts';
 const timeoutMs = 300_000;
 const megabytes = (bytes: number): number => bytes / 1024 / 1024;
 
-/** Peak in MB of the service over a first load of `count` records, a full re-sync with 1 % changed, and a run that changes half. */
+/**
+ * Peak in MB of the service over a first load of `count` records, a full re-sync with 1 % changed, and a run
+ * that changes half.
+ */
 export async function measureMemory(
   { ctx, admin }: Bench,
   address: DatabaseAddress,
   count: number,
 ): Promise<{ idle: number; peak: number }> {
   const organization = await createSyncOrganization(ctx);
-  const service = await startServiceProcess({ address, settings: ctx.settings, erp: { count, changesEvery: 0, version: 0 } });
+  const service = await startServiceProcess({
+    address,
+    settings: ctx.settings,
+    erp: { count, changesEvery: 0, version: 0 },
+  });
   try {
     const idle = megabytes((await service.memory()).nowBytes);
     await organization.waitForSuccess(await organization.queueRun('full'), timeoutMs);
@@ -43,7 +51,9 @@ async function waitForProgress(
   const endMs = performance.now() + timeoutMs;
   for (;;) {
     const { rows } = await ctx.db.data
-      .query<Progress>(`select page, lease_epoch as epoch from ${schema}.run_state where run_id = $1`, [runId])
+      .query<Progress>(`select page, lease_epoch as epoch from ${schema}.run_state where run_id = $1`, [
+        runId,
+      ])
       .catch(() => ({ rows: [] }));
     const [seen] = rows;
     if (seen !== undefined && wanted(seen)) return seen;
@@ -60,11 +70,21 @@ async function readLeaseLeftMs({ admin }: Bench, runId: string): Promise<number>
   return rows[0]?.ms ?? Number.NaN;
 }
 
-/** Time from the kill until another, idle process writes its first page, and what was left of the lease at the kill. */
-export async function measureResume(bench: Bench, address: DatabaseAddress): Promise<{ totalMs: number; leaseLeftMs: number }> {
+/**
+ * Time from the kill until another, idle process writes its first page, and what was left of the lease at the
+ * kill.
+ */
+export async function measureResume(
+  bench: Bench,
+  address: DatabaseAddress,
+): Promise<{ totalMs: number; leaseLeftMs: number }> {
   const { ctx, admin } = bench;
   const organization = await createSyncOrganization(ctx);
-  const options = { address, settings: ctx.settings, erp: { count: recordsToKill, changesEvery: 0, version: 0 } };
+  const options = {
+    address,
+    settings: ctx.settings,
+    erp: { count: recordsToKill, changesEvery: 0, version: 0 },
+  };
   const first = await startServiceProcess(options);
   let second: Awaited<ReturnType<typeof startServiceProcess>> | undefined;
   try {
@@ -76,7 +96,12 @@ export async function measureResume(bench: Bench, address: DatabaseAddress): Pro
     const left = await readLeaseLeftMs(bench, runId);
     if (Number.isNaN(left)) throw new Error('The run had finished before the kill');
     const before = await waitForProgress(bench, organization, runId, () => true);
-    await waitForProgress(bench, organization, runId, ({ page, epoch }) => epoch > before.epoch && page > before.page);
+    await waitForProgress(
+      bench,
+      organization,
+      runId,
+      ({ page, epoch }) => epoch > before.epoch && page > before.page,
+    );
     const totalMs = performance.now() - killedMs;
     await organization.waitForSuccess(runId, timeoutMs);
     return { totalMs, leaseLeftMs: left };

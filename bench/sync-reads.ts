@@ -1,5 +1,6 @@
-// What readers notice of a publish: requests at a fixed rate, 30 % of saturation, timed from the moment they were due, so that a stall
-// counts for each request it delays. Two of three are lists (a customer's records, and pages 1 to 20 of the newest), one is a record.
+// What readers notice of a publish: requests at a fixed rate, 30 % of saturation, timed from the moment they
+// were due, so that a stall counts for each request it delays. Two of three are lists (a customer's records,
+// and pages 1 to 20 of the newest), one is a record.
 import { Agent, get } from 'node:http';
 import { z } from 'zod';
 import { createManagementClient } from '../demo/management-client.ts';
@@ -28,7 +29,8 @@ export type ReadsResult = {
 
 export function computeQuantiles(values: readonly number[]): Quantiles {
   const sorted = [...values].sort((a, b) => a - b);
-  const at = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN;
+  const at = (q: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN;
   return { p50: at(0.5), p99: at(0.99), n: sorted.length };
 }
 
@@ -38,7 +40,9 @@ function createSendRequest(url: string, headers: Record<string, string>, records
     const base = '/api/public/v1/records';
     if (n % 3 === 2) return `${base}/${1 + ((n * 7_919) % records)}`;
     const page = 1 + (n % 20);
-    return n % 3 === 0 ? `${base}?customer=${1_000 + ((n * 7) % 4_000)}` : `${base}?sort=date&order=desc&page=${page}`;
+    return n % 3 === 0
+      ? `${base}?customer=${1_000 + ((n * 7) % 4_000)}`
+      : `${base}?sort=date&order=desc&page=${page}`;
   };
   return (n) =>
     new Promise((resolve, reject) => {
@@ -68,7 +72,10 @@ async function saturate(send: SendRequest, connections: number): Promise<number>
 
 type Timed = { readonly dueMs: number; readonly tookMs: number };
 
-/** Sends requests at a fixed rate until `stop`, which resolves with the durations and rejects if a request failed. */
+/**
+ * Sends requests at a fixed rate until `stop`, which resolves with the durations and rejects if a request
+ * failed.
+ */
 function sendAtFixedRate(send: SendRequest, perSecond: number): { stop(): Promise<Timed[]> } {
   const timed: Timed[] = [];
   const pending = new Set<Promise<void>>();
@@ -112,7 +119,9 @@ async function publishVersion(url: string, key: string): Promise<void> {
         fields: [
           field('customer', 'entity'),
           field('date', 'trandate'),
-          ...['tranid', 'email', 'city', 'total', 'balance', 'paid', 'duedate', 'memo', 'seq'].map((name) => field(name, name)),
+          ...['tranid', 'email', 'city', 'total', 'balance', 'paid', 'duedate', 'memo', 'seq'].map((name) =>
+            field(name, name),
+          ),
         ],
         filters: [{ field: 'customer', operators: ['eq'] }],
         sorts: ['date'],
@@ -120,7 +129,11 @@ async function publishVersion(url: string, key: string): Promise<void> {
     ],
   });
   await call('POST', `/api-schema/${draft.id}/publish`, anything, { revision: draft.revision });
-  for (let waitedMs = 0; (await call('GET', `/api-schema/${draft.id}`, Published)).status !== 'published'; waitedMs += 100) {
+  for (
+    let waitedMs = 0;
+    (await call('GET', `/api-schema/${draft.id}`, Published)).status !== 'published';
+    waitedMs += 100
+  ) {
     if (waitedMs > timeoutMs) throw new Error(`The version was not published within ${timeoutMs} ms`);
     await sleep(100);
   }
@@ -135,7 +148,10 @@ type Reading = {
 };
 
 /** Measures reads when idle, then while a run changes every second record. */
-async function readWhilePublishing({ organization, service, records, send, saturation }: Reading, version: number): Promise<ReadsResult> {
+async function readWhilePublishing(
+  { organization, service, records, send, saturation }: Reading,
+  version: number,
+): Promise<ReadsResult> {
   const quiet = sendAtFixedRate(send, saturation * readShare);
   await sleep(idleMs);
   const idle = computeQuantiles((await quiet.stop()).map(({ tookMs }) => tookMs));
@@ -143,7 +159,11 @@ async function readWhilePublishing({ organization, service, records, send, satur
   const busy = sendAtFixedRate(send, saturation * readShare);
   const runId = await organization.queueRun('incremental');
   let publishingMs = Number.NaN;
-  for (let { status } = await organization.getRun(runId); !isFinal(status); { status } = await organization.getRun(runId)) {
+  for (
+    let { status } = await organization.getRun(runId);
+    !isFinal(status);
+    { status } = await organization.getRun(runId)
+  ) {
     if (status === 'publishing' && Number.isNaN(publishingMs)) publishingMs = performance.now();
     await sleep(10);
   }
@@ -152,16 +172,25 @@ async function readWhilePublishing({ organization, service, records, send, satur
     throw new Error(`The run changed ${counts?.updated} records instead of ${Math.floor(records / 2)}`);
   await sleep(afterwardsMs);
   const timed = await busy.stop();
-  const took = (from: number): number[] => timed.flatMap(({ dueMs, tookMs }) => (dueMs >= from ? [tookMs] : []));
+  const took = (from: number): number[] =>
+    timed.flatMap(({ dueMs, tookMs }) => (dueMs >= from ? [tookMs] : []));
   return { saturation, idle, run: computeQuantiles(took(0)), publish: computeQuantiles(took(publishingMs)) };
 }
 
 /** Returns one result per round. */
-export async function measureReads(bench: Bench, address: DatabaseAddress, rounds: number): Promise<ReadsResult[]> {
+export async function measureReads(
+  bench: Bench,
+  address: DatabaseAddress,
+  rounds: number,
+): Promise<ReadsResult[]> {
   const { ctx, admin, records } = bench;
   // No indexes here: publishing the version builds three.
   const organization = await createSyncOrganization(ctx, []);
-  const service = await startServiceProcess({ address, settings: ctx.settings, erp: { count: records, changesEvery: 0, version: 0 } });
+  const service = await startServiceProcess({
+    address,
+    settings: ctx.settings,
+    erp: { count: records, changesEvery: 0, version: 0 },
+  });
   try {
     await organization.waitForSuccess(await organization.queueRun('full'), timeoutMs);
     await publishVersion(service.url, organization.key);

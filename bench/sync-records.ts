@@ -1,6 +1,6 @@
-// The records of the sync benchmark, derived from their number alone so that any process can create the same ones: 40 columns (37
-// fields, three of them with a label, one with three lines), about 850 bytes of text, much like an invoice. Also a connector that serves
-// them as an ERP's connector would.
+// The records of the sync benchmark, derived from their number alone so that any process can create the same
+// ones: 40 columns (37 fields, three of them with a label, one with three lines), about 850 bytes of text,
+// much like an invoice. Also a connector that serves them as an ERP's connector would.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import {
   type Connector,
@@ -62,7 +62,10 @@ export const recordType: RecordTypeMetadata = {
   shownAs: { number: null, name: null, date: null, amount: null },
 };
 
-/** The ERP's clock is fixed. Records changed for the benchmark were changed a minute before, all others long ago. */
+/**
+ * The ERP's clock is fixed. Records changed for the benchmark were changed a minute before, all others long
+ * ago.
+ */
 export const erpNow = new Date('2026-03-02T10:00:00Z');
 export const recently = '2026-03-02T09:59:00Z';
 const longAgo = '2026-01-05T08:30:00Z';
@@ -77,7 +80,8 @@ function scatter(n: number, salt: number, limit: number): number {
 const two = (n: number): string => String(n).padStart(2, '0');
 const day = (n: number, salt: number): string =>
   `${2020 + scatter(n, salt, 6)}-${two(1 + scatter(n, salt + 1, 12))}-${two(1 + scatter(n, salt + 2, 28))}`;
-const money = (n: number, salt: number): string => `${scatter(n, salt, 900) + 10_000}.${two(scatter(n, salt + 1, 100))}`;
+const money = (n: number, salt: number): string =>
+  `${scatter(n, salt, 900) + 10_000}.${two(scatter(n, salt + 1, 100))}`;
 const words = [
   'wholesale',
   'ceramic',
@@ -107,7 +111,9 @@ const createValue: Readonly<Record<OneValue, (n: number, salt: number) => string
   reference: (n, salt) => String(1_000 + scatter(n, salt, 4_000)),
 };
 
-const empty: Readonly<Record<string, string>> = Object.fromEntries(headerFields.map(({ name }) => [name, '']));
+const empty: Readonly<Record<string, string>> = Object.fromEntries(
+  headerFields.map(({ name }) => [name, '']),
+);
 
 const createLine = (n: number, line: number): SourceLine => ({
   line: String(line),
@@ -128,18 +134,29 @@ export function createLineTotals(n: number): LineTotals {
     cents += Number(money(n, 640 + line).replace('.', ''));
   }
   const netamount = `-${Math.floor(cents / 100)}.${two(cents % 100)}`;
-  return { id: String(n), lines: linesPerRecord.length, sums: { quantity: String(quantity), netamount }, modifiedAt: null };
+  return {
+    id: String(n),
+    lines: linesPerRecord.length,
+    sums: { quantity: String(quantity), netamount },
+    modifiedAt: null,
+  };
 }
 
-/** `version` 0 is the original record. In any other, total and memo changed recently, and in one of four records status and customer. */
+/**
+ * `version` 0 is the original record. In any other, total and memo changed recently, and in one of four
+ * records status and customer.
+ */
 export function createRecord(n: number, version: number): SourceRecord {
-  // Start with all keys: V8 gives records with the same shape one hidden class; growing key by key would end in dictionary mode.
+  // Start with all keys: V8 gives records with the same shape one hidden class; growing key by key would end
+  // in dictionary mode.
   const values: Record<string, string> = { ...empty };
   const labels: Record<string, string> = {};
   for (const [index, { name, type }] of headerFields.entries()) {
     if (type === 'lines' || type === 'multiselect') continue;
     values[name] = createValue[type](n, index * 10);
-    if (hasLabel({ type })) labels[name] = name === 'status' ? (statuses[Number(values[name]) - 1] ?? '') : `${name} ${values[name]}`;
+    if (hasLabel({ type }))
+      labels[name] =
+        name === 'status' ? (statuses[Number(values[name]) - 1] ?? '') : `${name} ${values[name]}`;
   }
   values['memo'] = `${phrase(n, 500, 8)} ${version}`;
   values['seq'] = String(n);
@@ -147,7 +164,8 @@ export function createRecord(n: number, version: number): SourceRecord {
   if (version > 0) {
     values['total'] = money(n, 700 + version);
     values['lastmodifieddate'] = recently;
-    if (scatter(n, 900 + version, 4) > 0) return { id: String(n), modifiedAt: recently, values, labels, lines };
+    if (scatter(n, 900 + version, 4) > 0)
+      return { id: String(n), modifiedAt: recently, values, labels, lines };
     const status = 1 + (Number(values['status']) % statuses.length);
     values['status'] = String(status);
     labels['status'] = statuses[status - 1] ?? '';
@@ -166,7 +184,10 @@ export type RecordSource = {
   lineTotals(n: number): LineTotals;
 };
 
-/** Interns equal strings, so that records held in memory are few objects and slow down the garbage collector less. */
+/**
+ * Interns equal strings, so that records held in memory are few objects and slow down the garbage collector
+ * less.
+ */
 export function createRecordInterner(): (record: SourceRecord) => SourceRecord {
   const texts = new Map<string, string>();
   const intern = (text: string): string => {
@@ -177,17 +198,21 @@ export function createRecordInterner(): (record: SourceRecord) => SourceRecord {
   };
   const unique = new Set(['memo', 'seq']);
   return (created) => {
-    // A JSON round trip flattens the strings, as those parsed from a response are; concatenated strings would stay ropes.
+    // A JSON round trip flattens the strings, as those parsed from a response are; concatenated strings would
+    // stay ropes.
     const record: SourceRecord = JSON.parse(JSON.stringify(created));
     const values: Record<string, string> = { ...empty };
-    for (const [name, value] of Object.entries(record.values)) values[name] = unique.has(name) ? (value ?? '') : intern(value ?? '');
+    for (const [name, value] of Object.entries(record.values))
+      values[name] = unique.has(name) ? (value ?? '') : intern(value ?? '');
     const labels = {
       status: intern(record.labels['status'] ?? ''),
       entity: intern(record.labels['entity'] ?? ''),
       subsidiary: intern(record.labels['subsidiary'] ?? ''),
     };
     const lines = (record.lines ?? []).map((line) =>
-      Object.fromEntries(Object.entries(line).map(([name, value]) => [name, value === null ? null : intern(value)])),
+      Object.fromEntries(
+        Object.entries(line).map(([name, value]) => [name, value === null ? null : intern(value)]),
+      ),
     );
     return { ...record, values, labels, lines };
   };
@@ -209,7 +234,12 @@ const maxBlockMs = 1;
 export type Hooks = { readonly onPage?: (page: RecordPage) => void; readonly onCount?: () => void };
 
 type Wanted = (n: number) => boolean;
-function idsAfter({ count }: RecordSource, afterId: string | null, limit: number, wanted: Wanted): { ids: number[]; hasMore: boolean } {
+function idsAfter(
+  { count }: RecordSource,
+  afterId: string | null,
+  limit: number,
+  wanted: Wanted,
+): { ids: number[]; hasMore: boolean } {
   const ids: number[] = [];
   for (let n = Number(afterId ?? 0) + 1; n <= count; n += 1) {
     if (!wanted(n)) continue;
@@ -219,14 +249,20 @@ function idsAfter({ count }: RecordSource, afterId: string | null, limit: number
   return { ids, hasMore: false };
 }
 
-const createLineReader = (current: () => RecordSource, existingIds: (ids: readonly string[]) => number[]): LineReader => ({
+const createLineReader = (
+  current: () => RecordSource,
+  existingIds: (ids: readonly string[]) => number[],
+): LineReader => ({
   totals: async ({ ids }) => existingIds(ids).map((n) => current().lineTotals(n)),
   listChanged: async () => {
     throw new RangeError('lines have no modification time of their own');
   },
 });
 
-export function createBenchConnector(current: () => RecordSource, { onPage, onCount }: Hooks = {}): Connector {
+export function createBenchConnector(
+  current: () => RecordSource,
+  { onPage, onCount }: Hooks = {},
+): Connector {
   const pageOf = async (ids: readonly number[], hasMore: boolean): Promise<RecordPage> => {
     const rows = current();
     const records: SourceRecord[] = [];
@@ -257,15 +293,31 @@ export function createBenchConnector(current: () => RecordSource, { onPage, onCo
     },
     readPage: async ({ afterId, changedSince, limit }) => {
       const rows = current();
-      const { ids, hasMore } = idsAfter(rows, afterId, limit, (n) => changedSince === null || rows.changedRecently(n));
+      const { ids, hasMore } = idsAfter(
+        rows,
+        afterId,
+        limit,
+        (n) => changedSince === null || rows.changedRecently(n),
+      );
       return pageOf(ids, hasMore);
     },
     readByIds: async ({ ids }) => pageOf(existingIds(ids), false),
     listIds: async ({ afterId, changedSince, limit }) => {
       const rows = current();
-      const { ids, hasMore } = idsAfter(rows, afterId, limit, (n) => (changedSince ?? null) === null || rows.changedRecently(n));
+      const { ids, hasMore } = idsAfter(
+        rows,
+        afterId,
+        limit,
+        (n) => (changedSince ?? null) === null || rows.changedRecently(n),
+      );
       // As the NetSuite connector does: with modification times where the request asks what changed.
-      return { listed: ids.map((n) => ({ id: String(n), modifiedAt: changedSince == null ? null : rows.modifiedAt(n) })), hasMore };
+      return {
+        listed: ids.map((n) => ({
+          id: String(n),
+          modifiedAt: changedSince == null ? null : rows.modifiedAt(n),
+        })),
+        hasMore,
+      };
     },
     scan: async (request) => {
       if (request.ids !== undefined) return pageOf(existingIds(request.ids), false);

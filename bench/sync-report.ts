@@ -10,7 +10,10 @@ export type Measured = {
   readonly rounds: readonly Round[];
   readonly parsing: readonly number[];
   readonly memory: readonly { readonly count: number; readonly idle: number; readonly peak: number }[];
-  readonly resume: { readonly leaseMs: number; readonly kills: readonly { readonly totalMs: number; readonly leaseLeftMs: number }[] };
+  readonly resume: {
+    readonly leaseMs: number;
+    readonly kills: readonly { readonly totalMs: number; readonly leaseLeftMs: number }[];
+  };
   readonly reads: readonly ReadsResult[];
 };
 
@@ -21,11 +24,18 @@ const plain = (measure: string, unit: string, digits: number, values: readonly n
   values,
   digits,
 });
-const goal = (measure: string, unit: string, digits: number, wanted: Goal, values: readonly number[]): Line => ({
+const goal = (
+  measure: string,
+  unit: string,
+  digits: number,
+  wanted: Goal,
+  values: readonly number[],
+): Line => ({
   ...plain(measure, unit, digits, values),
   goal: wanted,
 });
-const ratio = (measure: string, wanted: Goal, values: readonly number[]): Line => goal(measure, '', 2, wanted, values);
+const ratio = (measure: string, wanted: Goal, values: readonly number[]): Line =>
+  goal(measure, '', 2, wanted, values);
 const atMost = (bound: number): Goal => ({ target: bound, floor: bound, lowerIsBetter: true });
 
 function goalLines({ rounds, parsing, memory, reads }: Measured): Line[] {
@@ -58,7 +68,9 @@ function goalLines({ rounds, parsing, memory, reads }: Measured): Line[] {
       atMost(0.2),
       ratios(({ walBytes }) => walBytes.resync / walBytes.merge),
     ),
-    goal('RSS, peak of the service, largest of the three sizes', ' MB', 0, atMost(200), [Math.max(...memory.map(({ peak }) => peak))]),
+    goal('RSS, peak of the service, largest of the three sizes', ' MB', 0, atMost(200), [
+      Math.max(...memory.map(({ peak }) => peak)),
+    ]),
     ratio(
       'reads at 30 % of saturation: p99 during a publish of half of the records and one second after / idle p99',
       atMost(2),
@@ -74,10 +86,14 @@ function goalLines({ rounds, parsing, memory, reads }: Measured): Line[] {
 }
 
 function processLines({ rounds, memory, resume: { leaseMs, kills } }: Measured): Line[] {
-  const commits = (quantile: 'p50' | 'p99'): number[] => rounds.map(({ commitsMs }) => computeQuantiles(commitsMs)[quantile]);
-  const seconds = (of: (kill: Measured['resume']['kills'][number]) => number): number[] => kills.map((kill) => of(kill) / 1000);
+  const commits = (quantile: 'p50' | 'p99'): number[] =>
+    rounds.map(({ commitsMs }) => computeQuantiles(commitsMs)[quantile]);
+  const seconds = (of: (kill: Measured['resume']['kills'][number]) => number): number[] =>
+    kills.map((kill) => of(kill) / 1000);
   return [
-    ...memory.map(({ count, idle, peak }) => plain(`RSS, peak at ${count} records (idle ${idle.toFixed(0)} MB)`, ' MB', 0, [peak])),
+    ...memory.map(({ count, idle, peak }) =>
+      plain(`RSS, peak at ${count} records (idle ${idle.toFixed(0)} MB)`, ' MB', 0, [peak]),
+    ),
     plain('page of 1,000 committed, p50 of each round', ' ms', 1, commits('p50')),
     plain('page of 1,000 committed, p99 of each round', ' ms', 1, commits('p99')),
     plain(
@@ -152,7 +168,11 @@ function rateLines({ records, rounds, parsing, reads }: Measured): Line[] {
   ];
 }
 
-const linesOf = (measured: Measured): Line[] => [...goalLines(measured), ...processLines(measured), ...rateLines(measured)];
+const linesOf = (measured: Measured): Line[] => [
+  ...goalLines(measured),
+  ...processLines(measured),
+  ...rateLines(measured),
+];
 
 const settingNames = [
   'server_version',
@@ -171,5 +191,9 @@ const settingNames = [
 /** Prints the table and writes it to RESULTS.md. Resolves to whether no floor was missed. */
 export async function reportSync(measured: Measured, admin: Pool, atDay: string): Promise<boolean> {
   const heading = `Run of ${atDay}: ${measured.records} records of 40 columns, 3 indexes, ${measured.rounds.length} rounds.`;
-  return writeTable('bench:sync', `${heading}\n${await describeMachine(admin, settingNames)}`, linesOf(measured));
+  return writeTable(
+    'bench:sync',
+    `${heading}\n${await describeMachine(admin, settingNames)}`,
+    linesOf(measured),
+  );
 }

@@ -1,5 +1,6 @@
-// The service in its own process, as `npm start` runs it, except that its records are created page by page, so that the memory of the
-// process is the service's. The parent can query its memory, set which records the ERP has, and kill it.
+// The service in its own process, as `npm start` runs it, except that its records are created page by page,
+// so that the memory of the process is the service's. The parent can query its memory, set which records the
+// ERP has, and kill it.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -20,8 +21,15 @@ import { createBenchConnector, createLazySource } from './sync-records.ts';
 
 /** Of `count` records every `changesEvery`th is at `version`; `changesEvery` 0 changes none. */
 export type ErpState = { readonly count: number; readonly changesEvery: number; readonly version: number };
-type ServiceOptions = { readonly address: DatabaseAddress; readonly settings: Settings; readonly erp: ErpState };
-type Reply = { readonly url: string } | { readonly erp: ErpState } | { readonly peakBytes: number; readonly nowBytes: number };
+type ServiceOptions = {
+  readonly address: DatabaseAddress;
+  readonly settings: Settings;
+  readonly erp: ErpState;
+};
+type Reply =
+  | { readonly url: string }
+  | { readonly erp: ErpState }
+  | { readonly peakBytes: number; readonly nowBytes: number };
 
 export type ServiceProcess = {
   readonly url: string;
@@ -92,7 +100,10 @@ async function serve({ address, settings, erp: first }: ServiceOptions): Promise
   startScheduler(ctx, { createConnector: async () => connector });
   process.on('message', (message: { erp?: ErpState }) => {
     if (message.erp === undefined) {
-      process.send?.({ peakBytes: process.resourceUsage().maxRSS * 1024, nowBytes: process.memoryUsage.rss() });
+      process.send?.({
+        peakBytes: process.resourceUsage().maxRSS * 1024,
+        nowBytes: process.memoryUsage.rss(),
+      });
       return;
     }
     erp = message.erp;

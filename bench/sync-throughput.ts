@@ -1,6 +1,7 @@
-// The engine compared with COPY of the same rows into the same indexed table, on one server, in alternating order. The engine's time
-// runs from the moment the connector returns the first page until the worker has finished the run: encoding, staging, checkpoints,
-// progress, proof, indexes, ANALYZE, publish, outcome, cleanup. COPY's time runs from its first byte, out of a file with encoded rows.
+// The engine compared with COPY of the same rows into the same indexed table, on one server, in alternating
+// order. The engine's time runs from the moment the connector returns the first page until the worker has
+// finished the run: encoding, staging, checkpoints, progress, proof, indexes, ANALYZE, publish, outcome,
+// cleanup. COPY's time runs from its first byte, out of a file with encoded rows.
 import { createReadStream, createWriteStream } from 'node:fs';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -61,7 +62,12 @@ async function writeCopyFile({ ctx, file, columns }: Step, records: Iterable<Sou
   await pipeline(lines, createWriteStream(file));
 }
 
-async function copyFile(pool: Pool, table: string, columns: readonly RecordColumn[], file: string): Promise<void> {
+async function copyFile(
+  pool: Pool,
+  table: string,
+  columns: readonly RecordColumn[],
+  file: string,
+): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query("begin; set local statement_timeout = '15min'");
@@ -117,21 +123,36 @@ async function runEngine(
   const seconds = (performance.now() - startMs) / 1000;
   const { inserted = 0, updated = 0 } = row.counts ?? {};
   if (inserted + updated !== changes || row.mode !== mode)
-    throw new Error(`Expected a ${mode} run with ${changes} changes, got ${row.mode} with ${JSON.stringify(row.counts)}`);
+    throw new Error(
+      `Expected a ${mode} run with ${changes} changes, got ${row.mode} with ${JSON.stringify(row.counts)}`,
+    );
   return { seconds, commitsMs: watched.durationsMs };
 }
 
 async function measureWal(admin: Pool, work: () => Promise<unknown>): Promise<number> {
-  const position = async () => (await admin.query<{ lsn: string }>('select pg_current_wal_insert_lsn()::text as lsn')).rows[0]?.lsn;
+  const position = async () =>
+    (await admin.query<{ lsn: string }>('select pg_current_wal_insert_lsn()::text as lsn')).rows[0]?.lsn;
   const before = await position();
   await work();
-  const { rows } = await admin.query<{ bytes: string }>('select pg_wal_lsn_diff($1, $2) as bytes', [await position(), before]);
+  const { rows } = await admin.query<{ bytes: string }>('select pg_wal_lsn_diff($1, $2) as bytes', [
+    await position(),
+    before,
+  ]);
   return Number(rows[0]?.bytes);
 }
 
-/** The usual merge: COPY into an unlogged table, then one INSERT … ON CONFLICT that writes the rows that differ. */
-async function mergeByConflict({ admin }: Bench, columns: readonly RecordColumn[], file: string): Promise<void> {
-  await admin.query(`drop table if exists bench.incoming; create unlogged table bench.incoming (like ${copyTable} including defaults)`);
+/**
+ * The usual merge: COPY into an unlogged table, then one INSERT … ON CONFLICT that writes the rows that
+ * differ.
+ */
+async function mergeByConflict(
+  { admin }: Bench,
+  columns: readonly RecordColumn[],
+  file: string,
+): Promise<void> {
+  await admin.query(
+    `drop table if exists bench.incoming; create unlogged table bench.incoming (like ${copyTable} including defaults)`,
+  );
   await copyFile(admin, 'bench.incoming', columns, file);
   const list = names(columns);
   const sets = list.split(', ').slice(1);
@@ -143,7 +164,9 @@ async function mergeByConflict({ admin }: Bench, columns: readonly RecordColumn[
 }
 
 export type Round = {
-  readonly seconds: Readonly<Record<'copyFirstLoad' | 'firstLoad' | 'resync' | 'merge' | 'copyNewRows' | 'newRows', number>>;
+  readonly seconds: Readonly<
+    Record<'copyFirstLoad' | 'firstLoad' | 'resync' | 'merge' | 'copyNewRows' | 'newRows', number>
+  >;
   readonly walBytes: Readonly<Record<'resync' | 'merge', number>>;
   readonly commitsMs: readonly number[];
   readonly cpu: Readonly<Record<'copyFirstLoad' | 'firstLoad' | 'resync' | 'copyNewRows' | 'newRows', Cpu>>;
@@ -156,7 +179,9 @@ async function prepareCopyTable({ ctx, admin }: Bench): Promise<RecordColumn[]> 
       recordType.fields.filter(({ name }) => name !== 'id'),
     ).added,
   ];
-  await admin.query('drop schema if exists bench cascade; create schema bench; grant all on schema bench to portal_service');
+  await admin.query(
+    'drop schema if exists bench cascade; create schema bench; grant all on schema bench to portal_service',
+  );
   const client = await ctx.db.data.connect();
   try {
     await createRecordTable(client, 'bench', recordType.name, 'integer', columns);
@@ -171,12 +196,24 @@ const changesEvery = 100;
 const noCpu: Cpu = { node: Number.NaN, postgres: Number.NaN };
 
 type Sides = { readonly seconds: number; readonly cpu: Cpu };
-type Step = Bench & { readonly organization: SyncOrganization; readonly columns: readonly RecordColumn[]; readonly file: string };
+type Step = Bench & {
+  readonly organization: SyncOrganization;
+  readonly columns: readonly RecordColumn[];
+  readonly file: string;
+};
 
 /** Loads the same rows by COPY and by the engine, each after a checkpoint. */
-async function compareWithCopy(step: Step, rows: RecordSource, mode: 'full' | 'incremental', copyGoesFirst: boolean) {
+async function compareWithCopy(
+  step: Step,
+  rows: RecordSource,
+  mode: 'full' | 'incremental',
+  copyGoesFirst: boolean,
+) {
   const { admin, columns, file, organization, records } = step;
-  const sides: { copy: Sides; engine: Sides } = { copy: { seconds: 0, cpu: noCpu }, engine: { seconds: 0, cpu: noCpu } };
+  const sides: { copy: Sides; engine: Sides } = {
+    copy: { seconds: 0, cpu: noCpu },
+    engine: { seconds: 0, cpu: noCpu },
+  };
   let commitsMs: readonly number[] = [];
   const copy = async () => {
     let seconds = 0;
@@ -231,7 +268,11 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
 
   let ready = createRecords(1, records);
   let totals = createTotals(1, records);
-  const rowsOf = (count: number, changedRecently: RecordSource['changedRecently'], before = 0): RecordSource => ({
+  const rowsOf = (
+    count: number,
+    changedRecently: RecordSource['changedRecently'],
+    before = 0,
+  ): RecordSource => ({
     count,
     record: (n) => getRecord(ready[n - 1 - before]),
     changedRecently,
@@ -265,7 +306,11 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
 
 type Compared = Awaited<ReturnType<typeof compareWithCopy>>;
 
-function toRound(firstLoad: Compared, resynced: Awaited<ReturnType<typeof resync>>, newRows: Compared): Round {
+function toRound(
+  firstLoad: Compared,
+  resynced: Awaited<ReturnType<typeof resync>>,
+  newRows: Compared,
+): Round {
   const { copy, engine } = firstLoad;
   return {
     seconds: {

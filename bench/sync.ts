@@ -1,5 +1,5 @@
-// Throughput and resource use of a sync, as ratios to COPY. Writes its table to bench/RESULTS.md.
-// Usage: npm run bench:sync -- [records, default 200000] [rounds, default 3] [all | throughput | reads, default all]
+// Throughput and resource use of a sync, as ratios to COPY. Writes its table to bench/RESULTS.md. Usage: npm
+// run bench:sync -- [records, default 200000] [rounds, default 3] [all | throughput | reads, default all]
 // `throughput` and `reads` run that part alone and write no table.
 import type { Ctx } from '../src/core/ctx.ts';
 import type { OpenedDatabase } from '../src/open-database.ts';
@@ -36,7 +36,9 @@ async function measure(bench: Bench, address: OpenedDatabase['data'], rounds: nu
     memory.push({ count, ...(await measureMemory(bench, address, count)) });
     console.log('memory', JSON.stringify(memory.at(-1)));
   }
-  const kills = await repeat(rounds, 'kill', () => measureResume({ ...bench, ctx: shortLease(ctx) }, address));
+  const kills = await repeat(rounds, 'kill', () =>
+    measureResume({ ...bench, ctx: shortLease(ctx) }, address),
+  );
   const reads = await measureReads(bench, address, rounds);
   console.log('reads', JSON.stringify(reads));
   const parsing = await repeat(rounds, 'parsing', () => timeParsing(ctx, records));
@@ -49,7 +51,12 @@ const environment = { RATE_LIMIT_PER_MINUTE: '100000', ENCRYPTION_KEY: undefined
 const main = (folder: string, records: number, rounds: number, only: string): Promise<boolean> =>
   withDatabase(folder, environment, async ({ ctx, admin, address }) => {
     const bench: Bench = { ctx, admin, folder, records };
-    if (only === 'all') return reportSync(await measure(bench, address, rounds), admin, ctx.clock.now().toISOString().slice(0, 10));
+    if (only === 'all')
+      return reportSync(
+        await measure(bench, address, rounds),
+        admin,
+        ctx.clock.now().toISOString().slice(0, 10),
+      );
     if (only === 'throughput') await repeat(rounds, 'round', (round) => runRound(bench, round));
     else console.log('reads', JSON.stringify(await measureReads(bench, address, rounds)));
     return true;

@@ -1,4 +1,5 @@
-// Formats a benchmark's results as a Markdown table with goals and verdicts, and writes it to its place in RESULTS.md.
+// Formats a benchmark's results as a Markdown table with goals and verdicts, and writes it to its place in
+// RESULTS.md.
 import { readFile, writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -64,7 +65,10 @@ const readSettings = [
   'max_parallel_workers_per_gather',
 ];
 
-export async function describeMachine(admin: Pick<Pool, 'query'>, settingNames: readonly string[] = readSettings): Promise<string> {
+export async function describeMachine(
+  admin: Pick<Pool, 'query'>,
+  settingNames: readonly string[] = readSettings,
+): Promise<string> {
   const { rows } = await admin.query<{ name: string; value: string }>(
     'select name, current_setting(name) as value from unnest($1::text[]) with ordinality s(name, n) order by n',
     [settingNames],
@@ -85,11 +89,15 @@ function formatRow(line: Line): string {
 }
 
 /**
- * Prints the table and replaces the one in RESULTS.md after the marker of `npm run <script>`. Resolves to whether no floor was missed.
- * Throws when RESULTS.md has no such marker.
+ * Prints the table and replaces the one in RESULTS.md after the marker of `npm run <script>`. Resolves to
+ * whether no floor was missed. Throws when RESULTS.md has no such marker.
  */
 export async function writeTable(script: string, heading: string, lines: readonly Line[]): Promise<boolean> {
-  const rows = ['| measure | target | floor | result: median (min–max) | verdict |', '|---|---|---|---|---|', ...lines.map(formatRow)];
+  const rows = [
+    '| measure | target | floor | result: median (min–max) | verdict |',
+    '|---|---|---|---|---|',
+    ...lines.map(formatRow),
+  ];
   const text = `${heading}\n\n${rows.join('\n')}`;
   console.log(`\n${text}`);
   const before = await readFile(file, 'utf8');

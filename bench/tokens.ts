@@ -1,7 +1,8 @@
-// What tokens with unknown key ids cost callers with valid ones: the latency of a valid token, idle and under the flood in turns, and how
-// often the identity provider is asked for its keys. Writes its table to bench/RESULTS.md.
-// Usage: npm run bench:tokens -- [rounds, default 18] [seconds per measurement, default 1.5]. Other work on the machine affects all
-// loads alike, because the rounds are short; the latencies of all rounds are taken together.
+// What tokens with unknown key ids cost callers with valid ones: the latency of a valid token, idle and under
+// the flood in turns, and how often the identity provider is asked for its keys. Writes its table to
+// bench/RESULTS.md. Usage: npm run bench:tokens -- [rounds, default 18] [seconds per measurement, default
+// 1.5]. Other work on the machine affects all loads alike, because the rounds are short; the latencies of all
+// rounds are taken together.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -21,7 +22,10 @@ const ownerEmail = 'owner@bench.example';
 
 type Issuer = { readonly issuer: string; asked(): number; token(): Promise<string>; stop(): Promise<void> };
 
-/** A real identity provider that issues tokens of the organization's owner and counts the requests for its keys. */
+/**
+ * A real identity provider that issues tokens of the organization's owner and counts the requests for its
+ * keys.
+ */
 async function startIssuer(): Promise<Issuer> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -35,7 +39,12 @@ async function startIssuer(): Promise<Issuer> {
       devInteractions: { enabled: false },
       resourceIndicators: {
         enabled: true,
-        getResourceServerInfo: () => ({ scope: '', audience, accessTokenTTL: 3_600, accessTokenFormat: 'jwt' }),
+        getResourceServerInfo: () => ({
+          scope: '',
+          audience,
+          accessTokenTTL: 3_600,
+          accessTokenFormat: 'jwt',
+        }),
       },
     },
     extraTokenClaims: () => ({ email: ownerEmail, email_verified: true }),
@@ -52,11 +61,14 @@ async function startIssuer(): Promise<Issuer> {
     async token() {
       const response = await fetch(`${issuer}/token`, {
         method: 'POST',
-        headers: { authorization: `Basic ${Buffer.from(`${client.client_id}:${client.client_secret}`).toString('base64')}` },
+        headers: {
+          authorization: `Basic ${Buffer.from(`${client.client_id}:${client.client_secret}`).toString('base64')}`,
+        },
         body: new URLSearchParams({ grant_type: 'client_credentials', resource: audience }),
       });
       const body = (await response.json()) as { access_token?: string };
-      if (body.access_token === undefined) throw new Error(`The provider issued no token: ${JSON.stringify(body)}`);
+      if (body.access_token === undefined)
+        throw new Error(`The provider issued no token: ${JSON.stringify(body)}`);
       return body.access_token;
     },
     async stop() {
@@ -72,7 +84,9 @@ function unknownTokens(valid: string, isSpread: boolean): Record<string, string>
   const [header = '', ...rest] = valid.split('.');
   const fields = JSON.parse(Buffer.from(header, 'base64url').toString()) as object;
   return Array.from({ length: 5_000 }, () => {
-    const changed = Buffer.from(JSON.stringify({ ...fields, kid: randomBytes(16).toString('hex') })).toString('base64url');
+    const changed = Buffer.from(JSON.stringify({ ...fields, kid: randomBytes(16).toString('hex') })).toString(
+      'base64url',
+    );
     const address = isSpread ? `203.0.${randomBytes(1)[0]}.${randomBytes(1)[0]}` : '198.51.100.7';
     return { Authorization: `Bearer ${[changed, ...rest].join('.')}`, 'X-Forwarded-For': address };
   });
@@ -86,19 +100,35 @@ type Scenario = {
   readonly ms: number;
 };
 
-async function measure({ url, token, probing, flooding, ms }: Scenario, flood: Workload['headerSets'] | null): Promise<WorkloadResult> {
+async function measure(
+  { url, token, probing, flooding, ms }: Scenario,
+  flood: Workload['headerSets'] | null,
+): Promise<WorkloadResult> {
   const paths = ['/api/platform/v1/whoami', '/api/platform/v1/teams'];
   const headers = { Authorization: `Bearer ${token}` };
   const probes = { name: 'valid', url, headers, paths, connections: 8, perSecond: probesPerSecond };
-  const guesses = { name: 'unknown', url, headers: {}, headerSets: flood ?? [], paths, connections: 8, perSecond: floodPerMinute / 60 };
-  const [results] = await Promise.all([probing.run([probes], ms), flooding.run(flood === null ? [] : [guesses], ms)]);
+  const guesses = {
+    name: 'unknown',
+    url,
+    headers: {},
+    headerSets: flood ?? [],
+    paths,
+    connections: 8,
+    perSecond: floodPerMinute / 60,
+  };
+  const [results] = await Promise.all([
+    probing.run([probes], ms),
+    flooding.run(flood === null ? [] : [guesses], ms),
+  ]);
   const result = results.get('valid');
   if (result === undefined) throw new Error('The callers returned no result');
   return result;
 }
 
 const countFailures = (results: readonly WorkloadResult[]): number =>
-  results.flatMap(({ statuses }) => Object.entries(statuses)).reduce((sum, [status, times]) => sum + (status === '200' ? 0 : times), 0);
+  results
+    .flatMap(({ statuses }) => Object.entries(statuses))
+    .reduce((sum, [status, times]) => sum + (status === '200' ? 0 : times), 0);
 const ratioGoal: Goal = { target: 2, floor: 2, lowerIsBetter: true };
 const zeroGoal: Goal = { target: 0, floor: 0, lowerIsBetter: true };
 
@@ -121,9 +151,27 @@ async function runRounds(scenario: Scenario, rounds: number, issuer: Issuer): Pr
     );
   const askedGoal: Goal = { target: 10, floor: 11, lowerIsBetter: true };
   return [
-    lineOf('valid token, p99 under the flood from one address / idle', at('one', 0.99) / at('idle', 0.99), '', 2, ratioGoal),
-    lineOf('valid token, p99 under the flood from many addresses / idle', at('spread', 0.99) / at('idle', 0.99), '', 2, ratioGoal),
-    lineOf('valid tokens refused or failed', countFailures([started, ...Object.values(results).flat()]), '', 0, zeroGoal),
+    lineOf(
+      'valid token, p99 under the flood from one address / idle',
+      at('one', 0.99) / at('idle', 0.99),
+      '',
+      2,
+      ratioGoal,
+    ),
+    lineOf(
+      'valid token, p99 under the flood from many addresses / idle',
+      at('spread', 0.99) / at('idle', 0.99),
+      '',
+      2,
+      ratioGoal,
+    ),
+    lineOf(
+      'valid tokens refused or failed',
+      countFailures([started, ...Object.values(results).flat()]),
+      '',
+      0,
+      zeroGoal,
+    ),
     lineOf('requests for the keys of the provider, per minute', issuer.asked() / minutes, '', 1, askedGoal),
     lineOf('valid token, p50, idle', at('idle', 0.5), ' ms', 1),
     lineOf('valid token, p50, flood from one address', at('one', 0.5), ' ms', 1),
@@ -154,7 +202,13 @@ await withWorkspace((folder) =>
     const service = await startService(folder, { environment });
     const [probing, flooding] = [startCallers(), startCallers()];
     try {
-      const scenario = { url: service.url, token: await issuer.token(), probing, flooding, ms: Number(seconds) * 1_000 };
+      const scenario = {
+        url: service.url,
+        token: await issuer.token(),
+        probing,
+        flooding,
+        ms: Number(seconds) * 1_000,
+      };
       const lines = await runRounds(scenario, Number(rounds), issuer);
       const day = ctx.clock.now().toISOString().slice(0, 10);
       const heading = `Run of ${day}: ${rounds} rounds, ${seconds} s per measurement, valid requests at ${probesPerSecond}/s.\n${await describeMachine(admin)}`;

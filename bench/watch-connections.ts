@@ -2,7 +2,10 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Ctx } from '../src/core/ctx.ts';
 
-/** `ctx` with a data pool that calls `onConnect` with each connection taken, and what that returned with the ms for which it was held. */
+/**
+ * `ctx` with a data pool that calls `onConnect` with each connection taken, and what that returned with the
+ * ms for which it was held.
+ */
 export function watchConnections(ctx: Ctx, onConnect: (client: PoolClient) => (heldMs: number) => void): Ctx {
   const pool = ctx.db.data;
   const connect = async (): Promise<PoolClient> => {
@@ -17,7 +20,10 @@ export function watchConnections(ctx: Ctx, onConnect: (client: PoolClient) => (h
     };
     return client;
   };
-  const watched: Pool = Object.create(pool, { connect: { value: connect }, query: { value: pool.query.bind(pool) } });
+  const watched: Pool = Object.create(pool, {
+    connect: { value: connect },
+    query: { value: pool.query.bind(pool) },
+  });
   return { ...ctx, db: { ...ctx.db, data: watched } };
 }
 
@@ -29,7 +35,10 @@ const textOf = (query: unknown): string => {
   return typeof text === 'string' ? text : '';
 };
 
-/** Notes how long the transactions take that commit a page and that publish, from their first statement to the end of COMMIT. */
+/**
+ * Notes how long the transactions take that commit a page and that publish, from their first statement to the
+ * end of COMMIT.
+ */
 export function watchCommits(ctx: Ctx): { readonly ctx: Ctx; readonly commits: Commits } {
   const commits: Commits = { pagesMs: [], publishesMs: [] };
   const watched = watchConnections(ctx, (client) => {

@@ -1,6 +1,7 @@
-// The service in its own process, application and scheduler, whose event loop is watched: how long does a request wait for its turn that
-// arrives at any moment? `monitorEventLoopDelay` counts a block of a second as one sample among hundreds; here it counts as every request
-// that would have arrived during it. The CPU time of a turn tells the service's own part from that of other programs on the machine.
+// The service in its own process, application and scheduler, whose event loop is watched: how long does a
+// request wait for its turn that arrives at any moment? `monitorEventLoopDelay` counts a block of a second as
+// one sample among hundreds; here it counts as every request that would have arrived during it. The CPU time
+// of a turn tells the service's own part from that of other programs on the machine.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -20,10 +21,18 @@ import { createTrackedWork } from '../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../src/db/connect.ts';
 import { startScheduler } from '../src/sync/scheduler.ts';
 
-/** Of the time since `watch()`, and the peak memory of the process so far. `cpu…`: CPU time instead of time. */
-export type LoopLag = Readonly<Record<'p50Ms' | 'p99Ms' | 'maxMs' | 'cpuP99Ms' | 'cpuMaxMs' | 'peakBytes', number>>;
+/**
+ * Of the time since `watch()`, and the peak memory of the process so far. `cpu…`: CPU time instead of time.
+ */
+export type LoopLag = Readonly<
+  Record<'p50Ms' | 'p99Ms' | 'maxMs' | 'cpuP99Ms' | 'cpuMaxMs' | 'peakBytes', number>
+>;
 /** `erpUrl`: the NetSuite account that all organizations sync from; null starts no scheduler. */
-type ServiceOptions = { readonly address: DatabaseAddress; readonly settings: Settings; readonly erpUrl: string | null };
+type ServiceOptions = {
+  readonly address: DatabaseAddress;
+  readonly settings: Settings;
+  readonly erpUrl: string | null;
+};
 export type WatchedService = {
   readonly url: string;
   readonly pid: number;
@@ -71,11 +80,14 @@ const cpuMs = (): number => {
   return (user + system) / 1_000;
 };
 
-/** Samples when a timer fires: what is late by n samples delayed n requests, each by less than the one before. */
+/**
+ * Samples when a timer fires: what is late by n samples delayed n requests, each by less than the one before.
+ */
 function watchLoop() {
   const [lagUs, cpuUs] = [createHistogram(), createHistogram()];
   const recordLate = (histogram: typeof lagUs, ms: number): void => {
-    for (let lateMs = Math.max(0.001, ms); lateMs > 0; lateMs -= sampleMs) histogram.record(Math.max(1, Math.round(lateMs * 1_000)));
+    for (let lateMs = Math.max(0.001, ms); lateMs > 0; lateMs -= sampleMs)
+      histogram.record(Math.max(1, Math.round(lateMs * 1_000)));
   };
   let dueMs = performance.now() + sampleMs;
   let usedMs = cpuMs();
@@ -121,7 +133,8 @@ async function serve({ address, settings, erpUrl }: ServiceOptions): Promise<voi
     const authentication = { method: 'tba', consumerKey: 'bench', tokenId: 'bench' } as const;
     const secrets = { consumerSecret: 'bench', tokenSecret: 'bench' };
     startScheduler(ctx, {
-      createConnector: async (of) => netsuite.create(of, { accountId: '1234567', baseUrl: erpUrl, authentication }, secrets),
+      createConnector: async (of) =>
+        netsuite.create(of, { accountId: '1234567', baseUrl: erpUrl, authentication }, secrets),
     });
   }
   const loop = watchLoop();

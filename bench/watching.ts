@@ -1,5 +1,6 @@
-// What request metrics cost: CPU time per request with METRICS_PORT and without, in alternating order over the same data.
-// Usage: npm run bench:watching -- [records, default 10000] [rounds, default 9] [seconds per measurement, default 2]
+// What request metrics cost: CPU time per request with METRICS_PORT and without, in alternating order over
+// the same data. Usage: npm run bench:watching -- [records, default 10000] [rounds, default 9] [seconds per
+// measurement, default 2]
 
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
@@ -39,7 +40,9 @@ function measureInProcess(): void {
   };
   const { onServed } = createMetrics({ version: '0', ...nothing });
   const served = { route: '/api/public/{version}/{resource}', kind: 'list' } as const;
-  console.log(`in process: metrics ${measureCallUs(() => onServed(served, 'GET', '200', 0.003)).toFixed(2)} µs`);
+  console.log(
+    `in process: metrics ${measureCallUs(() => onServed(served, 'GET', '200', 0.003)).toFixed(2)} µs`,
+  );
   const id = randomUUID();
   const facts = {
     requestId: id,
@@ -53,8 +56,13 @@ function measureInProcess(): void {
   const sink = { write: () => undefined };
   const bare = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, sink);
   const log = createLog('info', sink).child({}, { redact: [] });
-  const [plain, redacting] = [measureCallUs(() => bare.info(facts, 'request')), measureCallUs(() => log.info(facts, 'request'))];
-  console.log(`in process: a log line ${redacting.toFixed(2)} µs, ${(redacting - plain).toFixed(2)} µs of it to find secrets`);
+  const [plain, redacting] = [
+    measureCallUs(() => bare.info(facts, 'request')),
+    measureCallUs(() => log.info(facts, 'request')),
+  ];
+  console.log(
+    `in process: a log line ${redacting.toFixed(2)} µs, ${(redacting - plain).toFixed(2)} µs of it to find secrets`,
+  );
 }
 
 async function main(folder: string, records: number, rounds: number, ms: number): Promise<boolean> {
@@ -63,7 +71,10 @@ async function main(folder: string, records: number, rounds: number, ms: number)
     const without = await startService(folder);
     await publishInvoices(without.url, invoices, admin);
     const counting = await startService(folder, { environment: { METRICS_PORT: '0' } });
-    const requestSet = { headers: { ...headersOf(invoices), 'If-None-Match': '*' }, paths: listPaths.slice(0, 20) };
+    const requestSet = {
+      headers: { ...headersOf(invoices), 'If-None-Match': '*' },
+      paths: listPaths.slice(0, 20),
+    };
     const measure = async ({ pid, url }: RunningServer): Promise<number> =>
       (await measureLoad(pid, { ...requestSet, url }, connections, ms, 304)).cpuUs;
     const all: [plain: number, counted: number][] = [];
@@ -83,8 +94,13 @@ async function main(folder: string, records: number, rounds: number, ms: number)
     await Promise.all([without.stop(), counting.stop()]);
     const [plain, counted] = ([0, 1] as const).map((side) => all.map((costs) => costs[side]));
     if (plain === undefined || counted === undefined) return false;
-    const [ofMedians, ofMinima] = [median(counted) - median(plain), Math.min(...counted) - Math.min(...plain)];
-    console.log(`in a server: ${ofMedians.toFixed(1)} µs by the medians of ${rounds} rounds, ${ofMinima.toFixed(1)} µs by the minima`);
+    const [ofMedians, ofMinima] = [
+      median(counted) - median(plain),
+      Math.min(...counted) - Math.min(...plain),
+    ];
+    console.log(
+      `in a server: ${ofMedians.toFixed(1)} µs by the medians of ${rounds} rounds, ${ofMinima.toFixed(1)} µs by the minima`,
+    );
     return true;
   });
 }

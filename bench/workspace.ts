@@ -1,5 +1,5 @@
-// A temporary folder for a benchmark and the PostgreSQL that it starts there. The folder is removed when the benchmark ends or is
-// interrupted; after a kill -9 the next benchmark removes it.
+// A temporary folder for a benchmark and the PostgreSQL that it starts there. The folder is removed when the
+// benchmark ends or is interrupted; after a kill -9 the next benchmark removes it.
 import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -25,9 +25,15 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The pid of the PostgreSQL that runs in `cluster`; undefined if none does, also when the pid now belongs to another process. */
+/**
+ * The pid of the PostgreSQL that runs in `cluster`; undefined if none does, also when the pid now belongs to
+ * another process.
+ */
 async function findServerPid(cluster: string): Promise<number | undefined> {
-  const pid = Number.parseInt(await readFile(path.join(cluster, 'postmaster.pid'), 'utf8').catch(() => ''), 10);
+  const pid = Number.parseInt(
+    await readFile(path.join(cluster, 'postmaster.pid'), 'utf8').catch(() => ''),
+    10,
+  );
   const at = Number.isNaN(pid) ? undefined : await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
   return at === cluster ? pid : undefined;
 }
@@ -50,7 +56,10 @@ async function removeAbandonedFolders(): Promise<void> {
   }
 }
 
-/** Runs `work` in a new folder, removes the folder and exits: 0 when `work` resolves to true, 1 when it resolves to false or rejects. */
+/**
+ * Runs `work` in a new folder, removes the folder and exits: 0 when `work` resolves to true, 1 when it
+ * resolves to false or rejects.
+ */
 export async function withWorkspace(work: (folder: string) => Promise<boolean>): Promise<never> {
   await removeAbandonedFolders();
   const folder = await mkdtemp(path.join(tmpdir(), `${prefix}${process.pid}-`));
@@ -81,15 +90,22 @@ export type Database = {
   readonly adminAddress: ConnectionAddress;
 };
 
-/** Starts PostgreSQL in the folder, as the service would, and stops it after `work`. `admin` connects as its superuser. */
+/**
+ * Starts PostgreSQL in the folder, as the service would, and stops it after `work`. `admin` connects as its
+ * superuser.
+ */
 export async function withDatabase<T>(
   folder: string,
   environment: Parameters<typeof readConfig>[0],
   work: (database: Database) => Promise<T>,
 ): Promise<T> {
   const opened = await openDatabase({ DATA_DIR: folder });
-  if (opened.embedded === undefined || typeof opened.data === 'string') throw new Error('The benchmark needs the embedded PostgreSQL');
-  const { ctx, close } = await openCtx(readConfig({ DATA_DIR: folder, LOG_LEVEL: 'warn', ...environment }), opened);
+  if (opened.embedded === undefined || typeof opened.data === 'string')
+    throw new Error('The benchmark needs the embedded PostgreSQL');
+  const { ctx, close } = await openCtx(
+    readConfig({ DATA_DIR: folder, LOG_LEVEL: 'warn', ...environment }),
+    opened,
+  );
   const adminAddress = { ...opened.embedded.connection, database: opened.data.database };
   const admin = new Pool(adminAddress);
   admin.on('error', () => undefined);

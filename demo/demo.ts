@@ -1,5 +1,6 @@
-// `npm run demo`: shows the service at work on this machine alone. Starts PostgreSQL from npm, a simulated ERP account with real data and
-// an identity provider; then an organization connects to the account, syncs its records and publishes v1.
+// `npm run demo`: shows the service at work on this machine alone. Starts PostgreSQL from npm, a simulated
+// ERP account with real data and an identity provider; then an organization connects to the account, syncs
+// its records and publishes v1.
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { AccountInUse, type DayReport, type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
@@ -21,20 +22,39 @@ import { createManagementClient } from './management-client.ts';
 import { addMembers, demoPeople, owner } from './people.ts';
 import { createProgressDisplay, type ProgressDisplay } from './progress.ts';
 import { demoEndpoints } from './schema.ts';
-import { configurePayments, connectNetsuite, ensureAgent, ensureMetadata, publishSchema, syncRecords } from './set-up.ts';
+import {
+  configurePayments,
+  connectNetsuite,
+  ensureAgent,
+  ensureMetadata,
+  publishSchema,
+  syncRecords,
+} from './set-up.ts';
 import { accountId, shippedData } from './shipped-data.ts';
 
-/** The shipped data are held back from this day on; the replay enters one day a minute. Other data (`DEMO_DATA`) are loaded at once. */
+/**
+ * The shipped data are held back from this day on; the replay enters one day a minute. Other data
+ * (`DEMO_DATA`) are loaded at once.
+ */
 const replayFrom = '2011-08-22';
 
 /** Prints what the next scheduled runs will sync. */
 function logDay(day: string, { inserted, daysLeft }: DayReport): void {
-  const left = daysLeft === 0 ? 'That was the last day of the data: no new transactions from now on.' : `${daysLeft} days left.`;
+  const left =
+    daysLeft === 0
+      ? 'That was the last day of the data: no new transactions from now on.'
+      : `${daysLeft} days left.`;
   console.log(`Entered ${day}: ${inserted.transaction} transactions. ${left}`);
 }
 
-/** Starts at the port of the previous run if it is free, so that copied addresses keep working; at any free port otherwise. */
-async function startAtPreviousPort<T>(knownUrl: string | undefined, start: (port: number) => Promise<T>): Promise<T> {
+/**
+ * Starts at the port of the previous run if it is free, so that copied addresses keep working; at any free
+ * port otherwise.
+ */
+async function startAtPreviousPort<T>(
+  knownUrl: string | undefined,
+  start: (port: number) => Promise<T>,
+): Promise<T> {
   const port = knownUrl === undefined ? 0 : Number(new URL(knownUrl).port);
   return start(port).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRINUSE') throw error;
@@ -44,7 +64,10 @@ async function startAtPreviousPort<T>(knownUrl: string | undefined, start: (port
 
 const rivalTimeoutMs = 5_000;
 
-/** Which demo runs in this folder already: the one of its file if that answers to its key, otherwise one that is still starting. */
+/**
+ * Which demo runs in this folder already: the one of its file if that answers to its key, otherwise one that
+ * is still starting.
+ */
 async function describeRival({ DATA_DIR }: Config, known: DemoFile | undefined): Promise<CannotRun> {
   const isServing =
     known !== undefined &&
@@ -68,7 +91,8 @@ async function startAccount(
   known: DemoFile | undefined,
   progress: ProgressDisplay,
 ): Promise<NetsuiteAccount> {
-  if (opened.embedded === undefined) throw new Error('The demo needs its embedded PostgreSQL, which was not started.');
+  if (opened.embedded === undefined)
+    throw new Error('The demo needs its embedded PostgreSQL, which was not started.');
   progress.startStep('Starting the simulated NetSuite account');
   const options = {
     admin: opened.embedded.connection,
@@ -87,11 +111,22 @@ async function startAccount(
   );
 }
 
-async function startDemoIdentityProvider(config: Config, known: DemoFile | undefined): Promise<IdentityProviderServer> {
+async function startDemoIdentityProvider(
+  config: Config,
+  known: DemoFile | undefined,
+): Promise<IdentityProviderServer> {
   const secrets = await loadOrCreateSecrets(config.DATA_DIR);
   const clients = await openClientStore(path.join(config.DATA_DIR, 'identity-provider-clients.json'));
-  const options = { people: demoPeople, agentFor: owner.id, secrets, clients, nowMs: systemClock.monotonicMs };
-  return startAtPreviousPort(known?.identityProviderUrl, (port) => startIdentityProvider({ ...options, port }));
+  const options = {
+    people: demoPeople,
+    agentFor: owner.id,
+    secrets,
+    clients,
+    nowMs: systemClock.monotonicMs,
+  };
+  return startAtPreviousPort(known?.identityProviderUrl, (port) =>
+    startIdentityProvider({ ...options, port }),
+  );
 }
 
 /** A shell command that prints an agent's access token. */
@@ -100,7 +135,9 @@ function agentTokenCommand({ settings, agent }: IdentityProviderServer): string 
   return `curl -s -u '${agent.id}:${agent.secret}' ${grant} '${agent.tokenUrl}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`;
 }
 
-/** Commands of a customer's token; empty when the version was published before the demo had scopable fields. */
+/**
+ * Commands of a customer's token; empty when the version was published before the demo had scopable fields.
+ */
 function customerText({ tenantId, baseUrl, version }: DemoFile, minted: CustomerToken | undefined): string {
   if (minted === undefined) return '';
   return `
@@ -125,7 +162,12 @@ const readingText = (api: string, headers: string): string =>
 export const consoleText = ({ url, hasDemoSignIn }: Pick<Service, 'url' | 'hasDemoSignIn'>): string =>
   `The console is at ${url}${hasDemoSignIn ? '   (its first page signs you in)' : ''}`;
 
-function welcomeText(file: DemoFile, token: CustomerToken | undefined, identityProvider: IdentityProviderServer, dataDir: string): string {
+function welcomeText(
+  file: DemoFile,
+  token: CustomerToken | undefined,
+  identityProvider: IdentityProviderServer,
+  dataDir: string,
+): string {
   const { baseUrl, tenantId, apiKey, managementKey, version, agentId, netsuiteUrl, erpControl } = file;
   const agentToken = `$(${agentTokenCommand(identityProvider)})`;
   const [api, platform] = [`${baseUrl}/api/public/${version}`, `${baseUrl}/api/platform/v1`];
@@ -172,7 +214,13 @@ Stop with Ctrl-C; the data are kept in ${dataDir}.
 `;
 }
 
-type Parts = { service: Service; account: NetsuiteAccount; known: DemoFile | undefined; progress: ProgressDisplay; syncsAll: boolean };
+type Parts = {
+  service: Service;
+  account: NetsuiteAccount;
+  known: DemoFile | undefined;
+  progress: ProgressDisplay;
+  syncsAll: boolean;
+};
 
 async function setUp({ service, account, known, progress, syncsAll }: Parts) {
   const { ctx, url, localUrl } = service;
@@ -215,17 +263,21 @@ const demoSettings = (settings: Settings, oidc: Settings['oidc'], erpHost: strin
   },
   // One payout a minute: the replay enters one day a minute.
   sandbox: { ...settings.sandbox, payoutEveryMs: 60_000 },
-  // The demo runs alone with its own ERP: a killed process's runs may be resumed within seconds, and the ERP needs no sparing.
+  // The demo runs alone with its own ERP: a killed process's runs may be resumed within seconds, and the ERP
+  // needs no sparing.
   sync: { ...settings.sync, leaseMs: 4_000, renewMs: 1_000, retryBaseMs: 500, retryMaxMs: 5_000 },
 });
 
 /**
- * Starts everything, sets the organization up until v1 is served, and prints what to try. `life` closes what was opened. Throws `CannotRun`
- * when another process runs the demo in this folder, and an Error when NODE_ENV is production, and when a start or a set-up step fails.
+ * Starts everything, sets the organization up until v1 is served, and prints what to try. `life` closes what
+ * was opened. Throws `CannotRun` when another process runs the demo in this folder, and an Error when
+ * NODE_ENV is production, and when a start or a set-up step fails.
  */
 export async function startDemo(config: Config, life: Lifecycle): Promise<void> {
   if (config.NODE_ENV === 'production')
-    throw new Error('The demo is not for production. Unset NODE_ENV=production, or start the service with npm start.');
+    throw new Error(
+      'The demo is not for production. Unset NODE_ENV=production, or start the service with npm start.',
+    );
   const progress = createProgressDisplay(process.stdout);
   await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
   try {

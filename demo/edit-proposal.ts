@@ -1,4 +1,5 @@
-// The demo's version from the service's proposal: what it offers to ask in one request, under the names of schema.ts.
+// The demo's version from the service's proposal: what it offers to ask in one request, under the names of
+// schema.ts.
 import { z } from 'zod';
 import { demoEndpoints } from './schema.ts';
 
@@ -20,14 +21,20 @@ export const Proposal = z.object({ endpoints: z.array(Endpoint) });
 
 type DemoEndpoint = (typeof demoEndpoints)[number];
 /** What can be asked in one request. */
-type Offered = Pick<Endpoint, 'aggregates' | 'groups' | 'relations' | 'search'> & { or?: true; sortSets?: readonly (readonly string[])[] };
+type Offered = Pick<Endpoint, 'aggregates' | 'groups' | 'relations' | 'search'> & {
+  or?: true;
+  sortSets?: readonly (readonly string[])[];
+};
 
 const sortSets: Readonly<Record<string, readonly (readonly string[])[]>> = {
   invoices: [['date', '-total']],
   'credit-memos': [['date', '-total']],
 };
 
-/** The demo's name of a field of the proposal, or of `<lines>.<field>`; undefined when the demo doesn't show it. */
+/**
+ * The demo's name of a field of the proposal, or of `<lines>.<field>`; undefined when the demo doesn't show
+ * it.
+ */
 function demoName(name: string, proposed: Endpoint, own: DemoEndpoint): string | undefined {
   const [fieldName, lineName] = name.split('.');
   const field = proposed.fields.find((each) => each.name === fieldName);
@@ -39,7 +46,10 @@ function demoName(name: string, proposed: Endpoint, own: DemoEndpoint): string |
   return knownLine === undefined ? undefined : `${known.name}.${knownLine.name}`;
 }
 
-/** What the proposal offers over the fields that the demo shows. `resources`: the demo's names by those of the proposal. */
+/**
+ * What the proposal offers over the fields that the demo shows. `resources`: the demo's names by those of the
+ * proposal.
+ */
 function offeredOf(proposed: Endpoint, own: DemoEndpoint, resources: ReadonlyMap<string, string>): Offered {
   const namesOf = (name: string): string[] => [demoName(name, proposed, own) ?? []].flat();
   const renamed = <T extends { field: string }>(parts: readonly T[] = []): T[] =>
@@ -49,7 +59,10 @@ function offeredOf(proposed: Endpoint, own: DemoEndpoint, resources: ReadonlyMap
     groups: (proposed.groups ?? []).flatMap<NonNullable<Endpoint['groups']>[number]>((group) =>
       typeof group === 'string' ? namesOf(group) : renamed([group]),
     ),
-    relations: renamed(proposed.relations).map((each) => ({ ...each, resource: resources.get(each.resource) ?? each.resource })),
+    relations: renamed(proposed.relations).map((each) => ({
+      ...each,
+      resource: resources.get(each.resource) ?? each.resource,
+    })),
     search: (proposed.search ?? []).flatMap(namesOf),
     sortSets: sortSets[own.name] ?? [],
   };
@@ -57,11 +70,12 @@ function offeredOf(proposed: Endpoint, own: DemoEndpoint, resources: ReadonlyMap
 }
 
 /**
- * The endpoints that the demo publishes: its own fields, filters and sorts, and what the proposal offers over these fields. A record type
- * without a proposal keeps its list.
+ * The endpoints that the demo publishes: its own fields, filters and sorts, and what the proposal offers over
+ * these fields. A record type without a proposal keeps its list.
  */
 export function editProposal({ endpoints }: z.output<typeof Proposal>): (DemoEndpoint & Offered)[] {
-  const resourceOf = (type: string): string => demoEndpoints.find(({ recordType }) => recordType === type)?.name ?? '';
+  const resourceOf = (type: string): string =>
+    demoEndpoints.find(({ recordType }) => recordType === type)?.name ?? '';
   const resources = new Map(endpoints.map(({ name, recordType }) => [name, resourceOf(recordType)]));
   return demoEndpoints.map((own): DemoEndpoint & Offered => {
     const proposed = endpoints.find(({ recordType }) => recordType === own.recordType);

@@ -1,9 +1,14 @@
-// `npm run erp`: the simulated NetSuite account alone, on ports that stay the same. Its database is in a PostgreSQL of its own, so that it
-// can run next to the service and to the demo.
+// `npm run erp`: the simulated NetSuite account alone, on ports that stay the same. Its database is in a
+// PostgreSQL of its own, so that it can run next to the service and to the demo.
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { type NetsuiteAccount, type NetsuiteAccountOptions, parseProfile, startNetsuiteAccount } from 'netsuite-simulator';
+import {
+  type NetsuiteAccount,
+  type NetsuiteAccountOptions,
+  parseProfile,
+  startNetsuiteAccount,
+} from 'netsuite-simulator';
 import type { Lifecycle } from '../src/core/lifecycle.ts';
 import { startEmbedded } from '../src/db/embedded/embedded.ts';
 import { writePrivateJson } from './private-file.ts';
@@ -38,14 +43,23 @@ function parseServer(address: string): NetsuiteAccountOptions['admin'] {
   const { protocol, hostname, port, username, password, pathname } = URL.parse(address) ?? {};
   const [user, database] = [decodeURIComponent(username ?? ''), decodeURIComponent(pathname?.slice(1) ?? '')];
   if (!/^postgres(ql)?:$/.test(protocol ?? '') || hostname === undefined || user === '' || database === '')
-    throw new RangeError('--database must be an address such as postgres://postgres:secret@127.0.0.1:5432/postgres.');
-  return { host: hostname, port: Number(port || 5432), user, database, ...(password && { password: decodeURIComponent(password) }) };
+    throw new RangeError(
+      '--database must be an address such as postgres://postgres:secret@127.0.0.1:5432/postgres.',
+    );
+  return {
+    host: hostname,
+    port: Number(port || 5432),
+    user,
+    database,
+    ...(password && { password: decodeURIComponent(password) }),
+  };
 }
 
 /** Throws RangeError unless it is a whole number up to 65535. */
 function parsePort(name: string, text: string): number {
   const port = Number(text);
-  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new RangeError(`--${name} must be a port, not ${text}.`);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535)
+    throw new RangeError(`--${name} must be a port, not ${text}.`);
   return port;
 }
 
@@ -71,9 +85,9 @@ function parseOptions(
 }
 
 /**
- * Starts the account, writes `erp.json` and prints where everything is; or prints the usage. `profile` is used unless `args` name another;
- * `life` closes what was opened. Throws TypeError
- * for unknown options, RangeError for invalid values, and what `startNetsuiteAccount` throws.
+ * Starts the account, writes `erp.json` and prints where everything is; or prints the usage. `profile` is
+ * used unless `args` name another; `life` closes what was opened. Throws TypeError for unknown options,
+ * RangeError for invalid values, and what `startNetsuiteAccount` throws.
  */
 export async function startErp(
   args: string[],
@@ -86,27 +100,40 @@ export async function startErp(
     return;
   }
   const progress = createProgressDisplay(process.stdout);
-  const accountOptions = parseOptions(values, profile, (_step, done, total) => progress.showPart(done, total));
+  const accountOptions = parseOptions(values, profile, (_step, done, total) =>
+    progress.showPart(done, total),
+  );
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
     const admin =
-      values.database === undefined ? await openServer(path.join(dataDir, 'erp'), life, progress) : parseServer(values.database);
+      values.database === undefined
+        ? await openServer(path.join(dataDir, 'erp'), life, progress)
+        : parseServer(values.database);
     progress.startStep('Loading the records');
     const account = await life.open(
       () => startNetsuiteAccount({ ...accountOptions, admin }),
       (running) => running.stop(),
     );
-    if (values['replay-from'] !== undefined) account.startReplay({ minutesPerDay: Number(values['minutes-per-day']) });
+    if (values['replay-from'] !== undefined)
+      account.startReplay({ minutesPerDay: Number(values['minutes-per-day']) });
     progress.end();
     const file = path.join(dataDir, 'erp.json');
-    await writePrivateJson(file, { accountId: account.accountId, netsuiteUrl: account.url, erpControl: account.control });
+    await writePrivateJson(file, {
+      accountId: account.accountId,
+      netsuiteUrl: account.url,
+      erpControl: account.control,
+    });
     console.log(welcomeText(account, file));
   } finally {
     progress.end();
   }
 }
 
-async function openServer(folder: string, life: Lifecycle, progress: ProgressDisplay): Promise<NetsuiteAccountOptions['admin']> {
+async function openServer(
+  folder: string,
+  life: Lifecycle,
+  progress: ProgressDisplay,
+): Promise<NetsuiteAccountOptions['admin']> {
   progress.startStep('Starting PostgreSQL');
   const { connection } = await life.open(
     () => startEmbedded(folder),

@@ -1,5 +1,5 @@
-// With `DEMO_RECORD_TYPES=all`: syncs every record type that the account has. What is done already isn't done again, so that a demo killed at
-// any moment resumes there.
+// With `DEMO_RECORD_TYPES=all`: syncs every record type that the account has. What is done already isn't done
+// again, so that a demo killed at any moment resumes there.
 import { z } from 'zod';
 import type { Ctx } from '../src/core/ctx.ts';
 import { inTransaction } from '../src/db/transaction.ts';
@@ -21,7 +21,10 @@ type Demo = {
   readonly progress: ProgressDisplay;
 };
 
-/** `restoreBudget` gives the key of `call` its whole rate limit again: before the first call, and whenever it might be used up. */
+/**
+ * `restoreBudget` gives the key of `call` its whole rate limit again: before the first call, and whenever it
+ * might be used up.
+ */
 function withBudget(call: ManagementCall, restoreBudget: () => Promise<void>): ManagementCall {
   let calls = 0;
   return async (method, path, response, body) => {
@@ -37,11 +40,17 @@ async function createConfigs({ call, progress }: Demo): Promise<void> {
   await call('POST', '/netsuite/metadata/refresh', z.unknown());
   const configured = new Set((await listConfigs(call)).map(({ recordType }) => recordType));
   const types = await readList(call, '/netsuite/metadata', RecordType);
-  const missing = types.filter(({ name, syncable }) => syncable !== false && !configured.has(name)).map(({ name }) => name);
+  const missing = types
+    .filter(({ name, syncable }) => syncable !== false && !configured.has(name))
+    .map(({ name }) => name);
   for (let first = 0; first < missing.length; first += typesPerRequest) {
     const recordTypes = missing.slice(first, first + typesPerRequest);
     progress.showPart(first, missing.length);
-    await call('POST', '/sync-configs/bulk', z.unknown(), { recordTypes, schedule: '0 * * * *', timezone: 'Europe/London' });
+    await call('POST', '/sync-configs/bulk', z.unknown(), {
+      recordTypes,
+      schedule: '0 * * * *',
+      timezone: 'Europe/London',
+    });
   }
 }
 
@@ -49,7 +58,8 @@ async function createConfigs({ call, progress }: Demo): Promise<void> {
 async function startRuns({ call }: Demo): Promise<string[]> {
   const waiting = (await listConfigs(call)).filter(({ lastRun }) => !isDone(lastRun?.status));
   const runs: string[] = [];
-  for (const { id } of waiting) runs.push((await call('POST', `/sync-configs/${id}/trigger`, z.object({ id: z.string() }), {})).id);
+  for (const { id } of waiting)
+    runs.push((await call('POST', `/sync-configs/${id}/trigger`, z.object({ id: z.string() }), {})).id);
   return runs;
 }
 
@@ -63,8 +73,8 @@ type Run = {
 };
 
 /**
- * Syncs every record type of the account once; from then on each runs every hour. Throws an Error when a run fails or is cancelled, and
- * ManagementApiError.
+ * Syncs every record type of the account once; from then on each runs every hour. Throws an Error when a run
+ * fails or is cancelled, and ManagementApiError.
  */
 export async function syncEveryRecordType(given: Demo, restoreBudget: () => Promise<void>): Promise<void> {
   const demo = { ...given, call: withBudget(given.call, restoreBudget) };
@@ -77,8 +87,8 @@ export async function syncEveryRecordType(given: Demo, restoreBudget: () => Prom
 }
 
 /**
- * Waits for the runs, as long as one of them advances. Throws an Error when a run fails or is cancelled, and when none has advanced for ten
- * minutes.
+ * Waits for the runs, as long as one of them advances. Throws an Error when a run fails or is cancelled, and
+ * when none has advanced for ten minutes.
  */
 export async function waitForRuns(
   { ctx, organizationId, progress }: Pick<Demo, 'ctx' | 'organizationId' | 'progress'>,
@@ -93,7 +103,9 @@ export async function waitForRuns(
     );
     const stopped = runs.find(({ status }) => status === 'failed' || status === 'cancelled');
     if (stopped !== undefined)
-      throw new Error(`The sync of ${stopped.record_type} ${stopped.status}: ${stopped.error?.message ?? ''} ${stopped.error?.fix ?? ''}`);
+      throw new Error(
+        `The sync of ${stopped.record_type} ${stopped.status}: ${stopped.error?.message ?? ''} ${stopped.error?.fix ?? ''}`,
+      );
     const done = runs.filter(({ status }) => isDone(status)).length;
     progress.showPart(done, started.length);
     return { result: done === started.length ? true : undefined, seen: runs };

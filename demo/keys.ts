@@ -1,5 +1,5 @@
-// The demo's organization and its two API keys. A key's secret exists only in demo.json: when that file is missing, new keys are created
-// and the demo's older ones revoked.
+// The demo's organization and its two API keys. A key's secret exists only in demo.json: when that file is
+// missing, new keys are created and the demo's older ones revoked.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
@@ -45,7 +45,8 @@ export async function readDemoFile(dataDir: string): Promise<DemoFile | undefine
 }
 
 /** Rejects with the file system's error when the file can't be written. */
-export const writeDemoFile = (dataDir: string, file: DemoFile): Promise<void> => writePrivateJson(demoFilePath(dataDir), file);
+export const writeDemoFile = (dataDir: string, file: DemoFile): Promise<void> =>
+  writePrivateJson(demoFilePath(dataDir), file);
 
 async function ensureDemoOrganization(ctx: Ctx): Promise<string> {
   const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select id from all_organizations()');
@@ -55,7 +56,14 @@ async function ensureDemoOrganization(ctx: Ctx): Promise<string> {
     );
     if (found !== undefined) return id;
   }
-  return (await provisionOrganization(ctx, { name: 'Demo wholesaler', slug, ownerEmail: owner.email, ownerName: owner.name })).id;
+  return (
+    await provisionOrganization(ctx, {
+      name: 'Demo wholesaler',
+      slug,
+      ownerEmail: owner.email,
+      ownerName: owner.name,
+    })
+  ).id;
 }
 
 async function areKeysValid(ctx: Ctx, file: DemoFile): Promise<boolean> {
@@ -64,7 +72,8 @@ async function areKeysValid(ctx: Ctx, file: DemoFile): Promise<boolean> {
 }
 
 /**
- * The known keys if both still work; otherwise creates the organization if necessary, revokes the demo's older keys and creates new ones.
+ * The known keys if both still work; otherwise creates the organization if necessary, revokes the demo's
+ * older keys and creates new ones.
  */
 export async function ensureDemoKeys(ctx: Ctx, known: DemoFile | undefined): Promise<Keys> {
   if (known !== undefined && (await areKeysValid(ctx, known))) {
@@ -75,7 +84,10 @@ export async function ensureDemoKeys(ctx: Ctx, known: DemoFile | undefined): Pro
   const managing = generateApiKey();
   await inTransaction({ db: ctx.db, organizationId: tenantId }, async (tx) => {
     const first = await tx('memberships').orderBy('joined_at').first<{ user_id: string }>('user_id');
-    await tx('api_keys').where('name', 'like', 'Demo: %').whereNull('revoked_at').update({ revoked_at: tx.fn.now() });
+    await tx('api_keys')
+      .where('name', 'like', 'Demo: %')
+      .whereNull('revoked_at')
+      .update({ revoked_at: tx.fn.now() });
     const row = (name: string, key: typeof reading, permissions: string[]) => ({
       id: createId(),
       organization_id: tenantId,
@@ -85,14 +97,23 @@ export async function ensureDemoKeys(ctx: Ctx, known: DemoFile | undefined): Pro
       scope_permissions: permissions,
       created_by: first?.user_id,
     });
-    await tx('api_keys').insert([row('Demo: reading', reading, ['read']), row('Demo: management', managing, ['read', 'write'])]);
+    await tx('api_keys').insert([
+      row('Demo: reading', reading, ['read']),
+      row('Demo: management', managing, ['read', 'write']),
+    ]);
   });
   return { tenantId, apiKey: reading.secret, managementKey: managing.secret };
 }
 
-/** The set-up's requests count against the rate limits of the key that it prints and of its organization: gives the key its whole budget again. */
+/**
+ * The set-up's requests count against the rate limits of the key that it prints and of its organization:
+ * gives the key its whole budget again.
+ */
 export async function restoreBudget(ctx: Ctx, { managementKey }: Keys): Promise<void> {
   const key = await findApiKey(ctx, managementKey);
   if (key === undefined) return;
-  await ctx.db.control.raw('delete from rate_limits where key in (?, ?)', [`key:${key.id}`, `organization:${key.organization.id}`]);
+  await ctx.db.control.raw('delete from rate_limits where key in (?, ?)', [
+    `key:${key.id}`,
+    `organization:${key.organization.id}`,
+  ]);
 }

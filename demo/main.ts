@@ -1,4 +1,5 @@
-// The entry point of `npm run demo` and `npm run erp`; started by scripts/run.mjs. Together with src/main.ts the only reader of process.env.
+// The entry point of `npm run demo` and `npm run erp`; started by scripts/run.mjs. Together with src/main.ts
+// the only reader of process.env.
 import { readConfig } from '../src/config.ts';
 import { runCommand } from '../src/run-command.ts';
 import { erpUsage, startErp } from './erp.ts';
@@ -6,7 +7,9 @@ import { erpUsage, startErp } from './erp.ts';
 const [command, ...args] = process.argv.slice(2);
 if (command === 'erp') {
   const { DATA_DIR: dataDir = '.data', ERP_PROFILE } = process.env;
-  await runCommand(erpUsage, 'The simulated account', (life) => startErp(args, { dataDir, profile: ERP_PROFILE || 'single' }, life));
+  await runCommand(erpUsage, 'The simulated account', (life) =>
+    startErp(args, { dataDir, profile: ERP_PROFILE || 'single' }, life),
+  );
 } else
   await runCommand('Usage: npm run demo', 'The service', async (life) => {
     const config = readConfig(process.env);

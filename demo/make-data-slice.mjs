@@ -1,6 +1,7 @@
-// Cuts the demo's data from the full data set: `node demo/make-data-slice.mjs <source folder> <target folder> [invoices]`.
-// Takes whole days from the last one backwards until they hold that many invoices (default 2,000), with everything those days
-// hold: credit memos, journals, all their lines, and the customers and items they name. Rows are copied unchanged.
+// Cuts the demo's data from the full data set: `node demo/make-data-slice.mjs <source folder> <target folder>
+// [invoices]`. Takes whole days from the last one backwards until they hold that many invoices (default
+// 2,000), with everything those days hold: credit memos, journals, all their lines, and the customers and
+// items they name. Rows are copied unchanged.
 import { createReadStream, createWriteStream, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -20,7 +21,10 @@ const read = (file, options = {}) =>
     .pipe(createGunzip())
     .pipe(parse({ columns: true, ...options }));
 
-/** Copies the header and the rows that `keep` wants, letter by letter; returns how many rows there were and how many were kept. */
+/**
+ * Copies the header and the rows that `keep` wants, letter by letter; returns how many rows there were and
+ * how many were kept.
+ */
 async function copy(file, keep) {
   const counts = { of: 0, kept: 0 };
   let isHeader = true;
@@ -82,7 +86,9 @@ const copied = [
 
 /** The last ten days: what a demo may hold back and bring day by day. */
 const replayFrom = new Date(Date.parse(`${lastDay}T00:00:00Z`) - 9 * 86_400_000).toISOString().slice(0, 10);
-const invoicesBefore = [...invoicesByDay].filter(([day]) => day >= firstDay && day < replayFrom).reduce((sum, [, count]) => sum + count, 0);
+const invoicesBefore = [...invoicesByDay]
+  .filter(([day]) => day >= firstDay && day < replayFrom)
+  .reduce((sum, [, count]) => sum + count, 0);
 
 const number = (value) => value.toLocaleString('en-GB');
 const table = copied

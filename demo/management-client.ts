@@ -1,4 +1,5 @@
-// A client of the management interface: the demo and the benches set things up as a customer would, with an API key.
+// A client of the management interface: the demo and the benches set things up as a customer would, with an
+// API key.
 import { z } from 'zod';
 
 const Detail = z.object({ code: z.string().optional(), message: z.string() });
@@ -6,7 +7,10 @@ const Failure = z.object({
   error: z.object({ code: z.string(), message: z.string(), details: z.array(Detail).optional() }),
 });
 
-/** One request; resolves to the body, parsed by `response`. Rejects with ManagementApiError for a status other than 2xx. */
+/**
+ * One request; resolves to the body, parsed by `response`. Rejects with ManagementApiError for a status other
+ * than 2xx.
+ */
 export type ManagementCall = <T>(
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: string,
@@ -26,12 +30,18 @@ export class ManagementApiError extends Error {
   }
 }
 
-/** Creates a client of the service at `baseUrl`. Its calls reject with ManagementApiError when the interface responds with an error. */
+/**
+ * Creates a client of the service at `baseUrl`. Its calls reject with ManagementApiError when the interface
+ * responds with an error.
+ */
 export function createManagementClient(baseUrl: string, key: string): ManagementCall {
   return async (method, path, responseSchema, body) => {
     const response = await fetch(`${baseUrl}/api/platform/v1${path}`, {
       method,
-      headers: { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await response.text();
@@ -39,7 +49,9 @@ export function createManagementClient(baseUrl: string, key: string): Management
     if (!response.ok) {
       const failure = Failure.safeParse(parsed);
       const details = failure.success ? (failure.data.error.details ?? []) : [];
-      const reason = failure.success ? [failure.data.error.message, ...details.map(({ message }) => message)].join('; ') : text;
+      const reason = failure.success
+        ? [failure.data.error.message, ...details.map(({ message }) => message)].join('; ')
+        : text;
       throw new ManagementApiError(
         response.status,
         `${method} ${path}: ${response.status} ${reason}`,

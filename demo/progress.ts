@@ -1,4 +1,5 @@
-// Shows the progress of the demo's start: one bar that is redrawn on a terminal, plain lines elsewhere, at most every ten seconds within a step.
+// Shows the progress of the demo's start: one bar that is redrawn on a terminal, plain lines elsewhere, at
+// most every ten seconds within a step.
 
 export type ProgressDisplay = {
   /** Ends the previous step and starts this one. */
@@ -35,7 +36,9 @@ export function createProgressDisplay(out: NodeJS.WriteStream): ProgressDisplay 
       const left = secondsLeft === null ? '' : `, about ${secondsLeft} s left`;
       if (out.isTTY) {
         const filled = Math.round((Math.min(done, total) / total) * width);
-        out.write(`\r\x1b[K… ${current} [${'#'.repeat(filled)}${'.'.repeat(width - filled)}] ${done}/${total}${left}`);
+        out.write(
+          `\r\x1b[K… ${current} [${'#'.repeat(filled)}${'.'.repeat(width - filled)}] ${done}/${total}${left}`,
+        );
       } else if (performance.now() - shownMs >= lineIntervalMs) {
         shownMs = performance.now();
         out.write(`  ${done} of ${total}${left}\n`);

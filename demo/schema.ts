@@ -1,5 +1,6 @@
-// What the demo publishes as v1: customers, items, invoices and credit memos with their lines, under names that the wholesaler's customers
-// would use. It starts from what the service proposes for the synced records: edit-proposal.ts gives that the names and the fields of here.
+// What the demo publishes as v1: customers, items, invoices and credit memos with their lines, under names
+// that the wholesaler's customers would use. It starts from what the service proposes for the synced records:
+// edit-proposal.ts gives that the names and the fields of here.
 
 const text = ['eq', 'contains', 'starts_with'];
 const range = ['eq', 'gte', 'lte', 'gt', 'lt'];
@@ -23,7 +24,11 @@ const invoices = {
     field('amountDue', 'foreignamountunpaid', 'What is still to be paid'),
     field('modifiedAt', 'lastmodifieddate', 'When the ERP last changed it'),
     {
-      ...field('lines', 'lines', 'The lines, in their order. Quantities and amounts are positive; those of a discount are negative'),
+      ...field(
+        'lines',
+        'lines',
+        'The lines, in their order. Quantities and amounts are positive; those of a discount are negative',
+      ),
       fields: [
         field('line', 'linesequencenumber', 'Number of the line'),
         field('itemId', 'item', 'Id of the item'),
@@ -87,7 +92,10 @@ const creditMemos = {
   description: 'Credits given to wholesale customers, with their lines.',
   fields: invoices.fields
     .filter(({ name }) => name !== 'dueDate' && name !== 'amountDue')
-    .map((given) => ({ ...given, description: creditDescriptions[given.name] ?? given.description.replace('invoice', 'credit memo') })),
+    .map((given) => ({
+      ...given,
+      description: creditDescriptions[given.name] ?? given.description.replace('invoice', 'credit memo'),
+    })),
   filters: invoices.filters.filter((filter) => filter.field !== 'dueDate' && filter.field !== 'amountDue'),
   sorts: invoices.sorts.filter((sort) => sort !== 'dueDate' && sort !== 'amountDue'),
 };

@@ -1,12 +1,13 @@
-// Runs after every installation. Plain JavaScript, because npm may run on an older Node.js than the service needs.
+// Runs after every installation. Plain JavaScript, because npm may run on an older Node.js than the service
+// needs.
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 
 const packages = path.resolve('node_modules');
 
 /**
- * Makes npm scripts run on the Node.js that package.json pins (node-<platform>-<arch>): npm 10 drops the command link when several platform
- * packages share the name `node`.
+ * Makes npm scripts run on the Node.js that package.json pins (node-<platform>-<arch>): npm 10 drops the
+ * command link when several platform packages share the name `node`.
  */
 function linkNode(folder) {
   const pinned = path.join(folder, 'bin', 'node');
@@ -18,8 +19,9 @@ function linkNode(folder) {
 }
 
 /**
- * What a debugger of other people's code would read: a tenth of the size of all packages, and a quarter of those in production. Links are
- * not followed, as `recursive` would: they lead to folders that npm did not install.
+ * What a debugger of other people's code would read: a tenth of the size of all packages, and a quarter of
+ * those in production. Links are not followed, as `recursive` would: they lead to folders that npm did not
+ * install.
  */
 function deleteSourceMaps(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {

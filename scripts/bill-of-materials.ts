@@ -1,10 +1,14 @@
-// npm run sbom: prints a software bill of materials (CycloneDX, JSON) of what production installs, and of the packages whose code is in the
-// files of the console. npm writes the bill of everything that is installed here; its own --omit=dev leaves out packages that development
-// needs too, so the part of production is found by the dependencies.
+// npm run sbom: prints a software bill of materials (CycloneDX, JSON) of what production installs, and of the
+// packages whose code is in the files of the console. npm writes the bill of everything that is installed
+// here; its own --omit=dev leaves out packages that development needs too, so the part of production is found
+// by the dependencies.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-type Licence = { readonly expression?: string; readonly license?: { readonly id?: string; readonly name?: string } };
+type Licence = {
+  readonly expression?: string;
+  readonly license?: { readonly id?: string; readonly name?: string };
+};
 export type Component = {
   readonly name: string;
   readonly version: string;
@@ -22,18 +26,29 @@ export type Bill = {
 /** The bill of everything that is installed, development and workspaces included. Throws when npm fails. */
 export function readBill(): Bill {
   const args = ['sbom', '--sbom-format=cyclonedx', '--sbom-type=application'];
-  return JSON.parse(execFileSync('npm', args, { encoding: 'utf8', maxBuffer: 64 << 20, stdio: ['ignore', 'pipe', 'inherit'] }));
+  return JSON.parse(
+    execFileSync('npm', args, {
+      encoding: 'utf8',
+      maxBuffer: 64 << 20,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    }),
+  );
 }
 
 const consoleName = 'portal-service-console';
 const nameOf = (ref: string): string => ref.slice(0, ref.lastIndexOf('@'));
 
-/** The part of a bill that the root and the console need through `direct`, the names of their dependencies in production. */
+/**
+ * The part of a bill that the root and the console need through `direct`, the names of their dependencies in
+ * production.
+ */
 export function partOf(bill: Bill, direct: readonly string[]): Bill {
   const needs = new Map(bill.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]));
   const root = bill.metadata.component['bom-ref'];
   const console = (needs.get(root) ?? []).find((ref) => nameOf(ref) === consoleName) ?? '';
-  const ofRoot = [root, console].flatMap((of) => needs.get(of) ?? []).filter((ref) => direct.includes(nameOf(ref)));
+  const ofRoot = [root, console]
+    .flatMap((of) => needs.get(of) ?? [])
+    .filter((ref) => direct.includes(nameOf(ref)));
   const found = new Set(ofRoot);
   // A Set's iteration also visits values added while it runs.
   for (const ref of found) for (const needed of needs.get(ref) ?? []) found.add(needed);
@@ -46,10 +61,17 @@ export function partOf(bill: Bill, direct: readonly string[]): Bill {
   };
 }
 
-/** The names of the packages that the service depends on in production. Those in `dependencies` of the console are in its built files. */
+/**
+ * The names of the packages that the service depends on in production. Those in `dependencies` of the console
+ * are in its built files.
+ */
 export function productionNames(): string[] {
-  const { dependencies, optionalDependencies } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  const bundled = JSON.parse(readFileSync(new URL('../web/console/package.json', import.meta.url), 'utf8')).dependencies;
+  const { dependencies, optionalDependencies } = JSON.parse(
+    readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+  );
+  const bundled = JSON.parse(
+    readFileSync(new URL('../web/console/package.json', import.meta.url), 'utf8'),
+  ).dependencies;
   return Object.keys({ ...dependencies, ...optionalDependencies, ...bundled });
 }
 

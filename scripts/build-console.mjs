@@ -1,6 +1,7 @@
-// Builds the console (web/console) into static files that the service serves. Does nothing when neither its sources nor its packages changed
-// since the last build, or where the sources are not, as in a production image, which brings the built files along.
-// Usage: node scripts/build-console.mjs [folder: builds into this one, always]
+// Builds the console (web/console) into static files that the service serves. Does nothing when neither its
+// sources nor its packages changed since the last build, or where the sources are not, as in a production
+// image, which brings the built files along. Usage: node scripts/build-console.mjs [folder: builds into this
+// one, always]
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -20,7 +21,10 @@ function hashSources() {
       .filter((entry) => entry.isFile())
       .map((entry) => path.join(entry.parentPath, entry.name)),
   );
-  for (const file of [...sources, ...['index.html', 'package.json', 'vite.config.ts'].map((name) => path.join(root, name))].sort())
+  for (const file of [
+    ...sources,
+    ...['index.html', 'package.json', 'vite.config.ts'].map((name) => path.join(root, name)),
+  ].sort())
     hash.update(`${path.relative(web, file)}\n`).update(readFileSync(file));
   return hash.digest('hex');
 }
@@ -49,7 +53,10 @@ function tryRename(from, to) {
   }
 }
 
-/** Makes `built` the folder `dist`, which is whole at any time. Of several processes that built the same, one does so. */
+/**
+ * Makes `built` the folder `dist`, which is whole at any time. Of several processes that built the same, one
+ * does so.
+ */
 function putInPlace(built, sources) {
   const old = `${built}-old`;
   writeFileSync(path.join(built, mark), sources);
@@ -65,7 +72,9 @@ async function build(folder) {
   try {
     vite = await import(createRequire(path.join(root, 'package.json')).resolve('vite'));
   } catch {
-    console.error('The console is not built, because Vite is not installed. npm ci without --omit=dev installs it.');
+    console.error(
+      'The console is not built, because Vite is not installed. npm ci without --omit=dev installs it.',
+    );
     process.exitCode = 1;
     return;
   }
@@ -74,7 +83,8 @@ async function build(folder) {
   process.env.NODE_ENV = 'production';
   const options = { root, configFile: path.join(root, 'vite.config.ts'), logLevel: 'warn' };
   // Several processes may build at once, each into a folder of its own, next to the other generated files.
-  const outDir = folder === undefined ? path.join(root, '.generated', `build-${randomUUID()}`) : path.resolve(folder);
+  const outDir =
+    folder === undefined ? path.join(root, '.generated', `build-${randomUUID()}`) : path.resolve(folder);
   await vite.build({ ...options, build: { outDir, emptyOutDir: true } });
   if (folder === undefined) putInPlace(outDir, sources);
 }

@@ -1,5 +1,5 @@
-// The text of docs/record-types.md, made from the record types that NetSuite's connector knows by name and the rules by which it reads all
-// others.
+// The text of docs/record-types.md, made from the record types that NetSuite's connector knows by name and
+// the rules by which it reads all others.
 import { readConfig } from '../src/config.ts';
 import type { ColumnDefinition, RecordTypeDefinition } from '../src/connectors/netsuite/definition.ts';
 import { modifiedColumns } from '../src/connectors/netsuite/discovery/candidates.ts';
@@ -14,10 +14,16 @@ const { fullReadDays, recentlyClosedDays } = readConfig({}).settings.sync;
 const code = (text: string): string => `\`${text}\``;
 const codes = (texts: readonly string[]): string => texts.map(code).join(', ');
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`, ...rows.map((cells) => `| ${cells.join(' | ')} |`)].join('\n');
+  [
+    `| ${head.join(' | ')} |`,
+    `|${'---|'.repeat(head.length)}`,
+    ...rows.map((cells) => `| ${cells.join(' | ')} |`),
+  ].join('\n');
 
 const volatileOf = (columns: readonly ColumnDefinition[]): string[] =>
-  columns.filter(({ volatile, excluded, derived }) => volatile && excluded === null && derived === undefined).map(({ name }) => name);
+  columns
+    .filter(({ volatile, excluded, derived }) => volatile && excluded === null && derived === undefined)
+    .map(({ name }) => name);
 
 const silent = Object.entries(volatileByTable)
   .map(([of, columns]) => `${codes(columns)} of ${code(of)}`)
@@ -35,25 +41,43 @@ const knownByName = table(
     const { name, table: from, lines, columns } = definition;
     const ofLines = volatileOf(lines?.columns ?? []).map((column) => `lines.${column}`);
     const title = lines === null ? '' : `${lines.label}, from ${code(lines.table)}`;
-    return [code(name), code(from), title, codes([...volatileOf(columns), ...ofLines]), describeOpen(definition)];
+    return [
+      code(name),
+      code(from),
+      title,
+      codes([...volatileOf(columns), ...ofLines]),
+      describeOpen(definition),
+    ];
   }),
 );
 
 const describeKey = ({ key }: KnownTable): string =>
-  key === null ? 'none: use a query source' : key === undefined ? '`id`' : codes(key.map(({ column }) => column));
+  key === null
+    ? 'none: use a query source'
+    : key === undefined
+      ? '`id`'
+      : codes(key.map(({ column }) => column));
 
 const onlyInQueries = table(
   ['Table', 'A row is', 'Family', 'Key', 'Changes with'],
   Object.entries(knownTables).map(([name, known]) => {
     const changes = known.parent === undefined ? 'itself' : `its ${code(known.parent.table)}`;
-    return [code(name), known.label, code(known.family), describeKey(known), known.key === null ? '' : changes];
+    return [
+      code(name),
+      known.label,
+      code(known.family),
+      describeKey(known),
+      known.key === null ? '' : changes,
+    ];
   }),
 );
 
 const longestKey = Object.entries(knownTables)
   .flatMap(([name, { key }]) => (key === undefined || key === null || key.length < 3 ? [] : [{ name, key }]))
   .map(({ name, key }) => {
-    const parts = key.map(({ column, digits }, index) => (index === 0 ? code(column) : `${code(column)} in ${digits} digits`));
+    const parts = key.map(({ column, digits }, index) =>
+      index === 0 ? code(column) : `${code(column)} in ${digits} digits`,
+    );
     return `That of ${code(name)} has ${parts.join(', ')}.`;
   })
   .join(' ');

@@ -1,5 +1,5 @@
-// Starts the service, its admin commands, the demo or the simulated ERP, with .env if it exists. Plain JavaScript, so that an older Node.js
-// can still report that it is too old.
+// Starts the service, its admin commands, the demo or the simulated ERP, with .env if it exists. Plain
+// JavaScript, so that an older Node.js can still report that it is too old.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import * as nodeModule from 'node:module';
@@ -15,16 +15,21 @@ were omitted: run npm ci without --omit=optional, or install Node.js 24.`);
   process.exit(1);
 }
 const command = process.argv[2] ?? 'serve';
-const entry = new URL(command === 'demo' || command === 'erp' ? '../demo/main.ts' : '../src/main.ts', import.meta.url);
+const entry = new URL(
+  command === 'demo' || command === 'erp' ? '../demo/main.ts' : '../src/main.ts',
+  import.meta.url,
+);
 if (!existsSync(entry)) {
   console.error(`npm run ${command} needs the whole repository; this installation has the service alone.`);
   process.exit(1);
 }
-// In a process of its own, whose memory ends with it. Without the console the service runs and says how to build it.
+// In a process of its own, whose memory ends with it. Without the console the service runs and says how to
+// build it.
 const build = new URL('build-console.mjs', import.meta.url);
 if ((command === 'serve' || command === 'demo') && existsSync(build) && (await import(build.href)).isStale())
   spawnSync(process.execPath, [fileURLToPath(build)], { stdio: 'inherit' });
-// The compile cache makes a start faster and saves 20 MB of memory. It is in node_modules, which only the installing user may write to.
+// The compile cache makes a start faster and saves 20 MB of memory. It is in node_modules, which only the
+// installing user may write to.
 nodeModule.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)));
 if (existsSync('.env')) process.loadEnvFile('.env');
 await import(entry.href);

@@ -1,4 +1,5 @@
-// The composition root: builds the Express application and starts the background workers. Decides which router is mounted where.
+// The composition root: builds the Express application and starts the background workers. Decides which
+// router is mounted where.
 import express, { type Express, type RequestHandler } from 'express';
 import type { Ctx, ReadEngine, ReadingCtx } from './core/ctx.ts';
 import { startRecurring } from './core/recurring.ts';
@@ -8,7 +9,14 @@ import { adoptMessageClasses, type MessageClasses } from './http/driver/message-
 import { errorHandler, notFoundHandler } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
 import { createFailureLimit, type FailureLimit } from './http/failure-limit.ts';
-import { createMcpRouter, mcpPath, mcpResource, metadataPaths, type ServeMcp, serveResourceMetadata } from './http/mcp.ts';
+import {
+  createMcpRouter,
+  mcpPath,
+  mcpResource,
+  metadataPaths,
+  type ServeMcp,
+  serveResourceMetadata,
+} from './http/mcp.ts';
 import { redirectToOwnHost } from './http/own-host.ts';
 import { createConsole } from './http/pages/console-page.ts';
 import { errorPages } from './http/pages/error-page.ts';
@@ -17,7 +25,12 @@ import { createReferencePages } from './http/pages/reference-page.ts';
 import { createSandboxPayPages } from './http/pages/sandbox-pay-page.ts';
 import { createUnsubscribePages } from './http/pages/unsubscribe-page.ts';
 import { createWelcomePage } from './http/pages/welcome-page.ts';
-import { applyPendingHeaders, createSecurityHeaders, pendingHeaders, pendingHeadersMiddleware } from './http/pending-headers.ts';
+import {
+  applyPendingHeaders,
+  createSecurityHeaders,
+  pendingHeaders,
+  pendingHeadersMiddleware,
+} from './http/pending-headers.ts';
 import { assertHeaders, requestLog } from './http/request-log.ts';
 import { type OnServed, platformBase, recordServed } from './http/served.ts';
 import { createDemo, createSignInRouter, type Demo, mayUseDemo } from './http/sign-in.ts';
@@ -54,15 +67,17 @@ export type AppOptions = {
   /** Called for every response. */
   readonly onServed?: OnServed | undefined;
   /**
-   * The person as whom the welcome page signs in with one click. Only for a demo whose listener is on a loopback address: the service asks
-   * for no other proof than a page of its own.
+   * The person as whom the welcome page signs in with one click. Only for a demo whose listener is on a
+   * loopback address: the service asks for no other proof than a page of its own.
    */
   readonly demoOwner?: DemoPerson | undefined;
   /** Built files of the console; by default those in web/console/dist. */
   readonly consoleFolder?: string | undefined;
 };
 
-/** Loads the verifier with the first token, because its dependencies are large and not needed at the start. */
+/**
+ * Loads the verifier with the first token, because its dependencies are large and not needed at the start.
+ */
 function lazyTokenVerifier(ctx: Ctx): VerifyToken {
   let loaded: Promise<VerifyToken> | undefined;
   return async (token) => {
@@ -87,16 +102,32 @@ function mountSmallPages(app: Express, ctx: Ctx, failures: FailureLimit): void {
   const invitation = createInvitationPage();
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
-  app.use('/unsubscribe', createUnsubscribePages(ctx, failures, { find: readLinkState, unsubscribe, resubscribe }, invitation.stylesheet));
+  app.use(
+    '/unsubscribe',
+    createUnsubscribePages(
+      ctx,
+      failures,
+      { find: readLinkState, unsubscribe, resubscribe },
+      invitation.stylesheet,
+    ),
+  );
   const paying = createSandboxPayPages(ctx, failures, invitation.stylesheet);
   app.use('/pay-assets', paying.assets);
   app.use('/pay/sandbox', paying.pages);
 }
 
 /** The page at /, and the console to which it leads. */
-function mountConsole(app: Express, ctx: Ctx, failures: FailureLimit, consoleFolder: string | undefined, demo: Demo | undefined): void {
+function mountConsole(
+  app: Express,
+  ctx: Ctx,
+  failures: FailureLimit,
+  consoleFolder: string | undefined,
+  demo: Demo | undefined,
+): void {
   const ownHost = redirectToOwnHost(ctx.settings.publicUrl);
-  const welcome = createWelcomePage(ctx, failures, (req) => (mayUseDemo(req, ctx.settings) ? demo : undefined));
+  const welcome = createWelcomePage(ctx, failures, (req) =>
+    mayUseDemo(req, ctx.settings) ? demo : undefined,
+  );
   app.use('/welcome-assets', welcome.assets);
   app.get('/', ownHost, welcome.page);
   app.get('/reference', welcome.openReference);
@@ -130,7 +161,8 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
     }),
   );
   app.use(pendingHeadersMiddleware);
-  if (options.gate !== undefined) app.use(['/unsubscribe', '/pay/sandbox', '/auth', platformBase, mcpPath], options.gate);
+  if (options.gate !== undefined)
+    app.use(['/unsubscribe', '/pay/sandbox', '/auth', platformBase, mcpPath], options.gate);
   app.use('/reference-assets', pages.assets);
   app.get(`${platformBase}/openapi/preview`, pages.platform);
   mountSmallPages(app, ctx, failures);
@@ -160,11 +192,15 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
 }
 
 /**
- * Starts the background workers: due syncs and subscriptions, queued mail, pending domains, expiring certificates, ended secrets of
- * transferred API keys, publications, agent checks and messages that a stopped process left unfinished, polling of payment providers,
- * write-back of payments to ERPs, hourly cleanup, upgrades of warehouses that an older version made, and deletions that were interrupted.
+ * Starts the background workers: due syncs and subscriptions, queued mail, pending domains, expiring
+ * certificates, ended secrets of transferred API keys, publications, agent checks and messages that a stopped
+ * process left unfinished, polling of payment providers, write-back of payments to ERPs, hourly cleanup,
+ * upgrades of warehouses that an older version made, and deletions that were interrupted.
  */
-export async function startBackground(base: Ctx, reads: ReadEngine = createReadEngine(base)): Promise<Background> {
+export async function startBackground(
+  base: Ctx,
+  reads: ReadEngine = createReadEngine(base),
+): Promise<Background> {
   const ctx: ReadingCtx = { ...base, reads };
   const scheduler = startScheduler(ctx);
   const publications = startPublicationWorker(ctx);

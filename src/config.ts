@@ -1,5 +1,5 @@
-// Reads the environment through one schema that reports all problems at once. Only main.ts passes process.env to it. What the variables
-// are is declared in core/settings.ts.
+// Reads the environment through one schema that reports all problems at once. Only main.ts passes process.env
+// to it. What the variables are is declared in core/settings.ts.
 import path from 'node:path';
 import { z } from 'zod';
 import { isLoopbackHttp } from './core/loopback.ts';
@@ -11,7 +11,10 @@ export type Config = Environment & { readonly settings: Settings };
 
 const variables = variablesOf(declaredSettings);
 const schemas = Object.fromEntries(
-  variables.map(({ name, type, fallback }): [string, z.ZodType] => [name, fallback === '' ? type : type.prefault(fallback)]),
+  variables.map(({ name, type, fallback }): [string, z.ZodType] => [
+    name,
+    fallback === '' ? type : type.prefault(fallback),
+  ]),
 );
 const schemaOf = (name: keyof Environment): z.ZodType => schemas[name] ?? z.never();
 
@@ -22,7 +25,10 @@ export class BadEnvironment extends Error {
   }
 }
 
-/** Checks that involve several variables. It works on the raw texts, so that these problems are reported together with the others. */
+/**
+ * Checks that involve several variables. It works on the raw texts, so that these problems are reported
+ * together with the others.
+ */
 function crossChecks(given: Readonly<Record<string, string>>): string[] {
   const has = (name: keyof Environment): boolean => given[name] !== undefined;
   const problems: string[] = [];
@@ -43,7 +49,8 @@ function crossChecks(given: Readonly<Record<string, string>>): string[] {
     ['anthropic/', 'ANTHROPIC_API_KEY'],
     ['openai-compatible/', 'OPENAI_COMPATIBLE_URL'],
   ] as const)
-    if (given['AGENT_MODELS']?.includes(provider) === true && !has(needed)) problems.push(`AGENT_MODELS: ${provider}… requires ${needed}`);
+    if (given['AGENT_MODELS']?.includes(provider) === true && !has(needed))
+      problems.push(`AGENT_MODELS: ${provider}… requires ${needed}`);
   if (has('OPENAI_COMPATIBLE_API_KEY') && !has('OPENAI_COMPATIBLE_URL'))
     problems.push('OPENAI_COMPATIBLE_API_KEY: requires OPENAI_COMPATIBLE_URL');
   if (given['STRIPE_API_URL']?.startsWith('http:') === true && !isLoopbackHttp(given['STRIPE_API_URL']))
@@ -71,7 +78,10 @@ const withoutSlash = (address: string): string => address.replace(/\/+$/, '');
 
 const modelsFrom = (env: Environment): Settings['models'] => ({
   names: env.AGENT_MODELS,
-  anthropic: env.ANTHROPIC_API_KEY === undefined ? null : { apiKey: env.ANTHROPIC_API_KEY, baseUrl: withoutSlash(env.ANTHROPIC_BASE_URL) },
+  anthropic:
+    env.ANTHROPIC_API_KEY === undefined
+      ? null
+      : { apiKey: env.ANTHROPIC_API_KEY, baseUrl: withoutSlash(env.ANTHROPIC_BASE_URL) },
   openAiCompatible:
     env.OPENAI_COMPATIBLE_URL === undefined
       ? null
@@ -79,8 +89,16 @@ const modelsFrom = (env: Environment): Settings['models'] => ({
 });
 
 function oidcFrom(env: Environment): Settings['oidc'] {
-  const client = env.OIDC_CLIENT_ID === undefined ? null : { id: env.OIDC_CLIENT_ID, secret: env.OIDC_CLIENT_SECRET ?? null };
-  const { OIDC_ISSUER: issuer, OIDC_AUDIENCE: audience, OIDC_JWKS_URI: jwksUri, OIDC_USERINFO_URI: userinfoUri = null } = env;
+  const client =
+    env.OIDC_CLIENT_ID === undefined
+      ? null
+      : { id: env.OIDC_CLIENT_ID, secret: env.OIDC_CLIENT_SECRET ?? null };
+  const {
+    OIDC_ISSUER: issuer,
+    OIDC_AUDIENCE: audience,
+    OIDC_JWKS_URI: jwksUri,
+    OIDC_USERINFO_URI: userinfoUri = null,
+  } = env;
   return issuer !== undefined && audience !== undefined && jwksUri !== undefined
     ? { issuer, audience, jwksUri, userinfoUri, client }
     : null;
@@ -88,7 +106,9 @@ function oidcFrom(env: Environment): Settings['oidc'] {
 
 const derivedFrom = (env: Environment): DerivedSettings => ({
   production: env.NODE_ENV === 'production',
-  publicUrl: withoutSlash(env.PUBLIC_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`),
+  publicUrl: withoutSlash(
+    env.PUBLIC_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`,
+  ),
   configuredUrl: env.PUBLIC_URL === undefined ? null : withoutSlash(env.PUBLIC_URL),
   ownUrl: `http://127.0.0.1:${env.PORT}`,
   mail: { outboxFolder: path.join(env.DATA_DIR, 'outbox') },
@@ -98,10 +118,15 @@ const derivedFrom = (env: Environment): DerivedSettings => ({
   oidc: oidcFrom(env),
 });
 
-/** Throws BadEnvironment with all problems. Empty values count as absent, as in an .env file that lists all names. */
+/**
+ * Throws BadEnvironment with all problems. Empty values count as absent, as in an .env file that lists all
+ * names.
+ */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const given = Object.fromEntries(
-    Object.entries(environment).flatMap(([name, value]) => (value === undefined || value.trim() === '' ? [] : [[name, value.trim()]])),
+    Object.entries(environment).flatMap(([name, value]) =>
+      value === undefined || value.trim() === '' ? [] : [[name, value.trim()]],
+    ),
   );
   const parsed = z.object(schemas).safeParse(given);
   const invalid = parsed.error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? [];
@@ -114,7 +139,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 /** What is allowed and probably a mistake, for the log. */
 export const warningsAbout = ({ TRUST_PROXY }: Config): string[] =>
   TRUST_PROXY === true
-    ? ['TRUST_PROXY=true believes every X-Forwarded-For header: callers can choose the address that is logged and limited']
+    ? [
+        'TRUST_PROXY=true believes every X-Forwarded-For header: callers can choose the address that is logged and limited',
+      ]
     : [];
 
 /** The text of .env.example: every variable with its description and default. */

@@ -1,5 +1,6 @@
-// The entry point: reads the environment and the command line, and runs the requested command. The only reader of process.env. The demo has
-// an entry of its own, demo/main.ts; scripts/run.mjs chooses between the two.
+// The entry point: reads the environment and the command line, and runs the requested command. The only
+// reader of process.env. The demo has an entry of its own, demo/main.ts; scripts/run.mjs chooses between the
+// two.
 import { type Config, readConfig, warningsAbout } from './config.ts';
 import type { Lifecycle } from './core/lifecycle.ts';
 import { closeDatabase, openDatabase } from './open-database.ts';
@@ -19,7 +20,10 @@ async function serve(config: Config, life: Lifecycle): Promise<void> {
     (running) => running.stop(),
   );
   for (const warning of warningsAbout(config)) service.ctx.log.warn(warning);
-  service.ctx.log.info({ url: service.url, database: opened.embedded === undefined ? 'external' : 'embedded' }, 'listening');
+  service.ctx.log.info(
+    { url: service.url, database: opened.embedded === undefined ? 'external' : 'embedded' },
+    'listening',
+  );
 }
 
 async function admin(config: Config, life: Lifecycle, args: string[]): Promise<number> {

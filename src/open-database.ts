@@ -1,5 +1,5 @@
-// Opens the database that the service or a command uses: the one at DATABASE_URL or the embedded one. Migrates it and creates the service's
-// login.
+// Opens the database that the service or a command uses: the one at DATABASE_URL or the embedded one.
+// Migrates it and creates the service's login.
 import type { Config } from './config.ts';
 import { type DatabaseAddress, openKnex } from './db/connect.ts';
 import { assertDirectSessions } from './db/direct-sessions.ts';
@@ -16,7 +16,10 @@ export type OpenedDatabase = {
   readonly data: DatabaseAddress;
   /** Of READ_URL. */
   readonly replicas?: readonly DatabaseAddress[];
-  /** The address for migrations and operators' commands, whose login owns the database. Nothing that serves requests uses it. */
+  /**
+   * The address for migrations and operators' commands, whose login owns the database. Nothing that serves
+   * requests uses it.
+   */
   readonly owner: DatabaseAddress;
   /** The embedded PostgreSQL; undefined with DATABASE_URL. */
   readonly embedded: EmbeddedDatabase | undefined;
@@ -25,7 +28,9 @@ export type OpenedDatabase = {
 async function ensureDatabase(server: EmbeddedDatabase['connection'], name: string): Promise<void> {
   const admin = openKnex(server, null, 1);
   try {
-    const { rows } = await admin.raw<{ rows: unknown[] }>('select from pg_database where datname = ?', [name]);
+    const { rows } = await admin.raw<{ rows: unknown[] }>('select from pg_database where datname = ?', [
+      name,
+    ]);
     if (rows.length > 0) return;
     await admin.raw(`create database ${name}`).catch((error: unknown) => {
       // Another process that started at the same time has created it.
@@ -38,7 +43,10 @@ async function ensureDatabase(server: EmbeddedDatabase['connection'], name: stri
 
 type DatabaseConfig = Pick<Config, 'DATA_DIR'> &
   Partial<Pick<Config, 'DATABASE_URL' | 'MIGRATION_DATABASE_URL' | 'WAREHOUSE_URL' | 'READ_URL'>>;
-/** `migrate` migrates the database to this version; `check` changes nothing and rejects a database of another version. */
+/**
+ * `migrate` migrates the database to this version; `check` changes nothing and rejects a database of another
+ * version.
+ */
 type Preparation = 'migrate' | 'check';
 const preparations = { migrate, check: assertMigrated };
 
@@ -47,7 +55,13 @@ async function openExternal(
   { MIGRATION_DATABASE_URL, WAREHOUSE_URL = url, READ_URL = [] }: DatabaseConfig,
   preparation: Preparation,
 ): Promise<OpenedDatabase> {
-  const opened = { control: url, data: WAREHOUSE_URL, replicas: READ_URL, owner: MIGRATION_DATABASE_URL ?? url, embedded: undefined };
+  const opened = {
+    control: url,
+    data: WAREHOUSE_URL,
+    replicas: READ_URL,
+    owner: MIGRATION_DATABASE_URL ?? url,
+    embedded: undefined,
+  };
   const ownerVariable = MIGRATION_DATABASE_URL === undefined ? 'DATABASE_URL' : 'MIGRATION_DATABASE_URL';
   await assertDirectSessions(opened.owner, ownerVariable);
   await assertNotMoved(opened.owner, ownerVariable);
@@ -68,8 +82,9 @@ async function openEmbedded(embedded: EmbeddedDatabase, preparation: Preparation
 }
 
 /**
- * Opens the database at DATABASE_URL, or starts the embedded one in DATA_DIR, after preparing it as the login of MIGRATION_DATABASE_URL if
- * that is set. Rejects with UnusableDatabase when the server can't be used, and with an Error when the embedded server can't be started.
+ * Opens the database at DATABASE_URL, or starts the embedded one in DATA_DIR, after preparing it as the login
+ * of MIGRATION_DATABASE_URL if that is set. Rejects with UnusableDatabase when the server can't be used, and
+ * with an Error when the embedded server can't be started.
  */
 export async function openDatabase(
   config: DatabaseConfig,

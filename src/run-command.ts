@@ -1,4 +1,5 @@
-// Runs one command as this process: prints what prevents its start, and shuts down on a signal. Used by main.ts and by the demo's entry.
+// Runs one command as this process: prints what prevents its start, and shuts down on a signal. Used by
+// main.ts and by the demo's entry.
 import { BadEnvironment } from './config.ts';
 import { errorMessage } from './core/errors.ts';
 import { createLifecycle, type Lifecycle, Stopped } from './core/lifecycle.ts';
@@ -31,10 +32,14 @@ const isExpected = (error: unknown): boolean =>
   error instanceof BadEnvironment || error instanceof UnusableDatabase || error instanceof CannotRun;
 
 /**
- * Runs `command`, which opens its resources through `life`. An error ends the process with code 1: InvalidUsage and bad arguments print
- * `usage`, others what `name` could not start for.
+ * Runs `command`, which opens its resources through `life`. An error ends the process with code 1:
+ * InvalidUsage and bad arguments print `usage`, others what `name` could not start for.
  */
-export async function runCommand(usage: string, name: string, command: (life: Lifecycle) => Promise<void>): Promise<void> {
+export async function runCommand(
+  usage: string,
+  name: string,
+  command: (life: Lifecycle) => Promise<void>,
+): Promise<void> {
   const life = createLifecycle();
   stopOnSignal(life);
   try {
@@ -42,9 +47,13 @@ export async function runCommand(usage: string, name: string, command: (life: Li
   } catch (error) {
     // A signal during the start: stopOnSignal ends the process.
     if (error instanceof Stopped) return;
-    const badArguments = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
+    const badArguments =
+      error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
     if (error instanceof InvalidUsage || badArguments) console.error(usage);
-    else console.error(isExpected(error) ? errorMessage(error) : `${name} could not start: ${errorMessage(error)}`);
+    else
+      console.error(
+        isExpected(error) ? errorMessage(error) : `${name} could not start: ${errorMessage(error)}`,
+      );
     await life.stop();
     process.exit(1);
   }

@@ -1,4 +1,5 @@
-// Opens the resources of a running service in order (database, ctx, application, listener), and closes them in reverse order.
+// Opens the resources of a running service in order (database, ctx, application, listener), and closes them
+// in reverse order.
 import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
@@ -18,7 +19,11 @@ import { isLoopbackHttp, isLoopbackName } from './core/loopback.ts';
 import { createTrackedWork } from './core/tracked-work.ts';
 import { openDb, openOperatorPool } from './db/connect.ts';
 import { startDatabaseClock } from './db/database-clock.ts';
-import { assertNoneOnFormerServer, type OpenFormerWarehouse, openFormerWarehouse } from './db/former-warehouse.ts';
+import {
+  assertNoneOnFormerServer,
+  type OpenFormerWarehouse,
+  openFormerWarehouse,
+} from './db/former-warehouse.ts';
 import { readMigrationStatus } from './db/migrate.ts';
 import { poolStats } from './db/pool-stats.ts';
 import { shownName, waitForProcessesWithoutKey } from './db/presence.ts';
@@ -42,7 +47,10 @@ const processName = `${hostname()}:${process.pid}`;
 
 const keyBytes = 32;
 
-/** Creates the file with a new key unless there is one, whole or not at all: a process may be killed at any time. */
+/**
+ * Creates the file with a new key unless there is one, whole or not at all: a process may be killed at any
+ * time.
+ */
 async function ensureKeyFile(file: string): Promise<void> {
   const fresh = `${file}.${process.pid}`;
   await writeFile(fresh, randomBytes(keyBytes).toString('base64'), { mode: 0o600 });
@@ -52,7 +60,10 @@ async function ensureKeyFile(file: string): Promise<void> {
   await rm(fresh, { force: true });
 }
 
-/** The keys of ENCRYPTION_KEY; without it (outside production) one that is created once in DATA_DIR, readable by its owner only. */
+/**
+ * The keys of ENCRYPTION_KEY; without it (outside production) one that is created once in DATA_DIR, readable
+ * by its owner only.
+ */
 async function encryptionKeys(config: Config): Promise<[EncryptionKey, ...EncryptionKey[]]> {
   const [first, ...rest] = config.ENCRYPTION_KEY ?? [];
   if (first !== undefined) return [first, ...rest];
@@ -62,11 +73,15 @@ async function encryptionKeys(config: Config): Promise<[EncryptionKey, ...Encryp
   await chmod(file, 0o600);
   const bytes = Buffer.from(await readFile(file, 'utf8'), 'base64');
   // A process of an earlier version that was killed while it made the file left it empty.
-  if (bytes.length !== keyBytes) throw new Error(`${file} holds no key. Restore it; an empty one may be deleted`);
+  if (bytes.length !== keyBytes)
+    throw new Error(`${file} holds no key. Restore it; an empty one may be deleted`);
   return [{ id: 'local', bytes }];
 }
 
-/** Rejects when connections to the warehouse lack what the service needs. One that doesn't respond is reported elsewhere. */
+/**
+ * Rejects when connections to the warehouse lack what the service needs. One that doesn't respond is reported
+ * elsewhere.
+ */
 async function assertUsableWarehouse({ data }: Pick<Ctx['db'], 'data'>): Promise<void> {
   await data.query('select').catch((error: unknown) => {
     if (error instanceof UnusableDatabase) throw new UnusableDatabase(`WAREHOUSE_URL: ${error.message}`);
@@ -74,8 +89,9 @@ async function assertUsableWarehouse({ data }: Pick<Ctx['db'], 'data'>): Promise
 }
 
 /**
- * Checks the warehouse, and opens the former one if there is one. Rejects with UnusableDatabase when connections lack what the service needs,
- * and when organizations are on a former server that WAREHOUSE_FROM_URL doesn't name.
+ * Checks the warehouse, and opens the former one if there is one. Rejects with UnusableDatabase when
+ * connections lack what the service needs, and when organizations are on a former server that
+ * WAREHOUSE_FROM_URL doesn't name.
  */
 async function openWarehouse(
   { WAREHOUSE_FROM_URL: url, settings }: Config,
@@ -85,7 +101,8 @@ async function openWarehouse(
 ): Promise<OpenFormerWarehouse | undefined> {
   if (data !== control) await assertUsableWarehouse(db);
   const { lookups, maxConnections: sizes } = db;
-  if (url !== undefined) return openFormerWarehouse(url, { lookups, sizes, readTimeoutMs: settings.readTimeoutMs, log });
+  if (url !== undefined)
+    return openFormerWarehouse(url, { lookups, sizes, readTimeoutMs: settings.readTimeoutMs, log });
   await assertNoneOnFormerServer(db);
   return undefined;
 }
@@ -93,15 +110,25 @@ async function openWarehouse(
 export type OpenedCtx = { readonly ctx: Ctx; close(): Promise<void> };
 
 /**
- * Opens the connection pools and builds the ctx. Rejects with UnusableDatabase when the server refuses the login or opens connections with
- * other settings, and with the database's error when it doesn't respond; everything is closed then.
+ * Opens the connection pools and builds the ctx. Rejects with UnusableDatabase when the server refuses the
+ * login or opens connections with other settings, and with the database's error when it doesn't respond;
+ * everything is closed then.
  */
-export async function openCtx(config: Config, opened: OpenedDatabase, log: Log = createLog(config.LOG_LEVEL)): Promise<OpenedCtx> {
+export async function openCtx(
+  config: Config,
+  opened: OpenedDatabase,
+  log: Log = createLog(config.LOG_LEVEL),
+): Promise<OpenedCtx> {
   const keyring = createKeyring(await encryptionKeys(config));
   const db = openDb(
     opened.control,
     opened.data,
-    { control: config.CONTROL_POOL_SIZE, lookups: config.LOOKUP_POOL_SIZE, data: config.DATA_POOL_SIZE, exports: config.EXPORT_POOL },
+    {
+      control: config.CONTROL_POOL_SIZE,
+      lookups: config.LOOKUP_POOL_SIZE,
+      data: config.DATA_POOL_SIZE,
+      exports: config.EXPORT_POOL,
+    },
     config.settings.readTimeoutMs,
     {
       isEmbedded: opened.embedded !== undefined,
@@ -120,7 +147,12 @@ export async function openCtx(config: Config, opened: OpenedDatabase, log: Log =
     throw explainDatabaseError(error);
   });
   const { readTimeoutMs } = config.settings;
-  const replicas = openReplicas(opened.replicas ?? [], db.data, { sizes: db.maxConnections, readTimeoutMs, clock, log });
+  const replicas = openReplicas(opened.replicas ?? [], db.data, {
+    sizes: db.maxConnections,
+    readTimeoutMs,
+    clock,
+    log,
+  });
   const ctx: Ctx = {
     db: { ...db, replicas: replicas.all, ...(former !== undefined && { former }) },
     clock,
@@ -146,13 +178,20 @@ export async function openCtx(config: Config, opened: OpenedDatabase, log: Log =
 /** The pools reserved for health checks and metrics. */
 function openOperatorPools({ DATABASE_URL, WAREHOUSE_URL }: Config, opened: OpenedDatabase) {
   const control = openOperatorPool(opened.control);
-  const isSeparate = DATABASE_URL !== undefined && WAREHOUSE_URL !== undefined && WAREHOUSE_URL !== DATABASE_URL;
+  const isSeparate =
+    DATABASE_URL !== undefined && WAREHOUSE_URL !== undefined && WAREHOUSE_URL !== DATABASE_URL;
   const warehouse = isSeparate ? openOperatorPool(opened.data) : undefined;
   return { control, warehouse, close: () => Promise.all([control.end(), warehouse?.end()]) };
 }
 
-/** Logs a warning for each login that may do more than portal_service. A database that doesn't respond is reported elsewhere. */
-async function warnOfPowers({ control, warehouse }: ReturnType<typeof openOperatorPools>, log: Log): Promise<void> {
+/**
+ * Logs a warning for each login that may do more than portal_service. A database that doesn't respond is
+ * reported elsewhere.
+ */
+async function warnOfPowers(
+  { control, warehouse }: ReturnType<typeof openOperatorPools>,
+  log: Log,
+): Promise<void> {
   for (const [variable, pool] of Object.entries({ DATABASE_URL: control, WAREHOUSE_URL: warehouse })) {
     const found = pool && (await readLoginPowers(pool).catch(() => undefined));
     if (found === undefined || found.powers.length === 0) continue;
@@ -160,7 +199,10 @@ async function warnOfPowers({ control, warehouse }: ReturnType<typeof openOperat
   }
 }
 
-/** Rejects with UnusableDatabase when a process on this database has none of this one's keys: it could not read what this one encrypts. */
+/**
+ * Rejects with UnusableDatabase when a process on this database has none of this one's keys: it could not
+ * read what this one encrypts.
+ */
 async function assertSharedKey({ db, clock, keyring }: Ctx): Promise<void> {
   const others = await waitForProcessesWithoutKey(db.control, clock, ...keyring.fingerprints);
   if (others.length === 0) return;
@@ -177,7 +219,9 @@ function listen(server: Server, host: string, port: number, variable = 'PORT'): 
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(
         error.code === 'EADDRINUSE'
-          ? new Error(`Port ${port} is in use. Choose another one with ${variable}=<number>.`, { cause: error })
+          ? new Error(`Port ${port} is in use. Choose another one with ${variable}=<number>.`, {
+              cause: error,
+            })
           : error,
       );
     });
@@ -210,7 +254,9 @@ async function startMonitoring(
     import('./operate/metrics.ts'),
     import('./operate/metrics-server.ts'),
   ]);
-  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
+  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
   const metrics = createMetrics({
     version,
     pools: () => poolStats(ctx.db),
@@ -237,12 +283,16 @@ async function startMonitoring(
 type DemoOwner = AppOptions['demoOwner'];
 
 /** The wildcard addresses are reached over loopback. */
-const reachable = (address: string): string => (address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address);
+const reachable = (address: string): string =>
+  address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
 
 /** `isPrivate`: only programs on this machine reach the service. */
 type Address = Pick<Service, 'url' | 'localUrl'> & { readonly isPrivate: boolean };
 
-/** Returns the URL for clients, and the one for those on this machine. Rejects with advice when the port is in use. */
+/**
+ * Returns the URL for clients, and the one for those on this machine. Rejects with advice when the port is in
+ * use.
+ */
 async function openPort(server: Server, { HOST, PORT, PUBLIC_URL }: Config): Promise<Address> {
   const { address, port, family } = await listen(server, HOST, PORT);
   const host = family === 'IPv6' ? `[${reachable(address)}]` : reachable(address);
@@ -263,8 +313,14 @@ type Serving = {
   readonly seconds: { readonly all: number; readonly drain: number };
 };
 
-/** Finishes requests in progress and hands running syncs over to other processes; what hasn't ended at the deadline is abandoned. */
-async function stopServing({ ctx, http, background, draining, stopping, seconds }: Serving, close: () => Promise<unknown>): Promise<void> {
+/**
+ * Finishes requests in progress and hands running syncs over to other processes; what hasn't ended at the
+ * deadline is abandoned.
+ */
+async function stopServing(
+  { ctx, http, background, draining, stopping, seconds }: Serving,
+  close: () => Promise<unknown>,
+): Promise<void> {
   const { log, clock } = ctx;
   const startedMs = clock.monotonicMs();
   log.info({ seconds: seconds.all }, 'stopping');
@@ -285,18 +341,25 @@ async function stopServing({ ctx, http, background, draining, stopping, seconds 
 }
 
 /**
- * Starts the service. `stop` finishes requests in progress and hands running syncs over to other processes, within SHUTDOWN_SECONDS.
- * Rejects with an Error when the database doesn't respond, another process has another encryption key, or a port can't be opened;
- * everything that was opened is closed then. `demoOwner`, of a demo only, counts where the listener and PUBLIC_URL are loopback addresses.
+ * Starts the service. `stop` finishes requests in progress and hands running syncs over to other processes,
+ * within SHUTDOWN_SECONDS. Rejects with an Error when the database doesn't respond, another process has
+ * another encryption key, or a port can't be opened; everything that was opened is closed then. `demoOwner`,
+ * of a demo only, counts where the listener and PUBLIC_URL are loopback addresses.
  */
-export async function startService(config: Config, opened: OpenedDatabase, log?: Log, demoOwner?: DemoOwner): Promise<Service> {
+export async function startService(
+  config: Config,
+  opened: OpenedDatabase,
+  log?: Log,
+  demoOwner?: DemoOwner,
+): Promise<Service> {
   const { ctx: base, close } = await openCtx(config, opened, log);
   const ctx: ReadingCtx = { ...base, reads: createReadEngine(base) };
   const messages = createMessageClasses();
   const http = createHttpServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
   const operators = openOperatorPools(config, opened);
   const checked = { ...operators, replicas: ctx.db.replicas, migrationStatus: await readMigrationStatus() };
-  const isTrusting = (): boolean => (ctx.db.controlAvailability.unreachableForMs() ?? Infinity) < ctx.settings.trustDuringOutageMs;
+  const isTrusting = (): boolean =>
+    (ctx.db.controlAvailability.unreachableForMs() ?? Infinity) < ctx.settings.trustDuringOutageMs;
   void warnOfPowers(operators, ctx.log);
   let monitored: Monitored | undefined;
   const closeAll = () => Promise.all([close(), operators.close(), monitored?.stop()]);
@@ -310,12 +373,23 @@ export async function startService(config: Config, opened: OpenedDatabase, log?:
     // No await from here to `attachApp`: a request that arrived in between would have no handler.
     const { isPrivate, ...addresses } = await openPort(http.server, config);
     const publicUrl = addresses.url.replace(/\/+$/, '');
-    const running: ReadingCtx = { ...ctx, settings: { ...ctx.settings, publicUrl, ownUrl: addresses.localUrl } };
+    const running: ReadingCtx = {
+      ...ctx,
+      settings: { ...ctx.settings, publicUrl, ownUrl: addresses.localUrl },
+    };
     const seconds = { all: config.SHUTDOWN_SECONDS, drain: config.SHUTDOWN_DRAIN_SECONDS };
     const [draining, stopping] = [new AbortController(), new AbortController()];
     const usage = startUsageCounter(running);
     const streams = { stopping: stopping.signal };
-    const options = { trustProxy: config.TRUST_PROXY, streams, reads: ctx.reads, usage, messages, onServed, gate: writes.gate };
+    const options = {
+      trustProxy: config.TRUST_PROXY,
+      streams,
+      reads: ctx.reads,
+      usage,
+      messages,
+      onServed,
+      gate: writes.gate,
+    };
     const offered = { demoOwner: isPrivate ? demoOwner : undefined };
     const app = createApp(running, { ...options, ...offered });
     const states = { isTrusting, sinceTickMs, pauseState: writes.state, stopping: draining.signal };

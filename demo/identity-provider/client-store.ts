@@ -22,7 +22,10 @@ async function readClients(file: string): Promise<z.output<typeof StoredClients>
   }
 }
 
-/** Reads the clients of the previous run; none if the file is missing or unreadable. Without a file they are kept in memory only. */
+/**
+ * Reads the clients of the previous run; none if the file is missing or unreadable. Without a file they are
+ * kept in memory only.
+ */
 export async function openClientStore(file: string | null): Promise<ClientStore> {
   const clients = new Map<string, AdapterPayload>(file === null ? [] : await readClients(file));
   let written: Promise<unknown> = Promise.resolve();

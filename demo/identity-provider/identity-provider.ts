@@ -1,9 +1,14 @@
-// The demo's identity provider: real OpenID Connect on loopback, with people who need no password. It signs people in to the portal and to
-// clients that register themselves (authorization code with PKCE), and issues an agent tokens that act for one of them (client
-// credentials).
+// The demo's identity provider: real OpenID Connect on loopback, with people who need no password. It signs
+// people in to the portal and to clients that register themselves (authorization code with PKCE), and issues
+// an agent tokens that act for one of them (client credentials).
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import Provider, { type ClientMetadata, type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import Provider, {
+  type ClientMetadata,
+  type Configuration,
+  errors,
+  type KoaContextWithOIDC,
+} from 'oidc-provider';
 import { readScope } from '../../src/core/permissions.ts';
 import type { ClientStore } from './client-store.ts';
 import { handleInteraction } from './interaction.ts';
@@ -69,7 +74,12 @@ function assertNotAnAgent(_ctx: unknown, _name: string, _value: unknown, metadat
   throw new errors.InvalidClientMetadata('grant_types must not contain client_credentials');
 }
 
-const claimsOf = ({ id, email, name, emailVerified = true }: DemoPerson) => ({ sub: id, email, email_verified: emailVerified, name });
+const claimsOf = ({ id, email, name, emailVerified = true }: DemoPerson) => ({
+  sub: id,
+  email,
+  email_verified: emailVerified,
+  name,
+});
 
 function clientsOf({ secrets, portalUrl }: ProviderContext): Configuration['clients'] {
   return [
@@ -81,7 +91,13 @@ function clientsOf({ secrets, portalUrl }: ProviderContext): Configuration['clie
       grant_types: ['authorization_code'],
       response_types: ['code'],
     },
-    { client_id: agentId, client_secret: secrets.agentSecret, grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
+    {
+      client_id: agentId,
+      client_secret: secrets.agentSecret,
+      grant_types: ['client_credentials'],
+      redirect_uris: [],
+      response_types: [],
+    },
   ];
 }
 
@@ -130,9 +146,14 @@ async function findGrant({ oidc: { provider, client, account, result } }: KoaCon
   return grant;
 }
 
-/** Whether the person allowed reading only: the scope restricts tokens, so a client that leaves it out later must not get rid of it. */
+/**
+ * Whether the person allowed reading only: the scope restricts tokens, so a client that leaves it out later
+ * must not get rid of it.
+ */
 const readsOnly = (grant: KoaContextWithOIDC['oidc']['entities']['Grant']): boolean =>
-  Object.keys(grant?.resources ?? {}).some((resource) => grant?.getResourceScope(resource).split(' ').includes(readScope));
+  Object.keys(grant?.resources ?? {}).some((resource) =>
+    grant?.getResourceScope(resource).split(' ').includes(readScope),
+  );
 
 function configurationOf(context: ProviderContext): Configuration {
   const { people, secrets, clients, agentFor, nowMs, portalUrl } = context;
@@ -150,18 +171,21 @@ function configurationOf(context: ProviderContext): Configuration {
     pkce: { required: () => true },
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     // Clients in a browser exchange their code from the page to which they are sent.
-    clientBasedCORS: (_ctx, origin, client) => client.redirectUris?.some((uri) => new URL(uri).origin === origin) ?? false,
+    clientBasedCORS: (_ctx, origin, client) =>
+      client.redirectUris?.some((uri) => new URL(uri).origin === origin) ?? false,
     interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
     findAccount: (_ctx, id) => {
       const person = find(id);
       return person === undefined ? undefined : { accountId: id, claims: () => claimsOf(person) };
     },
     loadExistingGrant: findGrant,
-    // Access tokens carry the email of the person. An agent's token carries the email and subject of the person it acts for, as that
-    // person's own token would.
+    // Access tokens carry the email of the person. An agent's token carries the email and subject of the
+    // person it acts for, as that person's own token would.
     extraTokenClaims: (_ctx, token) => {
       const person = find(token.kind === 'ClientCredentials' ? agentFor : token.accountId);
-      return person === undefined ? undefined : { email: person.email, email_verified: person.emailVerified ?? true };
+      return person === undefined
+        ? undefined
+        : { email: person.email, email_verified: person.emailVerified ?? true };
     },
     formats: {
       customizers: {
@@ -172,7 +196,8 @@ function configurationOf(context: ProviderContext): Configuration {
       },
     },
     ttl,
-    renderError: (ctx, out) => sendHtml(ctx, policy, messagePage('Sign-in failed', out.error_description ?? out.error)),
+    renderError: (ctx, out) =>
+      sendHtml(ctx, policy, messagePage('Sign-in failed', out.error_description ?? out.error)),
   };
 }
 
@@ -198,7 +223,9 @@ const listen = (server: Server, port: number): Promise<number> =>
   });
 
 /** Listens on 127.0.0.1; port 0 means any free port. Rejects with EADDRINUSE when the port is in use. */
-export async function startIdentityProvider(options: IdentityProviderOptions): Promise<IdentityProviderServer> {
+export async function startIdentityProvider(
+  options: IdentityProviderOptions,
+): Promise<IdentityProviderServer> {
   const server = createServer();
   const issuer = `http://127.0.0.1:${await listen(server, options.port)}`;
   let handle = (_req: IncomingMessage, res: ServerResponse): void => {

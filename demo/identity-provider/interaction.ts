@@ -1,9 +1,15 @@
-// What people see between the start of a sign-in and its end: a page on which they choose who to sign in as. For a client that registered
-// itself, choosing also allows that client what it asked for.
+// What people see between the start of a sign-in and its end: a page on which they choose who to sign in as.
+// For a client that registered itself, choosing also allows that client what it asked for.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errors, type Interaction, type default as Provider } from 'oidc-provider';
 import { readScope } from '../../src/core/permissions.ts';
-import { choosePersonPage, contentSecurityPolicy, messagePage, type PersonChoice, type RegisteredClient } from './pages.ts';
+import {
+  choosePersonPage,
+  contentSecurityPolicy,
+  messagePage,
+  type PersonChoice,
+  type RegisteredClient,
+} from './pages.ts';
 
 export type InteractionOptions = {
   readonly people: readonly PersonChoice[];
@@ -24,7 +30,11 @@ async function readForm(req: IncomingMessage): Promise<URLSearchParams> {
 }
 
 /** The client of a sign-in if it registered itself. */
-async function findRegisteredClient(provider: Provider, { params }: Interaction, portalId: string): Promise<RegisteredClient | undefined> {
+async function findRegisteredClient(
+  provider: Provider,
+  { params }: Interaction,
+  portalId: string,
+): Promise<RegisteredClient | undefined> {
   const client = await provider.Client.find(String(params['client_id']));
   if (client === undefined || client.clientId === portalId) return undefined;
   return {
@@ -36,11 +46,17 @@ async function findRegisteredClient(provider: Provider, { params }: Interaction,
 }
 
 /** Resolves with the id of the grant. */
-function grantRequested(provider: Provider, { params }: Interaction, clientId: string, accountId: string): Promise<string> {
+function grantRequested(
+  provider: Provider,
+  { params }: Interaction,
+  clientId: string,
+  accountId: string,
+): Promise<string> {
   const grant = new provider.Grant({ clientId, accountId });
   const scope = String(params['scope'] ?? '');
   grant.addOIDCScope(scope);
-  for (const resource of [params['resource']].flat()) if (typeof resource === 'string') grant.addResourceScope(resource, scope);
+  for (const resource of [params['resource']].flat())
+    if (typeof resource === 'string') grant.addResourceScope(resource, scope);
   return grant.save();
 }
 
@@ -57,14 +73,16 @@ async function finish(
       ? { error: 'access_denied' }
       : {
           login: { accountId: person.id },
-          ...(client !== undefined && { consent: { grantId: await grantRequested(provider, interaction, client.id, person.id) } }),
+          ...(client !== undefined && {
+            consent: { grantId: await grantRequested(provider, interaction, client.id, person.id) },
+          }),
         };
   await provider.interactionFinished(req, res, result, { mergeWithLastSubmission: false });
 }
 
 /**
- * Shows the page on which people choose who to sign in as (GET), and handles their choice (POST). Rejects with any error that is not one of the
- * protocol's.
+ * Shows the page on which people choose who to sign in as (GET), and handles their choice (POST). Rejects
+ * with any error that is not one of the protocol's.
  */
 export async function handleInteraction(
   provider: Provider,

@@ -1,13 +1,13 @@
-// The identity provider's storage for codes, tokens and sessions: in memory, until they expire or the process ends. Clients that registered
-// themselves have a store of their own.
+// The identity provider's storage for codes, tokens and sessions: in memory, until they expire or the process
+// ends. Clients that registered themselves have a store of their own.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import type { ClientStore } from './client-store.ts';
 
 type StoredEntry = { readonly payload: AdapterPayload; readonly expiresAtMs: number };
 
 /**
- * Models that are deleted when their grant is revoked: those that give access. An interaction in progress names its grant too, but is only
- * a step of a sign-in, so it is kept.
+ * Models that are deleted when their grant is revoked: those that give access. An interaction in progress
+ * names its grant too, but is only a step of a sign-in, so it is kept.
  */
 const revokedWithGrant = /^(AccessToken|AuthorizationCode|RefreshToken):/;
 
@@ -26,7 +26,10 @@ export function createMemoryAdapter(nowMs: () => number, clients: ClientStore): 
     for (const [key, { expiresAtMs }] of store) if (expiresAtMs <= nowMs()) store.delete(key);
   }
 
-  const findBy = (model: string, matches: (payload: AdapterPayload) => boolean): AdapterPayload | undefined => {
+  const findBy = (
+    model: string,
+    matches: (payload: AdapterPayload) => boolean,
+  ): AdapterPayload | undefined => {
     for (const key of store.keys()) {
       const payload = key.startsWith(`${model}:`) ? find(key) : undefined;
       if (payload !== undefined && matches(payload)) return payload;
@@ -37,7 +40,8 @@ export function createMemoryAdapter(nowMs: () => number, clients: ClientStore): 
   const createAdapter = (model: string): Adapter => ({
     upsert: async (id, payload, expiresInSeconds) => {
       deleteExpired();
-      const expiresAtMs = expiresInSeconds === undefined ? Number.POSITIVE_INFINITY : nowMs() + expiresInSeconds * 1000;
+      const expiresAtMs =
+        expiresInSeconds === undefined ? Number.POSITIVE_INFINITY : nowMs() + expiresInSeconds * 1000;
       store.set(`${model}:${id}`, { payload, expiresAtMs });
     },
     find: async (id) => find(`${model}:${id}`),
@@ -51,9 +55,12 @@ export function createMemoryAdapter(nowMs: () => number, clients: ClientStore): 
       store.delete(`${model}:${id}`);
     },
     revokeByGrantId: async (grantId) => {
-      for (const [key, { payload }] of store) if (revokedWithGrant.test(key) && payload.grantId === grantId) store.delete(key);
+      for (const [key, { payload }] of store)
+        if (revokedWithGrant.test(key) && payload.grantId === grantId) store.delete(key);
     },
   });
   return (model) =>
-    model === 'Client' ? { ...createAdapter(model), upsert: clients.save, find: async (id) => clients.find(id) } : createAdapter(model);
+    model === 'Client'
+      ? { ...createAdapter(model), upsert: clients.save, find: async (id) => clients.find(id) }
+      : createAdapter(model);
 }

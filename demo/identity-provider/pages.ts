@@ -1,5 +1,5 @@
-// The pages of the demo's identity provider: choosing a person, signing out, and errors. Plain HTML without scripts, responsive, in the
-// reader's preferred color scheme.
+// The pages of the demo's identity provider: choosing a person, signing out, and errors. Plain HTML without
+// scripts, responsive, in the reader's preferred color scheme.
 import { createHash } from 'node:crypto';
 import { escapeHtml } from '../../src/core/escape-html.ts';
 
@@ -22,8 +22,8 @@ function sourceOf(address: string): string {
 }
 
 /**
- * Content-Security-Policy. `form-action` also covers the redirects after a form is sent, so along with 'self' it names the portal, or the
- * redirect address of another client. Throws for an invalid address.
+ * Content-Security-Policy. `form-action` also covers the redirects after a form is sent, so along with 'self'
+ * it names the portal, or the redirect address of another client. Throws for an invalid address.
  */
 export const contentSecurityPolicy = (portalUrl: string, redirectUri: string = portalUrl): string =>
   [

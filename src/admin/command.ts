@@ -1,5 +1,6 @@
-// Defines operators' commands as values, from which the help text, the argument parser and the execution are derived. The options of a
-// command are one zod schema; the metadata of an option define how it is written on the command line.
+// Defines operators' commands as values, from which the help text, the argument parser and the execution are
+// derived. The options of a command are one zod schema; the metadata of an option define how it is written on
+// the command line.
 import { parseArgs } from 'node:util';
 import type { Knex } from 'knex';
 import { z } from 'zod';
@@ -18,13 +19,19 @@ export class BadArguments extends Error {
 
 export type Admin = {
   readonly ctx: Ctx;
-  /** Connected as portal_owner: sees the rows of every organization in schema public, but none of their synced records. */
+  /**
+   * Connected as portal_owner: sees the rows of every organization in schema public, but none of their synced
+   * records.
+   */
   readonly owner: Knex;
   /** Reports progress to people on standard error; never part of the outcome. */
   readonly progress: (line: string) => void;
 };
 
-/** `json` is printed with --json, else `text`. `incomplete`: the command did its work, but something remains for the operator to do. */
+/**
+ * `json` is printed with --json, else `text`. `incomplete`: the command did its work, but something remains
+ * for the operator to do.
+ */
 export type Outcome = { readonly json: unknown; readonly text: string; readonly incomplete?: boolean };
 
 /** The addresses for a command that works on database servers which the service can't use yet. */
@@ -49,7 +56,10 @@ type Described = {
 
 /** A command that works on the database of the service. */
 type DatabaseCommand = Described & {
-  /** `migrate` migrates the database first, as the service does at its start; `check` rejects a database of another version. */
+  /**
+   * `migrate` migrates the database first, as the service does at its start; `check` rejects a database of
+   * another version.
+   */
   readonly database: 'migrate' | 'check';
   /** Only one command with this flag may run at a time. */
   readonly exclusive: boolean;
@@ -71,7 +81,10 @@ type Definition<C extends Command, S extends Shape> = Omit<C, 'input' | 'run'> &
   run(opened: Parameters<C['run']>[0], input: z.output<S>): Promise<Outcome>;
 };
 
-export const defineCommand = <S extends Shape>({ run, ...command }: Definition<DatabaseCommand, S>): DatabaseCommand => ({
+export const defineCommand = <S extends Shape>({
+  run,
+  ...command
+}: Definition<DatabaseCommand, S>): DatabaseCommand => ({
   ...command,
   run: (admin, input) => run(admin, input as z.output<S>),
 });
@@ -86,7 +99,8 @@ export const defineServerCommand = <S extends Shape>({
 });
 
 /** An option with a value, shown as `--name <value>`. */
-export const option = <T extends z.ZodType>(schema: T, value: string, about: string): T => schema.meta({ value, description: about });
+export const option = <T extends z.ZodType>(schema: T, value: string, about: string): T =>
+  schema.meta({ value, description: about });
 export const flag = (about: string) => z.boolean().default(false).meta({ description: about });
 /** A positional argument. */
 export const argument = <T extends z.ZodType>(schema: T, value: string, about: string): T =>
@@ -123,7 +137,8 @@ function entriesOf({ input }: Command): Entry[] {
       positional?: boolean;
       description?: string;
     };
-    const shown = positional === true ? `<${value}>` : `--${toDashes(name)}${value === undefined ? '' : ` <${value}>`}`;
+    const shown =
+      positional === true ? `<${value}>` : `--${toDashes(name)}${value === undefined ? '' : ` <${value}>`}`;
     const optional = schema.safeParse(undefined).success;
     return {
       name,
@@ -150,15 +165,25 @@ export function helpOf(command: Command): string {
 }
 
 /** Throws BadArguments with one line per problem. */
-export function parseCommandArguments(command: Command, args: readonly string[]): { input: unknown; json: boolean } {
+export function parseCommandArguments(
+  command: Command,
+  args: readonly string[],
+): { input: unknown; json: boolean } {
   const entries = entriesOf(command);
   const named = entries.filter(({ positional }) => !positional);
   const options = Object.fromEntries(
-    named.map(({ name, value }) => [toDashes(name), { type: value ? ('string' as const) : ('boolean' as const) }]),
+    named.map(({ name, value }) => [
+      toDashes(name),
+      { type: value ? ('string' as const) : ('boolean' as const) },
+    ]),
   );
   let parsed: { values: Readonly<Record<string, unknown>>; positionals: string[] };
   try {
-    parsed = parseArgs({ args: [...args], options: { ...options, json: { type: 'boolean' } }, allowPositionals: true });
+    parsed = parseArgs({
+      args: [...args],
+      options: { ...options, json: { type: 'boolean' } },
+      allowPositionals: true,
+    });
   } catch (error) {
     throw new BadArguments(error instanceof Error ? error.message : String(error));
   }
@@ -170,16 +195,21 @@ export function parseCommandArguments(command: Command, args: readonly string[])
     ...named.map(({ name }) => [name, values[toDashes(name)]] as const),
     ...positionals.map(({ name }, index) => [name, parsed.positionals[index]] as const),
   ]);
-  const read = command.input.safeParse(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), {
-    error: validationMessage,
-  });
+  const read = command.input.safeParse(
+    Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    {
+      error: validationMessage,
+    },
+  );
   if (read.success) return { input: read.data, json: json === true };
   const displayName = (name: string): string => entries.find((entry) => entry.name === name)?.shown ?? name;
   throw new BadArguments(
     read.error.issues
       .map(({ path, message }) => {
         const name = String(path[0]);
-        return given[name] === undefined ? `${displayName(name)} is missing` : `${displayName(name)}: ${message}`;
+        return given[name] === undefined
+          ? `${displayName(name)} is missing`
+          : `${displayName(name)}: ${message}`;
       })
       .join('\n'),
   );

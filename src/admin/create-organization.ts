@@ -13,8 +13,10 @@ const slug = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case l
 
 export const createOrganizationCommand = defineCommand({
   name: 'create-organization',
-  summary: 'Creates an organization with its owner, and prints its id and, only this once, an API key with full access.',
-  about: 'The owner signs in with that address, or only uses the key. Without --slug, the slug is derived from the name.',
+  summary:
+    'Creates an organization with its owner, and prints its id and, only this once, an API key with full access.',
+  about:
+    'The owner signs in with that address, or only uses the key. Without --slug, the slug is derived from the name.',
   database: 'migrate',
   exclusive: false,
   input: z.strictObject({
@@ -24,7 +26,10 @@ export const createOrganizationCommand = defineCommand({
   }),
   async run({ ctx }, input) {
     const { slug: requestedSlug, ...rest } = input;
-    const organization = await provisionOrganization(ctx, { ...rest, ...(requestedSlug !== undefined && { slug: requestedSlug }) });
+    const organization = await provisionOrganization(ctx, {
+      ...rest,
+      ...(requestedSlug !== undefined && { slug: requestedSlug }),
+    });
     const key = generateApiKey();
     await inTransaction({ db: ctx.db, organizationId: organization.id }, async (tx) => {
       await insertApiKey(tx, organization.id, {
@@ -45,7 +50,12 @@ export const createOrganizationCommand = defineCommand({
       });
     });
     return {
-      json: { id: organization.id, slug: organization.slug, name: organization.name, managementKey: key.secret },
+      json: {
+        id: organization.id,
+        slug: organization.slug,
+        name: organization.name,
+        managementKey: key.secret,
+      },
       text: `organization   ${organization.name}\nid             ${organization.id}\nslug           ${organization.slug}\nmanagement key ${key.secret}\n\nThe key is only shown this once. Store it safely.${organization.pending === null ? '' : `\n${pendingNote}`}`,
     };
   },

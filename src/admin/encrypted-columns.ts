@@ -1,6 +1,6 @@
-// Lists every column with encrypted values, and the associated data of each value. A new encrypted column must be added here: otherwise key
-// rotation skips it and its values can't be decrypted once the old key is removed. Two tests and the rotation itself search for
-// encrypted values elsewhere.
+// Lists every column with encrypted values, and the associated data of each value. A new encrypted column
+// must be added here: otherwise key rotation skips it and its values can't be decrypted once the old key is
+// removed. Two tests and the rotation itself search for encrypted values elsewhere.
 import type { Knex } from 'knex';
 import { sandboxTokenBinding } from '../gateways/payments/sandbox/sandbox.ts';
 import { tokenSigningKeyBinding } from '../identity/record-token.store.ts';
@@ -33,14 +33,16 @@ export const encryptedColumns: readonly EncryptedColumn[] = [
     column: 'private_key',
     key: ['organization_id', 'slot'],
     batch: 100,
-    bindTo: ({ organization_id: id, slot }) => secretBinding(String(id), slot === 1 ? 'erp-private-key-1' : 'erp-private-key-2'),
+    bindTo: ({ organization_id: id, slot }) =>
+      secretBinding(String(id), slot === 1 ? 'erp-private-key-1' : 'erp-private-key-2'),
   },
   {
     table: 'pay_accounts',
     column: 'secrets',
     key: ['id'],
     batch: 100,
-    bindTo: ({ organization_id: organizationId, id }) => payAccountBinding(String(organizationId), String(id)),
+    bindTo: ({ organization_id: organizationId, id }) =>
+      payAccountBinding(String(organizationId), String(id)),
   },
   {
     table: 'mask_secrets',
@@ -54,17 +56,39 @@ export const encryptedColumns: readonly EncryptedColumn[] = [
     column: 'private_key',
     key: ['kid'],
     batch: 100,
-    bindTo: ({ organization_id: organizationId, kid }) => tokenSigningKeyBinding(String(organizationId), String(kid)),
+    bindTo: ({ organization_id: organizationId, kid }) =>
+      tokenSigningKeyBinding(String(organizationId), String(kid)),
   },
-  { table: 'sandbox_payments', column: 'token', key: ['id'], batch: 100, bindTo: ({ id }) => sandboxTokenBinding(String(id)) },
-  { table: 'outgoing_mails', column: 'body', key: ['id'], batch: 20, bindTo: ({ id }) => mailBinding(String(id)) },
-  { table: 'mail_attachments', column: 'content', key: ['id'], batch: 1, bindTo: ({ id }) => attachmentBinding(String(id)) },
+  {
+    table: 'sandbox_payments',
+    column: 'token',
+    key: ['id'],
+    batch: 100,
+    bindTo: ({ id }) => sandboxTokenBinding(String(id)),
+  },
+  {
+    table: 'outgoing_mails',
+    column: 'body',
+    key: ['id'],
+    batch: 20,
+    bindTo: ({ id }) => mailBinding(String(id)),
+  },
+  {
+    table: 'mail_attachments',
+    column: 'content',
+    key: ['id'],
+    batch: 1,
+    bindTo: ({ id }) => attachmentBinding(String(id)),
+  },
 ];
 
 const keyIdSql = (column: string): string => `split_part(${column}, '.', 1)`;
 
 /** The number of values in the column by the id of the key that encrypted them. */
-export async function countByKey(owner: Knex, { table, column }: EncryptedColumn): Promise<Map<string, number>> {
+export async function countByKey(
+  owner: Knex,
+  { table, column }: EncryptedColumn,
+): Promise<Map<string, number>> {
   const { rows } = await owner.raw<{ rows: { key_id: string; count: number }[] }>(
     `select ${keyIdSql(column)} as key_id, count(*)::int as count from ${table} where ${column} is not null group by 1 order by 1`,
   );
@@ -79,8 +103,8 @@ export type EncryptedRow = {
 };
 
 /**
- * Reads the next batch of rows with a value, after `after` in the order of the key columns. `not` skips values encrypted with that key
- * id. `lock` locks the rows against changes until the transaction ends.
+ * Reads the next batch of rows with a value, after `after` in the order of the key columns. `not` skips
+ * values encrypted with that key id. `lock` locks the rows against changes until the transaction ends.
  */
 export async function readEncryptedRows(
   db: Knex,
@@ -102,16 +126,27 @@ export async function readEncryptedRows(
   }));
 }
 
-export const writeEncryptedValue = (db: Knex, { table, column, key }: EncryptedColumn, row: EncryptedRow, ciphertext: string) =>
+export const writeEncryptedValue = (
+  db: Knex,
+  { table, column, key }: EncryptedColumn,
+  row: EncryptedRow,
+  ciphertext: string,
+) =>
   db(table)
     .where(Object.fromEntries(key.map((name, index) => [name, row.key[index]])))
     .update({ [column]: ciphertext });
 
-/** Regular expression for a ciphertext anywhere in a text. The key ids come from ENCRYPTION_KEY and contain no special characters. */
+/**
+ * Regular expression for a ciphertext anywhere in a text. The key ids come from ENCRYPTION_KEY and contain no
+ * special characters.
+ */
 const ciphertextPattern = (keyIds: readonly string[]): string =>
   `(^|[^A-Za-z0-9_-])(${keyIds.join('|')})[.][A-Za-z0-9_-]{16}[.][A-Za-z0-9_-]{22}[.]`;
 
-/** Columns of schema public, as `table.column`, that contain values encrypted with these keys but aren't listed above. Reads every row. */
+/**
+ * Columns of schema public, as `table.column`, that contain values encrypted with these keys but aren't
+ * listed above. Reads every row.
+ */
 export async function findUnlistedColumns(owner: Knex, keyIds: readonly string[]): Promise<string[]> {
   const { rows } = await owner.raw<{ rows: { table: string; column: string }[] }>(
     `select c.relname as table, a.attname as column from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -122,11 +157,10 @@ export async function findUnlistedColumns(owner: Knex, keyIds: readonly string[]
   const found: string[] = [];
   for (const { table, column } of rows) {
     if (encryptedColumns.some((listed) => listed.table === table && listed.column === column)) continue;
-    const search = await owner.raw<{ rows: { present: boolean }[] }>(`select exists (select from ?? where ??::text ~ ?) as present`, [
-      table,
-      column,
-      ciphertextPattern(keyIds),
-    ]);
+    const search = await owner.raw<{ rows: { present: boolean }[] }>(
+      `select exists (select from ?? where ??::text ~ ?) as present`,
+      [table, column, ciphertextPattern(keyIds)],
+    );
     if (search.rows[0]?.present === true) found.push(`${table}.${column}`);
   }
   return found;

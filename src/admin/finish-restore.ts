@@ -1,6 +1,6 @@
-// Prepares a restored database for service. The database has the state of the backup, while the ERP, API clients, mailboxes and browsers
-// have the state of the time of the loss. State that clients got after the backup must not be accepted as current, and mails that were
-// already sent must not be sent again.
+// Prepares a restored database for service. The database has the state of the backup, while the ERP, API
+// clients, mailboxes and browsers have the state of the time of the loss. State that clients got after the
+// backup must not be accepted as current, and mails that were already sent must not be sent again.
 import type { Knex } from 'knex';
 import { z } from 'zod';
 import { recordRestore } from '../db/server-timeline.ts';
@@ -34,7 +34,10 @@ async function databaseNow(owner: Knex): Promise<Date> {
   return rows[0]?.now ?? new Date(0);
 }
 
-/** Restarts the syncs of one organization, and changes everything else of it outside its schema of records in one transaction. */
+/**
+ * Restarts the syncs of one organization, and changes everything else of it outside its schema of records in
+ * one transaction.
+ */
 async function finishOrganization(
   { ctx }: Admin,
   { id, slug }: NamedOrganization,
@@ -51,14 +54,25 @@ async function finishOrganization(
     await skipVersionLabels(tx, id, skip);
     await checkAccountsAgain(tx, id);
     await askErpFirst(tx, id);
-    const changes = { since: since.toISOString(), stopped: stopped.toISOString(), tables, runs, mails, slots, skippedVersions: skip };
+    const changes = {
+      since: since.toISOString(),
+      stopped: stopped.toISOString(),
+      tables,
+      runs,
+      mails,
+      slots,
+      skippedVersions: skip,
+    };
     await auditOperator(tx, id, { action: 'restore.finish', target: { type: 'organization', id }, changes });
     return { slug, tables, runs, mails, slots };
   });
 }
 
 /** Rejects with RefusedCommand for a time in the future. */
-async function timesOf(owner: Knex, input: { since?: Date | undefined; stopped?: Date | undefined }): Promise<Times> {
+async function timesOf(
+  owner: Knex,
+  input: { since?: Date | undefined; stopped?: Date | undefined },
+): Promise<Times> {
   const now = await databaseNow(owner);
   const { since = now, stopped = now } = input;
   if (since > now || stopped > now) throw new RefusedCommand('--since and --stopped must be in the past');
@@ -99,9 +113,17 @@ backup are valid again.`,
   database: 'migrate',
   exclusive: true,
   input: z.strictObject({
-    since: option(queryInstant.optional(), 'instant', 'when the backup was made; default: now, as nothing has been served from it yet'),
+    since: option(
+      queryInstant.optional(),
+      'instant',
+      'when the backup was made; default: now, as nothing has been served from it yet',
+    ),
     stopped: option(queryInstant.optional(), 'instant', 'when the lost service stopped; default: now'),
-    skipVersions: option(number, 'number', 'number of version labels to skip; default: 10; 0 if no published version was lost'),
+    skipVersions: option(
+      number,
+      'number',
+      'number of version labels to skip; default: 10; 0 if no published version was lost',
+    ),
   }),
   async run(admin, { skipVersions, ...input }) {
     const { owner, ctx, progress } = admin;
@@ -118,12 +140,23 @@ backup are valid again.`,
     const requests = await releaseUnfinishedRequests(owner, times.since);
     const finished: Finished[] = [];
     for (const organization of organizations)
-      finished.push(await finishOrganization(admin, organization, tables.get(organization.id) ?? 0, times, skipVersions));
+      finished.push(
+        await finishOrganization(admin, organization, tables.get(organization.id) ?? 0, times, skipVersions),
+      );
     const report = await verify(admin);
     const ended = `${sessions} sessions ended, ${requests} unfinished requests released.`;
     return {
-      json: { since: times.since, stopped: times.stopped, sessions, requests, organizations: finished, verified: report },
-      text: [textTable(finished.map(shown)), ended, '', showReport(report)].filter((part, index) => part !== '' || index > 0).join('\n'),
+      json: {
+        since: times.since,
+        stopped: times.stopped,
+        sessions,
+        requests,
+        organizations: finished,
+        verified: report,
+      },
+      text: [textTable(finished.map(shown)), ended, '', showReport(report)]
+        .filter((part, index) => part !== '' || index > 0)
+        .join('\n'),
       incomplete: report.problems.length > 0,
     };
   },

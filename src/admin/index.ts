@@ -1,5 +1,5 @@
-// The commands of `npm run admin` and how they are executed: arguments are checked before anything is opened, the database must have this
-// version's migrations, and everything that was opened is closed again.
+// The commands of `npm run admin` and how they are executed: arguments are checked before anything is opened,
+// the database must have this version's migrations, and everything that was opened is closed again.
 import type { Config } from '../config.ts';
 import { AppError, errorMessage } from '../core/errors.ts';
 import { type Lifecycle, Stopped } from '../core/lifecycle.ts';
@@ -13,7 +13,15 @@ import { listPlacementCommand } from './citus/list-placement.ts';
 import { moveOrganizationCommand } from './citus/move-organization.ts';
 import { prepareCitusCommand } from './citus/prepare-citus.ts';
 import { rebalanceCommand } from './citus/rebalance.ts';
-import { type Admin, BadArguments, type Command, helpOf, type Outcome, parseCommandArguments, RefusedCommand } from './command.ts';
+import {
+  type Admin,
+  BadArguments,
+  type Command,
+  helpOf,
+  type Outcome,
+  parseCommandArguments,
+  RefusedCommand,
+} from './command.ts';
 import { createOrganizationCommand } from './create-organization.ts';
 import { finishRestoreCommand } from './finish-restore.ts';
 import { issueKeyCommand } from './issue-key.ts';
@@ -43,7 +51,10 @@ export const commands: readonly Command[] = [
   moveToCitusCommand,
 ];
 
-/** 0: done. 1: rejected or failed. 2: invalid arguments. 3: done, but something remains for the operator to do. */
+/**
+ * 0: done. 1: rejected or failed. 2: invalid arguments. 3: done, but something remains for the operator to
+ * do.
+ */
 type ExitCode = 0 | 1 | 2 | 3;
 
 const contents = `Commands for operators; they work whether or not the service is running:
@@ -61,25 +72,40 @@ async function runOnServers(
   command: Extract<Command, { database: 'none' }>,
   input: unknown,
 ) {
-  if (url === undefined) throw new RefusedCommand(`${command.name} needs DATABASE_URL, the address of the coordinator.`);
-  return command.run({ owner: owner ?? url, service: owner === undefined ? undefined : url, former, progress }, input);
+  if (url === undefined)
+    throw new RefusedCommand(`${command.name} needs DATABASE_URL, the address of the coordinator.`);
+  return command.run(
+    { owner: owner ?? url, service: owner === undefined ? undefined : url, former, progress },
+    input,
+  );
 }
 
 /**
- * Opens what a command needs, with few connections, because the service needs the others. Rejects with RefusedCommand when another
- * command with the flag `alone` is running, and with UnusableDatabase when the database can't be used.
+ * Opens what a command needs, with few connections, because the service needs the others. Rejects with
+ * RefusedCommand when another command with the flag `alone` is running, and with UnusableDatabase when the
+ * database can't be used.
  */
-async function openAdmin(config: Config, life: Lifecycle, command: Exclude<Command, { database: 'none' }>): Promise<Admin> {
+async function openAdmin(
+  config: Config,
+  life: Lifecycle,
+  command: Exclude<Command, { database: 'none' }>,
+): Promise<Admin> {
   const opened = await life.open(() => openDatabase(config, progress, command.database), closeDatabase);
   if (command.exclusive) {
     const release = await life.open(
       () => tryExclusiveLock(opened.control, 'portal-service admin'),
       async (unlock) => unlock?.(),
     );
-    if (release === undefined) throw new RefusedCommand('Another command that must run alone is in progress. Wait for it to end.');
+    if (release === undefined)
+      throw new RefusedCommand('Another command that must run alone is in progress. Wait for it to end.');
   }
   const { ctx } = await life.open(
-    () => openCtx({ ...config, CONTROL_POOL_SIZE: 2, DATA_POOL_SIZE: 2 }, { ...opened, replicas: [] }, createLog('warn')),
+    () =>
+      openCtx(
+        { ...config, CONTROL_POOL_SIZE: 2, DATA_POOL_SIZE: 2 },
+        { ...opened, replicas: [] },
+        createLog('warn'),
+      ),
     (open) => open.close(),
   );
   const owner = await life.open(
@@ -96,7 +122,12 @@ function textOf(error: unknown): string {
   return expected ? error.message : `The command failed: ${errorMessage(error)}`;
 }
 
-async function execute(config: Config, life: Lifecycle, command: Command, args: readonly string[]): Promise<ExitCode> {
+async function execute(
+  config: Config,
+  life: Lifecycle,
+  command: Command,
+  args: readonly string[],
+): Promise<ExitCode> {
   const { input, json } = parseCommandArguments(command, args);
   let outcome: Outcome;
   try {
@@ -111,7 +142,10 @@ async function execute(config: Config, life: Lifecycle, command: Command, args: 
   return outcome.incomplete === true ? 3 : 0;
 }
 
-/** Runs one command and returns the exit code. Reports errors on standard error. Rejects with Stopped when a signal ends the process. */
+/**
+ * Runs one command and returns the exit code. Reports errors on standard error. Rejects with Stopped when a
+ * signal ends the process.
+ */
 export async function runAdmin(config: Config, life: Lifecycle, args: readonly string[]): Promise<ExitCode> {
   const [name, ...rest] = args;
   const command = commands.find((candidate) => candidate.name === name);
@@ -132,7 +166,9 @@ export async function runAdmin(config: Config, life: Lifecycle, args: readonly s
   } catch (error) {
     if (error instanceof Stopped) throw error;
     console.error(
-      error instanceof BadArguments ? `${error.message}\n\nFor the arguments see npm run admin -- ${command.name} --help` : textOf(error),
+      error instanceof BadArguments
+        ? `${error.message}\n\nFor the arguments see npm run admin -- ${command.name} --help`
+        : textOf(error),
     );
     return error instanceof BadArguments ? 2 : 1;
   }

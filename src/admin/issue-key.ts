@@ -33,7 +33,10 @@ export const issueKeyCommand = defineCommand({
   async run({ ctx, owner }, { organization: slugOrId, user, name, expires, ...scopes }) {
     const input = { name, scopes, ...(expires !== undefined && { expiresAt: expires }) };
     const parsed = NewApiKey.safeParse(input, { error: validationMessage });
-    if (!parsed.success) throw new BadArguments(parsed.error.issues.map(({ path, message }) => `${optionOf(path)}: ${message}`).join('\n'));
+    if (!parsed.success)
+      throw new BadArguments(
+        parsed.error.issues.map(({ path, message }) => `${optionOf(path)}: ${message}`).join('\n'),
+      );
     const organization = await getNamedOrganization({ owner }, slugOrId);
     const created = await inTransaction({ db: ctx.db, organizationId: organization.id }, async (tx) => {
       const member = await tx('memberships as m')
@@ -47,7 +50,12 @@ export const issueKeyCommand = defineCommand({
       return issueApiKey(tx, by, parsed.data, (entry) => auditOperator(tx, organization.id, entry));
     });
     return {
-      json: { id: created.id, organizationId: organization.id, prefix: created.prefix, secret: created.secret },
+      json: {
+        id: created.id,
+        organizationId: organization.id,
+        prefix: created.prefix,
+        secret: created.secret,
+      },
       text: `organization ${organization.name}\nkey          ${created.secret}\nid           ${created.id}\n\nThe key is only shown this once. Store it safely.`,
     };
   },

@@ -24,9 +24,12 @@ const claimSeconds = 60;
 /** Why a run is stuck, as a text; null when it isn't. */
 export function whyStuck(run: OpenRun, idleSeconds: number): string | null {
   const { status, unleased_for: unleased, due_for: due, without_page_for: withoutPage } = run;
-  if (status === 'queued') return !run.behind && run.queued_for > claimSeconds ? 'queued, but no worker claims it' : null;
-  if (status === 'waiting') return due !== null && due > claimSeconds ? 'its wait is over, but no worker claims it' : null;
-  if (unleased !== null && unleased > claimSeconds) return 'its worker is gone, and no other worker claims it';
+  if (status === 'queued')
+    return !run.behind && run.queued_for > claimSeconds ? 'queued, but no worker claims it' : null;
+  if (status === 'waiting')
+    return due !== null && due > claimSeconds ? 'its wait is over, but no worker claims it' : null;
+  if (unleased !== null && unleased > claimSeconds)
+    return 'its worker is gone, and no other worker claims it';
   if (withoutPage !== null && withoutPage > idleSeconds)
     return `${run.lease_owner ?? 'its worker'} holds it, but has written nothing for a long time`;
   return null;
@@ -54,7 +57,10 @@ async function readOpenRuns({ owner, ctx }: Admin): Promise<Row[]> {
   );
   const runs: Row[] = [];
   for (const row of rows)
-    runs.push({ ...row, without_page_for: await secondsSinceLastPage({ ...ctx, organizationId: row.organization_id }, row.id) });
+    runs.push({
+      ...row,
+      without_page_for: await secondsSinceLastPage({ ...ctx, organizationId: row.organization_id }, row.id),
+    });
   return runs;
 }
 

@@ -1,23 +1,44 @@
-// Moves the service from one PostgreSQL to another, usually a Citus cluster: first the configuration, in an announced pause, then the records
-// of each organization while they are read.
+// Moves the service from one PostgreSQL to another, usually a Citus cluster: first the configuration, in an
+// announced pause, then the records of each organization while they are read.
 import { z } from 'zod';
 import { connectClient, poolConfig } from '../db/connect.ts';
 import { tryExclusiveLock } from '../db/exclusive-lock.ts';
 import { assertMigrated, migrate } from '../db/migrate.ts';
-import { CannotMove, cancelControlMove, type Databases, listProcesses, moveControl } from '../move/control-move.ts';
+import {
+  CannotMove,
+  cancelControlMove,
+  type Databases,
+  listProcesses,
+  moveControl,
+} from '../move/control-move.ts';
 import { type Moves, moveOrganizations } from '../move/organization-moves.ts';
 import { listOutdatedOrganizations } from '../warehouse/tenant-schema.ts';
-import { defineServerCommand, flag, type Outcome, option, RefusedCommand, type ServerAddresses } from './command.ts';
+import {
+  defineServerCommand,
+  flag,
+  type Outcome,
+  option,
+  RefusedCommand,
+  type ServerAddresses,
+} from './command.ts';
 
 type Addresses = { readonly former: string; readonly owner: string };
 
 /** The address without credentials and parameters. */
 const nameOf = (url: string): string => url.replace(/^[a-z]+:\/\/(?:[^@/]*@)?/i, '').replace(/\?.*$/, '');
 
-type Connections = Databases & { readonly records: { readonly source: Databases['source']; readonly target: Databases['target'] } };
+type Connections = Databases & {
+  readonly records: { readonly source: Databases['source']; readonly target: Databases['target'] };
+};
 
-/** Runs `work` with connections to both databases, which are closed afterwards. Rejects with the errors of both, and of `work`. */
-async function withConnections<T>({ former, owner }: Addresses, work: (connections: Connections) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` with connections to both databases, which are closed afterwards. Rejects with the errors of
+ * both, and of `work`.
+ */
+async function withConnections<T>(
+  { former, owner }: Addresses,
+  work: (connections: Connections) => Promise<T>,
+): Promise<T> {
   const opened: { end(): Promise<void> }[] = [];
   const open = async (url: string, role: 'portal_owner' | 'portal_service') => {
     const client = await connectClient(poolConfig(url, role))();
@@ -30,7 +51,10 @@ async function withConnections<T>({ former, owner }: Addresses, work: (connectio
   };
   try {
     const [source, target] = [await open(former, 'portal_owner'), await open(owner, 'portal_owner')];
-    const records = { source: await open(former, 'portal_service'), target: await open(owner, 'portal_service') };
+    const records = {
+      source: await open(former, 'portal_service'),
+      target: await open(owner, 'portal_service'),
+    };
     return await work({ source, target, records, names: { source: nameOf(former), target: nameOf(owner) } });
   } finally {
     await Promise.all(opened.map((client) => client.end()));
@@ -47,7 +71,9 @@ function describe({ moved, failed, dropped }: Moves): Outcome {
   const rows = moved.reduce((sum, organization) => sum + organization.rows, 0);
   const lines = [
     `Moved ${moved.length === 1 ? 'one organization' : `${moved.length} organizations`} with ${rows} rows.`,
-    ...(dropped === 0 ? [] : [`Dropped the records of ${dropped} deleted organizations on the former server.`]),
+    ...(dropped === 0
+      ? []
+      : [`Dropped the records of ${dropped} deleted organizations on the former server.`]),
     ...failed.map(({ slug, reason }) => `Not moved: ${slug}: ${reason}`),
     failed.length === 0
       ? 'Every organization is moved: remove WAREHOUSE_FROM_URL, restart the processes one after the other, and keep a backup of the former server.'
@@ -66,7 +92,11 @@ async function assertTablesAreCurrent({ records, names }: Connections): Promise<
     );
 }
 
-async function move(connections: Connections, waitSeconds: number, progress: (line: string) => void): Promise<Outcome> {
+async function move(
+  connections: Connections,
+  waitSeconds: number,
+  progress: (line: string) => void,
+): Promise<Outcome> {
   const { source, target, records, names } = connections;
   await assertTablesAreCurrent(connections);
   const rows = await moveControl(connections, { waitSeconds, progress });
@@ -87,8 +117,11 @@ async function execute(
   { cancel, wait }: { cancel: boolean; wait: number },
 ): Promise<Outcome> {
   if (former === undefined)
-    throw new RefusedCommand('move-to-citus needs WAREHOUSE_FROM_URL, the address of the former database with its owner.');
-  if (former === owner) throw new RefusedCommand('WAREHOUSE_FROM_URL and the address of the new database are the same.');
+    throw new RefusedCommand(
+      'move-to-citus needs WAREHOUSE_FROM_URL, the address of the former database with its owner.',
+    );
+  if (former === owner)
+    throw new RefusedCommand('WAREHOUSE_FROM_URL and the address of the new database are the same.');
   await assertMigrated(former, 'WAREHOUSE_FROM_URL');
   await migrate(owner, 'MIGRATION_DATABASE_URL');
   const release = await tryExclusiveLock(owner, 'portal-service move');
@@ -97,7 +130,10 @@ async function execute(
     return await withConnections({ former, owner }, async (connections) => {
       if (!cancel) return move(connections, wait, progress);
       const ended = await cancelControlMove(connections);
-      return { json: { cancelled: ended }, text: ended ? 'The pause is over; nothing was moved.' : 'There is nothing to cancel.' };
+      return {
+        json: { cancelled: ended },
+        text: ended ? 'The pause is over; nothing was moved.' : 'There is nothing to cancel.',
+      };
     });
   } catch (error) {
     throw error instanceof CannotMove ? new RefusedCommand(error.message) : error;

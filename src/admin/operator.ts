@@ -20,23 +20,39 @@ export const auditOperator = (tx: Tx, organizationId: string, entry: AuditEntry)
   );
 
 /** Like `auditOperator`, in a transaction of its own. */
-export const auditOperatorIn = ({ ctx }: Pick<Admin, 'ctx'>, organizationId: string, entry: AuditEntry): Promise<void> =>
+export const auditOperatorIn = (
+  { ctx }: Pick<Admin, 'ctx'>,
+  organizationId: string,
+  entry: AuditEntry,
+): Promise<void> =>
   inTransaction({ db: ctx.db, organizationId }, (tx) => auditOperator(tx, organizationId, entry));
 
 export const organizationOption = option(z.string().min(1), 'slug or id', 'the organization');
 
 export type NamedOrganization = { id: string; slug: string; name: string };
 
-/** Rejects with RefusedCommand when there is no organization with this slug or id, or when it is being deleted. */
-export async function getNamedOrganization({ owner }: Pick<Admin, 'owner'>, slugOrId: string): Promise<NamedOrganization> {
+/**
+ * Rejects with RefusedCommand when there is no organization with this slug or id, or when it is being
+ * deleted.
+ */
+export async function getNamedOrganization(
+  { owner }: Pick<Admin, 'owner'>,
+  slugOrId: string,
+): Promise<NamedOrganization> {
   const row = await owner('organizations')
     .where(isId(slugOrId) ? { id: slugOrId } : { slug: slugOrId })
     .whereNull('deleting_since')
     .first<NamedOrganization | undefined>('id', 'slug', 'name');
-  if (row === undefined) throw new RefusedCommand(`There is no organization ${slugOrId}. List them with the command \`organizations\`.`);
+  if (row === undefined)
+    throw new RefusedCommand(
+      `There is no organization ${slugOrId}. List them with the command \`organizations\`.`,
+    );
   return row;
 }
 
 /** All organizations that aren't being deleted, oldest first. */
 export const listAllOrganizations = ({ owner }: Pick<Admin, 'owner'>): Promise<NamedOrganization[]> =>
-  owner('organizations').whereNull('deleting_since').orderBy(['created_at', 'id']).select<NamedOrganization[]>('id', 'slug', 'name');
+  owner('organizations')
+    .whereNull('deleting_since')
+    .orderBy(['created_at', 'id'])
+    .select<NamedOrganization[]>('id', 'slug', 'name');

@@ -34,12 +34,14 @@ have been published already ends with that outcome.`,
       .owner('sync_runs')
       .where({ id })
       .first<{ organization_id: string; status: string } | undefined>('organization_id', 'status');
-    if (row === undefined) throw new RefusedCommand(`There is no run ${id}. The command \`list-runs\` lists the open ones.`);
+    if (row === undefined)
+      throw new RefusedCommand(`There is no run ${id}. The command \`list-runs\` lists the open ones.`);
     const ctx = { ...admin.ctx, organizationId: row.organization_id };
     if (fail && ['succeeded', 'partial', 'failed', 'cancelled'].includes(row.status))
       throw new RefusedCommand('The run has already ended.');
     const after = fail ? await failRun(ctx, id) : await release(ctx, id);
-    const claimed = fail && after !== 'failed' && after !== 'succeeded' && after !== 'partial' && after !== 'cancelled';
+    const claimed =
+      fail && after !== 'failed' && after !== 'succeeded' && after !== 'partial' && after !== 'cancelled';
     await auditOperatorIn(admin, row.organization_id, {
       action: fail ? 'sync-run.fail' : 'sync-run.release',
       target: { type: 'sync-run', id },

@@ -1,6 +1,7 @@
-// Re-encrypts all encrypted values with the first key of ENCRYPTION_KEY while services run. Rows are locked only while their batch is
-// written, and each batch is committed, so the command may be interrupted and run again. It starts only when every running process has
-// the new key: a process without it couldn't decrypt the re-encrypted values.
+// Re-encrypts all encrypted values with the first key of ENCRYPTION_KEY while services run. Rows are locked
+// only while their batch is written, and each batch is committed, so the command may be interrupted and run
+// again. It starts only when every running process has the new key: a process without it couldn't decrypt the
+// re-encrypted values.
 import type { Knex } from 'knex';
 import { z } from 'zod';
 import { DecryptionError, type Keyring } from '../core/keyring.ts';
@@ -18,7 +19,10 @@ import {
 import { auditOperatorIn } from './operator.ts';
 import { textTable } from './text-table.ts';
 
-/** Values that a process encrypted with an old key in the meantime are found by another pass; after this many it keeps doing so. */
+/**
+ * Values that a process encrypted with an old key in the meantime are found by another pass; after this many
+ * it keeps doing so.
+ */
 const maxPasses = 3;
 
 type Progress = { count: number; readonly organizations: Map<string, number> };
@@ -33,8 +37,17 @@ function reencrypt(keyring: Keyring, { ciphertext, bindTo }: EncryptedRow): stri
   }
 }
 
-/** Re-encrypts one batch in a transaction of its own. Returns its last row, or undefined when no rows were left. */
-async function reencryptBatch(owner: Knex, keyring: Keyring, column: EncryptedColumn, after: EncryptedRow | undefined, progress: Progress) {
+/**
+ * Re-encrypts one batch in a transaction of its own. Returns its last row, or undefined when no rows were
+ * left.
+ */
+async function reencryptBatch(
+  owner: Knex,
+  keyring: Keyring,
+  column: EncryptedColumn,
+  after: EncryptedRow | undefined,
+  progress: Progress,
+) {
   const [current] = keyring.keyIds;
   return owner.transaction(async (tx) => {
     await tx.raw("set local lock_timeout = '10s'");
@@ -44,7 +57,10 @@ async function reencryptBatch(owner: Knex, keyring: Keyring, column: EncryptedCo
       if (ciphertext === undefined) continue;
       await writeEncryptedValue(tx, column, row, ciphertext);
       progress.count += 1;
-      progress.organizations.set(row.organizationId, (progress.organizations.get(row.organizationId) ?? 0) + 1);
+      progress.organizations.set(
+        row.organizationId,
+        (progress.organizations.get(row.organizationId) ?? 0) + 1,
+      );
     }
     return rows.at(-1);
   });
@@ -63,7 +79,13 @@ async function reencryptColumn(
   return progress.count;
 }
 
-type Left = { readonly table: string; readonly column: string; readonly keyId: string; readonly values: number; readonly known: boolean };
+type Left = {
+  readonly table: string;
+  readonly column: string;
+  readonly keyId: string;
+  readonly values: number;
+  readonly known: boolean;
+};
 
 /** Counts the values that are encrypted with other keys than the current one. */
 async function findLeft({ owner, ctx: { keyring } }: Admin): Promise<Left[]> {
@@ -72,25 +94,37 @@ async function findLeft({ owner, ctx: { keyring } }: Admin): Promise<Left[]> {
   for (const encrypted of encryptedColumns)
     for (const [keyId, values] of await countByKey(owner, encrypted))
       if (keyId !== current)
-        left.push({ table: encrypted.table, column: encrypted.column, keyId, values, known: keyring.keyIds.includes(keyId) });
+        left.push({
+          table: encrypted.table,
+          column: encrypted.column,
+          keyId,
+          values,
+          known: keyring.keyIds.includes(keyId),
+        });
   return left;
 }
 
 const plural = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? '' : 's'}`;
 
-const withoutKey = ({ owner, ctx }: Admin): Promise<string[]> => findProcessesWithoutKey(owner, ctx.keyring.fingerprints[0]);
+const withoutKey = ({ owner, ctx }: Admin): Promise<string[]> =>
+  findProcessesWithoutKey(owner, ctx.keyring.fingerprints[0]);
 
 /** Rejects with RefusedCommand when a running process lacks the new key. */
 async function assertKeyEverywhere({ owner, ctx: { clock, keyring } }: Admin): Promise<void> {
   const lacking = await waitForProcessesWithoutKey(owner, clock, keyring.fingerprints[0]);
-  if (lacking.length > 0) throw new RefusedCommand(`Nothing was changed. ${describeLacking(lacking, keyring)}`);
+  if (lacking.length > 0)
+    throw new RefusedCommand(`Nothing was changed. ${describeLacking(lacking, keyring)}`);
 }
 
 const describeLacking = (lacking: readonly string[], { keyIds: [current] }: Keyring): string =>
   `These processes (host:process id) lack the key ${current}, or have different bytes under that id: ${lacking.join(', ')}. ` +
   'Add it to their ENCRYPTION_KEY, restart them, and run this command again.';
 
-type Remaining = { readonly left: readonly Left[]; readonly unlisted: readonly string[]; readonly lacking: readonly string[] };
+type Remaining = {
+  readonly left: readonly Left[];
+  readonly unlisted: readonly string[];
+  readonly lacking: readonly string[];
+};
 
 /** Tells the operator what to do next. */
 function advise({ left, unlisted, lacking }: Remaining, keyring: Keyring): string[] {
@@ -107,7 +141,9 @@ function advise({ left, unlisted, lacking }: Remaining, keyring: Keyring): strin
       `Some values are still encrypted with ${old.join(', ')}. Either the new key isn't first in a process's ENCRYPTION_KEY, or the old key's bytes are wrong.`,
     );
   if (unlisted.length > 0)
-    lines.push(`Encrypted values where this version expects none: ${unlisted.join(', ')}. Keep all keys and report this as a bug.`);
+    lines.push(
+      `Encrypted values where this version expects none: ${unlisted.join(', ')}. Keep all keys and report this as a bug.`,
+    );
   if (lines.length === 0 && former.length === 0)
     lines.push(
       'There was nothing to rotate: ENCRYPTION_KEY has no other key, and no value is encrypted with one. See --help for the steps.',
@@ -136,7 +172,9 @@ async function reencryptAll(admin: Admin, organizations: Progress['organizations
   }
 }
 
-/** Records the number of values in the audit log of each organization, also when the rotation was interrupted. */
+/**
+ * Records the number of values in the audit log of each organization, also when the rotation was interrupted.
+ */
 async function rotate(admin: Admin): Promise<Rotated> {
   const organizations = new Map<string, number>();
   const [to] = admin.ctx.keyring.keyIds;
@@ -144,7 +182,11 @@ async function rotate(admin: Admin): Promise<Rotated> {
     return await reencryptAll(admin, organizations);
   } finally {
     for (const [id, values] of organizations)
-      await auditOperatorIn(admin, id, { action: 'encryption-key.rotate', target: { type: 'organization', id }, changes: { values, to } });
+      await auditOperatorIn(admin, id, {
+        action: 'encryption-key.rotate',
+        target: { type: 'organization', id },
+        changes: { values, to },
+      });
   }
 }
 
@@ -154,17 +196,32 @@ async function outcomeOf(admin: Admin, dryRun: boolean): Promise<Outcome> {
   const { count: closed, left } = dryRun ? { count: 0, left: await findLeft(admin) } : await rotate(admin);
   // Includes processes that started in the meantime.
   const lacking = await withoutKey(admin);
-  const others = [...new Set([...former, ...left.map(({ keyId }) => keyId)])].filter((id) => /^[A-Za-z0-9_-]{1,32}$/.test(id));
+  const others = [...new Set([...former, ...left.map(({ keyId }) => keyId)])].filter((id) =>
+    /^[A-Za-z0-9_-]{1,32}$/.test(id),
+  );
   const unlisted = others.length === 0 ? [] : await findUnlistedColumns(admin.owner, others);
   const pending = left.filter(({ known }) => known).reduce((sum, { values }) => sum + values, 0);
   const head = dryRun
     ? `${plural(pending, 'value')} would be re-encrypted with the key ${current}`
     : `${plural(closed, 'value')} re-encrypted with the key ${current}`;
-  const table = textTable(left.map(({ table: name, column, keyId, values }) => ({ column: `${name}.${column}`, key: keyId, values })));
+  const table = textTable(
+    left.map(({ table: name, column, keyId, values }) => ({
+      column: `${name}.${column}`,
+      key: keyId,
+      values,
+    })),
+  );
   const needsNoAdvice = dryRun && lacking.length === 0 && left.every(({ known }) => known);
   const advice = needsNoAdvice ? [] : advise({ left, unlisted, lacking }, admin.ctx.keyring);
   return {
-    json: { key: current, dryRun, closed, left: left.map(({ known: _, ...rest }) => rest), unlisted, lacking },
+    json: {
+      key: current,
+      dryRun,
+      closed,
+      left: left.map(({ known: _, ...rest }) => rest),
+      unlisted,
+      lacking,
+    },
     text: [head, ...(table === '' ? [] : [table]), ...advice].join('\n'),
     incomplete: !dryRun && left.length + unlisted.length + lacking.length > 0,
   };

@@ -1,4 +1,5 @@
-// Formats rows as a text table for a terminal: a header line, column widths fitted to the content, numbers aligned to the right.
+// Formats rows as a text table for a terminal: a header line, column widths fitted to the content, numbers
+// aligned to the right.
 
 export type Cell = string | number | null;
 
@@ -7,7 +8,8 @@ export function textTable(rows: readonly Readonly<Record<string, Cell>>[]): stri
   const [first] = rows;
   if (first === undefined) return '';
   const names = Object.keys(first);
-  const textOf = (cell: Cell | undefined): string => (cell === null || cell === undefined ? '-' : String(cell));
+  const textOf = (cell: Cell | undefined): string =>
+    cell === null || cell === undefined ? '-' : String(cell);
   const columns = names.map((name) => ({
     name,
     right: rows.every((row) => typeof row[name] === 'number'),
@@ -15,7 +17,9 @@ export function textTable(rows: readonly Readonly<Record<string, Cell>>[]): stri
   }));
   const line = (cells: readonly string[]): string =>
     columns
-      .map(({ right, width }, index) => (right ? (cells[index] ?? '').padStart(width) : (cells[index] ?? '').padEnd(width)))
+      .map(({ right, width }, index) =>
+        right ? (cells[index] ?? '').padStart(width) : (cells[index] ?? '').padEnd(width),
+      )
       .join('  ')
       .trimEnd();
   return [line(names), ...rows.map((row) => line(names.map((name) => textOf(row[name]))))].join('\n');

@@ -1,4 +1,5 @@
-// Lists the mails of which no one knows whether they were sent, and sends them again. The service never does so by itself.
+// Lists the mails of which no one knows whether they were sent, and sends them again. The service never does
+// so by itself.
 import type { Knex } from 'knex';
 import { z } from 'zod';
 import { isId } from '../core/id.ts';
@@ -25,7 +26,16 @@ const readUnknownMails = (owner: Knex): Promise<Row[]> =>
     .join('organizations as o', 'o.id', 'm.organization_id')
     .where('m.status', 'unknown')
     .orderBy(['m.created_at', 'm.id'])
-    .select<Row[]>('m.id', 'm.organization_id', 'o.slug', 'm.kind', 'm.recipient', 'm.message_id', 'm.created_at', 'm.last_error')
+    .select<Row[]>(
+      'm.id',
+      'm.organization_id',
+      'o.slug',
+      'm.kind',
+      'm.recipient',
+      'm.message_id',
+      'm.created_at',
+      'm.last_error',
+    )
     .select(owner.raw('m.body is not null as kept'));
 
 export const listUnknownMailsCommand = defineCommand({
@@ -57,7 +67,10 @@ whose content is kept. A mail whose sender died while the mail server was receiv
       'can be sent': kept ? 'yes' : 'no',
       reason,
     }));
-    return { json: listed, text: lines.length === 0 ? 'The delivery of no mail is unknown.' : textTable(lines) };
+    return {
+      json: listed,
+      text: lines.length === 0 ? 'The delivery of no mail is unknown.' : textTable(lines),
+    };
   },
 });
 
@@ -80,8 +93,12 @@ look for the Message-ID in the log of your mail server. With --discard they are 
     const rows = new Map((await readUnknownMails(owner)).map((row) => [row.id, row]));
     const wanted = mails.map((id) => {
       const row = rows.get(id);
-      if (row === undefined) throw new RefusedCommand(`There is no unknown mail ${id}. The command \`list-unknown-mails\` lists them.`);
-      if (!row.kept) throw new RefusedCommand(`The content of the mail ${id} is not kept. Repeat what it was sent for.`);
+      if (row === undefined)
+        throw new RefusedCommand(
+          `There is no unknown mail ${id}. The command \`list-unknown-mails\` lists them.`,
+        );
+      if (!row.kept)
+        throw new RefusedCommand(`The content of the mail ${id} is not kept. Repeat what it was sent for.`);
       return row;
     });
     const [decide, action, done] = discard
@@ -91,9 +108,16 @@ look for the Message-ID in the log of your mail server. With --discard they are 
     for (const { id, organization_id: organizationId, kind, message_id: messageId } of wanted)
       await inTransaction({ db: ctx.db, organizationId }, async (tx) => {
         if (!(await decide(tx, organizationId, id))) return;
-        await auditOperator(tx, organizationId, { action, target: { type: 'mail', id }, changes: { kind, messageId } });
+        await auditOperator(tx, organizationId, {
+          action,
+          target: { type: 'mail', id },
+          changes: { kind, messageId },
+        });
         decided.push(id);
       });
-    return { json: { [done]: decided }, text: `${decided.length} ${decided.length === 1 ? 'mail is' : 'mails are'} ${done}.` };
+    return {
+      json: { [done]: decided },
+      text: `${decided.length} ${decided.length === 1 ? 'mail is' : 'mails are'} ${done}.`,
+    };
   },
 });

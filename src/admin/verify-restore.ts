@@ -1,5 +1,5 @@
-// Checks the integrity of a database: all records are present, all encrypted values can be decrypted, and the published versions are
-// unchanged. Never changes anything.
+// Checks the integrity of a database: all records are present, all encrypted values can be decrypted, and the
+// published versions are unchanged. Never changes anything.
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Knex } from 'knex';
@@ -59,12 +59,20 @@ async function readVersions(owner: Knex, organizationId: string): Promise<Versio
     .whereNot('status', 'draft')
     .orderByRaw('substr(version, 2)::int')
     .select<{ version: string; status: string; openapi: string }[]>('version', 'status', 'openapi');
-  return rows.map(({ version, status, openapi }) => ({ version, status, sha256: createHash('sha256').update(openapi).digest('hex') }));
+  return rows.map(({ version, status, openapi }) => ({
+    version,
+    status,
+    sha256: createHash('sha256').update(openapi).digest('hex'),
+  }));
 }
 
 const Earlier = z.object({
   organizations: z.array(
-    z.object({ id: z.string(), slug: z.string(), versions: z.array(z.object({ version: z.string(), sha256: z.string() })) }),
+    z.object({
+      id: z.string(),
+      slug: z.string(),
+      versions: z.array(z.object({ version: z.string(), sha256: z.string() })),
+    }),
   ),
 });
 type Earlier = z.output<typeof Earlier>;
@@ -119,10 +127,17 @@ export function showReport({ organizations, sealed, problems }: Report): string 
     organization: slug,
     tables: tables.length,
     records: tables.reduce((sum, { counted }) => sum + (counted ?? 0), 0),
-    versions: versions.map(({ version, status, sha256 }) => `${version} ${status} ${sha256.slice(0, 12)}`).join(', '),
+    versions: versions
+      .map(({ version, status, sha256 }) => `${version} ${status} ${sha256.slice(0, 12)}`)
+      .join(', '),
   }));
-  const found = problems.length === 0 ? 'No problems found.' : `Problems:\n${problems.map((problem) => `  ${problem}`).join('\n')}`;
-  return [textTable(rows), `${sealed.values} encrypted values checked.`, found].filter((part) => part !== '').join('\n');
+  const found =
+    problems.length === 0
+      ? 'No problems found.'
+      : `Problems:\n${problems.map((problem) => `  ${problem}`).join('\n')}`;
+  return [textTable(rows), `${sealed.values} encrypted values checked.`, found]
+    .filter((part) => part !== '')
+    .join('\n');
 }
 
 /** Rejects with RefusedCommand when the file can't be read or is no report of this command. */
@@ -147,7 +162,9 @@ each published version's description. Keep the output of --json together with ea
 missing and differing versions are reported. Exit code 3: problems were found.`,
   database: 'check',
   exclusive: false,
-  input: z.strictObject({ against: option(z.string().min(1).optional(), 'file', 'an earlier output of --json to compare with') }),
+  input: z.strictObject({
+    against: option(z.string().min(1).optional(), 'file', 'an earlier output of --json to compare with'),
+  }),
   async run(admin, { against }) {
     const report = await verify(admin, against === undefined ? undefined : await readEarlier(against));
     return { json: report, text: showReport(report), incomplete: report.problems.length > 0 };

@@ -1,46 +1,77 @@
-// The contract between the service and an ERP, without a word of any particular ERP. Each ERP implements it in a folder next to this
-// file. docs/adding-an-erp.md walks through a whole implementation.
+// The contract between the service and an ERP, without a word of any particular ERP. Each ERP implements it
+// in a folder next to this file. docs/adding-an-erp.md walks through a whole implementation.
 //
 // Values cross this border as exact text, never as floating-point numbers: see `SourceValue`.
 //
 // Errors, for every method that takes a signal unless its own docstring says otherwise:
-// - It rejects with `ErpError` for anything the ERP or the network did. The engine decides by `ErpError.kind` whether to retry.
+// - It rejects with `ErpError` for anything the ERP or the network did. The engine decides by `ErpError.kind`
+//   whether to retry.
 // - It rejects with the signal's reason, and with nothing else, once its signal is aborted.
 // - It rejects with any other error only for a programming error (such as too many ids).
 // Connectors don't retry: the engine retries with backoff.
 import type { Ctx } from '../core/ctx.ts';
-import type { AccountFacts, QuerySource, ReadEstimate, Reading, RecordFamily, RecordFilter, RecordTypeHead } from './discovery.ts';
+import type {
+  AccountFacts,
+  QuerySource,
+  ReadEstimate,
+  Reading,
+  RecordFamily,
+  RecordFilter,
+  RecordTypeHead,
+} from './discovery.ts';
 import type { PaymentWriter } from './payment-writer.ts';
 
 /**
- * `lines` is a table within the record, such as the items of an invoice. `reference`, `list` and `multiselect` (several entries of a list)
- * have a display text as well (a label).
+ * `lines` is a table within the record, such as the items of an invoice. `reference`, `list` and
+ * `multiselect` (several entries of a list) have a display text as well (a label).
  */
-export type FieldType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'reference' | 'list' | 'multiselect' | 'lines';
+export type FieldType =
+  | 'text'
+  | 'number'
+  | 'integer'
+  | 'boolean'
+  | 'date'
+  | 'time'
+  | 'reference'
+  | 'list'
+  | 'multiselect'
+  | 'lines';
 
 export type FieldMetadata = {
-  /** The ERP's own name, lower case. A field that the connector derives from others has a camelCase name, which no ERP field can have. */
+  /**
+   * The ERP's own name, lower case. A field that the connector derives from others has a camelCase name,
+   * which no ERP field can have.
+   */
   readonly name: string;
   readonly label: string;
   readonly type: FieldType;
   readonly custom: boolean;
   /** False for a field that must not or can't be read; `reason` says why. */
   readonly syncable: boolean;
-  /** The value changes in the ERP without the record's modification time moving. Volatile `lines` are not part of a scan: see `scan`. */
+  /**
+   * The value changes in the ERP without the record's modification time moving. Volatile `lines` are not part
+   * of a scan: see `scan`.
+   */
   readonly volatile: boolean;
   readonly reason: string | null;
   /** Why the type may be wrong, such as one that follows from values alone; absent where it is certain. */
   readonly warning?: string;
   /**
-   * Only for a text whose type nothing but its values names: it had none (`empty`), or none that contradicts (`values`). Such a text may
-   * turn out to be of another type: see `TypeChecks`.
+   * Only for a text whose type nothing but its values names: it had none (`empty`), or none that contradicts
+   * (`values`). Such a text may turn out to be of another type: see `TypeChecks`.
    */
   readonly unconfirmed?: 'empty' | 'values';
   /** Only for a reference: the record type whose records it names, where that is known. */
   readonly target?: string;
-  /** Only for a multiselect: the connector's own name of what its entries are in, where their names can be read. */
+  /**
+   * Only for a multiselect: the connector's own name of what its entries are in, where their names can be
+   * read.
+   */
   readonly entries?: string;
-  /** Only for an amount of money: the reference field of the same record whose display text names its currency, or null where none does. */
+  /**
+   * Only for an amount of money: the reference field of the same record whose display text names its
+   * currency, or null where none does.
+   */
   readonly currency?: string | null;
   /** Only for `lines`: the fields of one line, in reading order. */
   readonly fields?: readonly FieldMetadata[];
@@ -53,15 +84,27 @@ export type RecordTypeMetadata = {
   readonly table: string;
   /** Where the description came from, such as "catalogue+probe". */
   readonly source: string;
-  /** How ids are ordered: `integer` ids as numbers, `text` ids by the bytes of their UTF-8. Never changes for a record type. */
+  /**
+   * How ids are ordered: `integer` ids as numbers, `text` ids by the bytes of their UTF-8. Never changes for
+   * a record type.
+   */
   readonly idType: 'integer' | 'text';
   readonly fields: readonly FieldMetadata[];
   readonly openWhen: OpenWhen;
-  /** The `time` field with the record's last modification; null where there is none, so that only full runs find changes. */
+  /**
+   * The `time` field with the record's last modification; null where there is none, so that only full runs
+   * find changes.
+   */
   readonly modifiedField: string | null;
-  /** The `time` field of a line with that line's own last modification; null without lines, or where lines have none. */
+  /**
+   * The `time` field of a line with that line's own last modification; null without lines, or where lines
+   * have none.
+   */
   readonly linesModifiedField: string | null;
-  /** The header fields by which a person recognizes a record; of a field with a label, the label. Null where there is none. */
+  /**
+   * The header fields by which a person recognizes a record; of a field with a label, the label. Null where
+   * there is none.
+   */
   readonly shownAs: ShownAs;
   /** The reference field that names the currency of a record. Null or absent where there is none. */
   readonly currencyField?: string | null;
@@ -71,9 +114,15 @@ export type RecordTypeMetadata = {
   readonly reading?: Reading;
   /** Why none of its fields can be read; null or absent where some can. */
   readonly reason?: string | null;
-  /** The connector's own description of how to read it: JSON that the engine stores and returns unread. Absent where the name suffices. */
+  /**
+   * The connector's own description of how to read it: JSON that the engine stores and returns unread. Absent
+   * where the name suffices.
+   */
   readonly definition?: unknown;
-  /** What `TypeChecks.compare` compares with: stored by the engine and returned unchanged. Absent in metadata that an earlier version stored. */
+  /**
+   * What `TypeChecks.compare` compares with: stored by the engine and returned unchanged. Absent in metadata
+   * that an earlier version stored.
+   */
   readonly listedTypes?: Readonly<Record<string, string>> | null;
   /** Set by the engine from the sync configuration: every method then sees only the records that pass. */
   readonly filter?: RecordFilter;
@@ -87,18 +136,21 @@ export type ShownAs = {
 };
 
 /**
- * Which records are still open, that is, whose volatile fields may change without their modification time moving. Evaluated over the
- * values of the last read:
+ * Which records are still open, that is, whose volatile fields may change without their modification time
+ * moving. Evaluated over the values of the last read:
  * - null: none, because no field is volatile, or because the daily scan alone compares those that are
  * - 'always': every record
- * - otherwise: records whose `field` has none of the values in `isNoneOf`. An empty value is none of them. Number fields are compared
- *   as numbers, all others as text.
+ * - otherwise: records whose `field` has none of the values in `isNoneOf`. An empty value is none of them.
+ *   Number fields are compared as numbers, all others as text.
  *
- * `closedOn` is the `date` field with the day on which a record was closed, null where there is none. Volatile fields of a record that was
- * closed recently may still change, so it is compared like an open one. Changes of records that were closed earlier, and of labels, are
- * found by a scan of all records.
+ * `closedOn` is the `date` field with the day on which a record was closed, null where there is none.
+ * Volatile fields of a record that was closed recently may still change, so it is compared like an open one.
+ * Changes of records that were closed earlier, and of labels, are found by a scan of all records.
  */
-export type OpenWhen = null | 'always' | { readonly field: string; readonly isNoneOf: readonly string[]; readonly closedOn: string | null };
+export type OpenWhen =
+  | null
+  | 'always'
+  | { readonly field: string; readonly isNoneOf: readonly string[]; readonly closedOn: string | null };
 
 /**
  * One value as exact text:
@@ -124,18 +176,21 @@ export type SourceRecord = {
   /** Display text of reference, list and multiselect fields, by field name. */
   readonly labels: Readonly<Record<string, SourceValue>>;
   /**
-   * The entries of multiselect fields as JSON arrays, both in the order of the value: `<field>.ids` has integers, `<field>.names` a text or
-   * null for each, or is null where the names can't be read. Absent without such fields.
+   * The entries of multiselect fields as JSON arrays, both in the order of the value: `<field>.ids` has
+   * integers, `<field>.names` a text or null for each, or is null where the names can't be read. Absent
+   * without such fields.
    */
   readonly lists?: Readonly<Record<string, SourceValue>>;
   /**
-   * In line order; null for record types without lines. The label of a line's reference field is in `<field>.name`, the entries of a
-   * multiselect in `<field>.ids` and `<field>.names`.
+   * In line order; null for record types without lines. The label of a line's reference field is in
+   * `<field>.name`, the entries of a multiselect in `<field>.ids` and `<field>.names`.
    */
   readonly lines: readonly SourceLine[] | null;
 };
 
-/** Whether the field has a display text, which changes when the referenced record or list entry is renamed. */
+/**
+ * Whether the field has a display text, which changes when the referenced record or list entry is renamed.
+ */
 export const hasLabel = ({ type }: Pick<FieldMetadata, 'type'>): boolean =>
   type === 'reference' || type === 'list' || type === 'multiselect';
 
@@ -143,11 +198,17 @@ export const hasLabel = ({ type }: Pick<FieldMetadata, 'type'>): boolean =>
 export const idsKey = (field: string): string => `${field}.ids`;
 export const namesKey = (field: string): string => `${field}.names`;
 
-/** The header fields that a scan must cover: their value or their label changes without the modification time moving. */
+/**
+ * The header fields that a scan must cover: their value or their label changes without the modification time
+ * moving.
+ */
 export const scannedFields = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): readonly FieldMetadata[] =>
   fields.filter((field) => field.syncable && field.type !== 'lines' && (field.volatile || hasLabel(field)));
 
-/** A record that exists but can't be stored as it is. `code` is stable and upper case, `message` names the field and the problem. */
+/**
+ * A record that exists but can't be stored as it is. `code` is stable and upper case, `message` names the
+ * field and the problem.
+ */
 export type RecordRejection = {
   readonly id: string;
   readonly code: string;
@@ -164,7 +225,10 @@ export type PageRequest = {
   readonly afterId: string | null;
   /** Only records changed at or after this instant; null for all. */
   readonly changedSince: Date | null;
-  /** Maximum number of records. A page with lines ends earlier when its records have many of them; only `hasMore` marks the last page. */
+  /**
+   * Maximum number of records. A page with lines ends earlier when its records have many of them; only
+   * `hasMore` marks the last page.
+   */
   readonly limit: number;
   readonly signal: AbortSignal;
 };
@@ -172,7 +236,10 @@ export type PageRequest = {
 export type RecordPage = {
   readonly records: readonly SourceRecord[];
   readonly rejected: readonly RecordRejection[];
-  /** The cursor for the next page. Ids ascend over pages, in the order of `idType`. Null only when the page is empty. */
+  /**
+   * The cursor for the next page. Ids ascend over pages, in the order of `idType`. Null only when the page is
+   * empty.
+   */
   readonly lastId: string | null;
   readonly hasMore: boolean;
 };
@@ -182,32 +249,45 @@ type ScanSelection =
   | { readonly ids: readonly string[]; readonly afterId?: undefined };
 /** Either a page by key (`afterId`, `limit`) or at most 1,000 `ids`. */
 export type ScanRequest = Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & ScanSelection;
-/** A record without its lines; `values` has the requested fields, the id, and the modification time if there is one. */
+/**
+ * A record without its lines; `values` has the requested fields, the id, and the modification time if there
+ * is one.
+ */
 export type ScannedRecord = Omit<SourceRecord, 'lines'>;
 export type ScanPage = Omit<RecordPage, 'records'> & { readonly records: readonly ScannedRecord[] };
 
 export type DeletedRecord = {
   readonly id: string;
-  /** When it was deleted: a `time`, or a `date` in the ERP's own time zone if it has no time of day, or null if it has neither. */
+  /**
+   * When it was deleted: a `time`, or a `date` in the ERP's own time zone if it has no time of day, or null
+   * if it has neither.
+   */
   readonly deletedAt: string | null;
 };
 /**
- * The ERP's own list of deletions; `available: false` where this role may not read it. The list is a hint and no proof of deletion:
- * confirm each id with `readByIds`.
+ * The ERP's own list of deletions; `available: false` where this role may not read it. The list is a hint and
+ * no proof of deletion: confirm each id with `readByIds`.
  */
 export type Deletions =
   | { readonly available: true; readonly deleted: readonly DeletedRecord[] }
   | { readonly available: false; readonly reason: string; readonly fix: string };
 
-/** Ids behind `afterId` (null: from the first one) up to and including `upTo` (null: to the last one), in the order of `idType`. */
+/**
+ * Ids behind `afterId` (null: from the first one) up to and including `upTo` (null: to the last one), in the
+ * order of `idType`.
+ */
 export type IdRange = { readonly afterId: string | null; readonly upTo: string | null };
 
-/** A record in a list of ids. `modifiedAt` is as in `SourceRecord`, and null unless the list was narrowed by `changedSince`. */
+/**
+ * A record in a list of ids. `modifiedAt` is as in `SourceRecord`, and null unless the list was narrowed by
+ * `changedSince`.
+ */
 export type ListedRecord = { readonly id: string; readonly modifiedAt: string | null };
 
 /**
- * The ERP's own aggregates over the lines of one record, by which lines that were read are proved complete. `sums` are exact decimals by line
- * field; the connector chooses number fields that can be read, such as quantity and amount. A field that is empty in all lines sums to "0".
+ * The ERP's own aggregates over the lines of one record, by which lines that were read are proved complete.
+ * `sums` are exact decimals by line field; the connector chooses number fields that can be read, such as
+ * quantity and amount. A field that is empty in all lines sums to "0".
  */
 export type LineTotals = {
   readonly id: string;
@@ -215,20 +295,29 @@ export type LineTotals = {
   readonly sums: Readonly<Record<string, string>>;
   /** The latest `linesModifiedField`, a `time`; null where lines have none. */
   readonly modifiedAt: string | null;
-  /** The number of lines that changed at or after `changedSince`, by `linesModifiedField`; absent unless it was given. */
+  /**
+   * The number of lines that changed at or after `changedSince`, by `linesModifiedField`; absent unless it
+   * was given.
+   */
   readonly changed?: number;
 };
 
-/** Questions about lines that the ERP answers without sending the lines. Record types without lines reject with a RangeError. */
+/**
+ * Questions about lines that the ERP answers without sending the lines. Record types without lines reject
+ * with a RangeError.
+ */
 export type LineReader = {
   /**
-   * One request to the ERP for at most 1,000 ids; throws a RangeError for more. Records without lines are absent from the result. Which
-   * lines belong to a record is decided as by `readPage`.
+   * One request to the ERP for at most 1,000 ids; throws a RangeError for more. Records without lines are
+   * absent from the result. Which lines belong to a record is decided as by `readPage`.
    */
-  totals(request: LineRequest & { readonly ids: readonly string[]; readonly changedSince?: Date }): Promise<readonly LineTotals[]>;
+  totals(
+    request: LineRequest & { readonly ids: readonly string[]; readonly changedSince?: Date },
+  ): Promise<readonly LineTotals[]>;
   /**
-   * Ids, ascending and each once, of records with a line that changed at or after `since`, by the line's own modification time. One
-   * request per page. Rejects with kind `query` and `FIELD_NOT_SYNCABLE` where `linesModifiedField` is null.
+   * Ids, ascending and each once, of records with a line that changed at or after `since`, by the line's own
+   * modification time. One request per page. Rejects with kind `query` and `FIELD_NOT_SYNCABLE` where
+   * `linesModifiedField` is null.
    */
   listChanged(
     request: LineRequest & { readonly since: Date; readonly afterId: string | null; readonly limit: number },
@@ -239,15 +328,21 @@ type LineRequest = Pick<PageRequest, 'recordType' | 'signal'>;
 /** How a run finds out that a field is no longer of the type that it is read as. */
 export type TypeChecks = {
   /**
-   * Compares the fields of the record type with the ERP's own list of fields, in few requests: `changed` where a field has another type than
-   * when it was described, or was created again; `unknown` where the description or the list can't tell, but another description could.
+   * Compares the fields of the record type with the ERP's own list of fields, in few requests: `changed`
+   * where a field has another type than when it was described, or was created again; `unknown` where the
+   * description or the list can't tell, but another description could.
    */
   compare(recordType: RecordTypeMetadata, signal: AbortSignal): Promise<'same' | 'changed' | 'unknown'>;
-  /** Whether a text may be a value of another type, in a form that the ERP shows to people, such as a date. */
+  /**
+   * Whether a text may be a value of another type, in a form that the ERP shows to people, such as a date.
+   */
   isDoubtful(text: string): boolean;
 };
 
-/** How many records changed, and of how many a line did by the line's own modification time; null where lines have none. */
+/**
+ * How many records changed, and of how many a line did by the line's own modification time; null where lines
+ * have none.
+ */
 export type ChangeCounts = { readonly records: number; readonly withChangedLines: number | null };
 
 /** `code` is stable and upper case; `fix` is one sentence for the person who set up the connection. */
@@ -255,24 +350,36 @@ export type ConnectionProblem = {
   readonly code: string;
   readonly message: string;
   readonly fix: string;
-  /** The record types that can't be read because of it; absent where the problem concerns the whole connection. */
+  /**
+   * The record types that can't be read because of it; absent where the problem concerns the whole
+   * connection.
+   */
   readonly recordTypes?: readonly string[];
-  /** Only these fields of the record types can't be read, such as `lines`; absent where the whole record types can't be read. */
+  /**
+   * Only these fields of the record types can't be read, such as `lines`; absent where the whole record types
+   * can't be read.
+   */
   readonly fields?: readonly string[];
 };
 export type ConnectionReport = {
-  /** Signed in, and at least one record type can be read; `problems` may still name record types that this role can't see. */
+  /**
+   * Signed in, and at least one record type can be read; `problems` may still name record types that this
+   * role can't see.
+   */
   readonly ok: boolean;
   readonly latencyMs: number;
   readonly account: string;
   readonly problems: readonly ConnectionProblem[];
 };
 
-/** One connection to one account of an ERP. The errors that its methods may reject with are described at the top of this file. */
+/**
+ * One connection to one account of an ERP. The errors that its methods may reject with are described at the
+ * top of this file.
+ */
 export type Connector = {
   /**
-   * Tests the connection with real requests: credentials, clock, one row of each table. An `ErpError` becomes a problem of the report;
-   * it rejects only with the signal's reason, or for a programming error.
+   * Tests the connection with real requests: credentials, clock, one row of each table. An `ErpError` becomes
+   * a problem of the report; it rejects only with the signal's reason, or for a programming error.
    */
   test(signal: AbortSignal): Promise<ConnectionReport>;
   /** The ERP's own clock. High-water marks follow it, not this machine's. */
@@ -280,77 +387,102 @@ export type Connector = {
   /** The ERP's calendar day now, YYYY-MM-DD in the account's time zone. */
   today(signal: AbortSignal): Promise<string>;
   /**
-   * The record types with every field: those that the connector knows by name, or those that `only` names, which may be any that `discover`
-   * lists; others may be returned as well, and names that the account doesn't have are absent. Fields that this role can't read are listed
-   * with `syncable: false` and the reason, so that a missing permission is visible.
+   * The record types with every field: those that the connector knows by name, or those that `only` names,
+   * which may be any that `discover` lists; others may be returned as well, and names that the account
+   * doesn't have are absent. Fields that this role can't read are listed with `syncable: false` and the
+   * reason, so that a missing permission is visible.
    */
   metadata(signal: AbortSignal, only?: readonly string[]): Promise<readonly RecordTypeMetadata[]>;
   /**
-   * Every record type that the account lists, without its fields, in few requests, whatever their number. Absent where `metadata` returns
-   * all there are.
+   * Every record type that the account lists, without its fields, in few requests, whatever their number.
+   * Absent where `metadata` returns all there are.
    */
   discover?(signal: AbortSignal): Promise<readonly RecordTypeHead[]>;
   /**
-   * About how many records each of these types has, before it is described, by name; those that can't be counted are absent. At most one
-   * request each. Absent where `metadata` returns all there are.
+   * About how many records each of these types has, before it is described, by name; those that can't be
+   * counted are absent. At most one request each. Absent where `metadata` returns all there are.
    */
   countListed?(heads: readonly RecordTypeHead[], signal: AbortSignal): Promise<ReadonlyMap<string, number>>;
   /** What the account as a whole has. Absent where the ERP has none of it. */
   account?(signal: AbortSignal): Promise<AccountFacts>;
   /**
-   * The record type that a customer's query defines. `last`: as the same query was described before, whose types stay while they hold all
-   * values. Rejects with kind `query` and a code of `querySourceRefusals` where the ERP refuses the query or a column isn't suitable; the
-   * message says why. Absent where the ERP has no query language.
+   * The record type that a customer's query defines. `last`: as the same query was described before, whose
+   * types stay while they hold all values. Rejects with kind `query` and a code of `querySourceRefusals`
+   * where the ERP refuses the query or a column isn't suitable; the message says why. Absent where the ERP
+   * has no query language.
    */
-  describeQuery?(source: QuerySource, signal: AbortSignal, last?: RecordTypeMetadata | null): Promise<RecordTypeMetadata>;
-  /** How many records there are, of all ids or of a range, by the ERP's own count. Proofs rest on it: never count what was read. */
+  describeQuery?(
+    source: QuerySource,
+    signal: AbortSignal,
+    last?: RecordTypeMetadata | null,
+  ): Promise<RecordTypeMetadata>;
+  /**
+   * How many records there are, of all ids or of a range, by the ERP's own count. Proofs rest on it: never
+   * count what was read.
+   */
   count(recordType: RecordTypeMetadata, signal: AbortSignal, range?: IdRange): Promise<number>;
   /** What reading every page takes, in one request. Absent where the ERP can't tell more than `count`. */
-  estimateRead?(request: Pick<PageRequest, 'recordType' | 'fields' | 'limit' | 'signal'>): Promise<ReadEstimate>;
+  estimateRead?(
+    request: Pick<PageRequest, 'recordType' | 'fields' | 'limit' | 'signal'>,
+  ): Promise<ReadEstimate>;
   /**
-   * The ERP's own counts of what `listIds` and `lines.listChanged` list since that instant, of all ids or of a range, in one request: never
-   * count what was listed. Absent where the ERP can't count changes; then the lists are not proved. Rejects as they do.
+   * The ERP's own counts of what `listIds` and `lines.listChanged` list since that instant, of all ids or of
+   * a range, in one request: never count what was listed. Absent where the ERP can't count changes; then the
+   * lists are not proved. Rejects as they do.
    */
   countChanged?(
     request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly since: Date; readonly range?: IdRange },
   ): Promise<ChangeCounts>;
   /**
-   * One page of records by key, never by offset. Rejects with kind `query` and code `FIELD_NOT_SYNCABLE` for a field that the metadata
-   * doesn't list as syncable, and for `changedSince` where the record type has no `modifiedField`; with `COLUMN_UNKNOWN` for a field that
-   * the account no longer has. After either code the engine reads the metadata again and retries.
+   * One page of records by key, never by offset. Rejects with kind `query` and code `FIELD_NOT_SYNCABLE` for
+   * a field that the metadata doesn't list as syncable, and for `changedSince` where the record type has no
+   * `modifiedField`; with `COLUMN_UNKNOWN` for a field that the account no longer has. After either code the
+   * engine reads the metadata again and retries.
    */
   readPage(request: PageRequest): Promise<RecordPage>;
   /**
-   * Records by id, at most 1,000 ids; ids that don't exist are absent from the result. The page may end early where records are large: then
-   * `hasMore` is true, and the ids behind `lastId` were not read. Request few where records have many lines. Throws a RangeError for more
-   * than 1,000 ids; otherwise as `readPage`.
+   * Records by id, at most 1,000 ids; ids that don't exist are absent from the result. The page may end early
+   * where records are large: then `hasMore` is true, and the ids behind `lastId` were not read. Request few
+   * where records have many lines. Throws a RangeError for more than 1,000 ids; otherwise as `readPage`.
    */
-  readByIds(request: Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & { ids: readonly string[] }): Promise<RecordPage>;
+  readByIds(
+    request: Pick<PageRequest, 'recordType' | 'fields' | 'signal'> & { ids: readonly string[] },
+  ): Promise<RecordPage>;
   /**
-   * Ids without records, ascending, each as often as `count` counts it. The cheap listing behind proofs and deletions; complete unless
-   * `changedSince` narrows it.
+   * Ids without records, ascending, each as often as `count` counts it. The cheap listing behind proofs and
+   * deletions; complete unless `changedSince` narrows it.
    */
   listIds(
-    request: Pick<PageRequest, 'recordType' | 'afterId' | 'limit' | 'signal'> & Partial<Pick<PageRequest, 'changedSince'>>,
+    request: Pick<PageRequest, 'recordType' | 'afterId' | 'limit' | 'signal'> &
+      Partial<Pick<PageRequest, 'changedSince'>>,
   ): Promise<{ readonly listed: readonly ListedRecord[]; readonly hasMore: boolean }>;
   /**
-   * Header fields without lines, one request to the ERP per page: by key, or for at most 1,000 ids, of which those that don't exist are
-   * absent from the result. For `scannedFields`; where lines are volatile, read the open records with `readByIds` instead. Rejects with
-   * kind `query` and `FIELD_NOT_SYNCABLE` when `lines` are requested, with a RangeError for more than 1,000 ids; otherwise as `readPage`.
+   * Header fields without lines, one request to the ERP per page: by key, or for at most 1,000 ids, of which
+   * those that don't exist are absent from the result. For `scannedFields`; where lines are volatile, read
+   * the open records with `readByIds` instead. Rejects with kind `query` and `FIELD_NOT_SYNCABLE` when
+   * `lines` are requested, with a RangeError for more than 1,000 ids; otherwise as `readPage`.
    */
   scan(request: ScanRequest): Promise<ScanPage>;
   /**
-   * Ids that the ERP lists as deleted at or after this instant, each once. May include ids that were deleted up to three days earlier,
-   * that belong to another record type, or that still exist: delete only what `readByIds` no longer finds. Resolves to
-   * `available: false`, and doesn't reject, where the ERP has no such list or hides it from this role.
+   * Ids that the ERP lists as deleted at or after this instant, each once. May include ids that were deleted
+   * up to three days earlier, that belong to another record type, or that still exist: delete only what
+   * `readByIds` no longer finds. Resolves to `available: false`, and doesn't reject, where the ERP has no
+   * such list or hides it from this role.
    */
-  deletedSince(request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly since: Date }): Promise<Deletions>;
+  deletedSince(
+    request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly since: Date },
+  ): Promise<Deletions>;
   /**
-   * Those of at most 1,000 ids that exist under another record type, in one request: their type was changed, and the id stayed. Absent where
-   * records of different types may have the same id. Rejects as `readByIds`.
+   * Those of at most 1,000 ids that exist under another record type, in one request: their type was changed,
+   * and the id stayed. Absent where records of different types may have the same id. Rejects as `readByIds`.
    */
-  filterMoved?(request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly ids: readonly string[] }): Promise<readonly string[]>;
-  /** Absent where the ERP's fields never change their type, or where a value of another type can't be taken for a text. */
+  filterMoved?(
+    request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly ids: readonly string[] },
+  ): Promise<readonly string[]>;
+  /**
+   * Absent where the ERP's fields never change their type, or where a value of another type can't be taken
+   * for a text.
+   */
   readonly types?: TypeChecks;
   /** Absent where no record type has lines. */
   readonly lines?: LineReader;
@@ -375,7 +507,12 @@ export class ErpError extends Error {
   readonly fix: string;
   /** The minimum time before the next attempt, if the ERP asked for one. */
   readonly retryAfterMs: number | null;
-  constructor(kind: ErpErrorKind, code: string, message: string, options: { fix: string; retryAfterMs?: number; cause?: unknown }) {
+  constructor(
+    kind: ErpErrorKind,
+    code: string,
+    message: string,
+    options: { fix: string; retryAfterMs?: number; cause?: unknown },
+  ) {
     super(message, { cause: options.cause });
     this.name = 'ErpError';
     this.kind = kind;
@@ -390,8 +527,8 @@ export type ConnectorCtx = Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings' | 'e
 /** What each ERP's folder exports. */
 export type ConnectorKind<Settings, Secrets> = {
   /**
-   * Creates a connector from the stored settings and secrets, already parsed. Makes no request and doesn't throw: unusable credentials
-   * show as an `ErpError` of kind `credentials` with the first request.
+   * Creates a connector from the stored settings and secrets, already parsed. Makes no request and doesn't
+   * throw: unusable credentials show as an `ErpError` of kind `credentials` with the first request.
    */
   create(ctx: ConnectorCtx, settings: Settings, secrets: Secrets): Connector;
 };

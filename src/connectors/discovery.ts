@@ -1,9 +1,10 @@
-// What an ERP account offers beyond the record types that its connector knows by name: the contract's types for finding, choosing and
-// reading any record type of an account.
+// What an ERP account offers beyond the record types that its connector knows by name: the contract's types
+// for finding, choosing and reading any record type of an account.
 
 /**
  * - list: lists and set-up records, such as accounts and locations
- * - link: rows between or below other records that have a table of their own, such as addresses, prices and stock by location
+ * - link: rows between or below other records that have a table of their own, such as addresses, prices and
+ *   stock by location
  * - posting: lines of the general ledger
  * - query: defined by the customer's own query
  */
@@ -23,7 +24,10 @@ export type RecordFamily = (typeof recordFamilies)[number];
 
 /** A record type that the account lists, before its fields were read. */
 export type RecordTypeHead = {
-  /** As `RecordTypeMetadata.name`: letters, digits and `_`, at most 63, the first a letter. Names don't differ in case alone. */
+  /**
+   * As `RecordTypeMetadata.name`: letters, digits and `_`, at most 63, the first a letter. Names don't differ
+   * in case alone.
+   */
   readonly name: string;
   readonly label: string;
   readonly family: RecordFamily;
@@ -32,16 +36,25 @@ export type RecordTypeHead = {
   readonly table: string | null;
   /** Where it was found, such as "catalogue". */
   readonly source: string;
-  /** Null until its fields are read: whether it can be synced isn't known. False for what is known to be impossible, with the reason. */
+  /**
+   * Null until its fields are read: whether it can be synced isn't known. False for what is known to be
+   * impossible, with the reason.
+   */
   readonly syncable: boolean | null;
   readonly reason: string | null;
 };
 
 /** How a record type is read, and so what its runs prove. */
 export type Reading = {
-  /** Whether the connector knows the record type by name, with its volatile fields, open records and names of deletions. */
+  /**
+   * Whether the connector knows the record type by name, with its volatile fields, open records and names of
+   * deletions.
+   */
   readonly curated: boolean;
-  /** How changes are found: by the record's modification time, by that of the record it belongs to, or by reading all of it each time. */
+  /**
+   * How changes are found: by the record's modification time, by that of the record it belongs to, or by
+   * reading all of it each time.
+   */
   readonly changes: 'modified' | 'parent' | 'full';
   /** How deletions are found: in the ERP's list of deletions as well, or only by comparing ids. */
   readonly deletions: 'listed' | 'compared';
@@ -66,7 +79,10 @@ export type QuerySource = {
   readonly modifiedColumn: string | null;
 };
 
-/** Codes of the `ErpError` of kind `query` by which `describeQuery` refuses a source, by the part of it that isn't suitable. */
+/**
+ * Codes of the `ErpError` of kind `query` by which `describeQuery` refuses a source, by the part of it that
+ * isn't suitable.
+ */
 export const querySourceRefusals = {
   query: 'QUERY_UNSUITABLE',
   keyColumn: 'KEY_COLUMN_UNSUITABLE',
@@ -82,7 +98,9 @@ export type AccountFacts = {
   readonly hasCurrencies: boolean | null;
   /** ISO 4217, of the account or of its root subsidiary. */
   readonly baseCurrency: string | null;
-  readonly accountingBooks: readonly { readonly id: string; readonly name: string; readonly isPrimary: boolean }[] | null;
+  readonly accountingBooks:
+    | readonly { readonly id: string; readonly name: string; readonly isPrimary: boolean }[]
+    | null;
   /** Minutes by which the time zone of the account's dates is ahead of UTC now; negative west of it. */
   readonly utcOffsetMinutes: number | null;
 };

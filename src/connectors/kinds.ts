@@ -1,5 +1,6 @@
-// The ERPs that this service can connect to. To add one, add a folder next to this file and a line to `connectorKinds`; its forms and
-// routes for entering a connection go under src/platform (see docs/adding-an-erp.md).
+// The ERPs that this service can connect to. To add one, add a folder next to this file and a line to
+// `connectorKinds`; its forms and routes for entering a connection go under src/platform (see
+// docs/adding-an-erp.md).
 import type { Connector, ConnectorCtx } from './connector.ts';
 import { NetsuiteSecrets, NetsuiteSettings } from './netsuite/connection.ts';
 import { netsuite } from './netsuite/connector.ts';
@@ -10,14 +11,20 @@ type StoredConnectorFactory = (ctx: ConnectorCtx, settings: unknown, secrets: un
 export type ConnectorKinds = Readonly<Record<string, StoredConnectorFactory>>;
 
 export const connectorKinds: ConnectorKinds = {
-  netsuite: (ctx, settings, secrets) => netsuite.create(ctx, NetsuiteSettings.parse(settings), NetsuiteSecrets.parse(secrets)),
+  netsuite: (ctx, settings, secrets) =>
+    netsuite.create(ctx, NetsuiteSettings.parse(settings), NetsuiteSecrets.parse(secrets)),
 };
 
 /**
- * Creates a connector from a stored connection: its kind, and its settings and secrets as JSON values. Makes no request. Throws an Error
- * for an unknown kind, and a ZodError for settings or secrets that don't match the kind's schema.
+ * Creates a connector from a stored connection: its kind, and its settings and secrets as JSON values. Makes
+ * no request. Throws an Error for an unknown kind, and a ZodError for settings or secrets that don't match
+ * the kind's schema.
  */
-export function createStoredConnector(kinds: ConnectorKinds, kind: string, ...rest: Parameters<StoredConnectorFactory>): Connector {
+export function createStoredConnector(
+  kinds: ConnectorKinds,
+  kind: string,
+  ...rest: Parameters<StoredConnectorFactory>
+): Connector {
   const create = kinds[kind];
   if (create === undefined) throw new Error(`unknown connector kind: ${kind}`);
   return create(...rest);

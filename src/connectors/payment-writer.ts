@@ -1,9 +1,13 @@
-// The part of the contract between the service and an ERP that writes payments into its books. Errors as in connector.ts.
+// The part of the contract between the service and an ERP that writes payments into its books. Errors as in
+// connector.ts.
 
 /** How much of a payment is applied to one invoice: decimal digits, in the payment's currency. */
 export type Application = { readonly invoiceId: string; readonly amount: string };
 export type PaymentOrder = {
-  /** Letters, digits, `_` and `-`, at most 100 characters. The ERP must refuse a second payment with the same external id. */
+  /**
+   * Letters, digits, `_` and `-`, at most 100 characters. The ERP must refuse a second payment with the same
+   * external id.
+   */
   readonly externalId: string;
   readonly customerId: string;
   /** ISO 4217. */
@@ -13,7 +17,9 @@ export type PaymentOrder = {
   /** The rest of the amount stays unapplied. */
   readonly applications: readonly Application[];
   readonly memo: string;
-  /** The ERP's id of the account that receives the money; null for the ERP's account for undeposited funds. */
+  /**
+   * The ERP's id of the account that receives the money; null for the ERP's account for undeposited funds.
+   */
   readonly account: string | null;
 };
 /** A payment as the ERP shows it now; amounts are decimal digits in the payment's currency. */
@@ -43,11 +49,15 @@ export type RefundRecord = {
 /**
  * Writes payments and refunds into the ERP's books.
  *
- * Every method rejects with `ErpError` of kind `query` when the ERP's rules refuse the call: nothing was written, and `fix` says what a
- * person can do. A write that ends in any other error may have taken effect all the same: look it up by external id before repeating it.
+ * Every method rejects with `ErpError` of kind `query` when the ERP's rules refuse the call: nothing was
+ * written, and `fix` says what a person can do. A write that ends in any other error may have taken effect
+ * all the same: look it up by external id before repeating it.
  */
 export type PaymentWriter = {
-  /** How much can still be applied to each invoice: decimal digits, in the invoice's currency. Invoices that don't exist are absent. */
+  /**
+   * How much can still be applied to each invoice: decimal digits, in the invoice's currency. Invoices that
+   * don't exist are absent.
+   */
   readAmountsDue(
     invoiceIds: readonly string[],
     signal: AbortSignal,
@@ -57,14 +67,24 @@ export type PaymentWriter = {
   /** By the ERP's own id; null when it no longer exists. */
   readPayment(id: string, signal: AbortSignal): Promise<PaymentRecord | null>;
   /**
-   * Creates the payment with all of its applications, or nothing; resolves to the ERP's id. Rejects with kind `query` when an invoice
-   * takes less than its application or when the external id is taken.
+   * Creates the payment with all of its applications, or nothing; resolves to the ERP's id. Rejects with kind
+   * `query` when an invoice takes less than its application or when the external id is taken.
    */
   createPayment(order: PaymentOrder, signal: AbortSignal): Promise<string>;
-  /** Sets what the payment has applied to these invoices, "0" to remove an application. Applications to other invoices stay. */
-  updateApplications(paymentId: string, applications: readonly Application[], signal: AbortSignal): Promise<void>;
+  /**
+   * Sets what the payment has applied to these invoices, "0" to remove an application. Applications to other
+   * invoices stay.
+   */
+  updateApplications(
+    paymentId: string,
+    applications: readonly Application[],
+    signal: AbortSignal,
+  ): Promise<void>;
   /** By external id; null when the ERP has no such refund or hides it from this role. */
   findRefund(externalId: string, signal: AbortSignal): Promise<RefundRecord | null>;
-  /** Resolves to the ERP's id. Rejects with kind `query` when less than `amount` is unapplied or when the external id is taken. */
+  /**
+   * Resolves to the ERP's id. Rejects with kind `query` when less than `amount` is unapplied or when the
+   * external id is taken.
+   */
   createRefund(order: RefundOrder, signal: AbortSignal): Promise<string>;
 };

@@ -1,10 +1,11 @@
-// Limits the number of concurrent requests to each account of an ERP. ERPs count them for the whole account, so all connections of a service
-// to one account share one limiter; the service's ctx holds them.
+// Limits the number of concurrent requests to each account of an ERP. ERPs count them for the whole account,
+// so all connections of a service to one account share one limiter; the service's ctx holds them.
 import { anyOwner, Semaphore } from './semaphore.ts';
 
 export type Limiter = {
   /**
-   * Waits for a free slot, in order of arrival, then does the work. Rejects with the signal's reason when that is aborted while waiting.
+   * Waits for a free slot, in order of arrival, then does the work. Rejects with the signal's reason when
+   * that is aborted while waiting.
    */
   run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 };

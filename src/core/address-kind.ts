@@ -1,9 +1,10 @@
-// Classifies IP addresses: public internet, private network, or neither. The service never connects to the last kind.
+// Classifies IP addresses: public internet, private network, or neither. The service never connects to the
+// last kind.
 import { BlockList, isIP } from 'node:net';
 
 /**
- * `private`: loopback, RFC 1918 and unique-local. `refused`: link-local, shared, multicast, reserved, or an IPv4 address embedded in an
- * IPv6 one. Ranges are those of the IANA special-purpose address registries.
+ * `private`: loopback, RFC 1918 and unique-local. `refused`: link-local, shared, multicast, reserved, or an
+ * IPv4 address embedded in an IPv6 one. Ranges are those of the IANA special-purpose address registries.
  */
 export type AddressKind = 'public' | 'private' | 'refused';
 
@@ -15,7 +16,8 @@ const listOf = (family: 'ipv4' | 'ipv6', ranges: readonly Range[]): BlockList =>
   return list;
 };
 
-// One list per family: a combined list would match an IPv4 address against rules meant for mapped IPv6 addresses.
+// One list per family: a combined list would match an IPv4 address against rules meant for mapped IPv6
+// addresses.
 const private4 = listOf('ipv4', [
   ['10.0.0.0', 8],
   ['127.0.0.0', 8],
@@ -41,7 +43,10 @@ const refused4 = listOf('ipv4', [
   ['240.0.0.0', 4], // multicast, reserved, broadcast
 ]);
 
-/** All public IPv6 addresses are in 2000::/3. Mapped, NAT64 and link-local addresses are outside of it and therefore refused. */
+/**
+ * All public IPv6 addresses are in 2000::/3. Mapped, NAT64 and link-local addresses are outside of it and
+ * therefore refused.
+ */
 const global6 = listOf('ipv6', [['2000::', 3]]);
 const refused6 = listOf('ipv6', [
   ['2001::', 23], // Teredo and other protocol assignments
@@ -50,11 +55,15 @@ const refused6 = listOf('ipv6', [
   ['2002::', 16], // 6to4: embeds an IPv4 address
 ]);
 
-/** Classifies an address as written in a DNS answer or a URL (without brackets). Anything that isn't an IP address is `refused`. */
+/**
+ * Classifies an address as written in a DNS answer or a URL (without brackets). Anything that isn't an IP
+ * address is `refused`.
+ */
 export function addressKind(address: string): AddressKind {
   const [bare = ''] = address.split('%');
   const family = isIP(bare);
-  if (family === 4) return private4.check(bare, 'ipv4') ? 'private' : refused4.check(bare, 'ipv4') ? 'refused' : 'public';
+  if (family === 4)
+    return private4.check(bare, 'ipv4') ? 'private' : refused4.check(bare, 'ipv4') ? 'refused' : 'public';
   if (family !== 6) return 'refused';
   if (private6.check(bare, 'ipv6')) return 'private';
   return global6.check(bare, 'ipv6') && !refused6.check(bare, 'ipv6') ? 'public' : 'refused';

@@ -1,5 +1,6 @@
-// The cache of the service: bounded by the bytes of its entries, the least recently used evicted first, and optionally with a time to live.
-// Concurrent callers share one read. The age of a value counts from the moment before it was read, so no value is older than promised.
+// The cache of the service: bounded by the bytes of its entries, the least recently used evicted first, and
+// optionally with a time to live. Concurrent callers share one read. The age of a value counts from the
+// moment before it was read, so no value is older than promised.
 import { LRUCache } from 'lru-cache';
 import type { Clock } from './clock.ts';
 import { createHitCounter, type HitCounter } from './hit-counter.ts';
@@ -7,19 +8,30 @@ import { createHitCounter, type HitCounter } from './hit-counter.ts';
 export type CacheOptions<V> = {
   /** 0 stores nothing; reads are shared all the same. */
   readonly maxBytes: number;
-  /** Estimates the size of a value, by default from its JSON text; key and overhead are added. One larger than the cache is not stored. */
+  /**
+   * Estimates the size of a value, by default from its JSON text; key and overhead are added. One larger than
+   * the cache is not stored.
+   */
   readonly bytesOf?: (value: V) => number;
   /**
-   * How long a value is fresh; forever by default. Callers join a read that was started within `ms`, or with `joinsSlowReads` any read in
-   * progress. A function is called at every use: the same value may be fresh for longer at another time.
+   * How long a value is fresh; forever by default. Callers join a read that was started within `ms`, or with
+   * `joinsSlowReads` any read in progress. A function is called at every use: the same value may be fresh for
+   * longer at another time.
    */
-  readonly ttl?: { readonly clock: Pick<Clock, 'monotonicMs'>; readonly ms: number | (() => number); readonly joinsSlowReads?: boolean };
+  readonly ttl?: {
+    readonly clock: Pick<Clock, 'monotonicMs'>;
+    readonly ms: number | (() => number);
+    readonly joinsSlowReads?: boolean;
+  };
   readonly counter?: HitCounter | undefined;
-  /** The key of a value that is read, when it may be newer than the one it was read for; by default that one. */
+  /**
+   * The key of a value that is read, when it may be newer than the one it was read for; by default that one.
+   */
   readonly keyOf?: (value: V) => string;
   /**
-   * For caches with a time to live. Whether a value is of an earlier state than another: of reads that overlap in time, the value of the
-   * later state counts, whichever of them began first, so that no caller is given an earlier state than another caller before.
+   * For caches with a time to live. Whether a value is of an earlier state than another: of reads that
+   * overlap in time, the value of the later state counts, whichever of them began first, so that no caller is
+   * given an earlier state than another caller before.
    */
   readonly isEarlier?: (value: V, than: V) => boolean;
 };
@@ -31,18 +43,30 @@ export type Cache<V> = {
   findFresh(key: string): V | undefined;
   /** The last value, however old. Counts nothing. */
   findAny(key: string): V | undefined;
-  /** The fresh value, or the value from `read` or one of a later state. Rejects with the error of `read`, which is not cached. */
+  /**
+   * The fresh value, or the value from `read` or one of a later state. Rejects with the error of `read`,
+   * which is not cached.
+   */
   load(key: string, read: () => Promise<V>): Promise<V>;
-  /** Stores a value from a read that started at `readAtMs`, by default now; ignored when a newer one is cached. */
+  /**
+   * Stores a value from a read that started at `readAtMs`, by default now; ignored when a newer one is
+   * cached.
+   */
   put(key: string, value: V, readAtMs?: number): void;
   evict(key: string): void;
-  /** The cached value is known to be replaced: the next `load` reads, and a read in progress counts only if it has a later state. */
+  /**
+   * The cached value is known to be replaced: the next `load` reads, and a read in progress counts only if it
+   * has a later state.
+   */
   outdate(key: string): void;
   /** Current size of all entries. */
   bytes(): number;
 };
 
-/** `storedAtMs`: when its last read had ended, or when the value was found to be replaced, which `isOutdated` says. */
+/**
+ * `storedAtMs`: when its last read had ended, or when the value was found to be replaced, which `isOutdated`
+ * says.
+ */
 type Entry<V> = { readonly value: V; readAtMs: number; storedAtMs: number; isOutdated: boolean };
 type Reading<V> = { readonly value: Promise<V>; readonly startedAtMs: number };
 
@@ -53,10 +77,16 @@ const textToMemory = 3;
 const jsonBytes = (value: unknown): number => textToMemory * (JSON.stringify(value)?.length ?? 0);
 const forever = { clock: { monotonicMs: () => 0 }, ms: Infinity };
 
-const createEntries = <V>(maxBytes: number, bytesOf: (value: V) => number): LRUCache<string, Entry<V>> | undefined =>
+const createEntries = <V>(
+  maxBytes: number,
+  bytesOf: (value: V) => number,
+): LRUCache<string, Entry<V>> | undefined =>
   maxBytes === 0
     ? undefined
-    : new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ value }, key) => Math.ceil(bytesOf(value)) + key.length + entryBytes });
+    : new LRUCache({
+        maxSize: maxBytes,
+        sizeCalculation: ({ value }, key) => Math.ceil(bytesOf(value)) + key.length + entryBytes,
+      });
 
 /** The reads in progress, by key. */
 function createReadings<V>() {
@@ -94,10 +124,12 @@ function createPuts<V>(entries: LRUCache<string, Entry<V>> | undefined, { ttl, i
       if (entry === undefined || entry.readAtMs <= readAtMs) store(key, entry, value, readAtMs);
       return value;
     }
-    // The reads overlap. Each saw its state at or after its beginning, so the later state is as young as the younger read.
+    // The reads overlap. Each saw its state at or after its beginning, so the later state is as young as the
+    // younger read.
     const youngestMs = Math.max(entry.readAtMs, readAtMs);
     const isOlder = isEarlier(value, entry.value);
-    const isNewer = isEarlier(entry.value, value) || (!isOlder && !entry.isOutdated && readAtMs === youngestMs);
+    const isNewer =
+      isEarlier(entry.value, value) || (!isOlder && !entry.isOutdated && readAtMs === youngestMs);
     if (isNewer) store(key, entry, value, youngestMs);
     else if (!entry.isOutdated) entry.readAtMs = youngestMs;
     return isOlder ? entry.value : value;
@@ -105,7 +137,11 @@ function createPuts<V>(entries: LRUCache<string, Entry<V>> | undefined, { ttl, i
   const outdate = (key: string): void => {
     const entry = entries?.get(key);
     if (entry !== undefined)
-      Object.assign(entry, { readAtMs: Number.NEGATIVE_INFINITY, storedAtMs: clock.monotonicMs(), isOutdated: true });
+      Object.assign(entry, {
+        readAtMs: Number.NEGATIVE_INFINITY,
+        storedAtMs: clock.monotonicMs(),
+        isOutdated: true,
+      });
   };
   return { put, outdate };
 }
@@ -114,7 +150,8 @@ function createPuts<V>(entries: LRUCache<string, Entry<V>> | undefined, { ttl, i
 export function createCache<V>(options: CacheOptions<V>): Cache<V> {
   const { counter = createHitCounter(), keyOf, isEarlier } = options;
   const { clock, ms, joinsSlowReads = false }: NonNullable<CacheOptions<V>['ttl']> = options.ttl ?? forever;
-  const isFresh = (atMs: number): boolean => clock.monotonicMs() - atMs < (typeof ms === 'number' ? ms : ms());
+  const isFresh = (atMs: number): boolean =>
+    clock.monotonicMs() - atMs < (typeof ms === 'number' ? ms : ms());
   const entries = createEntries<V>(options.maxBytes, options.bytesOf ?? jsonBytes);
   const readings = createReadings<V>();
   const { put, outdate } = createPuts(entries, options);

@@ -1,7 +1,8 @@
-// Days and times of the calendar as text, of the years 0001 to 9999: those that PostgreSQL, RFC 3339 and JavaScript all have. Sources of
-// regular expressions without flags, to be combined with others.
+// Days and times of the calendar as text, of the years 0001 to 9999: those that PostgreSQL, RFC 3339 and
+// JavaScript all have. Sources of regular expressions without flags, to be combined with others.
 
-const anyMonth = '(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31';
+const anyMonth =
+  '(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31';
 const leapYear = '(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';
 
 /** Matches a day that exists, as YYYY-MM-DD. */

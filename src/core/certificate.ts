@@ -1,8 +1,13 @@
-// Creates a key pair and a self-signed X.509 v3 certificate for it, as an ERP requires for certificate-based authentication.
-// DER is encoded by hand here because node:crypto reads certificates but can't create one.
+// Creates a key pair and a self-signed X.509 v3 certificate for it, as an ERP requires for certificate-based
+// authentication. DER is encoded by hand here because node:crypto reads certificates but can't create one.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
-export type CertificateOptions = { commonName: string; days: number; keyType: 'ec-p256' | 'rsa-3072'; now: Date };
+export type CertificateOptions = {
+  commonName: string;
+  days: number;
+  keyType: 'ec-p256' | 'rsa-3072';
+  now: Date;
+};
 export type Certificate = { certificatePem: string; privateKeyPem: string; notAfter: Date };
 
 const TAG = {
@@ -29,8 +34,8 @@ const DAY_MS = 86_400_000;
 const MAX_COMMON_NAME_LENGTH = 64; // ub-common-name of RFC 5280
 
 /**
- * Creates a self-signed certificate for digital signatures only, valid from `now` for `days`. Throws RangeError when the common name is
- * empty or longer than 64 characters, or `days` isn't positive.
+ * Creates a self-signed certificate for digital signatures only, valid from `now` for `days`. Throws
+ * RangeError when the common name is empty or longer than 64 characters, or `days` isn't positive.
  */
 export function createCertificate(options: CertificateOptions): Certificate {
   if (options.commonName.length < 1 || options.commonName.length > MAX_COMMON_NAME_LENGTH)
@@ -56,10 +61,18 @@ export function createCertificate(options: CertificateOptions): Certificate {
   };
 }
 
-function certificateToSign(commonName: string, notBefore: Date, notAfter: Date, publicKey: KeyObject, algorithm: Buffer): Buffer {
+function certificateToSign(
+  commonName: string,
+  notBefore: Date,
+  notAfter: Date,
+  publicKey: KeyObject,
+  algorithm: Buffer,
+): Buffer {
   const publicKeyInfo = publicKey.export({ type: 'spki', format: 'der' });
   const keyId = createHash('sha1').update(publicKeyInfo).digest();
-  const name = sequence(der(TAG.set, sequence(der(TAG.oid, hex(OID.commonName)), der(TAG.utf8, Buffer.from(commonName)))));
+  const name = sequence(
+    der(TAG.set, sequence(der(TAG.oid, hex(OID.commonName)), der(TAG.utf8, Buffer.from(commonName)))),
+  );
   const version3 = explicit(0, der(TAG.integer, Buffer.from([2])));
   return sequence(
     version3,
@@ -80,7 +93,10 @@ function certificateToSign(commonName: string, notBefore: Date, notAfter: Date, 
   );
 }
 
-/** 16 random bytes. The first bit is cleared so that the number is positive, the second is set so that DER drops no leading byte. */
+/**
+ * 16 random bytes. The first bit is cleared so that the number is positive, the second is set so that DER
+ * drops no leading byte.
+ */
 function serialNumber(): Buffer {
   const bytes = randomBytes(16);
   bytes.writeUInt8((bytes.readUInt8(0) & 0x7f) | 0x40, 0);
@@ -92,10 +108,14 @@ function extension(oid: string, critical: boolean, value: Buffer): Buffer {
   return sequence(der(TAG.oid, hex(oid)), ...isCritical, der(TAG.octetString, value));
 }
 
-/** RFC 5280 requires two-digit years (UTCTime) through 2049 and four-digit years (GeneralizedTime) from 2050. */
+/**
+ * RFC 5280 requires two-digit years (UTCTime) through 2049 and four-digit years (GeneralizedTime) from 2050.
+ */
 function time(at: Date): Buffer {
   const digits = `${at.toISOString().slice(0, 19).replace(/[-T:]/g, '')}Z`;
-  return at.getUTCFullYear() < 2050 ? der(TAG.utcTime, Buffer.from(digits.slice(2))) : der(TAG.time, Buffer.from(digits));
+  return at.getUTCFullYear() < 2050
+    ? der(TAG.utcTime, Buffer.from(digits.slice(2)))
+    : der(TAG.time, Buffer.from(digits));
 }
 
 function der(tag: number, ...content: Buffer[]): Buffer {

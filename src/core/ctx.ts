@@ -1,4 +1,5 @@
-// The dependencies of every function of the service, passed as its first argument: no container, no singleton.
+// The dependencies of every function of the service, passed as its first argument: no container, no
+// singleton.
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { AccountLimits } from './account-limits.ts';
@@ -12,16 +13,21 @@ import type { RecordAccess } from './record-access.ts';
 import type { Settings } from './settings.ts';
 import type { TrackedWork } from './tracked-work.ts';
 
-/** LISTEN/NOTIFY on a connection of its own, which opens with the first subscription and closes after the last. */
+/**
+ * LISTEN/NOTIFY on a connection of its own, which opens with the first subscription and closes after the
+ * last.
+ */
 export type NotificationListener = {
   /**
-   * Calls back for each notification on the channel, with its payload if it has one, and once without a payload whenever listening starts
-   * or is restored after a break. Returns the function that unsubscribes.
+   * Calls back for each notification on the channel, with its payload if it has one, and once without a
+   * payload whenever listening starts or is restored after a break. Returns the function that unsubscribes.
    */
   subscribe(channel: string, onNotification: (payload?: string) => void): () => Promise<void>;
 };
 
-/** A read replica of the records. It may show an older state than the primary: see public/read/replicas.ts. */
+/**
+ * A read replica of the records. It may show an older state than the primary: see public/read/replicas.ts.
+ */
 export type Replica = {
   /** Its number in READ_URL, from 1; a label of metrics. */
   readonly name: string;
@@ -37,7 +43,10 @@ export type Replica = {
   lagSeconds(): number | undefined;
 };
 
-/** The former server of a warehouse that is being moved: see db/former-warehouse.ts. Its connections are read-only. */
+/**
+ * The former server of a warehouse that is being moved: see db/former-warehouse.ts. Its connections are
+ * read-only.
+ */
 export type FormerWarehouse = {
   readonly data: Pool;
   readonly exports: Pool;
@@ -56,9 +65,10 @@ export type Availability = {
 };
 
 /**
- * The four connection pools to PostgreSQL. `control`: schema public, the queues and DDL. `lookups`: what the public interface reads from
- * schema public, in a pool of its own so that its callers can't exhaust `control`. `data`: the tenants' schemas `wh_…`. `exports`: reads
- * of those schemas that may last minutes, in a pool of their own so that they can't exhaust `data`.
+ * The four connection pools to PostgreSQL. `control`: schema public, the queues and DDL. `lookups`: what the
+ * public interface reads from schema public, in a pool of its own so that its callers can't exhaust
+ * `control`. `data`: the tenants' schemas `wh_…`. `exports`: reads of those schemas that may last minutes, in
+ * a pool of their own so that they can't exhaust `data`.
  */
 export type Db = {
   readonly control: Knex;
@@ -91,7 +101,10 @@ export type Ctx = {
 };
 
 declare const inside: unique symbol;
-/** What all reads of one process share. Opened once, where the process is composed; only the public interface looks inside. */
+/**
+ * What all reads of one process share. Opened once, where the process is composed; only the public interface
+ * looks inside.
+ */
 export type ReadEngine = { readonly [inside]: 'read engine' };
 
 /** For code that reads records. */
@@ -106,7 +119,10 @@ export type Credential = {
   readonly id: string;
   /** Of an API key: names the secret of the request. Tokens that the key mints end with that secret. */
   readonly secretMark?: string;
-  /** Of a token of an API key: its subject, empty for none. Such a caller may read records and do nothing else. */
+  /**
+   * Of a token of an API key: its subject, empty for none. Such a caller may read records and do nothing
+   * else.
+   */
   readonly tokenSubject?: string;
 };
 
@@ -117,13 +133,16 @@ export type Principal = {
   readonly role: { readonly id: string; readonly name: string };
   readonly permissions: ReadonlySet<Permission>;
   readonly credential: Credential;
-  /** An API key restricted in what it reads, or a token of one: on the management interface it may only call `GET /whoami`. */
+  /**
+   * An API key restricted in what it reads, or a token of one: on the management interface it may only call
+   * `GET /whoami`.
+   */
   readonly isRestrictedKey: boolean;
   /** The published versions and resources that an API key is restricted to; an empty list means all. */
   readonly reads: RecordAccess;
   /**
-   * An API key whose creator left the organization and that was reassigned to another member: it may not create keys, extend their
-   * scopes or keep their secrets, and never counts as an owner.
+   * An API key whose creator left the organization and that was reassigned to another member: it may not
+   * create keys, extend their scopes or keep their secrets, and never counts as an owner.
    */
   readonly isTransferredKey: boolean;
   /** When the secret of an API key stops working; null when it has no end, and for tokens and sessions. */
@@ -140,8 +159,9 @@ export type Caller = {
   readonly principal: Principal | undefined;
   readonly refusal: AppError | undefined;
   /**
-   * Why writes are refused although an organization is selected: the session's active one is gone, and `principal` is in the only one
-   * left. A page that still shows the former organization must not change this one.
+   * Why writes are refused although an organization is selected: the session's active one is gone, and
+   * `principal` is in the only one left. A page that still shows the former organization must not change this
+   * one.
    */
   readonly writeRefusal: AppError | undefined;
 };
@@ -155,7 +175,10 @@ type Request = {
   readonly claim?: IdempotencyClaim;
 };
 
-/** A running request's claim on its Idempotency-Key. Every write is recorded under the claim, and fails once the claim is lost. */
+/**
+ * A running request's claim on its Idempotency-Key. Every write is recorded under the claim, and fails once
+ * the claim is lost.
+ */
 export type IdempotencyClaim = { readonly id: string; isHeld(): boolean };
 
 /** For requests of a caller who may not have selected an organization, or belongs to none. */

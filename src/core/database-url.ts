@@ -1,5 +1,7 @@
-// The address of a PostgreSQL database, `postgres://user:password@host1:5432,host2:5433/database?target_session_attrs=read-write`, in the
-// syntax of libpq: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS. Neither pg nor `URL` knows several hosts.
+// The address of a PostgreSQL database,
+// `postgres://user:password@host1:5432,host2:5433/database?target_session_attrs=read-write`, in the syntax of
+// libpq: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS. Neither pg nor
+// `URL` knows several hosts.
 import { isIPv6 } from 'node:net';
 
 /** Which of several servers a connection may use, as libpq defines it. */
@@ -18,7 +20,8 @@ export type DatabaseUrl = {
   urlOf(host: DatabaseHost): string;
 };
 
-const encode = 'In user and password, the characters @ / : ? # must be percent-encoded, for example # as %23.';
+const encode =
+  'In user and password, the characters @ / : ? # must be percent-encoded, for example # as %23.';
 const syntax = `must be postgres://user:password@host:port/database. ${encode}`;
 
 /** Null when there is none, undefined when it isn't one. */
@@ -30,30 +33,47 @@ function parsePort(text: string | undefined): number | null | undefined {
 
 /** Undefined when it isn't a host. */
 function parseHost(text: string): DatabaseHost | undefined {
-  const [matched, bracketed, plain, portText] = /^(?:\[([\da-f:.]+)\]|((?:[^[\]:@\s%]|%[\da-f]{2})*))(?::(.*))?$/i.exec(text) ?? [];
+  const [matched, bracketed, plain, portText] =
+    /^(?:\[([\da-f:.]+)\]|((?:[^[\]:@\s%]|%[\da-f]{2})*))(?::(.*))?$/i.exec(text) ?? [];
   const port = parsePort(portText);
-  if (matched === undefined || port === undefined || (bracketed !== undefined && !isIPv6(bracketed))) return undefined;
+  if (matched === undefined || port === undefined || (bracketed !== undefined && !isIPv6(bracketed)))
+    return undefined;
   const host = bracketed ?? decodeURIComponent(plain ?? '');
   return { host: host === '' ? null : host, port };
 }
 
-/** The hosts of the authority, or those of the parameters `host` and `port`; undefined when they aren't hosts or don't fit. */
+/**
+ * The hosts of the authority, or those of the parameters `host` and `port`; undefined when they aren't hosts
+ * or don't fit.
+ */
 function parseHosts(authority: string, parameters: URLSearchParams): DatabaseHost[] | undefined {
   const [names, portList] = [parameters.get('host')?.split(','), parameters.get('port')?.split(',') ?? []];
-  const hosts = names?.map((host) => ({ host: host === '' ? null : host, port: null })) ?? authority.split(',').map(parseHost);
+  const hosts =
+    names?.map((host) => ({ host: host === '' ? null : host, port: null })) ??
+    authority.split(',').map(parseHost);
   if (portList.length > 1 && portList.length !== hosts.length) return undefined;
   const complete = hosts.flatMap((host, index) => {
     const port = portList.length === 0 ? host?.port : parsePort(portList[index] ?? portList[0]);
-    return host === undefined || port === undefined || (host.host === null && hosts.length > 1) ? [] : [{ host: host.host, port }];
+    return host === undefined || port === undefined || (host.host === null && hosts.length > 1)
+      ? []
+      : [{ host: host.host, port }];
   });
   return complete.length === hosts.length ? complete : undefined;
 }
 
 /** The folder of a socket can only be written as a parameter. */
-function writeUrl(user: string, path: string, parameters: readonly string[], { host, port }: DatabaseHost): string {
+function writeUrl(
+  user: string,
+  path: string,
+  parameters: readonly string[],
+  { host, port }: DatabaseHost,
+): string {
   const name = host === null || host.startsWith('/') ? '' : host.includes(':') ? `[${host}]` : host;
   const query = name === '' ? { ...(host !== null && { host }), ...(port !== null && { port }) } : {};
-  const all = [...parameters, ...Object.entries(query).map(([key, value]) => `${key}=${encodeURIComponent(value)}`)].join('&');
+  const all = [
+    ...parameters,
+    ...Object.entries(query).map(([key, value]) => `${key}=${encodeURIComponent(value)}`),
+  ].join('&');
   return `postgres://${user}${name}${port === null || name === '' ? '' : `:${port}`}${path || '/'}${all === '' ? '' : `?${all}`}`;
 }
 
@@ -66,23 +86,33 @@ function isDecodable(url: string): boolean {
   }
 }
 
-/** pg reads an address with `URL`, whose error has it as a property. An empty host is missing to `URL`, and not to pg. */
+/**
+ * pg reads an address with `URL`, whose error has it as a property. An empty host is missing to `URL`, and
+ * not to pg.
+ */
 const isReadable = (url: string): boolean => URL.canParse(url.replace('@/', '@_/'));
 
-/** Parses an address. Returns how it must be written when it isn't one; that text never repeats the address, which holds a password. */
+/**
+ * Parses an address. Returns how it must be written when it isn't one; that text never repeats the address,
+ * which holds a password.
+ */
 export function parseDatabaseUrl(url: string): DatabaseUrl | string {
   if (url.includes('#')) return `contains a # that is not percent-encoded. ${encode}`;
   if (!isDecodable(url)) return 'contains a % that is not percent-encoded as %25';
-  const [matched, authority = '', path = '', query = ''] = /^postgres(?:ql)?:\/\/([^/?]*)(\/[^/?]*)?(?:\?(.*))?$/s.exec(url) ?? [];
+  const [matched, authority = '', path = '', query = ''] =
+    /^postgres(?:ql)?:\/\/([^/?]*)(\/[^/?]*)?(?:\?(.*))?$/s.exec(url) ?? [];
   const userEnd = authority.lastIndexOf('@') + 1;
-  // A password with one of these characters ends the authority too early, and what follows it looks like a path.
+  // A password with one of these characters ends the authority too early, and what follows it looks like a
+  // path.
   const isCut = userEnd === 0 && `${path}${query}`.includes('@');
   const parameters = new URLSearchParams(query);
   const hosts = parseHosts(authority.slice(userEnd), parameters);
   if (matched === undefined || isCut || hosts === undefined) return syntax;
   const target = targets.find((name) => name === (parameters.get('target_session_attrs') ?? 'any'));
   if (target === undefined) return `has an unknown target_session_attrs; allowed are ${targets.join(', ')}`;
-  const kept = query.split('&').filter((pair) => pair !== '' && !/^(host|port|target_session_attrs)=/.test(pair));
+  const kept = query
+    .split('&')
+    .filter((pair) => pair !== '' && !/^(host|port|target_session_attrs)=/.test(pair));
   const urlOf = (host: DatabaseHost): string => writeUrl(authority.slice(0, userEnd), path, kept, host);
   return hosts.every((host) => isReadable(urlOf(host))) ? { hosts, target, urlOf } : syntax;
 }

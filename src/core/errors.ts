@@ -38,20 +38,29 @@ export class AppError extends Error {
     this.code = code;
     this.status = options.status ?? errorStatus[code];
     // Callers may pass objects with more properties; only these three are sent.
-    this.details = (options.details ?? []).map(({ path, code, message: text }) => ({ path, code, message: text }));
+    this.details = (options.details ?? []).map(({ path, code, message: text }) => ({
+      path,
+      code,
+      message: text,
+    }));
     this.headers = options.headers ?? {};
   }
 }
 
 /** 404; `reason` says what to do when the thing has yet to be set up. */
 export const notFound = (thing: string, reason?: Omit<ErrorDetail, 'path'>): AppError =>
-  new AppError('NOT_FOUND', `${thing} not found`, { details: reason === undefined ? [] : [{ path: '', ...reason }] });
+  new AppError('NOT_FOUND', `${thing} not found`, {
+    details: reason === undefined ? [] : [{ path: '', ...reason }],
+  });
 
 /** 422 for input that breaks a rule; pass at least one detail. */
 export const invalid = (message: string, details: readonly ErrorDetail[]): AppError =>
   new AppError('VALIDATION_ERROR', message, { details });
 
-/** 503 with Retry-After and the detail code `unavailable`: something that the service depends on is temporarily unavailable. */
+/**
+ * 503 with Retry-After and the detail code `unavailable`: something that the service depends on is
+ * temporarily unavailable.
+ */
 export const unavailable = (message: string, retryAfterSeconds: number, cause?: unknown): AppError =>
   new AppError('INTERNAL_ERROR', message, {
     status: 503,
@@ -61,4 +70,5 @@ export const unavailable = (message: string, retryAfterSeconds: number, cause?: 
   });
 
 /** The message of any thrown value, for logs and operators. */
-export const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const errorMessage = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

@@ -1,5 +1,5 @@
-// JSON whose numbers keep their digits. PostgreSQL writes the records as JSON; where they are parsed on the way to the caller, a binary
-// float would turn 15.30 into 15.3 and lose digits of long amounts.
+// JSON whose numbers keep their digits. PostgreSQL writes the records as JSON; where they are parsed on the
+// way to the caller, a binary float would turn 15.30 into 15.3 and lose digits of long amounts.
 
 /** ES2026, not yet in TypeScript's library: wraps text that JSON.stringify copies unchanged. */
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
@@ -8,10 +8,12 @@ const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 export const exactNumber = (decimal: string): unknown => rawJSON(decimal);
 
 /**
- * Parses JSON. A number whose digits a float wouldn't preserve becomes an object that is good for one thing: JSON.stringify writes the
- * original digits. Throws SyntaxError for invalid JSON.
+ * Parses JSON. A number whose digits a float wouldn't preserve becomes an object that is good for one thing:
+ * JSON.stringify writes the original digits. Throws SyntaxError for invalid JSON.
  */
 export const parseExact = (text: string): unknown =>
   JSON.parse(text, (_key, value: unknown, context?: { readonly source?: string }) =>
-    typeof value === 'number' && context?.source !== undefined && String(value) !== context.source ? rawJSON(context.source) : value,
+    typeof value === 'number' && context?.source !== undefined && String(value) !== context.source
+      ? rawJSON(context.source)
+      : value,
   );

@@ -1,8 +1,12 @@
-// Text in which case and composition make no difference: letters are composed (NFC), then mapped one by one to upper case and to lower case.
-// So a final sigma equals a sigma, and a composed letter its letter with a mark. Small and full letters that differ in length, such as `ß` and
-// `SS`, stay different. PostgreSQL and JavaScript have the same tables, of one Unicode version or another.
+// Text in which case and composition make no difference: letters are composed (NFC), then mapped one by one
+// to upper case and to lower case. So a final sigma equals a sigma, and a composed letter its letter with a
+// mark. Small and full letters that differ in length, such as `ß` and `SS`, stay different. PostgreSQL and
+// JavaScript have the same tables, of one Unicode version or another.
 
-/** SQL. An index on exactly this expression serves comparisons. The collation has the same tables on every server, whatever its locale. */
+/**
+ * SQL. An index on exactly this expression serves comparisons. The collation has the same tables on every
+ * server, whatever its locale.
+ */
 export const foldedSql = (text: string): string => `lower(upper(${composedSql(text)} collate "pg_c_utf8"))`;
 
 /** ASCII, which most texts are, needs no composition. */

@@ -1,8 +1,14 @@
-// The only way in which the service calls a URL that a customer entered (protection against SSRF). It resolves the host name itself,
-// rejects the name when any of its addresses is not allowed, and connects to an address that it checked. It must never follow a
-// redirect, never exceed the given timeout or size, and never retry.
+// The only way in which the service calls a URL that a customer entered (protection against SSRF). It
+// resolves the host name itself, rejects the name when any of its addresses is not allowed, and connects to
+// an address that it checked. It must never follow a redirect, never exceed the given timeout or size, and
+// never retry.
 import { lookup as systemLookup } from 'node:dns/promises';
-import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+} from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
@@ -13,7 +19,10 @@ export type GuardedResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
-  /** The text as it arrived. A long one is best left in parts: searching it as a whole first makes the event loop wait for its copying. */
+  /**
+   * The text as it arrived. A long one is best left in parts: searching it as a whole first makes the event
+   * loop wait for its copying.
+   */
   readonly parts: readonly string[];
 };
 export type GuardedRequest = {
@@ -29,7 +38,13 @@ export type GuardedRequest = {
 /** Rejects with GuardedFetchError. */
 export type GuardedFetch = (url: string, request: GuardedRequest) => Promise<GuardedResponse>;
 
-export type GuardedFetchReason = 'refused-address' | 'bad-url' | 'timeout' | 'too-large' | 'aborted' | 'network';
+export type GuardedFetchReason =
+  | 'refused-address'
+  | 'bad-url'
+  | 'timeout'
+  | 'too-large'
+  | 'aborted'
+  | 'network';
 
 export class GuardedFetchError extends Error {
   readonly reason: GuardedFetchReason;
@@ -44,20 +59,24 @@ type Address = { readonly address: string; readonly family: number };
 export type Resolve = (hostname: string) => Promise<readonly Address[]>;
 
 export type GuardedFetchOptions = {
-  /** Allows loopback, private and unique-local addresses, and plain http to these only. For the demo and tests. */
+  /**
+   * Allows loopback, private and unique-local addresses, and plain http to these only. For the demo and
+   * tests.
+   */
   readonly allowPrivateHosts: boolean;
   /** Resolves a host name to addresses; the operating system's resolver by default. */
   readonly resolve?: Resolve;
 };
 
-// Idle connections are closed before the server is likely to close them, so that a request rarely uses a closing one.
+// Idle connections are closed before the server is likely to close them, so that a request rarely uses a
+// closing one.
 const idleMs = 4_000;
 
 const resolveBySystem: Resolve = (hostname) => systemLookup(hostname, { all: true });
 
 /**
- * Creates a fetch function for URLs that customers entered. Rejects with GuardedFetchError, from the returned function, when there is no
- * complete response; its `reason` says why.
+ * Creates a fetch function for URLs that customers entered. Rejects with GuardedFetchError, from the returned
+ * function, when there is no complete response; its `reason` says why.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const resolve = options.resolve ?? resolveBySystem;
@@ -91,16 +110,23 @@ function parseUrl(text: string): URL {
 
 const hostnameOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
-async function resolveChecked(url: URL, resolve: Resolve, allowPrivate: boolean): Promise<readonly Address[]> {
+async function resolveChecked(
+  url: URL,
+  resolve: Resolve,
+  allowPrivate: boolean,
+): Promise<readonly Address[]> {
   const hostname = hostnameOf(url);
   const family = isIP(hostname);
   const addresses = family === 0 ? await resolve(hostname) : [{ address: hostname, family }];
   if (addresses.length === 0) throw new GuardedFetchError('network', `${hostname} has no address`);
   const kinds = addresses.map(({ address }) => addressKind(address));
   const secure = url.protocol === 'https:';
-  const allowed = kinds.every((kind) => (kind === 'public' && secure) || (kind === 'private' && allowPrivate));
+  const allowed = kinds.every(
+    (kind) => (kind === 'public' && secure) || (kind === 'private' && allowPrivate),
+  );
   if (allowed) return addresses;
-  if (kinds.every((kind) => kind === 'public')) throw new GuardedFetchError('bad-url', 'The URL must use https');
+  if (kinds.every((kind) => kind === 'public'))
+    throw new GuardedFetchError('bad-url', 'The URL must use https');
   throw new GuardedFetchError('refused-address', `${hostname} resolves to an address that is not allowed`);
 }
 
@@ -120,8 +146,12 @@ function startTimeLimit(request: GuardedRequest): TimeLimit {
     reason ??= error;
     controller.abort(reason);
   };
-  const onAbort = (): void => end(new GuardedFetchError('aborted', 'The request was aborted', request.signal?.reason));
-  const timer = setTimeout(() => end(new GuardedFetchError('timeout', `No response within ${request.timeoutMs} ms`)), request.timeoutMs);
+  const onAbort = (): void =>
+    end(new GuardedFetchError('aborted', 'The request was aborted', request.signal?.reason));
+  const timer = setTimeout(
+    () => end(new GuardedFetchError('timeout', `No response within ${request.timeoutMs} ms`)),
+    request.timeoutMs,
+  );
   request.signal?.addEventListener('abort', onAbort);
   if (request.signal?.aborted === true) onAbort();
   return {
@@ -141,7 +171,9 @@ function startTimeLimit(request: GuardedRequest): TimeLimit {
 }
 
 const asGuarded = (error: unknown, url: URL): GuardedFetchError =>
-  error instanceof GuardedFetchError ? error : new GuardedFetchError('network', `No complete response from ${url.host}`, error);
+  error instanceof GuardedFetchError
+    ? error
+    : new GuardedFetchError('network', `No complete response from ${url.host}`, error);
 
 type Agents = { readonly http: HttpAgent; readonly https: HttpsAgent };
 
@@ -171,9 +203,17 @@ async function exchange(
   }
 }
 
-function connect(url: URL, request: GuardedRequest, addresses: readonly Address[], agents: Agents, signal: AbortSignal): ClientRequest {
+function connect(
+  url: URL,
+  request: GuardedRequest,
+  addresses: readonly Address[],
+  agents: Agents,
+  signal: AbortSignal,
+): ClientRequest {
   const hostname = hostnameOf(url);
-  const headers = Object.fromEntries(Object.entries(request.headers ?? {}).filter(([name]) => name.toLowerCase() !== 'host'));
+  const headers = Object.fromEntries(
+    Object.entries(request.headers ?? {}).filter(([name]) => name.toLowerCase() !== 'host'),
+  );
   const shared = {
     hostname,
     port: url.port,
@@ -202,7 +242,9 @@ function lookupFrom(addresses: readonly Address[]): LookupFunction {
 async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string[]> {
   const { statusCode: status = 0 } = incoming;
   const bodyless = status === 204 || status === 304;
-  const encoding = bodyless ? 'identity' : (incoming.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+  const encoding = bodyless
+    ? 'identity'
+    : (incoming.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   if (encoding === 'identity' || encoding === '') return collectText(incoming, maxBytes, status);
   if (encoding !== 'gzip' && encoding !== 'x-gzip')
     throw new GuardedFetchError('network', 'The response has a content encoding other than gzip');
@@ -230,9 +272,9 @@ function incompleteBytes(bytes: Buffer): number {
 }
 
 /**
- * Decodes as the bytes arrive, so that a large body neither holds the event loop at its end nor is in memory twice. (A `TextDecoder` that
- * streams would be slower, and its strings twice as large.) Invalid UTF-8 in a success response would be stored as data, so it fails; in an
- * error response it is replaced by U+FFFD.
+ * Decodes as the bytes arrive, so that a large body neither holds the event loop at its end nor is in memory
+ * twice. (A `TextDecoder` that streams would be slower, and its strings twice as large.) Invalid UTF-8 in a
+ * success response would be stored as data, so it fails; in an error response it is replaced by U+FFFD.
  */
 async function collectText(stream: Readable, maxBytes: number, status: number): Promise<string[]> {
   const decoder = new TextDecoder('utf-8', { fatal: status >= 200 && status < 300, ignoreBOM: true });

@@ -1,20 +1,27 @@
-// Encryption at rest: AES-256-GCM with keys from the environment. Each ciphertext names its key, so that a new key can be put first
-// while values under the old keys can still be decrypted. The associated data binds a ciphertext to its row and purpose.
+// Encryption at rest: AES-256-GCM with keys from the environment. Each ciphertext names its key, so that a
+// new key can be put first while values under the old keys can still be decrypted. The associated data binds
+// a ciphertext to its row and purpose.
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 export type Keyring = {
   /** The key that encrypts, followed by the former keys, which only decrypt. */
   readonly keyIds: readonly [string, ...string[]];
   /**
-   * One per key, in the same order: a signed 32-bit number other than 0, derived from id and bytes. It distinguishes keys, also those
-   * with the same id, and reveals nothing of their bytes.
+   * One per key, in the same order: a signed 32-bit number other than 0, derived from id and bytes. It
+   * distinguishes keys, also those with the same id, and reveals nothing of their bytes.
    */
   readonly fingerprints: readonly [number, ...number[]];
   /** Returns `<key id>.<iv>.<tag>.<cipher text>`, the last three in base64url. */
   encrypt(plain: string, bindTo: string): string;
-  /** Throws DecryptionError when the key is unknown, the ciphertext was changed, or it was encrypted with another `bindTo`. */
+  /**
+   * Throws DecryptionError when the key is unknown, the ciphertext was changed, or it was encrypted with
+   * another `bindTo`.
+   */
   decrypt(ciphertext: string, bindTo: string): string;
-  /** Signs a text without hiding it: `<text>.<signature>`, both base64url; deterministic for the same text and key. */
+  /**
+   * Signs a text without hiding it: `<text>.<signature>`, both base64url; deterministic for the same text and
+   * key.
+   */
   sign(plain: string, bindTo: string): string;
   /** The signed text; undefined when it was changed, or signed with another `bindTo` or an unknown key. */
   verify(signed: string, bindTo: string): string | undefined;
@@ -49,7 +56,9 @@ function createSigner(keys: Keys): Pick<Keyring, 'sign' | 'verify'> {
   return {
     sign(plain, bindTo) {
       const [key = Buffer.alloc(0)] = signingKeys;
-      return [Buffer.from(plain), signature(key, plain, bindTo)].map((part) => part.toString('base64url')).join('.');
+      return [Buffer.from(plain), signature(key, plain, bindTo)]
+        .map((part) => part.toString('base64url'))
+        .join('.');
     },
     verify(signed, bindTo) {
       const [text = '', given = ''] = signed.split('.');
@@ -59,14 +68,21 @@ function createSigner(keys: Keys): Pick<Keyring, 'sign' | 'verify'> {
         // The encoded texts are compared too, because base64url decodes several spellings to the same bytes.
         const canonical = [Buffer.from(plain), expected].map((part) => part.toString('base64url')).join('.');
         const received = Buffer.from(given, 'base64url');
-        if (received.length === expected.length && timingSafeEqual(received, expected) && canonical === signed) return plain;
+        if (
+          received.length === expected.length &&
+          timingSafeEqual(received, expected) &&
+          canonical === signed
+        )
+          return plain;
       }
       return undefined;
     },
   };
 }
 
-/** The first key encrypts and signs. Throws DecryptionError from `decrypt` when a value can't be decrypted. */
+/**
+ * The first key encrypts and signs. Throws DecryptionError from `decrypt` when a value can't be decrypted.
+ */
 export function createKeyring(keys: Keys): Keyring {
   const [current, ...former] = keys;
   return {
@@ -77,19 +93,27 @@ export function createKeyring(keys: Keys): Keyring {
       const iv = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', current.bytes, iv).setAAD(Buffer.from(bindTo));
       const text = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
-      return [current.id, ...[iv, cipher.getAuthTag(), text].map((part) => part.toString('base64url'))].join('.');
+      return [current.id, ...[iv, cipher.getAuthTag(), text].map((part) => part.toString('base64url'))].join(
+        '.',
+      );
     },
     decrypt(ciphertext, bindTo) {
       const [id = '', iv = '', tag = '', text = ''] = ciphertext.split('.');
       const key = keys.find((candidate) => candidate.id === id);
       if (key === undefined) throw new DecryptionError(`There is no encryption key with the id ${id}`);
       try {
-        const decipher = createDecipheriv('aes-256-gcm', key.bytes, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
+        const decipher = createDecipheriv('aes-256-gcm', key.bytes, Buffer.from(iv, 'base64url'), {
+          authTagLength: 16,
+        })
           .setAAD(Buffer.from(bindTo))
           .setAuthTag(Buffer.from(tag, 'base64url'));
-        return Buffer.concat([decipher.update(Buffer.from(text, 'base64url')), decipher.final()]).toString('utf8');
+        return Buffer.concat([decipher.update(Buffer.from(text, 'base64url')), decipher.final()]).toString(
+          'utf8',
+        );
       } catch (error) {
-        throw new DecryptionError(`The value can't be decrypted with the encryption key ${id}`, { cause: error });
+        throw new DecryptionError(`The value can't be decrypted with the encryption key ${id}`, {
+          cause: error,
+        });
       }
     },
   };

@@ -1,5 +1,6 @@
-// The structured log. Secrets are redacted before a line is written: by property name, up to three levels deep, and by their format
-// anywhere in the line, because a caller may put a secret into a URL and a driver may put the database password into an error.
+// The structured log. Secrets are redacted before a line is written: by property name, up to three levels
+// deep, and by their format anywhere in the line, because a caller may put a secret into a URL and a driver
+// may put the database password into an error.
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { systemClock } from './clock.ts';
 
@@ -27,8 +28,9 @@ const maxBufferedChars = 16 * 1024;
 const redactedPaths = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 /**
- * API keys, their tokens and sessions of this service, JSON web tokens, private keys, passwords in URLs, and what follows `Bearer`, `Basic`
- * or the name of a cookie or token parameter. Percent-encoded forms are matched too.
+ * API keys, their tokens and sessions of this service, JSON web tokens, private keys, passwords in URLs, and
+ * what follows `Bearer`, `Basic` or the name of a cookie or token parameter. Percent-encoded forms are
+ * matched too.
  */
 const secretPatterns = [
   'psk(?:_|%5f)[0-9A-Za-z]{6,}',
@@ -42,9 +44,13 @@ const secretPatterns = [
 /** A cheap pre-check: matches every line that holds a secret, and fails fast on the usual request line. */
 const hint = /ps[kt][_%]|eyj|TE KEY|:\/\/[^/"]*@|[rc][ +%]|[nrdt](?:=|%3d)/i;
 const allSecrets = new RegExp(secretPatterns, 'gi');
-const redactSecrets = (line: string): string => (hint.test(line) ? line.replace(allSecrets, '[redacted]') : line);
+const redactSecrets = (line: string): string =>
+  hint.test(line) ? line.replace(allSecrets, '[redacted]') : line;
 
-/** Formats the timestamp once per second and only adds the milliseconds: a busy service writes thousands of lines per second. */
+/**
+ * Formats the timestamp once per second and only adds the milliseconds: a busy service writes thousands of
+ * lines per second.
+ */
 function createTimestamp(): () => string {
   let second = Number.NaN;
   let untilMilliseconds = '';
@@ -63,8 +69,9 @@ function createTimestamp(): () => string {
 let standardOutput: DestinationStream | undefined;
 
 /**
- * Standard output, buffered: the lines of one turn of the event loop are written together at its end, because a write per line costs as
- * much as formatting the line. The rest is written when the process exits; only SIGKILL loses it.
+ * Standard output, buffered: the lines of one turn of the event loop are written together at its end, because
+ * a write per line costs as much as formatting the line. The rest is written when the process exits; only
+ * SIGKILL loses it.
  */
 function createBufferedOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: true });

@@ -1,18 +1,27 @@
-// Exact money: integer minor units of one currency internally, decimal text in interfaces. Never a floating-point number.
+// Exact money: integer minor units of one currency internally, decimal text in interfaces. Never a
+// floating-point number.
 
 /** `currency`: ISO 4217, upper case. `amountMinor`: in the currency's smallest unit, such as pence. */
 export type Money = { readonly amountMinor: bigint; readonly currency: string };
 
-/** ISO 4217's currencies that don't have two decimal digits. `Intl` differs for some of them: it follows common usage instead of ISO. */
+/**
+ * ISO 4217's currencies that don't have two decimal digits. `Intl` differs for some of them: it follows
+ * common usage instead of ISO.
+ */
 const otherDigits: Readonly<Record<number, string>> = {
   0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
   3: 'BHD IQD JOD KWD LYD OMR TND',
   4: 'CLF UYW',
 };
-const digitsOf = new Map(Object.entries(otherDigits).flatMap(([digits, codes]) => codes.split(' ').map((code) => [code, Number(digits)])));
+const digitsOf = new Map(
+  Object.entries(otherDigits).flatMap(([digits, codes]) =>
+    codes.split(' ').map((code) => [code, Number(digits)]),
+  ),
+);
 
 /** ISO 4217 also lists metals, units of account and test codes, all of which start with X. */
-const isMoney = (code: string): boolean => !code.startsWith('X') || ['XAF', 'XCD', 'XCG', 'XOF', 'XPF'].includes(code);
+const isMoney = (code: string): boolean =>
+  !code.startsWith('X') || ['XAF', 'XCD', 'XCG', 'XOF', 'XPF'].includes(code);
 const known = new Set(Intl.supportedValuesOf('currency').filter(isMoney));
 
 /** Whether the text is the upper-case code of a currency. */
@@ -23,7 +32,10 @@ export const currencyDigits = (currency: string): number => digitsOf.get(currenc
 
 const decimal = /^(-?)(\d{1,15})(?:\.(\d{1,20}))?$/;
 
-/** "12.5" GBP → 1250n. Undefined when the text is no decimal number or has more decimal digits than the currency. */
+/**
+ * "12.5" GBP → 1250n. Undefined when the text is no decimal number or has more decimal digits than the
+ * currency.
+ */
 export function parseAmount(text: string, currency: string): bigint | undefined {
   const [, sign = '', whole = '', fraction = ''] = decimal.exec(text) ?? [];
   const digits = currencyDigits(currency);

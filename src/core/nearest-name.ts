@@ -9,8 +9,8 @@ const maxRowLength = 3 * (maxNameLength + maxDistance) + 1;
 type Rows = { one: Uint8Array; other: Uint8Array };
 
 /**
- * Levenshtein distance of two short names; any number above `limit` once the distance is known to exceed it. Computes only the cells that
- * are at most `limit` away from the diagonal: all others exceed it.
+ * Levenshtein distance of two short names; any number above `limit` once the distance is known to exceed it.
+ * Computes only the cells that are at most `limit` away from the diagonal: all others exceed it.
  */
 function distance(a: string, b: string, limit: number, rows: Rows): number {
   const beyond = limit + 1;
@@ -62,7 +62,10 @@ export function didYouMean(wanted: string, known: Iterable<string>): string {
 /** A name that matches none of a thousand long ones takes milliseconds to compare. */
 const maxSuggestions = 5;
 
-/** As `didYouMean`, of one document: the empty string after the first names, because a document may have thousands. */
+/**
+ * As `didYouMean`, of one document: the empty string after the first names, because a document may have
+ * thousands.
+ */
 export function createSuggestions(): (wanted: string, known: () => Iterable<string>) => string {
   let left = maxSuggestions;
   return (wanted, known) => {

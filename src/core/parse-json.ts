@@ -1,4 +1,5 @@
-// Parses long JSON without holding the event loop, which `JSON.parse` holds for half a second at 64 million characters.
+// Parses long JSON without holding the event loop, which `JSON.parse` holds for half a second at 64 million
+// characters.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 
 /** Up to this length, the scan for slices costs more than it spares. */
@@ -8,7 +9,9 @@ const minSliceLength = 262_144;
 const [quote, comma, backslash] = [0x22, 0x2c, 0x5c];
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** Whether an odd number of backslashes from `start` on comes right before `end`: what is there is escaped. */
+/**
+ * Whether an odd number of backslashes from `start` on comes right before `end`: what is there is escaped.
+ */
 function isEscapedAt(text: string, start: number, end: number): boolean {
   let before = end - 1;
   while (before >= start && text.charCodeAt(before) === backslash) before -= 1;
@@ -19,7 +22,10 @@ function isEscapedAt(text: string, start: number, end: number): boolean {
 function createStringScan() {
   let isEscaped = false;
   return {
-    /** The index of the quotation mark that ends the string which goes on at `at`, or -1 when this part doesn't end it. */
+    /**
+     * The index of the quotation mark that ends the string which goes on at `at`, or -1 when this part
+     * doesn't end it.
+     */
     endIn(part: string, at: number): number {
       const start: number = at + (isEscaped ? 1 : 0);
       let end = part.indexOf('"', start);
@@ -38,11 +44,14 @@ function append(array: unknown[], text: string): void {
 }
 
 /**
- * Cuts the arrays in the outermost object or array into slices of whole elements. `outer` is the text with each such array replaced by one
- * that holds its index in `arrays`. Every character is in exactly one of the texts, so all of them are valid JSON if the text is, and it is
- * if they are. Null for a text whose brackets don't match.
+ * Cuts the arrays in the outermost object or array into slices of whole elements. `outer` is the text with
+ * each such array replaced by one that holds its index in `arrays`. Every character is in exactly one of the
+ * texts, so all of them are valid JSON if the text is, and it is if they are. Null for a text whose brackets
+ * don't match.
  */
-async function parseArrays(parts: readonly string[]): Promise<{ readonly outer: string; readonly arrays: readonly unknown[][] } | null> {
+async function parseArrays(
+  parts: readonly string[],
+): Promise<{ readonly outer: string; readonly arrays: readonly unknown[][] } | null> {
   const arrays: unknown[][] = [];
   let current: unknown[] | null = null;
   let outer = '';
@@ -79,7 +88,12 @@ async function parseArrays(parts: readonly string[]): Promise<{ readonly outer: 
         if (code !== closeBracket) return null;
         append(current, take(at));
         current = null;
-      } else if (code === comma && depth === 2 && current !== null && held.length + at - from >= minSliceLength) {
+      } else if (
+        code === comma &&
+        depth === 2 &&
+        current !== null &&
+        held.length + at - from >= minSliceLength
+      ) {
         append(current, take(at));
         await yieldToEventLoop();
       }
@@ -89,13 +103,17 @@ async function parseArrays(parts: readonly string[]): Promise<{ readonly outer: 
   return current === null ? { outer: outer + held, arrays } : null;
 }
 
-/** As `JSON.parse` of the joined parts, in slices where the text is long and has long arrays. Rejects with SyntaxError for invalid JSON. */
+/**
+ * As `JSON.parse` of the joined parts, in slices where the text is long and has long arrays. Rejects with
+ * SyntaxError for invalid JSON.
+ */
 export async function parseJson(parts: readonly string[]): Promise<unknown> {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const sliced = length <= maxWholeLength ? null : await parseArrays(parts);
   if (sliced === null) return JSON.parse(parts.join(''));
   const outer: unknown = JSON.parse(sliced.outer);
-  const restore = (value: unknown): unknown => (Array.isArray(value) ? sliced.arrays[Number(value[0])] : value);
+  const restore = (value: unknown): unknown =>
+    Array.isArray(value) ? sliced.arrays[Number(value[0])] : value;
   if (Array.isArray(outer)) return outer.map(restore);
   if (typeof outer !== 'object' || outer === null) return outer;
   return Object.fromEntries(Object.entries(outer).map(([name, value]) => [name, restore(value)]));

@@ -29,24 +29,32 @@ const catalogue = {
 } as const satisfies Record<string, { label: string; actions: readonly (Crud | string)[] }>;
 
 type Catalogue = typeof catalogue;
-export type Permission = { [R in keyof Catalogue]: `${R & string}:${Catalogue[R]['actions'][number]}` }[keyof Catalogue];
+export type Permission = {
+  [R in keyof Catalogue]: `${R & string}:${Catalogue[R]['actions'][number]}`;
+}[keyof Catalogue];
 
-export const allPermissions: readonly Permission[] = Object.entries(catalogue).flatMap(([resource, { actions }]) =>
-  actions.map((action) => `${resource}:${action}` as Permission),
+export const allPermissions: readonly Permission[] = Object.entries(catalogue).flatMap(
+  ([resource, { actions }]) => actions.map((action) => `${resource}:${action}` as Permission),
 );
 
 /**
- * Creating an organization isn't granted by a role: every signed-in person may do it while sign-up is open, and an API key never may.
- * All other permissions are granted by roles.
+ * Creating an organization isn't granted by a role: every signed-in person may do it while sign-up is open,
+ * and an API key never may. All other permissions are granted by roles.
  */
 export const signUpPermission: Extract<Permission, 'organization:create'> = 'organization:create';
-export const assignablePermissions: readonly Permission[] = allPermissions.filter((permission) => permission !== signUpPermission);
+export const assignablePermissions: readonly Permission[] = allPermissions.filter(
+  (permission) => permission !== signUpPermission,
+);
 
 const assignable = new Set<string>(assignablePermissions);
 /** Whether a role may include this permission. */
 export const isRolePermission = (name: string): name is Permission => assignable.has(name);
-/** Whether credentials that can only read have it. Masked fields are for those who were given that permission by name. */
-export const isReadPermission = (permission: Permission): boolean => permission.endsWith(':read') && permission !== 'unmasked:read';
+/**
+ * Whether credentials that can only read have it. Masked fields are for those who were given that permission
+ * by name.
+ */
+export const isReadPermission = (permission: Permission): boolean =>
+  permission.endsWith(':read') && permission !== 'unmasked:read';
 
 /** The scope of an access token that restricts it to reading. */
 export const readScope = 'portal:read';
@@ -60,7 +68,12 @@ export function describePermission(permission: Permission): string {
 const editorResources = new Set(['sync', 'view', 'subscription', 'agent', 'conversation', 'portal']);
 const editorMayWrite = (permission: Permission): boolean => {
   const [resource = '', action = ''] = permission.split(':');
-  if (permission === 'api-schema:create' || permission === 'api-schema:update' || permission === 'api-schema:delete') return true;
+  if (
+    permission === 'api-schema:create' ||
+    permission === 'api-schema:update' ||
+    permission === 'api-schema:delete'
+  )
+    return true;
   return editorResources.has(resource) && action !== 'approve-deletions';
 };
 
@@ -68,7 +81,9 @@ const editorMayWrite = (permission: Permission): boolean => {
 export const builtInRoles = {
   owner: assignablePermissions,
   admin: assignablePermissions.filter((permission) => permission !== 'organization:delete'),
-  editor: assignablePermissions.filter((permission) => isReadPermission(permission) || editorMayWrite(permission)),
+  editor: assignablePermissions.filter(
+    (permission) => isReadPermission(permission) || editorMayWrite(permission),
+  ),
   viewer: assignablePermissions.filter(isReadPermission),
 } as const satisfies Record<string, readonly Permission[]>;
 

@@ -1,5 +1,5 @@
-// The text of a query string. Parsers repair malformed parts or keep them as they are, and a filter with another value selects other records:
-// they are refused instead.
+// The text of a query string. Parsers repair malformed parts or keep them as they are, and a filter with
+// another value selects other records: they are refused instead.
 import { AppError } from './errors.ts';
 
 /** The part of a URL after the first `?`; empty without one. */
@@ -11,7 +11,10 @@ export const queryTextOf = (url: string): string => {
 const malformed = (message: string): AppError =>
   new AppError('BAD_REQUEST', message, { details: [{ path: '', code: 'malformed_escape', message }] });
 
-/** Decodes a name, a value or a whole query string. Throws 400 `malformed_escape` unless it is percent-encoded UTF-8. */
+/**
+ * Decodes a name, a value or a whole query string. Throws 400 `malformed_escape` unless it is percent-encoded
+ * UTF-8.
+ */
 export function decodeQueryPart(part: string): string {
   // Unencoded bytes arrive as Latin-1 and would be decoded as other letters than the client meant.
   if (/[^\x21-\x7e]/.test(part)) throw malformed('The query string must be percent-encoded UTF-8');

@@ -1,6 +1,9 @@
-// What a credential may read of the published records: the form in which API keys store it and tokens carry it.
+// What a credential may read of the published records: the form in which API keys store it and tokens carry
+// it.
 
-/** One condition of a row scope: the field equals one of the values. A null value of the field never matches. */
+/**
+ * One condition of a row scope: the field equals one of the values. A null value of the field never matches.
+ */
 export type RowCondition = {
   /** The public name under which the condition was given; shown again, never looked up. */
   readonly field: string;
@@ -10,7 +13,10 @@ export type RowCondition = {
   readonly in: readonly string[];
 };
 
-/** Which records of a resource are readable. It applies to versions in which the resource has this record type. */
+/**
+ * Which records of a resource are readable. It applies to versions in which the resource has this record
+ * type.
+ */
 export type ResourceRows = {
   readonly recordType: string;
   /** All of them must hold; empty: every record. */
@@ -20,7 +26,10 @@ export type ResourceRows = {
 export type RowScopes = {
   /** By resource name. */
   readonly resources: Readonly<Record<string, ResourceRows>>;
-  /** Whether resources that aren't named are readable as a whole (`"*": []`); otherwise they aren't readable at all. */
+  /**
+   * Whether resources that aren't named are readable as a whole (`"*": []`); otherwise they aren't readable
+   * at all.
+   */
   readonly others: boolean;
 };
 
@@ -35,7 +44,10 @@ export type AccessLayer = {
   readonly fields: Readonly<Record<string, readonly string[]>> | null;
 };
 
-/** What a caller may read: what every layer allows. A token has two layers, its key's present scopes and its own; a person has none. */
+/**
+ * What a caller may read: what every layer allows. A token has two layers, its key's present scopes and its
+ * own; a person has none.
+ */
 export type RecordAccess = {
   readonly layers: readonly AccessLayer[];
   /** Whether masked fields are read as they are. */
@@ -64,8 +76,12 @@ export const allowsVersion = ({ layers }: RecordAccess, version: string): boolea
 export const allowsResource = ({ layers }: RecordAccess, resource: string): boolean =>
   layers.every(
     ({ resources, rows }) =>
-      (resources.length === 0 || resources.includes(resource)) && (rows === null || rows.others || Object.hasOwn(rows.resources, resource)),
+      (resources.length === 0 || resources.includes(resource)) &&
+      (rows === null || rows.others || Object.hasOwn(rows.resources, resource)),
   );
 
 export const allowsField = ({ layers }: RecordAccess, resource: string, field: string): boolean =>
-  layers.every(({ fields }) => fields === null || !Object.hasOwn(fields, resource) || fields[resource]?.includes(field) === true);
+  layers.every(
+    ({ fields }) =>
+      fields === null || !Object.hasOwn(fields, resource) || fields[resource]?.includes(field) === true,
+  );

@@ -1,5 +1,6 @@
-// Repeated background work of a process: at an interval, at the start of each minute, and when there is a reason to look sooner. A run never
-// overlaps with the previous one. Work that is synchronous and cannot fail needs none of this: a timer does.
+// Repeated background work of a process: at an interval, at the start of each minute, and when there is a
+// reason to look sooner. A run never overlaps with the previous one. Work that is synchronous and cannot fail
+// needs none of this: a timer does.
 import cron from 'node-cron';
 import { systemClock } from './clock.ts';
 
@@ -11,9 +12,15 @@ export type Recurring = {
 };
 
 export type Poller = Recurring & {
-  /** Runs now, or once more after the run in progress, so that the run sees what happened before this call. Never rejects. */
+  /**
+   * Runs now, or once more after the run in progress, so that the run sees what happened before this call.
+   * Never rejects.
+   */
   tickAgain(): Promise<void>;
-  /** Resolves when the run in progress, and the one requested to follow it, has ended; undefined when there is none. */
+  /**
+   * Resolves when the run in progress, and the one requested to follow it, has ended; undefined when there is
+   * none.
+   */
   inProgress(): Promise<void> | undefined;
 };
 
@@ -71,8 +78,8 @@ function createRuns(work: () => Promise<unknown>, onFailure: OnFailure): Omit<Po
 }
 
 /**
- * Runs `work` every `everyMs`, for the first time after that interval. Failures only go to `onFailure`: the first one, and of those that
- * follow it without a success at most one a minute.
+ * Runs `work` every `everyMs`, for the first time after that interval. Failures only go to `onFailure`: the
+ * first one, and of those that follow it without a success at most one a minute.
  */
 export function startRecurring(
   everyMs: number,
@@ -113,13 +120,19 @@ function createClockStepCheck(): () => boolean {
 }
 
 /**
- * Runs `work` at the start of each minute of the machine's clock, and when that clock was set: a timer for a minute that was ahead might
- * otherwise wait for hours. Skips a run while the previous one is in progress. `stop` waits for the run in progress.
+ * Runs `work` at the start of each minute of the machine's clock, and when that clock was set: a timer for a
+ * minute that was ahead might otherwise wait for hours. Skips a run while the previous one is in progress.
+ * `stop` waits for the run in progress.
  */
-export function startEveryMinute(work: () => Promise<unknown>, onFailure: OnFailure): { stop(): Promise<void> } {
+export function startEveryMinute(
+  work: () => Promise<unknown>,
+  onFailure: OnFailure,
+): { stop(): Promise<void> } {
   const { tick, inProgress } = createRuns(work, onFailure);
-  // A missed start of a minute is made up for: a process that was suspended for two seconds runs two seconds late, not a minute.
-  const schedule = () => cron.schedule('* * * * *', tick, { missedExecutionTolerance: minuteMs, suppressMissedWarning: true });
+  // A missed start of a minute is made up for: a process that was suspended for two seconds runs two seconds
+  // late, not a minute.
+  const schedule = () =>
+    cron.schedule('* * * * *', tick, { missedExecutionTolerance: minuteMs, suppressMissedWarning: true });
   let minute = schedule();
   const wasClockSet = createClockStepCheck();
   const clockCheck = setInterval(() => {

@@ -1,12 +1,17 @@
-// The concurrency limit of the service: a bounded number of running and waiting jobs, with a share of each per owner. A free permit goes to
-// the owner with the fewest running jobs, so that many jobs of one owner do not starve others.
+// The concurrency limit of the service: a bounded number of running and waiting jobs, with a share of each
+// per owner. A free permit goes to the owner with the fewest running jobs, so that many jobs of one owner do
+// not starve others.
 
 export type SemaphoreLimits = {
   readonly maxRunning: number;
   /** Running jobs of one owner; `maxRunning` by default. */
   readonly maxRunningPerOwner?: number;
-  /** Running jobs of all owners of one group; no limit by default. An owner without a group has no such limit. */
-  readonly groups?: { readonly maxRunning: number; readonly of: (owner: string) => string | undefined } | undefined;
+  /**
+   * Running jobs of all owners of one group; no limit by default. An owner without a group has no such limit.
+   */
+  readonly groups?:
+    | { readonly maxRunning: number; readonly of: (owner: string) => string | undefined }
+    | undefined;
   /** Unlimited by default. */
   readonly maxWaiting?: number;
   /** Waiting jobs of one owner; `maxWaiting` by default. */
@@ -15,7 +20,10 @@ export type SemaphoreLimits = {
   readonly maxWaitMs?: number;
 };
 
-/** What acquiring rejects with: too many jobs wait, the job waited too long, the semaphore was closed. Created once: refusals must be cheap. */
+/**
+ * What acquiring rejects with: too many jobs wait, the job waited too long, the semaphore was closed. Created
+ * once: refusals must be cheap.
+ */
 export type SemaphoreErrors = { readonly full: Error; readonly timedOut: Error; readonly closed: Error };
 
 /** Returns the permit; must be called once. */
@@ -35,8 +43,8 @@ type Waiter = {
   readonly reject: (error: Error) => void;
 };
 /**
- * State of one owner with running or waiting jobs: `waiting` oldest first, absent while none ever waited, because most never do; `lastStart`
- * is the sequence number of its latest start.
+ * State of one owner with running or waiting jobs: `waiting` oldest first, absent while none ever waited,
+ * because most never do; `lastStart` is the sequence number of its latest start.
  */
 type Share = { running: number; waiting: Set<Waiter> | undefined; lastStart: number };
 
@@ -67,7 +75,12 @@ export class Semaphore {
   #timeoutChecks = 0;
 
   constructor(limits: SemaphoreLimits, errors: Partial<SemaphoreErrors> = {}) {
-    const { maxRunning, maxRunningPerOwner = maxRunning, maxWaiting = Infinity, maxWaitMs = Infinity } = limits;
+    const {
+      maxRunning,
+      maxRunningPerOwner = maxRunning,
+      maxWaiting = Infinity,
+      maxWaitMs = Infinity,
+    } = limits;
     const { maxWaitingPerOwner = maxWaiting, groups } = limits;
     this.#limits = { maxRunning, maxRunningPerOwner, maxWaiting, maxWaitingPerOwner, maxWaitMs, groups };
     this.#errors = { ...defaultErrors, ...errors };
@@ -80,7 +93,9 @@ export class Semaphore {
     return this.#hasPermitFor(owner, share) ? this.#start(owner, share) : undefined;
   }
 
-  /** Rejects with one of the `errors` when too many wait, the wait takes too long, or the semaphore is closed. */
+  /**
+   * Rejects with one of the `errors` when too many wait, the wait takes too long, or the semaphore is closed.
+   */
   acquire(owner: string): Promise<Release> {
     return new Promise((resolve, reject) => {
       const release = this.tryAcquire(owner);
@@ -191,7 +206,10 @@ export class Semaphore {
     };
   }
 
-  /** Starts the next job: of the owners below their limits, the one with the fewest running jobs, then the one whose last start is oldest. */
+  /**
+   * Starts the next job: of the owners below their limits, the one with the fewest running jobs, then the one
+   * whose last start is oldest.
+   */
   #startNext(): void {
     let best: [string, Share] | undefined;
     for (const entry of this.#shares) {
@@ -212,13 +230,15 @@ export class Semaphore {
   #enqueue(owner: string, grant: Waiter['grant'], reject: Waiter['reject']): Waiter {
     if (this.#closed) throw this.#errors.closed;
     const { maxWaiting, maxWaitingPerOwner, maxWaitMs } = this.#limits;
-    if (this.#waiting >= maxWaiting || waitersOf(this.#shares.get(owner)) >= maxWaitingPerOwner) throw this.#errors.full;
+    if (this.#waiting >= maxWaiting || waitersOf(this.#shares.get(owner)) >= maxWaitingPerOwner)
+      throw this.#errors.full;
     const waiter: Waiter = { owner, queuedAtCheck: this.#timeoutChecks, grant, reject };
     const share = this.#shareOf(owner);
     share.waiting ??= new Set();
     share.waiting.add(waiter);
     this.#waiting += 1;
-    if (maxWaitMs !== Infinity) this.#timeoutTimer ??= setInterval(() => this.#checkTimeouts(), maxWaitMs / checksPerWait);
+    if (maxWaitMs !== Infinity)
+      this.#timeoutTimer ??= setInterval(() => this.#checkTimeouts(), maxWaitMs / checksPerWait);
     return waiter;
   }
 
@@ -242,7 +262,10 @@ export class Semaphore {
 
   #checkTimeouts(): void {
     this.#timeoutChecks += 1;
-    this.#rejectWaiters(({ queuedAtCheck }) => this.#timeoutChecks - queuedAtCheck > checksPerWait, this.#errors.timedOut);
+    this.#rejectWaiters(
+      ({ queuedAtCheck }) => this.#timeoutChecks - queuedAtCheck > checksPerWait,
+      this.#errors.timedOut,
+    );
     if (this.#waiting > 0) return;
     clearInterval(this.#timeoutTimer);
     this.#timeoutTimer = undefined;

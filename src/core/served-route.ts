@@ -1,5 +1,5 @@
-// Which route served a request, for the log and the metrics. The texts never come from a caller, so that the number of distinct values
-// is bounded by the code.
+// Which route served a request, for the log and the metrics. The texts never come from a caller, so that the
+// number of distinct values is bounded by the code.
 
 export type ServedRoute = {
   /** The path template, with its parameters in braces. */

@@ -1,6 +1,7 @@
-// Every tunable of the service. Each is declared once, under settings/: the variable it comes from, its type, default, description and unit.
-// The settings that features read from ctx, the types of the environment and .env.example (`npm run env`) are derived from the declarations,
-// in their order. Tests pass shorter times and smaller limits to the same code.
+// Every tunable of the service. Each is declared once, under settings/: the variable it comes from, its type,
+// default, description and unit. The settings that features read from ctx, the types of the environment and
+// .env.example (`npm run env`) are derived from the declarations, in their order. Tests pass shorter times
+// and smaller limits to the same code.
 import { z } from 'zod';
 import { type DerivedOf, type EnvironmentOf, type SettingsOf, variable } from './settings/declare.ts';
 import { erpSettings } from './settings/erp.ts';
@@ -16,7 +17,11 @@ export const declaredSettings = {
   ...interfaceSettings,
   ...erpSettings,
   ...signInSettings,
-  DEMO_DATA: variable(text.optional(), '', 'Demo only: a folder of data to load instead of the included slice.'),
+  DEMO_DATA: variable(
+    text.optional(),
+    '',
+    'Demo only: a folder of data to load instead of the included slice.',
+  ),
   ERP_PROFILE: variable(
     z.enum(['single', 'oneworld', 'none'], 'must be single, oneworld or none'),
     'single',

@@ -1,5 +1,6 @@
-// Tracks background work that continues after its response was sent, so that a shutdown can abort it and wait for it. A service has one
-// `TrackedWork`, in its ctx. Work is tracked in groups, because each group has a time of its own to stop.
+// Tracks background work that continues after its response was sent, so that a shutdown can abort it and wait
+// for it. A service has one `TrackedWork`, in its ctx. Work is tracked in groups, because each group has a
+// time of its own to stop.
 
 /** What the work is for. */
 export type WorkGroup = 'agent-checks' | 'answers' | 'publications';
@@ -15,11 +16,23 @@ export type TrackedWork = {
   stop(group: WorkGroup): Promise<void>;
 };
 
-type InFlight = { readonly id: string | undefined; readonly done: Promise<unknown>; readonly stopping: AbortController };
+type InFlight = {
+  readonly id: string | undefined;
+  readonly done: Promise<unknown>;
+  readonly stopping: AbortController;
+};
 
 export function createTrackedWork(): TrackedWork {
-  const inFlight: Readonly<Record<WorkGroup, Set<InFlight>>> = { 'agent-checks': new Set(), answers: new Set(), publications: new Set() };
-  const begin = <T>(group: WorkGroup, start: (signal: AbortSignal) => Promise<T>, id?: string): Promise<T> => {
+  const inFlight: Readonly<Record<WorkGroup, Set<InFlight>>> = {
+    'agent-checks': new Set(),
+    answers: new Set(),
+    publications: new Set(),
+  };
+  const begin = <T>(
+    group: WorkGroup,
+    start: (signal: AbortSignal) => Promise<T>,
+    id?: string,
+  ): Promise<T> => {
     const stopping = new AbortController();
     const done = start(stopping.signal).finally(() => inFlight[group].delete(entry));
     const entry: InFlight = { id, stopping, done };

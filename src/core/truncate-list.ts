@@ -1,9 +1,13 @@
-// Keeps a response within a number of characters by dropping whole items from the end of its list, and reports that it did. Items are
-// copied as JSON text, never parsed, so that numbers keep their digits. For clients with limited input, such as language models.
+// Keeps a response within a number of characters by dropping whole items from the end of its list, and
+// reports that it did. Items are copied as JSON text, never parsed, so that numbers keep their digits. For
+// clients with limited input, such as language models.
 import { AppError } from './errors.ts';
 
 /** Takes as many whole items from the start of `{…},{…}` as fit into `maxChars` characters. */
-export function takeWholeItems(items: string, maxChars: number): { readonly text: string; readonly count: number } {
+export function takeWholeItems(
+  items: string,
+  maxChars: number,
+): { readonly text: string; readonly count: number } {
   let depth = 0;
   let inString = false;
   let count = 0;
@@ -50,8 +54,8 @@ type TruncatedList = {
 const cutNoticeChars = 120;
 
 /**
- * JSON text of an object with the list as its first property, and `cut` when items were left out. Throws 400 `answer_too_long` when not
- * even one item fits.
+ * JSON text of an object with the list as its first property, and `cut` when items were left out. Throws 400
+ * `answer_too_long` when not even one item fits.
  */
 export function truncatedList({ name, items, of, rest, maxChars, advice, path }: TruncatedList): string {
   const others = JSON.stringify(rest).slice(1, -1);

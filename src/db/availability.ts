@@ -1,5 +1,6 @@
-// Whether a server can be reached, according to the probes of its liveness monitor. A connection that breaks says little, because an
-// administrator or the network may have ended it: the server is unreachable when no new one can be opened.
+// Whether a server can be reached, according to the probes of its liveness monitor. A connection that breaks
+// says little, because an administrator or the network may have ended it: the server is unreachable when no
+// new one can be opened.
 import { systemClock } from '../core/clock.ts';
 import type { Availability } from '../core/ctx.ts';
 import type { ProbeOptions } from './liveness.ts';
@@ -8,8 +9,14 @@ import { isUnreachable } from './pg-errors.ts';
 /** Probes are sent once a second; a busy server may miss one. */
 const maxUnansweredChecks = 2;
 
-/** Pass `probing` to `monitorDatabaseLiveness`, which probes the server once a second, and its `check` as `probe`. */
-export function createAvailability(probe: () => Promise<void>): { availability: Availability; probing: ProbeOptions } {
+/**
+ * Pass `probing` to `monitorDatabaseLiveness`, which probes the server once a second, and its `check` as
+ * `probe`.
+ */
+export function createAvailability(probe: () => Promise<void>): {
+  availability: Availability;
+  probing: ProbeOptions;
+} {
   let unreachableSinceMs: number | undefined;
   const watchers = new Set<(isUnreachable: boolean) => void>();
   const set = (isNow: boolean): void => {
@@ -19,7 +26,8 @@ export function createAvailability(probe: () => Promise<void>): { availability: 
   };
   return {
     availability: {
-      unreachableForMs: () => (unreachableSinceMs === undefined ? undefined : systemClock.monotonicMs() - unreachableSinceMs),
+      unreachableForMs: () =>
+        unreachableSinceMs === undefined ? undefined : systemClock.monotonicMs() - unreachableSinceMs,
       confirm: async (error) => {
         if (!isUnreachable(error)) return;
         await probe();

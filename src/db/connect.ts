@@ -1,5 +1,6 @@
-// Opens the four connection pools to PostgreSQL (see `Db`). Every pooled connection has the role portal_service, whatever user logs in, so
-// that row-level security applies to the service itself; a connection that hasn't is refused.
+// Opens the four connection pools to PostgreSQL (see `Db`). Every pooled connection has the role
+// portal_service, whatever user logs in, so that row-level security applies to the service itself; a
+// connection that hasn't is refused.
 import type { Socket } from 'node:net';
 import knexModule, { type Knex } from 'knex';
 import { type Client, type ClientBase, Pool, type PoolConfig, types } from 'pg';
@@ -19,13 +20,25 @@ import { assertSession, type SessionLimits, startupOptions } from './session.ts'
 /** Either a URL (`postgres://…`), which may name several hosts, or the parts of one. */
 export type DatabaseAddress =
   | string
-  | { readonly host: string; readonly port: number; readonly user: string; readonly database: string; readonly password?: string };
+  | {
+      readonly host: string;
+      readonly port: number;
+      readonly user: string;
+      readonly database: string;
+      readonly password?: string;
+    };
 
-export type PoolSizes = { readonly control: number; readonly lookups?: number; readonly data: number; readonly exports?: number };
+export type PoolSizes = {
+  readonly control: number;
+  readonly lookups?: number;
+  readonly data: number;
+  readonly exports?: number;
+};
 
 const defaultSizes = { lookups: 2, exports: 4 };
 
-// bigint (OID 20), numeric (1700), date (1082) and timestamp (1114) stay text: floats and millisecond dates would lose digits.
+// bigint (OID 20), numeric (1700), date (1082) and timestamp (1114) stay text: floats and millisecond dates
+// would lose digits.
 const asText = (text: string): string => text;
 const exactTypes = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
@@ -47,8 +60,8 @@ function addressParts(address: LocatedAddress): ConnectionSettings {
 }
 
 /**
- * The role that a connection switches to; null keeps the login. `portal_owner` sees every organization and is only for operators'
- * commands.
+ * The role that a connection switches to; null keeps the login. `portal_owner` sees every organization and is
+ * only for operators' commands.
  */
 type Role = 'portal_service' | 'portal_owner' | null;
 
@@ -70,7 +83,10 @@ export function poolConfig(address: LocatedAddress, role: Role, extra: PoolConfi
 const nothing = () => undefined;
 const silent = { warn: nothing, error: nothing, deprecate: nothing, debug: nothing };
 
-/** Opens a knex pool of at most `max` connections, which connect on first use. A connection with another role or other settings is refused. */
+/**
+ * Opens a knex pool of at most `max` connections, which connect on first use. A connection with another role
+ * or other settings is refused.
+ */
 export function openKnex(address: LocatedAddress, role: Role, max: number, extra: PoolConfig = {}): Knex {
   const knex = knexModule({
     client: 'pg',
@@ -108,9 +124,14 @@ function openPool(address: LocatedAddress, extra: PoolConfig): Pool {
   const config = poolConfig(address, 'portal_service', extra);
   const limits = { statement_timeout: extra.statement_timeout, lock_timeout: extra.lock_timeout };
   // Through a pooler the limits are the login's; a connection that this side limits as well needs none.
-  const limitsFor = (client: ClientBase): SessionLimits => (extra.query_timeout !== undefined && isPooled(client) ? {} : limits);
-  const pool = new Pool({ ...config, onConnect: (client) => assertSession(client, 'portal_service', limitsFor(client)) });
-  // When an idle connection breaks (e.g. the server restarts), the pool replaces it; without a listener the event would end the process.
+  const limitsFor = (client: ClientBase): SessionLimits =>
+    extra.query_timeout !== undefined && isPooled(client) ? {} : limits;
+  const pool = new Pool({
+    ...config,
+    onConnect: (client) => assertSession(client, 'portal_service', limitsFor(client)),
+  });
+  // When an idle connection breaks (e.g. the server restarts), the pool replaces it; without a listener the
+  // event would end the process.
   pool.on('error', nothing);
   pool.on('connect', (client) => {
     // A connection that breaks while in use fails its query, and emits the event as well.
@@ -121,10 +142,17 @@ function openPool(address: LocatedAddress, extra: PoolConfig): Pool {
 }
 
 /**
- * The pool for reads. A backend's memory grows with the number of tables it has read; a limited lifetime frees it. Until then idle
- * connections stay open: an idle timeout costs a timer per statement and a new backend after each idle period.
+ * The pool for reads. A backend's memory grows with the number of tables it has read; a limited lifetime
+ * frees it. Until then idle connections stay open: an idle timeout costs a timer per statement and a new
+ * backend after each idle period.
  */
-const openDataPool = (address: LocatedAddress, size: number, readTimeoutMs: number, extra: PoolConfig, moreOptions = ''): Pool =>
+const openDataPool = (
+  address: LocatedAddress,
+  size: number,
+  readTimeoutMs: number,
+  extra: PoolConfig,
+  moreOptions = '',
+): Pool =>
   openPool(address, {
     ...extra,
     min: size,
@@ -137,7 +165,10 @@ const openDataPool = (address: LocatedAddress, size: number, readTimeoutMs: numb
 
 const readOnlyOption = ' -c default_transaction_read_only=on';
 
-/** The pools for the records of one server: for reads, and for exports. With `readOnly` the server refuses every write. */
+/**
+ * The pools for the records of one server: for reads, and for exports. With `readOnly` the server refuses
+ * every write.
+ */
 export const openReadPools = (
   address: LocatedAddress,
   sizes: { readonly data: number; readonly exports: number },
@@ -150,7 +181,9 @@ export const openReadPools = (
     ...extra,
     max: sizes.exports,
     maxLifetimeSeconds: 600,
-    ...(readOnly && { options: `${startupOptions('portal_service')} -c statement_timeout=0${readOnlyOption}` }),
+    ...(readOnly && {
+      options: `${startupOptions('portal_service')} -c statement_timeout=0${readOnlyOption}`,
+    }),
   }),
 });
 
@@ -162,14 +195,17 @@ type DbOptions = {
 };
 export type OpenDb = Db & {
   /**
-   * Makes the process visible to others as `presence` describes it. Also resolves when the database doesn't respond; the process then
-   * becomes visible as soon as it does.
+   * Makes the process visible to others as `presence` describes it. Also resolves when the database doesn't
+   * respond; the process then becomes visible as soon as it does.
    */
   announce(): Promise<void>;
   close(): Promise<void>;
 };
 
-/** Opens all pools of the service. Connects on first use, apart from the liveness checks; `close` ends all connections. */
+/**
+ * Opens all pools of the service. Connects on first use, apart from the liveness checks; `close` ends all
+ * connections.
+ */
 export function openDb(
   control: DatabaseAddress,
   data: DatabaseAddress,
@@ -188,12 +224,17 @@ export function openDb(
     onConnect,
     probing,
   );
-  const dataLiveness = data === control ? controlLiveness : monitorDatabaseLiveness(poolConfig(dataServer, 'portal_service'), log);
+  const dataLiveness =
+    data === control
+      ? controlLiveness
+      : monitorDatabaseLiveness(poolConfig(dataServer, 'portal_service'), log);
   const maxConnections = { ...defaultSizes, ...sizes };
   const onControl: PoolConfig = { stream: controlLiveness.openSocket };
   const knex = openKnex(controlServer, 'portal_service', maxConnections.control, onControl);
   const lookups = openKnex(controlServer, 'portal_service', maxConnections.lookups, onControl);
-  const { data: pool, exports } = openReadPools(dataServer, maxConnections, readTimeoutMs, { stream: dataLiveness.openSocket });
+  const { data: pool, exports } = openReadPools(dataServer, maxConnections, readTimeoutMs, {
+    stream: dataLiveness.openSocket,
+  });
   if (isEmbedded) exports.on('connect', lowerBackendPriority);
   return {
     control: knex,
@@ -202,14 +243,21 @@ export function openDb(
     exports,
     replicas: [],
     maxConnections,
-    notifications: createNotificationListener(connectClient(poolConfig(controlServer, 'portal_service', onControl)), log),
+    notifications: createNotificationListener(
+      connectClient(poolConfig(controlServer, 'portal_service', onControl)),
+      log,
+    ),
     controlAvailability: availability,
     isEmbedded,
     announce: controlLiveness.check,
     close: async () => {
       await Promise.all([knex.destroy(), lookups.destroy(), pool.end(), exports.end()]);
-      // Last, because until then the monitors break connections that an unresponsive server keeps from closing.
-      await Promise.all([controlLiveness.close(), dataLiveness === controlLiveness ? undefined : dataLiveness.close()]);
+      // Last, because until then the monitors break connections that an unresponsive server keeps from
+      // closing.
+      await Promise.all([
+        controlLiveness.close(),
+        dataLiveness === controlLiveness ? undefined : dataLiveness.close(),
+      ]);
     },
   };
 }
@@ -217,8 +265,9 @@ export function openDb(
 const operatorTimeoutMs = 2_000;
 
 /**
- * Opens the pool for health checks and metrics, which must work while all other pools are busy: two reserved connections that stay open,
- * and short timeouts. A query that times out, such as one to a frozen server, loses its connection.
+ * Opens the pool for health checks and metrics, which must work while all other pools are busy: two reserved
+ * connections that stay open, and short timeouts. A query that times out, such as one to a frozen server,
+ * loses its connection.
  */
 export const openOperatorPool = (address: LocatedAddress): Pool =>
   openPool(address, {

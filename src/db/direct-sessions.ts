@@ -1,5 +1,6 @@
-// The control connections hold locks and listen for notifications for as long as they are open. A pooler in transaction mode, which gives
-// a session of the server to another client after each transaction, makes both silently wrong, so the service refuses it there.
+// The control connections hold locks and listen for notifications for as long as they are open. A pooler in
+// transaction mode, which gives a session of the server to another client after each transaction, makes both
+// silently wrong, so the service refuses it there.
 import { connectClient, type DatabaseAddress, locate, poolConfig } from './connect.ts';
 import { isPooled, type RoutedClient } from './routed-client.ts';
 import { type AddressVariable, explainDatabaseError, UnusableDatabase } from './unusable-database.ts';
@@ -20,10 +21,14 @@ async function isNotified(listener: RoutedClient, notifier: RoutedClient): Promi
 }
 
 /**
- * Rejects with UnusableDatabase when connections to the address don't have sessions of their own, or the server can't be used. A
- * connection without a pooler is recognized by its process id; one through a pooler must receive a notification.
+ * Rejects with UnusableDatabase when connections to the address don't have sessions of their own, or the
+ * server can't be used. A connection without a pooler is recognized by its process id; one through a pooler
+ * must receive a notification.
  */
-export async function assertDirectSessions(address: DatabaseAddress, variable: AddressVariable): Promise<void> {
+export async function assertDirectSessions(
+  address: DatabaseAddress,
+  variable: AddressVariable,
+): Promise<void> {
   const connect = connectClient(poolConfig(locate(address), null));
   const opened: RoutedClient[] = [];
   const open = async (): Promise<RoutedClient> => {

@@ -1,5 +1,5 @@
-// The former server of a warehouse that is being moved (WAREHOUSE_FROM_URL). Organizations that are not moved yet are read there. No process
-// of the service can write there.
+// The former server of a warehouse that is being moved (WAREHOUSE_FROM_URL). Organizations that are not moved
+// yet are read there. No process of the service can write there.
 import type { Knex } from 'knex';
 import type { Db, FormerWarehouse } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
@@ -12,9 +12,14 @@ import { UnusableDatabase } from './unusable-database.ts';
 const refreshEveryMs = 250;
 
 const listOnFormerServer = async (lookups: Knex): Promise<string[]> =>
-  (await lookups.raw<{ rows: { id: string }[] }>('select id from organizations_elsewhere()')).rows.map(({ id }) => id);
+  (await lookups.raw<{ rows: { id: string }[] }>('select id from organizations_elsewhere()')).rows.map(
+    ({ id }) => id,
+  );
 
-/** Rejects with UnusableDatabase when organizations are on a former server, whose address is needed to read them. */
+/**
+ * Rejects with UnusableDatabase when organizations are on a former server, whose address is needed to read
+ * them.
+ */
 export async function assertNoneOnFormerServer({ lookups }: Pick<Db, 'lookups'>): Promise<void> {
   const { length } = await listOnFormerServer(lookups);
   if (length === 0) return;
@@ -33,7 +38,10 @@ type Parts = {
 
 export type OpenFormerWarehouse = FormerWarehouse & { close(): Promise<void> };
 
-/** Opens the pools to the former server and reads which organizations are there. Rejects when that can't be read. */
+/**
+ * Opens the pools to the former server and reads which organizations are there. Rejects when that can't be
+ * read.
+ */
 export async function openFormerWarehouse(
   given: DatabaseAddress,
   { lookups, sizes, readTimeoutMs, log }: Parts,
@@ -46,7 +54,13 @@ export async function openFormerWarehouse(
   if (held.size === 0) log.info('every organization has been moved: WAREHOUSE_FROM_URL is no longer needed');
   const address = locate(given);
   const liveness = monitorDatabaseLiveness(poolConfig(address, 'portal_service'), log);
-  const { data, exports } = openReadPools(address, sizes, readTimeoutMs, { stream: liveness.openSocket }, { readOnly: true });
+  const { data, exports } = openReadPools(
+    address,
+    sizes,
+    readTimeoutMs,
+    { stream: liveness.openSocket },
+    { readOnly: true },
+  );
   const refreshing = startRecurring(refreshEveryMs, refresh, (err) =>
     log.warn({ err }, 'could not read which organizations are being moved'),
   );
@@ -62,15 +76,31 @@ export async function openFormerWarehouse(
   };
 }
 
-/** The pools of the server that has the organization's records. Nothing else chooses between the two servers. */
-export function warehouseOf<D extends Pick<Db, 'data' | 'exports' | 'replicas' | 'former'>>(db: D, organizationId: string): D {
+/**
+ * The pools of the server that has the organization's records. Nothing else chooses between the two servers.
+ */
+export function warehouseOf<D extends Pick<Db, 'data' | 'exports' | 'replicas' | 'former'>>(
+  db: D,
+  organizationId: string,
+): D {
   const { former } = db;
-  return former?.holds(organizationId) === true ? { ...db, data: former.data, exports: former.exports, replicas: [] } : db;
+  return former?.holds(organizationId) === true
+    ? { ...db, data: former.data, exports: former.exports, replicas: [] }
+    : db;
 }
 
 /** Whether a reader that was created for the organization reads where its records are now. */
-export const isReaderCurrent = ({ db, organizationId }: { db: Pick<Db, 'data' | 'former'>; organizationId: string }): boolean =>
-  db.former === undefined || db.former.holds(organizationId) === (db.data === db.former.data);
+export const isReaderCurrent = ({
+  db,
+  organizationId,
+}: {
+  db: Pick<Db, 'data' | 'former'>;
+  organizationId: string;
+}): boolean => db.former === undefined || db.former.holds(organizationId) === (db.data === db.former.data);
 
-/** Whether the organization's records are on the former server: nothing may write them, and no table may be created for them here. */
-export const isOnFormerServer = ({ former }: Pick<Db, 'former'>, organizationId: string): boolean => former?.holds(organizationId) === true;
+/**
+ * Whether the organization's records are on the former server: nothing may write them, and no table may be
+ * created for them here.
+ */
+export const isOnFormerServer = ({ former }: Pick<Db, 'former'>, organizationId: string): boolean =>
+  former?.holds(organizationId) === true;

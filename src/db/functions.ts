@@ -1,5 +1,5 @@
-// The SQL functions as they are today: one file each in db/functions, applied after the migrations. Migrations that define a function
-// show how it was at that time; they are history.
+// The SQL functions as they are today: one file each in db/functions, applied after the migrations.
+// Migrations that define a function show how it was at that time; they are history.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -31,7 +31,9 @@ export async function currentRelease(): Promise<number> {
 
 /** The highest release that was ever applied to the database; 0 when none was. */
 export async function appliedRelease(knex: Knex): Promise<number> {
-  const { rows } = await knex.raw<{ rows: { present: boolean }[] }>("select to_regclass('public.function_release') is not null as present");
+  const { rows } = await knex.raw<{ rows: { present: boolean }[] }>(
+    "select to_regclass('public.function_release') is not null as present",
+  );
   if (rows[0]?.present !== true) return 0;
   const row = await knex('public.function_release').first<{ release: number } | undefined>('release');
   return row?.release ?? 0;
@@ -48,8 +50,9 @@ begin
 end $$`;
 
 /**
- * Applies this code's functions when their release is higher than any that was applied before, and records it; otherwise changes nothing.
- * Call it in a transaction that holds the migration lock. Returns whether they were applied.
+ * Applies this code's functions when their release is higher than any that was applied before, and records
+ * it; otherwise changes nothing. Call it in a transaction that holds the migration lock. Returns whether they
+ * were applied.
  */
 export async function applyFunctions(tx: Knex.Transaction): Promise<boolean> {
   const release = await currentRelease();

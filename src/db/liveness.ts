@@ -1,7 +1,9 @@
-// Detects a database that no longer responds although its connections stay open: its host froze, or the network drops all packets. Queries
-// would then wait until the operating system gives the connection up, which takes 15 minutes or never happens. So a connection of its own
-// probes the server each second. When no response arrives in time, every connection without incoming data is closed; if none
-// received any, new connections fail until a probe succeeds. While the server responds to the probes, statements may take any time.
+// Detects a database that no longer responds although its connections stay open: its host froze, or the
+// network drops all packets. Queries would then wait until the operating system gives the connection up,
+// which takes 15 minutes or never happens. So a connection of its own probes the server each second. When no
+// response arrives in time, every connection without incoming data is closed; if none received any, new
+// connections fail until a probe succeeds. While the server responds to the probes, statements may take any
+// time.
 import { Socket } from 'node:net';
 import { type Client, DatabaseError } from 'pg';
 import type { Log } from '../core/log.ts';
@@ -10,7 +12,10 @@ import { RoutedClient, type RoutedConfig } from './routed-client.ts';
 import { NoSuitableServer } from './server-finder.ts';
 
 export type LivenessMonitor = {
-  /** For pg's option `stream`: the socket of one connection, not yet connected. It breaks with UnresponsiveDatabase. */
+  /**
+   * For pg's option `stream`: the socket of one connection, not yet connected. It breaks with
+   * UnresponsiveDatabase.
+   */
   openSocket(): Socket;
   /** Probes now, or joins the probe in progress; resolves when it succeeded or failed. Never rejects. */
   check(): Promise<void>;
@@ -27,19 +32,31 @@ class UnresponsiveDatabase extends Error {
 }
 
 const defaultCheckEveryMs = 1_000;
-/** Counted in checks instead of time, so that a process that was suspended itself doesn't blame the database. */
+/**
+ * Counted in checks instead of time, so that a process that was suspended itself doesn't blame the database.
+ */
 const maxUnansweredChecks = 10;
 /** With several hosts in the address: one of them may have taken over. */
 const minUnansweredToMove = 2;
-/** Fewer while unresponsive: a new connection attempt is better than an old one, whose SYN packets are resent at growing intervals. */
+/**
+ * Fewer while unresponsive: a new connection attempt is better than an old one, whose SYN packets are resent
+ * at growing intervals.
+ */
 const maxUnansweredChecksWhileUnresponsive = 5;
 const closeTimeoutMs = 1_000;
-/** An error from the server is a response too; an error of this machine's network stack about an unreachable server is not. */
+/**
+ * An error from the server is a response too; an error of this machine's network stack about an unreachable
+ * server is not.
+ */
 const isResponse = (error: unknown): boolean =>
-  error instanceof DatabaseError || /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT)$/.test(String((error as { code?: unknown }).code));
+  error instanceof DatabaseError ||
+  /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT)$/.test(String((error as { code?: unknown }).code));
 const nothing = (): void => undefined;
 
-/** The sockets of the pools' connections, with the number of bytes that each had received when it was last marked. */
+/**
+ * The sockets of the pools' connections, with the number of bytes that each had received when it was last
+ * marked.
+ */
 function createSocketRegister() {
   const sockets = new Map<Socket, number>();
   return {
@@ -56,7 +73,9 @@ function createSocketRegister() {
     breakAll: (): void => {
       for (const socket of sockets.keys()) socket.destroy(new UnresponsiveDatabase());
     },
-    /** Destroys the sockets that have received nothing since they were marked. Returns whether these were all. */
+    /**
+     * Destroys the sockets that have received nothing since they were marked. Returns whether these were all.
+     */
     breakSilent: (): boolean => {
       const silent = [...sockets].filter(([socket, bytesBefore]) => socket.bytesRead === bytesBefore);
       for (const [socket] of silent) socket.destroy(new UnresponsiveDatabase());
@@ -70,7 +89,10 @@ export type ProbeOptions = {
   readonly ask?: (client: Client) => Promise<unknown>;
   /** Called when a probe succeeded. */
   readonly onSuccess?: () => void;
-  /** Called when the server failed to respond or its connection could not be opened. `isNew`: the connection had never responded. */
+  /**
+   * Called when the server failed to respond or its connection could not be opened. `isNew`: the connection
+   * had never responded.
+   */
   readonly onFailure?: (error: unknown, isNew: boolean) => void;
   /** How many checks a new connection may take while the server is unresponsive; 5 by default. */
   readonly maxChecksToConnect?: number;
@@ -78,7 +100,12 @@ export type ProbeOptions = {
   readonly onUnanswered?: (checks: number) => void;
 };
 
-type Probe = { readonly client: RoutedClient; readonly socket: Socket; readonly connected: Promise<unknown>; hasResponded: boolean };
+type Probe = {
+  readonly client: RoutedClient;
+  readonly socket: Socket;
+  readonly connected: Promise<unknown>;
+  hasResponded: boolean;
+};
 
 /** Runs first on each new probe connection. */
 type OnConnect = (client: Client) => Promise<unknown>;
@@ -93,8 +120,8 @@ function openProbe(config: RoutedConfig, onConnect: OnConnect): Probe {
 type ProberOptions = ProbeOptions & { readonly onResponse: () => void; readonly onUnsuitable: () => void };
 
 /**
- * Probes on a connection of its own, which it opens again after a failure. Calls `onResponse` whenever the server responded, and
- * `onUnsuitable` when it isn't what the address asks for.
+ * Probes on a connection of its own, which it opens again after a failure. Calls `onResponse` whenever the
+ * server responded, and `onUnsuitable` when it isn't what the address asks for.
  */
 function createProber(config: RoutedConfig, onConnect: OnConnect, options: ProberOptions) {
   const { ask, onSuccess, onFailure, onResponse, onUnsuitable } = options;
@@ -141,13 +168,17 @@ function createState(count: () => number, log: Pick<Log, 'warn'> | undefined) {
     set: (value: boolean): void => {
       if (value === unresponsive) return;
       unresponsive = value;
-      const message = unresponsive ? 'PostgreSQL is unresponsive: closing its connections' : 'PostgreSQL responds again';
+      const message = unresponsive
+        ? 'PostgreSQL is unresponsive: closing its connections'
+        : 'PostgreSQL responds again';
       log?.warn({ connections: count() }, message);
     },
   };
 }
 
-/** The returned function calls `move` when another server of the address is suitable; one search at a time. */
+/**
+ * The returned function calls `move` when another server of the address is suitable; one search at a time.
+ */
 function createMove({ finder }: RoutedConfig, move: () => void): () => void {
   let isSearching = false;
   return () => {
@@ -160,7 +191,10 @@ function createMove({ finder }: RoutedConfig, move: () => void): () => void {
   };
 }
 
-/** Starts probing the server of `config` every `checkEveryMs`. Sockets from the returned object fail with UnresponsiveDatabase. */
+/**
+ * Starts probing the server of `config` every `checkEveryMs`. Sockets from the returned object fail with
+ * UnresponsiveDatabase.
+ */
 export function monitorDatabaseLiveness(
   config: RoutedConfig,
   log?: Pick<Log, 'warn'>,
@@ -174,7 +208,10 @@ export function monitorDatabaseLiveness(
   const onResponse = (): void => state.set(false);
   const prober = createProber(config, onConnect, { ...probing, onResponse, onUnsuitable: sockets.breakAll });
   const moveToOther = createMove(config, () => {
-    log?.warn({ connections: sockets.count() }, 'PostgreSQL is unresponsive: moving to another server of its address');
+    log?.warn(
+      { connections: sockets.count() },
+      'PostgreSQL is unresponsive: moving to another server of its address',
+    );
     sockets.breakAll();
     prober.breakConnection();
   });
@@ -187,7 +224,8 @@ export function monitorDatabaseLiveness(
     probing.onUnanswered?.(unanswered);
     if (unanswered >= minUnansweredToMove) moveToOther();
     const limit = state.isUnresponsive() ? maxChecksToConnect : maxUnansweredChecks;
-    // Counting starts halfway, so that bytes that arrived just before the server became unresponsive don't count.
+    // Counting starts halfway, so that bytes that arrived just before the server became unresponsive don't
+    // count.
     if (unanswered === Math.floor(limit / 2)) sockets.mark();
     if (unanswered < limit) return;
     // Some connections may still receive data, for example when only those opened earlier were lost.
@@ -198,14 +236,16 @@ export function monitorDatabaseLiveness(
   return {
     openSocket: () => {
       const socket = sockets.open();
-      // pg connects it in the same tick; while the server is known to be unresponsive, the attempt fails right after.
+      // pg connects it in the same tick; while the server is known to be unresponsive, the attempt fails
+      // right after.
       if (state.isUnresponsive()) process.nextTick(() => socket.destroy(new UnresponsiveDatabase()));
       return socket;
     },
     check: checking.tick,
     close: async () => {
       const isChecking = checking.inProgress() !== undefined;
-      // Not awaited: pg never settles the `connect` of a client that is ended meanwhile, so a check in progress may never end.
+      // Not awaited: pg never settles the `connect` of a client that is ended meanwhile, so a check in
+      // progress may never end.
       void checking.stop();
       await prober.close(isChecking);
     },

@@ -1,4 +1,5 @@
-// Migrates a database to this version of the schema. When several processes start at once, one migrates and the others wait for it.
+// Migrates a database to this version of the schema. When several processes start at once, one migrates and
+// the others wait for it.
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
@@ -6,23 +7,32 @@ import { type DatabaseAddress, locate, openKnex, poolConfig } from './connect.ts
 import { appliedRelease, applyFunctions, currentRelease } from './functions.ts';
 import { monitorDatabaseLiveness } from './liveness.ts';
 import { sessionSettings } from './session.ts';
-import { type AddressVariable, assertSupportedServer, explainDatabaseError, UnusableDatabase } from './unusable-database.ts';
+import {
+  type AddressVariable,
+  assertSupportedServer,
+  explainDatabaseError,
+  UnusableDatabase,
+} from './unusable-database.ts';
 
 const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
 /**
- * During a rolling deployment or a rollback an older version may start against a database that a newer one has migrated. It ignores
- * migrations that it doesn't know, so each migration must leave in place what the previous version needs.
+ * During a rolling deployment or a rollback an older version may start against a database that a newer one
+ * has migrated. It ignores migrations that it doesn't know, so each migration must leave in place what the
+ * previous version needs.
  */
 const migrations = { directory, loadExtensions: ['.ts'], disableMigrationsListValidation: true };
-/** Key of the advisory lock: an arbitrary number that nothing else uses; the same in every process of every version. */
+/**
+ * Key of the advisory lock: an arbitrary number that nothing else uses; the same in every process of every
+ * version.
+ */
 const migrationLock = 7_205_119_204;
 
 /** How a database compares with this code. */
 export type MigrationStatus = 'behind' | 'level' | 'ahead';
 
 /**
- * Reads the names of this code's migrations once, and returns a function that compares the migrations applied to a database with them. A
- * database that lacks any of them is `behind`, even if it also has newer ones.
+ * Reads the names of this code's migrations once, and returns a function that compares the migrations applied
+ * to a database with them. A database that lacks any of them is `behind`, even if it also has newer ones.
  */
 export async function readMigrationStatus(): Promise<(applied: readonly string[]) => MigrationStatus> {
   const own = (await readdir(directory)).filter((name) => name.endsWith('.ts'));
@@ -34,9 +44,10 @@ export async function readMigrationStatus(): Promise<(applied: readonly string[]
 }
 
 /**
- * Privileges on the database itself: neither a clone nor a restored dump carries them, so they are granted at every start where they are
- * missing. And on knex's own table, from which the service reads whether the database matches the code. What is granted already isn't
- * granted again: on Citus that would take all nodes, and a process must be able to start while one of them is down.
+ * Privileges on the database itself: neither a clone nor a restored dump carries them, so they are granted at
+ * every start where they are missing. And on knex's own table, from which the service reads whether the
+ * database matches the code. What is granted already isn't granted again: on Citus that would take all nodes,
+ * and a process must be able to start while one of them is down.
  */
 const databaseGrants = `do $$ declare role text; begin
   foreach role in array array['portal_owner', 'portal_service'] loop
@@ -51,8 +62,9 @@ const databaseGrants = `do $$ declare role text; begin
 end $$`;
 
 /**
- * Defaults of portal_service on the nodes of a Citus cluster: names and values. No parallel workers, as in the pool for reads. The others are
- * PostgreSQL's own, so that what an operator has set for a server or a database doesn't end or refuse the service's statements.
+ * Defaults of portal_service on the nodes of a Citus cluster: names and values. No parallel workers, as in
+ * the pool for reads. The others are PostgreSQL's own, so that what an operator has set for a server or a
+ * database doesn't end or refuse the service's statements.
  */
 export const nodeSettings = Object.entries({
   ...sessionSettings,
@@ -67,9 +79,9 @@ export const nodeSettings = Object.entries({
 });
 
 /**
- * Tables of organizations are read and written in sessions that Citus opens on its nodes as portal_service. The settings of the service's own
- * sessions don't reach these, so they are defaults of the role. Set only when they differ, because setting them needs all nodes; Citus copies
- * them to nodes that are added later.
+ * Tables of organizations are read and written in sessions that Citus opens on its nodes as portal_service.
+ * The settings of the service's own sessions don't reach these, so they are defaults of the role. Set only
+ * when they differ, because setting them needs all nodes; Citus copies them to nodes that are added later.
  */
 const nodeDefaults = `do $$ begin
   if to_regclass('pg_catalog.pg_dist_local_group') is null or exists (
@@ -78,7 +90,10 @@ const nodeDefaults = `do $$ begin
   ${nodeSettings.map(([name, value]) => `alter role portal_service set ${name} = '${value}';`).join('\n  ')}
 end $$`;
 
-/** Compares the applied migrations and the release of the SQL functions with this code's: 'behind' when either is. */
+/**
+ * Compares the applied migrations and the release of the SQL functions with this code's: 'behind' when either
+ * is.
+ */
 async function compareDatabase(knex: Knex, applied: readonly string[]): Promise<MigrationStatus> {
   const status = (await readMigrationStatus())(applied);
   const releasesAhead = (await appliedRelease(knex)) - (await currentRelease());
@@ -87,17 +102,21 @@ async function compareDatabase(knex: Knex, applied: readonly string[]): Promise<
 }
 
 /**
- * Throws UnusableDatabase unless the database has exactly this version's migrations, and changes nothing. A command that calls it never
- * migrates a database on which a service of another version is running.
+ * Throws UnusableDatabase unless the database has exactly this version's migrations, and changes nothing. A
+ * command that calls it never migrates a database on which a service of another version is running.
  */
 export async function assertMigrated(address: DatabaseAddress, variable?: AddressVariable): Promise<void> {
   const knex = openKnex(address, null, 1);
   try {
     await assertSupportedServer(knex);
-    const { rows } = await knex.raw<{ rows: { there: boolean }[] }>("select to_regclass('public.knex_migrations') is not null as there");
+    const { rows } = await knex.raw<{ rows: { there: boolean }[] }>(
+      "select to_regclass('public.knex_migrations') is not null as there",
+    );
     const done = rows[0]?.there === true ? await knex('knex_migrations').pluck<string[]>('name') : [];
     if (done.length === 0)
-      throw new UnusableDatabase('The database is empty. Start the service first, or run the create-organization command.');
+      throw new UnusableDatabase(
+        'The database is empty. Start the service first, or run the create-organization command.',
+      );
     const status = await compareDatabase(knex, done);
     if (status === 'level') return;
     const other = status === 'ahead' ? 'a newer' : 'an older';
@@ -112,22 +131,32 @@ export async function assertMigrated(address: DatabaseAddress, variable?: Addres
 }
 
 /**
- * Runs the migrations that are missing, and returns their names. A database in use gets each in a transaction of its own: one that holds the
- * locks of several until it ends would deadlock with the writes of running processes. An empty one gets all at once, which is faster.
+ * Runs the migrations that are missing, and returns their names. A database in use gets each in a transaction
+ * of its own: one that holds the locks of several until it ends would deadlock with the writes of running
+ * processes. An empty one gets all at once, which is faster.
  */
 async function runMigrations(knex: Knex): Promise<readonly string[]> {
   const [completed] = (await knex.migrate.list(migrations)) as [readonly unknown[]];
   const isInUse = completed.length > 0;
   const applied: string[] = [];
   for (;;) {
-    const [, names] = (await (isInUse ? knex.migrate.up(migrations) : knex.migrate.latest(migrations))) as [number, string[]];
+    const [, names] = (await (isInUse ? knex.migrate.up(migrations) : knex.migrate.latest(migrations))) as [
+      number,
+      string[],
+    ];
     applied.push(...names);
     if (names.length === 0 || !isInUse) return applied;
   }
 }
 
-/** Returns how many migrations ran. Throws UnusableDatabase when the server can't be used (see `assertSupportedServer`). */
-export async function migrate(address: DatabaseAddress, variable?: AddressVariable): Promise<{ applied: number }> {
+/**
+ * Returns how many migrations ran. Throws UnusableDatabase when the server can't be used (see
+ * `assertSupportedServer`).
+ */
+export async function migrate(
+  address: DatabaseAddress,
+  variable?: AddressVariable,
+): Promise<{ applied: number }> {
   const server = locate(address);
   // A migration may take long, but must not wait for a server that no longer responds.
   const liveness = monitorDatabaseLiveness(poolConfig(server, null));
@@ -136,7 +165,8 @@ export async function migrate(address: DatabaseAddress, variable?: AddressVariab
     await assertSupportedServer(knex);
     return await knex.transaction(async (guard: Knex.Transaction) => {
       await guard.raw('select pg_advisory_xact_lock(?)', [migrationLock]);
-      // knex's own lock row fails instead of waiting, and remains after a kill; the advisory lock replaces it.
+      // knex's own lock row fails instead of waiting, and remains after a kill; the advisory lock replaces
+      // it.
       await knex.migrate.forceFreeMigrationsLock(migrations);
       const names = await runMigrations(knex);
       await applyFunctions(guard);

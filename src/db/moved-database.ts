@@ -2,18 +2,26 @@
 import { connectClient, type DatabaseAddress, poolConfig } from './connect.ts';
 import { type AddressVariable, explainDatabaseError, UnusableDatabase } from './unusable-database.ts';
 
-/** SQL for a column `moving`: whether the tables of schema public are being moved away from this database, or were. */
+/**
+ * SQL for a column `moving`: whether the tables of schema public are being moved away from this database, or
+ * were.
+ */
 export const isMovingSql = "exists (select from control_moves where side = 'from') as moving";
 
 type Move = { side: 'from' | 'to'; other: string; moved_at: Date | null };
 
-/** Rejects with UnusableDatabase when the tables were moved away from this database, or a move to it isn't finished. */
+/**
+ * Rejects with UnusableDatabase when the tables were moved away from this database, or a move to it isn't
+ * finished.
+ */
 export async function assertNotMoved(address: DatabaseAddress, variable?: AddressVariable): Promise<void> {
   try {
     const client = await connectClient(poolConfig(address, null))();
     client.on('error', () => undefined);
     try {
-      const { rows: there } = await client.query<{ there: boolean }>("select to_regclass('public.control_moves') is not null as there");
+      const { rows: there } = await client.query<{ there: boolean }>(
+        "select to_regclass('public.control_moves') is not null as there",
+      );
       if (there[0]?.there !== true) return;
       const { rows } = await client.query<Move>('select side, other, moved_at from public.control_moves');
       // Both: a database that something was moved to may later be moved from.

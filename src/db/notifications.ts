@@ -1,5 +1,6 @@
-// LISTEN/NOTIFY. One connection listens to all channels that a process subscribes to. A notification is only a hint: subscribers must also
-// poll from time to time, because a broken connection is noticed late and notifications sent in the meantime are lost.
+// LISTEN/NOTIFY. One connection listens to all channels that a process subscribes to. A notification is only
+// a hint: subscribers must also poll from time to time, because a broken connection is noticed late and
+// notifications sent in the meantime are lost.
 import type { Client, Notification } from 'pg';
 import type { NotificationListener } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
@@ -10,7 +11,10 @@ export type ConnectClient = () => Promise<Client>;
 type OnNotification = (payload?: string) => void;
 type Subscribers = Map<string, Set<OnNotification>>;
 type Connection = {
-  /** Runs a statement and then `onDone`. Does nothing while disconnected: the next connection listens to all channels anyway. */
+  /**
+   * Runs a statement and then `onDone`. Does nothing while disconnected: the next connection listens to all
+   * channels anyway.
+   */
   execute(statement: string, onDone?: () => unknown): void;
   close(): Promise<void>;
 };
@@ -22,7 +26,10 @@ const nothing = (): void => undefined;
 const listenTo = (channel: string): string => `listen ${channel}`;
 
 /** Opens its connection with the first subscription and closes it after the last. */
-export function createNotificationListener(connect: ConnectClient, log?: Pick<Log, 'warn'>): NotificationListener {
+export function createNotificationListener(
+  connect: ConnectClient,
+  log?: Pick<Log, 'warn'>,
+): NotificationListener {
   const subscribers: Subscribers = new Map();
   let connection: Connection | undefined;
   return {
@@ -44,8 +51,15 @@ export function createNotificationListener(connect: ConnectClient, log?: Pick<Lo
   };
 }
 
-/** Connects, and connects again after each break. A new connection listens to all channels and calls all subscribers back. */
-function keepConnected(connect: ConnectClient, subscribers: Subscribers, log: Pick<Log, 'warn'> | undefined): Connection {
+/**
+ * Connects, and connects again after each break. A new connection listens to all channels and calls all
+ * subscribers back.
+ */
+function keepConnected(
+  connect: ConnectClient,
+  subscribers: Subscribers,
+  log: Pick<Log, 'warn'> | undefined,
+): Connection {
   const enqueue = createSequence();
   let closed = false;
   let client: Client | undefined;
@@ -81,7 +95,9 @@ function keepConnected(connect: ConnectClient, subscribers: Subscribers, log: Pi
     execute: (statement, onDone = nothing) => {
       const current = client;
       if (current === undefined) return;
-      enqueue(() => (current === client ? current.query(statement).then(onDone) : undefined)).catch(() => current.end().catch(nothing));
+      enqueue(() => (current === client ? current.query(statement).then(onDone) : undefined)).catch(() =>
+        current.end().catch(nothing),
+      );
     },
     close: async () => {
       closed = true;
@@ -96,7 +112,9 @@ function startListening(client: Client, subscribers: Subscribers): Promise<unkno
   client.on('notification', ({ channel, payload }: Notification) => {
     for (const notify of subscribers.get(channel) ?? []) notify(payload === '' ? undefined : payload);
   });
-  return client.query([`set application_name = '${connectionName}'`, ...[...subscribers.keys()].map(listenTo)].join('; '));
+  return client.query(
+    [`set application_name = '${connectionName}'`, ...[...subscribers.keys()].map(listenTo)].join('; '),
+  );
 }
 
 /** Runs statements one after the other, because a pg connection takes one at a time. */

@@ -4,13 +4,22 @@ import type { Knex } from 'knex';
 /** Of every list of both interfaces; of a public list with a lower maximum it is that maximum. */
 export const defaultPageSize = 25;
 
-/** The message for a paging parameter of an operation that returns the whole result; its detail code is `not_paged`. */
-export const notPagedMessage = (name: string): string => `"${name}" is not supported here: the response is the whole result`;
+/**
+ * The message for a paging parameter of an operation that returns the whole result; its detail code is
+ * `not_paged`.
+ */
+export const notPagedMessage = (name: string): string =>
+  `"${name}" is not supported here: the response is the whole result`;
 
 type PageRequest = { readonly page: number; readonly pageSize: number };
 
-/** The query must be ordered by something unique. A page beyond the end has no rows, but the correct total. */
-export async function readPage<Row>(query: Knex.QueryBuilder, { page, pageSize }: PageRequest): Promise<{ rows: Row[]; total: number }> {
+/**
+ * The query must be ordered by something unique. A page beyond the end has no rows, but the correct total.
+ */
+export async function readPage<Row>(
+  query: Knex.QueryBuilder,
+  { page, pageSize }: PageRequest,
+): Promise<{ rows: Row[]; total: number }> {
   const counted = await query.clone().clearSelect().clearOrder().count<{ count: string }[]>({ count: '*' });
   const rows = (await query
     .clone()
@@ -20,26 +29,35 @@ export async function readPage<Row>(query: Knex.QueryBuilder, { page, pageSize }
 }
 
 /** How a caller wants a list sorted; `order` alone applies to the default sort. */
-export type SortRequest<Field extends string> = { readonly sort?: Field | undefined; readonly order?: 'asc' | 'desc' | undefined };
+export type SortRequest<Field extends string> = {
+  readonly sort?: Field | undefined;
+  readonly order?: 'asc' | 'desc' | undefined;
+};
 
 /** The SQL by which a list can be sorted. */
 type Sorting<Field extends string> = {
   readonly columns: Readonly<Record<Field, string>>;
-  /** The time by which a list is sorted by default, newest first. Also breaks ties, before the unique `id`. */
+  /**
+   * The time by which a list is sorted by default, newest first. Also breaks ties, before the unique `id`.
+   */
   readonly newest: NoInfer<Field>;
   readonly id: string;
   /** Fields whose column may be null. These come last in both directions. */
   readonly nullable?: readonly NoInfer<Field>[];
 };
 
-/** Orders the query by something unique, as `readPage` needs it. A chosen sort is ascending unless `order` says otherwise. */
+/**
+ * Orders the query by something unique, as `readPage` needs it. A chosen sort is ascending unless `order`
+ * says otherwise.
+ */
 export function sortList<Field extends string>(
   query: Knex.QueryBuilder,
   { sort, order }: SortRequest<Field>,
   { columns, newest, id, nullable = [] }: Sorting<Field>,
 ): Knex.QueryBuilder {
   const direction = order ?? (sort === undefined ? 'desc' : 'asc');
-  if (sort === undefined || sort === newest) return query.orderByRaw(`${columns[newest]} ${direction}, ${id} ${direction}`);
+  if (sort === undefined || sort === newest)
+    return query.orderByRaw(`${columns[newest]} ${direction}, ${id} ${direction}`);
   const nulls = nullable.includes(sort) ? ' nulls last' : '';
   return query.orderByRaw(`${columns[sort]} ${direction}${nulls}, ${columns[newest]} desc, ${id} desc`);
 }

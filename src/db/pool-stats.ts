@@ -18,7 +18,9 @@ const replicaStats = ({ replicas, maxConnections }: Db) =>
   ]);
 
 /** By pool; those of replicas are numbered as in READ_URL. */
-export const poolStats = (db: Db): Readonly<Record<keyof Db['maxConnections'] | (string & {}), PoolUsage & { readonly size: number }>> => ({
+export const poolStats = (
+  db: Db,
+): Readonly<Record<keyof Db['maxConnections'] | (string & {}), PoolUsage & { readonly size: number }>> => ({
   control: { size: db.maxConnections.control, ...knexPoolUsage(db.control) },
   lookups: { size: db.maxConnections.lookups, ...knexPoolUsage(db.lookups) },
   data: { size: db.maxConnections.data, ...pgPoolUsage(db.data) },

@@ -1,5 +1,6 @@
-// Which processes use this database and which encryption keys they hold. Each process announces itself by advisory locks on its liveness
-// connection, so that they disappear with the process and need no cleanup. A lock identifies a key by its fingerprint, never its bytes.
+// Which processes use this database and which encryption keys they hold. Each process announces itself by
+// advisory locks on its liveness connection, so that they disappear with the process and need no cleanup. A
+// lock identifies a key by its fingerprint, never its bytes.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Client } from 'pg';
@@ -14,7 +15,10 @@ export type Presence = {
 
 /** First half of the lock keys; the second half is a key's fingerprint, or 0 for the process itself. */
 export const presenceClass = 0x6b657973;
-/** A process that was suspended this long counts as gone until its next query; normally it queries each second. */
+/**
+ * A process that was suspended this long counts as gone until its next query; normally it queries each
+ * second.
+ */
 const idleTimeout = '60s';
 /** PostgreSQL truncates names to 63 bytes. */
 const maxNameLength = 63 - 'portal-service '.length;
@@ -27,21 +31,24 @@ export const shownName = (name: string): string => name.replaceAll(/[^\w.:-]/g, 
 
 /** Announces the process for as long as the connection lives. Rejects when a statement fails. */
 export async function announcePresence(client: Client, { name, keyFingerprints }: Presence): Promise<void> {
-  await client.query("select set_config('application_name', $1, false), set_config('idle_session_timeout', $2, false)", [
-    `portal-service ${shownName(name)}`,
-    idleTimeout,
-  ]);
-  await client.query('select pg_advisory_lock_shared($1, held.fingerprint) from unnest($2::integer[]) as held (fingerprint)', [
-    presenceClass,
-    [0, ...keyFingerprints],
-  ]);
+  await client.query(
+    "select set_config('application_name', $1, false), set_config('idle_session_timeout', $2, false)",
+    [`portal-service ${shownName(name)}`, idleTimeout],
+  );
+  await client.query(
+    'select pg_advisory_lock_shared($1, held.fingerprint) from unnest($2::integer[]) as held (fingerprint)',
+    [presenceClass, [0, ...keyFingerprints]],
+  );
 }
 
 /**
- * The names of the processes that hold none of the keys with these fingerprints. Versions of the service that predate presence are not
- * listed.
+ * The names of the processes that hold none of the keys with these fingerprints. Versions of the service that
+ * predate presence are not listed.
  */
-export async function findProcessesWithoutKey(knex: Knex, ...fingerprints: readonly number[]): Promise<string[]> {
+export async function findProcessesWithoutKey(
+  knex: Knex,
+  ...fingerprints: readonly number[]
+): Promise<string[]> {
   const { rows } = await knex.raw<{ rows: { name: string }[] }>(
     `with held as (
        select pid, objid from pg_locks
@@ -56,7 +63,11 @@ export async function findProcessesWithoutKey(knex: Knex, ...fingerprints: reado
 }
 
 /** As `findProcessesWithoutKey`, but waits up to five seconds until there are none. */
-export async function waitForProcessesWithoutKey(knex: Knex, clock: Clock, ...fingerprints: readonly number[]): Promise<string[]> {
+export async function waitForProcessesWithoutKey(
+  knex: Knex,
+  clock: Clock,
+  ...fingerprints: readonly number[]
+): Promise<string[]> {
   const end = clock.monotonicMs() + maxWaitMs;
   for (;;) {
     const lacking = await findProcessesWithoutKey(knex, ...fingerprints);

@@ -1,5 +1,6 @@
-// Processes a queue in the database that several processes share: rows are claimed under a lease and processed with limited concurrency.
-// Polls when a notification reports new work, when a claim is finished, and at a fixed interval.
+// Processes a queue in the database that several processes share: rows are claimed under a lease and
+// processed with limited concurrency. Polls when a notification reports new work, when a claim is finished,
+// and at a fixed interval.
 import type { Ctx } from '../core/ctx.ts';
 import { startLeaseRenewal } from '../core/lease.ts';
 import { startRecurring } from '../core/recurring.ts';
@@ -11,11 +12,16 @@ export type Queue<Claim> = {
   /** NOTIFY channel on which producers announce new rows. */
   readonly channel?: string;
   readonly pollMs: number;
-  /** Number of claims processed at the same time; more than one so that a slow claim doesn't block the queue. */
+  /**
+   * Number of claims processed at the same time; more than one so that a slow claim doesn't block the queue.
+   */
   readonly concurrency: number;
   /** Claims the next row; undefined when nothing is due. */
   claim(): Promise<Claim | undefined>;
-  /** Once `stopping` is aborted, it releases what it can't finish soon. When it rejects, no further row is claimed until the next poll. */
+  /**
+   * Once `stopping` is aborted, it releases what it can't finish soon. When it rejects, no further row is
+   * claimed until the next poll.
+   */
   work(claim: Claim, stopping: AbortSignal): Promise<unknown>;
   /** How to renew a claim, for work that may outlast its lease. */
   readonly lease?: { readonly ms: number; renew(claim: Claim): Promise<unknown> };
@@ -36,7 +42,12 @@ const warn =
     log.warn({ err: error, queue }, what);
 
 /** Returns whether the work succeeded. Never rejects. */
-async function workOn<Claim>(ctx: Pick<Ctx, 'log'>, queue: Queue<Claim>, claim: Claim, stopping: AbortSignal): Promise<boolean> {
+async function workOn<Claim>(
+  ctx: Pick<Ctx, 'log'>,
+  queue: Queue<Claim>,
+  claim: Claim,
+  stopping: AbortSignal,
+): Promise<boolean> {
   const { name, lease } = queue;
   const warnOfRenewal = warn(ctx, name, 'could not renew the lease of a claim');
   const stopRenewal = lease && startLeaseRenewal(lease.ms, () => lease.renew(claim), warnOfRenewal);
@@ -51,7 +62,10 @@ async function workOn<Claim>(ctx: Pick<Ctx, 'log'>, queue: Queue<Claim>, claim: 
   }
 }
 
-/** Starts polling at once. Failures are logged and retried at a later poll; none of the returned promises rejects. */
+/**
+ * Starts polling at once. Failures are logged and retried at a later poll; none of the returned promises
+ * rejects.
+ */
 export function startQueueWorker<Claim>(ctx: Pick<Ctx, 'db' | 'log'>, queue: Queue<Claim>): QueueWorker {
   const slots = new Semaphore({ maxRunning: queue.concurrency });
   // Sequential, so that many polls at once cost the database no more than one.
@@ -76,7 +90,8 @@ export function startQueueWorker<Claim>(ctx: Pick<Ctx, 'db' | 'log'>, queue: Que
     for (poll(); polling.inProgress() !== undefined || slots.stats().running > 0; )
       await Promise.all([polling.inProgress(), slots.waitUntilIdle()]);
   };
-  const unsubscribe = queue.channel === undefined ? undefined : ctx.db.notifications.subscribe(queue.channel, poll);
+  const unsubscribe =
+    queue.channel === undefined ? undefined : ctx.db.notifications.subscribe(queue.channel, poll);
   poll();
   return {
     poll,

@@ -1,5 +1,6 @@
-// The read replicas of READ_URL: the connection pools of each, whether it responds, and how far it is behind the primary. Whether an answer of
-// a replica may be used is decided where records are read: public/read/replicas.ts.
+// The read replicas of READ_URL: the connection pools of each, whether it responds, and how far it is behind
+// the primary. Whether an answer of a replica may be used is decided where records are read:
+// public/read/replicas.ts.
 import type { Client, Pool } from 'pg';
 import type { Clock } from '../core/clock.ts';
 import type { Replica } from '../core/ctx.ts';
@@ -20,13 +21,18 @@ const maxSilenceMs = 1_000;
 const sampleEveryMs = 1_000;
 /** An hour. */
 const maxSamples = 3_600;
-/** While replay waits between taking a table's exclusive lock and releasing it, no read of that table can start. */
+/**
+ * While replay waits between taking a table's exclusive lock and releasing it, no read of that table can
+ * start.
+ */
 const lockTimeoutMs = 250;
 /** A replica that fails again and again is reported at most once in this time. */
 const quietMs = 60_000;
 
 type PositionRow = { position: string };
-/** Bytes of the write-ahead log that the server shows: replayed ones of a standby, written ones of a primary. */
+/**
+ * Bytes of the write-ahead log that the server shows: replayed ones of a standby, written ones of a primary.
+ */
 const readPosition = `select pg_wal_lsn_diff(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end, '0/0')::text
   as position`;
 const positionOf = ([row]: readonly PositionRow[]): bigint => BigInt(row?.position ?? '0');
@@ -37,7 +43,10 @@ type Samples = {
   lagMs(position: bigint): number;
 };
 
-/** Where the primary was at which time: what a replica lacks is as old as the first sample beyond its own position. */
+/**
+ * Where the primary was at which time: what a replica lacks is as old as the first sample beyond its own
+ * position.
+ */
 function createSamples(primary: Pick<Pool, 'query'>, clock: Pick<Clock, 'monotonicMs'>): Samples {
   const samples: { readonly atMs: number; readonly position: bigint }[] = [];
   return {
@@ -59,9 +68,13 @@ function createSamples(primary: Pick<Pool, 'query'>, clock: Pick<Clock, 'monoton
 
 type IdentityRow = { server: string; database: string };
 /** Equal on a primary and its standbys, and on no other server. */
-const readIdentity = 'select system_identifier::text as server, current_database() as database from pg_control_system()';
+const readIdentity =
+  'select system_identifier::text as server, current_database() as database from pg_control_system()';
 
-/** Rejects with UnusableDatabase for a server or database other than the primary's, and while the primary can't be asked which it is. */
+/**
+ * Rejects with UnusableDatabase for a server or database other than the primary's, and while the primary
+ * can't be asked which it is.
+ */
 type AssertStandby = (client: Client) => Promise<void>;
 
 function createStandbyCheck(primary: Pick<Pool, 'query'>): AssertStandby {
@@ -73,7 +86,8 @@ function createStandbyCheck(primary: Pick<Pool, 'query'>): AssertStandby {
     if (isKnown(found)) return;
     [known] = (await primary.query<IdentityRow>(readIdentity)).rows;
     if (isKnown(found)) return;
-    const shown = ({ server = '', database = '' }: Partial<IdentityRow> = {}) => `database ${database} of the server ${server}`;
+    const shown = ({ server = '', database = '' }: Partial<IdentityRow> = {}) =>
+      `database ${database} of the server ${server}`;
     throw new UnusableDatabase(
       `READ_URL names the ${shown(found)}, and the records are in the ${shown(known)} (system identifiers): name hot standbys of that server, ` +
         'and the same database. See docs/scaling.md#read-replicas.',
@@ -90,7 +104,10 @@ type Parts = {
   readonly log: Pick<Log, 'warn'>;
 };
 
-/** Whether the replica responds, by probes on a connection of its own. Logs when it is left out, and when it is back. */
+/**
+ * Whether the replica responds, by probes on a connection of its own. Logs when it is left out, and when it
+ * is back.
+ */
 function createUse(name: string, { clock, log }: Parts) {
   let respondedAtMs = Number.NEGATIVE_INFINITY;
   let reportedAtMs = Number.NEGATIVE_INFINITY;
@@ -124,7 +141,12 @@ function createPowersWarning(name: string, { log }: Parts): (client: Client) => 
 
 type FromPrimary = { readonly samples: Samples; readonly assertStandby: AssertStandby };
 
-function openReplica(given: DatabaseAddress, name: string, { samples, assertStandby }: FromPrimary, parts: Parts): OpenReplica {
+function openReplica(
+  given: DatabaseAddress,
+  name: string,
+  { samples, assertStandby }: FromPrimary,
+  parts: Parts,
+): OpenReplica {
   const { isInUse, responded, leaveOut } = createUse(name, parts);
   let position = 0n;
   const ask = async (client: Client): Promise<void> => {
@@ -163,8 +185,15 @@ function openReplica(given: DatabaseAddress, name: string, { samples, assertStan
 
 export type OpenReplicas = { readonly all: readonly Replica[]; close(): Promise<void> };
 
-/** Opens the pools of each replica; connects on first use, apart from the probes. `primary` is asked once a second how far it is. */
-export function openReplicas(addresses: readonly DatabaseAddress[], primary: Pick<Pool, 'query'>, parts: Parts): OpenReplicas {
+/**
+ * Opens the pools of each replica; connects on first use, apart from the probes. `primary` is asked once a
+ * second how far it is.
+ */
+export function openReplicas(
+  addresses: readonly DatabaseAddress[],
+  primary: Pick<Pool, 'query'>,
+  parts: Parts,
+): OpenReplicas {
   if (addresses.length === 0) return { all: [], close: async () => undefined };
   const samples = createSamples(primary, parts.clock);
   const fromPrimary = { samples, assertStandby: createStandbyCheck(primary) };

@@ -1,5 +1,5 @@
-// A connection to the server that a ServerFinder chose at that moment. It goes through a connection pooler without the settings of the
-// session, which the login must have as defaults (see assertSession).
+// A connection to the server that a ServerFinder chose at that moment. It goes through a connection pooler
+// without the settings of the session, which the login must have as defaults (see assertSession).
 import { Client, type ClientConfig, DatabaseError } from 'pg';
 import { connectTimeout } from './driver/error-messages.ts';
 import { aimAt, sendNoSettings, streamOf, watchMessages } from './driver/pg-client.ts';
@@ -9,8 +9,12 @@ import type { Server, ServerFinder } from './server-finder.ts';
 export type RoutedConfig = ClientConfig & { readonly finder?: ServerFinder | undefined };
 
 const nothing = (): void => undefined;
-/** The server is starting, stopping or recovering. Any other error of a server means that it is there and serves. */
-const isAway = (error: unknown): boolean => !(error instanceof DatabaseError) || error.code?.startsWith('57P') === true;
+/**
+ * The server is starting, stopping or recovering. Any other error of a server means that it is there and
+ * serves.
+ */
+const isAway = (error: unknown): boolean =>
+  !(error instanceof DatabaseError) || error.code?.startsWith('57P') === true;
 
 export class RoutedClient extends Client {
   readonly #finder: ServerFinder | undefined;
@@ -62,15 +66,20 @@ export class RoutedClient extends Client {
 }
 
 /** Whether a statement that this connection prepares by name is there in its next transaction. */
-export const keepsPrepared = (client: object): boolean => !(client instanceof RoutedClient) || client.server?.keepsPrepared !== false;
+export const keepsPrepared = (client: object): boolean =>
+  !(client instanceof RoutedClient) || client.server?.keepsPrepared !== false;
 
 /** Whether a pooler shares the server's sessions of this connection among clients. */
-export const isPooled = (client: object): boolean => client instanceof RoutedClient && client.server?.isPooled === true;
+export const isPooled = (client: object): boolean =>
+  client instanceof RoutedClient && client.server?.isPooled === true;
 
 /** SQLSTATE of a write in a read-only transaction. */
 const readOnly = '25006';
 
-/** Gives the connection up when a write found that its server takes none any more: the address may lead to another server by now. */
+/**
+ * Gives the connection up when a write found that its server takes none any more: the address may lead to
+ * another server by now.
+ */
 export function leaveReadOnlyServer(client: Client): void {
   let mustLeave = false;
   watchMessages(

@@ -1,6 +1,7 @@
-// Finds the server that an address with several hosts means, as libpq does with target_session_attrs, and what lies between: a connection
-// pooler shares the server's sessions among clients, and may not keep prepared statements. One search at a time, shared by all connections
-// of the address; what it found holds until a connection to it fails.
+// Finds the server that an address with several hosts means, as libpq does with target_session_attrs, and
+// what lies between: a connection pooler shares the server's sessions among clients, and may not keep
+// prepared statements. One search at a time, shared by all connections of the address; what it found holds
+// until a connection to it fails.
 import { Client, DatabaseError } from 'pg';
 import { type DatabaseUrl, parseDatabaseUrl, type Target } from '../core/database-url.ts';
 import { backendPid } from './driver/pg-client.ts';
@@ -21,13 +22,20 @@ export type ServerFinder = {
   readonly url: string;
   /** Whether there may be a server elsewhere when this one fails. */
   readonly hasOthers: boolean;
-  /** The server that new connections use. Rejects with the error of the only host, or with NoSuitableServer. */
+  /**
+   * The server that new connections use. Rejects with the error of the only host, or with NoSuitableServer.
+   */
   find(): Promise<Server>;
   /** The server failed: the next `find` searches. */
   discard(server: Server): void;
-  /** Whether another server than the present one is suitable now; then new connections use it. Never rejects. */
+  /**
+   * Whether another server than the present one is suitable now; then new connections use it. Never rejects.
+   */
   findOther(): Promise<boolean>;
-  /** Rejects with NoSuitableServer when the server of this connection isn't what the address asks for (any more). */
+  /**
+   * Rejects with NoSuitableServer when the server of this connection isn't what the address asks for (any
+   * more).
+   */
   assertSuitable(client: Client, server: Server): Promise<void>;
 };
 
@@ -56,8 +64,13 @@ const suitable: Readonly<Record<Target, readonly ((role: Role) => boolean)[]>> =
 
 const readRole = `select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly",
   pg_backend_pid() as backend`;
-/** A pooler that keeps prepared statements gives them names of its own, because clients may use the same ones. */
-const readOwnName = { name: 'portal_probe', text: "select from pg_prepared_statements where name = 'portal_probe'" };
+/**
+ * A pooler that keeps prepared statements gives them names of its own, because clients may use the same ones.
+ */
+const readOwnName = {
+  name: 'portal_probe',
+  text: "select from pg_prepared_statements where name = 'portal_probe'",
+};
 
 type Probed = { readonly server: Server; readonly role: Role };
 
@@ -71,7 +84,8 @@ async function probe(url: string, timeoutMs: number): Promise<Probed> {
     const role = rows[0] ?? { isStandby: false, isReadOnly: false, backend: 0 };
     // A pooler makes up the process ids that it sends to clients.
     const isPooled = backendPid(client) !== role.backend;
-    const keepsPrepared = !isPooled || (await client.query(readOwnName).catch(() => undefined))?.rowCount === 0;
+    const keepsPrepared =
+      !isPooled || (await client.query(readOwnName).catch(() => undefined))?.rowCount === 0;
     return { server: { host: client.host, port: client.port, isPooled, keepsPrepared }, role };
   } finally {
     void client.end().catch(nothing);
@@ -84,7 +98,9 @@ async function chooseServer(probes: readonly Promise<Probed>[], target: Target):
     const matching = probes.map(async (probing) => {
       const { server, role } = await probing;
       if (!isSuitable(role))
-        throw new NoSuitableServer(role.isStandby ? 'is a standby' : role.isReadOnly ? 'is read-only' : 'takes writes');
+        throw new NoSuitableServer(
+          role.isStandby ? 'is a standby' : role.isReadOnly ? 'is read-only' : 'takes writes',
+        );
       return server;
     });
     const found = await Promise.any(matching).catch((error: AggregateError) => error);
@@ -95,10 +111,16 @@ async function chooseServer(probes: readonly Promise<Probed>[], target: Target):
 }
 
 const reasonOf = (error: Error & { code?: string }): string =>
-  error instanceof NoSuitableServer ? error.message : error instanceof DatabaseError ? error.message : (error.code ?? error.message);
+  error instanceof NoSuitableServer
+    ? error.message
+    : error instanceof DatabaseError
+      ? error.message
+      : (error.code ?? error.message);
 
 async function search({ hosts, target, urlOf }: DatabaseUrl): Promise<Server> {
-  const probes = hosts.map((host) => probe(urlOf(host), hosts.length > 1 ? probeTimeoutMs : onlyProbeTimeoutMs));
+  const probes = hosts.map((host) =>
+    probe(urlOf(host), hosts.length > 1 ? probeTimeoutMs : onlyProbeTimeoutMs),
+  );
   try {
     return await chooseServer(probes, target);
   } catch (error) {
@@ -106,9 +128,12 @@ async function search({ hosts, target, urlOf }: DatabaseUrl): Promise<Server> {
     const [only] = reasons;
     if (reasons.length === 1 && only !== undefined && !(only instanceof NoSuitableServer)) throw only;
     const listed = hosts.map(
-      ({ host, port }, index) => `${host ?? 'the default host'}:${port ?? 5432} ${reasonOf(reasons[index] as Error)}`,
+      ({ host, port }, index) =>
+        `${host ?? 'the default host'}:${port ?? 5432} ${reasonOf(reasons[index] as Error)}`,
     );
-    throw new NoSuitableServer(`No server accepts connections with target_session_attrs=${target}: ${listed.join(', ')}`);
+    throw new NoSuitableServer(
+      `No server accepts connections with target_session_attrs=${target}: ${listed.join(', ')}`,
+    );
   }
 }
 
@@ -155,7 +180,9 @@ export function createServerFinder(text: string): ServerFinder {
       const [role] = rows;
       if (role !== undefined && suitable[url.target].some((isSuitable) => isSuitable(role))) return;
       discard(server);
-      throw new NoSuitableServer(`${server.host}:${server.port} is no longer what target_session_attrs=${url.target} asks for`);
+      throw new NoSuitableServer(
+        `${server.host}:${server.port} is no longer what target_session_attrs=${url.target} asks for`,
+      );
     },
   };
 }

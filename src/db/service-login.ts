@@ -1,5 +1,6 @@
-// The login with which the service connects. As a plain member of portal_service it can't gain anything by leaving that role (SET ROLE
-// NONE, RESET ROLE): it owns nothing, and without inheritance it has not even the privileges of portal_service.
+// The login with which the service connects. As a plain member of portal_service it can't gain anything by
+// leaving that role (SET ROLE NONE, RESET ROLE): it owns nothing, and without inheritance it has not even the
+// privileges of portal_service.
 import { type ClientBase, escapeIdentifier, escapeLiteral, type Pool } from 'pg';
 import { connectClient, type DatabaseAddress, poolConfig } from './connect.ts';
 import { RoutedClient } from './routed-client.ts';
@@ -18,7 +19,10 @@ export function loginOf(address: DatabaseAddress): ServiceLogin {
   return { user, password };
 }
 
-/** The session's settings become the login's defaults, so that they also apply behind a pooler that drops start-up options. */
+/**
+ * The session's settings become the login's defaults, so that they also apply behind a pooler that drops
+ * start-up options.
+ */
 function setLogin({ user, password }: ServiceLogin): string[] {
   const name = escapeIdentifier(user);
   const defaults = Object.entries({ role: 'portal_service', ...sessionSettings });
@@ -31,17 +35,30 @@ function setLogin({ user, password }: ServiceLogin): string[] {
 const createLogin = (name: string): string => `create role ${name} login noinherit`;
 const grantService = (name: string): string => `grant portal_service to ${name} with inherit false, set true`;
 
-/** Statements that make the login a member of portal_service, which must exist, after creating the login when it `isMissing`. */
-export function createLoginStatements(login: ServiceLogin, { isMissing }: { readonly isMissing: boolean }): string[] {
+/**
+ * Statements that make the login a member of portal_service, which must exist, after creating the login when
+ * it `isMissing`.
+ */
+export function createLoginStatements(
+  login: ServiceLogin,
+  { isMissing }: { readonly isMissing: boolean },
+): string[] {
   const name = escapeIdentifier(login.user);
-  return isMissing ? [createLogin(name), grantService(name), ...setLogin(login)] : [`alter role ${name} login`, grantService(name)];
+  return isMissing
+    ? [createLogin(name), grantService(name), ...setLogin(login)]
+    : [`alter role ${name} login`, grantService(name)];
 }
 
 /**
- * Creates the login if it doesn't exist, and makes it a member of portal_service, which must exist. `overwrite` also sets the password and
- * the defaults of an existing login. `owner` connects as a login that may do so. Rejects with UnusableDatabase when it may not.
+ * Creates the login if it doesn't exist, and makes it a member of portal_service, which must exist.
+ * `overwrite` also sets the password and the defaults of an existing login. `owner` connects as a login that
+ * may do so. Rejects with UnusableDatabase when it may not.
  */
-export async function ensureServiceLogin(owner: DatabaseAddress, login: ServiceLogin, { overwrite = false } = {}): Promise<void> {
+export async function ensureServiceLogin(
+  owner: DatabaseAddress,
+  login: ServiceLogin,
+  { overwrite = false } = {},
+): Promise<void> {
   const client = await connectClient(poolConfig(owner, null))();
   // A connection that breaks fails the statement; without a listener the event would end the process.
   client.on('error', () => undefined);
@@ -54,7 +71,8 @@ export async function ensureServiceLogin(owner: DatabaseAddress, login: ServiceL
     await client.query(`begin; select pg_advisory_xact_lock(${loginLock})`);
     const isMissing = await isTrue('select not exists (select from pg_roles where rolname = $1) as result');
     if (isMissing) await client.query(createLogin(name));
-    if (!(await isTrue("select pg_has_role($1, 'portal_service', 'SET') as result"))) await client.query(grantService(name));
+    if (!(await isTrue("select pg_has_role($1, 'portal_service', 'SET') as result")))
+      await client.query(grantService(name));
     if (isMissing || overwrite) await client.query(setLogin(login).join('; '));
     await client.query('commit');
   } catch (error) {

@@ -1,21 +1,33 @@
-// The role and the settings with which every pooled connection works. They are sent as start-up options, which some connection poolers
-// drop. Without the role, row-level security might not apply, so each new connection is asked for them and refused when they differ.
+// The role and the settings with which every pooled connection works. They are sent as start-up options,
+// which some connection poolers drop. Without the role, row-level security might not apply, so each new
+// connection is asked for them and refused when they differ.
 import { type ClientBase, escapeIdentifier, escapeLiteral } from 'pg';
 import { UnusableDatabase } from './unusable-database.ts';
 
 export const serviceRole = 'portal_service';
 
-/** A statement ran in a session whose role another client of the connection pooler had changed: row-level security might not apply. */
+/**
+ * A statement ran in a session whose role another client of the connection pooler had changed: row-level
+ * security might not apply.
+ */
 export class ForeignRole extends Error {
   override readonly name = 'ForeignRole';
   /** SQLSTATE of a connection that can't be used. */
   readonly code = '08000';
   constructor() {
-    super(`A session of PostgreSQL has another role than ${serviceRole}: another client of the connection pooler has changed it`);
+    super(
+      `A session of PostgreSQL has another role than ${serviceRole}: another client of the connection pooler has changed it`,
+    );
   }
 }
 
-export const sessionSettings = { timezone: 'UTC', datestyle: 'ISO', intervalstyle: 'iso_8601', search_path: 'public', row_security: 'on' };
+export const sessionSettings = {
+  timezone: 'UTC',
+  datestyle: 'ISO',
+  intervalstyle: 'iso_8601',
+  search_path: 'public',
+  row_security: 'on',
+};
 
 /** The start-up options of a connection; with `role: null` it keeps the role that the login starts with. */
 export function startupOptions(role: string | null): string {
@@ -33,22 +45,31 @@ const readSession = `select session_user as login, current_setting('is_superuser
   (extract(epoch from current_setting('lock_timeout')::interval) * 1000)::int as lock_timeout`;
 
 /** In milliseconds; without a number, whatever the connection has. */
-export type SessionLimits = { readonly [Name in 'statement_timeout' | 'lock_timeout']?: number | false | undefined };
+export type SessionLimits = {
+  readonly [Name in 'statement_timeout' | 'lock_timeout']?: number | false | undefined;
+};
 
 type Setting = readonly [name: string, value: string | number];
 
 /** How the login gets these settings as defaults. */
 function adviceFor(login: string, role: string, missing: readonly Setting[]): string {
   if (role !== serviceRole) return '';
-  const statements = missing.map(([name, value]) => `ALTER ROLE ${escapeIdentifier(login)} SET ${name} = ${escapeLiteral(String(value))};`);
+  const statements = missing.map(
+    ([name, value]) => `ALTER ROLE ${escapeIdentifier(login)} SET ${name} = ${escapeLiteral(String(value))};`,
+  );
   return `Run as an administrator, then let the pooler open new connections (RECONNECT in the console of PgBouncer): ${statements.join(' ')} `;
 }
 
 /**
- * Rejects with UnusableDatabase unless the connection has the role, the settings and the limits. One round trip. A connection isn't set
- * right instead: behind a pooler that shares connections among transactions, the next statement may run on another one.
+ * Rejects with UnusableDatabase unless the connection has the role, the settings and the limits. One round
+ * trip. A connection isn't set right instead: behind a pooler that shares connections among transactions, the
+ * next statement may run on another one.
  */
-export async function assertSession(client: ClientBase, role: string | null, limits: SessionLimits = {}): Promise<void> {
+export async function assertSession(
+  client: ClientBase,
+  role: string | null,
+  limits: SessionLimits = {},
+): Promise<void> {
   const { rows } = await client.query<Record<string, string | number>>(readSession);
   const wanted = { ...(role !== null && { role }), ...sessionSettings, ...limits };
   const [row = {}] = rows;
@@ -56,7 +77,9 @@ export async function assertSession(client: ClientBase, role: string | null, lim
     value === undefined || value === false || row[name] === value ? [] : [[name, value]],
   );
   if (differing.length === 0) return;
-  const listed = differing.map(([name, value]) => `${name} is ${String(row[name])} instead of ${value}`).join(', ');
+  const listed = differing
+    .map(([name, value]) => `${name} is ${String(row[name])} instead of ${value}`)
+    .join(', ');
   const login = String(row['login']);
   const advice =
     row['superuser'] === 'on'

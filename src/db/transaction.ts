@@ -1,4 +1,5 @@
-// The only way to access an organization's configuration: a transaction that row-level security restricts to the organization.
+// The only way to access an organization's configuration: a transaction that row-level security restricts to
+// the organization.
 import type { Knex } from 'knex';
 import type { Pool, PoolClient } from 'pg';
 import type { TenantCtx } from '../core/ctx.ts';
@@ -7,8 +8,9 @@ import { serviceRole } from './session.ts';
 export type Tx = Knex.Transaction;
 
 /**
- * What a COMMIT guarantees. `flushed`: the transaction is on disk. `ordered`: it is written soon (synchronous_commit = off), in commit
- * order; a crash of the server may lose the most recent transactions, always whole ones from the end.
+ * What a COMMIT guarantees. `flushed`: the transaction is on disk. `ordered`: it is written soon
+ * (synchronous_commit = off), in commit order; a crash of the server may lose the most recent transactions,
+ * always whole ones from the end.
  */
 export type CommitMode = 'flushed' | 'ordered';
 
@@ -28,9 +30,9 @@ export function inTransaction<T>(
 const nothing = (): void => undefined;
 
 /**
- * Runs `work` in a transaction on the data pool, which may write one organization's schema and nothing else. Rejects with the error of
- * `work`, or with an Error when a statement had failed although `work` resolved; both roll back. When COMMIT itself fails, the outcome is
- * unknown: the caller must check it before a retry.
+ * Runs `work` in a transaction on the data pool, which may write one organization's schema and nothing else.
+ * Rejects with the error of `work`, or with an Error when a statement had failed although `work` resolved;
+ * both roll back. When COMMIT itself fails, the outcome is unknown: the caller must check it before a retry.
  */
 export async function inDataTransaction<T>(
   pool: Pool,
@@ -38,7 +40,8 @@ export async function inDataTransaction<T>(
   commit: CommitMode = 'flushed',
 ): Promise<T> {
   const client = await pool.connect();
-  // When the connection breaks between two statements, the next one fails; without a listener the event would end the process.
+  // When the connection breaks between two statements, the next one fails; without a listener the event would
+  // end the process.
   client.on('error', nothing);
   let broken: Error | undefined;
   try {
@@ -50,7 +53,8 @@ export async function inDataTransaction<T>(
     const result = await work(client);
     const ended = await client.query('commit');
     // For a failed transaction PostgreSQL responds to COMMIT with ROLLBACK and no error.
-    if (ended.command !== 'COMMIT') throw new Error('A statement of the transaction failed, so it was rolled back');
+    if (ended.command !== 'COMMIT')
+      throw new Error('A statement of the transaction failed, so it was rolled back');
     return result;
   } catch (error) {
     await client.query('rollback').catch((failure: Error) => {

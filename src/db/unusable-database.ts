@@ -8,15 +8,20 @@ export class UnusableDatabase extends Error {
   readonly code = '08000';
 }
 
-const unreachable = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOENT)$/;
+const unreachable =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOENT)$/;
 const refusedLogin = /^(28|3D)/;
 
 /** The environment variable with the address of the database. */
-export type AddressVariable = 'DATABASE_URL' | 'MIGRATION_DATABASE_URL' | 'WAREHOUSE_URL' | 'WAREHOUSE_FROM_URL';
+export type AddressVariable =
+  | 'DATABASE_URL'
+  | 'MIGRATION_DATABASE_URL'
+  | 'WAREHOUSE_URL'
+  | 'WAREHOUSE_FROM_URL';
 
 /**
- * Returns an UnusableDatabase with advice for the operator when the error means that the database can't be used at all, else the error
- * itself.
+ * Returns an UnusableDatabase with advice for the operator when the error means that the database can't be
+ * used at all, else the error itself.
  */
 export function explainDatabaseError(error: unknown, variable: AddressVariable = 'DATABASE_URL'): unknown {
   const { code = '', message = '' } = error as { code?: string; message?: string };
@@ -41,7 +46,8 @@ export function explainDatabaseError(error: unknown, variable: AddressVariable =
       `The node ${node} of the Citus cluster at ${variable} can't be used: ${message.split('error: ').at(-1)?.split('\n')[0]}. A new version changes ` +
         'all nodes of the cluster when it starts: see that they respond, then start it again.',
     );
-  if (refusedLogin.test(code)) return new UnusableDatabase(`PostgreSQL at ${variable} rejected the login: ${message}`);
+  if (refusedLogin.test(code))
+    return new UnusableDatabase(`PostgreSQL at ${variable} rejected the login: ${message}`);
   if (code === '08P01' && message.includes('startup parameter'))
     return new UnusableDatabase(
       `The connection pooler at ${variable} rejects a setting that the service needs: ${message}. See docs/operations.md#connection-poolers.`,
@@ -56,16 +62,26 @@ export function explainDatabaseError(error: unknown, variable: AddressVariable =
   return error;
 }
 
-/** Throws UnusableDatabase, with advice for the operator, when the server is older than 17, lacks pg_trgm, or the database isn't UTF-8. */
+/**
+ * Throws UnusableDatabase, with advice for the operator, when the server is older than 17, lacks pg_trgm, or
+ * the database isn't UTF-8.
+ */
 export async function assertSupportedServer(knex: Knex): Promise<void> {
-  const { rows } = await knex.raw<{ rows: { version: number; shown: string; trgm: boolean; encoding: string }[] }>(
+  const { rows } = await knex.raw<{
+    rows: { version: number; shown: string; trgm: boolean; encoding: string }[];
+  }>(
     `select current_setting('server_version_num')::int as version, current_setting('server_version') as shown,
             exists (select from pg_available_extensions where name = 'pg_trgm') as trgm, current_setting('server_encoding') as encoding`,
   );
   const server = rows[0];
   if (server === undefined || server.version < 170_000)
-    throw new UnusableDatabase(`PostgreSQL 17 or later is required; this server is ${server?.shown ?? 'of an unknown version'}.`);
-  if (!server.trgm) throw new UnusableDatabase('The PostgreSQL server lacks the extension pg_trgm. Install its contrib package.');
+    throw new UnusableDatabase(
+      `PostgreSQL 17 or later is required; this server is ${server?.shown ?? 'of an unknown version'}.`,
+    );
+  if (!server.trgm)
+    throw new UnusableDatabase(
+      'The PostgreSQL server lacks the extension pg_trgm. Install its contrib package.',
+    );
   if (server.encoding !== 'UTF8')
     throw new UnusableDatabase(
       `The encoding of the database must be UTF8; it is ${server.encoding}. Create a new database with ENCODING UTF8.`,

@@ -1,8 +1,12 @@
-// Composes a mail's MIME message from its parts. User input can't inject a header: line breaks and other control characters become spaces
-// in texts and are refused in addresses, ids and links.
+// Composes a mail's MIME message from its parts. User input can't inject a header: line breaks and other
+// control characters become spaces in texts and are refused in addresses, ids and links.
 import { AppError } from '../core/errors.ts';
 
-export type Attachment = { readonly filename: string; readonly contentType: string; readonly content: Buffer };
+export type Attachment = {
+  readonly filename: string;
+  readonly contentType: string;
+  readonly content: Buffer;
+};
 
 export type Mail = {
   readonly to: { readonly address: string; readonly name?: string | undefined };
@@ -38,26 +42,31 @@ const invalidMail = (problem: string): AppError =>
 const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 
 function assertUnsubscribeUrl(url: string): void {
-  const legal = /^[\x21-\x3b\x3d\x3f-\x7e]{1,900}$/.test(url) && /^https?:$/.test(URL.parse(url)?.protocol ?? '');
+  const legal =
+    /^[\x21-\x3b\x3d\x3f-\x7e]{1,900}$/.test(url) && /^https?:$/.test(URL.parse(url)?.protocol ?? '');
   if (!legal) throw invalidMail('the unsubscribe address is not a valid http(s) URL');
 }
 
 /**
- * Throws 422 `unfit_mail` for a recipient address, Message-ID, unsubscribe address or attachment type that no mail server would accept.
- * Call it before queueing, so that the caller's request fails instead of the delivery.
+ * Throws 422 `unfit_mail` for a recipient address, Message-ID, unsubscribe address or attachment type that no
+ * mail server would accept. Call it before queueing, so that the caller's request fails instead of the
+ * delivery.
  */
-export function assertDeliverable(mail: Pick<Mail, 'to' | 'messageId' | 'unsubscribeUrl' | 'attachments'>): void {
+export function assertDeliverable(
+  mail: Pick<Mail, 'to' | 'messageId' | 'unsubscribeUrl' | 'attachments'>,
+): void {
   if (!address.test(mail.to.address) || mail.to.address.length > maxAddressLength)
     throw invalidMail('the recipient address is not a valid mail address');
   if (!bracketedId.test(mail.messageId)) throw invalidMail('the Message-ID is not valid');
   if (mail.unsubscribeUrl !== undefined) assertUnsubscribeUrl(mail.unsubscribeUrl);
   for (const attachment of mail.attachments ?? [])
-    if (!contentType.test(attachment.contentType)) throw invalidMail('the content type of an attachment is not valid');
+    if (!contentType.test(attachment.contentType))
+      throw invalidMail('the content type of an attachment is not valid');
 }
 
 /**
- * `from` is the MAIL_FROM setting, such as `Portal Service <portal@example.org>`. Throws an Error when it contains no mail address, and 422
- * as `assertDeliverable`.
+ * `from` is the MAIL_FROM setting, such as `Portal Service <portal@example.org>`. Throws an Error when it
+ * contains no mail address, and 422 as `assertDeliverable`.
  */
 export async function composeMail(from: string, mail: Mail): Promise<ComposedMail> {
   assertDeliverable(mail);
@@ -71,7 +80,10 @@ export async function composeMail(from: string, mail: Mail): Promise<ComposedMai
     html: mail.html,
     messageId: mail.messageId,
     date: mail.date,
-    attachments: (mail.attachments ?? []).map((attachment) => ({ ...attachment, filename: oneLine(attachment.filename) })),
+    attachments: (mail.attachments ?? []).map((attachment) => ({
+      ...attachment,
+      filename: oneLine(attachment.filename),
+    })),
     headers: {
       'Auto-Submitted': 'auto-generated',
       ...(mail.unsubscribeUrl !== undefined && {
@@ -83,6 +95,12 @@ export async function composeMail(from: string, mail: Mail): Promise<ComposedMai
     disableUrlAccess: true,
   }).compile();
   const sender = composed.getEnvelope().from;
-  if (typeof sender !== 'string' || !address.test(sender)) throw new Error('MAIL_FROM contains no valid mail address');
-  return { messageId: mail.messageId, date: mail.date, envelope: { from: sender, to: [mail.to.address] }, raw: await composed.build() };
+  if (typeof sender !== 'string' || !address.test(sender))
+    throw new Error('MAIL_FROM contains no valid mail address');
+  return {
+    messageId: mail.messageId,
+    date: mail.date,
+    envelope: { from: sender, to: [mail.to.address] },
+    raw: await composed.build(),
+  };
 }

@@ -1,9 +1,12 @@
-// Looks up TXT records. Network failures become a typed answer and are never thrown; no lookup takes longer than its timeout.
+// Looks up TXT records. Network failures become a typed answer and are never thrown; no lookup takes longer
+// than its timeout.
 import { Resolver } from 'node:dns/promises';
 import type { Settings } from '../core/settings.ts';
 
 export type TxtAnswer =
-  /** The records at the name or, for an alias (CNAME), at its target; the strings of one record are joined. */
+  /**
+   * The records at the name or, for an alias (CNAME), at its target; the strings of one record are joined.
+   */
   | { readonly kind: 'found'; readonly values: readonly string[] }
   /** The DNS answered that there is no such name, or no TXT record at it. */
   | { readonly kind: 'absent' }
@@ -35,7 +38,12 @@ function answerFor(error: unknown): TxtAnswer {
 }
 
 /** One query to one server: by UDP, and by TCP where the answer doesn't fit. */
-async function queryServer(server: string, name: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<TxtAnswer> {
+async function queryServer(
+  server: string,
+  name: string,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<TxtAnswer> {
   const resolver = new Resolver({ timeout: timeoutMs, tries: 1 });
   const cancel = (): void => resolver.cancel();
   const deadline = setTimeout(cancel, timeoutMs);
@@ -45,7 +53,9 @@ async function queryServer(server: string, name: string, timeoutMs: number, sign
     const records = await resolver.resolveTxt(name);
     // An alias without a target is answered without records.
     if (records.length === 0) return { kind: 'absent' };
-    const values = records.map((strings) => strings.join('')).filter((value) => value.length <= maxValueLength);
+    const values = records
+      .map((strings) => strings.join(''))
+      .filter((value) => value.length <= maxValueLength);
     return { kind: 'found', values: values.slice(0, maxValues) };
   } catch (error) {
     return answerFor(error);
@@ -56,9 +66,10 @@ async function queryServer(server: string, name: string, timeoutMs: number, sign
 }
 
 /**
- * Queries the configured servers (the system's if none are configured) one after the other until one has an answer. A server that times out
- * is queried a second time, because a datagram may be lost; one that reports a failure is not. `timeoutMs` bounds the whole lookup. Never
- * rejects: an aborted signal gives `unavailable`, too.
+ * Queries the configured servers (the system's if none are configured) one after the other until one has an
+ * answer. A server that times out is queried a second time, because a datagram may be lost; one that reports
+ * a failure is not. `timeoutMs` bounds the whole lookup. Never rejects: an aborted signal gives
+ * `unavailable`, too.
  */
 export async function resolveTxt(
   settings: Pick<Settings, 'dnsServers'>,

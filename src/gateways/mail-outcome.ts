@@ -20,7 +20,10 @@ export type SmtpLimits = {
 };
 
 export type SendOptions = {
-  /** Awaited when the server asks for the message and before its first byte is sent; if it throws, the mail is deferred. */
+  /**
+   * Awaited when the server asks for the message and before its first byte is sent; if it throws, the mail is
+   * deferred.
+   */
   readonly beforeData: () => Promise<void>;
   /** Ends the delivery early: at once before the message is under way, otherwise after `limits.stopMs`. */
   readonly stop?: AbortSignal;
@@ -28,8 +31,8 @@ export type SendOptions = {
 };
 
 /**
- * A mail server's reply, made safe for operators. A server may quote the message that it refuses, links included: everything that looks
- * like a link or a secret is removed. At most 300 characters.
+ * A mail server's reply, made safe for operators. A server may quote the message that it refuses, links
+ * included: everything that looks like a link or a secret is removed. At most 300 characters.
  */
 export const redactSecrets = (text: string): string =>
   text

@@ -1,5 +1,6 @@
-// Hands one mail over: by SMTP, or as a file where no SMTP server is configured. The outcome claims no more than is known: `sent` when the
-// server accepted the message, `unknown` when the message was under way and the server's final reply never came.
+// Hands one mail over: by SMTP, or as a file where no SMTP server is configured. The outcome claims no more
+// than is known: `sent` when the server accepted the message, `unknown` when the message was under way and
+// the server's final reply never came.
 import type { Settings } from '../core/settings.ts';
 import { composeMail, type Mail } from './compose-mail.ts';
 import { type MailOutcome, redactSecrets, type SendOptions } from './mail-outcome.ts';

@@ -1,6 +1,6 @@
-// Delivers one mail over one SMTP connection. The message is a stream that nodemailer reads only after the server accepted the DATA command
-// (reply 354), so the first read separates "certainly not sent" from "perhaps sent". From then on only the server's final reply, or the
-// lack of one, decides.
+// Delivers one mail over one SMTP connection. The message is a stream that nodemailer reads only after the
+// server accepted the DATA command (reply 354), so the first read separates "certainly not sent" from
+// "perhaps sent". From then on only the server's final reply, or the lack of one, decides.
 import { isIP } from 'node:net';
 import { Readable } from 'node:stream';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
@@ -11,17 +11,25 @@ import { type MailOutcome, redactSecrets, type SendOptions, type SmtpLimits } fr
 const defaultLimits: SmtpLimits = { connectMs: 15_000, envelopeMs: 60_000, dataMs: 300_000, stopMs: 6_000 };
 const quitTimeoutMs = 2_000;
 
-const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 
-type Server = { options: ConstructorParameters<typeof SMTPConnection>[0]; auth: { user: string; pass: string } | null };
+type Server = {
+  options: ConstructorParameters<typeof SMTPConnection>[0];
+  auth: { user: string; pass: string } | null;
+};
 
 /**
- * smtps:// uses TLS from the start, smtp:// uses STARTTLS where offered. A password is only ever sent encrypted, except to this machine.
+ * smtps:// uses TLS from the start, smtp:// uses STARTTLS where offered. A password is only ever sent
+ * encrypted, except to this machine.
  */
 function parseSmtpUrl(smtpUrl: string, { connectMs, envelopeMs, dataMs }: SmtpLimits): Server {
   const url = new URL(smtpUrl);
   const host = url.hostname.replaceAll(/^\[|\]$/g, '');
-  const auth = url.username === '' ? null : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) };
+  const auth =
+    url.username === ''
+      ? null
+      : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) };
   const secure = url.protocol === 'smtps:';
   return {
     auth,
@@ -49,13 +57,17 @@ const accessReplies = new Set([530, 534, 535, 538]);
 /** Classifies a failure before the message was under way: the server can't have it. */
 function classifyBeforeData(error: Error & Failure): MailOutcome {
   const text = redactSecrets(error.message);
-  const concernsMail = /^(MAIL FROM|RCPT TO|DATA)$/.test(error.command ?? '') && !accessReplies.has(error.responseCode ?? 0);
+  const concernsMail =
+    /^(MAIL FROM|RCPT TO|DATA)$/.test(error.command ?? '') && !accessReplies.has(error.responseCode ?? 0);
   const tooLarge = error.code === 'EMESSAGE' && error.responseCode === undefined;
   const isPermanent = (concernsMail && (error.responseCode ?? 0) >= 500) || tooLarge;
   return { kind: isPermanent ? 'failed' : 'deferred', error: text };
 }
 
-/** Classifies a failure once the message was under way: only a refusal by the server proves that it doesn't have the message. */
+/**
+ * Classifies a failure once the message was under way: only a refusal by the server proves that it doesn't
+ * have the message.
+ */
 function classifyAfterData(error: Error & Failure): MailOutcome {
   const reply = error.responseCode ?? 0;
   const text = redactSecrets(error.message);
@@ -86,10 +98,14 @@ function signIn(
 }
 
 /**
- * SMTP and network failures are outcomes, not rejections. Rejects only before the connection is opened: for an SMTP URL that can't be
- * parsed (`sendMail` turns that into `deferred`).
+ * SMTP and network failures are outcomes, not rejections. Rejects only before the connection is opened: for
+ * an SMTP URL that can't be parsed (`sendMail` turns that into `deferred`).
  */
-export async function deliverBySmtp(smtpUrl: string, mail: ComposedMail, options: SendOptions): Promise<MailOutcome> {
+export async function deliverBySmtp(
+  smtpUrl: string,
+  mail: ComposedMail,
+  options: SendOptions,
+): Promise<MailOutcome> {
   const limits = { ...defaultLimits, ...options.limits };
   const { options: connectionOptions, auth } = parseSmtpUrl(smtpUrl, limits);
   const { default: Connection } = await import('nodemailer/lib/smtp-connection');
@@ -106,7 +122,8 @@ export async function deliverBySmtp(smtpUrl: string, mail: ComposedMail, options
     clearTimeout(timer);
     timer = setTimeout(() => fail(new Error(reason)), ms);
   };
-  const stop = (): void => (dataStarted ? setDeadline(limits.stopMs, 'the service stopped') : fail(new Error('the service stopped')));
+  const stop = (): void =>
+    dataStarted ? setDeadline(limits.stopMs, 'the service stopped') : fail(new Error('the service stopped'));
   const message = Readable.from(
     (async function* () {
       await options.beforeData();

@@ -9,7 +9,10 @@ export function callerAddress(req: Request): string {
   return isIP(ip) === 0 ? 'unknown' : ip;
 }
 
-/** What failures are counted by: an IPv4 address, or the /64 network of an IPv6 address, since one person controls all of it. */
+/**
+ * What failures are counted by: an IPv4 address, or the /64 network of an IPv6 address, since one person
+ * controls all of it.
+ */
 export function callerNetwork(req: Request): string {
   const ip = callerAddress(req);
   return isIP(ip) === 6 ? ipKeyGenerator(ip, 64) : ip;

@@ -1,5 +1,5 @@
-// Sends an operation's complete result as a file. A failure before the first byte is an ordinary error response; after it, the connection
-// is broken off, so that a file that ends cleanly is complete.
+// Sends an operation's complete result as a file. A failure before the first byte is an ordinary error
+// response; after it, the connection is broken off, so that a file that ends cleanly is complete.
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import type { CallerCtx } from '../core/ctx.ts';
@@ -16,10 +16,17 @@ function assertNotPaged(query: Request['query']): void {
 }
 
 /**
- * Resolves when everything is sent or the client has gone; HEAD gets the headers alone, and nothing more is read for it. `input` is already authorized and parsed. Throws 400 for `page` and `pageSize`,
- * which a file doesn't have, and what the operation throws before or after the first byte.
+ * Resolves when everything is sent or the client has gone; HEAD gets the headers alone, and nothing more is
+ * read for it. `input` is already authorized and parsed. Throws 400 for `page` and `pageSize`, which a file
+ * doesn't have, and what the operation throws before or after the first byte.
  */
-export async function sendDownload(route: Route, ctx: CallerCtx, input: unknown, req: Request, res: Response): Promise<void> {
+export async function sendDownload(
+  route: Route,
+  ctx: CallerCtx,
+  input: unknown,
+  req: Request,
+  res: Response,
+): Promise<void> {
   const { download } = route;
   if (download === undefined) throw new Error(`${route.id} has no download`);
   assertNotPaged(req.query);
@@ -51,7 +58,8 @@ export async function sendDownload(route: Route, ctx: CallerCtx, input: unknown,
       failure = undefined;
     });
   } catch (error) {
-    // A client that left needs no error. A failure closes the connection too, so `failure` tells the two apart.
+    // A client that left needs no error. A failure closes the connection too, so `failure` tells the two
+    // apart.
     if (failure !== undefined || !gone.signal.aborted) throw failure ?? error;
   }
 }

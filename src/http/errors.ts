@@ -1,5 +1,5 @@
-// Turns anything thrown into the one error body. A caller sees the message of an AppError; of any other error only the request id, under
-// which the log has the cause.
+// Turns anything thrown into the one error body. A caller sees the message of an AppError; of any other error
+// only the request id, under which the log has the cause.
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { ZodError } from 'zod';
 import { AppError, type ErrorDetail } from '../core/errors.ts';
@@ -7,7 +7,9 @@ import type { Log } from '../core/log.ts';
 import { isTransientError } from '../db/pg-errors.ts';
 import { applyPendingHeaders } from './pending-headers.ts';
 
-export type ErrorBody = { error: { code: string; message: string; details?: readonly ErrorDetail[]; requestId: string } };
+export type ErrorBody = {
+  error: { code: string; message: string; details?: readonly ErrorDetail[]; requestId: string };
+};
 
 const bodyParserProblems: Readonly<Record<string, AppError>> = {
   'entity.parse.failed': new AppError('BAD_REQUEST', 'The body is not valid JSON', {
@@ -17,8 +19,12 @@ const bodyParserProblems: Readonly<Record<string, AppError>> = {
     status: 413,
     details: [{ path: '', code: 'too_large', message: 'The body is too large' }],
   }),
-  'encoding.unsupported': new AppError('BAD_REQUEST', 'The content encoding is not supported', { status: 415 }),
-  'charset.unsupported': new AppError('BAD_REQUEST', 'The charset is not supported; send UTF-8', { status: 415 }),
+  'encoding.unsupported': new AppError('BAD_REQUEST', 'The content encoding is not supported', {
+    status: 415,
+  }),
+  'charset.unsupported': new AppError('BAD_REQUEST', 'The charset is not supported; send UTF-8', {
+    status: 415,
+  }),
   'request.aborted': new AppError('BAD_REQUEST', 'The request ended before its body was complete'),
   'request.size.invalid': new AppError('BAD_REQUEST', 'The length of the body does not match Content-Length'),
 };
@@ -28,9 +34,15 @@ const typeOf = (error: unknown): string => {
   return typeof type === 'string' ? type : '';
 };
 
-/** Errors of Express and its body parser that are the caller's: broken compression, a malformed escape, an impossible length. */
+/**
+ * Errors of Express and its body parser that are the caller's: broken compression, a malformed escape, an
+ * impossible length.
+ */
 const isUnreadable = (error: unknown): boolean => {
-  const status = error instanceof Error && 'expose' in error && error.expose === true && 'status' in error ? error.status : 0;
+  const status =
+    error instanceof Error && 'expose' in error && error.expose === true && 'status' in error
+      ? error.status
+      : 0;
   return typeof status === 'number' && status >= 400 && status < 500;
 };
 
@@ -41,7 +53,8 @@ export const unavailableText = 'The service is busy or its database is unavailab
 /** The AppError to show to the caller for any thrown value. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
-  if (error instanceof URIError) return new AppError('BAD_REQUEST', 'The URL contains a malformed percent-encoding');
+  if (error instanceof URIError)
+    return new AppError('BAD_REQUEST', 'The URL contains a malformed percent-encoding');
   const parser = bodyParserProblems[typeOf(error)];
   if (parser !== undefined) return parser;
   if (isUnreadable(error)) return new AppError('BAD_REQUEST', 'The request is malformed', { cause: error });
@@ -76,7 +89,10 @@ export function sendError(res: Response, error: AppError): void {
   res.json(errorBody(error, requestIdOf(res)));
 }
 
-/** Logs 5xx errors with their cause. A 503 without a cause is a warning only: callers can provoke it, and it needs no stack trace. */
+/**
+ * Logs 5xx errors with their cause. A 503 without a cause is a warning only: callers can provoke it, and it
+ * needs no stack trace.
+ */
 export function logFailure(log: Log, requestId: string, shown: AppError, error: unknown): void {
   if (shown.status < 500) return;
   if (shown.status === 503 && error === shown && shown.cause === undefined) {
@@ -85,7 +101,13 @@ export function logFailure(log: Log, requestId: string, shown: AppError, error: 
   }
   const cause = error instanceof AppError ? (error.cause ?? error) : error;
   log.error(
-    { requestId, err: cause instanceof ZodError ? new Error(`a response does not match its schema: ${cause.message}`) : cause },
+    {
+      requestId,
+      err:
+        cause instanceof ZodError
+          ? new Error(`a response does not match its schema: ${cause.message}`)
+          : cause,
+    },
     shown.message,
   );
 }

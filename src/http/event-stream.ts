@@ -1,6 +1,7 @@
-// Serves an operation as server-sent events. A failure before the first event is an ordinary error response; after it, an `error` event
-// that ends the stream. A stream ends at once when the client disconnects or the service stops, and soon after its credential becomes
-// invalid; a resumable stream also ends after `maxOpenMs`. A client resumes by sending the id of the last event it saw.
+// Serves an operation as server-sent events. A failure before the first event is an ordinary error response;
+// after it, an `error` event that ends the stream. A stream ends at once when the client disconnects or the
+// service stops, and soon after its credential becomes invalid; a resumable stream also ends after
+// `maxOpenMs`. A client resumes by sending the id of the last event it saw.
 import type { Response } from 'express';
 import type { CallerCtx, Ctx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
@@ -22,13 +23,17 @@ export type StreamOptions = {
   /** How long a client may take to read what was sent before the stream is closed. */
   readonly stallMs?: number;
   /**
-   * How long a resumable stream stays open. Nothing else reveals a client that vanished without closing its connection: for about a
-   * quarter of an hour the operating system accepts what is sent to it, heartbeats included, and retransmits.
+   * How long a resumable stream stays open. Nothing else reveals a client that vanished without closing its
+   * connection: for about a quarter of an hour the operating system accepts what is sent to it, heartbeats
+   * included, and retransmits.
    */
   readonly maxOpenMs?: number;
   /** How many streams one credential may hold open in one process. */
   readonly perCredential?: number;
-  /** How many streams all keys and tokens of an organization may hold open in one process; those of sessions don't count. */
+  /**
+   * How many streams all keys and tokens of an organization may hold open in one process; those of sessions
+   * don't count.
+   */
   readonly perOrganization?: number;
   /** Once aborted, every stream ends and new ones get 503. */
   readonly stopping?: AbortSignal;
@@ -52,14 +57,26 @@ class StreamEnded extends Error {
 const tooManyStreams = (holder: string, limit: number): AppError =>
   new AppError('RATE_LIMIT_EXCEEDED', 'Too many open streams', {
     headers: { 'Retry-After': '5' },
-    details: [{ path: '', code: 'too_many_streams', message: `${holder} may hold ${limit} streams open; close one first` }],
+    details: [
+      {
+        path: '',
+        code: 'too_many_streams',
+        message: `${holder} may hold ${limit} streams open; close one first`,
+      },
+    ],
   });
 
 function lastEventIdOf(header: string | string[] | undefined): string | null {
   if (header === undefined || header === '') return null;
   if (typeof header === 'string' && /^[\x21-\x7e]{1,100}$/.test(header)) return header;
   throw new AppError('BAD_REQUEST', 'The Last-Event-ID header is not valid', {
-    details: [{ path: 'last-event-id', code: 'bad_event_id', message: 'Send the id of the last event received, or omit the header' }],
+    details: [
+      {
+        path: 'last-event-id',
+        code: 'bad_event_id',
+        message: 'Send the id of the last event received, or omit the header',
+      },
+    ],
   });
 }
 
@@ -119,7 +136,10 @@ function createChannel(stream: Stream): EventChannel {
   };
 }
 
-/** Aborts the stream when the credential is no longer valid. An unavailable database proves nothing: the next check decides. */
+/**
+ * Aborts the stream when the credential is no longer valid. An unavailable database proves nothing: the next
+ * check decides.
+ */
 async function recheck({ ctx, route, res, abort }: Stream): Promise<void> {
   try {
     const caller = await reidentifyCaller(res);
@@ -131,7 +151,10 @@ async function recheck({ ctx, route, res, abort }: Stream): Promise<void> {
   }
 }
 
-/** Sends heartbeats, rechecks the credential and notices a disconnect while the stream runs. Returns a function that stops this. */
+/**
+ * Sends heartbeats, rechecks the credential and notices a disconnect while the stream runs. Returns a
+ * function that stops this.
+ */
 function watch(stream: Stream): () => void {
   const { res, limits, abort, route } = stream;
   const heart = setInterval(() => {
@@ -146,7 +169,9 @@ function watch(stream: Stream): () => void {
   res.once('close', gone);
   // A POST streams a response while it is produced: it can't be resumed and has its own time limit.
   const over =
-    route.method === 'GET' ? setTimeout(() => abort.abort(new StreamEnded('its client has to reconnect')), limits.maxOpenMs) : undefined;
+    route.method === 'GET'
+      ? setTimeout(() => abort.abort(new StreamEnded('its client has to reconnect')), limits.maxOpenMs)
+      : undefined;
   return () => {
     clearTimeout(over);
     clearInterval(heart);
@@ -165,7 +190,9 @@ function endStream(stream: Stream, error: unknown): void {
   const shown = toAppError(error);
   if (!res.headersSent) throw shown;
   logFailure(ctx.log, requestIdOf(res), shown, error);
-  res.end(eventText('error', { error: { code: shown.code, message: shown.message, requestId: requestIdOf(res) } }));
+  res.end(
+    eventText('error', { error: { code: shown.code, message: shown.message, requestId: requestIdOf(res) } }),
+  );
 }
 
 async function run(stream: Stream, input: unknown): Promise<unknown> {
@@ -184,11 +211,18 @@ async function run(stream: Stream, input: unknown): Promise<unknown> {
 
 export type Streams = {
   /**
-   * Streams to `res`; `input` is already authorized and parsed. Resolves with the operation's result when the stream has ended, or with
-   * undefined when it ended early. Rejects, as long as no event was sent: 400 for a malformed Last-Event-ID, 429 above the limit of
-   * streams, 503 while the service stops, and with the operation's own errors.
+   * Streams to `res`; `input` is already authorized and parsed. Resolves with the operation's result when the
+   * stream has ended, or with undefined when it ended early. Rejects, as long as no event was sent: 400 for a
+   * malformed Last-Event-ID, 429 above the limit of streams, 503 while the service stops, and with the
+   * operation's own errors.
    */
-  serve(route: Route, ctx: CallerCtx, input: unknown, lastEventId: string | string[] | undefined, res: Response): Promise<unknown>;
+  serve(
+    route: Route,
+    ctx: CallerCtx,
+    input: unknown,
+    lastEventId: string | string[] | undefined,
+    res: Response,
+  ): Promise<unknown>;
 };
 
 /** Sends the stored response of a repeated request as a stream of one event. */
@@ -197,7 +231,9 @@ export function replayStream(route: Route, body: unknown, res: Response): void {
   res.end(eventText(route.stream?.resultEvent ?? 'message', body));
 }
 
-/** The returned function throws 429 where the caller or its organization has as many open streams as it may. */
+/**
+ * The returned function throws 429 where the caller or its organization has as many open streams as it may.
+ */
 function createStreamLimit({ perCredential, perOrganization }: Limits): (res: Response) => Release {
   const ofCredential = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: perCredential });
   const ofOrganization = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: perOrganization });
@@ -230,7 +266,11 @@ export function createStreams(ctx: Ctx, { stopping, ...given }: StreamOptions = 
       const release = acquireStream(res);
       const abort = new AbortController();
       const onStop = (): void =>
-        abort.abort(res.headersSent ? new StreamEnded('the service is stopping') : unavailable('The service is stopping', 2));
+        abort.abort(
+          res.headersSent
+            ? new StreamEnded('the service is stopping')
+            : unavailable('The service is stopping', 2),
+        );
       stopping?.addEventListener('abort', onStop, { once: true });
       try {
         return await run({ limits, notices, route, ctx: caller, res, abort, lastEventId }, input);

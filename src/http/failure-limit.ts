@@ -1,6 +1,7 @@
-// The limit of failed authentications: 20 a minute for each network, counted in PostgreSQL for all processes. A process remembers the
-// networks that exceeded it until their minute ends; further failures from there get 429 without a statement to PostgreSQL. It never refuses
-// a valid credential, because failures are counted only after a credential has turned out to be invalid.
+// The limit of failed authentications: 20 a minute for each network, counted in PostgreSQL for all processes.
+// A process remembers the networks that exceeded it until their minute ends; further failures from there get
+// 429 without a statement to PostgreSQL. It never refuses a valid credential, because failures are counted
+// only after a credential has turned out to be invalid.
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 import type { Ctx } from '../core/ctx.ts';
@@ -9,20 +10,28 @@ import { callerNetwork } from './caller-address.ts';
 import { countHits, rateLimitExceeded } from './rate-limit.ts';
 
 const maxFailuresPerMinute = 20;
-/** The one that was added first is forgotten when there are more; its next failure is counted in PostgreSQL again. */
+/**
+ * The one that was added first is forgotten when there are more; its next failure is counted in PostgreSQL
+ * again.
+ */
 const maxRemembered = 10_000;
 
 export type FailureLimit = {
-  /** Counts a failed authentication. Resolves to `refusal` for the first 20 per minute and network, to a 429 after that. */
+  /**
+   * Counts a failed authentication. Resolves to `refusal` for the first 20 per minute and network, to a 429
+   * after that.
+   */
   count(req: Request, refusal: AppError): Promise<AppError>;
   /**
-   * Counts an unknown cookie or link token, which may be a guess. Rejects with 429 once its network has made too many; until then the
-   * caller may hold an old one and gets an ordinary response.
+   * Counts an unknown cookie or link token, which may be a guess. Rejects with 429 once its network has made
+   * too many; until then the caller may hold an old one and gets an ordinary response.
    */
   countGuess(req: Request): Promise<void>;
 };
 
-/** One for each process. `count` and `countGuess` reject with the database's error while it is unavailable. */
+/**
+ * One for each process. `count` and `countGuess` reject with the database's error while it is unavailable.
+ */
 export function createFailureLimit(ctx: Pick<Ctx, 'db' | 'clock'>): FailureLimit {
   const exceeded = new LRUCache<string, true>({
     max: maxRemembered,

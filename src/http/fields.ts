@@ -1,15 +1,23 @@
 // Schemas of fields that many operations share, each with its representation in JSON, paths and queries.
 import { z } from 'zod';
 
-/** Query and path values arrive as strings; `openapi` in the metadata is the schema that the OpenAPI document shows. */
+/**
+ * Query and path values arrive as strings; `openapi` in the metadata is the schema that the OpenAPI document
+ * shows.
+ */
 const wire = (schema: Record<string, unknown>) => ({ openapi: schema });
 
 export const Id = z
   .string()
-  .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, 'must be a UUID in lower case')
+  .regex(
+    /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    'must be a UUID in lower case',
+  )
   .meta(wire({ type: 'string', format: 'uuid' }));
 
-export const Instant = z.string().meta(wire({ type: 'string', format: 'date-time', description: 'RFC 3339, UTC' }));
+export const Instant = z
+  .string()
+  .meta(wire({ type: 'string', format: 'date-time', description: 'RFC 3339, UTC' }));
 
 export const IdParams = z.strictObject({ id: Id });
 
@@ -23,7 +31,15 @@ export const optionalQueryInteger = ({ min, max, default: otherwise }: IntegerBo
     .transform(Number)
     .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`)
     .optional()
-    .meta(wire({ type: 'integer', minimum: min, maximum: max, default: otherwise, ...(description !== undefined && { description }) }));
+    .meta(
+      wire({
+        type: 'integer',
+        minimum: min,
+        maximum: max,
+        default: otherwise,
+        ...(description !== undefined && { description }),
+      }),
+    );
 
 export const queryInteger = (bounds: IntegerBounds) =>
   optionalQueryInteger(bounds)
@@ -36,7 +52,10 @@ export const queryBoolean = z
   .meta(wire({ type: 'boolean' }));
 
 const timestampMessage = 'must be an RFC 3339 timestamp with a time zone';
-/** A timestamp from a caller: RFC 3339 with a time zone, within the years that RFC 3339 can express in UTC, in milliseconds. */
+/**
+ * A timestamp from a caller: RFC 3339 with a time zone, within the years that RFC 3339 can express in UTC, in
+ * milliseconds.
+ */
 const givenInstant = z
   .string(timestampMessage)
   .max(60, timestampMessage)
@@ -71,7 +90,10 @@ export const shortText = (max: number) =>
     .trim()
     .min(1)
     .max(max)
-    .refine((text) => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u.test(text), 'must not contain control characters')
+    .refine(
+      (text) => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u.test(text),
+      'must not contain control characters',
+    )
     .refine((text) => text === '' || /[^\p{Cf}\p{Mn}\p{Z}]/u.test(text), 'must contain a visible character');
 /** Invisible characters that emoji and words of the Arabic script need to look right. */
 const visibleUses =

@@ -1,5 +1,6 @@
-// Health checks, answered before any middleware runs so that a probe doesn't wait for what keeps the service busy. They need no
-// credential, so they reveal nothing that would help an attacker, and are logged at debug level only.
+// Health checks, answered before any middleware runs so that a probe doesn't wait for what keeps the service
+// busy. They need no credential, so they reveal nothing that would help an attacker, and are logged at debug
+// level only.
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Log } from '../core/log.ts';
 
@@ -20,10 +21,14 @@ function send(res: ServerResponse, status: number, body: object): void {
 }
 
 /**
- * `/healthz`: 200 as long as the event loop runs. `/readyz`: 200, or 503 with the state of every check. `app` handles every other
- * request.
+ * `/healthz`: 200 as long as the event loop runs. `/readyz`: 200, or 503 with the state of every check. `app`
+ * handles every other request.
  */
-export function serveProbes(readiness: () => Promise<Readiness>, log: Log, app: RequestListener): RequestListener {
+export function serveProbes(
+  readiness: () => Promise<Readiness>,
+  log: Log,
+  app: RequestListener,
+): RequestListener {
   return (req, res) => {
     const { url, method } = req;
     if (url !== '/healthz' && url !== '/readyz') return app(req, res);

@@ -10,8 +10,18 @@ import type { Route } from './route/route.ts';
 export const leaseMs = 15_000;
 
 type Done = { action: string; target: { type: string; id: string | null } };
-type KeyRow = { request_hash: Buffer; status: number | null; body: unknown; done: Done | null; locked: boolean; old: boolean };
-export type Claim = { readonly kind: 'mine' } | { readonly kind: 'stored'; readonly response: RouteResponse } | { readonly kind: 'busy' };
+type KeyRow = {
+  request_hash: Buffer;
+  status: number | null;
+  body: unknown;
+  done: Done | null;
+  locked: boolean;
+  old: boolean;
+};
+export type Claim =
+  | { readonly kind: 'mine' }
+  | { readonly kind: 'stored'; readonly response: RouteResponse }
+  | { readonly kind: 'busy' };
 
 const keyReused = (): AppError =>
   invalid('This Idempotency-Key was already used for a different request', [
@@ -20,22 +30,37 @@ const keyReused = (): AppError =>
 
 const responseLost = ({ action, target }: Done): AppError =>
   invalid('The first request with this Idempotency-Key was carried out, but its response was lost', [
-    { path: 'Idempotency-Key', code: 'answer_lost', message: `Already done: ${action} ${target.id ?? target.type}` },
+    {
+      path: 'Idempotency-Key',
+      code: 'answer_lost',
+      message: `Already done: ${action} ${target.id ?? target.type}`,
+    },
   ]);
 
-/** Whose stored responses these are: the organization's, or the person's own for operations outside an organization. */
+/**
+ * Whose stored responses these are: the organization's, or the person's own for operations outside an
+ * organization.
+ */
 const scopeOf = ({ caller }: CallerCtx, route: Route): string =>
-  route.access === 'person' || caller.principal === undefined ? caller.user.id : caller.principal.organization.id;
+  route.access === 'person' || caller.principal === undefined
+    ? caller.user.id
+    : caller.principal.organization.id;
 const inScope = <T>(ctx: CallerCtx, route: Route, work: (tx: Tx) => Promise<T>): Promise<T> =>
   inTransaction({ db: ctx.db, organizationId: scopeOf(ctx, route) }, work);
 
 const ofKey = 'organization_id = ? and credential_id = ? and route_id = ? and key = ?';
 
 /**
- * Claims the key for this request, also from a process that lost its lease. Throws 422 when the key was used for a different request, or
- * when the first one was carried out but its response can't be stored.
+ * Claims the key for this request, also from a process that lost its lease. Throws 422 when the key was used
+ * for a different request, or when the first one was carried out but its response can't be stored.
  */
-export async function claimKey(ctx: CallerCtx, route: Route, key: string, hash: Buffer, claimId: string): Promise<Claim> {
+export async function claimKey(
+  ctx: CallerCtx,
+  route: Route,
+  key: string,
+  hash: Buffer,
+  claimId: string,
+): Promise<Claim> {
   const keyValues = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
   return inScope(ctx, route, async (tx) => {
     const { rowCount } = await tx.raw<{ rowCount: number }>(
@@ -55,7 +80,8 @@ export async function claimKey(ctx: CallerCtx, route: Route, key: string, hash: 
     const isLost = held.status === null && !held.locked;
     if (!held.old && !(isLost && held.done === null)) {
       if (!held.request_hash.equals(hash)) throw keyReused();
-      if (held.status !== null) return { kind: 'stored', response: { status: held.status, body: held.body ?? undefined } };
+      if (held.status !== null)
+        return { kind: 'stored', response: { status: held.status, body: held.body ?? undefined } };
       if (!isLost || held.done === null) return { kind: 'busy' };
       const response = toStoredResponse(responseLost(held.done), ctx.requestId);
       if (response === null) throw responseLost(held.done);
@@ -71,7 +97,10 @@ export async function claimKey(ctx: CallerCtx, route: Route, key: string, hash: 
   });
 }
 
-/** Renews the lease of a claim. Skips the row while the handler's own write locks it: the lock then protects the key as a lease does. */
+/**
+ * Renews the lease of a claim. Skips the row while the handler's own write locks it: the lock then protects
+ * the key as a lease does.
+ */
 export const renewClaim = (ctx: CallerCtx, route: Route, claimId: string): Promise<unknown> =>
   inScope(ctx, route, (tx) =>
     tx.raw(
@@ -81,29 +110,41 @@ export const renewClaim = (ctx: CallerCtx, route: Route, claimId: string): Promi
     ),
   );
 
-const saveResponse = (tx: Tx, keyValues: readonly string[], status: number, body: unknown): Promise<unknown> =>
-  tx.raw(`update idempotency_keys set status = ?, body = ?::jsonb, locked_until = null, done = null where ${ofKey}`, [
-    status,
-    body === undefined ? null : JSON.stringify(body),
-    ...keyValues,
-  ]);
+const saveResponse = (
+  tx: Tx,
+  keyValues: readonly string[],
+  status: number,
+  body: unknown,
+): Promise<unknown> =>
+  tx.raw(
+    `update idempotency_keys set status = ?, body = ?::jsonb, locked_until = null, done = null where ${ofKey}`,
+    [status, body === undefined ? null : JSON.stringify(body), ...keyValues],
+  );
 
 /** `retry`: there is no response to store, and the request may be repeated unless it wrote something. */
 export type Outcome = { readonly response: RouteResponse | null } | 'retry';
 
 /** Ends the claim. Does nothing when the claim was lost. */
-export async function saveOutcome(ctx: CallerCtx, route: Route, key: string, claimId: string, outcome: Outcome): Promise<void> {
+export async function saveOutcome(
+  ctx: CallerCtx,
+  route: Route,
+  key: string,
+  claimId: string,
+  outcome: Outcome,
+): Promise<void> {
   const keyValues = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
   await inScope(ctx, route, async (tx) => {
     // A COMMIT whose confirmation was lost may still be in progress: wait for its row lock.
-    const { rows } = await tx.raw<{ rows: { done: Done | null }[] }>('select done from idempotency_keys where claim_id = ? for update', [
-      claimId,
-    ]);
+    const { rows } = await tx.raw<{ rows: { done: Done | null }[] }>(
+      'select done from idempotency_keys where claim_id = ? for update',
+      [claimId],
+    );
     const [held] = rows;
     if (held === undefined) return;
     if (outcome === 'retry' && held.done !== null)
       await tx.raw(`update idempotency_keys set locked_until = now() where ${ofKey}`, keyValues);
-    else if (outcome === 'retry' || outcome.response === null) await tx.raw(`delete from idempotency_keys where ${ofKey}`, keyValues);
+    else if (outcome === 'retry' || outcome.response === null)
+      await tx.raw(`delete from idempotency_keys where ${ofKey}`, keyValues);
     else {
       const { status, body } = outcome.response;
       const once = status < 300 ? (route.shownOnce ?? []) : [];
@@ -113,18 +154,29 @@ export async function saveOutcome(ctx: CallerCtx, route: Route, key: string, cla
   });
 }
 
-/** Errors about the request itself are stored like any other response. Null for those that a retry may change. */
+/**
+ * Errors about the request itself are stored like any other response. Null for those that a retry may change.
+ */
 export function toStoredResponse(error: unknown, requestId: string): RouteResponse | null {
-  if (!(error instanceof AppError) || error.status >= 500 || [401, 403, 429].includes(error.status)) return null;
+  if (!(error instanceof AppError) || error.status >= 500 || [401, 403, 429].includes(error.status))
+    return null;
   return {
     status: error.status,
-    body: { error: { code: error.code, message: error.message, ...(error.details.length > 0 && { details: error.details }), requestId } },
+    body: {
+      error: {
+        code: error.code,
+        message: error.message,
+        ...(error.details.length > 0 && { details: error.details }),
+        requestId,
+      },
+    },
   };
 }
 
 /**
- * Releases the keys of requests that started at or before `before` and have no response yet: a request that had written nothing may be
- * repeated, and a retry of one that had gets `answer_lost`. Returns their number. Needs the role that owns the tables.
+ * Releases the keys of requests that started at or before `before` and have no response yet: a request that
+ * had written nothing may be repeated, and a retry of one that had gets `answer_lost`. Returns their number.
+ * Needs the role that owns the tables.
  */
 export async function releaseUnfinishedRequests(owner: Knex, before: Date): Promise<number> {
   const unfinished = () => owner('idempotency_keys').whereNull('status').where('created_at', '<=', before);

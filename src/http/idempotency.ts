@@ -1,7 +1,8 @@
-// A POST repeated with the same Idempotency-Key gets the stored response of the first one. Stored for 24 h per credential and route, for
-// the organization, or for the person on routes outside an organization. 401, 403, 429 and 5xx are never stored, since retrying is then the
-// right thing to do. The process that works on a key holds it under a lease, and each write is recorded with the key in the transaction
-// that makes it, so that no retry repeats what a crashed process had already done.
+// A POST repeated with the same Idempotency-Key gets the stored response of the first one. Stored for 24 h
+// per credential and route, for the organization, or for the person on routes outside an organization. 401,
+// 403, 429 and 5xx are never stored, since retrying is then the right thing to do. The process that works on
+// a key holds it under a lease, and each write is recorded with the key in the transaction that makes it, so
+// that no retry repeats what a crashed process had already done.
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CallerCtx, IdempotencyClaim } from '../core/ctx.ts';
@@ -9,7 +10,14 @@ import { AppError, invalid } from '../core/errors.ts';
 import { createId } from '../core/id.ts';
 import { startLeaseRenewal } from '../core/lease.ts';
 import { isTransientError } from '../db/pg-errors.ts';
-import { claimKey, leaseMs, type Outcome, renewClaim, saveOutcome, toStoredResponse } from './idempotency.store.ts';
+import {
+  claimKey,
+  leaseMs,
+  type Outcome,
+  renewClaim,
+  saveOutcome,
+  toStoredResponse,
+} from './idempotency.store.ts';
 import { authorizeAndParse, invoke, type RouteResponse } from './route/invoke.ts';
 import { type RawInput, type Route, successStatus } from './route/route.ts';
 
@@ -31,8 +39,14 @@ function stableText(value: unknown): string {
   return `{${entries.map(([key, held]) => `${JSON.stringify(key)}:${stableText(held)}`).join()}}`;
 }
 
-/** What the caller may see of records: a stored response that shows some is replayed only while that is the same. */
-function recordAccessOf({ caller: { principal } }: CallerCtx, { readsRecords, showsRecords }: Route): readonly string[] {
+/**
+ * What the caller may see of records: a stored response that shows some is replayed only while that is the
+ * same.
+ */
+function recordAccessOf(
+  { caller: { principal } }: CallerCtx,
+  { readsRecords, showsRecords }: Route,
+): readonly string[] {
   if (readsRecords !== true && showsRecords !== true) return [];
   return [
     ...(principal?.reads.unmasked === true ? [] : ['masked']),
@@ -41,9 +55,10 @@ function recordAccessOf({ caller: { principal } }: CallerCtx, { readsRecords, sh
 }
 
 /**
- * Runs the handler once per key, or returns the stored response; `replayed` tells which. A null response means that the request may be
- * repeated under its key. Throws 400 for a malformed key, 422 when the key was used for a different request (`key_reused`), when the first
- * request still runs after 20 s (`still_running`) or its response was lost (`answer_lost`), and what the handler throws.
+ * Runs the handler once per key, or returns the stored response; `replayed` tells which. A null response
+ * means that the request may be repeated under its key. Throws 400 for a malformed key, 422 when the key was
+ * used for a different request (`key_reused`), when the first request still runs after 20 s (`still_running`)
+ * or its response was lost (`answer_lost`), and what the handler throws.
  */
 export async function runOnce(
   ctx: CallerCtx,
@@ -55,7 +70,9 @@ export async function runOnce(
 ): Promise<{ response: RouteResponse | null; replayed: boolean }> {
   if (!validKey.test(key)) {
     throw new AppError('BAD_REQUEST', 'Idempotency-Key must be 1 to 255 visible ASCII characters', {
-      details: [{ path: 'Idempotency-Key', code: 'malformed', message: 'must be 1 to 255 visible ASCII characters' }],
+      details: [
+        { path: 'Idempotency-Key', code: 'malformed', message: 'must be 1 to 255 visible ASCII characters' },
+      ],
     });
   }
   const hash = createHash('sha256')
@@ -69,7 +86,11 @@ export async function runOnce(
     if (state.kind === 'mine') break;
     if (ctx.clock.monotonicMs() >= deadlineMs) {
       throw invalid('A request with this Idempotency-Key is still running', [
-        { path: 'Idempotency-Key', code: 'still_running', message: 'Wait until the first request has finished, then try again' },
+        {
+          path: 'Idempotency-Key',
+          code: 'still_running',
+          message: 'Wait until the first request has finished, then try again',
+        },
       ]);
     }
     await delay(pollMs);
@@ -91,7 +112,10 @@ async function runUnderLease(
     saveOutcome(ctx, route, key, claimId, outcome).catch((error: unknown) => {
       ctx.log.warn({ err: error }, 'a response could not be stored under its Idempotency-Key');
       if (isTransientError(error))
-        setTimeout(() => void (ctx.clock.monotonicMs() < leaseEndMs ? save(outcome) : undefined), saveRetryMs).unref();
+        setTimeout(
+          () => void (ctx.clock.monotonicMs() < leaseEndMs ? save(outcome) : undefined),
+          saveRetryMs,
+        ).unref();
     });
   let isHeld = true;
   /** When the lease ends and another process may take the key over. */
@@ -119,7 +143,10 @@ async function runUnderLease(
   }
 }
 
-/** `invoke`, which replays the stored response when a POST is repeated under the same key. Throws as `invoke` and `runOnce` do. */
+/**
+ * `invoke`, which replays the stored response when a POST is repeated under the same key. Throws as `invoke`
+ * and `runOnce` do.
+ */
 export async function invokeOnce(
   route: Route,
   ctx: CallerCtx,
@@ -138,9 +165,9 @@ export async function invokeOnce(
 }
 
 /**
- * The same for a response that `serve` streams; it resolves with the result to store, or undefined when the stream ended early. Returns
- * the stored response of a repeated request, for which `serve` is not called, and null otherwise. Throws what authorizing,
- * parsing, `serve` and `runOnce` throw.
+ * The same for a response that `serve` streams; it resolves with the result to store, or undefined when the
+ * stream ended early. Returns the stored response of a repeated request, for which `serve` is not called, and
+ * null otherwise. Throws what authorizing, parsing, `serve` and `runOnce` throw.
  */
 export async function streamOnce(
   route: Route,
@@ -156,7 +183,9 @@ export async function streamOnce(
   }
   const { response, replayed } = await runOnce(ctx, route, key, raw.body, raw.params, async (keyCtx) => {
     const served = await serve(input, keyCtx);
-    return served === undefined ? null : { status: successStatus(route), body: route.response?.parse(served) };
+    return served === undefined
+      ? null
+      : { status: successStatus(route), body: route.response?.parse(served) };
   });
   return replayed ? response : null;
 }

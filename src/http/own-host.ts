@@ -1,23 +1,31 @@
-// Which host a request names, where that matters on the person's own machine: there one service has several names (localhost, 127.0.0.1),
-// but cookies and sign-in belong to that of PUBLIC_URL alone.
+// Which host a request names, where that matters on the person's own machine: there one service has several
+// names (localhost, 127.0.0.1), but cookies and sign-in belong to that of PUBLIC_URL alone.
 import type { Request, RequestHandler } from 'express';
 import { isLoopbackHttp, isLoopbackName } from '../core/loopback.ts';
 
-const hostOf = ({ headers: { host } }: Request): URL | null => (host === undefined ? null : URL.parse(`http://${host}`));
+const hostOf = ({ headers: { host } }: Request): URL | null =>
+  host === undefined ? null : URL.parse(`http://${host}`);
 
-/** Whether the Host header is a loopback name or address. A foreign name that resolves to this machine (DNS rebinding) is none. */
+/**
+ * Whether the Host header is a loopback name or address. A foreign name that resolves to this machine (DNS
+ * rebinding) is none.
+ */
 export function isLoopbackHost(req: Request): boolean {
   const named = hostOf(req);
   return named !== null && named.host === req.headers.host?.toLowerCase() && isLoopbackName(named.hostname);
 }
 
-/** Redirects pages that were opened by another loopback name of this service to that of its PUBLIC_URL, where sign-in works. */
+/**
+ * Redirects pages that were opened by another loopback name of this service to that of its PUBLIC_URL, where
+ * sign-in works.
+ */
 export function redirectToOwnHost(publicUrl: string): RequestHandler {
   const own = new URL(publicUrl);
   const isLocal = isLoopbackHttp(publicUrl);
   return (req, res, next) => {
     const named = hostOf(req);
-    const isAlias = isLocal && isLoopbackHost(req) && named?.hostname !== own.hostname && named?.port === own.port;
+    const isAlias =
+      isLocal && isLoopbackHost(req) && named?.hostname !== own.hostname && named?.port === own.port;
     if (!isAlias || (req.method !== 'GET' && req.method !== 'HEAD')) return next();
     res.setHeader('Cache-Control', 'no-store');
     res.redirect(302, `${own.origin}${req.originalUrl}`);

@@ -1,4 +1,5 @@
-// Pagination, the same for every list: the query parameters that request a page, and the envelope that holds it.
+// Pagination, the same for every list: the query parameters that request a page, and the envelope that holds
+// it.
 import { z } from 'zod';
 import { foldText } from '../core/folded-text.ts';
 import { defaultPageSize } from '../db/page.ts';
@@ -19,7 +20,10 @@ export type PageQuery = { readonly page: number; readonly pageSize: number };
 /** The parameters of a list that can be sorted by these fields; `sortList` applies them. */
 export const sortFields = <const Field extends string>(fields: readonly [Field, ...Field[]]) => ({
   sort: z.enum(fields).optional().describe('Sorts by this field instead of newest first'),
-  order: z.enum(['asc', 'desc']).optional().describe('`asc` with `sort` unless given; alone it applies to the default sort'),
+  order: z
+    .enum(['asc', 'desc'])
+    .optional()
+    .describe('`asc` with `sort` unless given; alone it applies to the default sort'),
 });
 
 export const Pagination = z
@@ -31,7 +35,8 @@ export const Pagination = z
   })
   .meta({ id: 'Pagination', example: { total: 1, page: 1, pageSize: defaultPageSize, totalPages: 1 } });
 
-export const pageOf = <T extends z.ZodType>(item: T) => z.object({ data: z.array(item), pagination: Pagination });
+export const pageOf = <T extends z.ZodType>(item: T) =>
+  z.object({ data: z.array(item), pagination: Pagination });
 
 export type PageResult<T> = { data: T[]; pagination: z.input<typeof Pagination> };
 
@@ -40,7 +45,10 @@ export const toPage = <T>(data: T[], total: number, { page, pageSize }: PageQuer
   pagination: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) },
 });
 
-/** One page of a list in memory: of the items whose name, or any other of `textsOf`, contains `q`, ignoring case. */
+/**
+ * One page of a list in memory: of the items whose name, or any other of `textsOf`, contains `q`, ignoring
+ * case.
+ */
 export function findPage<T>(
   items: readonly T[],
   { q = '', ...page }: NamedPageQuery,

@@ -1,4 +1,5 @@
-// Counts requests in fixed windows of 60 s by the database's clock, started by the first request: in PostgreSQL, so that all processes agree.
+// Counts requests in fixed windows of 60 s by the database's clock, started by the first request: in
+// PostgreSQL, so that all processes agree.
 import type { ClientRateLimitInfo, Store } from 'express-rate-limit';
 import { systemClock } from '../core/clock.ts';
 import type { Ctx } from '../core/ctx.ts';
@@ -9,10 +10,14 @@ export const windowSeconds = 60;
 type Window = { hits: number; seconds_left: number };
 
 /**
- * Counts hits in the key's window. Resolves to their total and how long the window still lasts. Rejects with the database's error while it
- * is unavailable.
+ * Counts hits in the key's window. Resolves to their total and how long the window still lasts. Rejects with
+ * the database's error while it is unavailable.
  */
-export async function countHits(ctx: Pick<Ctx, 'db'>, key: string, count = 1): Promise<{ hits: number; secondsLeft: number }> {
+export async function countHits(
+  ctx: Pick<Ctx, 'db'>,
+  key: string,
+  count = 1,
+): Promise<{ hits: number; secondsLeft: number }> {
   const { rows } = await ctx.db.control.raw<{ rows: Window[] }>(
     `insert into rate_limits as existing (key, hits, resets_at) values (?, ?, clock_timestamp() + make_interval(secs => ?))
      on conflict (key) do update set

@@ -1,4 +1,5 @@
-// The rate limits of the management interface and /mcp: of each caller, and of all keys and tokens of an organization.
+// The rate limits of the management interface and /mcp: of each caller, and of all keys and tokens of an
+// organization.
 import type { RequestHandler, Response } from 'express';
 import { rateLimit } from 'express-rate-limit';
 import type { Ctx } from '../core/ctx.ts';
@@ -7,8 +8,8 @@ import { callerCtx } from './authenticate.ts';
 import { countHits, databaseStore, rateLimitExceeded, windowSeconds } from './rate-limit.ts';
 
 /**
- * What the rate limit counts by: the API key, the key and the subject of its token, or the person behind an access token or session. Throws
- * 401 before `authenticate` has run.
+ * What the rate limit counts by: the API key, the key and the subject of its token, or the person behind an
+ * access token or session. Throws 401 before `authenticate` has run.
  */
 export const rateLimitKey = (res: Response): string => {
   const { credential, user } = callerCtx(res).caller;
@@ -17,12 +18,14 @@ export const rateLimitKey = (res: Response): string => {
 };
 
 /**
- * What the limit of an organization counts by. Undefined for sessions, so that programs don't use up what people need, and without an
- * organization. Throws 401 before `authenticate` has run.
+ * What the limit of an organization counts by. Undefined for sessions, so that programs don't use up what
+ * people need, and without an organization. Throws 401 before `authenticate` has run.
  */
 export const organizationLimitKey = (res: Response): string | undefined => {
   const { credential, principal } = callerCtx(res).caller;
-  return credential.kind === 'session' || principal === undefined ? undefined : `organization:${principal.organization.id}`;
+  return credential.kind === 'session' || principal === undefined
+    ? undefined
+    : `organization:${principal.organization.id}`;
 };
 
 /** A window that requests count in; those without a key don't. `name`: in the RateLimit headers. */
@@ -33,7 +36,10 @@ type Limit = {
   readonly details: readonly ErrorDetail[];
 };
 
-/** The caller's own window, then that of its organization: keys are free to create, so limits per key bound nothing. */
+/**
+ * The caller's own window, then that of its organization: keys are free to create, so limits per key bound
+ * nothing.
+ */
 function limitsOf({ settings }: Pick<Ctx, 'settings'>): readonly Limit[] {
   const { rateLimitPerMinute, organizationRateLimitPerMinute = 10 * rateLimitPerMinute } = settings;
   const message = `All API keys and tokens of an organization together may send ${organizationRateLimitPerMinute} requests a minute`;
@@ -48,7 +54,10 @@ function limitsOf({ settings }: Pick<Ctx, 'settings'>): readonly Limit[] {
   ];
 }
 
-/** Middleware that limits the requests of each caller and of its organization. Passes a 429 with Retry-After to the error handler. */
+/**
+ * Middleware that limits the requests of each caller and of its organization. Passes a 429 with Retry-After
+ * to the error handler.
+ */
 export const rateLimitRequests = (ctx: Ctx): RequestHandler[] =>
   limitsOf(ctx).map(({ name, max, keyOf, details }) =>
     rateLimit({

@@ -1,4 +1,5 @@
-// Gives every request an id, and writes one log line when its response is complete. Queries and whatever may be a token are left out.
+// Gives every request an id, and writes one log line when its response is complete. Queries and whatever may
+// be a token are left out.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
@@ -17,15 +18,22 @@ const acceptable = /^[A-Za-z0-9._-]{8,64}$/;
 const secretive = /ps[kt]_|eyJ/i;
 
 /**
- * `headers` are sent with every response: names and values alternate, and the request id is added. `onServed` is called for each finished
- * response; its status is `cut` when the client didn't receive all of it.
+ * `headers` are sent with every response: names and values alternate, and the request id is added. `onServed`
+ * is called for each finished response; its status is `cut` when the client didn't receive all of it.
  */
-export function requestLog(log: Log, clock: Clock, headers: readonly string[] = [], onServed?: OnServed): RequestHandler {
-  // Every field of these lines is given below, so none needs redaction; searching for secrets costs more than writing the line.
+export function requestLog(
+  log: Log,
+  clock: Clock,
+  headers: readonly string[] = [],
+  onServed?: OnServed,
+): RequestHandler {
+  // Every field of these lines is given below, so none needs redaction; searching for secrets costs more than
+  // writing the line.
   const lines = log.child({}, { redact: [] });
   return (req, res, next) => {
     const given = req.headers['x-request-id'];
-    const requestId = typeof given === 'string' && acceptable.test(given) && !secretive.test(given) ? given : randomUUID();
+    const requestId =
+      typeof given === 'string' && acceptable.test(given) && !secretive.test(given) ? given : randomUUID();
     res.locals['requestId'] = requestId;
     setPendingHeaders(res, ['X-Request-Id', requestId, ...headers]);
     const startedMs = clock.monotonicMs();
@@ -33,7 +41,12 @@ export function requestLog(log: Log, clock: Clock, headers: readonly string[] = 
     res.on('close', () => {
       const ms = clock.monotonicMs() - startedMs;
       const served = servedOf(res, path);
-      onServed?.(served, knownMethod(req.method), res.writableFinished ? String(res.statusCode) : 'cut', ms / 1_000);
+      onServed?.(
+        served,
+        knownMethod(req.method),
+        res.writableFinished ? String(res.statusCode) : 'cut',
+        ms / 1_000,
+      );
       lines.info(
         {
           requestId,
@@ -64,13 +77,16 @@ function assertBodySize(req: IncomingMessage): void {
   });
 }
 
-/** Headers that may occur once: with two, code that reads the first and code that reads the last would see different callers. */
+/**
+ * Headers that may occur once: with two, code that reads the first and code that reads the last would see
+ * different callers.
+ */
 const single = ['authorization', 'host', 'idempotency-key'];
 const singleLengths = new Set(single.map(({ length }) => length));
 
 /**
- * Middleware that checks every request's headers. Throws 400 for a missing Host or a repeated header that may occur once, 413 for a
- * Content-Length above the limit, 417 for an unsupported Expect.
+ * Middleware that checks every request's headers. Throws 400 for a missing Host or a repeated header that may
+ * occur once, 413 for a Content-Length above the limit, 417 for an unsupported Expect.
  */
 export const assertHeaders: RequestHandler = (req, _res, next) => {
   if (req.headers.host === undefined && req.httpVersion === '1.1') {
@@ -82,7 +98,9 @@ export const assertHeaders: RequestHandler = (req, _res, next) => {
   if (req.headers.expect !== undefined && !/^100-continue$/i.test(req.headers.expect)) {
     throw new AppError('BAD_REQUEST', 'The Expect header is not supported', {
       status: 417,
-      details: [{ path: 'expect', code: 'unmet_expectation', message: 'Omit the header, or send 100-continue' }],
+      details: [
+        { path: 'expect', code: 'unmet_expectation', message: 'Omit the header, or send 100-continue' },
+      ],
     });
   }
   assertBodySize(req);

@@ -26,7 +26,10 @@ function send(res: Response, { status, body }: RouteResponse): void {
 
 const expressPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
 
-/** Throws 403 for a session used by a page of another origin. Runs after the rate limit, since every request of a known caller counts. */
+/**
+ * Throws 403 for a session used by a page of another origin. Runs after the rate limit, since every request
+ * of a known caller counts.
+ */
 const assertSessionOrigin =
   (ctx: Ctx): RequestHandler =>
   (req, res, next) => {
@@ -34,13 +37,23 @@ const assertSessionOrigin =
     next();
   };
 
-/** Middleware that throws 415 when a request has a body that isn't application/json. A request without a body needs no Content-Type. */
+/**
+ * Middleware that throws 415 when a request has a body that isn't application/json. A request without a body
+ * needs no Content-Type.
+ */
 export const assertJsonBody: RequestHandler = (req, _res, next) => {
-  const hasBody = req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
+  const hasBody =
+    req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
   if (hasBody && req.is('application/json') === false) {
     throw new AppError('BAD_REQUEST', 'The body must be application/json', {
       status: 415,
-      details: [{ path: 'content-type', code: 'unsupported_media_type', message: 'Set Content-Type: application/json' }],
+      details: [
+        {
+          path: 'content-type',
+          code: 'unsupported_media_type',
+          message: 'Set Content-Type: application/json',
+        },
+      ],
     });
   }
   next();
@@ -57,8 +70,9 @@ function assertUtf8(_req: unknown, _res: unknown, body: Buffer): void {
 type Offers = Partial<Pick<Route, 'stream' | 'download'>>;
 
 /**
- * The media type to send: JSON unless the client prefers another one that the route offers; for HEAD also JSON instead of a stream, and
- * of a file whose route doesn't serve it. A person who opens the address of a file in a browser gets the file. Throws 406.
+ * The media type to send: JSON unless the client prefers another one that the route offers; for HEAD also
+ * JSON instead of a stream, and of a file whose route doesn't serve it. A person who opens the address of a
+ * file in a browser gets the file. Throws 406.
  */
 function negotiateType(req: Request, { stream, download }: Offers): string {
   const offered = [
@@ -76,7 +90,14 @@ function negotiateType(req: Request, { stream, download }: Offers): string {
   });
 }
 
-async function serveStream(route: Route, streams: Streams, raw: RawInput, key: string | undefined, req: Request, res: Response) {
+async function serveStream(
+  route: Route,
+  streams: Streams,
+  raw: RawInput,
+  key: string | undefined,
+  req: Request,
+  res: Response,
+) {
   const ctx = callerCtx(res);
   const stored = await streamOnce(route, ctx, raw, key, (input, keyCtx) =>
     streams.serve(route, keyCtx, input, req.headers['last-event-id'], res),
@@ -88,11 +109,19 @@ async function serveStream(route: Route, streams: Streams, raw: RawInput, key: s
 }
 
 function serve(route: Route, streams: Streams): RequestHandler {
-  const [served, streamed] = (['platform', 'stream'] as const).map((kind) => ({ route: `${platformBase}${route.path}`, kind }));
+  const [served, streamed] = (['platform', 'stream'] as const).map((kind) => ({
+    route: `${platformBase}${route.path}`,
+    kind,
+  }));
   return async (req: Request, res: Response) => {
     if (served !== undefined) recordServed(res, served);
     const ctx = callerCtx(res);
-    const raw = { params: req.params, query: req.query, queryText: queryTextOf(req.originalUrl), body: req.body as unknown };
+    const raw = {
+      params: req.params,
+      query: req.query,
+      queryText: queryTextOf(req.originalUrl),
+      body: req.body as unknown,
+    };
     const given = req.headers['idempotency-key'];
     const key = typeof given === 'string' ? unquoted(given) : undefined;
     if (route.stream !== undefined || route.download !== undefined) res.vary('Accept');
@@ -101,7 +130,8 @@ function serve(route: Route, streams: Streams): RequestHandler {
       if (streamed !== undefined) recordServed(res, streamed);
       return serveStream(route, streams, raw, key, req, res);
     }
-    if (type !== 'application/json') return sendDownload(route, ctx, authorizeAndParse(route, ctx, raw), req, res);
+    if (type !== 'application/json')
+      return sendDownload(route, ctx, authorizeAndParse(route, ctx, raw), req, res);
     const { response, replayed } = await invokeOnce(route, ctx, raw, key);
     if (replayed) res.setHeader('Idempotency-Replayed', 'true');
     send(res, response);
@@ -113,13 +143,22 @@ const servePublic =
   async (req, res) => {
     negotiateType(req, {});
     assertNoQuery(req.query);
-    send(res, { status: successStatus(route), body: await route.handler(ctx, { params: {}, rawBody: Buffer.alloc(0), headers: {} }) });
+    send(res, {
+      status: successStatus(route),
+      body: await route.handler(ctx, { params: {}, rawBody: Buffer.alloc(0), headers: {} }),
+    });
   };
 
-const isRejected = (error: unknown): error is AppError => error instanceof AppError && (error.status === 400 || error.status === 404);
+const isRejected = (error: unknown): error is AppError =>
+  error instanceof AppError && (error.status === 400 || error.status === 404);
 
 /** Accepts any content type but no compressed body: the signature covers the bytes as received. */
-function serveWebhook(ctx: Ctx, route: PublicRoute, maxBytes: number, failures: FailureLimit): RequestHandler[] {
+function serveWebhook(
+  ctx: Ctx,
+  route: PublicRoute,
+  maxBytes: number,
+  failures: FailureLimit,
+): RequestHandler[] {
   const handle: RequestHandler = async (req, res) => {
     try {
       const params = route.params?.safeParse(req.params);
@@ -145,7 +184,10 @@ const methods = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 
 
 /** Throws 405 with `Allow` when the path has routes but none for the method. */
 function assertKnownMethod(routes: readonly AnyRoute[]): RequestHandler {
-  const known = routes.map(({ path, method }) => ({ method, form: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}/?$`) }));
+  const known = routes.map(({ path, method }) => ({
+    method,
+    form: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}/?$`),
+  }));
   return (req, _res, next) => {
     const methods = known.filter(({ form }) => form.test(req.path)).map(({ method }) => method);
     if (methods.length === 0) return next();
@@ -158,8 +200,12 @@ function assertKnownMethod(routes: readonly AnyRoute[]): RequestHandler {
   };
 }
 
-/** Paths without parameters go first, so that `organizations` in `/whoami/organizations` is never taken for an id. */
-const literalFirst = (a: AnyRoute, b: AnyRoute): number => a.path.split('{').length - b.path.split('{').length;
+/**
+ * Paths without parameters go first, so that `organizations` in `/whoami/organizations` is never taken for an
+ * id.
+ */
+const literalFirst = (a: AnyRoute, b: AnyRoute): number =>
+  a.path.split('{').length - b.path.split('{').length;
 
 /** Serves the routes: public ones and webhooks first, all others behind authentication and the rate limit. */
 export function createRouteRouter(
@@ -172,7 +218,10 @@ export function createRouteRouter(
   const router = Router({ caseSensitive: true });
   for (const route of routes) {
     if (route.access !== 'public') continue;
-    const handlers = route.maxBodyBytes === undefined ? [servePublic(ctx, route)] : serveWebhook(ctx, route, route.maxBodyBytes, failures);
+    const handlers =
+      route.maxBodyBytes === undefined
+        ? [servePublic(ctx, route)]
+        : serveWebhook(ctx, route, route.maxBodyBytes, failures);
     router[methods[route.method]](expressPath(route.path), ...handlers);
   }
   const guarded = Router({ caseSensitive: true });
@@ -184,7 +233,8 @@ export function createRouteRouter(
     express.json({ limit: maxBodyBytes, strict: true, verify: assertUtf8 }),
   );
   for (const route of [...routes].sort(literalFirst)) {
-    if (route.access !== 'public') guarded[methods[route.method]](expressPath(route.path), serve(route, streams));
+    if (route.access !== 'public')
+      guarded[methods[route.method]](expressPath(route.path), serve(route, streams));
   }
   guarded.use(assertKnownMethod(routes));
   router.use(guarded);

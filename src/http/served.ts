@@ -1,5 +1,5 @@
-// Which route served a request, recorded in its response for the log and the metrics. A request that ended before it reached a route is
-// classified by the prefix of its path.
+// Which route served a request, recorded in its response for the log and the metrics. A request that ended
+// before it reached a route is classified by the prefix of its path.
 import type { Response } from 'express';
 import type { ServedRoute } from '../core/served-route.ts';
 
@@ -26,7 +26,9 @@ export function recordServed(res: Response, served: ServedRoute): void {
 }
 
 export const servedOf = (res: Response, path: string): ServedRoute =>
-  (res.locals['served'] as ServedRoute | undefined) ?? prefixes.find(([prefix]) => path.startsWith(prefix))?.[1] ?? unknownServed;
+  (res.locals['served'] as ServedRoute | undefined) ??
+  prefixes.find(([prefix]) => path.startsWith(prefix))?.[1] ??
+  unknownServed;
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 export const knownMethod = (method: string): string => (methods.has(method) ? method : 'other');

@@ -1,5 +1,5 @@
-// The sign-in endpoints below /auth. Only this file sets cookies: the encrypted sign-in attempt, valid for ten minutes, and the session.
-// Browsers get errors as an HTML page, programs as the usual error body.
+// The sign-in endpoints below /auth. Only this file sets cookies: the encrypted sign-in attempt, valid for
+// ten minutes, and the session. Browsers get errors as an HTML page, programs as the usual error body.
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
@@ -20,7 +20,13 @@ import {
 import { activeMembership, findMemberships } from '../identity/users.store.ts';
 import { assertSameOrigin } from './authenticate.ts';
 import { callerAddress } from './caller-address.ts';
-import { attemptCookieName, attemptCookiePath, cookiesOf, sessionCookieName, sessionCookies } from './cookies.ts';
+import {
+  attemptCookieName,
+  attemptCookiePath,
+  cookiesOf,
+  sessionCookieName,
+  sessionCookies,
+} from './cookies.ts';
 import { logFailure, requestIdOf, toAppError } from './errors.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { isLoopbackHost } from './own-host.ts';
@@ -45,7 +51,10 @@ const queryOf = (req: Request): URLSearchParams => {
   return new URLSearchParams(start === -1 ? '' : req.originalUrl.slice(start));
 };
 
-/** Renders errors of /auth as an HTML page for browsers; for programs the next error handler sends the usual body. */
+/**
+ * Renders errors of /auth as an HTML page for browsers; for programs the next error handler sends the usual
+ * body.
+ */
 function errorPage(ctx: Ctx): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
     if (res.headersSent || !wantsPage(req)) return next(error);
@@ -66,14 +75,17 @@ const methodNotAllowed =
   };
 
 /** What proxies, tunnels and content delivery networks add, each in its own way. */
-const proxyHeader = /^(?:forwarded|via|x-real-ip|x-(?:forwarded|original)(?:-.*)?|(?:.*-)?(?:client|connecting)-ip)$/;
+const proxyHeader =
+  /^(?:forwarded|via|x-real-ip|x-(?:forwarded|original)(?:-.*)?|(?:.*-)?(?:client|connecting)-ip)$/;
 
 /**
- * Whether the request comes from this machine's own browser, as far as it shows: it names a loopback host, came through no proxy or tunnel,
- * and the service has no address that others could know.
+ * Whether the request comes from this machine's own browser, as far as it shows: it names a loopback host,
+ * came through no proxy or tunnel, and the service has no address that others could know.
  */
 export const mayUseDemo = (req: Request, { publicUrl }: Pick<Ctx['settings'], 'publicUrl'>): boolean =>
-  isLoopbackHttp(publicUrl) && isLoopbackHost(req) && !Object.keys(req.headers).some((name) => proxyHeader.test(name));
+  isLoopbackHttp(publicUrl) &&
+  isLoopbackHost(req) &&
+  !Object.keys(req.headers).some((name) => proxyHeader.test(name));
 
 /** A demo's owner, and whether their organization exists: once it did, it isn't looked up again. */
 export type Demo = { readonly owner: DemoPerson; isReady(): Promise<boolean> };
@@ -86,17 +98,26 @@ export function createDemo(ctx: Ctx, owner: DemoPerson): Demo {
   return { owner, isReady };
 }
 
-/** Throws 403 when the browser says that a page of another site, or none, sends the request. Browsers of today all say it. */
+/**
+ * Throws 403 when the browser says that a page of another site, or none, sends the request. Browsers of today
+ * all say it.
+ */
 function assertSameSite({ headers: { 'sec-fetch-site': site } }: Request): void {
   if (site === undefined || site === 'same-origin') return;
   throw new AppError('FORBIDDEN', 'The demo signs in from its own page only', {
-    details: [{ path: 'sec-fetch-site', code: 'foreign_origin', message: 'Use the button on the first page of the demo' }],
+    details: [
+      {
+        path: 'sec-fetch-site',
+        code: 'foreign_origin',
+        message: 'Use the button on the first page of the demo',
+      },
+    ],
   });
 }
 
 /**
- * Signs in as the demo's owner without the identity provider; leads back to the welcome page while the demo is being prepared. Throws 403
- * unless a page of this service asks, on this machine.
+ * Signs in as the demo's owner without the identity provider; leads back to the welcome page while the demo
+ * is being prepared. Throws 403 unless a page of this service asks, on this machine.
  */
 function signInDemo(ctx: Ctx, { owner, isReady }: Demo): RequestHandler {
   const { publicUrl } = ctx.settings;
@@ -109,13 +130,17 @@ function signInDemo(ctx: Ctx, { owner, isReady }: Demo): RequestHandler {
     assertSameSite(req);
     if (!(await isReady())) return res.redirect(303, '/');
     const token = await signInAsDemo(ctx, owner, sessionCookies(req, publicUrl), visitorOf(req, res));
-    res.cookie(sessionCookieName(publicUrl), token, { ...heldCookieOf(publicUrl), maxAge: ctx.settings.session.absoluteMs });
+    res.cookie(sessionCookieName(publicUrl), token, {
+      ...heldCookieOf(publicUrl),
+      maxAge: ctx.settings.session.absoluteMs,
+    });
     res.redirect(303, '/console');
   };
 }
 
 /** `secure` is false on loopback http alone. */
-const heldCookieOf = (publicUrl: string) => ({ httpOnly: true, sameSite: 'lax', secure: !isLoopbackHttp(publicUrl), path: '/' }) as const;
+const heldCookieOf = (publicUrl: string) =>
+  ({ httpOnly: true, sameSite: 'lax', secure: !isLoopbackHttp(publicUrl), path: '/' }) as const;
 
 type Handlers = { login: RequestHandler; callback: RequestHandler; logout: RequestHandler };
 
@@ -123,7 +148,12 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider, failures: FailureLimit
   const { publicUrl } = ctx.settings;
   const [attemptName, sessionName] = [attemptCookieName(publicUrl), sessionCookieName(publicUrl)];
   const secure = !isLoopbackHttp(publicUrl);
-  const attemptCookie = { httpOnly: true, sameSite: 'lax', secure, path: attemptCookiePath(publicUrl) } as const;
+  const attemptCookie = {
+    httpOnly: true,
+    sameSite: 'lax',
+    secure,
+    path: attemptCookiePath(publicUrl),
+  } as const;
   const heldCookie = heldCookieOf(publicUrl);
 
   /** Null while the provider is unreachable: then the person is signed out of this service only. */
@@ -133,18 +163,29 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider, failures: FailureLimit
     async login(req, res) {
       const query = LoginQuery.safeParse(req.query, { error: validationMessage });
       if (!query.success)
-        throw new AppError('BAD_REQUEST', 'Invalid query parameters', { details: toErrorDetails(query.error, 'query parameter') });
-      const { url, cookie } = await startSignIn(ctx, provider, { returnTo: query.data.returnTo, prompt: query.data.prompt });
+        throw new AppError('BAD_REQUEST', 'Invalid query parameters', {
+          details: toErrorDetails(query.error, 'query parameter'),
+        });
+      const { url, cookie } = await startSignIn(ctx, provider, {
+        returnTo: query.data.returnTo,
+        prompt: query.data.prompt,
+      });
       res.cookie(attemptName, cookie, { ...attemptCookie, maxAge: attemptTtlMs });
       res.redirect(302, url);
     },
 
     async callback(req, res) {
-      const given = { query: queryOf(req), cookies: cookiesOf(req, attemptName), sessions: sessionCookies(req, publicUrl) };
+      const given = {
+        query: queryOf(req),
+        cookies: cookiesOf(req, attemptName),
+        sessions: sessionCookies(req, publicUrl),
+      };
       const visitor = visitorOf(req, res);
-      const { token, returnTo } = await finishSignIn(ctx, provider, given, visitor).catch(async (error: unknown) => {
-        throw error instanceof AppError && error.status < 500 ? await failures.count(req, error) : error;
-      });
+      const { token, returnTo } = await finishSignIn(ctx, provider, given, visitor).catch(
+        async (error: unknown) => {
+          throw error instanceof AppError && error.status < 500 ? await failures.count(req, error) : error;
+        },
+      );
       res.clearCookie(attemptName, attemptCookie);
       res.cookie(sessionName, token, { ...heldCookie, maxAge: ctx.settings.session.absoluteMs });
       res.redirect(302, returnTo);
@@ -163,7 +204,10 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider, failures: FailureLimit
   };
 }
 
-/** Whether sign-in is configured, and who is signed in. Needs no credential, so that a page may call it before sign-in. */
+/**
+ * Whether sign-in is configured, and who is signed in. Needs no credential, so that a page may call it before
+ * sign-in.
+ */
 const serveSession =
   (ctx: Ctx, failures: FailureLimit): RequestHandler =>
   async (req, res) => {
@@ -173,10 +217,16 @@ const serveSession =
     const memberships = session === undefined ? [] : await findMemberships(ctx, session.user.id);
     const organization = activeMembership(memberships, session?.organizationId ?? null)?.organization ?? null;
     const client = ctx.settings.oidc?.client ?? null;
-    res.json({ signIn: client !== null, session: session === undefined ? null : { user: session.user, organization } });
+    res.json({
+      signIn: client !== null,
+      session: session === undefined ? null : { user: session.user, organization },
+    });
   };
 
-/** Mount it at /auth. Without an identity provider its sign-in endpoints throw 404, and so does that of the demo without `demo`. */
+/**
+ * Mount it at /auth. Without an identity provider its sign-in endpoints throw 404, and so does that of the
+ * demo without `demo`.
+ */
 export function createSignInRouter(ctx: Ctx, failures: FailureLimit, demo?: Demo): Router {
   const router = Router({ caseSensitive: true });
   const { oidc } = ctx.settings;
@@ -192,7 +242,11 @@ export function createSignInRouter(ctx: Ctx, failures: FailureLimit, demo?: Demo
       throw new AppError('NOT_FOUND', 'Sign-in is not available: no identity provider is configured');
     });
   } else {
-    const { login, callback, logout } = handlersOf(ctx, createIdentityProvider(ctx, oidc, oidc.client), failures);
+    const { login, callback, logout } = handlersOf(
+      ctx,
+      createIdentityProvider(ctx, oidc, oidc.client),
+      failures,
+    );
     router.get('/login', login).all('/login', methodNotAllowed('GET, HEAD'));
     router.get('/callback', callback).all('/callback', methodNotAllowed('GET, HEAD'));
     router.post('/logout', logout).all('/logout', methodNotAllowed('POST'));

@@ -1,5 +1,6 @@
-// Notifications that something which streams follow has changed. However many subscribers this process has, one connection listens: it is
-// opened for the first and closed after the last. A notification may be lost with its connection, so subscribers also poll.
+// Notifications that something which streams follow has changed. However many subscribers this process has,
+// one connection listens: it is opened for the first and closed after the last. A notification may be lost
+// with its connection, so subscribers also poll.
 import type { Ctx } from '../core/ctx.ts';
 
 /** The NOTIFY channel; its payload is the topic, such as `sync-run:<id>`. */
@@ -7,8 +8,8 @@ const channel = 'streams';
 
 export type TopicSubscription = {
   /**
-   * Resolves when something may have changed since the last call, after the poll interval at the latest. Rejects once the signal is
-   * aborted.
+   * Resolves when something may have changed since the last call, after the poll interval at the latest.
+   * Rejects once the signal is aborted.
    */
   next(): Promise<void>;
   end(): void;
@@ -34,7 +35,9 @@ export function createTopicNotifications(ctx: Pick<Ctx, 'db' | 'log'>, pollMs: n
     topics.get(topic)?.delete(subscriber);
     if (topics.get(topic)?.size === 0) topics.delete(topic);
     if (topics.size > 0 || unlisten === undefined) return;
-    unlisten().catch((error: unknown) => ctx.log.warn({ err: error }, 'a listening connection could not be closed'));
+    unlisten().catch((error: unknown) =>
+      ctx.log.warn({ err: error }, 'a listening connection could not be closed'),
+    );
     unlisten = undefined;
   };
 

@@ -1,5 +1,6 @@
-// Verifies OAuth 2.0 access tokens (JWT) of the configured identity provider. Only the listed algorithms are accepted, keys come only from
-// the provider's JWKS, and ID tokens are rejected: their audience is a client, that of access tokens is this service.
+// Verifies OAuth 2.0 access tokens (JWT) of the configured identity provider. Only the listed algorithms are
+// accepted, keys come only from the provider's JWKS, and ID tokens are rejected: their audience is a client,
+// that of access tokens is this service.
 import jwt, { type JwtHeader, type JwtPayload } from 'jsonwebtoken';
 import type { Ctx } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
@@ -10,13 +11,18 @@ import { createSigningKeys } from './signing-keys.ts';
 export type TokenClaims = {
   readonly issuer: string;
   readonly subject: string;
-  /** The e-mail address that the token itself, or else the issuer's userinfo endpoint, states to be verified. Never rejects. */
+  /**
+   * The e-mail address that the token itself, or else the issuer's userinfo endpoint, states to be verified.
+   * Never rejects.
+   */
   verifiedEmail(): Promise<string | null>;
   /** Whether the token has the scope that restricts it to reading. */
   readonly readOnly: boolean;
 };
 
-/** Resolves with undefined for an invalid token. Rejects with 503 while the provider's keys are unavailable. */
+/**
+ * Resolves with undefined for an invalid token. Rejects with 503 while the provider's keys are unavailable.
+ */
 export type VerifyToken = (token: string) => Promise<TokenClaims | undefined>;
 
 type Oidc = NonNullable<Settings['oidc']>;
@@ -32,13 +38,22 @@ const verifiedEmailIn = (claims: Record<string, unknown>): string | null =>
 
 /** Providers write the granted scopes as `scope` or `scp`, as one text or as a list. */
 const scopesOf = (payload: JwtPayload): string[] =>
-  [payload['scope'], payload['scp']].flat().flatMap((value) => (typeof value === 'string' ? value.split(' ') : []));
+  [payload['scope'], payload['scp']]
+    .flat()
+    .flatMap((value) => (typeof value === 'string' ? value.split(' ') : []));
 
-/** The verified e-mail address from the provider's userinfo; null when it returns none for this token or the request fails. */
+/**
+ * The verified e-mail address from the provider's userinfo; null when it returns none for this token or the
+ * request fails.
+ */
 async function fetchUserinfo(uri: string, token: string, subject: string, log: Log): Promise<string | null> {
   try {
     const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
-    const response = await fetch(uri, { headers, redirect: 'error', signal: AbortSignal.timeout(providerTimeoutMs) });
+    const response = await fetch(uri, {
+      headers,
+      redirect: 'error',
+      signal: AbortSignal.timeout(providerTimeoutMs),
+    });
     if (!response.ok) return null;
     const body: unknown = await response.json();
     if (typeof body !== 'object' || body === null) return null;
@@ -52,12 +67,14 @@ async function fetchUserinfo(uri: string, token: string, subject: string, log: L
 
 function toClaims(payload: JwtPayload, token: string, oidc: Oidc, log: Log): TokenClaims | undefined {
   const { iss: issuer, sub: subject, exp } = payload;
-  if (typeof issuer !== 'string' || typeof subject !== 'string' || subject === '' || typeof exp !== 'number') return undefined;
+  if (typeof issuer !== 'string' || typeof subject !== 'string' || subject === '' || typeof exp !== 'number')
+    return undefined;
   return {
     issuer,
     subject,
     verifiedEmail: async () =>
-      verifiedEmailIn(payload) ?? (oidc.userinfoUri === null ? null : fetchUserinfo(oidc.userinfoUri, token, subject, log)),
+      verifiedEmailIn(payload) ??
+      (oidc.userinfoUri === null ? null : fetchUserinfo(oidc.userinfoUri, token, subject, log)),
     readOnly: scopesOf(payload).includes(readScope),
   };
 }
@@ -73,13 +90,15 @@ function usableHeader(token: string): (JwtHeader & { kid: string }) | undefined 
   const { kid, alg, typ, crit } = (header ?? {}) as Partial<Record<'kid' | 'alg' | 'typ' | 'crit', unknown>>;
   if (header === undefined || typeof kid !== 'string' || crit !== undefined) return undefined;
   if (!algorithms.includes(alg as jwt.Algorithm)) return undefined;
-  if (typ !== undefined && !(typeof typ === 'string' && accessTokenTypes.has(typ.toLowerCase()))) return undefined;
+  if (typ !== undefined && !(typeof typ === 'string' && accessTokenTypes.has(typ.toLowerCase())))
+    return undefined;
   return { ...header, kid };
 }
 
 /**
- * Creates the verifier; without `oidc` it rejects all tokens. `alsoFor` are further accepted audiences: other names of this service as a
- * resource. Rejects with 503, from the returned function, while the provider's keys are unavailable.
+ * Creates the verifier; without `oidc` it rejects all tokens. `alsoFor` are further accepted audiences: other
+ * names of this service as a resource. Rejects with 503, from the returned function, while the provider's
+ * keys are unavailable.
  */
 export function createTokenVerifier(
   oidc: Settings['oidc'],

@@ -8,13 +8,25 @@ export type FoundApiKey = {
   readonly id: string;
   readonly organization: { readonly id: string; readonly slug: string; readonly name: string };
   /** Empty lists mean no restriction; empty permissions mean read. */
-  readonly scopes: { readonly versions: readonly string[]; readonly resources: readonly string[]; readonly permissions: readonly string[] };
+  readonly scopes: {
+    readonly versions: readonly string[];
+    readonly resources: readonly string[];
+    readonly permissions: readonly string[];
+  };
   /** What it reads on the public interface. */
   readonly access: RecordAccess;
   readonly creator: { readonly id: string; readonly email: string; readonly name: string };
   /** Null when the creator left the organization: the key then works on the public interface only. */
-  readonly role: { readonly id: string; readonly name: string; readonly builtIn: boolean; readonly permissions: readonly string[] } | null;
-  /** The permissions that the key had when it was reassigned to another person, as an upper limit; null when it never was. */
+  readonly role: {
+    readonly id: string;
+    readonly name: string;
+    readonly builtIn: boolean;
+    readonly permissions: readonly string[];
+  } | null;
+  /**
+   * The permissions that the key had when it was reassigned to another person, as an upper limit; null when
+   * it never was.
+   */
   readonly ceiling: readonly string[] | null;
   /** When this secret stops working; null when it has no end. */
   readonly expiresAt: Date | null;
@@ -44,7 +56,10 @@ type FoundRow = {
   use_noted: boolean;
 };
 
-/** The active key with this secret; undefined when malformed, unknown, expired (by the database's clock) or revoked. */
+/**
+ * The active key with this secret; undefined when malformed, unknown, expired (by the database's clock) or
+ * revoked.
+ */
 export async function findApiKey(ctx: Pick<Ctx, 'db'>, secret: string): Promise<FoundApiKey | undefined> {
   if (!hasApiKeyFormat(secret)) return undefined;
   const { rows } = await ctx.db.control.raw<{ rows: FoundRow[] }>(
@@ -73,32 +88,49 @@ export type TokenKey = {
 };
 
 /**
- * The active key behind a token, and when tokens were last revoked. Undefined when the secret that minted the token is
- * replaced or has ended, the key is revoked, or the person who minted it is no longer a member.
+ * The active key behind a token, and when tokens were last revoked. Undefined when the secret that minted the
+ * token is replaced or has ended, the key is revoked, or the person who minted it is no longer a member.
  */
 export async function findTokenKey(
   ctx: Pick<Ctx, 'db'>,
   { apiKeyId, mark, mintedBy, subject }: TokenKeyReference,
 ): Promise<TokenKey | undefined> {
-  const { rows } = await ctx.db.control.raw<{ rows: (FoundRow & { subject_revoked_at: Date | null; any_revoked_at: Date | null })[] }>(
+  const { rows } = await ctx.db.control.raw<{
+    rows: (FoundRow & { subject_revoked_at: Date | null; any_revoked_at: Date | null })[];
+  }>(
     'select * from find_token_key(?, ?, ?, ?) where revoked_at is null and (expires_at is null or expires_at > seen_at)',
     [apiKeyId, mark, mintedBy, subject],
   );
   const row = rows[0];
-  return row && { key: toFoundKey(row), subjectRevokedAt: row.subject_revoked_at, anyRevokedAt: row.any_revoked_at };
+  return (
+    row && {
+      key: toFoundKey(row),
+      subjectRevokedAt: row.subject_revoked_at,
+      anyRevokedAt: row.any_revoked_at,
+    }
+  );
 }
 
 function toFoundKey(row: FoundRow): FoundApiKey {
   return {
     id: row.id,
     organization: { id: row.organization_id, slug: row.organization_slug, name: row.organization_name },
-    scopes: { versions: row.reads.versions, resources: row.reads.resources, permissions: row.scope_permissions },
+    scopes: {
+      versions: row.reads.versions,
+      resources: row.reads.resources,
+      permissions: row.scope_permissions,
+    },
     access: { layers: [row.reads], unmasked: row.unmasked },
     creator: { id: row.user_id, email: row.user_email, name: row.user_name },
     role:
       row.role_id === null
         ? null
-        : { id: row.role_id, name: row.role_name ?? '', builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] },
+        : {
+            id: row.role_id,
+            name: row.role_name ?? '',
+            builtIn: row.role_built_in ?? false,
+            permissions: row.role_permissions ?? [],
+          },
     ceiling: row.ceiling,
     expiresAt: row.expires_at,
     useRecorded: row.use_noted,
@@ -106,10 +138,13 @@ function toFoundKey(row: FoundRow): FoundApiKey {
 }
 
 /**
- * Records that the key was used, at most once a minute, and not while the service moves to another database. Runs in the background and
- * never rejects.
+ * Records that the key was used, at most once a minute, and not while the service moves to another database.
+ * Runs in the background and never rejects.
  */
-export function recordApiKeyUse(ctx: Pick<Ctx, 'db' | 'log'>, key: Pick<FoundApiKey, 'id' | 'organization' | 'useRecorded'>): void {
+export function recordApiKeyUse(
+  ctx: Pick<Ctx, 'db' | 'log'>,
+  key: Pick<FoundApiKey, 'id' | 'organization' | 'useRecorded'>,
+): void {
   if (key.useRecorded) return;
   ctx.db.control
     .transaction(async (tx) => {

@@ -1,12 +1,14 @@
-// The format of API keys: `psk_` + 43 base62 digits (32 random bytes) + 6 base62 digits (CRC-32 of everything before), so that a mistyped
-// key is rejected without a lookup. Only the SHA-256 of a key is ever stored.
+// The format of API keys: `psk_` + 43 base62 digits (32 random bytes) + 6 base62 digits (CRC-32 of everything
+// before), so that a mistyped key is rejected without a lookup. Only the SHA-256 of a key is ever stored.
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const prefix = 'psk_';
 const pattern = /^psk_[0-9A-Za-z]{49}$/;
-/** Length of the prefix that is stored and displayed: enough to distinguish keys, far too little to guess one. */
+/**
+ * Length of the prefix that is stored and displayed: enough to distinguish keys, far too little to guess one.
+ */
 const prefixLength = 12;
 
 function base62(value: bigint, length: number): string {
@@ -18,7 +20,8 @@ function base62(value: bigint, length: number): string {
 /** Like `base62`, but without bigint, which these small numbers don't need: it runs with every request. */
 function checksum(body: string): string {
   let text = '';
-  for (let rest = crc32(body); text.length < 6; rest = Math.floor(rest / 62)) text = (digits[rest % 62] ?? '') + text;
+  for (let rest = crc32(body); text.length < 6; rest = Math.floor(rest / 62))
+    text = (digits[rest % 62] ?? '') + text;
   return text;
 }
 
@@ -36,5 +39,9 @@ export function generateApiKey(): GeneratedApiKey {
   return { secret, prefix: secret.slice(0, prefixLength), hash: hashApiKey(secret) };
 }
 
-/** Whether the text is formatted like an API key and its checksum is correct; doesn't look up whether the key exists. */
-export const hasApiKeyFormat = (text: string): boolean => pattern.test(text) && text.slice(-6) === checksum(text.slice(0, -6));
+/**
+ * Whether the text is formatted like an API key and its checksum is correct; doesn't look up whether the key
+ * exists.
+ */
+export const hasApiKeyFormat = (text: string): boolean =>
+  pattern.test(text) && text.slice(-6) === checksum(text.slice(0, -6));

@@ -1,5 +1,5 @@
-// The audit log: append-only, one row per write, inserted in the transaction of the write. It never contains secrets: `changes` holds only
-// what the caller may read again.
+// The audit log: append-only, one row per write, inserted in the transaction of the write. It never contains
+// secrets: `changes` holds only what the caller may read again.
 import type { IdempotencyClaim } from '../core/ctx.ts';
 import { unavailable } from '../core/errors.ts';
 import { createId } from '../core/id.ts';
@@ -33,8 +33,8 @@ export const systemAuthor = (organizationId: string): Author => ({
 });
 
 /**
- * Inserts an audit row, and records the write under the request's Idempotency-Key if it has one. Rejects with 503 when another request
- * has taken over that key; the transaction must then roll back.
+ * Inserts an audit row, and records the write under the request's Idempotency-Key if it has one. Rejects with
+ * 503 when another request has taken over that key; the transaction must then roll back.
  */
 export async function writeAudit(tx: Tx, ctx: Author, entry: AuditEntry): Promise<void> {
   const { user, credential } = ctx.principal;
@@ -55,12 +55,18 @@ export async function writeAudit(tx: Tx, ctx: Author, entry: AuditEntry): Promis
   if (ctx.claim?.isHeld() === true) await recordWrite(tx, ctx.claim, entry);
 }
 
-/** Rejects with 503, so that the transaction rolls back, when another request has taken over the Idempotency-Key. */
+/**
+ * Rejects with 503, so that the transaction rolls back, when another request has taken over the
+ * Idempotency-Key.
+ */
 async function recordWrite(tx: Tx, claim: IdempotencyClaim, { action, target }: AuditEntry): Promise<void> {
   const { rows } = await tx.raw<{ rows: { held: boolean }[] }>('select note_write(?, ?::jsonb) as held', [
     claim.id,
     JSON.stringify({ action, target }),
   ]);
   if (rows[0]?.held !== true)
-    throw unavailable('Another request has taken over this Idempotency-Key. Repeat the request with the same key.', 1);
+    throw unavailable(
+      'Another request has taken over this Idempotency-Key. Repeat the request with the same key.',
+      1,
+    );
 }

@@ -1,5 +1,6 @@
-// Resolves credentials to callers. Unknown, malformed, expired and revoked credentials get the same 401, so that clients can't tell them
-// apart. A key belongs to one organization; a token or session identifies a person, whose memberships then decide the organization.
+// Resolves credentials to callers. Unknown, malformed, expired and revoked credentials get the same 401, so
+// that clients can't tell them apart. A key belongs to one organization; a token or session identifies a
+// person, whose memberships then decide the organization.
 import type { Caller, Credential, Ctx, Principal } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import {
@@ -17,35 +18,55 @@ import { hashApiKey, secretMark } from './api-key.ts';
 import { findKeyOfToken, proveToken } from './record-token.store.ts';
 import { hasTokenPrefix } from './record-token.ts';
 import { findSession, recordSessionUse } from './sessions.store.ts';
-import { activeMembership, findMemberships, findUserByToken, type Membership, recordActivity } from './users.store.ts';
+import {
+  activeMembership,
+  findMemberships,
+  findUserByToken,
+  type Membership,
+  recordActivity,
+} from './users.store.ts';
 
 export const unauthorized = (): AppError => new AppError('UNAUTHORIZED', 'Missing or invalid authentication');
 
 /** The permissions of a role: those of a built-in role are in the code, those of a custom role in its row. */
-export function permissionsOfRole(role: { name: string; builtIn: boolean; permissions: readonly string[] }): readonly Permission[] {
+export function permissionsOfRole(role: {
+  name: string;
+  builtIn: boolean;
+  permissions: readonly string[];
+}): readonly Permission[] {
   if (role.builtIn) return builtInRoles[role.name as BuiltInRole] ?? [];
   return role.permissions.filter(isRolePermission);
 }
 
 /**
- * An API key's permissions: its creator's, limited by the key's access level and, if it was reassigned, by what it could do at that time.
+ * An API key's permissions: its creator's, limited by the key's access level and, if it was reassigned, by
+ * what it could do at that time.
  */
-export function keyPermissions({ role, scopes, ceiling }: Pick<FoundApiKey, 'role' | 'scopes' | 'ceiling'>): ReadonlySet<Permission> {
+export function keyPermissions({
+  role,
+  scopes,
+  ceiling,
+}: Pick<FoundApiKey, 'role' | 'scopes' | 'ceiling'>): ReadonlySet<Permission> {
   const ofRole = role === null ? [] : permissionsOfRole(role);
   const inScope = scopes.permissions.includes('write') ? ofRole : ofRole.filter(isReadPermission);
   return new Set(ceiling === null ? inScope : inScope.filter((permission) => ceiling.includes(permission)));
 }
 
 const mismatch = (): AppError =>
-  new AppError('BAD_REQUEST', 'The credential belongs to a different organization than the one named by the header x-organization-id', {
-    details: [
-      {
-        path: 'x-organization-id',
-        code: 'organization_mismatch',
-        message: 'An API key belongs to one organization. Only access tokens and sessions select theirs with this header.',
-      },
-    ],
-  });
+  new AppError(
+    'BAD_REQUEST',
+    'The credential belongs to a different organization than the one named by the header x-organization-id',
+    {
+      details: [
+        {
+          path: 'x-organization-id',
+          code: 'organization_mismatch',
+          message:
+            'An API key belongs to one organization. Only access tokens and sessions select theirs with this header.',
+        },
+      ],
+    },
+  );
 
 async function findKeyByToken(ctx: Ctx, token: string): Promise<FoundApiKey | undefined> {
   const proven = await proveToken(ctx, token);
@@ -58,7 +79,9 @@ async function fromApiKey(ctx: Ctx, given: string, requestedId: string | undefin
   const key = await (isToken ? findKeyByToken(ctx, given) : findApiKey(ctx, given));
   if (key === undefined) throw unauthorized();
   recordApiKeyUse(ctx, key);
-  const which = isToken ? { tokenSubject: key.tokenSubject ?? '' } : { secretMark: secretMark(hashApiKey(given)).toString('base64url') };
+  const which = isToken
+    ? { tokenSubject: key.tokenSubject ?? '' }
+    : { secretMark: secretMark(hashApiKey(given)).toString('base64url') };
   const credential: Credential = { kind: 'api-key', id: key.id, ...which };
   const isRestrictedKey = isToken || key.access.layers.some(isRestricted);
   const principal: Principal = {
@@ -80,15 +103,30 @@ async function fromApiKey(ctx: Ctx, given: string, requestedId: string | undefin
 const selectionNeeded = (message: string, code: string): AppError =>
   new AppError('BAD_REQUEST', message, { details: [{ path: 'x-organization-id', code, message }] });
 const severalOrganizations = (): AppError =>
-  selectionNeeded('You belong to several organizations. Name one in the header x-organization-id.', 'organization_needed');
-const choose = 'Select one with POST /whoami/active-organization, or name one in the header x-organization-id.';
+  selectionNeeded(
+    'You belong to several organizations. Name one in the header x-organization-id.',
+    'organization_needed',
+  );
+const choose =
+  'Select one with POST /whoami/active-organization, or name one in the header x-organization-id.';
 const noneSelected = (message = 'No organization is selected', advice = choose): AppError =>
-  new AppError('BAD_REQUEST', message, { details: [{ path: '', code: 'organization_needed', message: advice }] });
+  new AppError('BAD_REQUEST', message, {
+    details: [{ path: '', code: 'organization_needed', message: advice }],
+  });
 const activeIsGone = (): AppError =>
-  noneSelected('The active organization of the session is gone', `${choose} GET /whoami selects the only one that is left.`);
+  noneSelected(
+    'The active organization of the session is gone',
+    `${choose} GET /whoami selects the only one that is left.`,
+  );
 const notAMember = (): AppError =>
   new AppError('FORBIDDEN', 'You do not belong to that organization', {
-    details: [{ path: 'x-organization-id', code: 'not_a_member', message: 'GET /whoami/organizations lists your organizations.' }],
+    details: [
+      {
+        path: 'x-organization-id',
+        code: 'not_a_member',
+        message: 'GET /whoami/organizations lists your organizations.',
+      },
+    ],
   });
 const noOrganization = ({ settings }: Pick<Ctx, 'settings'>): AppError =>
   new AppError('FORBIDDEN', 'You belong to no organization', {
@@ -105,10 +143,16 @@ const noOrganization = ({ settings }: Pick<Ctx, 'settings'>): AppError =>
 
 type Person = Pick<Caller, 'user' | 'credential' | 'readOnly'>;
 
-/** Turns a person into a principal, for tokens and sessions alike. Also records the person as active in this month. */
+/**
+ * Turns a person into a principal, for tokens and sessions alike. Also records the person as active in this
+ * month.
+ */
 function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
   recordActivity(ctx, membership.organization.id, person.user.id);
-  const permissions: Permission[] = [...permissionsOfRole(membership.role), ...(ctx.settings.allowSignup ? [signUpPermission] : [])];
+  const permissions: Permission[] = [
+    ...permissionsOfRole(membership.role),
+    ...(ctx.settings.allowSignup ? [signUpPermission] : []),
+  ];
   const held = new Set(person.readOnly ? permissions.filter(isReadPermission) : permissions);
   return {
     user: person.user,
@@ -125,7 +169,10 @@ function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
 
 type Choice = { readonly requestedId: string | undefined; readonly activeId: string | null };
 
-/** Resolves the organization of a person: the one that the header names, else the session's active one, else the only one. */
+/**
+ * Resolves the organization of a person: the one that the header names, else the session's active one, else
+ * the only one.
+ */
 async function inOrganization(ctx: Ctx, person: Person, { requestedId, activeId }: Choice): Promise<Caller> {
   const memberships = await findMemberships(ctx, person.user.id);
   const chosen =
@@ -142,11 +189,17 @@ async function inOrganization(ctx: Ctx, person: Person, { requestedId, activeId 
     };
   }
   const unselected = person.credential.kind === 'session' ? noneSelected() : severalOrganizations();
-  const refusal = memberships.length === 0 ? noOrganization(ctx) : requestedId === undefined ? unselected : notAMember();
+  const refusal =
+    memberships.length === 0 ? noOrganization(ctx) : requestedId === undefined ? unselected : notAMember();
   return { ...person, principal: undefined, refusal, writeRefusal: undefined };
 }
 
-async function fromAccessToken(ctx: Ctx, token: string, verify: VerifyToken, requestedId: string | undefined): Promise<Caller> {
+async function fromAccessToken(
+  ctx: Ctx,
+  token: string,
+  verify: VerifyToken,
+  requestedId: string | undefined,
+): Promise<Caller> {
   const claims = await verify(token);
   const user = claims === undefined ? undefined : await findUserByToken(ctx, claims);
   if (claims === undefined || user === undefined) throw unauthorized();
@@ -155,14 +208,22 @@ async function fromAccessToken(ctx: Ctx, token: string, verify: VerifyToken, req
 }
 
 /**
- * The person of the session cookies, in the requested organization or the session's active one. Rejects with 401 unless exactly one of
- * them is of a session that is known and hasn't expired.
+ * The person of the session cookies, in the requested organization or the session's active one. Rejects with
+ * 401 unless exactly one of them is of a session that is known and hasn't expired.
  */
-export async function callerFromSession(ctx: Ctx, tokens: readonly string[], requestedId: string | undefined): Promise<Caller> {
+export async function callerFromSession(
+  ctx: Ctx,
+  tokens: readonly string[],
+  requestedId: string | undefined,
+): Promise<Caller> {
   const session = await findSession(ctx, tokens);
   if (session === undefined) throw unauthorized();
   recordSessionUse(ctx, session);
-  const person = { user: session.user, credential: { kind: 'session', id: session.id }, readOnly: false } as const;
+  const person = {
+    user: session.user,
+    credential: { kind: 'session', id: session.id },
+    readOnly: false,
+  } as const;
   return inOrganization(ctx, person, { requestedId, activeId: session.organizationId });
 }
 
@@ -177,11 +238,13 @@ export type Credentials = {
 };
 
 /**
- * Resolves the credential of a request. An `Authorization` header, even an invalid one, takes precedence over a cookie. Rejects with 401
- * for a missing or invalid credential, and with 503 while the identity provider's keys are unavailable.
+ * Resolves the credential of a request. An `Authorization` header, even an invalid one, takes precedence over
+ * a cookie. Rejects with 401 for a missing or invalid credential, and with 503 while the identity provider's
+ * keys are unavailable.
  */
 export async function identify(ctx: Ctx, given: Credentials, verify: VerifyToken): Promise<Caller> {
-  if (given.authorization === undefined && given.sessions.length > 0) return callerFromSession(ctx, given.sessions, given.organization);
+  if (given.authorization === undefined && given.sessions.length > 0)
+    return callerFromSession(ctx, given.sessions, given.organization);
   const bearer = /^Bearer +([\x21-\x7e]{1,8192})$/i.exec(given.authorization ?? '')?.[1];
   if (bearer === undefined) throw unauthorized();
   if (hasTokenPrefix(bearer) && given.acceptsTokens !== true) throw unauthorized();

@@ -1,5 +1,6 @@
-// This service as an OpenID Connect client of the identity provider: authorization code flow with PKCE, state and nonce. The provider's
-// metadata is discovered on first use and again after an hour; a failed discovery isn't cached, so that the next attempt repeats it.
+// This service as an OpenID Connect client of the identity provider: authorization code flow with PKCE, state
+// and nonce. The provider's metadata is discovered on first use and again after an hour; a failed discovery
+// isn't cached, so that the next attempt repeats it.
 import * as client from 'openid-client';
 import { systemClock } from '../core/clock.ts';
 import type { Ctx } from '../core/ctx.ts';
@@ -7,7 +8,10 @@ import { AppError, unavailable } from '../core/errors.ts';
 import { isLoopbackHttp } from '../core/loopback.ts';
 import type { Settings } from '../core/settings.ts';
 
-/** Ties the provider's response to the browser that started the sign-in; secret until the response has been checked. */
+/**
+ * Ties the provider's response to the browser that started the sign-in; secret until the response has been
+ * checked.
+ */
 export type SignInAttempt = { readonly state: string; readonly nonce: string; readonly verifier: string };
 
 export const prompts = ['login', 'select_account'] as const;
@@ -15,18 +19,31 @@ export type Prompt = (typeof prompts)[number];
 
 export type Profile = { readonly verifiedEmail: string | null; readonly name: string | null };
 
-/** The identity that the provider confirmed. `profile` may request the userinfo endpoint, and rejects with 400 or 503 when that fails. */
-export type ProvenIdentity = { readonly issuer: string; readonly subject: string; profile(): Promise<Profile> };
+/**
+ * The identity that the provider confirmed. `profile` may request the userinfo endpoint, and rejects with 400
+ * or 503 when that fails.
+ */
+export type ProvenIdentity = {
+  readonly issuer: string;
+  readonly subject: string;
+  profile(): Promise<Profile>;
+};
 
 export type IdentityProvider = {
-  /** `prompt` makes the provider ask for the identity even when it has a session. Rejects with 503 while the provider is unreachable. */
+  /**
+   * `prompt` makes the provider ask for the identity even when it has a session. Rejects with 503 while the
+   * provider is unreachable.
+   */
   start(prompt: Prompt | undefined): Promise<{ attempt: SignInAttempt; url: URL }>;
   /**
-   * `callbackQuery` is what the provider added to the redirect URL. Rejects with 400 `provider_refused` or `not_confirmed` when it
-   * doesn't prove an identity, and with 503 while the provider is unreachable.
+   * `callbackQuery` is what the provider added to the redirect URL. Rejects with 400 `provider_refused` or
+   * `not_confirmed` when it doesn't prove an identity, and with 503 while the provider is unreachable.
    */
   finish(attempt: SignInAttempt, callbackQuery: URLSearchParams): Promise<ProvenIdentity>;
-  /** The URL that signs the person out of the provider too; null if it has none. Rejects with 503 while the provider is unreachable. */
+  /**
+   * The URL that signs the person out of the provider too; null if it has none. Rejects with 503 while the
+   * provider is unreachable.
+   */
   endSessionUrl(): Promise<URL | null>;
 };
 
@@ -39,18 +56,30 @@ const metadataTtlMs = 3_600_000;
 const maxSkewChangeSeconds = 5;
 const retryAfterSeconds = 10;
 
-/** Uses a method that the provider supports; client_secret_basic is the default when its metadata doesn't list any. */
+/**
+ * Uses a method that the provider supports; client_secret_basic is the default when its metadata doesn't list
+ * any.
+ */
 function clientAuthentication({ secret }: Client): client.ClientAuth {
   if (secret === null) return client.None();
   return (server, metadata, body, headers) => {
     const known = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-    const use = known.includes('client_secret_basic') ? client.ClientSecretBasic(secret) : client.ClientSecretPost(secret);
+    const use = known.includes('client_secret_basic')
+      ? client.ClientSecretBasic(secret)
+      : client.ClientSecretPost(secret);
     use(server, metadata, body, headers);
   };
 }
 
-async function discover({ issuer }: Oidc, registration: Client, skewSeconds: number): Promise<client.Configuration> {
-  const execute = [client.enableNonRepudiationChecks, ...(isLoopbackHttp(issuer) ? [client.allowInsecureRequests] : [])];
+async function discover(
+  { issuer }: Oidc,
+  registration: Client,
+  skewSeconds: number,
+): Promise<client.Configuration> {
+  const execute = [
+    client.enableNonRepudiationChecks,
+    ...(isLoopbackHttp(issuer) ? [client.allowInsecureRequests] : []),
+  ];
   const found = await client.discovery(
     new URL(issuer),
     registration.id,
@@ -62,7 +91,8 @@ async function discover({ issuer }: Oidc, registration: Client, skewSeconds: num
     },
   );
   // It must be the same text as in access tokens, or one person would become two users.
-  if (found.serverMetadata().issuer !== issuer) throw new Error("the issuer in the provider's metadata differs from OIDC_ISSUER");
+  if (found.serverMetadata().issuer !== issuer)
+    throw new Error("the issuer in the provider's metadata differs from OIDC_ISSUER");
   return found;
 }
 
@@ -74,16 +104,21 @@ const refused = (code: string, message: string): AppError =>
 
 /** Errors of the library may contain codes and tokens, so only their name and code are logged. */
 const kindOf = (error: unknown): string => {
-  const { name, code } = error instanceof Error ? (error as Error & { code?: unknown }) : { name: 'unknown', code: undefined };
+  const { name, code } =
+    error instanceof Error ? (error as Error & { code?: unknown }) : { name: 'unknown', code: undefined };
   return `${name} ${typeof code === 'string' ? code : ''}`.trim();
 };
 
 const isProviderUnavailable = (error: unknown): boolean => {
   if (error instanceof client.ResponseBodyError) return error.status >= 500;
   if (error instanceof client.ClientError)
-    return ['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_PARSE_ERROR'].includes(
-      error.code ?? '',
-    );
+    return [
+      'OAUTH_TIMEOUT',
+      'OAUTH_ABORT',
+      'OAUTH_RESPONSE_IS_NOT_CONFORM',
+      'OAUTH_RESPONSE_IS_NOT_JSON',
+      'OAUTH_PARSE_ERROR',
+    ].includes(error.code ?? '');
   return error instanceof TypeError;
 };
 
@@ -112,29 +147,59 @@ const profileIn = (claims: Claims): Profile => ({
   name: textIn(claims, 'name'),
 });
 
-type Discovered = { readonly found: Promise<client.Configuration>; readonly untilMs: number; readonly skewSeconds: number };
+type Discovered = {
+  readonly found: Promise<client.Configuration>;
+  readonly untilMs: number;
+  readonly skewSeconds: number;
+};
 
-/** The provider's metadata; concurrent callers share one discovery. The returned function rejects with 503 when discovery fails. */
-function createDiscovery(ctx: ProviderCtx, oidc: Oidc, registration: Client): () => Promise<client.Configuration> {
+/**
+ * The provider's metadata; concurrent callers share one discovery. The returned function rejects with 503
+ * when discovery fails.
+ */
+function createDiscovery(
+  ctx: ProviderCtx,
+  oidc: Oidc,
+  registration: Client,
+): () => Promise<client.Configuration> {
   let cached: Discovered | undefined;
   return async () => {
     // The library reads this machine's clock; it takes the difference to the database's clock as an option.
     const skewSeconds = Math.round((ctx.clock.now().getTime() - systemClock.now().getTime()) / 1000);
     const nowMs = ctx.clock.monotonicMs();
-    if (cached === undefined || cached.untilMs <= nowMs || Math.abs(cached.skewSeconds - skewSeconds) > maxSkewChangeSeconds)
-      cached = { found: discover(oidc, registration, skewSeconds), untilMs: nowMs + metadataTtlMs, skewSeconds };
+    if (
+      cached === undefined ||
+      cached.untilMs <= nowMs ||
+      Math.abs(cached.skewSeconds - skewSeconds) > maxSkewChangeSeconds
+    )
+      cached = {
+        found: discover(oidc, registration, skewSeconds),
+        untilMs: nowMs + metadataTtlMs,
+        skewSeconds,
+      };
     const current = cached;
     try {
       return await current.found;
     } catch (error) {
       if (cached === current) cached = undefined;
-      const cause = new Error(`discovery of the identity provider: ${error instanceof client.ClientError ? kindOf(error) : String(error)}`);
-      throw unavailable('The identity provider cannot be reached. Try again in a few seconds.', retryAfterSeconds, cause);
+      const cause = new Error(
+        `discovery of the identity provider: ${error instanceof client.ClientError ? kindOf(error) : String(error)}`,
+      );
+      throw unavailable(
+        'The identity provider cannot be reached. Try again in a few seconds.',
+        retryAfterSeconds,
+        cause,
+      );
     }
   };
 }
 
-async function fetchProfile(ctx: ProviderCtx, found: client.Configuration, accessToken: string, subject: string): Promise<Profile> {
+async function fetchProfile(
+  ctx: ProviderCtx,
+  found: client.Configuration,
+  accessToken: string,
+  subject: string,
+): Promise<Profile> {
   if (found.serverMetadata().userinfo_endpoint === undefined) return { verifiedEmail: null, name: null };
   const claims = await client.fetchUserInfo(found, accessToken, subject).catch((error: unknown) => {
     throw toRefusal(error, ctx);
@@ -143,8 +208,8 @@ async function fetchProfile(ctx: ProviderCtx, found: client.Configuration, acces
 }
 
 /**
- * Creates the client. Rejects with 503 from its methods while the provider is unreachable, and with 400 from `finish`: see
- * `IdentityProvider`.
+ * Creates the client. Rejects with 503 from its methods while the provider is unreachable, and with 400 from
+ * `finish`: see `IdentityProvider`.
  */
 export function createIdentityProvider(ctx: ProviderCtx, oidc: Oidc, registration: Client): IdentityProvider {
   const configuration = createDiscovery(ctx, oidc, registration);
@@ -152,7 +217,11 @@ export function createIdentityProvider(ctx: ProviderCtx, oidc: Oidc, registratio
   return {
     async start(prompt) {
       const found = await configuration();
-      const attempt = { state: client.randomState(), nonce: client.randomNonce(), verifier: client.randomPKCECodeVerifier() };
+      const attempt = {
+        state: client.randomState(),
+        nonce: client.randomNonce(),
+        verifier: client.randomPKCECodeVerifier(),
+      };
       const url = client.buildAuthorizationUrl(found, {
         redirect_uri: redirectUri,
         scope: 'openid email profile',
@@ -167,13 +236,19 @@ export function createIdentityProvider(ctx: ProviderCtx, oidc: Oidc, registratio
 
     async finish({ state, nonce, verifier }, callbackQuery) {
       const found = await configuration();
-      const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
+      const checks = {
+        expectedState: state,
+        expectedNonce: nonce,
+        pkceCodeVerifier: verifier,
+        idTokenExpected: true,
+      };
       const url = new URL(`${redirectUri}?${callbackQuery}`);
       const tokens = await client.authorizationCodeGrant(found, url, checks).catch((error: unknown) => {
         throw toRefusal(error, ctx);
       });
       const claims = tokens.claims();
-      if (claims === undefined) throw refused('not_confirmed', 'The identity provider did not confirm this sign-in');
+      if (claims === undefined)
+        throw refused('not_confirmed', 'The identity provider did not confirm this sign-in');
       const inToken = profileIn(claims);
       return {
         issuer: oidc.issuer,
@@ -181,7 +256,10 @@ export function createIdentityProvider(ctx: ProviderCtx, oidc: Oidc, registratio
         profile: async () => {
           if (inToken.verifiedEmail !== null && inToken.name !== null) return inToken;
           const fetched = await fetchProfile(ctx, found, tokens.access_token, claims.sub);
-          return { verifiedEmail: inToken.verifiedEmail ?? fetched.verifiedEmail, name: inToken.name ?? fetched.name };
+          return {
+            verifiedEmail: inToken.verifiedEmail ?? fetched.verifiedEmail,
+            name: inToken.name ?? fetched.name,
+          };
         },
       };
     },

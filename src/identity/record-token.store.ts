@@ -1,4 +1,5 @@
-// Looks up what decides whether a token of an API key is valid, and creates and replaces the organizations' signing keys.
+// Looks up what decides whether a token of an API key is valid, and creates and replaces the organizations'
+// signing keys.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
@@ -9,8 +10,14 @@ import { parseToken, type TokenClaims, verifyToken } from './record-token.ts';
 
 export type TokenVerifier = { readonly organizationId: string; readonly key: KeyObject };
 
-/** The key that verifies tokens with this key id. Undefined when there is none, or it was replaced more than an hour ago. */
-export async function findTokenVerifier(ctx: Pick<Ctx, 'db'>, kid: string): Promise<TokenVerifier | undefined> {
+/**
+ * The key that verifies tokens with this key id. Undefined when there is none, or it was replaced more than
+ * an hour ago.
+ */
+export async function findTokenVerifier(
+  ctx: Pick<Ctx, 'db'>,
+  kid: string,
+): Promise<TokenVerifier | undefined> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; public_key: string }[] }>(
     "select * from find_token_signing_key(?) where replaced_at is null or replaced_at > seen_at - interval '1 hour'",
     [kid],
@@ -30,12 +37,21 @@ export const keyReferenceOf = ({ key, mark, mintedBy }: TokenClaims, subject = '
 const wasIssuedBefore = (at: Date | null, { sub, iat }: Pick<TokenClaims, 'sub' | 'iat'>): boolean =>
   sub !== '' && at !== null && at.getTime() >= Math.floor(iat * 1_000);
 
-/** Whether the state by the token's own subject must be looked up: some tokens of the key were revoked since it was issued. */
+/**
+ * Whether the state by the token's own subject must be looked up: some tokens of the key were revoked since
+ * it was issued.
+ */
 export const mayBeRevoked = ({ anyRevokedAt }: TokenKey, claims: Pick<TokenClaims, 'sub' | 'iat'>): boolean =>
   wasIssuedBefore(anyRevokedAt, claims);
 
-/** What a token may do: at most what its key may at present, narrowed further. Undefined for one that is no longer valid. */
-export function narrowToToken({ key, subjectRevokedAt }: TokenKey, claims: TokenClaims): FoundApiKey | undefined {
+/**
+ * What a token may do: at most what its key may at present, narrowed further. Undefined for one that is no
+ * longer valid.
+ */
+export function narrowToToken(
+  { key, subjectRevokedAt }: TokenKey,
+  claims: TokenClaims,
+): FoundApiKey | undefined {
   const { sub, scopes, unmasked, exp, organization } = claims;
   if (key.organization.id !== organization || wasIssuedBefore(subjectRevokedAt, claims)) return undefined;
   return {
@@ -50,27 +66,31 @@ export function narrowToToken({ key, subjectRevokedAt }: TokenKey, claims: Token
 }
 
 /**
- * The state of the token's key that its tokens share, and the one that decides about this token: by its own subject when some tokens of the
- * key were revoked since it was issued. Undefined when `find` finds none.
+ * The state of the token's key that its tokens share, and the one that decides about this token: by its own
+ * subject when some tokens of the key were revoked since it was issued. Undefined when `find` finds none.
  */
 export async function findStatesOfToken<State extends TokenKey>(
   claims: TokenClaims,
   find: (reference: TokenKeyReference) => Promise<State | undefined>,
 ): Promise<{ readonly shared: State; readonly state: State } | undefined> {
   const shared = await find(keyReferenceOf(claims));
-  const state = shared && mayBeRevoked(shared, claims) ? await find(keyReferenceOf(claims, claims.sub)) : shared;
+  const state =
+    shared && mayBeRevoked(shared, claims) ? await find(keyReferenceOf(claims, claims.sub)) : shared;
   return shared && state && { shared, state };
 }
 
 /** As `narrowToToken`, with the key's state as the database has it. */
-export async function findKeyOfToken(ctx: Pick<Ctx, 'db'>, claims: TokenClaims): Promise<FoundApiKey | undefined> {
+export async function findKeyOfToken(
+  ctx: Pick<Ctx, 'db'>,
+  claims: TokenClaims,
+): Promise<FoundApiKey | undefined> {
   const found = await findStatesOfToken(claims, (reference) => findTokenKey(ctx, reference));
   return found && narrowToToken(found.state, claims);
 }
 
 /**
- * The signing key's id and the claims of a token that was signed by its organization and hasn't expired; undefined for any other text.
- * Whether the key behind it still works is for `findKeyOfToken`.
+ * The signing key's id and the claims of a token that was signed by its organization and hasn't expired;
+ * undefined for any other text. Whether the key behind it still works is for `findKeyOfToken`.
  */
 export async function proveToken(
   ctx: Pick<Ctx, 'db' | 'clock' | 'settings'>,
@@ -80,18 +100,23 @@ export async function proveToken(
   const token = parseToken(text);
   const verifier = token && (await findVerifier(token.kid));
   const claims = token && verifier && verifyToken(ctx, token, verifier.key);
-  return token && claims && claims.organization === verifier?.organizationId ? { kid: token.kid, claims } : undefined;
+  return token && claims && claims.organization === verifier?.organizationId
+    ? { kid: token.kid, claims }
+    : undefined;
 }
 
 /** The associated data of a stored private key. */
-export const tokenSigningKeyBinding = (organizationId: string, kid: string): string => `${organizationId}/token-signing-key/${kid}`;
+export const tokenSigningKeyBinding = (organizationId: string, kid: string): string =>
+  `${organizationId}/token-signing-key/${kid}`;
 
 export type TokenSigner = { readonly kid: string; readonly key: KeyObject };
 type SigningCtx = Pick<TenantCtx, 'keyring' | 'organizationId'>;
 
 const maxSignerDays = 30;
 
-/** Undefined when there is none, it is older than 30 days, or the encryption key of its private key is lost. */
+/**
+ * Undefined when there is none, it is older than 30 days, or the encryption key of its private key is lost.
+ */
 async function findSigner(tx: Tx, { keyring, organizationId }: SigningCtx): Promise<TokenSigner | undefined> {
   const row = await tx('token_signing_keys')
     .where('organization_id', organizationId)
@@ -100,19 +125,29 @@ async function findSigner(tx: Tx, { keyring, organizationId }: SigningCtx): Prom
     .first<{ kid: string; private_key: string } | undefined>('kid', 'private_key');
   if (row === undefined) return undefined;
   try {
-    return { kid: row.kid, key: createPrivateKey(keyring.decrypt(row.private_key, tokenSigningKeyBinding(organizationId, row.kid))) };
+    return {
+      kid: row.kid,
+      key: createPrivateKey(
+        keyring.decrypt(row.private_key, tokenSigningKeyBinding(organizationId, row.kid)),
+      ),
+    };
   } catch (error) {
     if (error instanceof DecryptionError) return undefined;
     throw error;
   }
 }
 
-/** The organization's signing key. Makes one on first use, and replaces one that is too old; that one verifies for another hour. */
+/**
+ * The organization's signing key. Makes one on first use, and replaces one that is too old; that one verifies
+ * for another hour.
+ */
 export async function getTokenSigner(tx: Tx, ctx: SigningCtx): Promise<TokenSigner> {
   const { keyring, organizationId } = ctx;
   const current = await findSigner(tx, ctx);
   if (current !== undefined) return current;
-  await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`token signing key ${organizationId}`]);
+  await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
+    `token signing key ${organizationId}`,
+  ]);
   const made = await findSigner(tx, ctx);
   if (made !== undefined) return made;
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

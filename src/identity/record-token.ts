@@ -1,5 +1,6 @@
-// Tokens that API keys mint to give someone a part of what they read: `pst_` and a JWT (RFC 7519), signed with ES256 by a key of the
-// organization. The header must have exactly the form that this file writes, so that no token chooses its algorithm. Pure.
+// Tokens that API keys mint to give someone a part of what they read: `pst_` and a JWT (RFC 7519), signed
+// with ES256 by a key of the organization. The header must have exactly the form that this file writes, so
+// that no token chooses its algorithm. Pure.
 import { type KeyObject, sign, verify } from 'node:crypto';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
@@ -7,13 +8,18 @@ import { isId } from '../core/id.ts';
 import type { AccessLayer } from '../core/record-access.ts';
 
 const prefix = 'pst_';
-/** Longest token, in characters: with the other headers it fits into those that servers and proxies accept. */
+/**
+ * Longest token, in characters: with the other headers it fits into those that servers and proxies accept.
+ */
 export const maxTokenLength = 6_000;
 export const maxTokenSeconds = 3_600;
 
 /** An ES256 signature has 64 bytes. */
 const form = /^pst_([\w-]+)\.([\w-]+)\.([\w-]{86})$/;
-/** Order of the curve P-256 (SEC 2, 2.4.2). With `s`, the second number of a signature, `order - s` is valid too: only the lower one counts. */
+/**
+ * Order of the curve P-256 (SEC 2, 2.4.2). With `s`, the second number of a signature, `order - s` is valid
+ * too: only the lower one counts.
+ */
 const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 const secondNumber = (signature: Buffer): bigint => BigInt(`0x${signature.toString('hex', 32)}`);
 const isLow = (s: bigint): boolean => s <= order / 2n;
@@ -42,7 +48,12 @@ const Claims = z.strictObject({
   mark: z.string(),
   /** The person who minted it; null for the key itself. */
   mintedBy: z.string().refine(isId).nullable(),
-  scopes: z.strictObject({ versions: Names, resources: Names, rows: Rows.nullable(), fields: z.record(z.string(), Names).nullable() }),
+  scopes: z.strictObject({
+    versions: Names,
+    resources: Names,
+    rows: Rows.nullable(),
+    fields: z.record(z.string(), Names).nullable(),
+  }),
   unmasked: z.boolean(),
 });
 export type TokenClaims = Omit<z.output<typeof Claims>, 'scopes'> & { readonly scopes: AccessLayer };
@@ -64,7 +75,11 @@ function signatureOf(signed: string, key: KeyObject): Buffer {
 }
 
 /** The token. `signer` is a private P-256 key. */
-export function signToken(ctx: IssuerCtx, signer: { kid: string; key: KeyObject }, claims: Omit<TokenClaims, 'iss' | 'aud'>): string {
+export function signToken(
+  ctx: IssuerCtx,
+  signer: { kid: string; key: KeyObject },
+  claims: Omit<TokenClaims, 'iss' | 'aud'>,
+): string {
   const signed = `${headerOf(signer.kid)}.${encoded({ iss: issuerOf(ctx), aud: audience, ...claims })}`;
   return `${prefix}${signed}.${signatureOf(signed, signer.key).toString('base64url')}`;
 }
@@ -77,7 +92,10 @@ export type UnverifiedToken = {
   readonly signature: string;
 };
 
-/** Undefined when the text doesn't have the form of a token. Nothing in the result is proven before `verifyToken`. */
+/**
+ * Undefined when the text doesn't have the form of a token. Nothing in the result is proven before
+ * `verifyToken`.
+ */
 export function parseToken(text: string): UnverifiedToken | undefined {
   if (text.length > maxTokenLength) return undefined;
   const parts = form.exec(text);
@@ -87,7 +105,9 @@ export function parseToken(text: string): UnverifiedToken | undefined {
   const bytes = Buffer.from(signature, 'base64url');
   // base64url decodes several spellings to the same bytes.
   const isOneSpelling = bytes.toString('base64url') === signature && isLow(secondNumber(bytes));
-  return isId(kid) && headerOf(kid) === first && isOneSpelling ? { kid, signed: `${first}.${payload}`, payload, signature } : undefined;
+  return isId(kid) && headerOf(kid) === first && isOneSpelling
+    ? { kid, signed: `${first}.${payload}`, payload, signature }
+    : undefined;
 }
 
 function parseJson(text: string): unknown {
@@ -102,13 +122,26 @@ function parseJson(text: string): unknown {
 export const claimsOfVerified = (text: string): TokenClaims =>
   JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()) as TokenClaims;
 
-/** The claims; undefined for another signature, issuer or form, and once the token has expired by the clock of this process. */
+/**
+ * The claims; undefined for another signature, issuer or form, and once the token has expired by the clock of
+ * this process.
+ */
 export function verifyToken(
   ctx: IssuerCtx & Pick<Ctx, 'clock'>,
   { signed, payload, signature }: UnverifiedToken,
   key: KeyObject,
 ): TokenClaims | undefined {
-  if (!verify('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'))) return undefined;
+  if (
+    !verify(
+      'sha256',
+      Buffer.from(signed),
+      { key, dsaEncoding: 'ieee-p1363' },
+      Buffer.from(signature, 'base64url'),
+    )
+  )
+    return undefined;
   const { data } = Claims.safeParse(parseJson(Buffer.from(payload, 'base64url').toString()));
-  return data !== undefined && data.iss === issuerOf(ctx) && data.exp * 1_000 > ctx.clock.now().getTime() ? data : undefined;
+  return data !== undefined && data.iss === issuerOf(ctx) && data.exp * 1_000 > ctx.clock.now().getTime()
+    ? data
+    : undefined;
 }

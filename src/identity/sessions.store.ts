@@ -1,5 +1,6 @@
-// Sessions of signed-in people. The cookie holds 32 random bytes; only their SHA-256 is stored. A session belongs to a person, not to an
-// organization: row-level security restricts its rows to `portal.user_id`, and only the lookup by hash works across people.
+// Sessions of signed-in people. The cookie holds 32 random bytes; only their SHA-256 is stored. A session
+// belongs to a person, not to an organization: row-level security restricts its rows to `portal.user_id`, and
+// only the lookup by hash works across people.
 import type { Knex } from 'knex';
 import type { Ctx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
@@ -10,22 +11,43 @@ import type { User } from './users.store.ts';
 
 export type Session = { readonly id: string; readonly user: User; readonly organizationId: string | null };
 
-/** Runs `work` in a transaction that row-level security restricts to one person's own rows. Rolls back and rejects when `work` rejects. */
-export function inUserTransaction<T>(ctx: Pick<Ctx, 'db'>, userId: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` in a transaction that row-level security restricts to one person's own rows. Rolls back and
+ * rejects when `work` rejects.
+ */
+export function inUserTransaction<T>(
+  ctx: Pick<Ctx, 'db'>,
+  userId: string,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
   return ctx.db.control.transaction(async (tx) => {
     await tx.raw("select set_config('portal.user_id', ?, true)", [userId]);
     return work(tx);
   });
 }
 
-/** Lets a person's transaction also write to an organization that the person belongs to, for its audit log. */
+/**
+ * Lets a person's transaction also write to an organization that the person belongs to, for its audit log.
+ */
 export const bindOrganization = (tx: Tx, organizationId: string) =>
   tx.raw("select set_config('portal.organization_id', ?, true)", [organizationId]);
 
-type FoundRow = { id: string; user_id: string; user_email: string; user_name: string; active_organization_id: string | null };
+type FoundRow = {
+  id: string;
+  user_id: string;
+  user_email: string;
+  user_name: string;
+  active_organization_id: string | null;
+};
 
-/** The active sessions of cookies; none of one that is malformed, unknown, idle for too long or too old, by the database's clock. */
-export async function findSessions(ctx: Pick<Ctx, 'db' | 'settings'>, tokens: readonly string[]): Promise<Session[]> {
+/**
+ * The active sessions of cookies; none of one that is malformed, unknown, idle for too long or too old, by
+ * the database's clock.
+ */
+export async function findSessions(
+  ctx: Pick<Ctx, 'db' | 'settings'>,
+  tokens: readonly string[],
+): Promise<Session[]> {
   const hashes = tokens.filter((token) => secretTokenPattern.test(token)).map(hashSecretToken);
   if (hashes.length === 0) return [];
   const { idleMs, absoluteMs } = ctx.settings.session;
@@ -41,13 +63,22 @@ export async function findSessions(ctx: Pick<Ctx, 'db' | 'settings'>, tokens: re
   }));
 }
 
-/** The active session of cookies. Of several none can be trusted, because another domain may have set one: then it is undefined too. */
-export async function findSession(ctx: Pick<Ctx, 'db' | 'settings'>, tokens: readonly string[]): Promise<Session | undefined> {
+/**
+ * The active session of cookies. Of several none can be trusted, because another domain may have set one:
+ * then it is undefined too.
+ */
+export async function findSession(
+  ctx: Pick<Ctx, 'db' | 'settings'>,
+  tokens: readonly string[],
+): Promise<Session | undefined> {
   const [session, ...others] = await findSessions(ctx, tokens);
   return others.length === 0 ? session : undefined;
 }
 
-/** Whether the person's session still exists, in any transaction; whether it has been idle for too long is not looked at. */
+/**
+ * Whether the person's session still exists, in any transaction; whether it has been idle for too long is not
+ * looked at.
+ */
 export async function hasSession(tx: Tx, userId: string, id: string): Promise<boolean> {
   await tx.raw("select set_config('portal.user_id', ?, true)", [userId]);
   return (await tx('sessions').where({ id }).first<{ id: string } | undefined>('id')) !== undefined;
@@ -56,7 +87,10 @@ export async function hasSession(tx: Tx, userId: string, id: string): Promise<bo
 /** Records that the session is in use, at most once a minute. Runs in the background and never rejects. */
 export function recordSessionUse(ctx: Pick<Ctx, 'db' | 'log'>, session: Session): void {
   inUserTransaction(ctx, session.user.id, (tx) =>
-    tx.raw("update sessions set last_seen_at = now() where id = ? and last_seen_at < now() - interval '1 minute'", [session.id]),
+    tx.raw(
+      "update sessions set last_seen_at = now() where id = ? and last_seen_at < now() - interval '1 minute'",
+      [session.id],
+    ),
   ).catch((error: unknown) => ctx.log.warn({ err: error }, 'could not record the use of a session'));
 }
 
@@ -87,7 +121,11 @@ export async function insertSession(tx: Tx, session: NewSession): Promise<{ id: 
 export type EndedSession = { readonly id: string; readonly organizationId: string | null };
 
 /** Deletes one session of the person, or all except one, and returns the deleted ones. */
-export async function deleteSessions(tx: Tx, userId: string, which: { only: string } | { except: string | null }): Promise<EndedSession[]> {
+export async function deleteSessions(
+  tx: Tx,
+  userId: string,
+  which: { only: string } | { except: string | null },
+): Promise<EndedSession[]> {
   const query = tx('sessions').where('user_id', userId);
   if ('only' in which) query.where('id', which.only);
   else if (which.except !== null) query.whereNot('id', which.except);
@@ -99,8 +137,15 @@ export async function deleteSessions(tx: Tx, userId: string, which: { only: stri
 }
 
 /** False when the session has ended in the meantime. */
-export const setActiveOrganization = async (tx: Tx, userId: string, sessionId: string, organizationId: string): Promise<boolean> =>
-  (await tx('sessions').where({ user_id: userId, id: sessionId }).update({ active_organization_id: organizationId })) === 1;
+export const setActiveOrganization = async (
+  tx: Tx,
+  userId: string,
+  sessionId: string,
+  organizationId: string,
+): Promise<boolean> =>
+  (await tx('sessions')
+    .where({ user_id: userId, id: sessionId })
+    .update({ active_organization_id: organizationId })) === 1;
 
 export type SessionRow = {
   id: string;
@@ -118,10 +163,10 @@ export function listSessions(
   page: { page: number; pageSize: number },
   limits: { idleMs: number; absoluteMs: number },
 ) {
-  const end = tx.raw("least(last_seen_at + ? * interval '1 millisecond', created_at + ? * interval '1 millisecond')", [
-    limits.idleMs,
-    limits.absoluteMs,
-  ]);
+  const end = tx.raw(
+    "least(last_seen_at + ? * interval '1 millisecond', created_at + ? * interval '1 millisecond')",
+    [limits.idleMs, limits.absoluteMs],
+  );
   const query = tx('sessions')
     .where('user_id', userId)
     .whereRaw('? > clock_timestamp()', [end])
@@ -133,6 +178,9 @@ export function listSessions(
   return readPage<SessionRow>(query, page);
 }
 
-/** Deletes all people's sessions that were created until then, and returns how many. Needs a connection as the tables' owner. */
+/**
+ * Deletes all people's sessions that were created until then, and returns how many. Needs a connection as the
+ * tables' owner.
+ */
 export const endSessionsBefore = (owner: Knex, before: Date): Promise<number> =>
   owner('sessions').where('created_at', '<=', before).delete();

@@ -1,5 +1,6 @@
-// Sign-in and sign-out: who may sign in, and how a session starts and ends. While the browser is at the identity provider, it carries the
-// sign-in attempt in an encrypted cookie. The callback is only accepted with that cookie, once, and within ten minutes.
+// Sign-in and sign-out: who may sign in, and how a session starts and ends. While the browser is at the
+// identity provider, it carries the sign-in attempt in an encrypted cookie. The callback is only accepted
+// with that cookie, once, and within ten minutes.
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
@@ -7,12 +8,37 @@ import { AppError } from '../core/errors.ts';
 import { createId } from '../core/id.ts';
 import type { Tx } from '../db/transaction.ts';
 import { writeAudit } from './audit.store.ts';
-import { type IdentityProvider, type Profile, type Prompt, type ProvenIdentity, startAgain } from './provider.ts';
-import { bindOrganization, deleteSessions, type EndedSession, findSessions, insertSession, inUserTransaction } from './sessions.store.ts';
-import { createUser, findLinkedUser, findMemberships, findUserByToken, hasInvitation, setUserName, type User } from './users.store.ts';
+import {
+  type IdentityProvider,
+  type Profile,
+  type Prompt,
+  type ProvenIdentity,
+  startAgain,
+} from './provider.ts';
+import {
+  bindOrganization,
+  deleteSessions,
+  type EndedSession,
+  findSessions,
+  insertSession,
+  inUserTransaction,
+} from './sessions.store.ts';
+import {
+  createUser,
+  findLinkedUser,
+  findMemberships,
+  findUserByToken,
+  hasInvitation,
+  setUserName,
+  type User,
+} from './users.store.ts';
 
 /** Where a request comes from, for the list of sessions and the audit log. */
-export type ClientInfo = { readonly ip: string; readonly userAgent: string | null; readonly requestId: string };
+export type ClientInfo = {
+  readonly ip: string;
+  readonly userAgent: string | null;
+  readonly requestId: string;
+};
 
 export const attemptTtlMs = 600_000;
 const encryptionBinding = 'sign-in';
@@ -27,12 +53,14 @@ type AttemptCookie = z.output<typeof AttemptCookie>;
 
 const invalidReturnTo = (): AppError =>
   new AppError('BAD_REQUEST', 'Invalid query parameters', {
-    details: [{ path: 'returnTo', code: 'foreign_address', message: 'must be a path of this service, such as /' }],
+    details: [
+      { path: 'returnTo', code: 'foreign_address', message: 'must be a path of this service, such as /' },
+    ],
   });
 
 /**
- * The absolute URL to redirect to after sign-in; a path alone could resolve to another host (`/.//host`). Throws 400 `foreign_address`
- * unless `returnTo` is a path of this service.
+ * The absolute URL to redirect to after sign-in; a path alone could resolve to another host (`/.//host`).
+ * Throws 400 `foreign_address` unless `returnTo` is a path of this service.
  */
 export function resolveReturnUrl(returnTo: string, publicUrl: string): string {
   const origin = new URL(publicUrl).origin;
@@ -45,8 +73,8 @@ export function resolveReturnUrl(returnTo: string, publicUrl: string): string {
 type SignInRequest = { readonly returnTo: string; readonly prompt: Prompt | undefined };
 
 /**
- * Returns the provider's URL to redirect to, and the cookie value that must come back with its response. Rejects with 400
- * `foreign_address` for a bad `returnTo` and with 503 while the provider is unreachable.
+ * Returns the provider's URL to redirect to, and the cookie value that must come back with its response.
+ * Rejects with 400 `foreign_address` for a bad `returnTo` and with 503 while the provider is unreachable.
  */
 export async function startSignIn(
   ctx: Ctx,
@@ -55,16 +83,27 @@ export async function startSignIn(
 ): Promise<{ url: string; cookie: string }> {
   const target = resolveReturnUrl(returnTo, ctx.settings.publicUrl);
   const { attempt, url } = await provider.start(prompt);
-  const content: AttemptCookie = { ...attempt, returnTo: target, expiresAtMs: ctx.clock.now().getTime() + attemptTtlMs };
+  const content: AttemptCookie = {
+    ...attempt,
+    returnTo: target,
+    expiresAtMs: ctx.clock.now().getTime() + attemptTtlMs,
+  };
   return { url: url.href, cookie: ctx.keyring.encrypt(JSON.stringify(content), encryptionBinding) };
 }
 
 const expiredSignIn = (): AppError =>
-  new AppError('BAD_REQUEST', 'This sign-in was not started in this browser, took too long, or is already finished', {
-    details: [{ path: '', code: 'sign_in_expired', message: startAgain }],
-  });
+  new AppError(
+    'BAD_REQUEST',
+    'This sign-in was not started in this browser, took too long, or is already finished',
+    {
+      details: [{ path: '', code: 'sign_in_expired', message: startAgain }],
+    },
+  );
 
-/** Undefined unless the cookie was issued by this service, hasn't expired, and belongs to the provider's response. */
+/**
+ * Undefined unless the cookie was issued by this service, hasn't expired, and belongs to the provider's
+ * response.
+ */
 function decryptAttempt(ctx: Ctx, cookie: string, query: URLSearchParams): AttemptCookie | undefined {
   let content: unknown;
   try {
@@ -73,10 +112,17 @@ function decryptAttempt(ctx: Ctx, cookie: string, query: URLSearchParams): Attem
     return undefined;
   }
   const { data } = AttemptCookie.safeParse(content);
-  return data !== undefined && data.expiresAtMs > ctx.clock.now().getTime() && query.get('state') === data.state ? data : undefined;
+  return data !== undefined &&
+    data.expiresAtMs > ctx.clock.now().getTime() &&
+    query.get('state') === data.state
+    ? data
+    : undefined;
 }
 
-/** Lets only one request per attempt continue, across all processes. Rejects with 400 `sign_in_expired` for the others. */
+/**
+ * Lets only one request per attempt continue, across all processes. Rejects with 400 `sign_in_expired` for
+ * the others.
+ */
 async function assertFirstUse(ctx: Ctx, state: string): Promise<void> {
   const hash = createHash('sha256').update(state).digest();
   const { rowCount } = await ctx.db.control.raw<{ rowCount: number }>(
@@ -106,20 +152,24 @@ const usableName = ({ name }: Profile): string =>
     .toWellFormed();
 
 /**
- * The user of the confirmed identity; created when sign-up is open or an invitation for the address is pending. Rejects with 403
- * `email_not_verified` or `no_account`, and with 400 or 503 when a profile is needed and can't be fetched.
+ * The user of the confirmed identity; created when sign-up is open or an invitation for the address is
+ * pending. Rejects with 403 `email_not_verified` or `no_account`, and with 400 or 503 when a profile is
+ * needed and can't be fetched.
  */
 export async function findOrCreateUser(ctx: Ctx, proven: ProvenIdentity): Promise<User> {
   const { issuer, subject } = proven;
   const linked = await findLinkedUser(ctx, proven);
   if (linked !== undefined && linked.name.toLowerCase() !== linked.email.toLowerCase()) return linked;
   // A linked user only lacks a name, so a failure to fetch the profile doesn't prevent the sign-in.
-  const profile = await (linked === undefined ? proven.profile() : proven.profile().catch(() => ({ verifiedEmail: null, name: null })));
+  const profile = await (linked === undefined
+    ? proven.profile()
+    : proven.profile().catch(() => ({ verifiedEmail: null, name: null })));
   const email = profile.verifiedEmail === null ? null : usableEmail(profile.verifiedEmail);
   const name = usableName(profile);
   const known = linked ?? (await findUserByToken(ctx, { issuer, subject, verifiedEmail: async () => email }));
   if (known !== undefined) {
-    const isNamed = name !== '' && (await inUserTransaction(ctx, known.id, (tx) => setUserName(tx, known.id, name))) === 1;
+    const isNamed =
+      name !== '' && (await inUserTransaction(ctx, known.id, (tx) => setUserName(tx, known.id, name))) === 1;
     return isNamed ? { ...known, name } : known;
   }
   if (email === null)
@@ -132,11 +182,19 @@ export async function findOrCreateUser(ctx: Ctx, proven: ProvenIdentity): Promis
     ctx.settings.allowSignup || (await hasInvitation(ctx, email))
       ? await createUser(ctx, { issuer, subject, email, name: name === '' ? email : name })
       : undefined;
-  if (created === undefined) throw forbidden('There is no account for you here', 'no_account', 'Ask for an invitation to an organization.');
+  if (created === undefined)
+    throw forbidden(
+      'There is no account for you here',
+      'no_account',
+      'Ask for an invitation to an organization.',
+    );
   return created;
 }
 
-type AuditedPerson = { readonly user: User; readonly credential: { readonly kind: string; readonly id: string } };
+type AuditedPerson = {
+  readonly user: User;
+  readonly credential: { readonly kind: string; readonly id: string };
+};
 
 /** Ends sessions of a person and records each in the audit log of the organization in which it was active. */
 export async function endSessions(
@@ -145,7 +203,9 @@ export async function endSessions(
   which: Parameters<typeof deleteSessions>[2],
   from: Pick<ClientInfo, 'ip' | 'requestId'>,
 ): Promise<EndedSession[]> {
-  const organizations = new Set((await findMemberships(ctx, person.user.id)).map(({ organization }) => organization.id));
+  const organizations = new Set(
+    (await findMemberships(ctx, person.user.id)).map(({ organization }) => organization.id),
+  );
   return inUserTransaction(ctx, person.user.id, async (tx) => {
     const ended = await deleteSessions(tx, person.user.id, which);
     for (const { id, organizationId } of ended) {
@@ -165,15 +225,27 @@ async function auditSession(
   { ip, requestId }: Pick<ClientInfo, 'ip' | 'requestId'>,
 ): Promise<void> {
   await bindOrganization(tx, organizationId);
-  await writeAudit(tx, { organizationId, principal: person, ip, requestId }, { action, target: { type: 'session', id: sessionId } });
+  await writeAudit(
+    tx,
+    { organizationId, principal: person, ip, requestId },
+    { action, target: { type: 'session', id: sessionId } },
+  );
 }
 
-/** Creates a session with a new token, in the person's organization if there is exactly one. Returns the token. */
+/**
+ * Creates a session with a new token, in the person's organization if there is exactly one. Returns the
+ * token.
+ */
 async function startSession(ctx: Ctx, user: User, visitor: ClientInfo): Promise<string> {
   const memberships = await findMemberships(ctx, user.id);
   const organizationId = memberships.length === 1 ? (memberships[0]?.organization.id ?? null) : null;
   return inUserTransaction(ctx, user.id, async (tx) => {
-    const { id, token } = await insertSession(tx, { userId: user.id, organizationId, ip: visitor.ip, userAgent: visitor.userAgent });
+    const { id, token } = await insertSession(tx, {
+      userId: user.id,
+      organizationId,
+      ip: visitor.ip,
+      userAgent: visitor.userAgent,
+    });
     const person = { user, credential: { kind: 'session', id } };
     if (organizationId !== null) await auditSession(tx, organizationId, person, id, 'session.start', visitor);
     return token;
@@ -184,17 +256,32 @@ async function startSession(ctx: Ctx, user: User, visitor: ClientInfo): Promise<
 export type DemoPerson = { readonly email: string; readonly name: string };
 
 async function ensureDemoUser(ctx: Ctx, { email, name }: DemoPerson): Promise<User> {
-  const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [createId(), email, name]);
+  const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [
+    createId(),
+    email,
+    name,
+  ]);
   const [{ id } = { id: '' }] = rows;
   return { id, email, name };
 }
 
-/** Whether the person has an organization: not yet while the demo is set up for the first time. Creates the person if necessary. */
+/**
+ * Whether the person has an organization: not yet while the demo is set up for the first time. Creates the
+ * person if necessary.
+ */
 export const isDemoReady = async (ctx: Ctx, person: DemoPerson): Promise<boolean> =>
   (await findMemberships(ctx, (await ensureDemoUser(ctx, person)).id)).length > 0;
 
-/** Creates the person if necessary, ends the session that the browser still has and returns the token of a new one. */
-export async function signInAsDemo(ctx: Ctx, person: DemoPerson, sessions: readonly string[], visitor: ClientInfo): Promise<string> {
+/**
+ * Creates the person if necessary, ends the session that the browser still has and returns the token of a new
+ * one.
+ */
+export async function signInAsDemo(
+  ctx: Ctx,
+  person: DemoPerson,
+  sessions: readonly string[],
+  visitor: ClientInfo,
+): Promise<string> {
   const user = await ensureDemoUser(ctx, person);
   await signOut(ctx, sessions, visitor);
   return startSession(ctx, user, visitor);
@@ -202,12 +289,16 @@ export async function signInAsDemo(ctx: Ctx, person: DemoPerson, sessions: reado
 
 type Finished = { readonly token: string; readonly returnTo: string };
 /** `cookies` and `sessions` are the values of the two cookies. */
-type Callback = { readonly query: URLSearchParams; readonly cookies: readonly string[]; readonly sessions: readonly string[] };
+type Callback = {
+  readonly query: URLSearchParams;
+  readonly cookies: readonly string[];
+  readonly sessions: readonly string[];
+};
 
 /**
- * Handles the provider's callback. Ends the session that the browser still has, so that no token outlives a new sign-in. Rejects with 400
- * when the sign-in has expired, was already used or isn't confirmed, 403 when there is no account, and 503 while the provider is
- * unreachable.
+ * Handles the provider's callback. Ends the session that the browser still has, so that no token outlives a
+ * new sign-in. Rejects with 400 when the sign-in has expired, was already used or isn't confirmed, 403 when
+ * there is no account, and 503 while the provider is unreachable.
  */
 export async function finishSignIn(
   ctx: Ctx,
@@ -215,7 +306,9 @@ export async function finishSignIn(
   { query, cookies, sessions }: Callback,
   visitor: ClientInfo,
 ): Promise<Finished> {
-  const attempt = cookies.map((cookie) => decryptAttempt(ctx, cookie, query)).find((found) => found !== undefined);
+  const attempt = cookies
+    .map((cookie) => decryptAttempt(ctx, cookie, query))
+    .find((found) => found !== undefined);
   if (attempt === undefined) throw expiredSignIn();
   await assertFirstUse(ctx, attempt.state);
   const user = await findOrCreateUser(ctx, await provider.finish(attempt, query));

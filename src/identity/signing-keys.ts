@@ -1,5 +1,6 @@
-// The public keys of the identity provider. Callers choose the key id in a token's header, so ids that the provider doesn't list must cost
-// those that it lists nothing: known keys stay usable while they are fetched again, and unknown ids cause few requests.
+// The public keys of the identity provider. Callers choose the key id in a token's header, so ids that the
+// provider doesn't list must cost those that it lists nothing: known keys stay usable while they are fetched
+// again, and unknown ids cause few requests.
 import { createPublicKey } from 'node:crypto';
 import { JwksClient, type SigningKey } from 'jwks-rsa';
 import type { Ctx } from '../core/ctx.ts';
@@ -7,8 +8,9 @@ import { unavailable } from '../core/errors.ts';
 
 export type SigningKeys = {
   /**
-   * The keys with this id that may verify this algorithm, as PEM: keys of several types may have one id (RFC 7517 4.5), and a key that
-   * names its algorithm verifies no other (RFC 8725 3.1). Rejects with 503 while the provider's keys are unavailable.
+   * The keys with this id that may verify this algorithm, as PEM: keys of several types may have one id (RFC
+   * 7517 4.5), and a key that names its algorithm verifies no other (RFC 8725 3.1). Rejects with 503 while
+   * the provider's keys are unavailable.
    */
   find(kid: string, algorithm: string): Promise<readonly string[]>;
 };
@@ -48,7 +50,10 @@ function toKey(key: SigningKey): Key {
   const pem = key.getPublicKey();
   const named = (key as { readonly alg?: string }).alg;
   if (named !== undefined) return { pem, algorithms: [named] };
-  return { pem, algorithms: createPublicKey(pem).asymmetricKeyType === 'ec' ? ['ES256'] : ['RS256', 'PS256'] };
+  return {
+    pem,
+    algorithms: createPublicKey(pem).asymmetricKeyType === 'ec' ? ['ES256'] : ['RS256', 'PS256'],
+  };
 }
 
 const suitableOf = (keys: readonly Key[], algorithm: string): string[] =>
@@ -67,9 +72,16 @@ class LenientJwksClient extends JwksClient {
   }
 }
 
-/** Makes no request before the first `find`, which rejects with 503 while the provider's keys are unavailable. */
+/**
+ * Makes no request before the first `find`, which rejects with 503 while the provider's keys are unavailable.
+ */
 export function createSigningKeys(jwksUri: string, { clock, log }: Pick<Ctx, 'clock' | 'log'>): SigningKeys {
-  const client = new LenientJwksClient({ jwksUri, cache: false, rateLimit: false, timeout: providerTimeoutMs });
+  const client = new LenientJwksClient({
+    jwksUri,
+    cache: false,
+    rateLimit: false,
+    timeout: providerTimeoutMs,
+  });
   const unknown = createUnknownIds(clock);
   let fetched: Fetched | null = null;
   let failure: unknown = null;

@@ -7,7 +7,12 @@ import type { TokenClaims } from './access-token.ts';
 export type User = { readonly id: string; readonly email: string; readonly name: string };
 export type Membership = {
   readonly organization: { readonly id: string; readonly slug: string; readonly name: string };
-  readonly role: { readonly id: string; readonly name: string; readonly builtIn: boolean; readonly permissions: readonly string[] };
+  readonly role: {
+    readonly id: string;
+    readonly name: string;
+    readonly builtIn: boolean;
+    readonly permissions: readonly string[];
+  };
 };
 
 type LookupCtx = { readonly db: Pick<Ctx['db'], 'control'> };
@@ -16,11 +21,17 @@ export async function findLinkedUser(
   ctx: LookupCtx,
   { issuer, subject }: Pick<TokenClaims, 'issuer' | 'subject'>,
 ): Promise<User | undefined> {
-  const { rows } = await ctx.db.control.raw<{ rows: User[] }>('select id, email, name from find_identity(?, ?)', [issuer, subject]);
+  const { rows } = await ctx.db.control.raw<{ rows: User[] }>(
+    'select id, email, name from find_identity(?, ?)',
+    [issuer, subject],
+  );
   return rows[0];
 }
 
-/** The user linked to the token's subject. On first use the user is linked by an e-mail address that the issuer verified. */
+/**
+ * The user linked to the token's subject. On first use the user is linked by an e-mail address that the
+ * issuer verified.
+ */
 export async function findUserByToken(
   ctx: Pick<Ctx, 'db'>,
   claims: Pick<TokenClaims, 'issuer' | 'subject' | 'verifiedEmail'>,
@@ -29,37 +40,52 @@ export async function findUserByToken(
   if (linked !== undefined) return linked;
   const email = await claims.verifiedEmail();
   if (email === null) return undefined;
-  const linking = await ctx.db.control.raw<{ rows: User[] }>('select id, email, name from link_identity(?, ?, ?)', [
-    claims.issuer,
-    claims.subject,
-    email,
-  ]);
+  const linking = await ctx.db.control.raw<{ rows: User[] }>(
+    'select id, email, name from link_identity(?, ?, ?)',
+    [claims.issuer, claims.subject, email],
+  );
   // When no user was linked, a concurrent request of the same person may have done it.
   return linking.rows[0] ?? findLinkedUser(ctx, claims);
 }
 
-type NewUser = { readonly issuer: string; readonly subject: string; readonly email: string; readonly name: string };
+type NewUser = {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly email: string;
+  readonly name: string;
+};
 
 /**
- * Creates and links a user in one transaction. Undefined when the user with that e-mail address is already linked to another subject of the
- * issuer: an address that was reassigned to another person must not give access to the previous owner's account.
+ * Creates and links a user in one transaction. Undefined when the user with that e-mail address is already
+ * linked to another subject of the issuer: an address that was reassigned to another person must not give
+ * access to the previous owner's account.
  */
-export const createUser = (ctx: Pick<Ctx, 'db'>, { issuer, subject, email, name }: NewUser): Promise<User | undefined> =>
+export const createUser = (
+  ctx: Pick<Ctx, 'db'>,
+  { issuer, subject, email, name }: NewUser,
+): Promise<User | undefined> =>
   ctx.db.control.transaction(async (tx) => {
     await tx.raw('select ensure_user(?, ?, ?)', [createId(), email, name]);
-    const { rows } = await tx.raw<{ rows: User[] }>('select id, email, name from link_identity(?, ?, ?)', [issuer, subject, email]);
+    const { rows } = await tx.raw<{ rows: User[] }>('select id, email, name from link_identity(?, ?, ?)', [
+      issuer,
+      subject,
+      email,
+    ]);
     return rows[0] ?? findLinkedUser({ db: { control: tx } }, { issuer, subject });
   });
 
 /** Whether an invitation for this e-mail address is pending. */
 export async function hasInvitation(ctx: Pick<Ctx, 'db'>, email: string): Promise<boolean> {
-  const { rows } = await ctx.db.control.raw<{ rows: { invited: boolean }[] }>('select invited(?) as invited', [email]);
+  const { rows } = await ctx.db.control.raw<{ rows: { invited: boolean }[] }>(
+    'select invited(?) as invited',
+    [email],
+  );
   return rows[0]?.invited === true;
 }
 
 /**
- * Sets the name of a user whose name is still the e-mail address; an existing name stays. Returns the number of changed rows. Needs a
- * transaction from `inUserTransaction`.
+ * Sets the name of a user whose name is still the e-mail address; an existing name stays. Returns the number
+ * of changed rows. Needs a transaction from `inUserTransaction`.
  */
 export const setUserName = (tx: Tx, userId: string, name: string) =>
   tx('users').where('id', userId).whereRaw('lower(name) = lower(email)').update({ name });
@@ -76,16 +102,31 @@ type MembershipRow = {
 
 /** All memberships of the user, the oldest organization first. */
 export async function findMemberships(ctx: Pick<Ctx, 'db'>, userId: string): Promise<Membership[]> {
-  const { rows } = await ctx.db.control.raw<{ rows: MembershipRow[] }>('select * from memberships_of(?)', [userId]);
+  const { rows } = await ctx.db.control.raw<{ rows: MembershipRow[] }>('select * from memberships_of(?)', [
+    userId,
+  ]);
   return rows.map((row) => ({
     organization: { id: row.organization_id, slug: row.organization_slug, name: row.organization_name },
-    role: { id: row.role_id, name: row.role_name, builtIn: row.role_built_in, permissions: row.role_permissions },
+    role: {
+      id: row.role_id,
+      name: row.role_name,
+      builtIn: row.role_built_in,
+      permissions: row.role_permissions,
+    },
   }));
 }
 
-/** The membership in which a person works: in the selected organization, or in the only one. Undefined when a choice is needed. */
-export const activeMembership = (memberships: readonly Membership[], chosenId: string | null): Membership | undefined =>
-  memberships.length === 1 ? memberships[0] : memberships.find(({ organization }) => organization.id === chosenId);
+/**
+ * The membership in which a person works: in the selected organization, or in the only one. Undefined when a
+ * choice is needed.
+ */
+export const activeMembership = (
+  memberships: readonly Membership[],
+  chosenId: string | null,
+): Membership | undefined =>
+  memberships.length === 1
+    ? memberships[0]
+    : memberships.find(({ organization }) => organization.id === chosenId);
 
 /** Counts the person among this month's active users. Runs in the background and never rejects. */
 export function recordActivity(ctx: Pick<Ctx, 'db' | 'log'>, organizationId: string, userId: string): void {

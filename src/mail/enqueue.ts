@@ -11,7 +11,10 @@ import * as store from './outgoing-mails.store.ts';
 export type NewMail = Pick<Mail, 'to' | 'subject' | 'text' | 'html' | 'unsubscribeUrl' | 'attachments'> & {
   /** Which feature sends it, such as `invitation`; for operators. */
   readonly kind: string;
-  /** Deduplicates: a second mail with the same Message-ID is not queued. With its angle brackets; generated unless given. */
+  /**
+   * Deduplicates: a second mail with the same Message-ID is not queued. With its angle brackets; generated
+   * unless given.
+   */
   readonly messageId?: string;
   /** Id of an attachment that several mails share, from `storeAttachment`. */
   readonly sharedAttachmentId?: string;
@@ -28,21 +31,28 @@ type Body = {
   attachments: { filename: string; contentType: string; content: string }[];
 };
 
-/** What a mail's encrypted body, or a shared attachment's encrypted content, is bound to (additional authenticated data). */
+/**
+ * What a mail's encrypted body, or a shared attachment's encrypted content, is bound to (additional
+ * authenticated data).
+ */
 export const mailBinding = (id: string): string => `outgoing_mails:${id}`;
 export const attachmentBinding = (id: string): string => `mail_attachments:${id}`;
 const [pack, unpack] = [promisify(gzip), promisify(gunzip)];
 
-/** A Message-ID with angle brackets: `local` at this service's host name. `local` has up to 240 letters, digits and dots. */
+/**
+ * A Message-ID with angle brackets: `local` at this service's host name. `local` has up to 240 letters,
+ * digits and dots.
+ */
 export function messageIdFor(settings: TenantCtx['settings'], local: string): string {
   const host = new URL(settings.publicUrl).hostname;
   return `<${local}@${/^[a-z0-9.-]+$/.test(host) ? host : 'portal-service.invalid'}>`;
 }
 
 /**
- * Returns the mail's id; its row in `outgoing_mails` shows the delivery status. If a mail with this Message-ID is already queued or sent,
- * nothing is queued and that mail's id is returned. Throws 422 `unfit_mail` for an address, Message-ID, link or attachment type that no
- * mail server would accept, and an Error when another organization has used the Message-ID.
+ * Returns the mail's id; its row in `outgoing_mails` shows the delivery status. If a mail with this
+ * Message-ID is already queued or sent, nothing is queued and that mail's id is returned. Throws 422
+ * `unfit_mail` for an address, Message-ID, link or attachment type that no mail server would accept, and an
+ * Error when another organization has used the Message-ID.
  */
 export async function enqueueMail(tx: Tx, ctx: Queue, mail: NewMail): Promise<string> {
   const id = createId();
@@ -53,7 +63,10 @@ export async function enqueueMail(tx: Tx, ctx: Queue, mail: NewMail): Promise<st
     text: mail.text,
     html: mail.html,
     unsubscribeUrl: mail.unsubscribeUrl,
-    attachments: (mail.attachments ?? []).map((attachment) => ({ ...attachment, content: attachment.content.toString('base64') })),
+    attachments: (mail.attachments ?? []).map((attachment) => ({
+      ...attachment,
+      content: attachment.content.toString('base64'),
+    })),
   };
   const added = await store.insertMail(tx, ctx.organizationId, {
     id,
@@ -70,12 +83,20 @@ export async function enqueueMail(tx: Tx, ctx: Queue, mail: NewMail): Promise<st
   return existingId;
 }
 
-/** Stores an attachment once for several mails; it is deleted when none of them is waiting to be sent. Returns its id. */
+/**
+ * Stores an attachment once for several mails; it is deleted when none of them is waiting to be sent. Returns
+ * its id.
+ */
 export async function storeAttachment(tx: Tx, ctx: Queue, attachment: Attachment): Promise<string> {
   const id = createId();
   const packed = (await pack(attachment.content)).toString('base64');
   const { filename, contentType } = attachment;
-  const row = { id, filename, content_type: contentType, content: ctx.keyring.encrypt(packed, attachmentBinding(id)) };
+  const row = {
+    id,
+    filename,
+    content_type: contentType,
+    content: ctx.keyring.encrypt(packed, attachmentBinding(id)),
+  };
   await store.insertAttachment(tx, ctx.organizationId, row);
   return id;
 }
@@ -85,19 +106,40 @@ async function decryptAttachment(ctx: Pick<TenantCtx, 'keyring'>, row: Attachmen
   return { filename: row.filename, contentType: row.content_type, content: await unpack(packed) };
 }
 
-/** How many mails of this kind were queued in the last 24 hours, whatever their status; counts no further than `max`. */
-export const countMailsInLastDay = (tx: Tx, ctx: Pick<TenantCtx, 'organizationId'>, kind: string, max: number): Promise<number> =>
-  store.countMailsInLastDay(tx, ctx.organizationId, kind, max);
+/**
+ * How many mails of this kind were queued in the last 24 hours, whatever their status; counts no further than
+ * `max`.
+ */
+export const countMailsInLastDay = (
+  tx: Tx,
+  ctx: Pick<TenantCtx, 'organizationId'>,
+  kind: string,
+  max: number,
+): Promise<number> => store.countMailsInLastDay(tx, ctx.organizationId, kind, max);
 
 /** Deletes a mail that is still queued; false when it is being sent or was sent. */
-export const cancelQueuedMail = async (tx: Tx, ctx: Pick<TenantCtx, 'organizationId'>, id: string): Promise<boolean> =>
-  (await store.deleteQueued(tx, ctx.organizationId, id)) === 1;
+export const cancelQueuedMail = async (
+  tx: Tx,
+  ctx: Pick<TenantCtx, 'organizationId'>,
+  id: string,
+): Promise<boolean> => (await store.deleteQueued(tx, ctx.organizationId, id)) === 1;
 
-/** The mail to send. Throws DecryptionError when its encryption key is missing, and an Error when its shared attachment was deleted. */
-export async function decryptMail(ctx: Pick<TenantCtx, 'keyring'>, row: MailRow, shared: AttachmentRow | undefined): Promise<Mail> {
+/**
+ * The mail to send. Throws DecryptionError when its encryption key is missing, and an Error when its shared
+ * attachment was deleted.
+ */
+export async function decryptMail(
+  ctx: Pick<TenantCtx, 'keyring'>,
+  row: MailRow,
+  shared: AttachmentRow | undefined,
+): Promise<Mail> {
   const body = JSON.parse(ctx.keyring.decrypt(row.body ?? '', mailBinding(row.id))) as Body;
-  const attachments: Attachment[] = body.attachments.map((stored) => ({ ...stored, content: Buffer.from(stored.content, 'base64') }));
-  if (row.attachment_id !== null && shared === undefined) throw new Error('the shared attachment was deleted');
+  const attachments: Attachment[] = body.attachments.map((stored) => ({
+    ...stored,
+    content: Buffer.from(stored.content, 'base64'),
+  }));
+  if (row.attachment_id !== null && shared === undefined)
+    throw new Error('the shared attachment was deleted');
   if (shared !== undefined) attachments.push(await decryptAttachment(ctx, shared));
   return {
     to: { address: row.recipient, name: body.name },

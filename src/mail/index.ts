@@ -1,5 +1,5 @@
-// The public interface of outgoing mail. A feature lays out a mail, queues it in its own transaction, and keeps the mail's id, by which it
-// reads the delivery status from `outgoing_mails`.
+// The public interface of outgoing mail. A feature lays out a mail, queues it in its own transaction, and
+// keeps the mail's id, by which it reads the delivery status from `outgoing_mails`.
 export type { Attachment } from '../gateways/compose-mail.ts';
 export {
   attachmentBinding,

@@ -1,5 +1,6 @@
-// The layout of all mails: a text part and an HTML part from the same content. All content is escaped here. Styles are inline because many
-// mail clients drop style sheets; the dark styles are in a style sheet, for clients that keep it.
+// The layout of all mails: a text part and an HTML part from the same content. All content is escaped here.
+// Styles are inline because many mail clients drop style sheets; the dark styles are in a style sheet, for
+// clients that keep it.
 import { escapeHtml } from '../core/escape-html.ts';
 import { type RecordTable, recordTableHtml, recordTableStyles, recordTableText } from './record-table.ts';
 import { font, wrap } from './style.ts';
@@ -63,13 +64,17 @@ ${smallLink === undefined ? '' : smallLinkHtml(smallLink)}
 
 function toText({ title, paragraphs, table, action, notes = [], smallLink }: MailContent): string {
   const records = table === undefined ? [] : [recordTableText(table)];
-  const link = (given: MailContent['action']): string[] => (given === undefined ? [] : [`${given.label}:\n${given.url}`]);
+  const link = (given: MailContent['action']): string[] =>
+    given === undefined ? [] : [`${given.label}:\n${given.url}`];
   const small = [...notes, ...link(smallLink)];
   return `${[title, ...paragraphs, ...records, ...link(action), ...(small.length > 0 ? ['-- '] : []), ...small].join('\n\n')}\n`;
 }
 
 /** Appends our small print to HTML that this service didn't write, such as an organization's template. */
-export function withSmallPrint(html: string, { notes = [], smallLink }: Pick<MailContent, 'notes' | 'smallLink'>): string {
+export function withSmallPrint(
+  html: string,
+  { notes = [], smallLink }: Pick<MailContent, 'notes' | 'smallLink'>,
+): string {
   const print = `<hr style="border:0;border-top:1px solid #d5dae1;margin:24px 0 12px">
 ${[...notes.map(note), ...(smallLink === undefined ? [] : [smallLinkHtml(smallLink)])].join('\n')}
 `;
@@ -78,4 +83,7 @@ ${[...notes.map(note), ...(smallLink === undefined ? [] : [smallLinkHtml(smallLi
 }
 
 /** The text and the HTML part of a mail. */
-export const layoutMail = (content: MailContent): { text: string; html: string } => ({ text: toText(content), html: toHtml(content) });
+export const layoutMail = (content: MailContent): { text: string; html: string } => ({
+  text: toText(content),
+  html: toHtml(content),
+});

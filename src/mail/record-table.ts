@@ -1,11 +1,16 @@
-// Renders records in a mail, as HTML and as text. Mail clients differ in their support for style sheets, so nothing depends on one: few
-// columns become a table, which clients with media queries stack in narrow windows, and many columns are always stacked.
+// Renders records in a mail, as HTML and as text. Mail clients differ in their support for style sheets, so
+// nothing depends on one: few columns become a table, which clients with media queries stack in narrow
+// windows, and many columns are always stacked.
 import { escapeHtml } from '../core/escape-html.ts';
 import { font, wrap } from './style.ts';
 
 export type RecordTable = {
   /** `short`: values are not wrapped, as suits dates. */
-  readonly columns: readonly { readonly label: string; readonly numeric: boolean; readonly short?: boolean }[];
+  readonly columns: readonly {
+    readonly label: string;
+    readonly numeric: boolean;
+    readonly short?: boolean;
+  }[];
   /** Display texts, in the order of `columns`; empty where a record has no value. */
   readonly rows: readonly (readonly string[])[];
 };
@@ -46,12 +51,14 @@ function rowHtml({ columns }: RecordTable, row: readonly string[]): string {
 /** One value per line: few bytes per value, so that many records fit even with many columns. */
 function stackedHtml({ columns }: RecordTable, row: readonly string[]): string {
   const lines = columns.map(
-    ({ label }, index) => `<span class="note" style="${muted}">${escapeHtml(label)}:</span> ${escapeHtml(row[index] ?? '')}`,
+    ({ label }, index) =>
+      `<span class="note" style="${muted}">${escapeHtml(label)}:</span> ${escapeHtml(row[index] ?? '')}`,
   );
   return `<p class="words one" style="margin:0 0 12px;padding:0 0 12px;${font};font-size:14px;line-height:1.6;${wrap};${ink};${line}">${lines.join('<br>\n')}</p>`;
 }
 
-const oneHtml = (table: RecordTable, row: readonly string[]): string => (isTable(table) ? rowHtml(table, row) : stackedHtml(table, row));
+const oneHtml = (table: RecordTable, row: readonly string[]): string =>
+  isTable(table) ? rowHtml(table, row) : stackedHtml(table, row);
 
 /** How many of the rows, from the first on, fit into one mail: at least one. */
 export function countRowsThatFit(table: RecordTable): number {
@@ -77,10 +84,14 @@ ${rows}
 
 /** Aligned columns if they fit into 78 characters, otherwise one value per line. */
 export function recordTableText({ columns, rows }: RecordTable): string {
-  const widths = columns.map(({ label }, index) => Math.max(label.length, ...rows.map((row) => row[index]?.length ?? 0)));
+  const widths = columns.map(({ label }, index) =>
+    Math.max(label.length, ...rows.map((row) => row[index]?.length ?? 0)),
+  );
   const whole = widths.reduce((sum, width) => sum + width + 2, -2);
   if (whole > textWidth)
-    return rows.map((row) => columns.map(({ label }, index) => `${label}: ${row[index] ?? ''}`.trimEnd()).join('\n')).join('\n\n');
+    return rows
+      .map((row) => columns.map(({ label }, index) => `${label}: ${row[index] ?? ''}`.trimEnd()).join('\n'))
+      .join('\n\n');
   const aligned = (texts: readonly string[]): string =>
     columns
       .map(({ numeric }, index) => {
@@ -89,5 +100,7 @@ export function recordTableText({ columns, rows }: RecordTable): string {
       })
       .join('  ')
       .trimEnd();
-  return [columns.map(({ label }) => label), widths.map((width) => '-'.repeat(width)), ...rows].map(aligned).join('\n');
+  return [columns.map(({ label }) => label), widths.map((width) => '-'.repeat(width)), ...rows]
+    .map(aligned)
+    .join('\n');
 }

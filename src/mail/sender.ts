@@ -1,6 +1,6 @@
-// Sends queued mails. Any number of processes may run a sender: a mail is claimed under a lease, and before the first byte of the message
-// is sent, that is recorded in the row under the same lease. A sender that has lost the lease can't record it and sends nothing, so each
-// mail is sent at most once.
+// Sends queued mails. Any number of processes may run a sender: a mail is claimed under a lease, and before
+// the first byte of the message is sent, that is recorded in the row under the same lease. A sender that has
+// lost the lease can't record it and sends nothing, so each mail is sent at most once.
 import type { Ctx } from '../core/ctx.ts';
 import { errorMessage } from '../core/errors.ts';
 import { createId } from '../core/id.ts';
@@ -32,7 +32,10 @@ export type MailSenderOptions = {
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
-/** Eight attempts within a day: frequent at first, for servers that greylist, then rare, for servers that are down. */
+/**
+ * Eight attempts within a day: frequent at first, for servers that greylist, then rare, for servers that are
+ * down.
+ */
 const defaultRetryDelaysMs = [30 * second, 2 * minute, 10 * minute, hour, 3 * hour, 6 * hour, 12 * hour];
 const defaults = { pollMs: 5 * second, leaseMs: minute, retryDelaysMs: defaultRetryDelaysMs, limits: {} };
 /** Mails in flight at once per process, so that a slow mail server holds up at most three. */
@@ -69,7 +72,11 @@ async function attempt(ctx: Ctx, claim: MailClaim, options: Options, stop: Abort
     outcome =
       row.attempts > options.retryDelaysMs.length + 1
         ? { kind: 'failed', error: 'Every attempt ended before its outcome could be recorded' }
-        : await sendMail(ctx.settings.mail, await decryptMail(ctx, row, shared), { beforeData, stop, limits: options.limits });
+        : await sendMail(ctx.settings.mail, await decryptMail(ctx, row, shared), {
+            beforeData,
+            stop,
+            limits: options.limits,
+          });
   } catch (error) {
     outcome = { kind: 'deferred', error: `The queued mail cannot be read: ${errorMessage(error)}` };
   }
@@ -82,8 +89,9 @@ async function attempt(ctx: Ctx, claim: MailClaim, options: Options, stop: Abort
 }
 
 /**
- * Starts sending due mails: as soon as a transaction that queued a mail commits, and by polling every few seconds. On `stop`, mails whose
- * message isn't under way yet go back to the queue; others get a few seconds to finish.
+ * Starts sending due mails: as soon as a transaction that queued a mail commits, and by polling every few
+ * seconds. On `stop`, mails whose message isn't under way yet go back to the queue; others get a few seconds
+ * to finish.
  */
 export function startMailSender(ctx: Ctx, given: MailSenderOptions = {}): QueueWorker {
   const options: Options = { ...defaults, ...given };

@@ -24,7 +24,8 @@ function schemasFor(parts: unknown, document: Json): Record<string, unknown> {
   return Object.fromEntries([...names].map((name) => [name, at(document, 'components', 'schemas', name)]));
 }
 
-const isParameter = (value: unknown): value is { readonly in: string } => isObject(value) && typeof value['in'] === 'string';
+const isParameter = (value: unknown): value is { readonly in: string } =>
+  isObject(value) && typeof value['in'] === 'string';
 
 /** `document` is the OpenAPI document that contains the route. */
 export function describeOperation({ id, method, path, permission, summary }: Route, document: Json): Json {

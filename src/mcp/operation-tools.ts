@@ -1,5 +1,6 @@
-// Exposes the management interface through three tools, however many operations it has. A call runs the operation's own `invoke`, so
-// authorization, validation, audit and idempotency are those of the REST interface. Operations that can stream return JSON here.
+// Exposes the management interface through three tools, however many operations it has. A call runs the
+// operation's own `invoke`, so authorization, validation, audit and idempotency are those of the REST
+// interface. Operations that can stream return JSON here.
 import { z } from 'zod';
 import type { CallerCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
@@ -31,25 +32,45 @@ const unknownOperation = (): AppError =>
   });
 
 /** Path and query values are strings in a URL. */
-const asStrings = (given: Readonly<Record<string, z.output<typeof scalar> | readonly z.output<typeof scalar>[]>> | undefined) =>
+const asStrings = (
+  given: Readonly<Record<string, z.output<typeof scalar> | readonly z.output<typeof scalar>[]>> | undefined,
+) =>
   Object.fromEntries(
-    Object.entries(given ?? {}).map(([name, value]) => [name, Array.isArray(value) ? value.map(String) : String(value)] as const),
+    Object.entries(given ?? {}).map(
+      ([name, value]) => [name, Array.isArray(value) ? value.map(String) : String(value)] as const,
+    ),
   );
 
-/** The response as JSON text of bounded length: a list is cut after whole items, anything else to the beginning of its text. */
+/**
+ * The response as JSON text of bounded length: a list is cut after whole items, anything else to the
+ * beginning of its text.
+ */
 export function responseText(status: number, body: unknown, replayed: boolean): string {
   const head = JSON.stringify({ status, ...(replayed && { replayed }) }).slice(0, -1);
   const text = JSON.stringify(body ?? null);
   if (text.length <= maxCharacters) return `${head},"body":${text}}`;
-  const { data, ...rest } = (Array.isArray(body) ? { data: body } : body) as Readonly<Record<string, unknown>>;
+  const { data, ...rest } = (Array.isArray(body) ? { data: body } : body) as Readonly<
+    Record<string, unknown>
+  >;
   const items = Array.isArray(data) ? data : [];
   const joined = items.map((item) => JSON.stringify(item)).join();
   if (takeWholeItems(joined, maxCharacters / 2).count > 0) {
     const advice = 'use a smaller `pageSize`';
-    const list = { name: 'data', items: joined, of: items.length, rest, maxChars: maxCharacters, advice, path: 'query' };
+    const list = {
+      name: 'data',
+      items: joined,
+      of: items.length,
+      rest,
+      maxChars: maxCharacters,
+      advice,
+      path: 'query',
+    };
     return `${head},"body":${truncatedList(list)}}`;
   }
-  const cut = { characters: text.length, message: 'The response is too long: only its beginning is shown, as text' };
+  const cut = {
+    characters: text.length,
+    message: 'The response is too long: only its beginning is shown, as text',
+  };
   return `${head},"cut":${JSON.stringify(cut)},"bodyStart":${JSON.stringify(text.slice(0, maxCharacters / 2).toWellFormed())}}`;
 }
 
@@ -83,7 +104,8 @@ const describeTool = (find: Find, describeAll: () => Readonly<Record<string, unk
   defineTool({
     name: 'describe_operation',
     title: 'Describe an operation',
-    description: 'Parameters, request body, response and examples of one operation. Read this before calling it.',
+    description:
+      'Parameters, request body, response and examples of one operation. Read this before calling it.',
     input: z.strictObject({ id: OperationId }),
     writes: false,
     run: async (ctx, { id }) => {
@@ -103,7 +125,11 @@ const callTool = (find: Find): Tool =>
       path: z.record(z.string().max(100), scalar).optional().describe('Path parameters by name'),
       query: z.record(z.string().max(100), z.union([scalar, z.array(scalar).max(100)])).optional(),
       body: z.unknown().optional().describe('JSON body').meta({ type: 'object' }),
-      idempotencyKey: z.string().max(255).optional().describe('For POST: repeating a call with the same key returns the stored response'),
+      idempotencyKey: z
+        .string()
+        .max(255)
+        .optional()
+        .describe('For POST: repeating a call with the same key returns the stored response'),
     }),
     writes: true,
     run: async (ctx, { id, path, query, body, idempotencyKey }) => {
@@ -113,8 +139,14 @@ const callTool = (find: Find): Tool =>
     },
   });
 
-/** `describeAll` returns the OpenAPI document that contains the routes. The tools throw 404 for an unknown operation id. */
-export function operationTools(routes: readonly Route[], describeAll: () => Readonly<Record<string, unknown>>): readonly Tool[] {
+/**
+ * `describeAll` returns the OpenAPI document that contains the routes. The tools throw 404 for an unknown
+ * operation id.
+ */
+export function operationTools(
+  routes: readonly Route[],
+  describeAll: () => Readonly<Record<string, unknown>>,
+): readonly Tool[] {
   const find: Find = (id) => {
     const found = routes.find((route) => route.id === id);
     if (found === undefined) throw unknownOperation();

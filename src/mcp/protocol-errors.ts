@@ -1,5 +1,6 @@
-// The errors of the protocol in this service's words. The protocol library fills them with the texts of its validator and its exceptions;
-// callers get the names of the parameters that are wrong, or one text for each error code.
+// The errors of the protocol in this service's words. The protocol library fills them with the texts of its
+// validator and its exceptions; callers get the names of the parameters that are wrong, or one text for each
+// error code.
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
@@ -29,11 +30,20 @@ const texts = new Map<unknown, string>([
     ProtocolErrorCode.InvalidRequest,
     'Invalid request: send one JSON-RPC 2.0 message, or a batch of at most 100 messages without initialize',
   ],
-  [ProtocolErrorCode.MethodNotFound, 'Method not found: this service has tools only (tools/list and tools/call)'],
+  [
+    ProtocolErrorCode.MethodNotFound,
+    'Method not found: this service has tools only (tools/list and tools/call)',
+  ],
   [InvalidParams, 'Invalid params'],
   [UnsupportedProtocolVersion, 'Unsupported protocol version'],
-  [-32_020, 'The headers MCP-Protocol-Version, Mcp-Method and Mcp-Name must be present and agree with the body'],
-  [-32_000, `Unsupported protocol version in the header MCP-Protocol-Version; supported are ${SUPPORTED_PROTOCOL_VERSIONS.join(', ')}`],
+  [
+    -32_020,
+    'The headers MCP-Protocol-Version, Mcp-Method and Mcp-Name must be present and agree with the body',
+  ],
+  [
+    -32_000,
+    `Unsupported protocol version in the header MCP-Protocol-Version; supported are ${SUPPORTED_PROTOCOL_VERSIONS.join(', ')}`,
+  ],
 ]);
 const textsOfMethods = new Map<unknown, string>([
   [`tools/call ${InvalidParams}`, 'Unknown tool: tools/list has the names of the tools'],
@@ -60,9 +70,14 @@ const envelopeText = `Invalid params: _meta must have ${PROTOCOL_VERSION_META_KE
 
 function ownError({ code, data }: Json, request: Json): Json {
   const wrong = code === InvalidParams || code === InternalError ? findWrongParams(request) : [];
-  if (wrong.length > 0) return { code: InvalidParams, message: `Invalid params: missing or of a wrong type: ${wrong.join(', ')}` };
+  if (wrong.length > 0)
+    return {
+      code: InvalidParams,
+      message: `Invalid params: missing or of a wrong type: ${wrong.join(', ')}`,
+    };
   if (isObject(data) && 'envelope' in data) return { code, message: envelopeText };
-  const message = textsOfMethods.get(`${String(request['method'])} ${String(code)}`) ?? texts.get(code) ?? 'Internal error';
+  const message =
+    textsOfMethods.get(`${String(request['method'])} ${String(code)}`) ?? texts.get(code) ?? 'Internal error';
   // Clients choose another version by the ones that this error lists.
   return { code, message, ...(code === UnsupportedProtocolVersion && { data }) };
 }

@@ -1,5 +1,6 @@
-// The tools describe, query and get over the published versions. An API key reads what its scopes allow on the public interface, and its
-// calls count in the same usage statistics; a person needs view:read and record:read, as for the records of a view.
+// The tools describe, query and get over the published versions. An API key reads what its scopes allow on
+// the public interface, and its calls count in the same usage statistics; a person needs view:read and
+// record:read, as for the records of a view.
 import type { CallerCtx, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { toAppError } from '../http/errors.ts';
@@ -23,7 +24,8 @@ type Read = (tenant: TenantCtx, access: ToolAccess) => Promise<string>;
 
 async function readAs(ctx: CallerCtx, usage: UsageCounter, read: Read): Promise<string> {
   const { principal, refusal, credential } = ctx.caller;
-  if (principal === undefined || refusal !== undefined) throw refusal ?? new AppError('FORBIDDEN', 'You belong to no organization');
+  if (principal === undefined || refusal !== undefined)
+    throw refusal ?? new AppError('FORBIDDEN', 'You belong to no organization');
   const tenant = { ...ctx, organizationId: principal.organization.id };
   if (credential.kind !== 'api-key') {
     if (!principal.permissions.has('view:read')) throw missingPermission('view:read');

@@ -1,4 +1,5 @@
-// Finds operations by keywords. Pure. Matches in an operation's id and path weigh most, in its summary less, in its description least.
+// Finds operations by keywords. Pure. Matches in an operation's id and path weigh most, in its summary less,
+// in its description least.
 import type { Route } from '../http/route/route.ts';
 
 const wordsOf = (text: string): string[] =>
@@ -28,7 +29,8 @@ function weightsOf(route: Route): Weights {
 const rootLength = 5;
 /** Words with a common root, such as invite and invitation, count half. */
 const isRelated = (word: string, known: string): boolean =>
-  word.length >= 3 && (known.startsWith(word) || (word.length >= rootLength && known.startsWith(word.slice(0, rootLength))));
+  word.length >= 3 &&
+  (known.startsWith(word) || (word.length >= rootLength && known.startsWith(word.slice(0, rootLength))));
 
 function weightOf(word: string, weights: Weights): number {
   const exact = weights.get(word);
@@ -48,7 +50,8 @@ export function createOperationSearch(routes: readonly Route[]): (text: string) 
     for (const word of wanted) {
       const found = indexed.map((weights) => weightOf(word, weights));
       const rarity = Math.log(1 + routes.length / found.filter((weight) => weight > 0).length);
-      for (const [index, weight] of found.entries()) if (weight > 0) scores[index] = (scores[index] ?? 0) + weight * rarity;
+      for (const [index, weight] of found.entries())
+        if (weight > 0) scores[index] = (scores[index] ?? 0) + weight * rarity;
     }
     return routes
       .map((route, index) => ({ route, score: scores[index] ?? 0 }))

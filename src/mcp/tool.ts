@@ -1,5 +1,5 @@
-// An MCP tool as a value: what `tools/list` shows and what runs on a call. A tool's error is returned as an error result with the error
-// body of the REST interfaces, so that a model can read it and correct its call.
+// An MCP tool as a value: what `tools/list` shows and what runs on a call. A tool's error is returned as an
+// error result with the error body of the REST interfaces, so that a model can read it and correct its call.
 import type { Tool as ListedTool } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { CallerCtx } from '../core/ctx.ts';
@@ -26,7 +26,8 @@ type Spec<I extends z.ZodObject> = {
 export type Tool = Omit<Spec<z.ZodObject>, 'run'> & { run(ctx: CallerCtx, raw: unknown): Promise<string> };
 
 type Json = Record<string, unknown>;
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Models write null for an optional argument that they leave out. */
 function withoutNulls({ shape }: z.ZodObject, raw: unknown): unknown {
@@ -36,7 +37,10 @@ function withoutNulls({ shape }: z.ZodObject, raw: unknown): unknown {
   return Object.fromEntries(Object.entries(raw).filter((entry) => !isLeftOut(entry)));
 }
 
-/** The tool's `run` parses its arguments strictly: it rejects with 422 for invalid ones, and with what `spec.run` throws. */
+/**
+ * The tool's `run` parses its arguments strictly: it rejects with 422 for invalid ones, and with what
+ * `spec.run` throws.
+ */
 export const defineTool = <I extends z.ZodObject>(spec: Spec<I>): Tool => ({
   ...spec,
   run: (ctx, raw) => spec.run(ctx, parseArguments(spec.input, withoutNulls(spec.input, raw))),
@@ -44,14 +48,20 @@ export const defineTool = <I extends z.ZodObject>(spec: Spec<I>): Tool => ({
 
 const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
 
-/** A value or a list of such values, in fewer characters. Some clients refuse a list whose items have no type. */
+/**
+ * A value or a list of such values, in fewer characters. Some clients refuse a list whose items have no type.
+ */
 function mergeList({ anyOf, ...rest }: Json): Json {
   const [one, list, ...others] = (anyOf ?? []) as Json[];
-  if (one === undefined || list?.['type'] !== 'array' || others.length > 0) return { ...rest, ...(anyOf !== undefined && { anyOf }) };
+  if (one === undefined || list?.['type'] !== 'array' || others.length > 0)
+    return { ...rest, ...(anyOf !== undefined && { anyOf }) };
   return { ...rest, type: [one['type'], 'array'].flat(), items: list['items'] };
 }
 
-/** Whether the keyword says nothing about the value, or only sets a limit that no ordinary call reaches: the list stays short. */
+/**
+ * Whether the keyword says nothing about the value, or only sets a limit that no ordinary call reaches: the
+ * list stays short.
+ */
 function isNoise(key: string, value: unknown): boolean {
   if (key === 'additionalProperties' || key === 'properties') return isEmpty(value);
   if (key === 'maxItems') return Number(value) >= 100;
@@ -78,22 +88,36 @@ function jsonSchemaOf(schema: z.ZodObject, io: 'input' | 'output'): ListedTool['
 
 /** The tool as `tools/list` shows it. */
 export function describeTool({ name, title, description, input, output, writes }: Tool): ListedTool {
-  const annotations = { readOnlyHint: !writes, ...(writes && { destructiveHint: true }), openWorldHint: false };
+  const annotations = {
+    readOnlyHint: !writes,
+    ...(writes && { destructiveHint: true }),
+    openWorldHint: false,
+  };
   const outputSchema = output && { outputSchema: jsonSchemaOf(output, 'output') };
-  return { name, title, description, inputSchema: jsonSchemaOf(input, 'input'), ...outputSchema, annotations };
+  return {
+    name,
+    title,
+    description,
+    inputSchema: jsonSchemaOf(input, 'input'),
+    ...outputSchema,
+    annotations,
+  };
 }
 
 type Result = { content: { type: 'text'; text: string }[]; structuredContent?: Json; isError?: true };
 const textResult = (text: string): Result => ({ content: [{ type: 'text', text }] });
 
 /**
- * Runs a tool; never throws. An error is `{"error":{code,message,details?,requestId}}`, as everywhere. Arguments may hold data and aren't
- * logged.
+ * Runs a tool; never throws. An error is `{"error":{code,message,details?,requestId}}`, as everywhere.
+ * Arguments may hold data and aren't logged.
  */
 export async function callTool(tool: Tool, ctx: CallerCtx, raw: unknown): Promise<Result> {
   const startedMs = ctx.clock.monotonicMs();
   const logCall = (status: number): void => {
-    ctx.log.info({ tool: tool.name, status, ms: Math.round((ctx.clock.monotonicMs() - startedMs) * 10) / 10 }, 'tool');
+    ctx.log.info(
+      { tool: tool.name, status, ms: Math.round((ctx.clock.monotonicMs() - startedMs) * 10) / 10 },
+      'tool',
+    );
   };
   try {
     const text = await tool.run(ctx, raw);

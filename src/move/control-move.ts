@@ -1,7 +1,8 @@
-// Moves schema public to another database in one announced pause. The order makes every interruption harmless: 1 the former database
-// announces the pause · 2 each process of the service confirms that it has stopped to write · 3 locks there hold off stragglers until the
-// end · 4 the copy is committed, unusable as yet · 5 the former database gives up writing for good: from here on the move counts · 6 the
-// copy becomes usable. Before 5 the move can be repeated or cancelled, after it repeating does 6.
+// Moves schema public to another database in one announced pause. The order makes every interruption
+// harmless: 1 the former database announces the pause · 2 each process of the service confirms that it has
+// stopped to write · 3 locks there hold off stragglers until the end · 4 the copy is committed, unusable as
+// yet · 5 the former database gives up writing for good: from here on the move counts · 6 the copy becomes
+// usable. Before 5 the move can be repeated or cancelled, after it repeating does 6.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import { createId } from '../core/id.ts';
@@ -26,29 +27,41 @@ export type Databases = {
 type Move = { id: string; other: string; isDone: boolean };
 
 async function findMove(client: ClientBase, side: 'from' | 'to'): Promise<Move | undefined> {
-  const { rows } = await client.query<Move>('select id, other, moved_at is not null as "isDone" from control_moves where side = $1', [
-    side,
-  ]);
+  const { rows } = await client.query<Move>(
+    'select id, other, moved_at is not null as "isDone" from control_moves where side = $1',
+    [side],
+  );
   return rows[0];
 }
 
 /** Rejects with CannotMove when the new database is used by anyone. */
 async function assertEmpty({ target, names }: Databases): Promise<void> {
   const processes = await listProcesses(target);
-  if (processes.length > 0) throw new CannotMove(`These processes use ${names.target}: ${processes.join(', ')}. Stop them first`);
-  const { rows } = await target.query<{ used: boolean }>('select exists (select from organizations) or exists (select from users) as used');
-  if (rows[0]?.used === true) throw new CannotMove(`${names.target} already has organizations or users: move to an empty database`);
+  if (processes.length > 0)
+    throw new CannotMove(`These processes use ${names.target}: ${processes.join(', ')}. Stop them first`);
+  const { rows } = await target.query<{ used: boolean }>(
+    'select exists (select from organizations) or exists (select from users) as used',
+  );
+  if (rows[0]?.used === true)
+    throw new CannotMove(`${names.target} already has organizations or users: move to an empty database`);
 }
 
-/** An earlier move to the former database must be complete: the records of its organizations would be on a third server. */
+/**
+ * An earlier move to the former database must be complete: the records of its organizations would be on a
+ * third server.
+ */
 async function assertNoneElsewhere({ source, names }: Databases): Promise<void> {
   const { rowCount } = await source.query('select from organizations_elsewhere()');
   if (rowCount !== 0)
-    throw new CannotMove(`The records of ${rowCount} organizations of ${names.source} are still on another server: move them first`);
+    throw new CannotMove(
+      `The records of ${rowCount} organizations of ${names.source} are still on another server: move them first`,
+    );
 }
 
 /** Rejects what is no pair of this move. Returns the id of the move, of a new one if there is none yet. */
-async function findOrCreateMove(databases: Databases): Promise<{ id: string; isLeft: boolean; isDone: boolean }> {
+async function findOrCreateMove(
+  databases: Databases,
+): Promise<{ id: string; isLeft: boolean; isDone: boolean }> {
   const { source, target, names } = databases;
   const [left, arrived] = [await findMove(source, 'from'), await findMove(target, 'to')];
   if (left?.isDone === true && left.id !== arrived?.id)
@@ -57,13 +70,18 @@ async function findOrCreateMove(databases: Databases): Promise<{ id: string; isL
     throw new CannotMove(`${names.target} is in use and did not come from ${names.source}`);
   // Its copy may be complete: two databases must not both count.
   if (left?.isDone === false && left.other !== names.target)
-    throw new CannotMove(`A move from ${names.source} to ${left.other} has begun: finish it, or end it with --cancel`);
+    throw new CannotMove(
+      `A move from ${names.source} to ${left.other} has begun: finish it, or end it with --cancel`,
+    );
   if (left?.isDone !== true) await assertNoneElsewhere(databases);
   if (arrived === undefined) await assertEmpty(databases);
   return { id: left?.id ?? createId(), isLeft: left?.isDone === true, isDone: arrived?.isDone === true };
 }
 
-/** The processes that use the former database and have not confirmed the pause, by name; all of them without an id. */
+/**
+ * The processes that use the former database and have not confirmed the pause, by name; all of them without
+ * an id.
+ */
 async function listWriting(source: ClientBase, id: string | null): Promise<string[]> {
   const { rows } = await source.query<{ name: string }>(
     `select distinct replace(a.application_name, 'portal-service ', '') as name from pg_locks l join pg_stat_activity a using (pid)
@@ -76,7 +94,10 @@ async function listWriting(source: ClientBase, id: string | null): Promise<strin
   return rows.map(({ name }) => name);
 }
 
-/** The processes that still use the former database, by name: they would read there what the new one has moved on from. */
+/**
+ * The processes that still use the former database, by name: they would read there what the new one has moved
+ * on from.
+ */
 export const listProcesses = (source: ClientBase): Promise<string[]> => listWriting(source, null);
 
 export type Pace = { readonly waitSeconds: number; readonly progress: (line: string) => void };
@@ -91,13 +112,19 @@ async function waitForPause(source: ClientBase, id: string, { waitSeconds, progr
         `These processes have not stopped to write: ${writing.join(', ')}. They run an earlier version, or hang: stop them and repeat the ` +
           'command. The pause goes on until then; --cancel ends it.',
       );
-    if (waited % 10 === 0) progress(`waiting for ${writing.length === 1 ? 'a process' : `${writing.length} processes`} to stop writing`);
+    if (waited % 10 === 0)
+      progress(
+        `waiting for ${writing.length === 1 ? 'a process' : `${writing.length} processes`} to stop writing`,
+      );
     await sleep(1_000);
   }
 }
 
 async function announcePause({ source, names }: Databases, id: string): Promise<void> {
-  await source.query("insert into control_moves (id, side, other) values ($1, 'from', $2) on conflict do nothing", [id, names.target]);
+  await source.query(
+    "insert into control_moves (id, side, other) values ($1, 'from', $2) on conflict do nothing",
+    [id, names.target],
+  );
   await source.query('notify control_move');
 }
 
@@ -105,7 +132,8 @@ async function announcePause({ source, names }: Databases, id: string): Promise<
 async function copyAll({ source, target, names }: Databases, id: string): Promise<number> {
   await beginCopy(source);
   await lockControlTables(source);
-  // A failover of the former server that no one has noted would be unknown to the new one: mails and payments might be repeated.
+  // A failover of the former server that no one has noted would be unknown to the new one: mails and payments
+  // might be repeated.
   await source.query('select note_server_timeline()');
   await beginCopy(target);
   const rows = await copyControlTables(source, target);
@@ -117,7 +145,9 @@ async function copyAll({ source, target, names }: Databases, id: string): Promis
   const { rows: schemas } = await source.query<{ id: string }>(
     `select substr(nspname, 4)::uuid as id from pg_namespace where nspname ~ '^wh_[0-9a-f]{32}$'`,
   );
-  await target.query(`update organizations set warehouse = 'former' where id = any($1::uuid[])`, [schemas.map((schema) => schema.id)]);
+  await target.query(`update organizations set warehouse = 'former' where id = any($1::uuid[])`, [
+    schemas.map((schema) => schema.id),
+  ]);
   await target.query("delete from control_moves where side = 'to'");
   await target.query("insert into control_moves (id, side, other) values ($1, 'to', $2)", [id, names.source]);
   await target.query('commit');
@@ -127,8 +157,8 @@ async function copyAll({ source, target, names }: Databases, id: string): Promis
 const rollback = (client: ClientBase): Promise<unknown> => client.query('rollback').catch(() => undefined);
 
 /**
- * Returns the number of copied rows; undefined when schema public had been moved already. Repeat it after any interruption. Rejects with
- * CannotMove, and with the errors of both databases.
+ * Returns the number of copied rows; undefined when schema public had been moved already. Repeat it after any
+ * interruption. Rejects with CannotMove, and with the errors of both databases.
  */
 export async function moveControl(databases: Databases, pace: Pace): Promise<number | undefined> {
   const { source, target } = databases;
@@ -142,7 +172,10 @@ export async function moveControl(databases: Databases, pace: Pace): Promise<num
     try {
       rows = await copyAll(databases, id);
       await refuseWrites(source);
-      const { rowCount } = await source.query('update control_moves set moved_at = clock_timestamp() where id = $1', [id]);
+      const { rowCount } = await source.query(
+        'update control_moves set moved_at = clock_timestamp() where id = $1',
+        [id],
+      );
       if (rowCount !== 1) throw new CannotMove('The move was cancelled meanwhile');
       await source.query('commit');
     } catch (error) {
@@ -156,10 +189,16 @@ export async function moveControl(databases: Databases, pace: Pace): Promise<num
 }
 
 /** Ends the pause of a move that doesn't count yet. Rejects with CannotMove when it does. */
-export async function cancelControlMove({ source, names }: Pick<Databases, 'source' | 'names'>): Promise<boolean> {
-  const { rows } = await source.query<{ id: string }>("delete from control_moves where side = 'from' and moved_at is null returning id");
+export async function cancelControlMove({
+  source,
+  names,
+}: Pick<Databases, 'source' | 'names'>): Promise<boolean> {
+  const { rows } = await source.query<{ id: string }>(
+    "delete from control_moves where side = 'from' and moved_at is null returning id",
+  );
   await source.query('notify control_move');
   if (rows.length > 0) return true;
-  if ((await findMove(source, 'from')) !== undefined) throw new CannotMove(`${names.source} was moved already: that can't be cancelled`);
+  if ((await findMove(source, 'from')) !== undefined)
+    throw new CannotMove(`${names.source} was moved already: that can't be cancelled`);
   return false;
 }

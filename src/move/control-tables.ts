@@ -1,4 +1,5 @@
-// Copies the tables of schema public into another database of the same version, within one transaction there. No one writes them meanwhile.
+// Copies the tables of schema public into another database of the same version, within one transaction there.
+// No one writes them meanwhile.
 import { type ClientBase, escapeIdentifier } from 'pg';
 import { type CopiedTable, copyTable } from './copy-table.ts';
 
@@ -7,7 +8,9 @@ const ownTables = ['control_moves', 'paused_processes', 'function_release'];
 
 type TableRow = { name: string; columns: string[]; forced: boolean };
 
-/** What portal_owner owns in schema public, by name. Generated columns are left out: the target computes them. */
+/**
+ * What portal_owner owns in schema public, by name. Generated columns are left out: the target computes them.
+ */
 async function listTables(client: ClientBase): Promise<TableRow[]> {
   const { rows } = await client.query<TableRow>(
     `select c.relname as name, c.relforcerowsecurity as forced,
@@ -20,7 +23,9 @@ async function listTables(client: ClientBase): Promise<TableRow[]> {
   return rows;
 }
 
-/** Lets no one write the tables until the transaction ends; reads go on. Rejects with 55P03 after ten seconds. */
+/**
+ * Lets no one write the tables until the transaction ends; reads go on. Rejects with 55P03 after ten seconds.
+ */
 export async function lockControlTables(source: ClientBase): Promise<void> {
   const names = (await listTables(source)).map(({ name }) => escapeIdentifier(name));
   await source.query("set local lock_timeout = '10s'");
@@ -30,7 +35,9 @@ export async function lockControlTables(source: ClientBase): Promise<void> {
 /** Takes the right to write from the roles of the service, for good. */
 export async function refuseWrites(source: ClientBase): Promise<void> {
   const names = (await listTables(source)).map(({ name }) => escapeIdentifier(name));
-  await source.query(`revoke insert, update, delete, truncate on ${names.join(', ')} from portal_owner, portal_service`);
+  await source.query(
+    `revoke insert, update, delete, truncate on ${names.join(', ')} from portal_owner, portal_service`,
+  );
 }
 
 type ForeignKey = { table: string; name: string };
@@ -42,7 +49,8 @@ async function deferForeignKeys(target: ClientBase): Promise<() => Promise<void>
      where contype = 'f' and connamespace = 'public'::regnamespace and not condeferrable`,
   );
   const alter = async (to: string): Promise<void> => {
-    for (const { table, name } of rows) await target.query(`alter table ${table} alter constraint ${name} ${to}`);
+    for (const { table, name } of rows)
+      await target.query(`alter table ${table} alter constraint ${name} ${to}`);
   };
   await alter('deferrable initially deferred');
   return async () => {
@@ -52,7 +60,11 @@ async function deferForeignKeys(target: ClientBase): Promise<() => Promise<void>
 }
 
 /** COPY isn't possible into a table whose row-level security binds its owner as well. */
-async function setForced(target: ClientBase, tables: readonly TableRow[], force: 'force' | 'no force'): Promise<void> {
+async function setForced(
+  target: ClientBase,
+  tables: readonly TableRow[],
+  force: 'force' | 'no force',
+): Promise<void> {
   for (const { name, forced } of tables)
     if (forced) await target.query(`alter table ${escapeIdentifier(name)} ${force} row level security`);
 }
@@ -62,16 +74,19 @@ async function copySequences(source: ClientBase, target: ClientBase): Promise<vo
     `select format('%I.%I', schemaname, sequencename) as name, last_value as last from pg_sequences
      where schemaname = 'public' and sequenceowner = 'portal_owner'`,
   );
-  for (const { name, last } of rows) if (last !== null) await target.query('select setval($1::regclass, $2)', [name, last]);
+  for (const { name, last } of rows)
+    if (last !== null) await target.query('select setval($1::regclass, $2)', [name, last]);
 }
 
 /**
- * Replaces the contents of the target's tables by those of the source. Both are connected as portal_owner, in a transaction. Returns the
- * number of rows. Rejects with CopyDiffers, and with an Error when the two databases don't have the same tables.
+ * Replaces the contents of the target's tables by those of the source. Both are connected as portal_owner, in
+ * a transaction. Returns the number of rows. Rejects with CopyDiffers, and with an Error when the two
+ * databases don't have the same tables.
  */
 export async function copyControlTables(source: ClientBase, target: ClientBase): Promise<number> {
   const [tables, there] = [await listTables(source), await listTables(target)];
-  if (JSON.stringify(tables) !== JSON.stringify(there)) throw new Error('The two databases do not have the same tables in schema public');
+  if (JSON.stringify(tables) !== JSON.stringify(there))
+    throw new Error('The two databases do not have the same tables in schema public');
   const names = tables.map(({ name }) => escapeIdentifier(name)).join(', ');
   const checkForeignKeys = await deferForeignKeys(target);
   await setForced(target, tables, 'no force');

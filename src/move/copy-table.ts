@@ -5,7 +5,11 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { copyOut } from '../db/driver/copy-out.ts';
 
 /** `schema` is safe to write into SQL. */
-export type CopiedTable = { readonly schema: string; readonly name: string; readonly columns: readonly string[] };
+export type CopiedTable = {
+  readonly schema: string;
+  readonly name: string;
+  readonly columns: readonly string[];
+};
 
 /** The copy differs from its source. */
 export class CopyDiffers extends Error {
@@ -13,16 +17,24 @@ export class CopyDiffers extends Error {
 }
 
 const nameOf = ({ schema, name }: CopiedTable): string => `${schema}.${escapeIdentifier(name)}`;
-const listOf = ({ columns }: CopiedTable): string => columns.map((column) => escapeIdentifier(column)).join(', ');
+const listOf = ({ columns }: CopiedTable): string =>
+  columns.map((column) => escapeIdentifier(column)).join(', ');
 
-/** Begins a transaction that waits for another server as long as a large table takes, whatever the settings of its own allow. */
+/**
+ * Begins a transaction that waits for another server as long as a large table takes, whatever the settings of
+ * its own allow.
+ */
 export async function beginCopy(client: ClientBase): Promise<void> {
   await client.query('begin');
-  for (const limit of ['idle_in_transaction_session_timeout', 'transaction_timeout']) await client.query(`set local ${limit} = 0`);
+  for (const limit of ['idle_in_transaction_session_timeout', 'transaction_timeout'])
+    await client.query(`set local ${limit} = 0`);
 }
 
 /** The number of rows and two sums of hashes over all values, whatever the order of the rows. */
-async function checksumOf(client: ClientBase, table: CopiedTable): Promise<{ rows: number; checksum: string }> {
+async function checksumOf(
+  client: ClientBase,
+  table: CopiedTable,
+): Promise<{ rows: number; checksum: string }> {
   const { rows } = await client.query<{ rows: string; checksum: string }>(
     `select count(*) as rows, concat_ws(' ', coalesce(sum(hashtextextended(r.line, 0)::numeric), 0), coalesce(sum(hashtextextended(r.line, 1)::numeric), 0)) as checksum
      from (select row(${listOf(table)})::text as line from ${nameOf(table)}) as r`,
@@ -30,7 +42,10 @@ async function checksumOf(client: ClientBase, table: CopiedTable): Promise<{ row
   return { rows: Number(rows[0]?.rows), checksum: rows[0]?.checksum ?? '' };
 }
 
-/** Reads to the end even if the other server refuses the rows: until then the connection can't be used for anything else. */
+/**
+ * Reads to the end even if the other server refuses the rows: until then the connection can't be used for
+ * anything else.
+ */
 async function* readToEnd(pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const next = async (): Promise<Buffer | undefined> => (await pieces.next()).value ?? undefined;
   try {
@@ -41,8 +56,8 @@ async function* readToEnd(pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer
 }
 
 /**
- * Copies all rows and returns their number. Both clients are in a transaction, and no one else writes the table. Rejects with CopyDiffers when
- * the copy isn't equal, and with the errors of both servers.
+ * Copies all rows and returns their number. Both clients are in a transaction, and no one else writes the
+ * table. Rejects with CopyDiffers when the copy isn't equal, and with the errors of both servers.
  */
 export async function copyTable(source: ClientBase, target: ClientBase, table: CopiedTable): Promise<number> {
   const [name, columns] = [nameOf(table), listOf(table)];
@@ -50,6 +65,8 @@ export async function copyTable(source: ClientBase, target: ClientBase, table: C
   await pipeline(readToEnd(pieces), target.query(copyFrom(`copy ${name} (${columns}) from stdin`)));
   const [before, after] = [await checksumOf(source, table), await checksumOf(target, table)];
   if (before.rows !== after.rows || before.checksum !== after.checksum)
-    throw new CopyDiffers(`${name} has ${before.rows} rows, its copy ${after.rows}, and their contents differ`);
+    throw new CopyDiffers(
+      `${name} has ${before.rows} rows, its copy ${after.rows}, and their contents differ`,
+    );
   return after.rows;
 }

@@ -1,5 +1,6 @@
-// Moves the organizations whose records are on the former server, one after the other. Each is read from the former server until its copy is
-// complete; an attempt that was interrupted or replaced by another one can't make its copy count.
+// Moves the organizations whose records are on the former server, one after the other. Each is read from the
+// former server until its copy is complete; an attempt that was interrupted or replaced by another one can't
+// make its copy count.
 import type { ClientBase } from 'pg';
 import { errorMessage } from '../core/errors.ts';
 import { createId } from '../core/id.ts';
@@ -26,7 +27,10 @@ export async function listWaiting(control: ClientBase): Promise<Waiting[]> {
   return rows;
 }
 
-/** Undefined when there is nothing to move any more. Rejects with CannotMove when another attempt has begun, and as `copyOrganization` does. */
+/**
+ * Undefined when there is nothing to move any more. Rejects with CannotMove when another attempt has begun,
+ * and as `copyOrganization` does.
+ */
 async function moveOne({ source, target, control }: Servers, { id }: Waiting): Promise<Copied | undefined> {
   const attempt = createId();
   const begun = await control.query(
@@ -68,7 +72,10 @@ export type Moves = {
   readonly dropped: number;
 };
 
-/** A failure leaves its organization where it is, and the next one is moved. Rejects with errors of the control database. */
+/**
+ * A failure leaves its organization where it is, and the next one is moved. Rejects with errors of the
+ * control database.
+ */
 export async function moveOrganizations(servers: Servers, progress: (line: string) => void): Promise<Moves> {
   const moved: MovedOrganization[] = [];
   const failed: { id: string; slug: string; reason: string }[] = [];

@@ -1,5 +1,6 @@
-// Reads how the tables of a schema are built from the catalog, as statements that build them on another server. It knows what the service
-// creates: tables with columns, defaults, constraints within a table, and indexes. It refuses anything else instead of losing it.
+// Reads how the tables of a schema are built from the catalog, as statements that build them on another
+// server. It knows what the service creates: tables with columns, defaults, constraints within a table, and
+// indexes. It refuses anything else instead of losing it.
 import type { ClientBase } from 'pg';
 import { escapeIdentifier } from 'pg';
 
@@ -51,10 +52,16 @@ type TableRow = {
   indexes: string[] | null;
 };
 
-/** The tables of the schema, by name; none when it doesn't exist. Rejects with UnknownStructure when it holds anything else. */
+/**
+ * The tables of the schema, by name; none when it doesn't exist. Rejects with UnknownStructure when it holds
+ * anything else.
+ */
 export async function readStructure(client: ClientBase, schema: string): Promise<TableStructure[]> {
   const { rows: unknown } = await client.query<{ what: string }>(readUnknown, [schema]);
-  if (unknown.length > 0) throw new UnknownStructure(`${schema} holds ${unknown.map(({ what }) => what).join(', ')}, which can't be moved`);
+  if (unknown.length > 0)
+    throw new UnknownStructure(
+      `${schema} holds ${unknown.map(({ what }) => what).join(', ')}, which can't be moved`,
+    );
   const { rows } = await client.query<TableRow>(readTables, [schema]);
   return rows.map(({ name, options, columns, definitions, constraints, indexes }) => {
     const storage = options === null || options === '' ? '' : ` with (${options})`;

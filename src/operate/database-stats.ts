@@ -1,4 +1,5 @@
-// Statistics from the database for the metrics. Concurrent callers share one query, and its result is cached for a few seconds.
+// Statistics from the database for the metrics. Concurrent callers share one query, and its result is cached
+// for a few seconds.
 import type { Pool } from 'pg';
 import { createCache } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
@@ -16,7 +17,10 @@ export function createDatabaseStats(
   clock: Pick<Clock, 'monotonicMs'>,
   log: Log,
 ): () => Promise<readonly DatabaseStat[] | undefined> {
-  const stats = createCache<readonly DatabaseStat[]>({ maxBytes, ttl: { clock, ms: ttlMs, joinsSlowReads: true } });
+  const stats = createCache<readonly DatabaseStat[]>({
+    maxBytes,
+    ttl: { clock, ms: ttlMs, joinsSlowReads: true },
+  });
   const query = async (): Promise<readonly DatabaseStat[]> => {
     try {
       return (await pool.query<DatabaseStat>('select figure, label, value from operational_figures()')).rows;

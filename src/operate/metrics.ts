@@ -1,11 +1,16 @@
-// The Prometheus metrics. Label values come from the code, plus statuses and the ids of at most twenty late syncs: never from a caller's
-// input, never a tenant or a key. docs/operations.md describes each metric.
+// The Prometheus metrics. Label values come from the code, plus statuses and the ids of at most twenty late
+// syncs: never from a caller's input, never a tenant or a key. docs/operations.md describes each metric.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { HitCounter } from '../core/hit-counter.ts';
 import type { OnServed } from '../http/served.ts';
 import type { DatabaseStat } from './database-stats.ts';
 
-export type PoolStats = { readonly size: number; readonly used: number; readonly idle: number; readonly waiting: number };
+export type PoolStats = {
+  readonly size: number;
+  readonly used: number;
+  readonly idle: number;
+  readonly waiting: number;
+};
 type ReplicaStats = {
   readonly isInUse: boolean;
   readonly lagSeconds: number | undefined;
@@ -38,7 +43,13 @@ const bucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 type Row = readonly [labels: Readonly<Record<string, string>>, value: number];
 
 /** Registers a gauge whose values are read at every scrape. */
-function registerGauge(registers: Registry[], name: string, help: string, labelNames: readonly string[], rows: () => readonly Row[]): void {
+function registerGauge(
+  registers: Registry[],
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  rows: () => readonly Row[],
+): void {
   new Gauge({
     name,
     help,
@@ -71,70 +82,137 @@ function registerCounter(
   });
 }
 
-const rowsOf = <T>(by: string, values: Readonly<Record<string, T>>, parts: (one: T) => readonly Row[]): Row[] =>
-  Object.entries(values).flatMap(([name, one]) => parts(one).map(([labels, value]): Row => [{ [by]: name, ...labels }, value]));
+const rowsOf = <T>(
+  by: string,
+  values: Readonly<Record<string, T>>,
+  parts: (one: T) => readonly Row[],
+): Row[] =>
+  Object.entries(values).flatMap(([name, one]) =>
+    parts(one).map(([labels, value]): Row => [{ [by]: name, ...labels }, value]),
+  );
 
-function registerProcessMetrics(registers: Registry[], { version, pools, caches, queues: turns, sinceTickSeconds }: MetricSources): void {
-  registerGauge(registers, 'portal_build_info', 'Always 1; the labels contain the versions.', ['version', 'node'], () => [
-    [{ version, node: process.version }, 1],
-  ]);
-  registerGauge(registers, 'portal_pool_connections', 'Connections to PostgreSQL, by pool and state.', ['pool', 'state'], () =>
-    rowsOf('pool', pools(), ({ used, idle }) => [
-      [{ state: 'used' }, used],
-      [{ state: 'idle' }, idle],
-    ]),
+function registerProcessMetrics(
+  registers: Registry[],
+  { version, pools, caches, queues: turns, sinceTickSeconds }: MetricSources,
+): void {
+  registerGauge(
+    registers,
+    'portal_build_info',
+    'Always 1; the labels contain the versions.',
+    ['version', 'node'],
+    () => [[{ version, node: process.version }, 1]],
+  );
+  registerGauge(
+    registers,
+    'portal_pool_connections',
+    'Connections to PostgreSQL, by pool and state.',
+    ['pool', 'state'],
+    () =>
+      rowsOf('pool', pools(), ({ used, idle }) => [
+        [{ state: 'used' }, used],
+        [{ state: 'idle' }, idle],
+      ]),
   );
   registerGauge(registers, 'portal_pool_size', 'Maximum number of connections of a pool.', ['pool'], () =>
     rowsOf('pool', pools(), ({ size }) => [[{}, size]]),
   );
-  registerGauge(registers, 'portal_pool_waiting', 'Requests for a connection that wait for a pool.', ['pool'], () =>
-    rowsOf('pool', pools(), ({ waiting }) => [[{}, waiting]]),
+  registerGauge(
+    registers,
+    'portal_pool_waiting',
+    'Requests for a connection that wait for a pool.',
+    ['pool'],
+    () => rowsOf('pool', pools(), ({ waiting }) => [[{}, waiting]]),
   );
-  registerGauge(registers, 'portal_turns', 'Reads and exports of the public interface that are running or queued.', ['kind', 'state'], () =>
-    rowsOf('kind', turns(), ({ running, waiting }) => [
-      [{ state: 'running' }, running],
-      [{ state: 'waiting' }, waiting],
-    ]),
+  registerGauge(
+    registers,
+    'portal_turns',
+    'Reads and exports of the public interface that are running or queued.',
+    ['kind', 'state'],
+    () =>
+      rowsOf('kind', turns(), ({ running, waiting }) => [
+        [{ state: 'running' }, running],
+        [{ state: 'waiting' }, waiting],
+      ]),
   );
-  registerGauge(registers, 'portal_scheduler_tick_age_seconds', 'Seconds since the scheduler last completed a tick.', [], () => [
-    [{}, sinceTickSeconds()],
-  ]);
-  registerCounter(registers, 'portal_cache_requests_total', 'Cache lookups, by result.', ['cache', 'result'], () =>
-    rowsOf('cache', caches(), ({ hits, misses }) => [
-      [{ result: 'hit' }, hits],
-      [{ result: 'miss' }, misses],
-    ]),
+  registerGauge(
+    registers,
+    'portal_scheduler_tick_age_seconds',
+    'Seconds since the scheduler last completed a tick.',
+    [],
+    () => [[{}, sinceTickSeconds()]],
+  );
+  registerCounter(
+    registers,
+    'portal_cache_requests_total',
+    'Cache lookups, by result.',
+    ['cache', 'result'],
+    () =>
+      rowsOf('cache', caches(), ({ hits, misses }) => [
+        [{ result: 'hit' }, hits],
+        [{ result: 'miss' }, misses],
+      ]),
   );
 }
 
 function registerReplicaMetrics(registers: Registry[], { reads, replicas }: MetricSources): void {
-  registerCounter(registers, 'portal_reads_total', 'Reads of records, by the server that answered.', ['server'], () =>
-    rowsOf('server', reads(), (count) => [[{}, count]]),
+  registerCounter(
+    registers,
+    'portal_reads_total',
+    'Reads of records, by the server that answered.',
+    ['server'],
+    () => rowsOf('server', reads(), (count) => [[{}, count]]),
   );
-  registerCounter(registers, 'portal_replica_fallbacks_total', 'Reads repeated on the primary, by reason.', ['replica', 'reason'], () =>
-    rowsOf('replica', replicas(), ({ fallbacks }) => Object.entries(fallbacks).map(([reason, count]): Row => [{ reason }, count])),
+  registerCounter(
+    registers,
+    'portal_replica_fallbacks_total',
+    'Reads repeated on the primary, by reason.',
+    ['replica', 'reason'],
+    () =>
+      rowsOf('replica', replicas(), ({ fallbacks }) =>
+        Object.entries(fallbacks).map(([reason, count]): Row => [{ reason }, count]),
+      ),
   );
-  registerGauge(registers, 'portal_replica_in_use', 'Whether the replica responds; it is left out otherwise.', ['replica'], () =>
-    rowsOf('replica', replicas(), ({ isInUse }) => [[{}, isInUse ? 1 : 0]]),
+  registerGauge(
+    registers,
+    'portal_replica_in_use',
+    'Whether the replica responds; it is left out otherwise.',
+    ['replica'],
+    () => rowsOf('replica', replicas(), ({ isInUse }) => [[{}, isInUse ? 1 : 0]]),
   );
-  registerGauge(registers, 'portal_replica_lag_seconds', 'Age of the oldest write that the replica lacks.', ['replica'], () =>
-    rowsOf('replica', replicas(), ({ lagSeconds }) => (lagSeconds === undefined ? [] : [[{}, lagSeconds]])),
+  registerGauge(
+    registers,
+    'portal_replica_lag_seconds',
+    'Age of the oldest write that the replica lacks.',
+    ['replica'],
+    () =>
+      rowsOf('replica', replicas(), ({ lagSeconds }) => (lagSeconds === undefined ? [] : [[{}, lagSeconds]])),
   );
 }
 
 /**
- * By statistic: metric name, help text, label name, and the label values that are reported as 0 when the database returns no row for
- * them.
+ * By statistic: metric name, help text, label name, and the label values that are reported as 0 when the
+ * database returns no row for them.
  */
-const databaseMetrics: Readonly<Record<string, readonly [name: string, help: string, label: string | null, always?: readonly string[]]>> = {
-  sync_runs: ['portal_sync_runs', 'Sync runs that have not ended, by state.', 'state', ['queued', 'running', 'waiting', 'publishing']],
+const databaseMetrics: Readonly<
+  Record<string, readonly [name: string, help: string, label: string | null, always?: readonly string[]]>
+> = {
+  sync_runs: [
+    'portal_sync_runs',
+    'Sync runs that have not ended, by state.',
+    'state',
+    ['queued', 'running', 'waiting', 'publishing'],
+  ],
   sync_runs_ended: [
     'portal_sync_runs_ended_1h',
     'Sync runs that ended within the last hour, by state.',
     'state',
     ['succeeded', 'partial', 'failed', 'cancelled'],
   ],
-  sync_runs_left: ['portal_sync_runs_left', 'Sync runs with an expired lease that no process has taken over yet.', null],
+  sync_runs_left: [
+    'portal_sync_runs_left',
+    'Sync runs with an expired lease that no process has taken over yet.',
+    null,
+  ],
   tables_pending: [
     'portal_tables_pending',
     'What waits to change tables until all servers of the warehouse respond, by kind.',
@@ -142,31 +220,62 @@ const databaseMetrics: Readonly<Record<string, readonly [name: string, help: str
     ['runs', 'publications', 'deletions'],
   ],
   queue_waiting: ['portal_queue_waiting', 'Due items that are not claimed, by queue.', 'queue'],
-  queue_oldest_seconds: ['portal_queue_oldest_seconds', 'Seconds since the oldest item of a queue was due.', 'queue'],
+  queue_oldest_seconds: [
+    'portal_queue_oldest_seconds',
+    'Seconds since the oldest item of a queue was due.',
+    'queue',
+  ],
   pay_write_backs: [
     'portal_pay_write_backs',
     'Payments and refunds that are not recorded in the ERP as intended, by state.',
     'state',
     ['waiting', 'failed', 'unapplied', 'off'],
   ],
-  pay_write_back_oldest_seconds: ['portal_pay_write_back_oldest_seconds', 'Age of the oldest of them in seconds.', 'state'],
-  unknown_mails: ['portal_unknown_mails', 'Mails that may have been sent before a failover or restore, until a person decides.', null],
+  pay_write_back_oldest_seconds: [
+    'portal_pay_write_back_oldest_seconds',
+    'Age of the oldest of them in seconds.',
+    'state',
+  ],
+  unknown_mails: [
+    'portal_unknown_mails',
+    'Mails that may have been sent before a failover or restore, until a person decides.',
+    null,
+  ],
   agent_answers: ['portal_agent_answers', 'Messages that agents are currently answering.', null],
-  syncs_behind: ['portal_syncs_behind', 'Syncs that are late by more than the number of seconds in the label.', 'seconds'],
-  sync_lag_seconds: ['portal_sync_lag_seconds', 'Delay of the twenty most delayed syncs in seconds, by id.', 'sync_config'],
+  syncs_behind: [
+    'portal_syncs_behind',
+    'Syncs that are late by more than the number of seconds in the label.',
+    'seconds',
+  ],
+  sync_lag_seconds: [
+    'portal_sync_lag_seconds',
+    'Delay of the twenty most delayed syncs in seconds, by id.',
+    'sync_config',
+  ],
 };
 
-function registerDatabaseMetrics(registers: Registry[], latest: () => readonly DatabaseStat[] | undefined): void {
-  registerGauge(registers, 'portal_database_figures_up', 'Whether the query for the other database metrics succeeded.', [], () => [
-    [{}, latest() === undefined ? 0 : 1],
-  ]);
+function registerDatabaseMetrics(
+  registers: Registry[],
+  latest: () => readonly DatabaseStat[] | undefined,
+): void {
+  registerGauge(
+    registers,
+    'portal_database_figures_up',
+    'Whether the query for the other database metrics succeeded.',
+    [],
+    () => [[{}, latest() === undefined ? 0 : 1]],
+  );
   for (const [key, [name, help, label, always = []]] of Object.entries(databaseMetrics)) {
     registerGauge(registers, name, help, label === null ? [] : [label], () => {
       const stats = latest();
       if (stats === undefined) return [];
       const rows = stats.filter(({ figure }) => figure === key);
-      const absent = always.filter((state) => !rows.some((row) => row.label === state)).map((state) => ({ label: state, value: 0 }));
-      return [...rows, ...absent].map((row): Row => [label === null ? {} : { [label]: row.label }, row.value]);
+      const absent = always
+        .filter((state) => !rows.some((row) => row.label === state))
+        .map((state) => ({ label: state, value: 0 }));
+      return [...rows, ...absent].map(
+        (row): Row => [label === null ? {} : { [label]: row.label }, row.value],
+      );
     });
   }
 }

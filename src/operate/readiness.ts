@@ -1,5 +1,6 @@
-// The readiness check: whether this process should receive requests. It queries the database on a reserved connection, so that a busy
-// service isn't mistaken for a broken one, and at most once a second however often it is called.
+// The readiness check: whether this process should receive requests. It queries the database on a reserved
+// connection, so that a busy service isn't mistaken for a broken one, and at most once a second however often
+// it is called.
 import type { Pool } from 'pg';
 import { createCache } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
@@ -12,7 +13,9 @@ export type ReadinessOptions = {
   readonly control: Pick<Pool, 'query'>;
   /** The database of the records, if it is a different one. */
   readonly warehouse: Pick<Pool, 'query'> | undefined;
-  /** Whether known API keys are trusted although the database can't be reached, so that records are served. */
+  /**
+   * Whether known API keys are trusted although the database can't be reached, so that records are served.
+   */
   readonly isTrusting: () => boolean;
   /** The read replicas. */
   readonly replicas: readonly Pick<Replica, 'isInUse'>[];
@@ -20,7 +23,10 @@ export type ReadinessOptions = {
   readonly migrationStatus: (applied: readonly string[]) => 'behind' | 'level' | 'ahead';
   /** Milliseconds since the scheduler last completed a tick. */
   readonly sinceTickMs: () => number;
-  /** `paused` or `moved` while the service moves to another database, else undefined. Not a failure: public reads go on. */
+  /**
+   * `paused` or `moved` while the service moves to another database, else undefined. Not a failure: public
+   * reads go on.
+   */
   readonly pauseState: () => string | undefined;
   /** Aborted when the process starts to shut down. */
   readonly stopping: AbortSignal;
@@ -33,7 +39,10 @@ const maxBytes = 64 * 1024;
 /** The scheduler ticks each minute; a long tick may take another one. */
 const maxSinceTickMs = 180_000;
 const ok = 'ok';
-/** Not a failure: each migration leaves what the previous version needs, so during a deployment both versions serve. */
+/**
+ * Not a failure: each migration leaves what the previous version needs, so during a deployment both versions
+ * serve.
+ */
 const ahead = 'ahead of this version';
 const readOnly = 'is read-only';
 const unreachable = "can't be reached";
@@ -53,13 +62,18 @@ async function pendingTables(control: Pick<Pool, 'query'>): Promise<string> {
 /** Not a failure: without its replicas, the process reads from the primary. */
 function replicaState({ replicas }: Pick<ReadinessOptions, 'replicas'>): Record<string, string> {
   const inUse = replicas.filter((replica) => replica.isInUse()).length;
-  return replicas.length === 0 ? {} : { replicas: inUse === replicas.length ? ok : `${inUse} of ${replicas.length} in use` };
+  return replicas.length === 0
+    ? {}
+    : { replicas: inUse === replicas.length ? ok : `${inUse} of ${replicas.length} in use` };
 }
 
 /** The returned function never rejects. */
 export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Readiness> {
   const { control, warehouse, clock, log } = parts;
-  const cache = createCache<Record<string, string>>({ maxBytes, ttl: { clock, ms: ttlMs, joinsSlowReads: true } });
+  const cache = createCache<Record<string, string>>({
+    maxBytes,
+    ttl: { clock, ms: ttlMs, joinsSlowReads: true },
+  });
 
   const reach = async (what: string, query: () => Promise<string>): Promise<string> => {
     try {
@@ -71,7 +85,9 @@ export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Rea
   };
   /** A server that takes no writes is not the primary: a standby, or a primary that is being replaced. */
   const serverState = async (pool: Pick<Pool, 'query'>): Promise<string> => {
-    const { rows } = await pool.query<{ readOnly: boolean }>(`select current_setting('transaction_read_only')::boolean as "readOnly"`);
+    const { rows } = await pool.query<{ readOnly: boolean }>(
+      `select current_setting('transaction_read_only')::boolean as "readOnly"`,
+    );
     return rows[0]?.readOnly === true ? readOnly : ok;
   };
   const migrationState = async (): Promise<string> => {
@@ -87,7 +103,8 @@ export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Rea
     ]);
     const tables = pending === '' ? {} : { tables: `${tablesPending}${pending}` };
     if (warehouse === undefined) return { database, migrations, ...tables };
-    if (database === unreachable && records === ok && parts.isTrusting()) return { database: trusting, warehouse: records };
+    if (database === unreachable && records === ok && parts.isTrusting())
+      return { database: trusting, warehouse: records };
     return { database, migrations, warehouse: records, ...tables };
   };
   return async () => {
@@ -98,7 +115,9 @@ export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Rea
       ...(await cache.load('', queryDatabase)),
       scheduler: parts.sinceTickMs() <= maxSinceTickMs ? ok : 'does not tick',
     };
-    const ready = Object.values(checks).every((state) => [ok, ahead, trusting].includes(state) || state.startsWith(tablesPending));
+    const ready = Object.values(checks).every(
+      (state) => [ok, ahead, trusting].includes(state) || state.startsWith(tablesPending),
+    );
     const writes = parts.pauseState();
     return { ready, checks: { ...checks, ...(writes !== undefined && { writes }), ...replicaState(parts) } };
   };

@@ -1,11 +1,15 @@
-// Limits the duration of a shutdown. Work that hasn't ended by the deadline is abandoned. Cut-off requests and abandoned work
-// are safe: a client sees that its response is incomplete, and another process takes over work under a lease when the lease expires.
+// Limits the duration of a shutdown. Work that hasn't ended by the deadline is abandoned. Cut-off requests
+// and abandoned work are safe: a client sees that its response is incomplete, and another process takes over
+// work under a lease when the lease expires.
 import type { Log } from '../core/log.ts';
 
 export type ShutdownDeadline = {
   /** Aborted at the deadline. */
   readonly signal: AbortSignal;
-  /** Waits for `work`, at most until one second after the deadline, and logs when it is abandoned or fails. Never rejects. */
+  /**
+   * Waits for `work`, at most until one second after the deadline, and logs when it is abandoned or fails.
+   * Never rejects.
+   */
   within(what: string, work: Promise<unknown>): Promise<void>;
   clear(): void;
 };
@@ -31,7 +35,8 @@ export function startShutdownDeadline(afterMs: number, log: Log): ShutdownDeadli
           return true;
         },
       );
-      if (!(await Promise.race([ended, deadlinePassed.promise]))) log.warn({ what }, 'shutdown deadline exceeded: work abandoned');
+      if (!(await Promise.race([ended, deadlinePassed.promise])))
+        log.warn({ what }, 'shutdown deadline exceeded: work abandoned');
     },
     clear: () => clearTimeout(timer),
   };

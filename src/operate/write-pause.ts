@@ -1,6 +1,7 @@
-// Pauses what this process writes while schema public moves to another database: requests that may write are refused with 503, background work
-// is handed over, and once nothing is left the process confirms it in `paused_processes`. Reads of the public interface go on. A cancelled move
-// ends the pause; after a completed one it stays until the process is replaced.
+// Pauses what this process writes while schema public moves to another database: requests that may write are
+// refused with 503, background work is handed over, and once nothing is left the process confirms it in
+// `paused_processes`. Reads of the public interface go on. A cancelled move ends the pause; after a completed
+// one it stays until the process is replaced.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
@@ -56,14 +57,25 @@ function createWriteCount() {
     }
     next();
   };
-  const waitUntilIdle = (): Promise<void> => (running === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve)));
+  const waitUntilIdle = (): Promise<void> =>
+    running === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve));
   return { count, waitUntilIdle };
 }
 
-/** Reads the current state. `process` is this process's name in pg_stat_activity. Rejects with errors of the database. */
-export async function openWritePause<B extends Work>({ db, log }: Pick<Ctx, 'db' | 'log'>, process: string): Promise<WritePause<B>> {
+/**
+ * Reads the current state. `process` is this process's name in pg_stat_activity. Rejects with errors of the
+ * database.
+ */
+export async function openWritePause<B extends Work>(
+  { db, log }: Pick<Ctx, 'db' | 'log'>,
+  process: string,
+): Promise<WritePause<B>> {
   const findMove = async (): Promise<Move | undefined> =>
-    (await db.control.raw<{ rows: Move[] }>(`select id, moved_at is not null as moved from control_moves where side = 'from'`)).rows[0];
+    (
+      await db.control.raw<{ rows: Move[] }>(
+        `select id, moved_at is not null as moved from control_moves where side = 'from'`,
+      )
+    ).rows[0];
   let move = await findMove();
   let work: B | undefined;
   let startWork: (() => Promise<B>) | undefined;
@@ -75,13 +87,19 @@ export async function openWritePause<B extends Work>({ db, log }: Pick<Ctx, 'db'
     work = undefined;
     await waitUntilIdle();
     if (found.moved) return;
-    await db.control.raw('insert into paused_processes (move_id, process) values (?, ?) on conflict do nothing', [found.id, process]);
+    await db.control.raw(
+      'insert into paused_processes (move_id, process) values (?, ?) on conflict do nothing',
+      [found.id, process],
+    );
   };
   const follow = async (): Promise<void> => {
     const before = state();
     move = await findMove();
     if (state() !== before)
-      log.warn({ state: state() ?? 'running' }, 'a move to another database pauses this process, or has ended its pause');
+      log.warn(
+        { state: state() ?? 'running' },
+        'a move to another database pauses this process, or has ended its pause',
+      );
     if (move !== undefined) await pause(move);
     else work ??= await startWork?.();
   };
@@ -98,7 +116,9 @@ export async function openWritePause<B extends Work>({ db, log }: Pick<Ctx, 'db'
     start: async (begin) => {
       startWork = begin;
       await follow();
-      const poller = startRecurring(pollMs, follow, (err) => log.warn({ err }, 'could not read whether the service is being moved'));
+      const poller = startRecurring(pollMs, follow, (err) =>
+        log.warn({ err }, 'could not read whether the service is being moved'),
+      );
       following = poller;
       unsubscribe = db.notifications.subscribe(channel, () => void poller.tickAgain());
     },

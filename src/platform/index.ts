@@ -99,7 +99,11 @@ export const platformRoutes: readonly AnyRoute[] = [
     description:
       'OpenAPI 3.0.3, generated from the route definitions that serve the requests. `GET /openapi/preview` is its reference page.',
     response: z.record(z.string(), z.unknown()),
-    responseExample: { openapi: '3.0.3', info: { title: 'Portal Service: management interface', version: '1.0.0' }, paths: {} },
+    responseExample: {
+      openapi: '3.0.3',
+      info: { title: 'Portal Service: management interface', version: '1.0.0' },
+      paths: {},
+    },
     handler: async (ctx) => describePlatform(ctx.settings.publicUrl),
   }),
 ];
@@ -122,7 +126,10 @@ export function describePlatform(publicUrl: string): Record<string, unknown> {
   return document;
 }
 
-/** The Express router of the management interface. Throws when the route definitions are inconsistent, such as duplicate ids or paths. */
+/**
+ * The Express router of the management interface. Throws when the route definitions are inconsistent, such as
+ * duplicate ids or paths.
+ */
 export function platformRouter(
   ctx: ReadingCtx,
   verify: VerifyToken,

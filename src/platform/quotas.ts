@@ -1,5 +1,5 @@
-// Quotas: how many rows of each kind an organization may have. They keep one tenant from filling the database and keep the
-// queries that read all rows of a kind fast.
+// Quotas: how many rows of each kind an organization may have. They keep one tenant from filling the database
+// and keep the queries that read all rows of a kind fast.
 import type { TenantCtx } from '../core/ctx.ts';
 import { type AppError, invalid } from '../core/errors.ts';
 import type { QuotaKind } from '../core/settings/quotas.ts';
@@ -34,7 +34,11 @@ export function quotaExceeded({ settings }: Pick<TenantCtx, 'settings'>, kind: Q
 }
 
 /** How many more rows of this kind the organization may have at the moment, at least 0. */
-export async function readQuotaLeft(tx: Tx, { organizationId, settings }: Pick<TenantCtx, 'organizationId' | 'settings'>, kind: QuotaKind) {
+export async function readQuotaLeft(
+  tx: Tx,
+  { organizationId, settings }: Pick<TenantCtx, 'organizationId' | 'settings'>,
+  kind: QuotaKind,
+) {
   const max = settings.quotas[kind];
   const { rows } = await tx.raw<{ rows: { count: number }[] }>(
     `select count(*)::int as count from (select from ${countedRows[kind]} and organization_id = ? limit ?) as counted`,
@@ -44,10 +48,17 @@ export async function readQuotaLeft(tx: Tx, { organizationId, settings }: Pick<T
 }
 
 /**
- * Call before inserting a row of this kind, in the same transaction. An advisory lock per organization and kind makes concurrent
- * inserts wait, so the quota is exact. Throws 422 `limit_reached` when the organization is at its quota.
+ * Call before inserting a row of this kind, in the same transaction. An advisory lock per organization and
+ * kind makes concurrent inserts wait, so the quota is exact. Throws 422 `limit_reached` when the organization
+ * is at its quota.
  */
-export async function assertQuota(tx: Tx, ctx: Pick<TenantCtx, 'organizationId' | 'settings'>, kind: QuotaKind): Promise<void> {
-  await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`room ${kind} ${ctx.organizationId}`]);
+export async function assertQuota(
+  tx: Tx,
+  ctx: Pick<TenantCtx, 'organizationId' | 'settings'>,
+  kind: QuotaKind,
+): Promise<void> {
+  await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
+    `room ${kind} ${ctx.organizationId}`,
+  ]);
   if ((await readQuotaLeft(tx, ctx, kind)) <= 0) throw quotaExceeded(ctx, kind);
 }

@@ -1,5 +1,6 @@
-// Everything about reads that one process shares: caches, queues and prepared statements of its connection pools, so that the limits on
-// memory and concurrency hold for all readers together. Opened once, where the process is composed, and handed to every reader.
+// Everything about reads that one process shares: caches, queues and prepared statements of its connection
+// pools, so that the limits on memory and concurrency hold for all readers together. Opened once, where the
+// process is composed, and handed to every reader.
 import { createCache } from '../core/cache.ts';
 import type { Ctx, ReadEngine, ReadingCtx, TenantCtx } from '../core/ctx.ts';
 import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
@@ -8,7 +9,12 @@ import { warehouseOf } from '../db/former-warehouse.ts';
 import { updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { readColumnFacts } from './draft/column-facts.ts';
 import { acquireExport, createExportState } from './export/export-state.ts';
-import { createLargeReadQueues, createReadQueue, createReplicaQueue, createSavedQueryQueue } from './load/admission.ts';
+import {
+  createLargeReadQueues,
+  createReadQueue,
+  createReplicaQueue,
+  createSavedQueryQueue,
+} from './load/admission.ts';
 import { createNodeFinder } from './load/placements.ts';
 import { createAnchorCache } from './read/anchors.ts';
 import { beingUpgraded } from './read/failures.ts';
@@ -53,7 +59,9 @@ const cacheNames = [
   'anchors',
   'bodies',
 ] as const;
-/** Upgrades the tables of an organization that an older version of this service made; one attempt at a time. */
+/**
+ * Upgrades the tables of an organization that an older version of this service made; one attempt at a time.
+ */
 function createSchemaUpdates({ db }: Pick<Ctx, 'db'>): Reader['updateSchema'] {
   const running = new Map<string, Promise<void>>();
   return (organizationId) => {
@@ -71,7 +79,10 @@ function createSchemaUpdates({ db }: Pick<Ctx, 'db'>): Reader['updateSchema'] {
 
 type CacheCounters = Readonly<Record<(typeof cacheNames)[number], HitCounter>>;
 
-/** The reader of an organization, on the server that has its records. `formerStatements` runs statements on the former server. */
+/**
+ * The reader of an organization, on the server that has its records. `formerStatements` runs statements on
+ * the former server.
+ */
 function readerAt(
   shared: Omit<Reader, 'organizationId'>,
   formerStatements: Reader['statements'] | undefined,
@@ -86,14 +97,27 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
   const { clock, settings } = ctx;
   const { cacheBytes, cacheTtlMs } = settings;
   const reads = createReadQueue(ctx, createNodeFinder(ctx));
-  const cacheCounters = Object.fromEntries(cacheNames.map((name) => [name, createHitCounter()])) as CacheCounters;
+  const cacheCounters = Object.fromEntries(
+    cacheNames.map((name) => [name, createHitCounter()]),
+  ) as CacheCounters;
   const { largeReads, largeStatements } = createLargeReadQueues(settings);
   const lookups = { maxBytes: cacheBytes.lookups, ttl: { clock, ms: cacheTtlMs } };
   const outageTrust = createOutageTrust(ctx);
-  const statements = createStatementRunner(ctx.db.data, reads, cacheBytes.statements, undefined, cacheCounters.statements);
+  const statements = createStatementRunner(
+    ctx.db.data,
+    reads,
+    cacheBytes.statements,
+    undefined,
+    cacheCounters.statements,
+  );
   const { former } = ctx.db;
   const formerStatements = former && statements.on(former.data, reads);
-  const replicas = createReplicaReads(ctx.db.replicas, statements, () => createReplicaQueue(ctx), cacheBytes.lookups);
+  const replicas = createReplicaReads(
+    ctx.db.replicas,
+    statements,
+    () => createReplicaQueue(ctx),
+    cacheBytes.lookups,
+  );
   const shared: Omit<Reader, 'organizationId'> = {
     db: ctx.db,
     clock,
@@ -116,14 +140,24 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     savedQueries: createSavedQueryQueue(ctx),
     findLivingMasks: createLivingMasks(lookups),
     readerOf: (organizationId) => readerAt(shared, formerStatements, organizationId),
-    versions: createCache({ ...lookups, ttl: { clock, ms: outageTrust.freshMs }, counter: cacheCounters.versions }),
-    content: createContentCache(cacheBytes.versions, { schemas: cacheCounters.schemas, texts: cacheCounters.descriptions }),
+    versions: createCache({
+      ...lookups,
+      ttl: { clock, ms: outageTrust.freshMs },
+      counter: cacheCounters.versions,
+    }),
+    content: createContentCache(cacheBytes.versions, {
+      schemas: cacheCounters.schemas,
+      texts: cacheCounters.descriptions,
+    }),
   };
   const engine: Omit<Engine, keyof ReadEngine> = {
     ...sources,
     reads,
     records: createRecordReader(sources),
-    newestRecords: createRecordReader({ ...sources, readerOf: (organizationId) => ({ ...shared, organizationId, replicas: undefined }) }),
+    newestRecords: createRecordReader({
+      ...sources,
+      readerOf: (organizationId) => ({ ...shared, organizationId, replicas: undefined }),
+    }),
     tools: createRecordTools(sources),
     versionRecords: createVersionReader(sources),
     cacheCounters,
@@ -137,21 +171,27 @@ type Reading = Pick<ReadingCtx, 'reads'>;
 /** Every ReadEngine is an Engine: only `createReadEngine` makes them. */
 export const engineOf = ({ reads }: Reading): Engine => reads as Engine;
 
-/** Reads of records for callers inside the service. With read replicas, what they return may have been replaced within the last second. */
+/**
+ * Reads of records for callers inside the service. With read replicas, what they return may have been
+ * replaced within the last second.
+ */
 export const recordsOf = (ctx: Reading): RecordReader => engineOf(ctx).records;
 
 /** As `recordsOf`, never older than what was published before the call. */
 export const newestRecordsOf = (ctx: Reading): RecordReader => engineOf(ctx).newestRecords;
 
 /**
- * The fields that any published or deprecated version masks, for readers without `unmasked:read`. At most a second old. Rejects with
- * database errors.
+ * The fields that any published or deprecated version masks, for readers without `unmasked:read`. At most a
+ * second old. Rejects with database errors.
  */
-export const findLivingMasks = (ctx: Reading & TenantCtx): Promise<LivingMasks> => engineOf(ctx).findLivingMasks(ctx);
+export const findLivingMasks = (ctx: Reading & TenantCtx): Promise<LivingMasks> =>
+  engineOf(ctx).findLivingMasks(ctx);
 
 /** A permit of the queue of all exports. Rejects as `acquireExport` does. */
-export const acquireExportOf = (ctx: Reading & Pick<TenantCtx, 'organizationId'>, signal: AbortSignal): Promise<Release> =>
-  acquireExport(engineOf(ctx).exports, ctx.organizationId, signal);
+export const acquireExportOf = (
+  ctx: Reading & Pick<TenantCtx, 'organizationId'>,
+  signal: AbortSignal,
+): Promise<Release> => acquireExport(engineOf(ctx).exports, ctx.organizationId, signal);
 
 /** What a sample of the records of a type says about its columns. Rejects as `readColumnFacts` does. */
 export const columnFactsOf = (
@@ -184,7 +224,10 @@ export type ReplicaStats = {
 export type PublicMetrics = {
   readonly caches: Readonly<Record<string, Readonly<HitCounter>>>;
   readonly queues: Readonly<Record<string, QueueStats>>;
-  /** Reads of records by the server that answered, `primary` or the number of a replica; empty without replicas. */
+  /**
+   * Reads of records by the server that answered, `primary` or the number of a replica; empty without
+   * replicas.
+   */
   readonly reads: Readonly<Record<string, number>>;
   /** By number. */
   readonly replicas: Readonly<Record<string, ReplicaStats>>;

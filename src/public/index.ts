@@ -1,5 +1,5 @@
-// Entry point of the public interface: its request handler, and what the management interface needs to validate, bind and describe
-// versions.
+// Entry point of the public interface: its request handler, and what the management interface needs to
+// validate, bind and describe versions.
 import type { Request, RequestHandler, Response } from 'express';
 import type { ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
@@ -74,7 +74,9 @@ export type PublicOptions = {
   readonly referencePage: RequestHandler;
   /** Values of the management session cookie. */
   readonly sessionCookies: (req: Request) => readonly string[];
-  /** The response headers collected so far, as alternating names and values; error responses also carry them. */
+  /**
+   * The response headers collected so far, as alternating names and values; error responses also carry them.
+   */
   readonly headersOf: (res: Response) => string[];
   /** Applies the collected headers to the response, for handlers that set their own headers. */
   readonly applyHeaders: (res: Response) => void;
@@ -85,8 +87,9 @@ export type PublicOptions = {
 const preview = /^\/openapi\/[^/]+\/preview\/?$/;
 
 /**
- * Mount at /api/public, after the request log and before the error handler. The handler throws 405 for methods other than GET, HEAD and
- * OPTIONS; everything else that fails is passed on as a rejection (see `serveRequest`).
+ * Mount at /api/public, after the request log and before the error handler. The handler throws 405 for
+ * methods other than GET, HEAD and OPTIONS; everything else that fails is passed on as a rejection (see
+ * `serveRequest`).
  */
 export function publicHandler(
   ctx: ReadingCtx,
@@ -107,7 +110,8 @@ export function publicHandler(
     if (slot instanceof Promise) return slot;
     res.once('close', () => {
       slot.release();
-      if (caller !== undefined) usage.record({ ...caller, ...target }, res.writableFinished ? res.statusCode : abortedStatus);
+      if (caller !== undefined)
+        usage.record({ ...caller, ...target }, res.writableFinished ? res.statusCode : abortedStatus);
     });
     return serveRequest(service, {
       req,

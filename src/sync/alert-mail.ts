@@ -13,15 +13,25 @@ export type HealthChange = {
   /** The proposal of the deletions that are held back. */
   readonly held?: HeldRecords | null;
 };
-/** `shown`: the document numbers, or ids, of the first records; never names or amounts, because mail is not confidential. */
-export type HeldRecords = { readonly proposalId: string; readonly shown: readonly string[]; readonly count: number };
+/**
+ * `shown`: the document numbers, or ids, of the first records; never names or amounts, because mail is not
+ * confidential.
+ */
+export type HeldRecords = {
+  readonly proposalId: string;
+  readonly shown: readonly string[];
+  readonly count: number;
+};
 export type AlertSubject = { readonly id: string; readonly name: string; readonly recordType: string };
 
 const instantText = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 const titles: Readonly<Record<Health, (name: string, problem: RunError | null) => string>> = {
   green: (name) => `Sync ${name} has recovered`,
-  unwell: (name, problem) => (problem?.code === 'RECORDS_REJECTED' ? `Sync ${name} could not store every record` : `Sync ${name} failed`),
+  unwell: (name, problem) =>
+    problem?.code === 'RECORDS_REJECTED'
+      ? `Sync ${name} could not store every record`
+      : `Sync ${name} failed`,
   held: (name) => `Sync ${name} is holding back deletions`,
   stale: (name) => `Sync ${name} can't update some fields`,
   'stale-held': (name) => `Sync ${name} can't update some fields and is holding back deletions`,
@@ -62,7 +72,11 @@ export function healthMail(
   const fix = problem?.fix.replaceAll('{id}', config.id) ?? '';
   const paragraphs =
     health === 'green'
-      ? [about, `The last run succeeded. The sync had been unhealthy since ${instantText(since)}.`, 'No action is needed.']
+      ? [
+          about,
+          `The last run succeeded. The sync had been unhealthy since ${instantText(since)}.`,
+          'No action is needed.',
+        ]
       : [
           about,
           `What happened: ${problem?.message ?? 'the run did not succeed'}${problem === null ? '' : ` (${problem.code})`}.`,
@@ -85,9 +99,19 @@ export function healthMail(
 }
 
 /** `daysLeft` is negative once the certificate has expired. */
-export function certificateMail(organization: string, notAfter: Date, daysLeft: number, publicUrl: string): MailContent {
+export function certificateMail(
+  organization: string,
+  notAfter: Date,
+  daysLeft: number,
+  publicUrl: string,
+): MailContent {
   const days = Math.floor(daysLeft);
-  const expiry = daysLeft < 0 ? 'has expired' : days === 0 ? 'expires today' : `expires in ${days} ${days === 1 ? 'day' : 'days'}`;
+  const expiry =
+    daysLeft < 0
+      ? 'has expired'
+      : days === 0
+        ? 'expires today'
+        : `expires in ${days} ${days === 1 ? 'day' : 'days'}`;
   return {
     title: `The ERP certificate of ${organization} ${expiry}`,
     paragraphs: [

@@ -1,5 +1,6 @@
-// Warns in time that the certificate which signs in to the ERP is about to expire: once per threshold and certificate. Any number of
-// processes may run this check; the row that records a threshold and the mails about it are written in one transaction.
+// Warns in time that the certificate which signs in to the ERP is about to expire: once per threshold and
+// certificate. Any number of processes may run this check; the row that records a threshold and the mails
+// about it are written in one transaction.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { type Recurring, startRecurring } from '../core/recurring.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
@@ -23,12 +24,16 @@ async function signingCertificate(tx: Tx, organizationId: string): Promise<Certi
   return rows[0];
 }
 
-/** Sends one warning, for the nearest threshold reached; earlier thresholds that were missed are recorded along with it. */
+/**
+ * Sends one warning, for the nearest threshold reached; earlier thresholds that were missed are recorded
+ * along with it.
+ */
 const warnOrganization = (ctx: TenantCtx): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const certificate = await signingCertificate(tx, ctx.organizationId);
     const recipients = await listAlertRecipients(tx, ctx.organizationId);
-    // Without recipients the threshold stays open, so that a recipient who is added later still gets the warning.
+    // Without recipients the threshold stays open, so that a recipient who is added later still gets the
+    // warning.
     if (certificate === undefined || recipients.length === 0) return;
     const { fingerprint, not_after: notAfter, days_left: daysLeft } = certificate;
     const reached = thresholdDays.filter((days) => daysLeft <= days);
@@ -40,7 +45,9 @@ const warnOrganization = (ctx: TenantCtx): Promise<void> =>
       .ignore()
       .returning<{ days: number }[]>('days');
     if (!added.some(({ days }) => days === reached.at(-1))) return;
-    const organization = await tx('organizations').where('id', ctx.organizationId).first<{ name: string }>('name');
+    const organization = await tx('organizations')
+      .where('id', ctx.organizationId)
+      .first<{ name: string }>('name');
     const content = certificateMail(organization.name, notAfter, daysLeft, ctx.settings.publicUrl);
     await enqueueAlertMails(tx, ctx, 'certificate-alert', recipients, content);
   });
@@ -56,7 +63,10 @@ async function warnAllOrganizations(ctx: Ctx, signal: AbortSignal): Promise<void
       await warnOrganization({ ...ctx, organizationId });
     } catch (error) {
       // A failure in one organization must not keep the others from being warned.
-      ctx.log.error({ err: error, organizationId }, 'could not send the warning about an expiring ERP certificate');
+      ctx.log.error(
+        { err: error, organizationId },
+        'could not send the warning about an expiring ERP certificate',
+      );
     }
   }
 }

@@ -1,5 +1,6 @@
-// Lists the changed records without reading them, and compares: every id must have been read. This finds locked records, which no page
-// returns and whose omission a total count doesn't reveal, and records whose modification time lies an hour back.
+// Lists the changed records without reading them, and compares: every id must have been read. This finds
+// locked records, which no page returns and whose omission a total count doesn't reveal, and records whose
+// modification time lies an hour back.
 import type { ChangeCounts, Connector, IdRange, ListedRecord } from '../connectors/connector.ts';
 import type { RecordColumn } from '../warehouse/columns.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
@@ -9,14 +10,23 @@ import { filterUnreadIds, listNotStagedAs, readLocalByIds } from './local-record
 import { assertPageAdvances } from './read-by-ids.ts';
 import { addFacts, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
 
-/** The largest step back of a clock in a zone with daylight saving: a time in the repeated hour may be read as the one an hour earlier. */
+/**
+ * The largest step back of a clock in a zone with daylight saving: a time in the repeated hour may be read as
+ * the one an hour earlier.
+ */
 const repeatedHourMs = 3_600_000;
 
-/** The instant from which changes are listed: as early as a repeated hour may put a change that happened at `since` or later. */
+/**
+ * The instant from which changes are listed: as early as a repeated hour may put a change that happened at
+ * `since` or later.
+ */
 export const withRepeatedHour = (since: string): Date => new Date(Date.parse(since) - repeatedHourMs);
 
 const idsPerListing = 1_000;
-/** Pages of ids that are compared per stored checkpoint: listing them again costs little, and usually no id is missing. */
+/**
+ * Pages of ids that are compared per stored checkpoint: listing them again costs little, and usually no id is
+ * missing.
+ */
 const listingsPerCheckpoint = 10;
 
 type Listing = {
@@ -30,16 +40,24 @@ type Listing = {
 };
 
 /** The column of the modification time; undefined where the configuration doesn't sync it. */
-const timeColumn = ({ recordType: { modifiedField } }: RunReadContext, { columns }: RunState): RecordColumn | undefined =>
+const timeColumn = (
+  { recordType: { modifiedField } }: RunReadContext,
+  { columns }: RunState,
+): RecordColumn | undefined =>
   columns.find(({ field, part, type }) => field === modifiedField && part === 'value' && type === 'time');
 
 const idsOf = (listed: readonly ListedRecord[]): string[] => listed.map(({ id }) => id);
 
 /**
- * The ids that must be read: those that this run has not read, except records of the hour before `since` that are stored here with the
- * ERP's modification time; and those that it read with another modification time than the listed one.
+ * The ids that must be read: those that this run has not read, except records of the hour before `since` that
+ * are stored here with the ERP's modification time; and those that it read with another modification time
+ * than the listed one.
  */
-async function filterMissing(reading: RunReadContext, state: RunState, listed: readonly ListedRecord[]): Promise<string[]> {
+async function filterMissing(
+  reading: RunReadContext,
+  state: RunState,
+  listed: readonly ListedRecord[],
+): Promise<string[]> {
   const column = timeColumn(reading, state);
   if (column === undefined || listed.length === 0) return filterUnreadIds(reading, state, idsOf(listed));
   const differing = await listNotStagedAs(reading, state, column, listed);
@@ -47,20 +65,25 @@ async function filterMissing(reading: RunReadContext, state: RunState, listed: r
   const notStaged = differing.filter(({ staged }) => !staged).map(({ id }) => id);
   const unread = new Set(await filterUnreadIds(reading, state, notStaged));
   const sinceMs = Math.floor(Date.parse(state.plan.since ?? '') / 1_000) * 1_000;
-  const isEarlier = ({ modifiedAt }: ListedRecord): boolean => modifiedAt !== null && Date.parse(modifiedAt) < sinceMs;
+  const isEarlier = ({ modifiedAt }: ListedRecord): boolean =>
+    modifiedAt !== null && Date.parse(modifiedAt) < sinceMs;
   const earlier = listed.filter((record) => unread.has(record.id) && isEarlier(record));
   const rows = earlier.length === 0 ? [] : await readLocalByIds(reading, state, [column], idsOf(earlier));
   const stored = new Map(rows.map(({ id, cells }) => [id, cells[0] ?? null]));
-  for (const { id, modifiedAt } of earlier) if (stored.has(id) && stored.get(id) === modifiedAt) unread.delete(id);
+  for (const { id, modifiedAt } of earlier)
+    if (stored.has(id) && stored.get(id) === modifiedAt) unread.delete(id);
   return [...unread, ...outdated];
 }
 
 type ListPage = (afterId: string | null) => ReturnType<Connector['listIds']>;
 
 /**
- * The pages of a list of changes: once its length contradicted the ERP's counts, only such as the ERP's count of the same ids confirms.
+ * The pages of a list of changes: once its length contradicted the ERP's counts, only such as the ERP's count
+ * of the same ids confirms.
  */
-export function listChanges<P extends { readonly rows: number; readonly lastId: string | null; readonly hasMore: boolean }>(
+export function listChanges<
+  P extends { readonly rows: number; readonly lastId: string | null; readonly hasMore: boolean },
+>(
   { connector, recordType, signal }: RunReadContext,
   { plan: { since, facts } }: RunState,
   countOf: (counts: ChangeCounts) => number | null,
@@ -83,7 +106,11 @@ export function listChanges<P extends { readonly rows: number; readonly lastId: 
 /** Lists the next pages of ids, up to and including the first page with an id that must be read. */
 async function findMissing(reading: RunReadContext, state: RunState, list: ListPage) {
   let found: Listing = { missing: [], rows: 0, unchanged: 0, lastId: state.checkpoint, hasMore: true };
-  for (let pages = 0; pages < listingsPerCheckpoint && found.hasMore && found.missing.length === 0; pages += 1) {
+  for (
+    let pages = 0;
+    pages < listingsPerCheckpoint && found.hasMore && found.missing.length === 0;
+    pages += 1
+  ) {
     const from = found.lastId;
     const page = await list(from);
     reading.signal.throwIfAborted();
@@ -104,8 +131,8 @@ async function findMissing(reading: RunReadContext, state: RunState, list: ListP
 }
 
 /**
- * The next pages of the list. An id that is listed, can't be read by id, and is still listed afterwards fails the run: throws `ProofFailed`
- * `COUNT_MISMATCH`, and what the connector and `stageRunPage` throw.
+ * The next pages of the list. An id that is listed, can't be read by id, and is still listed afterwards fails
+ * the run: throws `ProofFailed` `COUNT_MISMATCH`, and what the connector and `stageRunPage` throw.
  */
 export async function compareListed(reading: RunReadContext, state: RunState): Promise<RunState> {
   const { connector, recordType, signal } = reading;
@@ -116,7 +143,13 @@ export async function compareListed(reading: RunReadContext, state: RunState): P
     state,
     ({ records }) => records,
     async (afterId) => {
-      const page = await connector.listIds({ recordType, afterId, changedSince, limit: idsPerListing, signal });
+      const page = await connector.listIds({
+        recordType,
+        afterId,
+        changedSince,
+        limit: idsPerListing,
+        signal,
+      });
       return { ...page, rows: page.listed.length, lastId: page.listed.at(-1)?.id ?? null };
     },
   );
@@ -130,8 +163,9 @@ export async function compareListed(reading: RunReadContext, state: RunState): P
 }
 
 /**
- * Ends the steps that list changes: the ERP's own counts of changed records, and of those with changed lines, must be what was listed.
- * Otherwise both lists are read again, with a count of each page. Throws the connector's errors.
+ * Ends the steps that list changes: the ERP's own counts of changed records, and of those with changed lines,
+ * must be what was listed. Otherwise both lists are read again, with a count of each page. Throws the
+ * connector's errors.
  */
 export async function proveListed(reading: RunReadContext, state: RunState): Promise<RunState> {
   const { connector, recordType, signal } = reading;
@@ -142,8 +176,13 @@ export async function proveListed(reading: RunReadContext, state: RunState): Pro
   const counted = await connector.countChanged({ recordType, since: withRepeatedHour(since), signal });
   signal.throwIfAborted();
   const hasRecords = Number(rows) === counted.records;
-  const hasLines = lineRows === undefined || counted.withChangedLines === null || Number(lineRows) === counted.withChangedLines;
+  const hasLines =
+    lineRows === undefined ||
+    counted.withChangedLines === null ||
+    Number(lineRows) === counted.withChangedLines;
   if (hasRecords && hasLines) return proved();
   const changed = { ...facts['changed'], listed: 0 };
-  return saveStep(reading, state, { plan: { step: 'listed', facts: { ...facts, changed, listing: { counted: true } } } });
+  return saveStep(reading, state, {
+    plan: { step: 'listed', facts: { ...facts, changed, listing: { counted: true } } },
+  });
 }

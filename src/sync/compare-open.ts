@@ -1,6 +1,6 @@
-// Compares the records whose volatile fields may change without a new modification time: those that are open, and those that were closed
-// recently, because what closed them may still be laid out differently. Records that differ are read again. All others are left to the
-// daily scan.
+// Compares the records whose volatile fields may change without a new modification time: those that are open,
+// and those that were closed recently, because what closed them may still be laid out differently. Records
+// that differ are read again. All others are left to the daily scan.
 import { type OpenWhen, scannedFields } from '../connectors/connector.ts';
 import type { RecordColumn } from '../warehouse/columns.ts';
 import { publishedColumns } from '../warehouse/merge-rows.ts';
@@ -13,7 +13,11 @@ import { addFacts, type RunReadContext, rereadByIds, saveStep } from './read-con
 const recordsPerRequest = 1_000;
 const dayMs = 86_400_000;
 
-const columnOf = ({ columns }: RunState, name: string | null | undefined, type?: RecordColumn['type']): RecordColumn | undefined =>
+const columnOf = (
+  { columns }: RunState,
+  name: string | null | undefined,
+  type?: RecordColumn['type'],
+): RecordColumn | undefined =>
   columns.find(
     ({ field, part, state, type: columnType }) =>
       field === name && part === 'value' && state === 'live' && (type === undefined || columnType === type),
@@ -30,10 +34,18 @@ function openSql(state: RunState, openWhen: Exclude<OpenWhen, null>): string {
 }
 
 /** By the day on which the record was closed; where that is empty or not stored, by its modification time. */
-function recentlyClosedSql({ recordType: { modifiedField } }: RunReadContext, state: RunState, openWhen: Exclude<OpenWhen, null>): string {
+function recentlyClosedSql(
+  { recordType: { modifiedField } }: RunReadContext,
+  state: RunState,
+  openWhen: Exclude<OpenWhen, null>,
+): string {
   if (openWhen === 'always') return 'false';
-  const [closed, modified] = [columnOf(state, openWhen.closedOn, 'date'), columnOf(state, modifiedField, 'time')];
-  const byTime = modified === undefined ? 'false' : `${sqlName(modified)} >= ($6::date)::timestamp at time zone 'UTC'`;
+  const [closed, modified] = [
+    columnOf(state, openWhen.closedOn, 'date'),
+    columnOf(state, modifiedField, 'time'),
+  ];
+  const byTime =
+    modified === undefined ? 'false' : `${sqlName(modified)} >= ($6::date)::timestamp at time zone 'UTC'`;
   if (closed === undefined) return byTime;
   return `(${sqlName(closed)} >= $6::date or (${sqlName(closed)} is null and ${byTime}))`;
 }
@@ -43,7 +55,11 @@ function openConditionOf(reading: RunReadContext, state: RunState): OpenConditio
   const { ctx, recordType, prepared } = reading;
   const wanted = new Set(prepared.fields);
   const { openWhen } = recordType;
-  if (openWhen === null || !recordType.fields.some(({ name, volatile, syncable }) => volatile && syncable && wanted.has(name))) return null;
+  if (
+    openWhen === null ||
+    !recordType.fields.some(({ name, volatile, syncable }) => volatile && syncable && wanted.has(name))
+  )
+    return null;
   const today = state.plan.today ?? state.counters.erpStartedAt.slice(0, 10);
   const { recentlyClosedDays } = ctx.settings.sync;
   return {
@@ -55,28 +71,43 @@ function openConditionOf(reading: RunReadContext, state: RunState): OpenConditio
 }
 
 const hasVolatileLines = ({ recordType, prepared }: RunReadContext): boolean =>
-  recordType.fields.some(({ name, type, volatile }) => type === 'lines' && volatile && prepared.fields.includes(name));
+  recordType.fields.some(
+    ({ name, type, volatile }) => type === 'lines' && volatile && prepared.fields.includes(name),
+  );
 
 type Comparison = { readonly fields: readonly string[]; readonly differing: readonly string[] };
 
-/** The given ids whose record differs from the stored one. Ids that the ERP doesn't return are left to the deletion steps. */
-async function findDiffering(reading: RunReadContext, state: RunState, ids: readonly string[]): Promise<Comparison> {
+/**
+ * The given ids whose record differs from the stored one. Ids that the ERP doesn't return are left to the
+ * deletion steps.
+ */
+async function findDiffering(
+  reading: RunReadContext,
+  state: RunState,
+  ids: readonly string[],
+): Promise<Comparison> {
   const { connector, recordType, prepared, signal } = reading;
   const volatile = new Set(scannedFields(recordType).map(({ name }) => name));
-  const fields = fieldsToScan(recordType, prepared.fields).filter((name) => volatile.has(name) || name === recordType.modifiedField);
+  const fields = fieldsToScan(recordType, prepared.fields).filter(
+    (name) => volatile.has(name) || name === recordType.modifiedField,
+  );
   const columns = columnsToCompare(publishedColumns(state), fields);
   if (ids.length === 0) return { fields: [], differing: [] };
   const page = await connector.scan({ recordType, fields, ids, signal });
   signal.throwIfAborted();
-  const local = new Map((await readLocalByIds(reading, state, columns, ids)).map((record) => [record.id, record.cells]));
-  const changed = page.records.filter((record) => differsFromErp(record, columns, local.get(record.id) ?? []));
+  const local = new Map(
+    (await readLocalByIds(reading, state, columns, ids)).map((record) => [record.id, record.cells]),
+  );
+  const changed = page.records.filter((record) =>
+    differsFromErp(record, columns, local.get(record.id) ?? []),
+  );
   const differing = [...changed, ...page.rejected].map(({ id }) => id).filter((id) => local.has(id));
   return { fields: [...new Set(columns.map(({ field }) => field))], differing };
 }
 
 /**
- * Compares the next open and recently closed records. Where lines are volatile, open records are read completely instead. Throws what the
- * connector and `stageRunPage` throw.
+ * Compares the next open and recently closed records. Where lines are volatile, open records are read
+ * completely instead. Throws what the connector and `stageRunPage` throw.
  */
 export async function readOpen(reading: RunReadContext, state: RunState): Promise<RunState> {
   const condition = openConditionOf(reading, state);

@@ -1,4 +1,5 @@
-// Absence in a complete read: pages may pass over a record that exists, so nothing is absent before it was requested by id.
+// Absence in a complete read: pages may pass over a record that exists, so nothing is absent before it was
+// requested by id.
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { readApprovedDeletions, readDeletionFeed } from './find-deletions.ts';
 import { listIdsNotRead } from './local-records.ts';
@@ -7,8 +8,14 @@ import type { RunProofCheck } from './runs.store.ts';
 
 const idsPerScan = 1_000;
 
-/** Requests the records by id, at most 1,000, and returns those that don't exist. Throws what the connector throws. */
-export async function filterConfirmedAbsent({ connector, recordType, signal }: RunReadContext, ids: readonly string[]): Promise<string[]> {
+/**
+ * Requests the records by id, at most 1,000, and returns those that don't exist. Throws what the connector
+ * throws.
+ */
+export async function filterConfirmedAbsent(
+  { connector, recordType, signal }: RunReadContext,
+  ids: readonly string[],
+): Promise<string[]> {
   if (ids.length === 0) return [];
   const { records, rejected } = await connector.scan({ recordType, fields: [], ids, signal });
   signal.throwIfAborted();
@@ -16,8 +23,15 @@ export async function filterConfirmedAbsent({ connector, recordType, signal }: R
   return ids.filter((id) => !found.has(id));
 }
 
-/** Stages the absent records among those that the deletion feed lists. Without a high-water mark the feed has no beginning. */
-async function readFeedOf(reading: RunReadContext, state: RunState, ids: readonly string[]): Promise<RunState> {
+/**
+ * Stages the absent records among those that the deletion feed lists. Without a high-water mark the feed has
+ * no beginning.
+ */
+async function readFeedOf(
+  reading: RunReadContext,
+  state: RunState,
+  ids: readonly string[],
+): Promise<RunState> {
   const { ctx, config, prepared } = reading;
   if (config.deletions === 'none' || prepared.highWater === null) return state;
   const since = new Date(new Date(prepared.highWater).getTime() - ctx.settings.sync.overlapMs);
@@ -25,9 +39,9 @@ async function readFeedOf(reading: RunReadContext, state: RunState, ids: readonl
 }
 
 /**
- * Explains every local record that the complete read did not return: carries out approvals, looks it up in the deletion feed, and requests
- * the rest by id. What exists is read; what doesn't is staged as absent. A repeated call continues where an earlier one stopped. Throws
- * what `stageRunPage` and the connector throw.
+ * Explains every local record that the complete read did not return: carries out approvals, looks it up in
+ * the deletion feed, and requests the rest by id. What exists is read; what doesn't is staged as absent. A
+ * repeated call continues where an earlier one stopped. Throws what `stageRunPage` and the connector throw.
  */
 export async function confirmAbsences(reading: RunReadContext, state: RunState): Promise<RunState> {
   let current = await readApprovedDeletions(reading, state);
@@ -42,7 +56,10 @@ export async function confirmAbsences(reading: RunReadContext, state: RunState):
     const read = await rereadByIds(reading, current, existing, 'absent');
     current = await saveStep(reading, read.state, {
       absent: [...absent].map((id) => ({ id, proof: 'absent' as const })),
-      plan: addFacts(read.state, 'absent', { read: existing.length - read.absent.length, absent: absent.size + read.absent.length }),
+      plan: addFacts(read.state, 'absent', {
+        read: existing.length - read.absent.length,
+        absent: absent.size + read.absent.length,
+      }),
     });
     await reportProgress(reading, 'proving', current, null, true);
   }

@@ -1,10 +1,14 @@
-// What runs, metadata refreshes and tests found out about a connection. The only writer of these columns of erp_connections: status,
-// last_tested_at, last_error, unreadable_record_types. Results that were obtained with replaced settings or credentials don't count.
+// What runs, metadata refreshes and tests found out about a connection. The only writer of these columns of
+// erp_connections: status, last_tested_at, last_error, unreadable_record_types. Results that were obtained
+// with replaced settings or credentials don't count.
 import { ErpError } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 
-/** Changes whenever the settings or credentials are written; null without a connection. Read it before the connector is created. */
+/**
+ * Changes whenever the settings or credentials are written; null without a connection. Read it before the
+ * connector is created.
+ */
 export type ConnectionRevision = string | null;
 
 export async function findConnectionRevision(tx: Tx, organizationId: string): Promise<ConnectionRevision> {
@@ -18,7 +22,9 @@ export const readConnectionRevision = (ctx: TenantCtx): Promise<ConnectionRevisi
   inTransaction(ctx, (tx) => findConnectionRevision(tx, ctx.organizationId));
 
 const currentConnection = (tx: Tx, organizationId: string, revision: ConnectionRevision) =>
-  tx('erp_connections').where({ organization_id: organizationId }).whereRaw('updated_at = ?::timestamptz', [revision]);
+  tx('erp_connections')
+    .where({ organization_id: organizationId })
+    .whereRaw('updated_at = ?::timestamptz', [revision]);
 
 /** Settings or credentials were written: nothing is known about them yet. */
 export const resetConnectionStatus = (tx: Tx, organizationId: string): Promise<number> =>
@@ -26,10 +32,15 @@ export const resetConnectionStatus = (tx: Tx, organizationId: string): Promise<n
     .where({ organization_id: organizationId })
     .update({ status: 'untested', last_error: null, unreadable_record_types: [] });
 
-/** `error`: the sentence that callers see, null when the test succeeded. `unreadable`: configured record types that can't be read. */
+/**
+ * `error`: the sentence that callers see, null when the test succeeded. `unreadable`: configured record types
+ * that can't be read.
+ */
 export type ConnectionVerdict = { readonly error: string | null; readonly unreadable: readonly string[] };
 
-/** Stores the result of a connection test; false when the connection was replaced or deleted in the meantime. */
+/**
+ * Stores the result of a connection test; false when the connection was replaced or deleted in the meantime.
+ */
 export async function saveConnectionTest(
   tx: Tx,
   organizationId: string,
@@ -46,7 +57,11 @@ export async function saveConnectionTest(
 }
 
 /** Stores that the ERP refused the credentials. Other errors say nothing about them and are ignored. */
-export async function recordSignInError(ctx: TenantCtx, revision: ConnectionRevision, error: unknown): Promise<void> {
+export async function recordSignInError(
+  ctx: TenantCtx,
+  revision: ConnectionRevision,
+  error: unknown,
+): Promise<void> {
   if (!(error instanceof ErpError) || error.kind !== 'credentials') return;
   await inTransaction(ctx, (tx) =>
     currentConnection(tx, ctx.organizationId, revision).update({
@@ -57,7 +72,10 @@ export async function recordSignInError(ctx: TenantCtx, revision: ConnectionRevi
   );
 }
 
-/** Stores that the ERP accepted the credentials. A failed test of record types stays: signing in doesn't disprove it. */
+/**
+ * Stores that the ERP accepted the credentials. A failed test of record types stays: signing in doesn't
+ * disprove it.
+ */
 export const recordSignIn = (ctx: TenantCtx, revision: ConnectionRevision): Promise<number> =>
   inTransaction(ctx, (tx) =>
     currentConnection(tx, ctx.organizationId, revision)

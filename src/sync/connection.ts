@@ -1,4 +1,5 @@
-// Creates an organization's connector from its stored settings and secrets, and stores the metadata that the ERP reports.
+// Creates an organization's connector from its stored settings and secrets, and stores the metadata that the
+// ERP reports.
 import type { Connector, RecordTypeMetadata } from '../connectors/connector.ts';
 import { type ConnectorKinds, connectorKinds, createStoredConnector } from '../connectors/kinds.ts';
 import type { TenantCtx } from '../core/ctx.ts';
@@ -6,32 +7,56 @@ import { AppError } from '../core/errors.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { type ConnectionRevision, recordSignIn, recordSignInError } from './connection-status.ts';
 import { readQuerySources, withQueries } from './query-sources.ts';
-import { readMetadataStatus, readRecordTypes, saveAccount, saveDescriptions, saveMetadataError } from './record-types.store.ts';
+import {
+  readMetadataStatus,
+  readRecordTypes,
+  saveAccount,
+  saveDescriptions,
+  saveMetadataError,
+} from './record-types.store.ts';
 
-/** The AAD that ties an encrypted secret to its organization and purpose: copied elsewhere, it does not decrypt. */
-export const secretBinding = (organizationId: string, purpose: 'erp-secrets' | 'erp-private-key-1' | 'erp-private-key-2'): string =>
-  `${organizationId}/${purpose}`;
+/**
+ * The AAD that ties an encrypted secret to its organization and purpose: copied elsewhere, it does not
+ * decrypt.
+ */
+export const secretBinding = (
+  organizationId: string,
+  purpose: 'erp-secrets' | 'erp-private-key-1' | 'erp-private-key-2',
+): string => `${organizationId}/${purpose}`;
 
 type ConnectionRow = { kind: string; settings: Record<string, unknown>; secrets: string | null };
 type CertificateRow = { slot: 1 | 2; private_key: string; not_after: Date };
 
-async function readSecrets(ctx: TenantCtx, row: ConnectionRow, certificate: CertificateRow | undefined): Promise<unknown> {
+async function readSecrets(
+  ctx: TenantCtx,
+  row: ConnectionRow,
+  certificate: CertificateRow | undefined,
+): Promise<unknown> {
   if (certificate !== undefined) {
     return {
-      privateKeyPem: ctx.keyring.decrypt(certificate.private_key, secretBinding(ctx.organizationId, `erp-private-key-${certificate.slot}`)),
+      privateKeyPem: ctx.keyring.decrypt(
+        certificate.private_key,
+        secretBinding(ctx.organizationId, `erp-private-key-${certificate.slot}`),
+      ),
       notAfter: certificate.not_after.toISOString(),
     };
   }
-  return row.secrets === null ? null : JSON.parse(ctx.keyring.decrypt(row.secrets, secretBinding(ctx.organizationId, 'erp-secrets')));
+  return row.secrets === null
+    ? null
+    : JSON.parse(ctx.keyring.decrypt(row.secrets, secretBinding(ctx.organizationId, 'erp-secrets')));
 }
 
 export const noConnectionAdvice = 'Set up the connection first';
 
 /**
- * Throws 422 `VALIDATION_ERROR` with detail `no_connection` when the organization has no ERP connection, and `no_credentials` when the
- * connection lacks its credentials. Also throws what decrypting the stored secrets throws.
+ * Throws 422 `VALIDATION_ERROR` with detail `no_connection` when the organization has no ERP connection, and
+ * `no_credentials` when the connection lacks its credentials. Also throws what decrypting the stored secrets
+ * throws.
  */
-export async function createTenantConnector(ctx: TenantCtx, kinds: ConnectorKinds = connectorKinds): Promise<Connector> {
+export async function createTenantConnector(
+  ctx: TenantCtx,
+  kinds: ConnectorKinds = connectorKinds,
+): Promise<Connector> {
   const { row, certificate } = await inTransaction(ctx, async (tx) => ({
     row: await tx('erp_connections')
       .where({ organization_id: ctx.organizationId })
@@ -64,11 +89,15 @@ export async function createTenantConnector(ctx: TenantCtx, kinds: ConnectorKind
 }
 
 /**
- * Reads which record types the ERP account has, describes those that the connector knows by name, and stores both. Others are described when
- * they are needed. When the ERP can't be read, stores the error message next to what was listed last and throws the connector's error (an
- * `ErpError`).
+ * Reads which record types the ERP account has, describes those that the connector knows by name, and stores
+ * both. Others are described when they are needed. When the ERP can't be read, stores the error message next
+ * to what was listed last and throws the connector's error (an `ErpError`).
  */
-export async function fetchAndStoreMetadata(ctx: TenantCtx, connector: Connector, signal: AbortSignal): Promise<void> {
+export async function fetchAndStoreMetadata(
+  ctx: TenantCtx,
+  connector: Connector,
+  signal: AbortSignal,
+): Promise<void> {
   const queries = await readQuerySources(ctx);
   const read = async () => ({
     listed: withQueries((await connector.discover?.(signal)) ?? [], queries),
@@ -83,8 +112,8 @@ export async function fetchAndStoreMetadata(ctx: TenantCtx, connector: Connector
 }
 
 /**
- * Describes record types and stores the result, without the age of the list. Those that the account doesn't have are absent. Throws the
- * connector's error (an `ErpError`).
+ * Describes record types and stores the result, without the age of the list. Those that the account doesn't
+ * have are absent. Throws the connector's error (an `ErpError`).
  */
 export async function fetchAndStoreDescriptions(
   ctx: TenantCtx,
@@ -102,7 +131,10 @@ export async function fetchAndStoreDescriptions(
   return described;
 }
 
-/** Describes record types by name, as the ERP has them now; those that the account doesn't have are absent. Throws the connector's error. */
+/**
+ * Describes record types by name, as the ERP has them now; those that the account doesn't have are absent.
+ * Throws the connector's error.
+ */
 export async function describeRecordTypes(
   ctx: TenantCtx,
   connector: Connector,
@@ -117,14 +149,20 @@ export async function describeRecordTypes(
     queries.map(({ name }) => name),
   );
   const ofQueries = await Promise.all(
-    queries.map((query) => connector.describeQuery?.(query, signal, known.get(query.name)?.description ?? null)),
+    queries.map((query) =>
+      connector.describeQuery?.(query, signal, known.get(query.name)?.description ?? null),
+    ),
   );
-  return [...described.filter(({ name }) => others.includes(name)), ...ofQueries.filter((query) => query !== undefined)];
+  return [
+    ...described.filter(({ name }) => others.includes(name)),
+    ...ofQueries.filter((query) => query !== undefined),
+  ];
 }
 
 /**
- * Like `fetchAndStoreMetadata`, but keeps what was listed last, with the error in `lastError`, when the ERP can't be read, and stores in the
- * connection's status whether the ERP accepted its credentials. Throws the connector's error only when nothing was ever listed.
+ * Like `fetchAndStoreMetadata`, but keeps what was listed last, with the error in `lastError`, when the ERP
+ * can't be read, and stores in the connection's status whether the ERP accepted its credentials. Throws the
+ * connector's error only when nothing was ever listed.
  */
 export async function refreshMetadata(
   ctx: TenantCtx,

@@ -1,12 +1,17 @@
-// Pages of a list that the ERP's own counts of the same ids confirm. Records that are created and deleted while a long list is read make its
-// length differ from any count of the whole; while one page is read, they hardly ever do.
+// Pages of a list that the ERP's own counts of the same ids confirm. Records that are created and deleted
+// while a long list is read make its length differ from any count of the whole; while one page is read, they
+// hardly ever do.
 import type { Connector, IdRange, RecordTypeMetadata } from '../connectors/connector.ts';
 import { isValidId } from '../warehouse/validate-values.ts';
 import { isIdBefore } from './read-by-ids.ts';
 import { ProofFailed } from './retry.ts';
 
 export const countMismatch = (message: string): ProofFailed =>
-  new ProofFailed('COUNT_MISMATCH', message, 'Check whether the integration role may view these records, then run the sync again.');
+  new ProofFailed(
+    'COUNT_MISMATCH',
+    message,
+    'Check whether the integration role may view these records, then run the sync again.',
+  );
 
 /** `rows`: as many as the ERP returned; an id that it lists twice counts twice. */
 type Page = { readonly rows: number; readonly lastId: string | null; readonly hasMore: boolean };
@@ -19,9 +24,9 @@ type PageSource<P extends Page> = {
 const maxListings = 10;
 
 /**
- * Lists a page until its number of rows is the ERP's own count of its ids. Behind the last page records are created all the time: its rows
- * may be any number between the counts before and after. Throws `ProofFailed` `COUNT_MISMATCH` after ten listings, and what `list` and
- * `count` throw.
+ * Lists a page until its number of rows is the ERP's own count of its ids. Behind the last page records are
+ * created all the time: its rows may be any number between the counts before and after. Throws `ProofFailed`
+ * `COUNT_MISMATCH` after ten listings, and what `list` and `count` throw.
  */
 export async function listCounted<P extends Page>({ afterId, list, count }: PageSource<P>): Promise<P> {
   let before: number | null = null;
@@ -33,28 +38,45 @@ export async function listCounted<P extends Page>({ afterId, list, count }: Page
     if (page.rows >= Math.min(other, after) && page.rows <= Math.max(other, after)) return page;
     if (listing === maxListings) {
       const range = `${afterId === null ? '' : ` after ${afterId}`}${upTo === null ? '' : ` up to ${upTo}`}`;
-      throw countMismatch(`The ERP counts ${after} records${range && ` with ids${range}`} but lists ${page.rows}`);
+      throw countMismatch(
+        `The ERP counts ${after} records${range && ` with ids${range}`} but lists ${page.rows}`,
+      );
     }
     before = upTo === null ? after : null;
   }
 }
 
-type ErpSide = { readonly connector: Connector; readonly recordType: RecordTypeMetadata; readonly signal: AbortSignal };
+type ErpSide = {
+  readonly connector: Connector;
+  readonly recordType: RecordTypeMetadata;
+  readonly signal: AbortSignal;
+};
 
 const idsPerPage = 1_000;
 
 /**
- * For records that were listed and can't be read: they may have been deleted in between, but those that the ERP still lists are hidden from
- * the role. Throws `ProofFailed` `COUNT_MISMATCH` for these, and the connector's errors.
+ * For records that were listed and can't be read: they may have been deleted in between, but those that the
+ * ERP still lists are hidden from the role. Throws `ProofFailed` `COUNT_MISMATCH` for these, and the
+ * connector's errors.
  */
-export async function assertNoLongerListed({ connector, recordType, signal }: ErpSide, ids: Iterable<string>): Promise<void> {
+export async function assertNoLongerListed(
+  { connector, recordType, signal }: ErpSide,
+  ids: Iterable<string>,
+): Promise<void> {
   const { idType } = recordType;
-  let rest = [...ids].filter((id) => isValidId(id, idType)).sort((a, b) => (isIdBefore(a, b, idType) ? -1 : 1));
+  let rest = [...ids]
+    .filter((id) => isValidId(id, idType))
+    .sort((a, b) => (isIdBefore(a, b, idType) ? -1 : 1));
   const still: string[] = [];
   let lastId: string | null = null;
   for (let [next] = rest; next !== undefined; [next] = rest) {
     const afterId: string | null = idType === 'integer' ? String(BigInt(next) - 1n) : lastId;
-    const page: Awaited<ReturnType<Connector['listIds']>> = await connector.listIds({ recordType, afterId, limit: idsPerPage, signal });
+    const page: Awaited<ReturnType<Connector['listIds']>> = await connector.listIds({
+      recordType,
+      afterId,
+      limit: idsPerPage,
+      signal,
+    });
     signal.throwIfAborted();
     const listed = new Set(page.listed.map(({ id }) => id));
     still.push(...rest.filter((id) => listed.has(id)));
@@ -63,5 +85,7 @@ export async function assertNoLongerListed({ connector, recordType, signal }: Er
     rest = end === null ? [] : rest.filter((id) => isIdBefore(end, id, idType));
   }
   if (still.length === 0) return;
-  throw countMismatch(`The ERP lists ${still.length} records that can't be read, such as ${still.slice(0, 5).join(', ')}`);
+  throw countMismatch(
+    `The ERP lists ${still.length} records that can't be read, such as ${still.slice(0, 5).join(', ')}`,
+  );
 }

@@ -37,7 +37,11 @@ export type AbsentRecordRow = {
 };
 
 /** No rows before the first sync. Rejects with database errors. */
-async function query<T extends Record<string, unknown>>(ctx: TenantCtx, sql: string, values: readonly unknown[] = []): Promise<T[]> {
+async function query<T extends Record<string, unknown>>(
+  ctx: TenantCtx,
+  sql: string,
+  values: readonly unknown[] = [],
+): Promise<T[]> {
   try {
     return (await ctx.db.data.query<T>(sql, [...values])).rows;
   } catch (error) {
@@ -46,10 +50,15 @@ async function query<T extends Record<string, unknown>>(ctx: TenantCtx, sql: str
   }
 }
 
-const tableOf = ({ organizationId }: TenantCtx): string => `${tenantSchema(organizationId)}.deletion_proposals`;
+const tableOf = ({ organizationId }: TenantCtx): string =>
+  `${tenantSchema(organizationId)}.deletion_proposals`;
 const proposalColumns = `id, status, revision, cardinality(ids) as count, evidence, ${rfc3339Sql('created_at')} as "createdAt", ${rfc3339Sql('closed_at')} as "closedAt"`;
 
-export type HeldDeletions = { readonly proposalId: string; readonly count: number; readonly createdAt: string };
+export type HeldDeletions = {
+  readonly proposalId: string;
+  readonly count: number;
+  readonly createdAt: string;
+};
 
 /** Deletions that wait for approval, by record type. Rejects with database errors. */
 export async function listHeldDeletions(ctx: TenantCtx): Promise<ReadonlyMap<string, HeldDeletions>> {
@@ -72,23 +81,31 @@ export async function listProposals(
   const from = `from ${tableOf(ctx)} where record_type = $1 and ($2::text is null or status = $2)`;
   const values = [recordType, status ?? null];
   const counted = await query<{ total: string }>(ctx, `select count(*) as total ${from}`, values);
-  const rows = await query<ProposalRow>(ctx, `select ${proposalColumns} ${from} order by created_at desc, id desc limit $3 offset $4`, [
-    ...values,
-    page.pageSize,
-    (page.page - 1) * page.pageSize,
-  ]);
+  const rows = await query<ProposalRow>(
+    ctx,
+    `select ${proposalColumns} ${from} order by created_at desc, id desc limit $3 offset $4`,
+    [...values, page.pageSize, (page.page - 1) * page.pageSize],
+  );
   return { rows, total: Number(counted[0]?.total ?? 0) };
 }
 
 /** The deletion proposal; undefined when it does not exist. Rejects with database errors. */
-export async function findProposal(ctx: TenantCtx, recordType: string, id: string): Promise<ProposalRow | undefined> {
+export async function findProposal(
+  ctx: TenantCtx,
+  recordType: string,
+  id: string,
+): Promise<ProposalRow | undefined> {
   await updateTenantSchema(ctx, ctx.organizationId);
   const sql = `select ${proposalColumns} from ${tableOf(ctx)} where record_type = $1 and id = $2`;
   return (await query<ProposalRow>(ctx, sql, [recordType, id]))[0];
 }
 
 /** The given ids that the proposal does not list, in their order. Rejects with database errors. */
-export async function filterUnlistedIds(ctx: TenantCtx, proposalId: string, ids: readonly string[]): Promise<string[]> {
+export async function filterUnlistedIds(
+  ctx: TenantCtx,
+  proposalId: string,
+  ids: readonly string[],
+): Promise<string[]> {
   const { rows } = await ctx.db.data.query<{ id: string }>(
     `select a.id from unnest($2::text[]) with ordinality a(id, n)
      where a.id not in (select unnest(ids) from ${tableOf(ctx)} where id = $1) order by a.n`,
@@ -97,14 +114,19 @@ export async function filterUnlistedIds(ctx: TenantCtx, proposalId: string, ids:
   return rows.map(({ id }) => id);
 }
 
-/** SQL for a value as its reader sees it: of a field, or of a label, whose source is `<field>.name`. `text`: SQL for the value as text. */
+/**
+ * SQL for a value as its reader sees it: of a field, or of a label, whose source is `<field>.name`. `text`:
+ * SQL for the value as text.
+ */
 export type ShowValue = (source: string, text: string) => string;
 
 /** SQL for the value by which a person recognizes a record: the label of a field that has one. */
 function shownSql(columns: readonly RecordColumn[], field: string | null, show: ShowValue): string {
   const current = columns.filter((column) => column.field === field && column.state !== 'replaced');
   const shown = current.find(({ part }) => part === 'label') ?? current.find(({ part }) => part === 'value');
-  return shown === undefined ? 'null' : show(shown.part === 'label' ? `${shown.field}.name` : shown.field, cellText(shown, 't'));
+  return shown === undefined
+    ? 'null'
+    : show(shown.part === 'label' ? `${shown.field}.name` : shown.field, cellText(shown, 't'));
 }
 
 const shownAsOf = async (ctx: TenantCtx, recordType: string): Promise<ShownAs> => {
@@ -116,8 +138,8 @@ const shownAsOf = async (ctx: TenantCtx, recordType: string): Promise<ShownAs> =
 export type RecordsRequest = { readonly after: string | null; readonly limit: number };
 
 /**
- * Records of a proposal after the given id, in the order of ids, with what is stored of them and `show` lets through. Undefined when `after` is no id of this
- * record type. Rejects with database errors.
+ * Records of a proposal after the given id, in the order of ids, with what is stored of them and `show` lets
+ * through. Undefined when `after` is no id of this record type. Rejects with database errors.
  */
 export async function listProposalRecords(
   ctx: TenantCtx,
@@ -149,7 +171,9 @@ export async function listProposalRecords(
 
 type Locked = { id: string; ids: string[]; status: ProposalStatus; revision: number; evidence: unknown };
 
-/** Locks the proposal, and the rejected one of its record type, in the order in which publishing locks them. */
+/**
+ * Locks the proposal, and the rejected one of its record type, in the order in which publishing locks them.
+ */
 async function lockProposal(client: PoolClient, table: string, recordType: string, id: string) {
   const { rows } = await client.query<Locked>(
     `select id, ids, status, revision, evidence from ${table} where record_type = $1 and (id = $2 or status = 'rejected') order by id for update`,
@@ -162,8 +186,9 @@ async function lockProposal(client: PoolClient, table: string, recordType: strin
 export type ProposalDecision = { readonly id: string; readonly revision: number };
 
 /**
- * Approves the proposal, or only the given ids of it: these move to an approved proposal of their own. False when it is no longer open at
- * that revision. An approved proposal stays approved, so requests can be retried. Rejects with database errors.
+ * Approves the proposal, or only the given ids of it: these move to an approved proposal of their own. False
+ * when it is no longer open at that revision. An approved proposal stays approved, so requests can be
+ * retried. Rejects with database errors.
  */
 export const approveProposal = (
   ctx: TenantCtx,
@@ -184,20 +209,28 @@ export const approveProposal = (
       return true;
     }
     await client.query(`update ${table} set ids = $2, revision = revision + 1 where id = $1`, [id, rest]);
-    await client.query(`insert into ${table} (id, record_type, ids, evidence, status) values ($1, $2, $3, $4, 'approved')`, [
-      createId(),
-      recordType,
-      proposal.ids.filter((one) => approved.has(one)),
-      JSON.stringify(proposal.evidence),
-    ]);
+    await client.query(
+      `insert into ${table} (id, record_type, ids, evidence, status) values ($1, $2, $3, $4, 'approved')`,
+      [
+        createId(),
+        recordType,
+        proposal.ids.filter((one) => approved.has(one)),
+        JSON.stringify(proposal.evidence),
+      ],
+    );
     return true;
   });
 
 /**
- * Rejects the proposal: it takes over what was rejected before, because a record type has one rejected proposal. False when it is no
- * longer open at that revision; true when it is rejected already. Rejects with database errors.
+ * Rejects the proposal: it takes over what was rejected before, because a record type has one rejected
+ * proposal. False when it is no longer open at that revision; true when it is rejected already. Rejects with
+ * database errors.
  */
-export const rejectProposal = (ctx: TenantCtx, recordType: string, { id, revision }: ProposalDecision): Promise<boolean> =>
+export const rejectProposal = (
+  ctx: TenantCtx,
+  recordType: string,
+  { id, revision }: ProposalDecision,
+): Promise<boolean> =>
   inDataTransaction(ctx.db.data, async (client) => {
     const table = tableOf(ctx);
     const { proposal, rejected } = await lockProposal(client, table, recordType, id);
@@ -205,7 +238,9 @@ export const rejectProposal = (ctx: TenantCtx, recordType: string, { id, revisio
     if (proposal.status === 'rejected') return true;
     if (proposal.status !== 'open') return false;
     if (rejected !== undefined)
-      await client.query(`update ${table} set status = 'superseded', closed_at = now() where id = $1`, [rejected.id]);
+      await client.query(`update ${table} set status = 'superseded', closed_at = now() where id = $1`, [
+        rejected.id,
+      ]);
     const ids = [...new Set([...proposal.ids, ...(rejected?.ids ?? [])])];
     await client.query(`update ${table} set status = 'rejected', ids = $2, revision = $3 where id = $1`, [
       id,

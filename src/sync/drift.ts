@@ -1,6 +1,7 @@
-// Schema drift: fields that the ERP added, removed or retyped, whichever of them the configuration syncs. A run compares the fields
-// with those that the last run saw, under a lock and in the transaction that stores the new ones, so each change is detected once. The
-// outbox then delivers it to `drift_events` under its id, so it also arrives once.
+// Schema drift: fields that the ERP added, removed or retyped, whichever of them the configuration syncs. A
+// run compares the fields with those that the last run saw, under a lock and in the transaction that stores
+// the new ones, so each change is detected once. The outbox then delivers it to `drift_events` under its id,
+// so it also arrives once.
 import type { FieldMetadata, RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
@@ -22,11 +23,18 @@ export type Drift = {
 const typesOf = (fields: readonly FieldMetadata[], prefix = ''): [string, string][] =>
   fields
     .filter(({ syncable }) => syncable)
-    .flatMap(({ name, type, fields: inner = [] }) => [[`${prefix}${name}`, type], ...typesOf(inner, `${prefix}${name}.`)]);
+    .flatMap(({ name, type, fields: inner = [] }) => [
+      [`${prefix}${name}`, type],
+      ...typesOf(inner, `${prefix}${name}.`),
+    ]);
 
-export const fieldTypesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): FieldTypes => Object.fromEntries(typesOf(fields));
+export const fieldTypesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): FieldTypes =>
+  Object.fromEntries(typesOf(fields));
 
-/** Sorted by field name. A field of lines that comes or goes together with the lines themselves is not listed separately. Pure. */
+/**
+ * Sorted by field name. A field of lines that comes or goes together with the lines themselves is not listed
+ * separately. Pure.
+ */
 export function diffFieldTypes(before: FieldTypes, after: FieldTypes): Drift[] {
   const [old, current] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
   const found = [...new Set([...old.keys(), ...current.keys()])].sort().flatMap((field): Drift[] => {
@@ -42,8 +50,16 @@ export function diffFieldTypes(before: FieldTypes, after: FieldTypes): Drift[] {
   });
 }
 
-/** Stores the fields as they are now, and what changed about them in the outbox. Writes nothing when nothing changed. */
-export async function recordDrift(ctx: TenantCtx, schema: string, runId: string, recordType: RecordTypeMetadata): Promise<void> {
+/**
+ * Stores the fields as they are now, and what changed about them in the outbox. Writes nothing when nothing
+ * changed.
+ */
+export async function recordDrift(
+  ctx: TenantCtx,
+  schema: string,
+  runId: string,
+  recordType: RecordTypeMetadata,
+): Promise<void> {
   const now = fieldTypesOf(recordType);
   const wanted = JSON.stringify(now);
   const read = `select erp_fields as before, erp_fields is not distinct from $2::jsonb as same from ${schema}.record_state where record_type = $1`;
@@ -61,7 +77,10 @@ export async function recordDrift(ctx: TenantCtx, schema: string, runId: string,
        from jsonb_to_recordset($3::jsonb) as d(id uuid, kind text, field text, "from" text, "to" text)`,
       [recordType.name, runId, JSON.stringify(entries)],
     );
-    await client.query(`update ${schema}.record_state set erp_fields = $2 where record_type = $1`, [recordType.name, wanted]);
+    await client.query(`update ${schema}.record_state set erp_fields = $2 where record_type = $1`, [
+      recordType.name,
+      wanted,
+    ]);
   });
 }
 
@@ -109,21 +128,26 @@ async function deliver(ctx: TenantCtx, runId: string, rows: readonly OutboxRow[]
     await insertRunEvent(tx, ctx.organizationId, runId, {
       level: 'warning',
       message: 'the fields of the record type changed in the ERP',
-      data: { added: fieldsOf(rows, 'added'), vanished: fieldsOf(rows, 'vanished'), retyped: fieldsOf(rows, 'retyped') },
+      data: {
+        added: fieldsOf(rows, 'added'),
+        vanished: fieldsOf(rows, 'vanished'),
+        retyped: fieldsOf(rows, 'retyped'),
+      },
     });
   });
 }
 
 /**
- * Moves drift from the outbox in the tenant's schema to `drift_events`, where operators see it; `recordType` null moves that of all
- * record types. Idempotent: may be repeated after any crash.
+ * Moves drift from the outbox in the tenant's schema to `drift_events`, where operators see it; `recordType`
+ * null moves that of all record types. Idempotent: may be repeated after any crash.
  */
 export async function reportDrift(ctx: TenantCtx, recordType: string | null): Promise<void> {
   const rows = await readOutbox(ctx, recordType);
   for (const [runId, ofRun] of Map.groupBy(rows, ({ run_id }) => run_id)) {
     await deliver(ctx, runId, ofRun);
-    await ctx.db.data.query(`delete from ${tenantSchema(ctx.organizationId)}.drift_outbox where id = any($1::uuid[])`, [
-      ofRun.map(({ id }) => id),
-    ]);
+    await ctx.db.data.query(
+      `delete from ${tenantSchema(ctx.organizationId)}.drift_outbox where id = any($1::uuid[])`,
+      [ofRun.map(({ id }) => id)],
+    );
   }
 }

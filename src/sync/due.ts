@@ -1,10 +1,19 @@
-// Decides which slots of a schedule are due. Pure. After downtime only the latest missed slot is due: one catch-up run.
+// Decides which slots of a schedule are due. Pure. After downtime only the latest missed slot is due: one
+// catch-up run.
 import { Cron } from 'croner';
 
-/** As in crontab(5), either of day and weekday is enough, unless one of them begins with `*`: that one is no restriction. */
+/**
+ * As in crontab(5), either of day and weekday is enough, unless one of them begins with `*`: that one is no
+ * restriction.
+ */
 function parseSchedule(schedule: string, timezone: string): Cron {
   const [, , day = '', , weekday = ''] = schedule.trim().split(/\s+/);
-  return new Cron(schedule, { timezone, paused: true, mode: '5-part', domAndDow: [day, weekday].some((field) => /^[*?]/.test(field)) });
+  return new Cron(schedule, {
+    timezone,
+    paused: true,
+    mode: '5-part',
+    domAndDow: [day, weekday].some((field) => /^[*?]/.test(field)),
+  });
 }
 
 const parts = [
@@ -28,14 +37,23 @@ function findInvalidField(fields: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** Describes what is wrong with a schedule (five fields, as in crontab) or its time zone; null when both are valid. */
-export function findScheduleProblem(schedule: string, timezone: string): { path: 'schedule' | 'timezone'; message: string } | null {
+/**
+ * Describes what is wrong with a schedule (five fields, as in crontab) or its time zone; null when both are
+ * valid.
+ */
+export function findScheduleProblem(
+  schedule: string,
+  timezone: string,
+): { path: 'schedule' | 'timezone'; message: string } | null {
   try {
     new Intl.DateTimeFormat('en', { timeZone: timezone });
   } catch {
     return { path: 'timezone', message: 'must be an IANA time zone such as Europe/London' };
   }
-  const malformed = { path: 'schedule', message: 'must be a cron expression of five fields: minute hour day month weekday' } as const;
+  const malformed = {
+    path: 'schedule',
+    message: 'must be a cron expression of five fields: minute hour day month weekday',
+  } as const;
   const fields = schedule.trim().split(/\s+/);
   // The parser also accepts nicknames such as @daily and a single instant.
   if (fields.length !== 5) return malformed;
@@ -54,15 +72,20 @@ export function findScheduleProblem(schedule: string, timezone: string): { path:
 export const findNextSlot = (schedule: string, timezone: string, after: Date): Date | null =>
   parseSchedule(schedule, timezone).nextRun(after);
 
-type Scheduled = { readonly schedule: string; readonly timezone: string; readonly lastSlot: Date | null; readonly since: Date };
+type Scheduled = {
+  readonly schedule: string;
+  readonly timezone: string;
+  readonly lastSlot: Date | null;
+  readonly since: Date;
+};
 
 const latestSlot = (schedule: string, timezone: string, now: Date): Date | undefined =>
   parseSchedule(schedule, timezone).previousRuns(1, new Date(now.getTime() + 1))[0];
 
 /**
- * Returns a function that finds the latest slot that is due and has no run yet; null when there is none. A clock that went backwards
- * makes none due. Meant for many configurations at one instant: computing a schedule's latest slot is most of the work, so it is cached
- * for all configurations that share the schedule.
+ * Returns a function that finds the latest slot that is due and has no run yet; null when there is none. A
+ * clock that went backwards makes none due. Meant for many configurations at one instant: computing a
+ * schedule's latest slot is most of the work, so it is cached for all configurations that share the schedule.
  */
 export function createDueSlotFinder(now: Date): (scheduled: Scheduled) => Date | null {
   const latestSlots = new Map<string, Date | undefined>();
@@ -76,4 +99,5 @@ export function createDueSlotFinder(now: Date): (scheduled: Scheduled) => Date |
 }
 
 /** Like `createDueSlotFinder`, for a single configuration. */
-export const findDueSlot = (scheduled: Scheduled, now: Date): Date | null => createDueSlotFinder(now)(scheduled);
+export const findDueSlot = (scheduled: Scheduled, now: Date): Date | null =>
+  createDueSlotFinder(now)(scheduled);

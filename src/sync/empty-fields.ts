@@ -1,7 +1,9 @@
-// Columns that come empty: a field that had values in many of the records that a run read and has none in them now. It may have been
-// emptied in the ERP, or the ERP may have left it out of its answers, so records are read again one at a time. A value found there fails
-// the run, unless the record changed in between. If they are empty too, the stored values stay until the field is filled or an administrator
-// accepts that it is empty. A field that only some lines of a record lost is believed when it is missing in the second reading too.
+// Columns that come empty: a field that had values in many of the records that a run read and has none in
+// them now. It may have been emptied in the ERP, or the ERP may have left it out of its answers, so records
+// are read again one at a time. A value found there fails the run, unless the record changed in between. If
+// they are empty too, the stored values stay until the field is filled or an administrator accepts that it is
+// empty. A field that only some lines of a record lost is believed when it is missing in the second reading
+// too.
 import type { SourceRecord } from '../connectors/connector.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { countRead, type Emptied, findEmptied } from '../warehouse/emptied-columns.ts';
@@ -14,8 +16,8 @@ import { writeRunEvent } from './run-events.store.ts';
 import { hasValue, maxRecordsAsked } from './still-empty.ts';
 
 /**
- * A field that came empty in at least `minRows` records is read again; it is suspicious when these are at least `minShare` of the records
- * read that had a value.
+ * A field that came empty in at least `minRows` records is read again; it is suspicious when these are at
+ * least `minShare` of the records read that had a value.
  */
 const suspicion = { minRows: 20, minShare: 0.5 };
 
@@ -36,8 +38,16 @@ function columnEmptied(emptied: Emptied, id: string): ProofFailed {
 
 type Asked = Emptied['records'][number] & { readonly emptied: Emptied };
 
-/** Whether a record that was read again is another one than the run read: since then it may have been filled as well as emptied. */
-function isChanged(reading: RunReadContext, { counters }: RunState, before: Asked, { modifiedAt, lines }: SourceRecord): boolean {
+/**
+ * Whether a record that was read again is another one than the run read: since then it may have been filled
+ * as well as emptied.
+ */
+function isChanged(
+  reading: RunReadContext,
+  { counters }: RunState,
+  before: Asked,
+  { modifiedAt, lines }: SourceRecord,
+): boolean {
   if (modifiedAt !== null && modifiedAt > (before.modifiedAt ?? counters.erpStartedAt)) return true;
   const { linesModifiedField } = reading.recordType;
   if (before.emptied.part !== 'lines' || linesModifiedField === null) return false;
@@ -45,10 +55,16 @@ function isChanged(reading: RunReadContext, { counters }: RunState, before: Aske
 }
 
 /**
- * Reads some of the records that came empty again: each alone, or all in one request; as many as it takes until one of them is as it was and
- * is empty. Throws `ProofFailed` `COLUMN_EMPTIED` when one that is as it was has a value after all.
+ * Reads some of the records that came empty again: each alone, or all in one request; as many as it takes
+ * until one of them is as it was and is empty. Throws `ProofFailed` `COLUMN_EMPTIED` when one that is as it
+ * was has a value after all.
  */
-async function confirmEmpty(reading: RunReadContext, state: RunState, found: readonly Emptied[], alone: boolean): Promise<void> {
+async function confirmEmpty(
+  reading: RunReadContext,
+  state: RunState,
+  found: readonly Emptied[],
+  alone: boolean,
+): Promise<void> {
   let open = found;
   for (let start = 0; open.length > 0; start += maxRecordsAsked) {
     const some = (emptied: Emptied): Asked[] =>
@@ -67,7 +83,9 @@ async function confirmEmpty(reading: RunReadContext, state: RunState, found: rea
       if (filled !== undefined) throw columnEmptied(filled.emptied, filled.id);
       for (const { emptied } of unchanged) confirmed.add(emptied);
     }
-    open = open.filter((emptied) => !confirmed.has(emptied) && emptied.records.length > start + maxRecordsAsked);
+    open = open.filter(
+      (emptied) => !confirmed.has(emptied) && emptied.records.length > start + maxRecordsAsked,
+    );
   }
 }
 
@@ -88,7 +106,9 @@ function staleEntries(found: readonly Emptied[]): StalePlan {
           ...(isLineFieldsOnly && { lineFields }),
           ...(parts.every(({ part }) => part === 'names')
             ? { namesOnly: true as const }
-            : parts.every(({ part }) => part === 'label' || part === 'names') && { labelOnly: true as const }),
+            : parts.every(({ part }) => part === 'label' || part === 'names') && {
+                labelOnly: true as const,
+              }),
         },
       ];
     }),
@@ -96,9 +116,10 @@ function staleEntries(found: readonly Emptied[]): StalePlan {
 }
 
 /**
- * Looks for columns that came empty in what the run read, and withholds those that are empty in single reads too: see `RunPlan.stale`.
- * Call it when reading is complete and before anything is proved. Throws `ProofFailed` `COLUMN_EMPTIED` when a single read finds a value,
- * and what the connector and `stageRunPage` throw.
+ * Looks for columns that came empty in what the run read, and withholds those that are empty in single reads
+ * too: see `RunPlan.stale`. Call it when reading is complete and before anything is proved. Throws
+ * `ProofFailed` `COLUMN_EMPTIED` when a single read finds a value, and what the connector and `stageRunPage`
+ * throw.
  */
 export async function withholdEmptied(reading: RunReadContext, state: RunState): Promise<RunState> {
   const { ctx, lease, prepared } = reading;
@@ -112,13 +133,21 @@ export async function withholdEmptied(reading: RunReadContext, state: RunState):
   );
   const counted: Emptied[] = [];
   for (const candidate of candidates) {
-    if (Object.hasOwn(accepted, candidate.field) && isCovered(accepted[candidate.field]?.lineFields, candidate)) continue;
-    const had = await inDataTransaction(ctx.db.data, (client) => countRead(client, schema, state, activeTable, candidate));
+    if (
+      Object.hasOwn(accepted, candidate.field) &&
+      isCovered(accepted[candidate.field]?.lineFields, candidate)
+    )
+      continue;
+    const had = await inDataTransaction(ctx.db.data, (client) =>
+      countRead(client, schema, state, activeTable, candidate),
+    );
     counted.push({ ...candidate, had });
   }
-  const isSuspicious = ({ partly, emptied, had }: Emptied): boolean => !partly && emptied >= had * suspicion.minShare;
+  const isSuspicious = ({ partly, emptied, had }: Emptied): boolean =>
+    !partly && emptied >= had * suspicion.minShare;
   const suspicious = counted.filter(isSuspicious);
-  // A smaller share, or some lines, may well have been emptied in the ERP: it is only made sure that the ERP says so twice.
+  // A smaller share, or some lines, may well have been emptied in the ERP: it is only made sure that the ERP
+  // says so twice.
   await confirmEmpty(
     reading,
     state,
@@ -128,7 +157,9 @@ export async function withholdEmptied(reading: RunReadContext, state: RunState):
   await confirmEmpty(reading, state, suspicious, true);
   if (suspicious.length === 0) return state;
   const stale = staleEntries(suspicious);
-  await writeRunEvent(ctx, lease.runId, 'warning', 'fields came empty; their stored values stay', { fields: Object.keys(stale) });
+  await writeRunEvent(ctx, lease.runId, 'warning', 'fields came empty; their stored values stay', {
+    fields: Object.keys(stale),
+  });
   return saveStep(reading, state, { plan: { stale: { ...state.plan.stale, ...stale } } });
 }
 

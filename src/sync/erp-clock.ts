@@ -8,9 +8,13 @@ import { limitRollingReadToErpClock } from '../warehouse/rolling-reads.ts';
 /** `now` is RFC 3339 UTC; `today` is the calendar day in the account's time zone, YYYY-MM-DD. */
 export type ErpClock = { readonly now: string; readonly today: string };
 
-const isRefused = (error: unknown): boolean => error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
+const isRefused = (error: unknown): boolean =>
+  error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
 
-/** Where the ERP refuses to say its calendar day, it is that of its clock in UTC. Rejects with the connector's other errors. */
+/**
+ * Where the ERP refuses to say its calendar day, it is that of its clock in UTC. Rejects with the connector's
+ * other errors.
+ */
 export async function readErpClock(
   { log }: Pick<TenantCtx, 'log'>,
   connector: Pick<Connector, 'now' | 'today'>,
@@ -26,9 +30,10 @@ export async function readErpClock(
 }
 
 /**
- * When the ERP's clock went back behind the high-water mark, lowers the mark with it and makes a scan due: records that change now
- * may get a modification time before the range that would be read. Written at once, because the run that notices it may fail and the
- * clock may move forward again. Reading more than needed does no harm. Returns the mark.
+ * When the ERP's clock went back behind the high-water mark, lowers the mark with it and makes a scan due:
+ * records that change now may get a modification time before the range that would be read. Written at once,
+ * because the run that notices it may fail and the clock may move forward again. Reading more than needed
+ * does no harm. Returns the mark.
  */
 export async function lowerHighWaterToErpClock(
   ctx: TenantCtx,
@@ -36,7 +41,9 @@ export async function lowerHighWaterToErpClock(
   { recordType, highWater }: Pick<RecordState, 'recordType' | 'highWater'>,
   erpNow: string,
 ): Promise<string | null> {
-  await inDataTransaction(ctx.db.data, (client) => limitRollingReadToErpClock(client, schema, recordType, erpNow));
+  await inDataTransaction(ctx.db.data, (client) =>
+    limitRollingReadToErpClock(client, schema, recordType, erpNow),
+  );
   if (highWater === null || Date.parse(erpNow) >= Date.parse(highWater)) return highWater;
   const lowered = new Date(Date.parse(erpNow) - ctx.settings.sync.settleMs).toISOString();
   await inDataTransaction(ctx.db.data, async (client) => {

@@ -1,5 +1,5 @@
-// What first loads of record types would take, before they are configured: records by the ERP's own counts, requests as the engine would
-// send them, and minutes from pages that are read here and discarded.
+// What first loads of record types would take, before they are configured: records by the ERP's own counts,
+// requests as the engine would send them, and minutes from pages that are read here and discarded.
 import type { Connector, RecordTypeMetadata } from '../connectors/connector.ts';
 import { ErpError } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
@@ -21,8 +21,10 @@ export type LoadEstimates = {
   readonly concurrency: number;
 };
 
-const fieldsOf = ({ fields }: RecordTypeMetadata): string[] => fields.flatMap(({ name, syncable }) => (syncable ? [name] : []));
-const hasLines = ({ fields }: RecordTypeMetadata): boolean => fields.some(({ type, syncable }) => type === 'lines' && syncable);
+const fieldsOf = ({ fields }: RecordTypeMetadata): string[] =>
+  fields.flatMap(({ name, syncable }) => (syncable ? [name] : []));
+const hasLines = ({ fields }: RecordTypeMetadata): boolean =>
+  fields.some(({ type, syncable }) => type === 'lines' && syncable);
 
 async function estimateLoad(
   connector: Connector,
@@ -69,22 +71,27 @@ async function timePage(
   return { ms: ctx.clock.monotonicMs() - startedMs, requests: counter.count() - before };
 }
 
-/** Mean time of a request while the pages of these record types are read at once; null where none could be. */
+/**
+ * Mean time of a request while the pages of these record types are read at once; null where none could be.
+ */
 async function measureLatency(
   ctx: TenantCtx,
   createConnector: CreateConnector,
   types: readonly RecordTypeMetadata[],
   signal: AbortSignal,
 ): Promise<number | null> {
-  const timed = await Promise.all(types.map((recordType) => timePage(ctx, createConnector, recordType, signal).catch(errorOfType)));
+  const timed = await Promise.all(
+    types.map((recordType) => timePage(ctx, createConnector, recordType, signal).catch(errorOfType)),
+  );
   const read = timed.filter((one): one is Timed => !(one instanceof ErpError));
   const sum = (of: keyof Timed): number => read.reduce((total, one) => total + one[of], 0);
   return sum('requests') === 0 ? null : sum('ms') / sum('requests');
 }
 
 /**
- * Estimates the first loads of record types, which may have a filter. One request each, and a page of the largest ones. Rejects with the
- * signal's reason, with what `createConnector` throws, and with an `ErpError` for refused credentials or when the ERP responds to nothing.
+ * Estimates the first loads of record types, which may have a filter. One request each, and a page of the
+ * largest ones. Rejects with the signal's reason, with what `createConnector` throws, and with an `ErpError`
+ * for refused credentials or when the ERP responds to nothing.
  */
 export async function estimateLoads(
   ctx: TenantCtx,

@@ -1,5 +1,6 @@
-// One run from claim to outcome: prepare → read pages → prove → publish → copy the outcome. Start at `executeRun`, at the end.
-// It may stop anywhere and be resumed by another process: every step checks the lease; each page and the publish take effect once.
+// One run from claim to outcome: prepare → read pages → prove → publish → copy the outcome. Start at
+// `executeRun`, at the end. It may stop anywhere and be resumed by another process: every step checks the
+// lease; each page and the publish take effect once.
 import type { Connector, RecordTypeMetadata } from '../connectors/connector.ts';
 import { ErpError } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
@@ -9,7 +10,12 @@ import { LostLease, type RunState, takeOverRunState, usesFreshTable } from '../w
 import { flushStaged } from '../warehouse/staging.ts';
 import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { fetchAndStoreDescriptions } from './connection.ts';
-import { type ConnectionRevision, findConnectionRevision, recordSignIn, recordSignInError } from './connection-status.ts';
+import {
+  type ConnectionRevision,
+  findConnectionRevision,
+  recordSignIn,
+  recordSignInError,
+} from './connection-status.ts';
 import { reportDrift } from './drift.ts';
 import { readErpClock } from './erp-clock.ts';
 import { assertSameDescription, compareTypes, createTypeWatch, typesChanged } from './field-types.ts';
@@ -27,7 +33,15 @@ import { findRecordType, hasReadableFields } from './record-types.store.ts';
 import { createRequestCounter, type RequestCounter, saveRequests } from './request-count.ts';
 import { failedWhileBusy, RunFailed, workerLost } from './retry.ts';
 import { writeRunEvent } from './run-events.store.ts';
-import { findRun, findSyncConfig, type Lease, moveRun, type RunRow, type SyncConfigRow, saveMode } from './runs.store.ts';
+import {
+  findRun,
+  findSyncConfig,
+  type Lease,
+  moveRun,
+  type RunRow,
+  type SyncConfigRow,
+  saveMode,
+} from './runs.store.ts';
 import { logStep } from './steps.ts';
 import { askFilled } from './still-empty.ts';
 import { withStorableAnswers } from './storable-answers.ts';
@@ -50,7 +64,8 @@ async function loadRun(ctx: TenantCtx, lease: Lease, signal: AbortSignal): Promi
     const found = await findRun(tx, ctx.organizationId, lease.runId);
     return {
       row: found,
-      config: found === undefined ? undefined : await findSyncConfig(tx, ctx.organizationId, found.sync_config_id),
+      config:
+        found === undefined ? undefined : await findSyncConfig(tx, ctx.organizationId, found.sync_config_id),
       connection: await findConnectionRevision(tx, ctx.organizationId),
     };
   });
@@ -66,7 +81,10 @@ async function loadRun(ctx: TenantCtx, lease: Lease, signal: AbortSignal): Promi
   return { ctx: { ...ctx, log }, lease, signal, row, config, connection };
 }
 
-/** Reports a missing connection, or one without credentials, as an `ErpError` of kind `credentials`, like any other credential failure. */
+/**
+ * Reports a missing connection, or one without credentials, as an `ErpError` of kind `credentials`, like any
+ * other credential failure.
+ */
 async function createConnectorOrFail(ctx: TenantCtx, createConnector: CreateConnector): Promise<Connector> {
   try {
     return withStorableAnswers(await createConnector(ctx));
@@ -84,10 +102,17 @@ async function createConnectorOrFail(ctx: TenantCtx, createConnector: CreateConn
 const isComplete = ({ openWhen, modifiedField, shownAs }: RecordTypeMetadata): boolean =>
   openWhen !== undefined && modifiedField !== undefined && shownAs !== undefined;
 
-/** Whether the error concerns one request rather than the whole connection: then this run uses the stored description. */
-const concernsOneQuery = (error: unknown): boolean => error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
+/**
+ * Whether the error concerns one request rather than the whole connection: then this run uses the stored
+ * description.
+ */
+const concernsOneQuery = (error: unknown): boolean =>
+  error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
 
-/** A record type that is described as unreadable, or as lacking fields that should be read, may be readable again. */
+/**
+ * A record type that is described as unreadable, or as lacking fields that should be read, may be readable
+ * again.
+ */
 async function mayHaveReturned({ ctx, row, config }: Run, recordType: RecordTypeMetadata): Promise<boolean> {
   if (!hasReadableFields(recordType)) return true;
   const synced = await findSyncedColumns(ctx, row.record_type);
@@ -100,7 +125,10 @@ async function saveRunMode({ ctx, lease }: Run, mode: RunRow['mode']): Promise<v
   if (!(await saveMode(ctx, lease, mode))) throw new LostLease('a newer lease holds the run');
 }
 
-/** `isFresh`: it was read from the ERP, or could not be, at the start of this attempt. `mode`: that of the run from here on. */
+/**
+ * `isFresh`: it was read from the ERP, or could not be, at the start of this attempt. `mode`: that of the run
+ * from here on.
+ */
 type LoadedRecordType = {
   readonly recordType: RecordTypeMetadata | undefined;
   readonly isFresh: boolean;
@@ -108,9 +136,9 @@ type LoadedRecordType = {
 };
 
 /**
- * Describes the run's record type again when its description is old or older than the account's list, so that new fields are detected; while
- * it lacks fields that should be read; when fields have other types, which makes the run a full one; and after an attempt whose query the ERP
- * rejected.
+ * Describes the run's record type again when its description is old or older than the account's list, so that
+ * new fields are detected; while it lacks fields that should be read; when fields have other types, which
+ * makes the run a full one; and after an attempt whose query the ERP rejected.
  */
 async function loadRecordType(run: Run, connector: Connector): Promise<LoadedRecordType> {
   const { ctx, row, signal } = run;
@@ -122,12 +150,15 @@ async function loadRecordType(run: Run, connector: Connector): Promise<LoadedRec
   const recordType = stored?.description ?? null;
   if (stored === undefined || recordType === null || !isComplete(recordType)) return describe();
   const types = await compareTypes({ connector, recordType, signal }, run.config.fields);
-  // Saved before the new description is, with which no later attempt finds the change. No modification time shows that the old values are gone.
+  // Saved before the new description is, with which no later attempt finds the change. No modification time
+  // shows that the old values are gone.
   if (types === 'changed') await saveRunMode(run, 'full');
-  if (types !== 'same' || row.error?.staleMetadata === true) return describe(types === 'changed' ? 'full' : row.mode);
+  if (types !== 'same' || row.error?.staleMetadata === true)
+    return describe(types === 'changed' ? 'full' : row.mode);
   const ageMs = ctx.clock.now().getTime() - (stored.describedAt?.getTime() ?? 0);
   const isOld = stored.isOutdated || ageMs > ctx.settings.sync.metadataMaxAgeMs;
-  if (!isOld && !(await mayHaveReturned(run, recordType))) return { recordType, isFresh: false, mode: row.mode };
+  if (!isOld && !(await mayHaveReturned(run, recordType)))
+    return { recordType, isFresh: false, mode: row.mode };
   return describe().catch((error: unknown) => {
     if (!concernsOneQuery(error)) throw error;
     ctx.log.warn({ err: error }, "could not refresh the ERP's metadata; using the stored metadata");
@@ -138,8 +169,9 @@ async function loadRecordType(run: Run, connector: Connector): Promise<LoadedRec
 type ReadableRecordType = LoadedRecordType & { readonly recordType: RecordTypeMetadata };
 
 /**
- * The record type as the current metadata describes it, with the configuration's filter. Throws an `ErpError` `RECORD_TYPE_UNAVAILABLE` when
- * the role can't read it, and `FILTER_UNAVAILABLE` when it can't read the filter's field.
+ * The record type as the current metadata describes it, with the configuration's filter. Throws an `ErpError`
+ * `RECORD_TYPE_UNAVAILABLE` when the role can't read it, and `FILTER_UNAVAILABLE` when it can't read the
+ * filter's field.
  */
 async function getReadableRecordType(run: Run, connector: Connector): Promise<ReadableRecordType> {
   const { recordType, ...loaded } = await loadRecordType(run, connector);
@@ -149,17 +181,25 @@ async function getReadableRecordType(run: Run, connector: Connector): Promise<Re
       'forbidden',
       'RECORD_TYPE_UNAVAILABLE',
       `The ERP account has no record type ${run.row.record_type} that the integration role may read${reason && `: ${reason}`}`,
-      { fix: 'Grant the integration role permission to view it, or enable its feature in the ERP; the next run then reads it.' },
+      {
+        fix: 'Grant the integration role permission to view it, or enable its feature in the ERP; the next run then reads it.',
+      },
     );
   }
   return { recordType: withFilter(recordType, run.config.filter), ...loaded };
 }
 
 /**
- * Before a run is published: throws an `ErpError` of stale metadata when the ERP's list of fields has other types by now, or when values were
- * rejected that don't fit the types of their fields and the ERP says other types; then the next attempt reads with those.
+ * Before a run is published: throws an `ErpError` of stale metadata when the ERP's list of fields has other
+ * types by now, or when values were rejected that don't fit the types of their fields and the ERP says other
+ * types; then the next attempt reads with those.
  */
-async function assertTypesAreCurrent(run: Run, connector: Connector, readable: ReadableRecordType, counters: RunState['counters']) {
+async function assertTypesAreCurrent(
+  run: Run,
+  connector: Connector,
+  readable: ReadableRecordType,
+  counters: RunState['counters'],
+) {
   const { ctx, row, signal, config } = run;
   const { recordType, isFresh } = readable;
   const reader = { ctx, connector, recordType, signal };
@@ -167,16 +207,23 @@ async function assertTypesAreCurrent(run: Run, connector: Connector, readable: R
     await saveRunMode(run, 'full');
     throw typesChanged(row.record_type);
   }
-  if (counters.rejected > 0 && !isFresh && (await hasUnreadableValues(ctx, row.record_type))) await assertSameDescription(reader);
+  if (counters.rejected > 0 && !isFresh && (await hasUnreadableValues(ctx, row.record_type)))
+    await assertSameDescription(reader);
 }
 
 async function reportStart(run: Run, { state, unreadable, fields }: PreparedRun): Promise<void> {
   const { ctx, lease, row } = run;
   await reportDrift(ctx, state.recordType);
   if (unreadable.length > 0)
-    await writeRunEvent(ctx, lease.runId, 'warning', 'the ERP no longer offers fields that the configuration selects', {
-      fields: unreadable,
-    });
+    await writeRunEvent(
+      ctx,
+      lease.runId,
+      'warning',
+      'the ERP no longer offers fields that the configuration selects',
+      {
+        fields: unreadable,
+      },
+    );
   const { page, recordType, plan } = state;
   const stale = Object.entries(plan.stale);
   if (stale.length > 0 && page === 0)
@@ -195,8 +242,14 @@ async function reportStart(run: Run, { state, unreadable, fields }: PreparedRun)
   else await writeRunEvent(ctx, lease.runId, 'info', 'reading resumed from its checkpoint', { page });
 }
 
-async function startPublishing({ ctx, lease }: Run, state: RunState, change: Parameters<typeof moveRun>[3]): Promise<void> {
-  await inDataTransaction(ctx.db.data, (client) => flushStaged(client, tenantSchema(ctx.organizationId), state));
+async function startPublishing(
+  { ctx, lease }: Run,
+  state: RunState,
+  change: Parameters<typeof moveRun>[3],
+): Promise<void> {
+  await inDataTransaction(ctx.db.data, (client) =>
+    flushStaged(client, tenantSchema(ctx.organizationId), state),
+  );
   if (await moveRun(ctx, lease, 'publishing', change)) return;
   const row = await inTransaction(ctx, (tx) => findRun(tx, ctx.organizationId, lease.runId));
   throw row?.lease_epoch === lease.epoch && row.cancel_requested
@@ -219,13 +272,23 @@ async function resumePublishing(run: Run): Promise<void> {
   const state = await inDataTransaction(ctx.db.data, (client) =>
     takeOverRunState(client, tenantSchema(ctx.organizationId), lease.runId, lease.epoch),
   );
-  // The warehouse may have lost what was staged while the queue, on another server, kept the move to `publishing`.
+  // The warehouse may have lost what was staged while the queue, on another server, kept the move to
+  // `publishing`.
   const isLost = state === undefined || (state.outcome === null && state.plan.flush === 'pending');
-  if (isLost) throw new RunFailed('STAGING_LOST', 'The data that the run had read is no longer staged', 'Run the sync again.');
+  if (isLost)
+    throw new RunFailed(
+      'STAGING_LOST',
+      'The data that the run had read is no longer staged',
+      'Run the sync again.',
+    );
   await publishAndFinish(run, state);
 }
 
-async function readAndPublish(run: Run, requests: RequestCounter, createConnector: CreateConnector): Promise<void> {
+async function readAndPublish(
+  run: Run,
+  requests: RequestCounter,
+  createConnector: CreateConnector,
+): Promise<void> {
   const { ctx, lease, signal } = run;
   const connector = await createConnectorOrFail(requests.ctx, createConnector);
   await updateTenantSchema(ctx, ctx.organizationId);
@@ -244,7 +307,12 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
     proveLines: createLineProver({ connector, recordType, fields, signal, state: prior }),
     limits: settings,
   };
-  const readPage = createPageReader(connector, rules, prior, { recordType, fields, limit: settings.pageSize, signal });
+  const readPage = createPageReader(connector, rules, prior, {
+    recordType,
+    fields,
+    limit: settings.pageSize,
+    signal,
+  });
   const reading: RunReadContext = {
     ctx,
     lease,
@@ -271,11 +339,16 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
 }
 
 /**
- * Runs until the run is in a final state, and stores whether the ERP accepted the connection's credentials. Throws `LostLease` when
- * another worker holds the run, `Cancelled` when it was cancelled, the signal's reason when `signal` aborts, and any failure of a step for
- * `classifyFailure` to decide on.
+ * Runs until the run is in a final state, and stores whether the ERP accepted the connection's credentials.
+ * Throws `LostLease` when another worker holds the run, `Cancelled` when it was cancelled, the signal's
+ * reason when `signal` aborts, and any failure of a step for `classifyFailure` to decide on.
  */
-export async function executeRun(tenant: TenantCtx, lease: Lease, signal: AbortSignal, createConnector: CreateConnector): Promise<void> {
+export async function executeRun(
+  tenant: TenantCtx,
+  lease: Lease,
+  signal: AbortSignal,
+  createConnector: CreateConnector,
+): Promise<void> {
   const run = await loadRun(tenant, lease, signal);
   if (run.row.status === 'publishing') return resumePublishing(run);
   const requests = createRequestCounter(run.ctx);

@@ -1,7 +1,14 @@
-// Keeps a run from taking values of one type for another: the types by which it reads are compared with the ERP's own list of fields, and
-// a text whose type only values name is described again at the value that calls it into question.
+// Keeps a run from taking values of one type for another: the types by which it reads are compared with the
+// ERP's own list of fields, and a text whose type only values name is described again at the value that calls
+// it into question.
 import { isDeepStrictEqual } from 'node:util';
-import { type Connector, ErpError, type FieldMetadata, type RecordTypeMetadata, type SourceRecord } from '../connectors/connector.ts';
+import {
+  type Connector,
+  ErpError,
+  type FieldMetadata,
+  type RecordTypeMetadata,
+  type SourceRecord,
+} from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { describeRecordTypes } from './connection.ts';
 import { saveDescriptions } from './record-types.store.ts';
@@ -15,11 +22,19 @@ type Reader = {
 
 /** By this error the next attempt describes the record type again. */
 export const typesChanged = (recordType: string): ErpError =>
-  new ErpError('query', 'FIELD_NOT_SYNCABLE', `Fields of ${recordType} have other types than when the metadata was read`, {
-    fix: 'Run the sync again.',
-  });
+  new ErpError(
+    'query',
+    'FIELD_NOT_SYNCABLE',
+    `Fields of ${recordType} have other types than when the metadata was read`,
+    {
+      fix: 'Run the sync again.',
+    },
+  );
 
-/** As `TypeChecks.compare`, for the fields that a configuration selects; null selects all. Rejects as that does. */
+/**
+ * As `TypeChecks.compare`, for the fields that a configuration selects; null selects all. Rejects as that
+ * does.
+ */
 export async function compareTypes(
   { connector, recordType, signal }: Omit<Reader, 'ctx'>,
   configured: readonly string[] | null,
@@ -42,13 +57,20 @@ const typesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): unknown =>
 /** What was not listed at one of the two times says nothing. */
 const haveSameTypes = (one: RecordTypeMetadata, other: RecordTypeMetadata): boolean =>
   isDeepStrictEqual(typesOf(one), typesOf(other)) &&
-  (one.listedTypes == null || other.listedTypes == null || isDeepStrictEqual(one.listedTypes, other.listedTypes));
+  (one.listedTypes == null ||
+    other.listedTypes == null ||
+    isDeepStrictEqual(one.listedTypes, other.listedTypes));
 
 /**
- * Describes the record type again. Undefined where the ERP no longer has it. Throws an `ErpError` of stale metadata when it says other types
- * than those that the run reads by, and what the connector throws.
+ * Describes the record type again. Undefined where the ERP no longer has it. Throws an `ErpError` of stale
+ * metadata when it says other types than those that the run reads by, and what the connector throws.
  */
-export async function assertSameDescription({ ctx, connector, recordType, signal }: Reader): Promise<RecordTypeMetadata | undefined> {
+export async function assertSameDescription({
+  ctx,
+  connector,
+  recordType,
+  signal,
+}: Reader): Promise<RecordTypeMetadata | undefined> {
   const [current] = await describeRecordTypes(ctx, connector, [recordType.name], signal);
   signal.throwIfAborted();
   if (current !== undefined && !haveSameTypes(current, recordType)) throw typesChanged(recordType.name);
@@ -66,12 +88,19 @@ const unconfirmedOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>, ofLines =
     ];
   });
 
-/** The record type with these fields confirmed: their values were in doubt, and the ERP says that they are texts. */
+/**
+ * The record type with these fields confirmed: their values were in doubt, and the ERP says that they are
+ * texts.
+ */
 const withConfirmed = (recordType: RecordTypeMetadata, confirmed: readonly Watched[]): RecordTypeMetadata => {
   const confirm = (field: FieldMetadata, ofLines: boolean): FieldMetadata => {
     const { unconfirmed, ...rest } = field;
-    const isConfirmed = unconfirmed === 'values' && confirmed.some((one) => one.name === field.name && one.ofLines === ofLines);
-    return { ...(isConfirmed ? rest : field), ...(field.fields && { fields: field.fields.map((inner) => confirm(inner, true)) }) };
+    const isConfirmed =
+      unconfirmed === 'values' && confirmed.some((one) => one.name === field.name && one.ofLines === ofLines);
+    return {
+      ...(isConfirmed ? rest : field),
+      ...(field.fields && { fields: field.fields.map((inner) => confirm(inner, true)) }),
+    };
   };
   return { ...recordType, fields: recordType.fields.map((field) => confirm(field, false)) };
 };
@@ -80,9 +109,10 @@ const valuesOf = ({ name, ofLines }: Watched, { values, lines }: SourceRecord): 
   (ofLines ? (lines ?? []) : [values]).flatMap(({ [name]: value = null }) => value ?? []);
 
 /**
- * Creates a check of records before they are staged. At the first value of a text that had none, and at a text that may be a value of another
- * type, the record type is described again. Where the latter is a text, the check doesn't ask again about it while that description is stored.
- * The check throws an `ErpError` of stale metadata when the types are others, and what the connector throws.
+ * Creates a check of records before they are staged. At the first value of a text that had none, and at a
+ * text that may be a value of another type, the record type is described again. Where the latter is a text,
+ * the check doesn't ask again about it while that description is stored. The check throws an `ErpError` of
+ * stale metadata when the types are others, and what the connector throws.
  */
 export function createTypeWatch(reader: Reader): (records: readonly SourceRecord[]) => Promise<void> {
   const { ctx, connector, recordType } = reader;

@@ -1,5 +1,6 @@
-// Alerts about the health of syncs. The health is a row of its own, updated in the transaction that ends the run and queues the mails:
-// each change is reported once, however many processes work and wherever one dies. The only writer of sync_alerts.
+// Alerts about the health of syncs. The health is a row of its own, updated in the transaction that ends the
+// run and queues the mails: each change is reported once, however many processes work and wherever one dies.
+// The only writer of sync_alerts.
 import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { Tx } from '../db/transaction.ts';
@@ -8,8 +9,8 @@ import { type Health, type HealthChange, healthMail } from './alert-mail.ts';
 import { findSyncConfig } from './runs.store.ts';
 
 /**
- * Queues the mail for each address once. An invalid address is logged and skipped: it must not keep the run from ending. Rejects with
- * database errors.
+ * Queues the mail for each address once. An invalid address is logged and skipped: it must not keep the run
+ * from ending. Rejects with database errors.
  */
 export async function enqueueAlertMails(
   tx: Tx,
@@ -39,10 +40,18 @@ export async function listAlertRecipients(tx: Tx, organizationId: string): Promi
 type AlertRow = { state: Health; unwell_since: Date | null };
 
 /** Undefined when the health did not change; otherwise since when the sync is, or had been, unhealthy. */
-async function updateAlertState(tx: Tx, ctx: TenantCtx, configId: string, { health, runId }: HealthChange): Promise<Date | undefined> {
+async function updateAlertState(
+  tx: Tx,
+  ctx: TenantCtx,
+  configId: string,
+  { health, runId }: HealthChange,
+): Promise<Date | undefined> {
   const own = { organization_id: ctx.organizationId, sync_config_id: configId };
   await tx('sync_alerts').insert(own).onConflict('sync_config_id').ignore();
-  const before = await tx('sync_alerts').where(own).forUpdate().first<AlertRow | undefined>('state', 'unwell_since');
+  const before = await tx('sync_alerts')
+    .where(own)
+    .forUpdate()
+    .first<AlertRow | undefined>('state', 'unwell_since');
   if (before === undefined || before.state === health) return undefined;
   const [after] = await tx('sync_alerts')
     .where(own)
@@ -57,11 +66,22 @@ async function updateAlertState(tx: Tx, ctx: TenantCtx, configId: string, { heal
 }
 
 /** Records the health of a sync, and mails its recipients when it changed. */
-export async function recordSyncHealth(tx: Tx, ctx: TenantCtx, configId: string, change: HealthChange): Promise<void> {
+export async function recordSyncHealth(
+  tx: Tx,
+  ctx: TenantCtx,
+  configId: string,
+  change: HealthChange,
+): Promise<void> {
   const config = await findSyncConfig(tx, ctx.organizationId, configId);
   if (config === undefined) return;
   const since = await updateAlertState(tx, ctx, configId, change);
   if (since === undefined) return;
   const subject = { id: config.id, name: config.name, recordType: config.record_type };
-  await enqueueAlertMails(tx, ctx, 'sync-alert', config.alert_recipients, healthMail(subject, change, since, ctx.settings.publicUrl));
+  await enqueueAlertMails(
+    tx,
+    ctx,
+    'sync-alert',
+    config.alert_recipients,
+    healthMail(subject, change, since, ctx.settings.publicUrl),
+  );
 }

@@ -1,4 +1,5 @@
-// What an incremental run says it compared, check by check: which records, which of their fields, and nothing more.
+// What an incremental run says it compared, check by check: which records, which of their fields, and nothing
+// more.
 import type { RunPlan, RunState } from '../warehouse/run-state-row.ts';
 import { pagesMessage } from './proof.ts';
 import type { RunReadContext } from './read-context.ts';
@@ -33,11 +34,19 @@ function describeChanged({ facts, since }: RunPlan): RunProofCheck {
 
 function describeOpen({ facts }: RunPlan): RunProofCheck {
   const { open = {} } = facts;
-  const [checked, closed, whole] = [Number(open['checked'] ?? 0), Number(open['closed'] ?? 0), Number(open['whole'] ?? 0)];
+  const [checked, closed, whole] = [
+    Number(open['checked'] ?? 0),
+    Number(open['closed'] ?? 0),
+    Number(open['whole'] ?? 0),
+  ];
   const stillOpen = checked - closed;
   const which = `${stillOpen} open ${stillOpen === 1 ? 'record' : 'records'} and ${closed} that were closed recently`;
   const how =
-    checked > whole ? ` were compared by ${nameFields(open['fields'])}` : whole > 0 ? ' were read in full' : ': none was to be compared';
+    checked > whole
+      ? ` were compared by ${nameFields(open['fields'])}`
+      : whole > 0
+        ? ' were read in full'
+        : ': none was to be compared';
   const some = checked > whole && whole > 0 ? `, except ${whole} that were read in full` : '';
   return passed('open', `${which}${how}${some}; ${open['read'] ?? 0} were read again`, open);
 }
@@ -66,11 +75,18 @@ function describeFeed({ facts, feed }: RunPlan): RunProofCheck {
     feed === 'hidden'
       ? 'The ERP does not show its list of deletions to the integration role'
       : `The ERP lists ${found['listed'] ?? 0} deletions`;
-  return passed('feed', `${list}; ${found['deleted'] ?? 0} records stored here are confirmed as deleted`, found);
+  return passed(
+    'feed',
+    `${list}; ${found['deleted'] ?? 0} records stored here are confirmed as deleted`,
+    found,
+  );
 }
 
 /** A scan compares only some fields: the message says how old the others may be. */
-function describeCount({ counters, plan: { facts, scanned } }: RunState, { completeSince }: Known['rollingRead']): RunProofCheck {
+function describeCount(
+  { counters, plan: { facts, scanned } }: RunState,
+  { completeSince }: Known['rollingRead'],
+): RunProofCheck {
   const { count = {}, scan = {} } = facts;
   if (!scanned)
     return passed(
@@ -87,10 +103,16 @@ function describeCount({ counters, plan: { facts, scanned } }: RunState, { compl
 }
 
 /** What each step of an incremental run did, in order. Called only after every step passed. */
-export function buildIncrementalProof({ prepared }: Pick<RunReadContext, 'prepared'>, state: RunState): RunProofCheck[] {
+export function buildIncrementalProof(
+  { prepared }: Pick<RunReadContext, 'prepared'>,
+  state: RunState,
+): RunProofCheck[] {
   const { plan, counters } = state;
   return [
-    passed('pages', pagesMessage(plan.facts['changed']?.['pages'] ?? 0), { ...plan.facts['pages'], pages: counters.pages }),
+    passed('pages', pagesMessage(plan.facts['changed']?.['pages'] ?? 0), {
+      ...plan.facts['pages'],
+      pages: counters.pages,
+    }),
     describeChanged(plan),
     describeOpen(plan),
     ...describeRolling(plan, prepared),

@@ -1,4 +1,5 @@
-// Indexes of synced tables, for the publication of versions over them. DDL, so never part of a run's steady path.
+// Indexes of synced tables, for the publication of versions over them. DDL, so never part of a run's steady
+// path.
 import type { TenantCtx } from '../core/ctx.ts';
 import type { Tx } from '../db/transaction.ts';
 import {
@@ -21,18 +22,27 @@ async function activeTable(ctx: TenantCtx, recordType: string): Promise<string |
 }
 
 /** Those of `specs` that the active table lacks; all of them when there is no active table. */
-export async function findIndexesToBuild(ctx: TenantCtx, recordType: string, specs: readonly IndexSpec[]): Promise<readonly IndexSpec[]> {
+export async function findIndexesToBuild(
+  ctx: TenantCtx,
+  recordType: string,
+  specs: readonly IndexSpec[],
+): Promise<readonly IndexSpec[]> {
   const table = await activeTable(ctx, recordType);
-  return table === null ? specs : listMissingIndexes(ctx.db.control, tenantSchema(ctx.organizationId), table, specs);
+  return table === null
+    ? specs
+    : listMissingIndexes(ctx.db.control, tenantSchema(ctx.organizationId), table, specs);
 }
 
 /** From now on every table that goes live also gets these indexes. */
-export const saveWantedIndexes = (ctx: TenantCtx, recordType: string, specs: readonly IndexSpec[]): Promise<void> =>
-  insertWantedIndexes(ctx.db.control, tenantSchema(ctx.organizationId), recordType, specs);
+export const saveWantedIndexes = (
+  ctx: TenantCtx,
+  recordType: string,
+  specs: readonly IndexSpec[],
+): Promise<void> => insertWantedIndexes(ctx.db.control, tenantSchema(ctx.organizationId), recordType, specs);
 
 /**
- * Builds concurrently the wanted indexes that the active table lacks, and repeats when another table went live meanwhile. Rejects with the
- * signal's reason when `signal` aborts.
+ * Builds concurrently the wanted indexes that the active table lacks, and repeats when another table went
+ * live meanwhile. Rejects with the signal's reason when `signal` aborts.
  */
 export async function buildWantedIndexes(
   ctx: TenantCtx,
@@ -55,20 +65,29 @@ export async function buildWantedIndexes(
 
 type Needed = ReadonlyMap<string, readonly IndexSpec[]>;
 
-/** From now on tables get no indexes but these. `readNeeded` is called under the lock that keeps others from adding wanted indexes. */
-export const discardOtherIndexes = (tx: Tx, organizationId: string, readNeeded: () => Promise<Needed>): Promise<void> =>
-  deleteWantedIndexesExcept(tx, tenantSchema(organizationId), readNeeded);
+/**
+ * From now on tables get no indexes but these. `readNeeded` is called under the lock that keeps others from
+ * adding wanted indexes.
+ */
+export const discardOtherIndexes = (
+  tx: Tx,
+  organizationId: string,
+  readNeeded: () => Promise<Needed>,
+): Promise<void> => deleteWantedIndexesExcept(tx, tenantSchema(organizationId), readNeeded);
 
 /**
- * Builds the newly needed indexes on the active tables and drops those that are no longer wanted. An index is saved as wanted only after
- * it was built, so an interrupted call starts again with it. Rejects with the signal's reason when `signal` aborts.
+ * Builds the newly needed indexes on the active tables and drops those that are no longer wanted. An index is
+ * saved as wanted only after it was built, so an interrupted call starts again with it. Rejects with the
+ * signal's reason when `signal` aborts.
  */
 export async function reconcileIndexes(ctx: TenantCtx, needed: Needed, signal: AbortSignal): Promise<void> {
   const { control } = ctx.db;
   const schema = tenantSchema(ctx.organizationId);
   for (const [recordType, specs] of needed) {
     const wanted = new Set(
-      (await listWantedIndexes(control, schema, recordType)).map(({ method, expression }) => `${method} ${expression}`),
+      (await listWantedIndexes(control, schema, recordType)).map(
+        ({ method, expression }) => `${method} ${expression}`,
+      ),
     );
     const added = specs.filter(({ method, expression }) => !wanted.has(`${method} ${expression}`));
     if (added.length === 0) continue;

@@ -9,7 +9,12 @@ export {
   refreshMetadata,
   secretBinding,
 } from './connection.ts';
-export { type ConnectionVerdict, readConnectionRevision, resetConnectionStatus, saveConnectionTest } from './connection-status.ts';
+export {
+  type ConnectionVerdict,
+  readConnectionRevision,
+  resetConnectionStatus,
+  saveConnectionTest,
+} from './connection-status.ts';
 export {
   approveProposal,
   filterUnlistedIds,
@@ -28,7 +33,13 @@ export { findDueSlot, findNextSlot, findScheduleProblem } from './due.ts';
 export { estimateLoads, type LoadEstimates } from './estimate-loads.ts';
 export { readStoredRecords, type StoredRecords, syncedAtText } from './full-reads.ts';
 export { enqueueAlertMails, listAlertRecipients, recordSyncHealth } from './health.ts';
-export { buildWantedIndexes, discardOtherIndexes, findIndexesToBuild, reconcileIndexes, saveWantedIndexes } from './index-jobs.ts';
+export {
+  buildWantedIndexes,
+  discardOtherIndexes,
+  findIndexesToBuild,
+  reconcileIndexes,
+  saveWantedIndexes,
+} from './index-jobs.ts';
 export { listMaskedSources } from './masked-sources.ts';
 export { requireFullRun } from './query-sources.ts';
 export { canFilterBySubsidiary, withFilter } from './record-filter.ts';
@@ -51,7 +62,15 @@ export { pruneTombstones } from './retention.ts';
 export { waitsForMove } from './retry.ts';
 export { insertRunEvent } from './run-events.store.ts';
 export { isFinal, type RunStatus, runStatuses } from './run-state.ts';
-export { findOpenRun, findRun, findSyncConfig, insertRun, type RunRow, runColumns, type SyncConfigRow } from './runs.store.ts';
+export {
+  findOpenRun,
+  findRun,
+  findSyncConfig,
+  insertRun,
+  type RunRow,
+  runColumns,
+  type SyncConfigRow,
+} from './runs.store.ts';
 export { type Scheduler, startScheduler } from './scheduler.ts';
 export { type EnteredColumns, enterShownColumns } from './shown-columns.ts';
 export { acceptMissingFields, type FieldGaps, readFieldGaps } from './stale-fields.ts';

@@ -1,5 +1,6 @@
-// Renews the lease of a run while this process works on it. Whether the run is still this process's own is decided by the database, by the
-// lease's epoch: a process that was too busy to renew in time goes on unless another one has taken the run over.
+// Renews the lease of a run while this process works on it. Whether the run is still this process's own is
+// decided by the database, by the lease's epoch: a process that was too busy to renew in time goes on unless
+// another one has taken the run over.
 import type { Ctx } from '../core/ctx.ts';
 import { startRecurring } from '../core/recurring.ts';
 import { LostLease } from '../warehouse/run-state-row.ts';
@@ -15,7 +16,10 @@ export type LeaseLength = {
   ms(): number;
 };
 
-/** Three delays in a row like the longest one cost no lease; it is at most ten times as long as that of a process that isn't busy. */
+/**
+ * Three delays in a row like the longest one cost no lease; it is at most ten times as long as that of a
+ * process that isn't busy.
+ */
 export function createLeaseLength(leaseMs: number): LeaseLength {
   let worstMs = 0;
   return {
@@ -28,14 +32,17 @@ export function createLeaseLength(leaseMs: number): LeaseLength {
 }
 
 export type LeaseRenewal = {
-  /** How late this process is or recently was with a renewal, where that is long enough to lose a lease; otherwise null. */
+  /**
+   * How late this process is or recently was with a renewal, where that is long enough to lose a lease;
+   * otherwise null.
+   */
   busyMs(): number | null;
   stop(): void;
 };
 
 /**
- * Renews the lease until it is stopped. Aborts the work with `LostLease` when a newer lease holds the run or the database
- * hasn't responded for the length of the lease, and with `Cancelled` when the run was cancelled.
+ * Renews the lease until it is stopped. Aborts the work with `LostLease` when a newer lease holds the run or
+ * the database hasn't responded for the length of the lease, and with `Cancelled` when the run was cancelled.
  */
 export function startLeaseRenewal(
   { db, clock, log, settings }: Pick<Ctx, 'db' | 'clock' | 'log' | 'settings'>,
@@ -55,16 +62,19 @@ export function startLeaseRenewal(
   const renew = async (): Promise<void> => {
     const requestedAtMs = clock.monotonicMs();
     length.note(requestedAtMs - heldSinceMs - renewMs);
-    const { held, cancelRequested } = await renewRunLease({ db }, lease, length.ms()).catch((error: unknown) => {
-      abortWhenExpired();
-      return Promise.reject(error);
-    });
+    const { held, cancelRequested } = await renewRunLease({ db }, lease, length.ms()).catch(
+      (error: unknown) => {
+        abortWhenExpired();
+        return Promise.reject(error);
+      },
+    );
     wasExpired = false;
     heldSinceMs = requestedAtMs;
     if (!held) abort.abort(new LostLease('a newer lease holds the run'));
     else if (cancelRequested) abort.abort(new Cancelled('the run was cancelled'));
   };
-  const onFailure = (error: unknown): void => log.warn({ err: error }, 'could not renew the lease of a sync run');
+  const onFailure = (error: unknown): void =>
+    log.warn({ err: error }, 'could not renew the lease of a sync run');
   const renewal = startRecurring(renewMs, renew, onFailure, { onBusy: abortWhenExpired });
   return {
     busyMs: () => {

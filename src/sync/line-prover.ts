@@ -1,5 +1,6 @@
-// Proves that no line of a record was lost: a page of records is staged only after their lines were compared with the ERP's own totals, one
-// aggregate request per page. Records that differ are read again by id; what still differs fails the run.
+// Proves that no line of a record was lost: a page of records is staged only after their lines were compared
+// with the ERP's own totals, one aggregate request per page. Records that differ are read again by id; what
+// still differs fails the run.
 import type { Connector, RecordPage, RecordTypeMetadata, SourceRecord } from '../connectors/connector.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import {
@@ -14,7 +15,10 @@ import { readByIds } from './read-by-ids.ts';
 import { ProofFailed } from './retry.ts';
 
 const idsPerTotals = 1_000;
-/** How often records whose lines differ are read again, because they may have been edited in between, before the run fails. */
+/**
+ * How often records whose lines differ are read again, because they may have been edited in between, before
+ * the run fails.
+ */
 const maxRereads = 3;
 
 /** Facts of the check `lines` about one page. */
@@ -22,7 +26,10 @@ export type LineFacts = { readonly records: number; readonly reread: number; rea
 
 function linesMismatch(differing: readonly DifferingLines[]): ProofFailed {
   const first = differing.find(({ read, erp }) => read !== erp) ?? differing[0];
-  const example = first === undefined || first.read === first.erp ? '' : `: ${first.read} lines were read, and the ERP counts ${first.erp}`;
+  const example =
+    first === undefined || first.read === first.erp
+      ? ''
+      : `: ${first.read} lines were read, and the ERP counts ${first.erp}`;
   return new ProofFailed(
     'LINES_MISMATCH',
     `The lines of ${differing.length} records differ from the ERP's own totals, such as those of record ${first?.id}${example}`,
@@ -46,8 +53,9 @@ async function rereadPages(options: LineProverOptions, ids: readonly string[]): 
 }
 
 /**
- * Records that differ and were not returned again have been deleted since: throws `ProofFailed` `LINES_MISMATCH` when the ERP still has lines
- * of one of them. Makes no request where all were returned, or had no lines left before.
+ * Records that differ and were not returned again have been deleted since: throws `ProofFailed`
+ * `LINES_MISMATCH` when the ERP still has lines of one of them. Makes no request where all were returned, or
+ * had no lines left before.
  */
 async function assertGone(
   options: LineProverOptions,
@@ -72,8 +80,9 @@ type ProvedLines = { readonly again: readonly RecordPage[]; readonly lines: Line
 export type LineProver = (records: readonly SourceRecord[]) => Promise<ProvedLines>;
 
 /**
- * The prover rejects with `ProofFailed` `LINES_MISMATCH` when lines still differ after repeated reads or can't be read again, and with the
- * connector's errors. A record that was deleted after it was read is left to the next run.
+ * The prover rejects with `ProofFailed` `LINES_MISMATCH` when lines still differ after repeated reads or
+ * can't be read again, and with the connector's errors. A record that was deleted after it was read is left
+ * to the next run.
  */
 export function createLineProver(options: LineProverOptions): LineProver {
   const lines = findComparableLines(options, options.state);

@@ -1,14 +1,31 @@
-// Compares the lines of records with the ERP's own totals: how many lines there are, what their numbers sum to, and when the latest of them
-// changed. Lines that were just read are summed here; `stored-lines.ts` sums those of the table.
-import type { Connector, LineReader, LineTotals, RecordTypeMetadata, SourceLine, SourceRecord } from '../connectors/connector.ts';
+// Compares the lines of records with the ERP's own totals: how many lines there are, what their numbers sum
+// to, and when the latest of them changed. Lines that were just read are summed here; `stored-lines.ts` sums
+// those of the table.
+import type {
+  Connector,
+  LineReader,
+  LineTotals,
+  RecordTypeMetadata,
+  SourceLine,
+  SourceRecord,
+} from '../connectors/connector.ts';
 import type { LineField, RecordColumn } from '../warehouse/columns.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { sumsUpTo } from './exact-sum.ts';
 
-export type ComparableLines = { readonly reader: LineReader; readonly column: RecordColumn; readonly modifiedField: string | null };
-type LineSource = { readonly connector: Connector; readonly recordType: RecordTypeMetadata; readonly fields: readonly string[] };
+export type ComparableLines = {
+  readonly reader: LineReader;
+  readonly column: RecordColumn;
+  readonly modifiedField: string | null;
+};
+type LineSource = {
+  readonly connector: Connector;
+  readonly recordType: RecordTypeMetadata;
+  readonly fields: readonly string[];
+};
 
-const isWritten = ({ state }: RecordColumn): boolean => state === 'live' || state === 'loading' || state === 'returned';
+const isWritten = ({ state }: RecordColumn): boolean =>
+  state === 'live' || state === 'loading' || state === 'returned';
 
 /** The lines that this run reads and the ERP has totals of; null where there are none. */
 export function findComparableLines(
@@ -23,16 +40,25 @@ export function findComparableLines(
 }
 
 /** What is compared of a record's lines in addition to their number. */
-export type Compared = { readonly sums: readonly string[]; readonly modifiedField: string | null; readonly changedSince: string | null };
+export type Compared = {
+  readonly sums: readonly string[];
+  readonly modifiedField: string | null;
+  readonly changedSince: string | null;
+};
 
 /** PostgreSQL truncates longer names. */
 const maxNameBytes = 63;
 const isNumber = ({ type }: LineField): boolean => type === 'number' || type === 'integer';
 
-function comparedIn({ column, modifiedField }: ComparableLines, totals: readonly LineTotals[], since: Date | null): Compared {
+function comparedIn(
+  { column, modifiedField }: ComparableLines,
+  totals: readonly LineTotals[],
+  since: Date | null,
+): Compared {
   const stored = new Set((column.lineFields ?? []).filter(isNumber).map(({ name }) => name));
   const named = new Set(totals.flatMap(({ sums }) => Object.keys(sums)));
-  const isCounted = since !== null && modifiedField !== null && totals.some(({ changed }) => changed !== undefined);
+  const isCounted =
+    since !== null && modifiedField !== null && totals.some(({ changed }) => changed !== undefined);
   return {
     sums: [...named].filter((name) => stored.has(name) && Buffer.byteLength(name) <= maxNameBytes),
     modifiedField,
@@ -59,7 +85,11 @@ export type OwnLines = {
 };
 
 /** Whether these are the lines that the ERP has totals of; a record without lines has none. */
-export function isEqual(own: OwnLines, erp: LineTotals | undefined, { sums, modifiedField, changedSince }: Compared): boolean {
+export function isEqual(
+  own: OwnLines,
+  erp: LineTotals | undefined,
+  { sums, modifiedField, changedSince }: Compared,
+): boolean {
   return (
     own.count === (erp?.lines ?? 0) &&
     sums.every((name) => sumsUpTo(own.numbers(name), erp?.sums[name] ?? '0')) &&
@@ -70,16 +100,27 @@ export function isEqual(own: OwnLines, erp: LineTotals | undefined, { sums, modi
 
 type TotalsRequest = { readonly recordType: RecordTypeMetadata; readonly signal: AbortSignal };
 
-/** Requests the totals of at most 1,000 records, and says what of them can be compared. Rejects with the connector's errors. */
+/**
+ * Requests the totals of at most 1,000 records, and says what of them can be compared. Rejects with the
+ * connector's errors.
+ */
 export async function requestTotals(
   { recordType, signal }: TotalsRequest,
   lines: ComparableLines,
   ids: readonly string[],
   changedSince: Date | null,
 ): Promise<{ totals: ReadonlyMap<string, LineTotals>; compared: Compared }> {
-  const totals = await lines.reader.totals({ recordType, ids, ...(changedSince !== null && { changedSince }), signal });
+  const totals = await lines.reader.totals({
+    recordType,
+    ids,
+    ...(changedSince !== null && { changedSince }),
+    signal,
+  });
   signal.throwIfAborted();
-  return { totals: new Map(totals.map((one) => [one.id, one])), compared: comparedIn(lines, totals, changedSince) };
+  return {
+    totals: new Map(totals.map((one) => [one.id, one])),
+    compared: comparedIn(lines, totals, changedSince),
+  };
 }
 
 function ownLines(lines: readonly SourceLine[], { modifiedField }: Compared): OwnLines {
@@ -87,7 +128,10 @@ function ownLines(lines: readonly SourceLine[], { modifiedField }: Compared): Ow
   return {
     count: lines.length,
     numbers: (name) => lines.map((line) => line[name] ?? '0'),
-    modifiedAt: times.reduce<string | null>((last, time) => (last === null || (time !== null && time > last) ? time : last), null),
+    modifiedAt: times.reduce<string | null>(
+      (last, time) => (last === null || (time !== null && time > last) ? time : last),
+      null,
+    ),
     changed: 0,
   };
 }
@@ -96,8 +140,8 @@ function ownLines(lines: readonly SourceLine[], { modifiedField }: Compared): Ow
 export type DifferingLines = { readonly id: string; readonly read: number; readonly erp: number };
 
 /**
- * Compares the lines of at most 1,000 records that were just read with the ERP's totals, which takes one request. Rejects with the
- * connector's errors.
+ * Compares the lines of at most 1,000 records that were just read with the ERP's totals, which takes one
+ * request. Rejects with the connector's errors.
  */
 export async function compareReadLines(
   reading: TotalsRequest,
@@ -110,9 +154,15 @@ export async function compareReadLines(
     records.map(({ id }) => id),
     null,
   );
-  const differing = records.filter((record) => !isEqual(ownLines(record.lines ?? [], compared), totals.get(record.id), compared));
+  const differing = records.filter(
+    (record) => !isEqual(ownLines(record.lines ?? [], compared), totals.get(record.id), compared),
+  );
   return {
-    differing: differing.map(({ id, lines: read }) => ({ id, read: read?.length ?? 0, erp: totals.get(id)?.lines ?? 0 })),
+    differing: differing.map(({ id, lines: read }) => ({
+      id,
+      read: read?.length ?? 0,
+      erp: totals.get(id)?.lines ?? 0,
+    })),
     compared,
   };
 }

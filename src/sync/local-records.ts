@@ -1,6 +1,7 @@
-// Queries over the local records of a record type as they would be if the run were published now: the active table, plus what the run
-// staged, minus what it found absent. Ranges and pages have a limit, and filters are as long as their input; `listIdsNotRead`,
-// `listUnconfirmedAbsentIds` and `listApprovedProposals` return everything that they find.
+// Queries over the local records of a record type as they would be if the run were published now: the active
+// table, plus what the run staged, minus what it found absent. Ranges and pages have a limit, and filters are
+// as long as their input; `listIdsNotRead`, `listUnconfirmedAbsentIds` and `listApprovedProposals` return
+// everything that they find.
 import { inDataTransaction } from '../db/transaction.ts';
 import type { RecordColumn } from '../warehouse/columns.ts';
 import { rfc3339Sql } from '../warehouse/record-state.ts';
@@ -11,13 +12,19 @@ import type { RunReadContext } from './read-context.ts';
 
 type LocalView = Pick<RunReadContext, 'ctx' | 'prepared' | 'config'>;
 
-const query = <T extends Record<string, unknown>>({ ctx }: LocalView, sql: string, values: readonly unknown[]): Promise<T[]> =>
+const query = <T extends Record<string, unknown>>(
+  { ctx }: LocalView,
+  sql: string,
+  values: readonly unknown[],
+): Promise<T[]> =>
   inDataTransaction(ctx.db.data, async (client) => (await client.query<T>(sql, [...values])).rows);
 
 const typeOf = ({ plan }: RunState): string => (plan.idType === 'integer' ? 'bigint' : 'text');
 /** SQL that casts a text to the id type; null for a text that is not an id of that type. */
 const asId = (expression: string, state: RunState): string =>
-  state.plan.idType === 'integer' ? `(case when ${expression} ~ '^-?[0-9]{1,18}$' then ${expression}::bigint end)` : expression;
+  state.plan.idType === 'integer'
+    ? `(case when ${expression} ~ '^-?[0-9]{1,18}$' then ${expression}::bigint end)`
+    : expression;
 
 const tableNames = ({ prepared: { schema, activeTable } }: LocalView, state: RunState) => ({
   table: `${schema}.${quoteIdentifier(activeTable ?? '')}`,
@@ -25,14 +32,19 @@ const tableNames = ({ prepared: { schema, activeTable } }: LocalView, state: Run
   target: `${schema}.${quoteIdentifier(state.targetTable)}`,
 });
 
-/** The number of records after the run, including records that can't be stored and excluding those known to be absent. */
+/**
+ * The number of records after the run, including records that can't be stored and excluding those known to be
+ * absent.
+ */
 export async function countLocal(local: LocalView, state: RunState): Promise<number> {
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
   const known = ['rejected', local.config.deletions === 'none' ? 'kept' : 'open'];
   const inTable = (id: string) => `exists (select from ${table} t where t.id = ${asId(id, state)})`;
-  const isStaged = (id: string) => `exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId(id, state)})`;
-  const isGone = (id: string) => `exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = ${id})`;
+  const isStaged = (id: string) =>
+    `exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId(id, state)})`;
+  const isGone = (id: string) =>
+    `exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = ${id})`;
   const [row] = await query<{ count: string }>(
     local,
     `select (select row_count from ${schema}.record_state where record_type = $1)
@@ -47,8 +59,9 @@ export async function countLocal(local: LocalView, state: RunState): Promise<num
 }
 
 /**
- * SQL that selects the given ids that the table has. The ids are passed by value, so that PostgreSQL looks up each one: with a join,
- * it would scan all rows that the run has staged so far, of which it has no statistics, once per page.
+ * SQL that selects the given ids that the table has. The ids are passed by value, so that PostgreSQL looks up
+ * each one: with a join, it would scan all rows that the run has staged so far, of which it has no
+ * statistics, once per page.
  */
 const selectIds = (table: string, state: RunState, ids: string): string =>
   `select p.id::text as id from ${table} p where p.id = any(${ids}::${typeOf(state)}[])`;
@@ -57,7 +70,11 @@ const castableIds = (ids: readonly string[], { plan }: RunState): readonly strin
   plan.idType === 'text' ? ids : ids.filter((id) => /^-?\d{1,18}$/.test(id));
 
 /** The given ids that are in the active table, staged by the run, or rejected. */
-export async function filterKnownIds(local: LocalView, state: RunState, ids: readonly string[]): Promise<string[]> {
+export async function filterKnownIds(
+  local: LocalView,
+  state: RunState,
+  ids: readonly string[],
+): Promise<string[]> {
   if (ids.length === 0) return [];
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
@@ -72,7 +89,11 @@ export async function filterKnownIds(local: LocalView, state: RunState, ids: rea
 }
 
 /** The given ids that this run has not read yet. */
-export async function filterUnreadIds(local: LocalView, state: RunState, ids: readonly string[]): Promise<string[]> {
+export async function filterUnreadIds(
+  local: LocalView,
+  state: RunState,
+  ids: readonly string[],
+): Promise<string[]> {
   if (ids.length === 0) return [];
   const { schema } = local.prepared;
   const { staging } = tableNames(local, state);
@@ -87,9 +108,14 @@ export async function filterUnreadIds(local: LocalView, state: RunState, ids: re
 }
 
 /**
- * Ids of records that could not be stored when they were last read, and that this run has not read yet. Leaves out those that aren't ids.
+ * Ids of records that could not be stored when they were last read, and that this run has not read yet.
+ * Leaves out those that aren't ids.
  */
-export async function listUnreadRejectedIds(local: LocalView, state: RunState, limit: number): Promise<string[]> {
+export async function listUnreadRejectedIds(
+  local: LocalView,
+  state: RunState,
+  limit: number,
+): Promise<string[]> {
   const { schema } = local.prepared;
   const { staging } = tableNames(local, state);
   const rows = await query<{ id: string }>(
@@ -103,8 +129,8 @@ export async function listUnreadRejectedIds(local: LocalView, state: RunState, l
 }
 
 /**
- * Ids in the active table that the run found absent, confirmed neither by the ERP's deletion feed nor by an approval, and not known to have
- * another type.
+ * Ids in the active table that the run found absent, confirmed neither by the ERP's deletion feed nor by an
+ * approval, and not known to have another type.
  */
 export async function listUnconfirmedAbsentIds(local: LocalView, state: RunState): Promise<string[]> {
   if (local.prepared.activeTable === null) return [];
@@ -120,7 +146,8 @@ export async function listUnconfirmedAbsentIds(local: LocalView, state: RunState
 }
 
 /**
- * Ids in the active table, and of records rejected before, that a complete read did not return and that the run has not yet found absent.
+ * Ids in the active table, and of records rejected before, that a complete read did not return and that the
+ * run has not yet found absent.
  */
 export async function listIdsNotRead(local: LocalView, state: RunState): Promise<string[]> {
   if (local.prepared.activeTable === null) return [];
@@ -154,10 +181,15 @@ export async function listReferencedIds(local: LocalView, state: RunState): Prom
 }
 
 /** Approved deletion proposals that no run has carried out yet. */
-export async function listApprovedProposals(local: LocalView, state: RunState): Promise<{ id: string; ids: string[] }[]> {
-  return query(local, `select id, ids from ${local.prepared.schema}.deletion_proposals where record_type = $1 and status = 'approved'`, [
-    state.recordType,
-  ]);
+export async function listApprovedProposals(
+  local: LocalView,
+  state: RunState,
+): Promise<{ id: string; ids: string[] }[]> {
+  return query(
+    local,
+    `select id, ids from ${local.prepared.schema}.deletion_proposals where record_type = $1 and status = 'approved'`,
+    [state.recordType],
+  );
 }
 
 export type LocalRecord = {
@@ -179,7 +211,10 @@ export const cellText = ({ column, type }: Pick<RecordColumn, 'column' | 'type'>
 const lowestRows = (source: string, columns: readonly RecordColumn[], where: string): string =>
   `(select id, array[${columns.map((column) => cellText(column)).join(', ')}]::text[] as cells from ${source} where ${where} order by id limit $4)`;
 
-/** Records after the checkpoint, in id order, up to and including `upTo` (null: to the end), with these columns as text. */
+/**
+ * Records after the checkpoint, in id order, up to and including `upTo` (null: to the end), with these
+ * columns as text.
+ */
 export async function readLocalRange(
   local: LocalView,
   state: RunState,
@@ -220,8 +255,8 @@ export async function readLocalByIds(
 }
 
 /**
- * Those of the listed records that this run has not staged with the listed time in this column, which is a `time`; `staged` says whether it
- * staged them with another one.
+ * Those of the listed records that this run has not staged with the listed time in this column, which is a
+ * `time`; `staged` says whether it staged them with another one.
  */
 export async function listNotStagedAs(
   local: LocalView,
@@ -241,7 +276,11 @@ export async function listNotStagedAs(
 }
 
 /** The given ids that this run rejected. */
-export async function filterRejectedInRun(local: LocalView, state: RunState, ids: readonly string[]): Promise<Set<string>> {
+export async function filterRejectedInRun(
+  local: LocalView,
+  state: RunState,
+  ids: readonly string[],
+): Promise<Set<string>> {
   const rows = await query<{ id: string }>(
     local,
     `select id from ${local.prepared.schema}.rejections where record_type = $1 and run_id = $2 and id = any($3::text[])`,
@@ -251,7 +290,11 @@ export async function filterRejectedInRun(local: LocalView, state: RunState, ids
 }
 
 /** The given ids that the last scan found absent and that a deletion proposal lists. */
-export async function filterProposedIds(local: LocalView, state: RunState, ids: readonly string[]): Promise<Set<string>> {
+export async function filterProposedIds(
+  local: LocalView,
+  state: RunState,
+  ids: readonly string[],
+): Promise<Set<string>> {
   const rows = await query<{ id: string }>(
     local,
     `select h.id from ${local.prepared.schema}.deletion_proposals p, unnest(p.ids) h(id)
@@ -261,7 +304,9 @@ export async function filterProposedIds(local: LocalView, state: RunState, ids: 
   return new Set(rows.map(({ id }) => id));
 }
 
-/** SQL conditions over a row of the table as `t`, with `values` as $4 and `closedSince` (YYYY-MM-DD) as $6. */
+/**
+ * SQL conditions over a row of the table as `t`, with `values` as $4 and `closedSince` (YYYY-MM-DD) as $6.
+ */
 export type OpenCondition = {
   readonly open: string;
   readonly recentlyClosed: string;
@@ -272,10 +317,15 @@ export type OpenCondition = {
 export type OpenRecord = { readonly id: string; readonly open: boolean };
 
 /**
- * Open and recently closed records after the checkpoint that this run has not read, by id. `is not null` keeps parameters used that the
- * conditions don't need.
+ * Open and recently closed records after the checkpoint that this run has not read, by id. `is not null`
+ * keeps parameters used that the conditions don't need.
  */
-export async function listOpenIds(local: LocalView, state: RunState, condition: OpenCondition, limit: number): Promise<OpenRecord[]> {
+export async function listOpenIds(
+  local: LocalView,
+  state: RunState,
+  condition: OpenCondition,
+  limit: number,
+): Promise<OpenRecord[]> {
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
   const type = typeOf(state);
@@ -299,10 +349,14 @@ type IdRange = {
 };
 
 /**
- * Stored ids after `afterId`, up to and including `upTo` (null: to the end), that this run has neither read nor found absent, by id. Leaves
- * out those that a deletion proposal lists.
+ * Stored ids after `afterId`, up to and including `upTo` (null: to the end), that this run has neither read
+ * nor found absent, by id. Leaves out those that a deletion proposal lists.
  */
-export async function listUnreadInRange(local: LocalView, state: RunState, { afterId, upTo, except, limit }: IdRange): Promise<string[]> {
+export async function listUnreadInRange(
+  local: LocalView,
+  state: RunState,
+  { afterId, upTo, except, limit }: IdRange,
+): Promise<string[]> {
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
   const type = typeOf(state);

@@ -1,8 +1,14 @@
-// Reads the pages of a run in order, proves their lines and encodes their rows. The next page is requested and encoded while the previous one is being
-// written, so that neither the ERP nor PostgreSQL waits for the other. At most one page is prefetched, and it has no effect until it is
-// written in its turn.
+// Reads the pages of a run in order, proves their lines and encodes their rows. The next page is requested
+// and encoded while the previous one is being written, so that neither the ERP nor PostgreSQL waits for the
+// other. At most one page is prefetched, and it has no effect until it is written in its turn.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { Connector, PageRequest, RecordPage, RecordRejection, SourceRecord } from '../connectors/connector.ts';
+import type {
+  Connector,
+  PageRequest,
+  RecordPage,
+  RecordRejection,
+  SourceRecord,
+} from '../connectors/connector.ts';
 import { type EncodedRecord, encodeRecord } from '../warehouse/encode.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import type { SizeLimits } from '../warehouse/size-limits.ts';
@@ -25,11 +31,19 @@ export type PageRules = {
 };
 /** The columns and the id type that rows are encoded for. */
 type RowTarget = Pick<RunState, 'columns'> & { readonly plan: Pick<RunState['plan'], 'idType'> };
-/** `changedSince` null reads all records. Rejects with the connector's error, or the signal's reason when the run is aborted. */
+/**
+ * `changedSince` null reads all records. Rejects with the connector's error, or the signal's reason when the
+ * run is aborted.
+ */
 export type PageReader = (afterId: string | null, changedSince: string | null) => Promise<ReadyPage>;
 
 const maxReasonLength = 500;
-const rejection = (id: unknown, code: string, message: string, values?: SourceRecord['values']): RecordRejection => ({
+const rejection = (
+  id: unknown,
+  code: string,
+  message: string,
+  values?: SourceRecord['values'],
+): RecordRejection => ({
   id: toStorableText(id, 200),
   code,
   message: toStorableText(message, maxReasonLength),
@@ -43,10 +57,14 @@ function encodeOrReject(
   repeated: ReadonlySet<string>,
   limits: SizeLimits,
 ): EncodedRecord | RecordRejection | Promise<EncodedRecord> {
-  if (!isValidId(record.id, idType)) return rejection(record.id, 'ID_UNREADABLE', `The id is not a valid ${idType} id`);
-  if (repeated.has(record.id)) return rejection(record.id, 'DUPLICATE_ID', 'The ERP returned more than one record with this id');
+  if (!isValidId(record.id, idType))
+    return rejection(record.id, 'ID_UNREADABLE', `The id is not a valid ${idType} id`);
+  if (repeated.has(record.id))
+    return rejection(record.id, 'DUPLICATE_ID', 'The ERP returned more than one record with this id');
   const encoded = encodeRecord(record, columns, limits);
-  return encoded instanceof Promise || 'row' in encoded ? encoded : rejection(record.id, encoded.code, encoded.message, record.values);
+  return encoded instanceof Promise || 'row' in encoded
+    ? encoded
+    : rejection(record.id, encoded.code, encoded.message, record.values);
 }
 
 function repeatedIds(records: readonly SourceRecord[]): Set<string> {
@@ -57,13 +75,17 @@ function repeatedIds(records: readonly SourceRecord[]): Set<string> {
 }
 
 /**
- * The event loop gets a turn after this many records, or fewer with this many characters: requests to this process wait no longer than
- * encoding them takes. A rejected record counts as a turn, because it may be large.
+ * The event loop gets a turn after this many records, or fewer with this many characters: requests to this
+ * process wait no longer than encoding them takes. A rejected record counts as a turn, because it may be
+ * large.
  */
 const recordsPerYield = 50;
 const charactersPerYield = 262_144;
 
-/** Validates and encodes each record of a page. An invalid record is rejected; the others of its page are staged. */
+/**
+ * Validates and encodes each record of a page. An invalid record is rejected; the others of its page are
+ * staged.
+ */
 async function encodePage(page: RecordPage, target: RowTarget, limits: SizeLimits): Promise<StagedPage> {
   const repeated = repeatedIds(page.records);
   const records: EncodedRecord[] = [];
@@ -85,7 +107,8 @@ async function encodePage(page: RecordPage, target: RowTarget, limits: SizeLimit
     rejected.set(storable.id, storable);
   }
   return {
-    records: rejected.size === 0 ? records : records.filter(({ id }) => !rejected.has(toStorableText(id, 200))),
+    records:
+      rejected.size === 0 ? records : records.filter(({ id }) => !rejected.has(toStorableText(id, 200))),
     rejected: [...rejected.values()],
     lastId: page.lastId,
     hasMore: page.hasMore,
@@ -99,12 +122,17 @@ function replaceRecords(page: RecordPage, later: readonly RecordPage[]): RecordP
   const isRejected = new Set(rejected.map(({ id }) => id));
   return {
     ...page,
-    records: page.records.filter(({ id }) => !isRejected.has(id)).map((record) => records.get(record.id) ?? record),
+    records: page.records
+      .filter(({ id }) => !isRejected.has(id))
+      .map((record) => records.get(record.id) ?? record),
     rejected: [...page.rejected, ...rejected],
   };
 }
 
-/** Encodes a page that was read, and proves the lines of the records that can be stored. Rejects as the rules do. */
+/**
+ * Encodes a page that was read, and proves the lines of the records that can be stored. Rejects as the rules
+ * do.
+ */
 export async function toStagedPage(
   { checkTypes, proveLines, limits }: PageRules,
   page: RecordPage,
@@ -113,18 +141,27 @@ export async function toStagedPage(
   await checkTypes(page.records);
   const encoded = await encodePage(page, target, limits);
   const isRejected = new Set(encoded.rejected.map(({ id }) => id));
-  const { again, lines } = await proveLines(page.records.filter(({ id }) => !isRejected.has(toStorableText(id, 200))));
+  const { again, lines } = await proveLines(
+    page.records.filter(({ id }) => !isRejected.has(toStorableText(id, 200))),
+  );
   for (const { records } of again) await checkTypes(records);
-  return { ...(again.length === 0 ? encoded : await encodePage(replaceRecords(page, again), target, limits)), lines };
+  return {
+    ...(again.length === 0 ? encoded : await encodePage(replaceRecords(page, again), target, limits)),
+    lines,
+  };
 }
 
 const latestModified = (records: readonly SourceRecord[]): string | null =>
   records.reduce<string | null>(
-    (last, { modifiedAt }) => (last === null || (modifiedAt !== null && modifiedAt > last) ? modifiedAt : last),
+    (last, { modifiedAt }) =>
+      last === null || (modifiedAt !== null && modifiedAt > last) ? modifiedAt : last,
     null,
   );
 
-/** The reader rejects with the connector's error, as the prover does, or with the signal's reason when `request.signal` aborts. */
+/**
+ * The reader rejects with the connector's error, as the prover does, or with the signal's reason when
+ * `request.signal` aborts.
+ */
 export function createPageReader(
   connector: Pick<Connector, 'readPage'>,
   rules: PageRules,
@@ -132,9 +169,14 @@ export function createPageReader(
   request: Omit<PageRequest, 'afterId' | 'changedSince'>,
 ): PageReader {
   let prefetched: { readonly key: string; readonly page: Promise<ReadyPage> } | null = null;
-  const keyOf = (afterId: string | null, changedSince: string | null): string => JSON.stringify([afterId, changedSince]);
+  const keyOf = (afterId: string | null, changedSince: string | null): string =>
+    JSON.stringify([afterId, changedSince]);
   const read = async (afterId: string | null, changedSince: string | null): Promise<ReadyPage> => {
-    const page = await connector.readPage({ ...request, afterId, changedSince: changedSince === null ? null : new Date(changedSince) });
+    const page = await connector.readPage({
+      ...request,
+      afterId,
+      changedSince: changedSince === null ? null : new Date(changedSince),
+    });
     request.signal.throwIfAborted();
     return { ...(await toStagedPage(rules, page, target)), maxModified: latestModified(page.records) };
   };
@@ -146,7 +188,8 @@ export function createPageReader(
     request.signal.throwIfAborted();
     if (page.hasMore && page.lastId !== null && page.lastId !== afterId) {
       const next = { key: keyOf(page.lastId, changedSince), page: read(page.lastId, changedSince) };
-      // The caller that awaits the page sees its error. Without this handler it would be unhandled when the run ends before that.
+      // The caller that awaits the page sees its error. Without this handler it would be unhandled when the
+      // run ends before that.
       next.page.catch(() => undefined);
       prefetched = next;
     }

@@ -49,8 +49,16 @@ const rejectedError = (count: number): RunError => ({
 
 const withoutPeriod = (text: string): string => text.replace(/\.$/, '');
 
-/** One error with the code of the most severe reason, and the messages and fixes of all of them. Null when the run succeeded. */
-export function partialReasonOf({ stale = {}, heldDeletions, proposalId, counts }: PublishOutcome): RunError | null {
+/**
+ * One error with the code of the most severe reason, and the messages and fixes of all of them. Null when the
+ * run succeeded.
+ */
+export function partialReasonOf({
+  stale = {},
+  heldDeletions,
+  proposalId,
+  counts,
+}: PublishOutcome): RunError | null {
   const all = [
     ...staleErrors(stale),
     ...(heldDeletions > 0 ? [heldError(heldDeletions, proposalId ?? null)] : []),

@@ -1,5 +1,6 @@
-// Prepares the warehouse for a run: tables, columns, and the table that its pages are staged in. All DDL of a sync happens here, in
-// transactions of its own, and only when something is new; a run over an unchanged record type issues none.
+// Prepares the warehouse for a run: tables, columns, and the table that its pages are staged in. All DDL of a
+// sync happens here, in transactions of its own, and only when something is new; a run over an unchanged
+// record type issues none.
 import { isDeepStrictEqual } from 'node:util';
 import type { PoolClient } from 'pg';
 import type { FieldMetadata, RecordTypeMetadata } from '../connectors/connector.ts';
@@ -8,9 +9,20 @@ import { inDataTransaction } from '../db/transaction.ts';
 import { planColumns, type RecordColumn, readRecordColumns } from '../warehouse/columns.ts';
 import { isNotSetUp, type RecordState, readRecordState, type StalePlan } from '../warehouse/record-state.ts';
 import { type RollingRead, readRollingRead } from '../warehouse/rolling-reads.ts';
-import { createRunPlan, initRunState, type RunPlan, type RunState, takeOverRunState } from '../warehouse/run-state-row.ts';
+import {
+  createRunPlan,
+  initRunState,
+  type RunPlan,
+  type RunState,
+  takeOverRunState,
+} from '../warehouse/run-state-row.ts';
 import { endAcceptances } from '../warehouse/stale-fields.ts';
-import { applyColumnChanges, createFreshTable, createStagingTable, stagingTable } from '../warehouse/table.ts';
+import {
+  applyColumnChanges,
+  createFreshTable,
+  createStagingTable,
+  stagingTable,
+} from '../warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../warehouse/tenant-schema.ts';
 import { recordDrift } from './drift.ts';
 import { type ErpClock, lowerHighWaterToErpClock } from './erp-clock.ts';
@@ -18,14 +30,20 @@ import type { Lease } from './runs.store.ts';
 import { type EmptyFields, type Found, findStillEmpty } from './still-empty.ts';
 import { findUnreadable } from './unreadable-fields.ts';
 
-/** A full run that fills a new column rewrites every row; from this many rows on, writing them into a fresh table is cheaper. */
+/**
+ * A full run that fills a new column rewrites every row; from this many rows on, writing them into a fresh
+ * table is cheaper.
+ */
 const rewriteThresholdRows = 10_000;
 
 export type PreparedRun = {
   readonly schema: string;
   readonly state: RunState;
   readonly fields: readonly string[];
-  /** Fields that the configuration selects and the ERP no longer offers; `state.plan.stale` has those that an API version shows. */
+  /**
+   * Fields that the configuration selects and the ERP no longer offers; `state.plan.stale` has those that an
+   * API version shows.
+   */
   readonly unreadable: readonly string[];
   /** The generation that this run's changes get when they are published. */
   readonly generation: string;
@@ -33,7 +51,9 @@ export type PreparedRun = {
   readonly activeTable: string | null;
   /** The ERP's calendar day of the last scan or full read, YYYY-MM-DD; null before the first. */
   readonly scannedOn: string | null;
-  /** The last published run read by another filter: records may have to leave or enter that did not change. */
+  /**
+   * The last published run read by another filter: records may have to leave or enter that did not change.
+   */
   readonly hasNewFilter: boolean;
   /** When the last published run started, by the database's clock, RFC 3339 UTC; null before the first. */
   readonly syncedAt: string | null;
@@ -43,33 +63,52 @@ export type PreparedRun = {
   /** The high-water mark before this run, RFC 3339 UTC; null before the first full run. */
   readonly highWater: string | null;
 };
-const wantedFields = (recordType: RecordTypeMetadata, configured: readonly string[] | null): readonly FieldMetadata[] =>
-  recordType.fields.filter(({ name, syncable }) => syncable && name !== 'id' && (configured === null || configured.includes(name)));
+const wantedFields = (
+  recordType: RecordTypeMetadata,
+  configured: readonly string[] | null,
+): readonly FieldMetadata[] =>
+  recordType.fields.filter(
+    ({ name, syncable }) => syncable && name !== 'id' && (configured === null || configured.includes(name)),
+  );
 
-const isCurrent = ({ state }: RecordColumn): boolean => state === 'live' || state === 'loading' || state === 'returned';
+const isCurrent = ({ state }: RecordColumn): boolean =>
+  state === 'live' || state === 'loading' || state === 'returned';
 
-/** The columns that a run writes: the current ones, and those of a former type of a field that is still read. */
+/**
+ * The columns that a run writes: the current ones, and those of a former type of a field that is still read.
+ */
 const writtenColumns = (all: readonly RecordColumn[]): RecordColumn[] => {
-  const read = new Set(all.filter((column) => isCurrent(column) && column.part === 'value').map(({ field }) => field));
-  return all.filter((column) => isCurrent(column) || (column.state === 'replaced' && column.part === 'value' && read.has(column.field)));
+  const read = new Set(
+    all.filter((column) => isCurrent(column) && column.part === 'value').map(({ field }) => field),
+  );
+  return all.filter(
+    (column) =>
+      isCurrent(column) || (column.state === 'replaced' && column.part === 'value' && read.has(column.field)),
+  );
 };
 
 type Columns = { readonly columns: readonly RecordColumn[]; readonly isFilledAgain: boolean };
 
 /**
- * A run reads everything when that was requested, on a first load, when no complete read has filled one of the columns since it was added
- * or returned, when a field that came empty is filled again, and when the ERP reports no modification times. Otherwise it reads what
- * changed since the high-water mark minus the overlap.
+ * A run reads everything when that was requested, on a first load, when no complete read has filled one of
+ * the columns since it was added or returned, when a field that came empty is filled again, and when the ERP
+ * reports no modification times. Otherwise it reads what changed since the high-water mark minus the overlap.
  */
 function planRun(
   ctx: TenantCtx,
-  { requestedMode, recordType, columns, isFilledAgain }: Pick<RunRequest, 'requestedMode' | 'recordType'> & Columns,
+  {
+    requestedMode,
+    recordType,
+    columns,
+    isFilledAgain,
+  }: Pick<RunRequest, 'requestedMode' | 'recordType'> & Columns,
   before: RecordState,
 ): RunPlan {
   const { idType, modifiedField } = recordType;
   const { highWater, activeTable } = before;
   const isUnfilled = columns.some(({ state }) => state === 'loading' || state === 'returned');
-  const complete = requestedMode === 'full' || activeTable === null || modifiedField === null || isUnfilled || isFilledAgain;
+  const complete =
+    requestedMode === 'full' || activeTable === null || modifiedField === null || isUnfilled || isFilledAgain;
   if (complete || highWater === null) return createRunPlan({ mode: 'full', idType, since: null });
   const since = new Date(new Date(highWater).getTime() - ctx.settings.sync.overlapMs).toISOString();
   return createRunPlan({ mode: 'incremental', idType, since });
@@ -82,22 +121,30 @@ const findState = (ctx: TenantCtx, schema: string, recordType: string): Promise<
   });
 
 /** The row in record_state is written last: when it exists, the schema and the staging table exist too. */
-async function ensureRecordState(ctx: TenantCtx, schema: string, { name, idType }: RecordTypeMetadata): Promise<RecordState> {
+async function ensureRecordState(
+  ctx: TenantCtx,
+  schema: string,
+  { name, idType }: RecordTypeMetadata,
+): Promise<RecordState> {
   const found = await findState(ctx, schema, name);
   if (found !== undefined) return found;
   await createTenantSchema(ctx, ctx.organizationId);
   await createStagingTable(ctx.db.control, schema, name, idType);
-  // Its shown_columns stay null, so that every column counts as shown, until versions are entered: some may have outlived a former schema.
-  await ctx.db.control.raw(`insert into ${schema}.record_state (record_type, id_type) values (?, ?) on conflict do nothing`, [
-    name,
-    idType,
-  ]);
+  // Its shown_columns stay null, so that every column counts as shown, until versions are entered: some may
+  // have outlived a former schema.
+  await ctx.db.control.raw(
+    `insert into ${schema}.record_state (record_type, id_type) values (?, ?) on conflict do nothing`,
+    [name, idType],
+  );
   const created = await readRecordState(ctx.db.data, schema, name);
   if (created === undefined) throw new Error('the record state is missing although it was just created');
   return created;
 }
 
-/** Adds the columns that the tables lack, and returns all columns of the record type, including those no longer in use. */
+/**
+ * Adds the columns that the tables lack, and returns all columns of the record type, including those no
+ * longer in use.
+ */
 async function updateColumns(
   ctx: TenantCtx,
   schema: string,
@@ -133,17 +180,32 @@ export type RunRequest = {
 };
 
 /** A complete read of a table that stays in place is compared with that table page by page. */
-function withComparedTable(plan: RunPlan, rewrites: boolean, { activeTable, generation }: RecordState): RunPlan {
+function withComparedTable(
+  plan: RunPlan,
+  rewrites: boolean,
+  { activeTable, generation }: RecordState,
+): RunPlan {
   if (plan.mode !== 'full' || rewrites || activeTable === null) return plan;
   return { ...plan, comparedWith: { table: activeTable, generation } };
 }
-const isComparedTableCurrent = ({ plan: { comparedWith = null } }: RunState, { activeTable, generation }: RecordState): boolean =>
+const isComparedTableCurrent = (
+  { plan: { comparedWith = null } }: RunState,
+  { activeTable, generation }: RecordState,
+): boolean =>
   comparedWith === null || (comparedWith.table === activeTable && comparedWith.generation === generation);
 
-/** The run was planned from this state. Throws an Error when a failover of the warehouse alone lost the publish that made it. */
-async function assertCurrent(client: PoolClient, schema: string, { recordType, generation, syncedAt }: RecordState): Promise<void> {
+/**
+ * The run was planned from this state. Throws an Error when a failover of the warehouse alone lost the
+ * publish that made it.
+ */
+async function assertCurrent(
+  client: PoolClient,
+  schema: string,
+  { recordType, generation, syncedAt }: RecordState,
+): Promise<void> {
   const now = await readRecordState(client, schema, recordType);
-  if (now?.generation !== generation || now.syncedAt !== syncedAt) throw new Error('a failover of the warehouse lost the last publish');
+  if (now?.generation !== generation || now.syncedAt !== syncedAt)
+    throw new Error('a failover of the warehouse lost the last publish');
 }
 
 async function startRun(
@@ -161,7 +223,9 @@ async function startRun(
   // A fresh table ends the change tokens of all callers, so a field that returned is updated in place.
   const isReturning = columns.some(({ state }) => state === 'returned');
   const isLarge = before.rowCount >= rewriteThresholdRows;
-  const rewrites = before.activeTable === null || (isLarge && !isReturning && columns.some(({ state }) => state === 'loading'));
+  const rewrites =
+    before.activeTable === null ||
+    (isLarge && !isReturning && columns.some(({ state }) => state === 'loading'));
   const { stale: empty, isFilledAgain } = await findStillEmpty(before, columns, askFilled);
   const { now: erpStartedAt, today } = await readClock();
   const highWater = await lowerHighWaterToErpClock(ctx, schema, before, erpStartedAt);
@@ -170,13 +234,19 @@ async function startRun(
     recordType: name,
     leaseEpoch: lease.epoch,
     // A fresh table has the old columns as well: published versions may read them.
-    targetTable: rewrites ? await createFreshTable(ctx.db.control, schema, name, idType, all) : stagingTable(name),
+    targetTable: rewrites
+      ? await createFreshTable(ctx.db.control, schema, name, idType, all)
+      : stagingTable(name),
     columns,
     page: 0,
     checkpoint: null,
     complete: false,
     plan: {
-      ...withComparedTable(planRun(ctx, { ...request, columns, isFilledAgain }, { ...before, highWater }), rewrites, before),
+      ...withComparedTable(
+        planRun(ctx, { ...request, columns, isFilledAgain }, { ...before, highWater }),
+        rewrites,
+        before,
+      ),
       provesPages: true,
       flush: 'pending',
       today,
@@ -195,19 +265,30 @@ async function startRun(
 }
 
 /**
- * Resumes at the checkpoint when the run was started before and neither its columns nor the types of its fields nor its filter nor the table it is compared with changed; otherwise,
- * also when a version began it that did not prove each page, starts it from the first page. Throws `LostLease` when a newer lease holds the run, `OrganizationGone` when the organization was deleted,
- * and what `questions` throw.
+ * Resumes at the checkpoint when the run was started before and neither its columns nor the types of its
+ * fields nor its filter nor the table it is compared with changed; otherwise, also when a version began it
+ * that did not prove each page, starts it from the first page. Throws `LostLease` when a newer lease holds
+ * the run, `OrganizationGone` when the organization was deleted, and what `questions` throw.
  */
-export async function prepareRun(ctx: TenantCtx, lease: Lease, request: RunRequest, questions: ErpQuestions): Promise<PreparedRun> {
+export async function prepareRun(
+  ctx: TenantCtx,
+  lease: Lease,
+  request: RunRequest,
+  questions: ErpQuestions,
+): Promise<PreparedRun> {
   const { recordType, configuredFields } = request;
   const { filter = null } = recordType;
   const schema = tenantSchema(ctx.organizationId);
   const before = await ensureRecordState(ctx, schema, recordType);
-  const resumable = await inDataTransaction(ctx.db.data, (client) => takeOverRunState(client, schema, lease.runId, lease.epoch));
+  const resumable = await inDataTransaction(ctx.db.data, (client) =>
+    takeOverRunState(client, schema, lease.runId, lease.epoch),
+  );
   const existing = await readRecordColumns(ctx.db.data, schema, recordType.name);
   const { stale, readable } = findUnreadable(recordType, configuredFields, existing, before);
-  if (readable.length > 0) await inDataTransaction(ctx.db.data, (client) => endAcceptances(client, schema, recordType.name, readable));
+  if (readable.length > 0)
+    await inDataTransaction(ctx.db.data, (client) =>
+      endAcceptances(client, schema, recordType.name, readable),
+    );
   const fields = wantedFields(recordType, configuredFields).filter(({ name }) => !Object.hasOwn(stale, name));
   await recordDrift(ctx, schema, lease.runId, recordType);
   const all = await updateColumns(ctx, schema, before, fields, stale);
@@ -235,7 +316,9 @@ export async function prepareRun(ctx: TenantCtx, lease: Lease, request: RunReque
   };
 }
 
-/** Read after the run started, which may have found the ERP's clock set back: see `lowerHighWaterToErpClock`. */
+/**
+ * Read after the run started, which may have found the ERP's clock set back: see `lowerHighWaterToErpClock`.
+ */
 async function readScannedOn(ctx: TenantCtx, schema: string, recordType: string): Promise<string | null> {
   return (await readRecordState(ctx.db.data, schema, recordType))?.scannedOn ?? null;
 }

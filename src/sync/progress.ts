@@ -1,5 +1,5 @@
-// How far a run is, and how long the rest of its phase takes at the pace of this attempt. It is stored with each checkpoint, and a run that
-// takes longer logs a line in words at most every ten seconds.
+// How far a run is, and how long the rest of its phase takes at the pace of this attempt. It is stored with
+// each checkpoint, and a run that takes longer logs a line in words at most every ten seconds.
 import type { Ctx } from '../core/ctx.ts';
 
 export type RunProgress = {
@@ -27,11 +27,16 @@ type Mark = { readonly phase: string; readonly done: number; readonly atMs: numb
 
 const logIntervalMs = 10_000;
 
-const percentOf = (done: number, expected: number): number => (expected === 0 ? 100 : Math.floor((done / expected) * 100));
+const percentOf = (done: number, expected: number): number =>
+  expected === 0 ? 100 : Math.floor((done / expected) * 100);
 
 const inWords = (seconds: number): string => {
   const [count, unit] =
-    seconds < 100 ? [seconds, 'second'] : seconds < 6_000 ? [Math.round(seconds / 60), 'minute'] : [Math.round(seconds / 3_600), 'hour'];
+    seconds < 100
+      ? [seconds, 'second']
+      : seconds < 6_000
+        ? [Math.round(seconds / 60), 'minute']
+        : [Math.round(seconds / 3_600), 'hour'];
   return `about ${count} ${unit}${count === 1 ? '' : 's'}`;
 };
 
@@ -42,7 +47,10 @@ function describe({ phase, done, expected, percent, estimatedSecondsLeft: left }
 }
 
 /** For one attempt of a run. */
-export function createProgressMeter({ clock, log }: Pick<Ctx, 'clock' | 'log'>, recordType: string): ProgressMeter {
+export function createProgressMeter(
+  { clock, log }: Pick<Ctx, 'clock' | 'log'>,
+  recordType: string,
+): ProgressMeter {
   let start: Mark | null = null;
   let last: Mark | null = null;
   let loggedAtMs = clock.monotonicMs();
@@ -51,7 +59,8 @@ export function createProgressMeter({ clock, log }: Pick<Ctx, 'clock' | 'log'>, 
     const isFurther = last?.phase === phase && done >= last.done;
     if (expected === null) start = null;
     // What was just done began with the call before: nothing was counted then, or the phase has begun again.
-    else if (start === null || !isFurther) start = last?.phase === phase ? { ...last, done: isFurther ? last.done : 0 } : now;
+    else if (start === null || !isFurther)
+      start = last?.phase === phase ? { ...last, done: isFurther ? last.done : 0 } : now;
     last = now;
     if (expected === null || start === null || done <= start.done || done >= expected) return null;
     return Math.ceil(((now.atMs - start.atMs) / 1_000 / (done - start.done)) * (expected - done));
@@ -60,7 +69,13 @@ export function createProgressMeter({ clock, log }: Pick<Ctx, 'clock' | 'log'>, 
     measure(phase, done, counted) {
       const expected = counted === null ? null : Math.max(counted, done);
       const percent = expected === null ? null : percentOf(done, expected);
-      const measured = { phase, done, expected, percent, estimatedSecondsLeft: secondsLeft(phase, done, expected) };
+      const measured = {
+        phase,
+        done,
+        expected,
+        percent,
+        estimatedSecondsLeft: secondsLeft(phase, done, expected),
+      };
       if (phase !== 'publishing' && clock.monotonicMs() - loggedAtMs >= logIntervalMs) {
         loggedAtMs = clock.monotonicMs();
         log.info({ step: 'progress', ...measured }, `${recordType}: ${describe(measured)}`);

@@ -1,5 +1,6 @@
-// What a run must prove before it may be published: that it read everything the ERP has. A difference in counts is resolved id by id;
-// what remains unexplained after a second scan fails the run. There is no percentage tolerance.
+// What a run must prove before it may be published: that it read everything the ERP has. A difference in
+// counts is resolved id by id; what remains unexplained after a second scan fails the run. There is no
+// percentage tolerance.
 import type { Connector, IdRange, RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
@@ -18,13 +19,25 @@ const maxShownIds = 20;
 /** Reports how many ids were listed and stored so far, of those that the ERP counted. */
 type ReportListed = (done: number, expected: number) => Promise<void>;
 
-/** What the ERP counted before the first page; null when each page is one that a count of its own confirms. */
+/**
+ * What the ERP counted before the first page; null when each page is one that a count of its own confirms.
+ */
 type CountedBefore = number | null;
 
-/** Goes on behind the pages that earlier attempts stored, in their way. `rows`: an id that the ERP lists twice counts twice. */
-async function listAllIds(side: ErpSide, state: RunState, wanted: CountedBefore, onPage: (rows: number) => Promise<void>) {
+/**
+ * Goes on behind the pages that earlier attempts stored, in their way. `rows`: an id that the ERP lists twice
+ * counts twice.
+ */
+async function listAllIds(
+  side: ErpSide,
+  state: RunState,
+  wanted: CountedBefore,
+  onPage: (rows: number) => Promise<void>,
+) {
   const { ctx, connector, recordType, signal, prepared } = side;
-  const stored = await inDataTransaction(ctx.db.data, (client) => readListedIds(client, prepared.schema, state));
+  const stored = await inDataTransaction(ctx.db.data, (client) =>
+    readListedIds(client, prepared.schema, state),
+  );
   const counted = stored.pages === 0 ? wanted : stored.counted;
   const ids = new Set(stored.ids);
   const count = (range: IdRange) => connector.count(recordType, signal, range);
@@ -41,7 +54,11 @@ async function listAllIds(side: ErpSide, state: RunState, wanted: CountedBefore,
       throw countMismatch('The ERP reported that more ids follow but returned none');
     isComplete = !found.hasMore;
     const toStore = { page, ids: found.listed, counted, isLast: isComplete };
-    await inDataTransaction(ctx.db.data, (client) => writeListedPage(client, prepared.schema, state, toStore), 'ordered');
+    await inDataTransaction(
+      ctx.db.data,
+      (client) => writeListedPage(client, prepared.schema, state, toStore),
+      'ordered',
+    );
     for (const id of found.listed) ids.add(id);
     rows += found.rows;
     afterId = found.lastId;
@@ -51,10 +68,15 @@ async function listAllIds(side: ErpSide, state: RunState, wanted: CountedBefore,
 }
 
 /**
- * Lists all ids. A list whose length is outside the ERP's counts before and after it, as when records were created and others deleted
- * meanwhile, is read again with a count of each page.
+ * Lists all ids. A list whose length is outside the ERP's counts before and after it, as when records were
+ * created and others deleted meanwhile, is read again with a count of each page.
  */
-async function listIdsConsistently(side: ErpSide, state: RunState, expected: number, report: ReportListed): Promise<Set<string>> {
+async function listIdsConsistently(
+  side: ErpSide,
+  state: RunState,
+  expected: number,
+  report: ReportListed,
+): Promise<Set<string>> {
   const { ctx, connector, recordType, signal, prepared } = side;
   const onPage = (done: number) => report(done, expected);
   const { ids, rows, counted } = await listAllIds(side, state, expected, onPage);
@@ -65,8 +87,12 @@ async function listIdsConsistently(side: ErpSide, state: RunState, expected: num
   return (await listAllIds(side, state, null, onPage)).ids;
 }
 
-/** SQL condition that selects the run's rows of its target table; $2 is the run's id, and `is not null` keeps that parameter used. */
-const ofRun = (state: RunState): string => (usesFreshTable(state) ? 'where $2::uuid is not null' : 'where run_id = $2');
+/**
+ * SQL condition that selects the run's rows of its target table; $2 is the run's id, and `is not null` keeps
+ * that parameter used.
+ */
+const ofRun = (state: RunState): string =>
+  usesFreshTable(state) ? 'where $2::uuid is not null' : 'where run_id = $2';
 
 async function listReadIds(ctx: TenantCtx, schema: string, state: RunState): Promise<Set<string>> {
   const { rows } = await inDataTransaction(ctx.db.data, (client) =>
@@ -92,11 +118,16 @@ type ErpSide = {
 };
 
 /**
- * Compares what was read with what the ERP has now: by count, and by id when the counts differ. `missing` lists ids that were created
- * meanwhile or skipped, and must still be fetched; records that were read and have been deleted since are left to the next run. Throws
- * `ProofFailed` `COUNT_MISMATCH` when the ERP's list of ids contradicts its own counts page by page, and what `report` throws.
+ * Compares what was read with what the ERP has now: by count, and by id when the counts differ. `missing`
+ * lists ids that were created meanwhile or skipped, and must still be fetched; records that were read and
+ * have been deleted since are left to the next run. Throws `ProofFailed` `COUNT_MISMATCH` when the ERP's list
+ * of ids contradicts its own counts page by page, and what `report` throws.
  */
-export async function compareWithErp(side: ErpSide, state: RunState, report: ReportListed): Promise<ErpComparison> {
+export async function compareWithErp(
+  side: ErpSide,
+  state: RunState,
+  report: ReportListed,
+): Promise<ErpComparison> {
   const { ctx, signal, connector, recordType, prepared } = side;
   const expected = await connector.count(recordType, signal);
   const read = state.counters.fetched;
@@ -167,7 +198,10 @@ export async function proveStaged(ctx: TenantCtx, schema: string, state: RunStat
 }
 
 /** Lists the fields whose values were not read or not taken over, so that none is dropped silently. */
-export function proveFields({ fields, unreadable }: Pick<PreparedRun, 'fields' | 'unreadable'>, { plan }: RunState): RunProofCheck {
+export function proveFields(
+  { fields, unreadable }: Pick<PreparedRun, 'fields' | 'unreadable'>,
+  { plan }: RunState,
+): RunProofCheck {
   const stale = Object.keys(plan.stale);
   const vanished = unreadable.length === 0 ? '' : `; the ERP no longer offers ${unreadable.join(', ')}`;
   const kept = stale.length === 0 ? '' : `; the stored values stay of ${stale.join(', ')}`;
@@ -179,22 +213,35 @@ export function proveFields({ fields, unreadable }: Pick<PreparedRun, 'fields' |
   };
 }
 
-/** `runs`: how many earlier runs are compared; with fewer than `minRuns` there is no check. `slack` is a number of records. */
+/**
+ * `runs`: how many earlier runs are compared; with fewer than `minRuns` there is no check. `slack` is a
+ * number of records.
+ */
 const volumeBand = { runs: 20, minRuns: 5, below: 0.5, above: 2, slack: 100 };
 
 /**
- * Compares the number of records read with the last runs of the same mode, without those that only the rolling full read read. Outside the
- * band it is a warning, never a failure.
+ * Compares the number of records read with the last runs of the same mode, without those that only the
+ * rolling full read read. Outside the band it is a warning, never a failure.
  */
 export async function proveVolume(
   { ctx, lease, config }: { ctx: TenantCtx; lease: Lease; config: Pick<SyncConfigRow, 'id'> },
   { counters, plan: { mode, facts: known } }: RunState,
 ): Promise<RunProofCheck[]> {
   const fetched = counters.fetched - Number(known['rolling']?.['onlyHere'] ?? 0);
-  const before = (await listRecentVolumes(ctx, config.id, mode, lease.runId, volumeBand.runs)).sort((a, b) => a - b);
+  const before = (await listRecentVolumes(ctx, config.id, mode, lease.runId, volumeBand.runs)).sort(
+    (a, b) => a - b,
+  );
   const [low, high] = [before[0], before.at(-1)];
   if (before.length < volumeBand.minRuns || low === undefined || high === undefined) return [];
-  const isWithin = fetched >= Math.floor(low * volumeBand.below) && fetched <= high * volumeBand.above + volumeBand.slack;
+  const isWithin =
+    fetched >= Math.floor(low * volumeBand.below) && fetched <= high * volumeBand.above + volumeBand.slack;
   const message = `${fetched} records were read; the last ${before.length} runs read between ${low} and ${high}`;
-  return [{ check: 'volume', passed: true, message, facts: { fetched, low, high, level: isWithin ? 'info' : 'warning' } }];
+  return [
+    {
+      check: 'volume',
+      passed: true,
+      message,
+      facts: { fetched, low, high, level: isWithin ? 'info' : 'warning' },
+    },
+  ];
 }

@@ -1,9 +1,16 @@
-// What all reading steps share: the connector and the lease, how results are staged, and the checks on whether to continue.
+// What all reading steps share: the connector and the lease, how results are staged, and the checks on
+// whether to continue.
 import { type Connector, ErpError, type RecordTypeMetadata } from '../connectors/connector.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { LostLease, type RunPlan, type RunState } from '../warehouse/run-state-row.ts';
-import { type AbsentRecord, findUnstorable, isUnstorableError, type StagedPage, stagePage } from '../warehouse/staging.ts';
+import {
+  type AbsentRecord,
+  findUnstorable,
+  isUnstorableError,
+  type StagedPage,
+  stagePage,
+} from '../warehouse/staging.ts';
 import { isValidId, toStorableText } from '../warehouse/validate-values.ts';
 import { Cancelled } from './interruption.ts';
 import type { LineFacts } from './line-prover.ts';
@@ -32,7 +39,10 @@ export type RunReadContext = {
 /** How many records of those that the ERP counted are done. */
 export type Counted = { readonly done: number; readonly expected: number };
 
-/** Saves the progress and the number of requests; without `counted`, how much is left is unknown. Throws `LostLease` when a newer lease holds the run, and `Cancelled` when its cancellation was requested. */
+/**
+ * Saves the progress and the number of requests; without `counted`, how much is left is unknown. Throws
+ * `LostLease` when a newer lease holds the run, and `Cancelled` when its cancellation was requested.
+ */
 export async function reportProgress(
   { ctx, lease, requests, meter }: Pick<RunReadContext, 'ctx' | 'lease' | 'requests' | 'meter'>,
   phase: RunProgress['phase'],
@@ -44,7 +54,11 @@ export async function reportProgress(
   let held = false;
   let cancelRequested = false;
   try {
-    const progress = { ...meter.measure(phase, counted?.done ?? fetched, counted?.expected ?? null), fetched, pages };
+    const progress = {
+      ...meter.measure(phase, counted?.done ?? fetched, counted?.expected ?? null),
+      fetched,
+      pages,
+    };
     ({ held, cancelRequested } = await saveProgress(ctx, lease, progress, moved, sent));
   } finally {
     if (!held) requests.giveBack(sent);
@@ -54,21 +68,32 @@ export async function reportProgress(
 }
 
 /**
- * Stages a page, stores the checkpoint and adds the facts about its lines to the plan. A record that PostgreSQL can't store is rejected; the others of its page are staged. The COMMIT
- * doesn't wait for the disk: rows and checkpoint are written or lost together, and `flushStaged` waits before the run is published.
- * Throws `LostLease` when a newer lease holds the run or the page was already written, and any other database error.
+ * Stages a page, stores the checkpoint and adds the facts about its lines to the plan. A record that
+ * PostgreSQL can't store is rejected; the others of its page are staged. The COMMIT doesn't wait for the
+ * disk: rows and checkpoint are written or lost together, and `flushStaged` waits before the run is
+ * published. Throws `LostLease` when a newer lease holds the run or the page was already written, and any
+ * other database error.
  */
 export async function stageRunPage(
   reading: RunReadContext,
   state: RunState,
   { lines = null, ...page }: StagedPage & { readonly lines?: LineFacts | null },
 ): Promise<RunState> {
-  const plan = lines === null ? page.plan : { ...page.plan, ...addFacts({ plan: { ...state.plan, ...page.plan } }, 'lines', lines) };
+  const plan =
+    lines === null
+      ? page.plan
+      : { ...page.plan, ...addFacts({ plan: { ...state.plan, ...page.plan } }, 'lines', lines) };
   const next = await stagePageOrReject(reading, state, { ...page, ...(plan !== undefined && { plan }) });
   const { records, rejected } = page;
   if (records.length + rejected.length > 0) {
     const { fetched, pages } = next.counters;
-    logStep(reading.ctx, 'page', { records: records.length, rejected: rejected.length, fetched, pages, last: !page.hasMore });
+    logStep(reading.ctx, 'page', {
+      records: records.length,
+      rejected: rejected.length,
+      fetched,
+      pages,
+      last: !page.hasMore,
+    });
   }
   return next;
 }
@@ -79,22 +104,42 @@ async function stagePageOrReject(
   page: StagedPage,
 ): Promise<RunState> {
   const write = (toWrite: StagedPage) =>
-    inDataTransaction(ctx.db.data, (client) => stagePage(client, schema, state, toWrite, generation), 'ordered');
+    inDataTransaction(
+      ctx.db.data,
+      (client) => stagePage(client, schema, state, toWrite, generation),
+      'ordered',
+    );
   try {
     return await write(page);
   } catch (error) {
     if (!isUnstorableError(error)) throw error;
-    const unstorable = await inDataTransaction(ctx.db.data, (client) => findUnstorable(client, schema, state, page.records, generation));
+    const unstorable = await inDataTransaction(ctx.db.data, (client) =>
+      findUnstorable(client, schema, state, page.records, generation),
+    );
     if (unstorable.length === 0) throw error;
     const ids = new Set(unstorable.map(({ id }) => id));
-    return write({ ...page, records: page.records.filter(({ id }) => !ids.has(id)), rejected: [...page.rejected, ...unstorable] });
+    return write({
+      ...page,
+      records: page.records.filter(({ id }) => !ids.has(id)),
+      rejected: [...page.rejected, ...unstorable],
+    });
   }
 }
 
-type StepProgress = { readonly lastId?: string | null; readonly absent?: readonly AbsentRecord[]; readonly plan?: Partial<RunPlan> };
+type StepProgress = {
+  readonly lastId?: string | null;
+  readonly absent?: readonly AbsentRecord[];
+  readonly plan?: Partial<RunPlan>;
+};
 
-/** Stores the progress of a step, and what it found in addition to rows. Throws what `stageRunPage` throws. */
-export const saveStep = (reading: RunReadContext, state: RunState, { lastId = null, ...found }: StepProgress): Promise<RunState> =>
+/**
+ * Stores the progress of a step, and what it found in addition to rows. Throws what `stageRunPage` throws.
+ */
+export const saveStep = (
+  reading: RunReadContext,
+  state: RunState,
+  { lastId = null, ...found }: StepProgress,
+): Promise<RunState> =>
   stageRunPage(reading, state, {
     records: [],
     rejected: [],
@@ -119,8 +164,9 @@ export const addFacts = (
 };
 
 /**
- * Reads records by id, whether or not this run read them before. `proof` is the reason under which ids that the ERP doesn't return are
- * staged as deletions; null stages none. Throws what `stageRunPage` and the connector throw.
+ * Reads records by id, whether or not this run read them before. `proof` is the reason under which ids that
+ * the ERP doesn't return are staged as deletions; null stages none. Throws what `stageRunPage` and the
+ * connector throw.
  */
 export async function rereadByIds(
   reading: RunReadContext,
@@ -146,8 +192,8 @@ export async function rereadByIds(
 }
 
 /**
- * Throws an `ErpError` `PAGE_OUT_OF_ORDER` when a page contains an id at or before the checkpoint: in that order some records would be read
- * twice and others never.
+ * Throws an `ErpError` `PAGE_OUT_OF_ORDER` when a page contains an id at or before the checkpoint: in that
+ * order some records would be read twice and others never.
  */
 export function assertAscendingPage(
   page: { readonly records: readonly { readonly id: string }[] },

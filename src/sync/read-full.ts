@@ -1,5 +1,5 @@
-// The reading half of a full run: stages every page, then proves that all records were read. Stops at the next page when the lease is
-// lost or the run is cancelled.
+// The reading half of a full run: stages every page, then proves that all records were read. Stops at the
+// next page when the lease is lost or the run is cancelled.
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { confirmAbsences, proveAbsences } from './confirm-absences.ts';
 import { assertNoLongerListed } from './counted-pages.ts';
@@ -30,7 +30,8 @@ async function readAllPages(reading: RunReadContext): Promise<RunState> {
   const { signal, connector, recordType, prepared, readPage } = reading;
   const expected = await connector.count(recordType, signal);
   let { state } = prepared;
-  const report = (moved: boolean) => reportProgress(reading, 'reading', state, { done: state.counters.fetched, expected }, moved);
+  const report = (moved: boolean) =>
+    reportProgress(reading, 'reading', state, { done: state.counters.fetched, expected }, moved);
   await report(false);
   while (!state.complete) {
     const page = await readPage(state.checkpoint, null);
@@ -41,7 +42,10 @@ async function readAllPages(reading: RunReadContext): Promise<RunState> {
   return state;
 }
 
-/** Fetches records by id that the list of ids has and the pages did not return; `unread` are those that could not be read this way. */
+/**
+ * Fetches records by id that the list of ids has and the pages did not return; `unread` are those that could
+ * not be read this way.
+ */
 async function fetchMissing(
   reading: RunReadContext,
   state: RunState,
@@ -63,15 +67,18 @@ async function fetchMissing(
 }
 
 /**
- * Carries out a full run up to the point where it may be published. Throws `ProofFailed` when the proof fails, `LostLease` or `Cancelled`
- * when this worker must stop, and the connector's errors.
+ * Carries out a full run up to the point where it may be published. Throws `ProofFailed` when the proof
+ * fails, `LostLease` or `Cancelled` when this worker must stop, and the connector's errors.
  */
-export async function readFull(reading: RunReadContext): Promise<{ state: RunState; proof: RunProofCheck[] }> {
+export async function readFull(
+  reading: RunReadContext,
+): Promise<{ state: RunState; proof: RunProofCheck[] }> {
   const { ctx, prepared } = reading;
   const read = await readAllPages(reading);
   await reportProgress(reading, 'proving', read, null, false);
   const pages = provePages(read);
-  const report = (done: number, expected: number) => reportProgress(reading, 'proving', read, { done, expected }, true);
+  const report = (done: number, expected: number) =>
+    reportProgress(reading, 'proving', read, { done, expected }, true);
   const compared = await compareWithErp(reading, read, report);
   const fetched = await fetchMissing(reading, read, compared.missing);
   await assertNoLongerListed(reading, fetched.unread);
@@ -82,6 +89,14 @@ export async function readFull(reading: RunReadContext): Promise<{ state: RunSta
   const staged = await proveStaged(ctx, prepared.schema, state);
   return {
     state,
-    proof: [pages, compared.check, ...proveAbsences(reading, state), ...lines, staged, ...volume, proveFields(prepared, state)],
+    proof: [
+      pages,
+      compared.check,
+      ...proveAbsences(reading, state),
+      ...lines,
+      staged,
+      ...volume,
+      proveFields(prepared, state),
+    ],
   };
 }

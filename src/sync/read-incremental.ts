@@ -1,6 +1,7 @@
-// The reading half of an incremental run, step by step: changed records, records rejected before, open records (which can change without
-// a new modification time), deletions, and then the proof by count or by a scan. Each call does one bounded piece of a step and
-// stores its progress, so that any process can resume from there.
+// The reading half of an incremental run, step by step: changed records, records rejected before, open
+// records (which can change without a new modification time), deletions, and then the proof by count or by a
+// scan. Each call does one bounded piece of a step and stores its progress, so that any process can resume
+// from there.
 import type { RunState, RunStep } from '../warehouse/run-state-row.ts';
 import { compareListed } from './compare-listed.ts';
 import { readOpen } from './compare-open.ts';
@@ -32,8 +33,14 @@ type Step = (reading: RunReadContext, state: RunState) => Promise<RunState>;
 const latestOf = (times: readonly (string | null)[]): string | null =>
   times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
 
-/** Asked only where one page doesn't hold all changes: for the others, the answer would cost more than it is worth. */
-async function countChanges({ connector, recordType, signal }: RunReadContext, { plan: { since, changes } }: RunState) {
+/**
+ * Asked only where one page doesn't hold all changes: for the others, the answer would cost more than it is
+ * worth.
+ */
+async function countChanges(
+  { connector, recordType, signal }: RunReadContext,
+  { plan: { since, changes } }: RunState,
+) {
   if (changes !== undefined || since === null || connector.countChanged === undefined) return {};
   const { records } = await connector.countChanged({ recordType, since: new Date(since), signal });
   signal.throwIfAborted();
@@ -76,8 +83,9 @@ const readApprovedProposals: Step = async (reading, state) =>
   saveStep(reading, await readApprovedDeletions(reading, state), { plan: { step: 'count' } });
 
 /**
- * A scan follows when the counts differ, when the last published run read by another filter, when absent records are not confirmed as deleted, when the last scan was on another calendar day
- * of the ERP, or when records that were held back because others named them no longer are.
+ * A scan follows when the counts differ, when the last published run read by another filter, when absent
+ * records are not confirmed as deleted, when the last scan was on another calendar day of the ERP, or when
+ * records that were held back because others named them no longer are.
  */
 const compareCounts: Step = async (reading, state) => {
   const { connector, recordType, signal, prepared } = reading;
@@ -87,8 +95,14 @@ const compareCounts: Step = async (reading, state) => {
   // A day before that of the last scan counts too: the ERP's clock or zone was changed.
   const isNewDay = prepared.scannedOn === null || state.plan.today !== prepared.scannedOn;
   const isDue = isNewDay || prepared.hasNewFilter || (await hasReleasedRecords(reading, state));
-  const facts = addFacts(state, 'count', { erp: String(counted), here: String(localCount), unexplained: unconfirmed.length, due: isDue });
-  if (counted === localCount && unconfirmed.length === 0 && !isDue) return saveStep(reading, state, { plan: { step: 'done', ...facts } });
+  const facts = addFacts(state, 'count', {
+    erp: String(counted),
+    here: String(localCount),
+    unexplained: unconfirmed.length,
+    due: isDue,
+  });
+  if (counted === localCount && unconfirmed.length === 0 && !isDue)
+    return saveStep(reading, state, { plan: { step: 'done', ...facts } });
   return saveStep(reading, state, { plan: { step: 'scan', counted, listed: 0, ended: false, ...facts } });
 };
 
@@ -108,21 +122,38 @@ const steps: Readonly<Record<Exclude<RunStep, 'done'>, Step>> = {
 const proving: ReadonlySet<RunStep> = new Set(['count', 'scan', 'rescan']);
 
 /** What the current step has done of what the ERP counted for it; null for steps that nothing counts. */
-function countedFor({ plan: { step, changes, listed, counted }, counters: { fetched } }: RunState): Counted | null {
+function countedFor({
+  plan: { step, changes, listed, counted },
+  counters: { fetched },
+}: RunState): Counted | null {
   if (step === 'pages') return changes === undefined ? null : { done: fetched, expected: changes };
   return step === 'scan' || step === 'rescan' ? { done: listed, expected: counted } : null;
 }
 
 /**
- * Carries out an incremental run up to the point where it may be published. Throws `ProofFailed` when the proof fails, `LostLease` or
- * `Cancelled` when this worker must stop, and the connector's errors.
+ * Carries out an incremental run up to the point where it may be published. Throws `ProofFailed` when the
+ * proof fails, `LostLease` or `Cancelled` when this worker must stop, and the connector's errors.
  */
-export async function readIncremental(reading: RunReadContext): Promise<{ state: RunState; proof: RunProofCheck[] }> {
+export async function readIncremental(
+  reading: RunReadContext,
+): Promise<{ state: RunState; proof: RunProofCheck[] }> {
   let { state } = reading.prepared;
-  await reportProgress(reading, proving.has(state.plan.step) ? 'proving' : 'reading', state, countedFor(state), false);
+  await reportProgress(
+    reading,
+    proving.has(state.plan.step) ? 'proving' : 'reading',
+    state,
+    countedFor(state),
+    false,
+  );
   for (let { step } = state.plan; step !== 'done'; { step } = state.plan) {
     state = await steps[step](reading, state);
-    await reportProgress(reading, proving.has(state.plan.step) ? 'proving' : 'reading', state, countedFor(state), true);
+    await reportProgress(
+      reading,
+      proving.has(state.plan.step) ? 'proving' : 'reading',
+      state,
+      countedFor(state),
+      true,
+    );
   }
   state = await markReferenced(reading, await markMoved(reading, state));
   state = await withholdEmptied(reading, state);

@@ -1,5 +1,6 @@
-// Filters of sync configurations. A run hands its filter to the connector with the record type, so that pages, lists, counts and reads by
-// id agree on which records there are: a record that leaves the filter is absent like a deleted one.
+// Filters of sync configurations. A run hands its filter to the connector with the record type, so that
+// pages, lists, counts and reads by id agree on which records there are: a record that leaves the filter is
+// absent like a deleted one.
 import { ErpError, type RecordTypeMetadata } from '../connectors/connector.ts';
 import type { RecordFilter } from '../connectors/discovery.ts';
 
@@ -9,7 +10,10 @@ const subsidiaryField = 'subsidiary';
 export const canFilterBySubsidiary = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): boolean =>
   fields.some(({ name, type, syncable }) => name === subsidiaryField && type === 'reference' && syncable);
 
-/** The record type as a configuration with this filter reads it. Throws an `ErpError` `FILTER_UNAVAILABLE` where its field can't be read. */
+/**
+ * The record type as a configuration with this filter reads it. Throws an `ErpError` `FILTER_UNAVAILABLE`
+ * where its field can't be read.
+ */
 export function withFilter(recordType: RecordTypeMetadata, filter: RecordFilter | null): RecordTypeMetadata {
   if (filter === null) return recordType;
   if (!canFilterBySubsidiary(recordType))
@@ -17,7 +21,9 @@ export function withFilter(recordType: RecordTypeMetadata, filter: RecordFilter 
       'query',
       'FILTER_UNAVAILABLE',
       `The sync configuration filters ${recordType.name} by the field ${subsidiaryField}, which the integration role can't read`,
-      { fix: 'Let the integration role view subsidiaries, or remove the filter of the sync configuration; then run the sync again.' },
+      {
+        fix: 'Let the integration role view subsidiaries, or remove the filter of the sync configuration; then run the sync again.',
+      },
     );
   return { ...recordType, filter };
 }

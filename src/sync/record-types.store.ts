@@ -1,5 +1,6 @@
-// The record types of the ERP account as the service knows them: when they were last listed (erp_metadata), and one row for each
-// (erp_record_types). Only this file writes these tables, except that deleting the connection deletes their rows.
+// The record types of the ERP account as the service knows them: when they were last listed (erp_metadata),
+// and one row for each (erp_record_types). Only this file writes these tables, except that deleting the
+// connection deletes their rows.
 import type { RecordTypeMetadata } from '../connectors/connector.ts';
 import type { AccountFacts, RecordFamily, RecordTypeHead } from '../connectors/discovery.ts';
 import type { TenantCtx } from '../core/ctx.ts';
@@ -8,10 +9,20 @@ import { readPage } from '../db/page.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 
 /** The counts are null until the record type is described. */
-export type StoredHead = RecordTypeHead & { readonly fieldCount: number | null; readonly syncableFieldCount: number | null };
+export type StoredHead = RecordTypeHead & {
+  readonly fieldCount: number | null;
+  readonly syncableFieldCount: number | null;
+};
 
-/** `lastError`: why the last attempt to list the record types failed; null when it succeeded. `account` is null where it isn't known. */
-export type MetadataStatus = { readonly refreshedAt: Date; readonly lastError: string | null; readonly account: AccountFacts | null };
+/**
+ * `lastError`: why the last attempt to list the record types failed; null when it succeeded. `account` is
+ * null where it isn't known.
+ */
+export type MetadataStatus = {
+  readonly refreshedAt: Date;
+  readonly lastError: string | null;
+  readonly account: AccountFacts | null;
+};
 
 export type StoredRecordType = {
   readonly head: StoredHead;
@@ -26,11 +37,17 @@ export type StoredRecordType = {
 export const hasReadableFields = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): boolean =>
   fields.some(({ name, syncable }) => syncable && name !== 'id');
 
-/** What a list shows of a record type that is described. `listed`: how the ERP's own list of record types shows it, where it does. */
+/**
+ * What a list shows of a record type that is described. `listed`: how the ERP's own list of record types
+ * shows it, where it does.
+ */
 export function headOf(described: RecordTypeMetadata, listed?: RecordTypeHead): StoredHead {
   const { name, label, table, source, fields } = described;
   const syncable = hasReadableFields(described);
-  const reason = described.reason ?? fields.find((field) => field.reason !== null)?.reason ?? 'It has no fields that can be read';
+  const reason =
+    described.reason ??
+    fields.find((field) => field.reason !== null)?.reason ??
+    'It has no fields that can be read';
   return {
     ...{ name, label, table, source, syncable, reason: syncable ? null : reason },
     family: described.family ?? listed?.family ?? 'list',
@@ -50,19 +67,32 @@ export const readMetadataStatus = (ctx: TenantCtx): Promise<MetadataStatus | und
         'last_error',
         'account',
       );
-    return row === undefined ? undefined : { refreshedAt: row.refreshed_at, lastError: row.last_error, account: row.account };
+    return row === undefined
+      ? undefined
+      : { refreshedAt: row.refreshed_at, lastError: row.last_error, account: row.account };
   });
 
 /** Keeps the error next to what was listed last. */
 export const saveMetadataError = (ctx: TenantCtx, message: string): Promise<number> =>
-  inTransaction(ctx, (tx) => tx('erp_metadata').where({ organization_id: ctx.organizationId }).update({ last_error: message }));
+  inTransaction(ctx, (tx) =>
+    tx('erp_metadata').where({ organization_id: ctx.organizationId }).update({ last_error: message }),
+  );
 
-type Row = { head: StoredHead; description: RecordTypeMetadata | null; described_at: Date | null; is_outdated: boolean };
+type Row = {
+  head: StoredHead;
+  description: RecordTypeMetadata | null;
+  described_at: Date | null;
+  is_outdated: boolean;
+};
 
-const ofOrganization = (tx: Tx, organizationId: string) => tx('erp_record_types as t').where('t.organization_id', organizationId);
+const ofOrganization = (tx: Tx, organizationId: string) =>
+  tx('erp_record_types as t').where('t.organization_id', organizationId);
 
 /** By name; record types that aren't known are absent. */
-export const readRecordTypes = (ctx: TenantCtx, names: readonly string[]): Promise<ReadonlyMap<string, StoredRecordType>> =>
+export const readRecordTypes = (
+  ctx: TenantCtx,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, StoredRecordType>> =>
   inTransaction(ctx, async (tx) => {
     const rows = await ofOrganization(tx, ctx.organizationId)
       .leftJoin('erp_metadata as m', 'm.organization_id', 't.organization_id')
@@ -85,11 +115,16 @@ export const findRecordType = async (ctx: TenantCtx, name: string): Promise<Stor
   (await readRecordTypes(ctx, [name])).get(name);
 
 /** The record type with its fields, as last described; undefined when it never was. */
-export const findDescription = async (ctx: TenantCtx, name: string): Promise<RecordTypeMetadata | undefined> =>
-  (await findRecordType(ctx, name))?.description ?? undefined;
+export const findDescription = async (
+  ctx: TenantCtx,
+  name: string,
+): Promise<RecordTypeMetadata | undefined> => (await findRecordType(ctx, name))?.description ?? undefined;
 
 /** The sync configurations that read these record types, by the name of the record type. */
-export const findSyncConfigIds = (ctx: TenantCtx, names: readonly string[]): Promise<ReadonlyMap<string, string>> =>
+export const findSyncConfigIds = (
+  ctx: TenantCtx,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> =>
   inTransaction(ctx, async (tx) => {
     const rows = await tx('sync_configs')
       .where('organization_id', ctx.organizationId)
@@ -135,7 +170,11 @@ export const listSyncableNames = (ctx: TenantCtx): Promise<string[]> =>
   );
 
 /** A field that names records of a type: of the header, or of its lines (`lineField`). */
-export type ReferenceField = { readonly recordType: string; readonly field: string; readonly lineField: string | null };
+export type ReferenceField = {
+  readonly recordType: string;
+  readonly field: string;
+  readonly lineField: string | null;
+};
 
 /** All fields of described record types that name records of the type `target`. */
 export const listReferenceFields = (ctx: TenantCtx, target: string): Promise<readonly ReferenceField[]> =>
@@ -150,9 +189,17 @@ export const listReferenceFields = (ctx: TenantCtx, target: string): Promise<rea
     return rows.map(({ name, field, line_field: lineField }) => ({ recordType: name, field, lineField }));
   });
 
-type NewRow = { readonly name: string; readonly position: number; readonly head: StoredHead; readonly description?: RecordTypeMetadata };
+type NewRow = {
+  readonly name: string;
+  readonly position: number;
+  readonly head: StoredHead;
+  readonly description?: RecordTypeMetadata;
+};
 
-/** In the order of names, so that two writers can't block each other. `known` is what happens to a row that exists. */
+/**
+ * In the order of names, so that two writers can't block each other. `known` is what happens to a row that
+ * exists.
+ */
 const upsert = (tx: Tx, organizationId: string, rows: readonly NewRow[], known: string) =>
   tx.raw(
     `insert into erp_record_types as t (organization_id, name, position, head, description, described_at)
@@ -177,23 +224,35 @@ export type ReadAccount = {
 };
 
 /**
- * Stores the account's list: what is described first, then the rest in the account's order. Earlier descriptions of others stay. Record types
- * that are no longer listed are removed, except those that a sync configuration reads or a customer's query defines.
+ * Stores the account's list: what is described first, then the rest in the account's order. Earlier
+ * descriptions of others stay. Record types that are no longer listed are removed, except those that a sync
+ * configuration reads or a customer's query defines.
  */
-export const saveAccount = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>, { described, listed, account }: ReadAccount): Promise<void> =>
+export const saveAccount = (
+  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
+  { described, listed, account }: ReadAccount,
+): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { organizationId } = ctx;
     const heads = new Map(listed.map((head) => [head.name, head]));
     const first = new Map(described.map((description) => [description.name, description]));
     const rows = [
-      ...[...first.values()].map((description) => ({ head: headOf(description, heads.get(description.name)), description })),
+      ...[...first.values()].map((description) => ({
+        head: headOf(description, heads.get(description.name)),
+        description,
+      })),
       ...[...heads.values()]
         .filter(({ name }) => !first.has(name))
         .map((head) => ({ head: { ...head, fieldCount: null, syncableFieldCount: null } })),
     ].map((row, position) => ({ ...row, name: row.head.name, position }));
     // Locks the row first: one process at a time replaces the list.
     await tx('erp_metadata')
-      .insert({ organization_id: organizationId, account: JSON.stringify(account), refreshed_at: tx.fn.now(), last_error: null })
+      .insert({
+        organization_id: organizationId,
+        account: JSON.stringify(account),
+        refreshed_at: tx.fn.now(),
+        last_error: null,
+      })
       .onConflict('organization_id')
       .merge();
     await upsert(tx, organizationId, rows, mergeListed);
@@ -201,14 +260,22 @@ export const saveAccount = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>, { des
       .whereRaw('t.name <> all(?::text[])', [rows.map(({ name }) => name)])
       .whereRaw("t.head ->> 'family' <> 'query'")
       .whereNotExists(
-        tx('sync_configs as c').whereRaw('c.organization_id = t.organization_id and c.record_type = t.name').select(tx.raw('1')),
+        tx('sync_configs as c')
+          .whereRaw('c.organization_id = t.organization_id and c.record_type = t.name')
+          .select(tx.raw('1')),
       )
       .delete();
   });
 
-/** Stores descriptions of record types, listed or not, and removes those of `absent`, which the account doesn't have. */
-export const saveDescriptions = (ctx: TenantCtx, described: readonly RecordTypeMetadata[], absent: readonly string[] = []): Promise<void> =>
-  inTransaction(ctx, (tx) => writeDescriptions(tx, ctx.organizationId, described, absent));
+/**
+ * Stores descriptions of record types, listed or not, and removes those of `absent`, which the account
+ * doesn't have.
+ */
+export const saveDescriptions = (
+  ctx: TenantCtx,
+  described: readonly RecordTypeMetadata[],
+  absent: readonly string[] = [],
+): Promise<void> => inTransaction(ctx, (tx) => writeDescriptions(tx, ctx.organizationId, described, absent));
 
 /** As `saveDescriptions`, in the caller's transaction. */
 export async function writeDescriptions(
@@ -221,12 +288,19 @@ export async function writeDescriptions(
     .whereRaw('t.name = any(?::text[])', [described.map(({ name }) => name)])
     .select<{ head: StoredHead }[]>('t.head');
   const heads = new Map(known.map(({ head }) => [head.name, head]));
-  const last = await ofOrganization(tx, organizationId).max<{ position: number | null }[]>({ position: 't.position' });
+  const last = await ofOrganization(tx, organizationId).max<{ position: number | null }[]>({
+    position: 't.position',
+  });
   const rows = described.map((description, index) => {
     const head = headOf(description, heads.get(description.name));
     return { name: head.name, position: (last[0]?.position ?? 0) + 1 + index, head, description };
   });
-  await upsert(tx, organizationId, rows, 'head = excluded.head, description = excluded.description, described_at = excluded.described_at');
+  await upsert(
+    tx,
+    organizationId,
+    rows,
+    'head = excluded.head, description = excluded.description, described_at = excluded.described_at',
+  );
   await ofOrganization(tx, organizationId)
     .whereRaw('t.name = any(?::text[])', [[...absent]])
     .delete();

@@ -1,5 +1,5 @@
-// Counts the HTTP requests of a run to the ERP, the one for a token included. Attempts of a run add up: each stores what it sent, with its
-// progress and at its end.
+// Counts the HTTP requests of a run to the ERP, the one for a token included. Attempts of a run add up: each
+// stores what it sent, with its progress and at its end.
 import type { TenantCtx } from '../core/ctx.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
 
@@ -55,13 +55,18 @@ export const addedRequests = (tx: Tx, { total, rolling }: RequestCount) => ({
   rolling_requests: tx.raw('coalesce(rolling_requests, 0) + ?', [rolling]),
 });
 
-/** Adds what the counter has not stored yet to the run's numbers, even after its lease was lost: it was sent. Rejects with database errors. */
+/**
+ * Adds what the counter has not stored yet to the run's numbers, even after its lease was lost: it was sent.
+ * Rejects with database errors.
+ */
 export async function saveRequests(ctx: TenantCtx, runId: string, counter: RequestCounter): Promise<void> {
   const sent = counter.take();
   if (sent.total + sent.rolling === 0) return;
   try {
     await inTransaction(ctx, (tx) =>
-      tx('sync_runs').where({ organization_id: ctx.organizationId, id: runId }).update(addedRequests(tx, sent)),
+      tx('sync_runs')
+        .where({ organization_id: ctx.organizationId, id: runId })
+        .update(addedRequests(tx, sent)),
     );
   } catch (error) {
     counter.giveBack(sent);
@@ -69,13 +74,19 @@ export async function saveRequests(ctx: TenantCtx, runId: string, counter: Reque
   }
 }
 
-/** The requests of the configuration's runs that were queued or started in the last 24 hours, by the database's clock. */
+/**
+ * The requests of the configuration's runs that were queued or started in the last 24 hours, by the
+ * database's clock.
+ */
 export async function readRecentRequests(ctx: TenantCtx, configId: string): Promise<RequestCount> {
   const row = await inTransaction(ctx, (tx) =>
     tx('sync_runs')
       .where({ organization_id: ctx.organizationId, sync_config_id: configId })
       .whereRaw("coalesce(started_at, queued_at) > clock_timestamp() - interval '24 hours'")
-      .sum<{ total: string | null; rolling: string | null }[]>({ total: 'requests', rolling: 'rolling_requests' })
+      .sum<{ total: string | null; rolling: string | null }[]>({
+        total: 'requests',
+        rolling: 'rolling_requests',
+      })
       .first(),
   );
   return { total: Number(row?.total ?? 0), rolling: Number(row?.rolling ?? 0) };

@@ -1,5 +1,5 @@
-// Deletes data that a tenant's schema keeps for a limited time. Small transactions, one organization at a time, so that it never blocks
-// a sync.
+// Deletes data that a tenant's schema keeps for a limited time. Small transactions, one organization at a
+// time, so that it never blocks a sync.
 import type { Ctx } from '../core/ctx.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { isNotSetUp } from '../warehouse/record-state.ts';
@@ -23,7 +23,10 @@ async function pruneBatch(ctx: Ctx, organizationId: string): Promise<number> {
   });
 }
 
-/** Locks the row of record_state first, as publishing a run does, which may delete the same entries; skips record types being published. */
+/**
+ * Locks the row of record_state first, as publishing a run does, which may delete the same entries; skips
+ * record types being published.
+ */
 async function pruneScopeChanges(ctx: Ctx, organizationId: string): Promise<number> {
   const schema = tenantSchema(organizationId);
   return inDataTransaction(ctx.db.data, async (client) => {
@@ -48,9 +51,9 @@ async function pruneScopeChanges(ctx: Ctx, organizationId: string): Promise<numb
 }
 
 /**
- * Deletes the tombstones of records that were deleted more than 30 days ago, and what is kept of changes of their scope columns from before
- * then, and stores up to which generation, for readers of changes.
- * Stops between two batches when `signal` aborts. A failure in one organization is logged.
+ * Deletes the tombstones of records that were deleted more than 30 days ago, and what is kept of changes of
+ * their scope columns from before then, and stores up to which generation, for readers of changes. Stops
+ * between two batches when `signal` aborts. A failure in one organization is logged.
  */
 export async function pruneTombstones(ctx: Ctx, signal: AbortSignal): Promise<void> {
   const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select id from all_organizations()');
@@ -59,7 +62,8 @@ export async function pruneTombstones(ctx: Ctx, signal: AbortSignal): Promise<vo
       while (!signal.aborted && (await pruneBatch(ctx, id)) === rowsPerBatch);
       while (!signal.aborted && (await pruneScopeChanges(ctx, id)) > 0);
     } catch (error) {
-      if (!isNotSetUp(error)) ctx.log.warn({ err: error, organizationId: id }, 'could not delete old tombstones and scope changes');
+      if (!isNotSetUp(error))
+        ctx.log.warn({ err: error, organizationId: id }, 'could not delete old tombstones and scope changes');
     }
     if (signal.aborted) return;
   }

@@ -1,5 +1,5 @@
-// Decides what a failure means for a run: wait and retry, or fail. Pure. Only attempts without progress are counted: any page that is
-// written resets the count.
+// Decides what a failure means for a run: wait and retry, or fail. Pure. Only attempts without progress are
+// counted: any page that is written resets the count.
 import { ErpError } from '../connectors/connector.ts';
 import type { Settings } from '../core/settings.ts';
 import { isDatabaseFailure, isDiskFull } from '../db/pg-errors.ts';
@@ -27,7 +27,10 @@ export class RunFailed extends Error {
   }
 }
 
-/** No attempt renewed its lease, and none says why: its process may have been killed, or cut off from the database. */
+/**
+ * No attempt renewed its lease, and none says why: its process may have been killed, or cut off from the
+ * database.
+ */
 export const workerLost = (attempts: number): RunFailed =>
   new RunFailed(
     'WORKER_LOST',
@@ -55,7 +58,10 @@ export class ProofFailed extends RunFailed {
   override readonly name = 'ProofFailed';
 }
 
-/** Why the runs of an organization wait that `move-to-citus` has not moved yet. No worker claims them, so their rows have no error. */
+/**
+ * Why the runs of an organization wait that `move-to-citus` has not moved yet. No worker claims them, so
+ * their rows have no error.
+ */
 export const waitsForMove: RunError = {
   code: 'WAREHOUSE_MOVING',
   message: 'The records of this organization are being moved to another server',
@@ -72,9 +78,15 @@ const retriedKinds = new Set(['throttled', 'down', 'answer']);
 const staleMetadataCodes = new Set(['COLUMN_UNKNOWN', 'FIELD_NOT_SYNCABLE']);
 const isStaleMetadata = (error: unknown): error is ErpError =>
   error instanceof ErpError && error.kind === 'query' && staleMetadataCodes.has(error.code);
-/** A query may also be refused without a reason that names the field, such as one whose type changed: worth one attempt. */
+/**
+ * A query may also be refused without a reason that names the field, such as one whose type changed: worth
+ * one attempt.
+ */
 const mayBeStaleMetadata = (error: unknown, attemptsWithoutProgress: number): boolean =>
-  error instanceof ErpError && error.kind === 'query' && error.code !== 'HOST_REFUSED' && attemptsWithoutProgress < 2;
+  error instanceof ErpError &&
+  error.kind === 'query' &&
+  error.code !== 'HOST_REFUSED' &&
+  attemptsWithoutProgress < 2;
 
 const metadataFix = 'No action is needed: the metadata is read again before the next attempt.';
 
@@ -87,11 +99,13 @@ export function describeFailure(error: unknown): RunError {
       fix: metadataFix,
       staleMetadata: true,
     };
-  if (error instanceof ErpError || error instanceof RunFailed) return { code: error.code, message: error.message, fix: error.fix };
+  if (error instanceof ErpError || error instanceof RunFailed)
+    return { code: error.code, message: error.message, fix: error.fix };
   if (error instanceof TablesPending)
     return {
       code: 'TABLES_PENDING',
-      message: 'The tables of this record type cannot be changed while one of the servers of the warehouse does not respond',
+      message:
+        'The tables of this record type cannot be changed while one of the servers of the warehouse does not respond',
       fix: 'No action is needed: the run continues by itself when the server responds again.',
     };
   if (isNodeUnreachable(error))
@@ -112,11 +126,22 @@ export function describeFailure(error: unknown): RunError {
       message: "The service's database was unavailable or rejected a statement",
       fix: "No action is needed in the ERP. If the error persists, check the service's log.",
     };
-  return { code: 'INTERNAL', message: 'The run ended with an unexpected error', fix: "Search the service's log for this run's id." };
+  return {
+    code: 'INTERNAL',
+    message: 'The run ended with an unexpected error',
+    fix: "Search the service's log for this run's id.",
+  };
 }
 
-/** Delay before attempt n (from 1): base × 3ⁿ⁻¹ up to the maximum, with up to 20 % of jitter either way. `random` is in [0, 1). */
-export function backoffMs(attempt: number, retry: Pick<Settings['sync'], 'retryBaseMs' | 'retryMaxMs'>, random: number): number {
+/**
+ * Delay before attempt n (from 1): base × 3ⁿ⁻¹ up to the maximum, with up to 20 % of jitter either way.
+ * `random` is in [0, 1).
+ */
+export function backoffMs(
+  attempt: number,
+  retry: Pick<Settings['sync'], 'retryBaseMs' | 'retryMaxMs'>,
+  random: number,
+): number {
   const plain = Math.min(retry.retryBaseMs * 3 ** (attempt - 1), retry.retryMaxMs);
   return Math.round(plain * (0.8 + 0.4 * random));
 }
@@ -133,8 +158,15 @@ const afterLastAttempt = (error: RunError): RunError =>
 /** The longest `Retry-After` of the ERP that is honoured. */
 const maxRetryAfterMs = 60 * 60_000;
 
-/** Wait (for `delayMs`) or fail; `pause` when the credentials are wrong and the configuration must be paused. */
-export function classifyFailure(error: unknown, attemptsWithoutProgress: number, retry: Settings['sync'], random: number): RetryDecision {
+/**
+ * Wait (for `delayMs`) or fail; `pause` when the credentials are wrong and the configuration must be paused.
+ */
+export function classifyFailure(
+  error: unknown,
+  attemptsWithoutProgress: number,
+  retry: Settings['sync'],
+  random: number,
+): RetryDecision {
   const retryAfterMs = error instanceof ErpError ? Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs) : 0;
   const delayMs = Math.max(retryAfterMs, backoffMs(attemptsWithoutProgress, retry, random));
   const described = describeFailure(error);
@@ -142,10 +174,21 @@ export function classifyFailure(error: unknown, attemptsWithoutProgress: number,
   if (error instanceof TablesPending || isNodeUnreachable(error))
     return { kind: 'wait', error: described, delayMs: backoffMs(1, retry, random), isCounted: false };
   if (!isStaleMetadata(error) && mayBeStaleMetadata(error, attemptsWithoutProgress))
-    return { kind: 'wait', error: { ...described, fix: metadataFix, staleMetadata: true }, delayMs, isCounted: true };
-  const isPermanent = error instanceof RunFailed || (error instanceof ErpError && !retriedKinds.has(error.kind) && !isStaleMetadata(error));
+    return {
+      kind: 'wait',
+      error: { ...described, fix: metadataFix, staleMetadata: true },
+      delayMs,
+      isCounted: true,
+    };
+  const isPermanent =
+    error instanceof RunFailed ||
+    (error instanceof ErpError && !retriedKinds.has(error.kind) && !isStaleMetadata(error));
   if (isPermanent || attemptsWithoutProgress >= retry.maxAttemptsWithoutProgress) {
-    return { kind: 'fail', error: afterLastAttempt(described), pause: error instanceof ErpError && error.kind === 'credentials' };
+    return {
+      kind: 'fail',
+      error: afterLastAttempt(described),
+      pause: error instanceof ErpError && error.kind === 'credentials',
+    };
   }
   return { kind: 'wait', error: described, delayMs, isCounted: true };
 }

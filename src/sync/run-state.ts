@@ -1,6 +1,16 @@
-// The states of a run and the legal moves between them. Code and test read the same table; a move is one conditional UPDATE.
+// The states of a run and the legal moves between them. Code and test read the same table; a move is one
+// conditional UPDATE.
 
-export const runStatuses = ['queued', 'running', 'waiting', 'publishing', 'succeeded', 'partial', 'failed', 'cancelled'] as const;
+export const runStatuses = [
+  'queued',
+  'running',
+  'waiting',
+  'publishing',
+  'succeeded',
+  'partial',
+  'failed',
+  'cancelled',
+] as const;
 export type RunStatus = (typeof runStatuses)[number];
 
 export const legalMoves: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
@@ -18,4 +28,5 @@ export const isFinal = (status: RunStatus): boolean => legalMoves[status].length
 export const finalStatuses = runStatuses.filter(isFinal);
 
 /** The states from which a run may move to this one. */
-export const movesTo = (to: RunStatus): RunStatus[] => runStatuses.filter((from) => legalMoves[from].includes(to));
+export const movesTo = (to: RunStatus): RunStatus[] =>
+  runStatuses.filter((from) => legalMoves[from].includes(to));

@@ -1,5 +1,5 @@
-// Rows of sync_runs. A change of state is one UPDATE on (id, lease epoch, from-states): zero updated rows mean that another worker owns
-// the run.
+// Rows of sync_runs. A change of state is one UPDATE on (id, lease epoch, from-states): zero updated rows
+// mean that another worker owns the run.
 import type { RecordFilter } from '../connectors/discovery.ts';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
@@ -98,12 +98,21 @@ export const findRun = async (tx: Tx, organizationId: string, id: string): Promi
     .where({ organization_id: organizationId, id })
     .first<RunRow | undefined>(...runColumns);
 
-export const findSyncConfig = async (tx: Tx, organizationId: string, id: string): Promise<SyncConfigRow | undefined> =>
+export const findSyncConfig = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<SyncConfigRow | undefined> =>
   tx('sync_configs').where({ organization_id: organizationId, id }).first<SyncConfigRow | undefined>();
 
-type NewRun = Pick<RunRow, 'sync_config_id' | 'record_type' | 'mode' | 'trigger'> & { scheduled_for?: Date; retry_of?: string };
+type NewRun = Pick<RunRow, 'sync_config_id' | 'record_type' | 'mode' | 'trigger'> & {
+  scheduled_for?: Date;
+  retry_of?: string;
+};
 
-/** Queues a run. Undefined when the slot already has its run, or the configuration already has a queued run. */
+/**
+ * Queues a run. Undefined when the slot already has its run, or the configuration already has a queued run.
+ */
 export async function insertRun(tx: Tx, organizationId: string, run: NewRun): Promise<RunRow | undefined> {
   const [row] = await tx('sync_runs')
     .insert({ id: createId(), organization_id: organizationId, ...run })
@@ -115,7 +124,11 @@ export async function insertRun(tx: Tx, organizationId: string, run: NewRun): Pr
 }
 
 /** The newest run of the configuration that has not ended. */
-export const findOpenRun = async (tx: Tx, organizationId: string, configId: string): Promise<RunRow | undefined> =>
+export const findOpenRun = async (
+  tx: Tx,
+  organizationId: string,
+  configId: string,
+): Promise<RunRow | undefined> =>
   tx('sync_runs')
     .where({ organization_id: organizationId, sync_config_id: configId })
     .whereIn('status', ['queued', 'running', 'waiting', 'publishing'])
@@ -137,9 +150,9 @@ type RunPatch = {
 };
 
 /**
- * Moves the run to another state; false when the move is not legal or a newer lease holds the run. Every move but the one to `publishing`
- * releases the lease, and a run whose cancellation was requested does not move to `publishing`. `also` writes what must be atomic with the
- * move, in the same transaction.
+ * Moves the run to another state; false when the move is not legal or a newer lease holds the run. Every move
+ * but the one to `publishing` releases the lease, and a run whose cancellation was requested does not move to
+ * `publishing`. `also` writes what must be atomic with the move, in the same transaction.
  */
 export async function moveRun(
   ctx: Pick<Ctx, 'db'>,
@@ -160,7 +173,9 @@ export async function moveRun(
         ...(error !== undefined && { error: error === null ? null : JSON.stringify(error) }),
         ...(counts !== undefined && { counts: JSON.stringify(counts) }),
         ...(proof !== undefined && { proof: JSON.stringify(proof) }),
-        ...(delayMs !== undefined && { wake_at: tx.raw('clock_timestamp() + make_interval(secs => ?)', [delayMs / 1000]) }),
+        ...(delayMs !== undefined && {
+          wake_at: tx.raw('clock_timestamp() + make_interval(secs => ?)', [delayMs / 1000]),
+        }),
         ...(to !== 'publishing' && { lease_until: null, lease_owner: null }),
         ...(isFinal(to) && { finished_at: tx.raw('clock_timestamp()') }),
       });
@@ -192,7 +207,9 @@ export const renewRunLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, leaseMs: numbe
     ),
   );
 
-/** Notes with a run that another worker holds by now, and that hasn't progressed since, why this one lost it. */
+/**
+ * Notes with a run that another worker holds by now, and that hasn't progressed since, why this one lost it.
+ */
 export const noteBusyWorker = (ctx: TenantCtx, lease: Lease, error: RunError): Promise<number> =>
   inTransaction(ctx, (tx) =>
     tx('sync_runs')
@@ -203,7 +220,12 @@ export const noteBusyWorker = (ctx: TenantCtx, lease: Lease, error: RunError): P
   );
 
 /** Makes the run claimable after the delay, so that a stopping worker need not let its lease expire. */
-export const releaseRunLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, delayMs: number, attemptsWithoutProgress?: number): Promise<void> =>
+export const releaseRunLease = (
+  ctx: Pick<Ctx, 'db'>,
+  lease: Lease,
+  delayMs: number,
+  attemptsWithoutProgress?: number,
+): Promise<void> =>
   inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
     await tx('sync_runs')
       .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
@@ -216,7 +238,10 @@ export const releaseRunLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, delayMs: num
     if (delayMs === 0) await tx.raw("select pg_notify('sync_runs', '')");
   });
 
-/** Saves the progress that callers see, and adds the requests that were sent. With `moved`, resets the count of attempts without progress and clears the last attempt's error. */
+/**
+ * Saves the progress that callers see, and adds the requests that were sent. With `moved`, resets the count
+ * of attempts without progress and clears the last attempt's error.
+ */
 export const saveProgress = (
   ctx: Pick<Ctx, 'db'>,
   lease: Lease,
@@ -241,7 +266,10 @@ export const saveProgress = (
     'ordered',
   );
 
-/** The number of records that each of the last published runs of this mode read, newest first, without the part of the rolling full read. */
+/**
+ * The number of records that each of the last published runs of this mode read, newest first, without the
+ * part of the rolling full read.
+ */
 export const listRecentVolumes = (
   ctx: TenantCtx,
   configId: string,
@@ -262,39 +290,68 @@ export const listRecentVolumes = (
           `(select c -> 'facts' ->> 'onlyHere' from jsonb_array_elements(proof) c where c ->> 'check' = 'rolling' limit 1) as rolling`,
         ),
       );
-    return rows.flatMap(({ counts, rolling }) => (counts === null ? [] : [counts.fetched - Number(rolling ?? 0)]));
+    return rows.flatMap(({ counts, rolling }) =>
+      counts === null ? [] : [counts.fetched - Number(rolling ?? 0)],
+    );
   });
 
-/** Saves the mode that the run really has: `full` where only `incremental` was requested. False when a newer lease holds the run. */
+/**
+ * Saves the mode that the run really has: `full` where only `incremental` was requested. False when a newer
+ * lease holds the run.
+ */
 export const saveMode = (ctx: Pick<Ctx, 'db'>, lease: Lease, mode: RunRow['mode']): Promise<boolean> =>
   inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
     const updated = await tx('sync_runs')
-      .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch, status: 'running' })
+      .where({
+        organization_id: lease.organizationId,
+        id: lease.runId,
+        lease_epoch: lease.epoch,
+        status: 'running',
+      })
       .update({ mode });
     return updated === 1;
   });
 
 /** Claims the next claimable run; undefined when there is none. */
-export async function claimRun(ctx: Pick<Ctx, 'db'>, worker: string, leaseMs: number): Promise<Lease | undefined> {
-  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; run_id: string; lease_epoch: number }[] }>(
-    'select organization_id, run_id, lease_epoch from claim_sync_run(?, make_interval(secs => ?))',
-    [worker, leaseMs / 1000],
-  );
+export async function claimRun(
+  ctx: Pick<Ctx, 'db'>,
+  worker: string,
+  leaseMs: number,
+): Promise<Lease | undefined> {
+  const { rows } = await ctx.db.control.raw<{
+    rows: { organization_id: string; run_id: string; lease_epoch: number }[];
+  }>('select organization_id, run_id, lease_epoch from claim_sync_run(?, make_interval(secs => ?))', [
+    worker,
+    leaseMs / 1000,
+  ]);
   const row = rows[0];
-  return row === undefined ? undefined : { organizationId: row.organization_id, runId: row.run_id, epoch: row.lease_epoch };
+  return row === undefined
+    ? undefined
+    : { organizationId: row.organization_id, runId: row.run_id, epoch: row.lease_epoch };
 }
 
 /** Ended runs whose staged data was not deleted yet. */
-export async function listEndedRunsWithStaging(ctx: Pick<Ctx, 'db'>): Promise<{ organizationId: string; runId: string }[]> {
-  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; run_id: string }[] }>('select * from ended_staged_runs()');
+export async function listEndedRunsWithStaging(
+  ctx: Pick<Ctx, 'db'>,
+): Promise<{ organizationId: string; runId: string }[]> {
+  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; run_id: string }[] }>(
+    'select * from ended_staged_runs()',
+  );
   return rows.map((row) => ({ organizationId: row.organization_id, runId: row.run_id }));
 }
 
 export const markStagingCleared = (ctx: TenantCtx, runId: string): Promise<number> =>
-  inTransaction(ctx, (tx) => tx('sync_runs').where({ organization_id: ctx.organizationId, id: runId }).update({ staged: false }));
+  inTransaction(ctx, (tx) =>
+    tx('sync_runs').where({ organization_id: ctx.organizationId, id: runId }).update({ staged: false }),
+  );
 
 /** Pauses the configuration; `reason` null resumes it. */
-export const setPausedReason = (tx: Tx, organizationId: string, configId: string, reason: RunError | null): Promise<number> =>
+export const setPausedReason = (
+  tx: Tx,
+  organizationId: string,
+  configId: string,
+  reason: RunError | null,
+): Promise<number> =>
   tx('sync_configs')
     .where({ organization_id: organizationId, id: configId })
     .where((query) => (reason === null ? query.whereNotNull('paused_reason') : query))

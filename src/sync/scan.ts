@@ -1,6 +1,6 @@
-// The scan of an incremental run: compares the ERP's ids, modification times, volatile values and labels with the local ones,
-// range by range in id order. Records that are missing here or differ are fetched; records that the ERP lacks are staged as absent. Never
-// more than one page of either side is in memory.
+// The scan of an incremental run: compares the ERP's ids, modification times, volatile values and labels with
+// the local ones, range by range in id order. Records that are missing here or differ are fetched; records
+// that the ERP lacks are staged as absent. Never more than one page of either side is in memory.
 import type { ScannedRecord, ScanPage } from '../connectors/connector.ts';
 import type { RecordColumn } from '../warehouse/columns.ts';
 import { publishedColumns } from '../warehouse/merge-rows.ts';
@@ -36,13 +36,18 @@ type ScanRange = {
 };
 
 /** Cuts both sides at the point up to which both were read. */
-function cutRange(page: ScanPage, localRecords: readonly LocalRecord[], idType: 'integer' | 'text'): ScanRange {
+function cutRange(
+  page: ScanPage,
+  localRecords: readonly LocalRecord[],
+  idType: 'integer' | 'text',
+): ScanRange {
   const ends = [
     page.hasMore ? page.lastId : null,
     localRecords.length === recordsPerScanPage ? (localRecords.at(-1)?.id ?? null) : null,
   ].filter((id) => id !== null);
   const [first, second] = ends;
-  const upTo = first === undefined ? null : second === undefined || isIdBefore(first, second, idType) ? first : second;
+  const upTo =
+    first === undefined ? null : second === undefined || isIdBefore(first, second, idType) ? first : second;
   const within = ({ id }: { id: string }): boolean => upTo === null || !isIdBefore(upTo, id, idType);
   const isId = ({ id }: { id: string }): boolean => isValidId(id, idType);
   const isWhole = upTo === null || upTo === page.lastId;
@@ -61,8 +66,8 @@ function cutRange(page: ScanPage, localRecords: readonly LocalRecord[], idType: 
 type Found = { readonly fetch: string[]; readonly absent: string[]; readonly listed: number };
 
 /**
- * `returned`: ids that a deletion proposal lists and the ERP returns again. They are read whatever their modification time says, because
- * that has a precision of one second.
+ * `returned`: ids that a deletion proposal lists and the ERP returns again. They are read whatever their
+ * modification time says, because that has a precision of one second.
  */
 type Known = { readonly rejected: ReadonlySet<string>; readonly returned: ReadonlySet<string> };
 
@@ -76,36 +81,62 @@ function compareRange(
   for (const record of erpRecords) {
     const local = present.get(record.id);
     if (rejected.has(record.id)) continue;
-    if (local === undefined || returned.has(record.id) || differsFromErp(record, columns, local.cells)) fetch.push(record.id);
+    if (local === undefined || returned.has(record.id) || differsFromErp(record, columns, local.cells))
+      fetch.push(record.id);
   }
   const listed = new Set([...unreadable, ...erpRecords.map(({ id }) => id)]);
   // Counted by rows, as the ERP counts: an id that it lists twice counts twice.
-  return { fetch, absent: [...present.keys()].filter((id) => !listed.has(id)), listed: erpRecords.length + unreadable.length + invalidIds };
+  return {
+    fetch,
+    absent: [...present.keys()].filter((id) => !listed.has(id)),
+    listed: erpRecords.length + unreadable.length + invalidIds,
+  };
 }
 
 /**
- * Reads one record, which a run does that found nothing else to read: it fails for a line column that the role can't read any more, and the
- * metadata are then read again. Throws the connector's errors.
+ * Reads one record, which a run does that found nothing else to read: it fails for a line column that the
+ * role can't read any more, and the metadata are then read again. Throws the connector's errors.
  */
-async function readOneWithLines({ connector, recordType, prepared, signal }: RunReadContext, id: string | undefined): Promise<void> {
-  const hasLines = recordType.fields.some(({ name, type }) => type === 'lines' && prepared.fields.includes(name));
-  if (id !== undefined && hasLines) await connector.readByIds({ recordType, fields: prepared.fields, ids: [id], signal });
+async function readOneWithLines(
+  { connector, recordType, prepared, signal }: RunReadContext,
+  id: string | undefined,
+): Promise<void> {
+  const hasLines = recordType.fields.some(
+    ({ name, type }) => type === 'lines' && prepared.fields.includes(name),
+  );
+  if (id !== undefined && hasLines)
+    await connector.readByIds({ recordType, fields: prepared.fields, ids: [id], signal });
 }
 
 /** A page of a second scan is one that the ERP's count confirms. */
-async function readScanPage({ connector, recordType, signal }: RunReadContext, { checkpoint, plan }: RunState, fields: readonly string[]) {
+async function readScanPage(
+  { connector, recordType, signal }: RunReadContext,
+  { checkpoint, plan }: RunState,
+  fields: readonly string[],
+) {
   const list = async () => {
-    const page = await connector.scan({ recordType, fields, afterId: checkpoint, limit: recordsPerScanPage, signal });
+    const page = await connector.scan({
+      recordType,
+      fields,
+      afterId: checkpoint,
+      limit: recordsPerScanPage,
+      signal,
+    });
     signal.throwIfAborted();
     return { ...page, rows: page.records.length + page.rejected.length };
   };
   if (plan.step === 'scan') return list();
-  return listCounted({ afterId: checkpoint, list, count: (range) => connector.count(recordType, signal, range) });
+  return listCounted({
+    afterId: checkpoint,
+    list,
+    count: (range) => connector.count(recordType, signal, range),
+  });
 }
 
 /**
- * Compares the next range, or evaluates the scan after the last range. Throws `ProofFailed` `COUNT_MISMATCH` when the ERP counts other
- * records than a second scan lists or lists records that can't be read, and what the connector and `stageRunPage` throw.
+ * Compares the next range, or evaluates the scan after the last range. Throws `ProofFailed` `COUNT_MISMATCH`
+ * when the ERP counts other records than a second scan lists or lists records that can't be read, and what
+ * the connector and `stageRunPage` throw.
  */
 export async function scanNextRange(reading: RunReadContext, state: RunState): Promise<RunState> {
   if (state.plan.ended) return endScan(reading, state);
@@ -115,11 +146,20 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
   const page = await readScanPage(reading, state, fields);
   assertPageAdvances(page, state.checkpoint);
   assertAscendingPage(page, state);
-  const localRecords = await readLocalRange(reading, state, columns, page.hasMore ? page.lastId : null, recordsPerScanPage);
+  const localRecords = await readLocalRange(
+    reading,
+    state,
+    columns,
+    page.hasMore ? page.lastId : null,
+    recordsPerScanPage,
+  );
   const range = cutRange(page, localRecords, state.plan.idType);
   const ids = [...range.erpRecords.map(({ id }) => id), ...range.unreadable];
   const returned = await filterUnreadIds(reading, state, [...(await filterProposedIds(reading, state, ids))]);
-  const known: Known = { rejected: await filterRejectedInRun(reading, state, ids), returned: new Set(returned) };
+  const known: Known = {
+    rejected: await filterRejectedInRun(reading, state, ids),
+    returned: new Set(returned),
+  };
   const found = compareRange(range, columns, known);
   if (state.checkpoint === null) await readOneWithLines(reading, range.erpRecords[0]?.id);
   const differing = new Set(found.fetch);
@@ -136,7 +176,12 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
   const { state: read, absent: unreadable } = await rereadByIds(reading, state, fetch, null);
   await assertNoLongerListed(reading, unreadable);
   const compared = [...new Set(columns.map(({ field }) => field))];
-  const scanFacts = addFacts(read, 'scan', { listed: found.listed, fetched: fetch.length, absent: absent.size, fields: compared });
+  const scanFacts = addFacts(read, 'scan', {
+    listed: found.listed,
+    fetched: fetch.length,
+    absent: absent.size,
+    fields: compared,
+  });
   const facts = addFacts({ ...read, plan: { ...read.plan, ...scanFacts } }, 'lines', {
     scanned: lines.compared,
     scanRead: lines.wrong.length,
@@ -149,8 +194,8 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
 }
 
 /**
- * A scan whose number of rows is outside the ERP's counts before and after it proves nothing, as when records were created and others deleted
- * meanwhile: a second one has a count of each page.
+ * A scan whose number of rows is outside the ERP's counts before and after it proves nothing, as when records
+ * were created and others deleted meanwhile: a second one has a count of each page.
  */
 async function endScan(reading: RunReadContext, state: RunState): Promise<RunState> {
   const { counted, listed, step } = state.plan;
@@ -158,11 +203,20 @@ async function endScan(reading: RunReadContext, state: RunState): Promise<RunSta
   const isConsistent = listed >= Math.min(counted, after) && listed <= Math.max(counted, after);
   if (isConsistent || step === 'rescan') return completeScan(reading, state, after);
   return saveStep(reading, state, {
-    plan: { step: 'rescan', counted: after, listed: 0, ended: false, ...addFacts(state, 'scan', { scans: 1 }) },
+    plan: {
+      step: 'rescan',
+      counted: after,
+      listed: 0,
+      ended: false,
+      ...addFacts(state, 'scan', { scans: 1 }),
+    },
   });
 }
 
-/** Reads the deletion feed again for unconfirmed absent records, which may have been deleted after the feed was read, and ends the scan. */
+/**
+ * Reads the deletion feed again for unconfirmed absent records, which may have been deleted after the feed
+ * was read, and ends the scan.
+ */
 async function completeScan(reading: RunReadContext, state: RunState, counted: number): Promise<RunState> {
   const { plan } = state;
   const canReadFeed = plan.feed === 'available' && plan.since !== null && reading.config.deletions !== 'none';

@@ -1,5 +1,5 @@
-// Drives syncs in this process: every minute it queues the runs that are due, and it claims runs whenever there is work and a free
-// worker. Any number of processes may do the same on one database.
+// Drives syncs in this process: every minute it queues the runs that are due, and it claims runs whenever
+// there is work and a free worker. Any number of processes may do the same on one database.
 import { hostname } from 'node:os';
 import type { Ctx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
@@ -30,13 +30,16 @@ type DueRun = { readonly run_id: string; readonly config_id: string; readonly sl
 const runsPerStatement = 500;
 
 async function enqueue(ctx: Pick<Ctx, 'db'>, due: readonly DueRun[]): Promise<number> {
-  const { rows } = await ctx.db.control.raw<{ rows: { queued: number }[] }>('select enqueue_scheduled_runs(?::jsonb) as queued', [
-    JSON.stringify(due),
-  ]);
+  const { rows } = await ctx.db.control.raw<{ rows: { queued: number }[] }>(
+    'select enqueue_scheduled_runs(?::jsonb) as queued',
+    [JSON.stringify(due)],
+  );
   return rows[0]?.queued ?? 0;
 }
 
-/** Queues the runs one by one: a failure in one organization must not keep the syncs of others from starting. */
+/**
+ * Queues the runs one by one: a failure in one organization must not keep the syncs of others from starting.
+ */
 async function enqueueEach(ctx: Ctx, due: readonly DueRun[]): Promise<number> {
   let queued = 0;
   for (const run of due) {
@@ -63,11 +66,13 @@ function findDue(ctx: Pick<Ctx, 'clock' | 'log'>, rows: readonly ScheduledRow[])
 }
 
 /**
- * Queues one run for each configuration whose latest slot has none yet, and returns the number of runs. The unique index on
- * (configuration, slot) decides between processes. Rejects when the database is unavailable.
+ * Queues one run for each configuration whose latest slot has none yet, and returns the number of runs. The
+ * unique index on (configuration, slot) decides between processes. Rejects when the database is unavailable.
  */
 export async function enqueueDueRuns(ctx: Ctx): Promise<number> {
-  const { rows } = await ctx.db.control.raw<{ rows: ScheduledRow[] }>('select * from scheduled_sync_configs()');
+  const { rows } = await ctx.db.control.raw<{ rows: ScheduledRow[] }>(
+    'select * from scheduled_sync_configs()',
+  );
   const due = findDue(ctx, rows);
   let queued = 0;
   for (let from = 0; from < due.length; from += runsPerStatement) {
@@ -84,7 +89,10 @@ export type SchedulerOptions = {
   readonly createConnector?: CreateConnector;
 };
 
-export function startScheduler(ctx: Ctx, { createConnector = createTenantConnector }: SchedulerOptions = {}): Scheduler {
+export function startScheduler(
+  ctx: Ctx,
+  { createConnector = createTenantConnector }: SchedulerOptions = {},
+): Scheduler {
   const worker = `${hostname()}/${process.pid}/${createId()}`;
   const length = createLeaseLength(ctx.settings.sync.leaseMs);
   const runs = startQueueWorker<Lease>(ctx, {
@@ -106,7 +114,9 @@ export function startScheduler(ctx: Ctx, { createConnector = createTenantConnect
       tickedAtMs = ctx.clock.monotonicMs();
     }
   };
-  const minute = startEveryMinute(tick, (error) => ctx.log.error({ err: error }, 'the scheduler tick failed'));
+  const minute = startEveryMinute(tick, (error) =>
+    ctx.log.error({ err: error }, 'the scheduler tick failed'),
+  );
   return {
     tick,
     claimNow: runs.poll,

@@ -9,9 +9,10 @@ import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts'
 export type EnteredColumns = Readonly<Record<string, ShownColumns>>;
 
 /**
- * Adds the entries of these versions to those of each record type, replacing entries of the same version. `entered` must have every version
- * that was ever published: a record type without entries from before takes its entries as complete. One transaction for each record type,
- * which waits while a run of it is being published. Does nothing before the first sync. Rejects with database errors.
+ * Adds the entries of these versions to those of each record type, replacing entries of the same version.
+ * `entered` must have every version that was ever published: a record type without entries from before takes
+ * its entries as complete. One transaction for each record type, which waits while a run of it is being
+ * published. Does nothing before the first sync. Rejects with database errors.
  */
 export async function enterShownColumns(ctx: TenantCtx, entered: EnteredColumns): Promise<void> {
   const schema = tenantSchema(ctx.organizationId);

@@ -8,14 +8,27 @@ import { readRecordsByIds } from './read-by-ids.ts';
 /** Enough to notice that the ERP has values, and few enough to read each alone. */
 export const maxRecordsAsked = 20;
 
-type Reader = { readonly connector: Connector; readonly recordType: RecordTypeMetadata; readonly signal: AbortSignal };
+type Reader = {
+  readonly connector: Connector;
+  readonly recordType: RecordTypeMetadata;
+  readonly signal: AbortSignal;
+};
 
-/** Whether the record has a value in the part of the field that came empty; of a field of lines, in more than `filled` of them. */
-export function hasValue(record: SourceRecord, emptied: Pick<Emptied, 'field' | 'part' | 'lineField'>, filled = 0): boolean {
+/**
+ * Whether the record has a value in the part of the field that came empty; of a field of lines, in more than
+ * `filled` of them.
+ */
+export function hasValue(
+  record: SourceRecord,
+  emptied: Pick<Emptied, 'field' | 'part' | 'lineField'>,
+  filled = 0,
+): boolean {
   const { lineField } = emptied;
   if (emptied.part !== 'lines') return (sourceValue(record, emptied) ?? null) !== null;
   const lines = record.lines ?? [];
-  return lineField === null ? lines.length > 0 : lines.filter((line) => (line[lineField] ?? null) !== null).length > filled;
+  return lineField === null
+    ? lines.length > 0
+    : lines.filter((line) => (line[lineField] ?? null) !== null).length > filled;
 }
 
 type EmptyField = Pick<StaleField, 'ids' | 'lineFields' | 'labelOnly' | 'namesOnly'>;
@@ -23,11 +36,16 @@ export type EmptyFields = ReadonlyMap<string, EmptyField>;
 /** `filled`: one of the records that came empty has a value again · `gone`: none of them exists any more. */
 export type Found = 'empty' | 'filled' | 'gone';
 
-/** Reads the records in which fields came empty in an earlier run. One request per field. Throws what the connector throws. */
+/**
+ * Reads the records in which fields came empty in an earlier run. One request per field. Throws what the
+ * connector throws.
+ */
 export async function askFilled(reader: Reader, empty: EmptyFields): Promise<ReadonlyMap<string, Found>> {
   const answers = new Map<string, Found>();
   const { recordType } = reader;
-  const readable = new Map(recordType.fields.filter(({ syncable }) => syncable).map((field) => [field.name, field]));
+  const readable = new Map(
+    recordType.fields.filter(({ syncable }) => syncable).map((field) => [field.name, field]),
+  );
   for (const [field, { ids = [], ...parts }] of empty) {
     const metadata = readable.get(field);
     if (metadata === undefined) continue;
@@ -40,8 +58,9 @@ export async function askFilled(reader: Reader, empty: EmptyFields): Promise<Rea
 }
 
 /**
- * The fields that came empty in an earlier run and are still empty, and whether the run must be a full one because a field is filled again,
- * accepted ones included, or because there is no record left to ask for. `columns` are those that the run would write.
+ * The fields that came empty in an earlier run and are still empty, and whether the run must be a full one
+ * because a field is filled again, accepted ones included, or because there is no record left to ask for.
+ * `columns` are those that the run would write.
  */
 export async function findStillEmpty(
   { staleFields, acceptedFields }: Pick<RecordState, 'staleFields' | 'acceptedFields'>,
@@ -49,7 +68,8 @@ export async function findStillEmpty(
   ask: (empty: EmptyFields) => Promise<ReadonlyMap<string, Found>>,
 ): Promise<{ stale: StalePlan; isFilledAgain: boolean }> {
   const read = new Set(columns.filter(({ state }) => state === 'live').map(({ field }) => field));
-  const isEmpty = ([field, { reason }]: readonly [string, Pick<StaleField, 'reason'>]): boolean => reason === 'empty' && read.has(field);
+  const isEmpty = ([field, { reason }]: readonly [string, Pick<StaleField, 'reason'>]): boolean =>
+    reason === 'empty' && read.has(field);
   const stale = Object.entries(staleFields).filter(isEmpty);
   const accepted = Object.entries(acceptedFields).filter(isEmpty);
   if (stale.length + accepted.length === 0) return { stale: {}, isFilledAgain: false };
@@ -62,7 +82,8 @@ export async function findStillEmpty(
 }
 
 const partsOf = (field: string, isLines: boolean, { lineFields, labelOnly, namesOnly }: EmptyField) => {
-  const part = namesOnly === true ? ('names' as const) : labelOnly === true ? ('label' as const) : ('value' as const);
+  const part =
+    namesOnly === true ? ('names' as const) : labelOnly === true ? ('label' as const) : ('value' as const);
   if (!isLines) return [{ field, part, lineField: null }];
   return (lineFields ?? [null]).map((lineField) => ({ field, part: 'lines' as const, lineField }));
 };

@@ -1,7 +1,13 @@
-// What a connector answers, limited to what PostgreSQL can hold: ids, cursors and modification times become parameters of many statements,
-// each of which would fail for a record that no retry makes storable. Such a record is rejected with its id. Values are checked where rows are
-// encoded, in `encode.ts`.
-import type { Connector, LineReader, RecordRejection, RecordTypeMetadata, ScannedRecord } from '../connectors/connector.ts';
+// What a connector answers, limited to what PostgreSQL can hold: ids, cursors and modification times become
+// parameters of many statements, each of which would fail for a record that no retry makes storable. Such a
+// record is rejected with its id. Values are checked where rows are encoded, in `encode.ts`.
+import type {
+  Connector,
+  LineReader,
+  RecordRejection,
+  RecordTypeMetadata,
+  ScannedRecord,
+} from '../connectors/connector.ts';
 import { isTime } from '../core/calendar.ts';
 import { isValidId, maxIdLength, toStorableText } from '../warehouse/validate-values.ts';
 
@@ -17,20 +23,27 @@ const storableId = (id: unknown): string => toStorableText(id, maxIdLength);
 
 /** Null for a record whose id and modification time can be stored. */
 function rejectionOf({ id, modifiedAt, values }: ScannedRecord, idType: IdType): RecordRejection | null {
-  if (!isValidId(id, idType)) return { id: storableId(id), code: 'ID_UNREADABLE', message: `The id is not a valid ${idType} id` };
+  if (!isValidId(id, idType))
+    return { id: storableId(id), code: 'ID_UNREADABLE', message: `The id is not a valid ${idType} id` };
   if (modifiedAt === null || isTime(modifiedAt)) return null;
   const message = 'The modification time is not a time in UTC of the years 0001 to 9999';
   return { id, code: 'VALUE_UNREADABLE', message, values };
 }
 
-/** Without a cursor that can be stored, a page that says that more follow has no end, as `assertPageAdvances` reports. */
+/**
+ * Without a cursor that can be stored, a page that says that more follow has no end, as `assertPageAdvances`
+ * reports.
+ */
 function storablePage<T extends ScannedRecord>(page: Page<T>, idType: IdType): Page<T> {
   const rejected = page.records.flatMap((record) => rejectionOf(record, idType) ?? []);
   const { lastId } = page;
   return {
     ...page,
     lastId: lastId === null || isValidId(lastId, idType) ? lastId : null,
-    records: rejected.length === 0 ? page.records : page.records.filter((record) => rejectionOf(record, idType) === null),
+    records:
+      rejected.length === 0
+        ? page.records
+        : page.records.filter((record) => rejectionOf(record, idType) === null),
     rejected: [...page.rejected.map((one) => ({ ...one, id: storableId(one.id) })), ...rejected],
   };
 }
@@ -62,7 +75,9 @@ export function withStorableAnswers(connector: Connector): Connector {
     },
     deletedSince: async (request) => {
       const feed = await connector.deletedSince(request);
-      return feed.available ? { ...feed, deleted: feed.deleted.filter(({ id }) => isValidId(id, request.recordType.idType)) } : feed;
+      return feed.available
+        ? { ...feed, deleted: feed.deleted.filter(({ id }) => isValidId(id, request.recordType.idType)) }
+        : feed;
     },
     ...(lines !== undefined && { lines: storableLineReader(lines) }),
   };

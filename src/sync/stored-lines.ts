@@ -1,11 +1,18 @@
-// The lines of stored records, compared with the ERP's own totals: they find records of which only lines changed, by the lines' own
-// modification times, and lines that earlier runs left wrong. Lines are summed in SQL, as exact numerics, and never loaded.
+// The lines of stored records, compared with the ERP's own totals: they find records of which only lines
+// changed, by the lines' own modification times, and lines that earlier runs left wrong. Lines are summed in
+// SQL, as exact numerics, and never loaded.
 import { inDataTransaction } from '../db/transaction.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { quoteIdentifier } from '../warehouse/table.ts';
 import { isValidId } from '../warehouse/validate-values.ts';
 import { listChanges, proveListed, withRepeatedHour } from './compare-listed.ts';
-import { type ComparableLines, type Compared, findComparableLines, isEqual, requestTotals } from './line-totals.ts';
+import {
+  type ComparableLines,
+  type Compared,
+  findComparableLines,
+  isEqual,
+  requestTotals,
+} from './line-totals.ts';
 import { filterUnreadIds } from './local-records.ts';
 import { assertPageAdvances } from './read-by-ids.ts';
 import { addFacts, type RunReadContext, rereadByIds, saveStep } from './read-context.ts';
@@ -13,8 +20,10 @@ import type { RunProofCheck } from './runs.store.ts';
 
 const idsPerTotals = 1_000;
 
-const comparable = ({ connector, recordType, prepared: { fields } }: RunReadContext, state: RunState): ComparableLines | null =>
-  findComparableLines({ connector, recordType, fields }, state);
+const comparable = (
+  { connector, recordType, prepared: { fields } }: RunReadContext,
+  state: RunState,
+): ComparableLines | null => findComparableLines({ connector, recordType, fields }, state);
 
 type StoredLines = { id: string; count: number; sums: string[]; modified: string | null; changed: number };
 
@@ -31,7 +40,10 @@ function storedLinesSql(
     ...(modifiedField === null ? [] : [`${quoteIdentifier(modifiedField)} text`]),
   ];
   // A record set reads each line once; without columns there is nothing to read but the number of lines.
-  const source = named.length === 0 ? 'jsonb_array_elements(t.lines) l' : `jsonb_to_recordset(t.lines) as l(${named.join(', ')})`;
+  const source =
+    named.length === 0
+      ? 'jsonb_array_elements(t.lines) l'
+      : `jsonb_to_recordset(t.lines) as l(${named.join(', ')})`;
   const sumsText = sums.map((name) => `coalesce(sum(l.${quoteIdentifier(name)}), 0)::text`).join(', ');
   return `select t.id::text as id, own.* from (select id, ${quoteIdentifier(column.column)} as lines
       from ${schema}.${quoteIdentifier(activeTable ?? '')} where id = any($1::${idType === 'integer' ? 'bigint' : 'text'}[])) t
@@ -41,8 +53,9 @@ function storedLinesSql(
 }
 
 /**
- * The ids among these whose stored lines differ from the ERP's totals; records that aren't stored are left out. At most 1,000 ids, one
- * request. With `changedSince`, the number of lines that changed since then is compared as well. Rejects with the connector's errors.
+ * The ids among these whose stored lines differ from the ERP's totals; records that aren't stored are left
+ * out. At most 1,000 ids, one request. With `changedSince`, the number of lines that changed since then is
+ * compared as well. Rejects with the connector's errors.
  */
 async function findStoredDiffering(
   reading: RunReadContext,
@@ -55,7 +68,10 @@ async function findStoredDiffering(
   const { totals, compared } = await requestTotals(reading, lines, ids, changedSince);
   const since = compared.changedSince;
   const { rows } = await inDataTransaction(reading.ctx.db.data, (client) =>
-    client.query<StoredLines>(storedLinesSql(reading, state, lines, compared), since === null ? [ids] : [ids, since]),
+    client.query<StoredLines>(
+      storedLinesSql(reading, state, lines, compared),
+      since === null ? [ids] : [ids, since],
+    ),
   );
   const differing = rows.filter(({ id, count, sums, modified, changed }) => {
     const numbers = (name: string): string[] => [sums[compared.sums.indexOf(name)] ?? '0'];
@@ -65,14 +81,16 @@ async function findStoredDiffering(
 }
 
 /**
- * Reads the records again of which only lines changed since the run's `since`. Lists them page by page, by the modification times of the
- * lines, and reads only those whose stored lines differ from the ERP's totals. Throws what the connector and `stageRunPage` throw.
+ * Reads the records again of which only lines changed since the run's `since`. Lists them page by page, by
+ * the modification times of the lines, and reads only those whose stored lines differ from the ERP's totals.
+ * Throws what the connector and `stageRunPage` throw.
  */
 export async function readChangedLines(reading: RunReadContext, state: RunState): Promise<RunState> {
   const { recordType, signal } = reading;
   const { since, idType } = state.plan;
   const lines = comparable(reading, state);
-  if (lines === null || recordType.linesModifiedField === null || since === null) return proveListed(reading, state);
+  if (lines === null || recordType.linesModifiedField === null || since === null)
+    return proveListed(reading, state);
   const list = listChanges(
     reading,
     state,
@@ -95,14 +113,17 @@ export async function readChangedLines(reading: RunReadContext, state: RunState)
   const differing = await findStoredDiffering(reading, state, lines, ids, withRepeatedHour(since));
   const { state: read } = await rereadByIds(reading, state, differing, null);
   const facts = addFacts(read, 'lines', { changed: ids.length, changedRead: differing.length });
-  const listing = addFacts({ ...read, plan: { ...read.plan, ...facts } }, 'listing', { lineRows: page.ids.length });
+  const listing = addFacts({ ...read, plan: { ...read.plan, ...facts } }, 'listing', {
+    lineRows: page.ids.length,
+  });
   if (page.hasMore) return saveStep(reading, read, { lastId, plan: listing });
   return proveListed(reading, { ...read, plan: { ...read.plan, ...listing } });
 }
 
 /**
- * The ids among these whose stored lines differ from the ERP's totals. For a scan: it finds lines that earlier runs left wrong. At most 1,000
- * ids, none of them read by this run; makes no request for none. Throws the connector's errors.
+ * The ids among these whose stored lines differ from the ERP's totals. For a scan: it finds lines that
+ * earlier runs left wrong. At most 1,000 ids, none of them read by this run; makes no request for none.
+ * Throws the connector's errors.
  */
 export async function findWrongLines(
   reading: RunReadContext,
@@ -114,7 +135,10 @@ export async function findWrongLines(
   return { compared: ids.length, wrong: await findStoredDiffering(reading, state, lines, ids, null) };
 }
 
-/** The check `lines`: what was compared, and nothing more. None where no lines are read or the ERP has no totals of them. */
+/**
+ * The check `lines`: what was compared, and nothing more. None where no lines are read or the ERP has no
+ * totals of them.
+ */
 export function describeLineProof(reading: RunReadContext, state: RunState): RunProofCheck[] {
   if (comparable(reading, state) === null) return [];
   const {
@@ -132,10 +156,14 @@ export function describeLineProof(reading: RunReadContext, state: RunState): Run
       : `The lines of ${records} records that were read were compared with the ERP's own totals: ${compared}; ${reread} read again`,
     ...(Number(changed) === 0
       ? []
-      : [`${changed} other records have lines that changed since ${state.plan.since}; ${changedRead} read again`]),
+      : [
+          `${changed} other records have lines that changed since ${state.plan.since}; ${changedRead} read again`,
+        ]),
     ...(Number(scanned) === 0
       ? []
-      : [`in the scan, the lines of ${scanned} stored records were compared likewise; ${scanRead} read again`]),
+      : [
+          `in the scan, the lines of ${scanned} stored records were compared likewise; ${scanRead} read again`,
+        ]),
   ];
   const facts = { records, reread, compared, changed, changedRead, scanned, scanRead };
   return [{ check: 'lines', passed: true, message: parts.join('. '), facts }];

@@ -4,7 +4,12 @@ import { inDataTransaction } from '../db/transaction.ts';
 import { type RecordColumn, readRecordColumns } from '../warehouse/columns.ts';
 import { isNotSetUp, type RecordState, readRecordState, rfc3339Sql } from '../warehouse/record-state.ts';
 import { quoteIdentifier } from '../warehouse/table.ts';
-import { createTenantSchema, dropTenantSchema, tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
+import {
+  createTenantSchema,
+  dropTenantSchema,
+  tenantSchema,
+  updateTenantSchema,
+} from '../warehouse/tenant-schema.ts';
 
 /** The number of records of the organization; 0 before the first sync. Rejects with database errors. */
 export async function countSyncedRecords(ctx: TenantCtx): Promise<number> {
@@ -19,7 +24,10 @@ export async function countSyncedRecords(ctx: TenantCtx): Promise<number> {
   }
 }
 
-/** The columns and the state of one record type; undefined when it was never synced. Rejects with database errors. */
+/**
+ * The columns and the state of one record type; undefined when it was never synced. Rejects with database
+ * errors.
+ */
 export async function findSyncedColumns(
   ctx: TenantCtx,
   recordType: string,
@@ -27,7 +35,9 @@ export async function findSyncedColumns(
   const schema = tenantSchema(ctx.organizationId);
   try {
     const state = await readRecordState(ctx.db.data, schema, recordType);
-    return state === undefined ? undefined : { state, columns: await readRecordColumns(ctx.db.data, schema, recordType) };
+    return state === undefined
+      ? undefined
+      : { state, columns: await readRecordColumns(ctx.db.data, schema, recordType) };
   } catch (error) {
     if (isNotSetUp(error)) return undefined;
     throw error;
@@ -48,13 +58,21 @@ export type CountedTable = {
   readonly counted: number | null;
 };
 
-/** Counts the rows of every active table, in one snapshot with the row counts in `record_state`. Rejects with database errors. */
+/**
+ * Counts the rows of every active table, in one snapshot with the row counts in `record_state`. Rejects with
+ * database errors.
+ */
 export async function countWarehouseRows(ctx: TenantCtx): Promise<CountedTable[]> {
   const schema = tenantSchema(ctx.organizationId);
   try {
     return await inDataTransaction(ctx.db.data, async (client) => {
       await client.query('set transaction isolation level repeatable read, read only');
-      const { rows } = await client.query<{ record_type: string; row_count: string; active_table: string; present: boolean }>(
+      const { rows } = await client.query<{
+        record_type: string;
+        row_count: string;
+        active_table: string;
+        present: boolean;
+      }>(
         `select record_type, row_count, active_table, to_regclass(format('%I.%I', $1::text, active_table)) is not null as present
          from ${schema}.record_state where active_table is not null order by record_type`,
         [schema],
@@ -64,7 +82,11 @@ export async function countWarehouseRows(ctx: TenantCtx): Promise<CountedTable[]
         const counted = present
           ? await client.query<{ count: string }>(`select count(*) from ${schema}.${quoteIdentifier(table)}`)
           : undefined;
-        tables.push({ recordType, rows: Number(recorded), counted: counted === undefined ? null : Number(counted.rows[0]?.count) });
+        tables.push({
+          recordType,
+          rows: Number(recorded),
+          counted: counted === undefined ? null : Number(counted.rows[0]?.count),
+        });
       }
       return tables;
     });
@@ -74,13 +96,21 @@ export async function countWarehouseRows(ctx: TenantCtx): Promise<CountedTable[]
   }
 }
 
-/** Deletes every synced record and leaves an empty schema. Throws `OrganizationGone` when the organization is being deleted. */
+/**
+ * Deletes every synced record and leaves an empty schema. Throws `OrganizationGone` when the organization is
+ * being deleted.
+ */
 export async function purgeWarehouse(ctx: TenantCtx): Promise<void> {
   await dropTenantSchema(ctx, ctx.organizationId);
   await createTenantSchema(ctx, ctx.organizationId);
 }
 
-export type RunRejection = { readonly id: string; readonly code: string; readonly message: string; readonly firstSeenAt: string };
+export type RunRejection = {
+  readonly id: string;
+  readonly code: string;
+  readonly message: string;
+  readonly firstSeenAt: string;
+};
 
 /** Records whose latest rejection was in this run. */
 export async function listRunRejections(
@@ -90,7 +120,10 @@ export async function listRunRejections(
   page: { page: number; pageSize: number },
 ): Promise<{ rows: RunRejection[]; total: number }> {
   const from = `from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1 and run_id = $2`;
-  const counted = await ctx.db.data.query<{ total: string }>(`select count(*) as total ${from}`, [recordType, runId]);
+  const counted = await ctx.db.data.query<{ total: string }>(`select count(*) as total ${from}`, [
+    recordType,
+    runId,
+  ]);
   const { rows } = await ctx.db.data.query<RunRejection>(
     `select id, code, message, ${rfc3339Sql('first_seen_at')} as "firstSeenAt" ${from} order by id limit $3 offset $4`,
     [recordType, runId, page.pageSize, (page.page - 1) * page.pageSize],
@@ -106,7 +139,10 @@ export type RejectionRow = RunRejection & {
   readonly runId: string | null;
 };
 
-/** Every rejected record of the type, whichever run rejected it, the longest rejected first. Rejects with database errors. */
+/**
+ * Every rejected record of the type, whichever run rejected it, the longest rejected first. Rejects with
+ * database errors.
+ */
 export async function listTypeRejections(
   ctx: TenantCtx,
   recordType: string,
@@ -115,7 +151,9 @@ export async function listTypeRejections(
   await updateTenantSchema(ctx, ctx.organizationId);
   try {
     const from = `from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1`;
-    const counted = await ctx.db.data.query<{ total: string }>(`select count(*) as total ${from}`, [recordType]);
+    const counted = await ctx.db.data.query<{ total: string }>(`select count(*) as total ${from}`, [
+      recordType,
+    ]);
     const { rows } = await ctx.db.data.query<RejectionRow>(
       `select id, code, message, ${rfc3339Sql('first_seen_at')} as "firstSeenAt", ${rfc3339Sql('last_seen_at')} as "lastSeenAt", attempts,
          last_run_id as "runId" ${from} order by first_seen_at, id limit $2 offset $3`,
@@ -128,7 +166,9 @@ export async function listTypeRejections(
   }
 }
 
-/** The number of rejected records by record type; types without any are absent. Rejects with database errors. */
+/**
+ * The number of rejected records by record type; types without any are absent. Rejects with database errors.
+ */
 export async function countRejections(ctx: TenantCtx): Promise<ReadonlyMap<string, number>> {
   try {
     const { rows } = await ctx.db.data.query<{ record_type: string; rejected: number }>(
@@ -141,7 +181,10 @@ export async function countRejections(ctx: TenantCtx): Promise<ReadonlyMap<strin
   }
 }
 
-/** Whether records are rejected because a value doesn't fit the type of its field. Rejects with database errors. */
+/**
+ * Whether records are rejected because a value doesn't fit the type of its field. Rejects with database
+ * errors.
+ */
 export async function hasUnreadableValues(ctx: TenantCtx, recordType: string): Promise<boolean> {
   try {
     const { rows } = await ctx.db.data.query(
@@ -156,7 +199,11 @@ export async function hasUnreadableValues(ctx: TenantCtx, recordType: string): P
 }
 
 /** The given ids whose records are rejected. Rejects with database errors. */
-export async function filterRejectedIds(ctx: TenantCtx, recordType: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
+export async function filterRejectedIds(
+  ctx: TenantCtx,
+  recordType: string,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
   try {
     const { rows } = await ctx.db.data.query<{ id: string }>(
       `select id from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1 and id = any($2::text[])`,

@@ -1,4 +1,5 @@
-// Works on one claimed run, and turns every ending other than success into a state of the run that an administrator can read.
+// Works on one claimed run, and turns every ending other than success into a state of the run that an
+// administrator can read.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { inDataTransaction, inTransaction } from '../db/transaction.ts';
 import { isNotSetUp } from '../warehouse/record-state.ts';
@@ -24,17 +25,25 @@ import {
 } from './runs.store.ts';
 import { logStep } from './steps.ts';
 
-/** Deletes what the run staged; returns the outcome, and deletes nothing, when the run turns out to have been published. */
+/**
+ * Deletes what the run staged; returns the outcome, and deletes nothing, when the run turns out to have been
+ * published.
+ */
 async function discardStaged(ctx: TenantCtx, runId: string): Promise<PublishOutcome | null> {
   try {
-    return await inDataTransaction(ctx.db.data, (client) => discardRun(client, tenantSchema(ctx.organizationId), runId));
+    return await inDataTransaction(ctx.db.data, (client) =>
+      discardRun(client, tenantSchema(ctx.organizationId), runId),
+    );
   } catch (error) {
     if (isNotSetUp(error)) return null;
     throw error;
   }
 }
 
-/** Deletes what ended runs staged when no worker did: runs cancelled while waiting, or ended by a process that then died. */
+/**
+ * Deletes what ended runs staged when no worker did: runs cancelled while waiting, or ended by a process that
+ * then died.
+ */
 export async function clearEndedRuns(ctx: Ctx): Promise<void> {
   for (const { organizationId, runId } of await listEndedRunsWithStaging(ctx)) {
     const tenant: TenantCtx = { ...ctx, organizationId };
@@ -43,7 +52,10 @@ export async function clearEndedRuns(ctx: Ctx): Promise<void> {
       await markStagingCleared(tenant, runId);
       await cleanUpAfterRun(tenant, null);
     } catch (error) {
-      ctx.log.warn({ err: error, runId }, 'could not delete what an ended run staged; the next tick tries again');
+      ctx.log.warn(
+        { err: error, runId },
+        'could not delete what an ended run staged; the next tick tries again',
+      );
     }
   }
 }
@@ -57,10 +69,17 @@ async function finishCancelled(ctx: TenantCtx, lease: Lease): Promise<void> {
 }
 
 type Waiting = Extract<RetryDecision, { kind: 'wait' }>;
-async function scheduleRetry(ctx: TenantCtx, lease: Lease, row: RunRow, { error, delayMs }: Waiting, attempts: number): Promise<void> {
+async function scheduleRetry(
+  ctx: TenantCtx,
+  lease: Lease,
+  row: RunRow,
+  { error, delayMs }: Waiting,
+  attempts: number,
+): Promise<void> {
   logStep(ctx, 'outcome', { status: 'waiting', code: error.code, delayMs });
   if (row.status === 'publishing') return releaseRunLease(ctx, lease, delayMs, attempts);
-  // Until a page was read, metadata that must be read again stays marked as stale, whatever other errors came in between.
+  // Until a page was read, metadata that must be read again stays marked as stale, whatever other errors came
+  // in between.
   const stale = row.error?.staleMetadata === true && { staleMetadata: true as const };
   await moveRun(ctx, lease, 'waiting', {
     error: { ...error, ...stale },
@@ -72,17 +91,27 @@ async function scheduleRetry(ctx: TenantCtx, lease: Lease, row: RunRow, { error,
 
 type Failing = Extract<RetryDecision, { kind: 'fail' }>;
 /**
- * Deletes what the run staged and ends it as failed; a run that turns out to have been published gets its published outcome instead.
- * Throws `LostLease` when a newer lease holds the run.
+ * Deletes what the run staged and ends it as failed; a run that turns out to have been published gets its
+ * published outcome instead. Throws `LostLease` when a newer lease holds the run.
  */
-export async function finishFailed(ctx: TenantCtx, lease: Lease, row: RunRow, { error, pause }: Failing): Promise<void> {
-  // Only the warehouse knows whether a COMMIT without a response took effect. While it can't be read, nothing is decided.
+export async function finishFailed(
+  ctx: TenantCtx,
+  lease: Lease,
+  row: RunRow,
+  { error, pause }: Failing,
+): Promise<void> {
+  // Only the warehouse knows whether a COMMIT without a response took effect. While it can't be read, nothing
+  // is decided.
   const outcome = await discardStaged(ctx, lease.runId);
   if (outcome !== null) return copyOutcome(ctx, lease, row, outcome);
   const event = { level: 'error', message: `failed: ${error.message}`, data: error } as const;
   const moved = await moveRun(ctx, lease, 'failed', { error, staged: false, event }, async (tx) => {
     if (pause) await setPausedReason(tx, ctx.organizationId, row.sync_config_id, error);
-    await recordSyncHealth(tx, ctx, row.sync_config_id, { health: pause ? 'paused' : 'unwell', problem: error, runId: lease.runId });
+    await recordSyncHealth(tx, ctx, row.sync_config_id, {
+      health: pause ? 'paused' : 'unwell',
+      problem: error,
+      runId: lease.runId,
+    });
   });
   if (!moved) return;
   logStep(ctx, 'outcome', { status: 'failed', code: error.code });
@@ -97,7 +126,13 @@ async function handleFailure(ctx: TenantCtx, lease: Lease, failure: unknown): Pr
   const log = ctx.log.child({ syncConfigId: row.sync_config_id, attempt: row.attempt });
   log.warn({ err: failure, verdict: decision.kind, code: decision.error.code }, 'a sync run was interrupted');
   if (decision.kind === 'wait')
-    await scheduleRetry({ ...ctx, log }, lease, row, decision, decision.isCounted ? attempts : row.attempts_without_progress);
+    await scheduleRetry(
+      { ...ctx, log },
+      lease,
+      row,
+      decision,
+      decision.isCounted ? attempts : row.attempts_without_progress,
+    );
   else await finishFailed({ ...ctx, log }, lease, row, decision);
 }
 
@@ -107,7 +142,12 @@ async function handleLostLease(ctx: TenantCtx, lease: Lease, busyMs: number | nu
   if (busyMs !== null) await noteBusyWorker(ctx, lease, workerBusy(busyMs));
 }
 
-async function handleInterruption(ctx: TenantCtx, lease: Lease, failure: unknown, busyMs: number | null): Promise<void> {
+async function handleInterruption(
+  ctx: TenantCtx,
+  lease: Lease,
+  failure: unknown,
+  busyMs: number | null,
+): Promise<void> {
   if (failure instanceof LostLease) return handleLostLease(ctx, lease, busyMs);
   if (failure instanceof Stopping) {
     await releaseRunLease(ctx, lease, 0);
@@ -117,7 +157,10 @@ async function handleInterruption(ctx: TenantCtx, lease: Lease, failure: unknown
   return handleFailure(ctx, lease, failure);
 }
 
-/** Never rejects: every failure ends in the run's state, or in the lease expiring. `length`: of the leases of all runs of this process. */
+/**
+ * Never rejects: every failure ends in the run's state, or in the lease expiring. `length`: of the leases of
+ * all runs of this process.
+ */
 export async function workOnRun(
   ctx: Ctx,
   lease: Lease,

@@ -1,6 +1,12 @@
-// The public interface of this folder: checks and renders an organization's Liquid templates. A template sees the data that is passed to it
-// and nothing else; it runs no code, and its limits are those of template.ts.
-import { type TaskResult, type TemplateParts, type TemplateProblem, type TemplateTask, templateLimits } from './template.ts';
+// The public interface of this folder: checks and renders an organization's Liquid templates. A template sees
+// the data that is passed to it and nothing else; it runs no code, and its limits are those of template.ts.
+import {
+  type TaskResult,
+  type TemplateParts,
+  type TemplateProblem,
+  type TemplateTask,
+  templateLimits,
+} from './template.ts';
 import { createTemplateThread } from './thread.ts';
 
 export { type TemplatePart, type TemplateProblem, templateLimits } from './template.ts';
@@ -37,20 +43,27 @@ async function runTask(organizationId: string, task: TemplateTask): Promise<Task
   const outcome = await thread.run(organizationId, task);
   if (typeof outcome !== 'string') return outcome;
   const [part = ''] = Object.keys(task.parts);
-  const message = outcome === 'too_slow' ? `Takes longer than ${templateLimits.deadlineMs} ms` : 'Needs too much memory';
+  const message =
+    outcome === 'too_slow' ? `Takes longer than ${templateLimits.deadlineMs} ms` : 'Needs too much memory';
   return { texts: {}, problems: [{ part, code: outcome, message, line: null, column: null }] };
 }
 
 /**
- * The syntax errors of the texts, each with its line; a text longer than allowed is not parsed. Rejects with 503 `unavailable` when too
- * many tasks wait for the thread.
+ * The syntax errors of the texts, each with its line; a text longer than allowed is not parsed. Rejects with
+ * 503 `unavailable` when too many tasks wait for the thread.
  */
-export async function checkTemplate(organizationId: string, parts: TemplateParts): Promise<readonly TemplateProblem[]> {
+export async function checkTemplate(
+  organizationId: string,
+  parts: TemplateParts,
+): Promise<readonly TemplateProblem[]> {
   const { problems } = await runTask(organizationId, { kind: 'check', parts });
   return problems;
 }
 
-async function render<Name extends string>(request: RenderRequest<Name>, reportMissing: boolean): Promise<TaskResult> {
+async function render<Name extends string>(
+  request: RenderRequest<Name>,
+  reportMissing: boolean,
+): Promise<TaskResult> {
   const { organizationId, parts, now, timeZone = 'UTC' } = request;
   const data = JSON.stringify(request.data);
   const [part = ''] = Object.keys(parts);
@@ -58,26 +71,40 @@ async function render<Name extends string>(request: RenderRequest<Name>, reportM
     const message = `The data is larger than ${templateLimits.maxDataBytes} bytes`;
     return { texts: {}, problems: [{ part, code: 'too_much_data', message, line: null, column: null }] };
   }
-  return runTask(organizationId, { kind: 'render', parts, data, now: now.toISOString(), timeZone, reportMissing });
+  return runTask(organizationId, {
+    kind: 'render',
+    parts,
+    data,
+    now: now.toISOString(),
+    timeZone,
+    reportMissing,
+  });
 }
 
 /**
- * The rendered texts by the names of their parts. A missing variable renders as empty. Rejects with TemplateError when a part can't be
- * rendered, and with 503 `unavailable` when too many tasks wait for the thread.
+ * The rendered texts by the names of their parts. A missing variable renders as empty. Rejects with
+ * TemplateError when a part can't be rendered, and with 503 `unavailable` when too many tasks wait for the
+ * thread.
  */
-export async function renderTemplate<Name extends string>(request: RenderRequest<Name>): Promise<Readonly<Record<Name, string>>> {
+export async function renderTemplate<Name extends string>(
+  request: RenderRequest<Name>,
+): Promise<Readonly<Record<Name, string>>> {
   const { texts, problems } = await render(request, false);
   if (problems.length > 0) throw new TemplateError(problems);
   return texts as Readonly<Record<Name, string>>;
 }
 
 /**
- * As `renderTemplate`, for the author of the template: returns all problems, missing variables included, instead of throwing, and leaves
- * out the texts that failed. Rejects with 503 `unavailable` when too many tasks wait for the thread.
+ * As `renderTemplate`, for the author of the template: returns all problems, missing variables included,
+ * instead of throwing, and leaves out the texts that failed. Rejects with 503 `unavailable` when too many
+ * tasks wait for the thread.
  */
 export async function previewTemplate<Name extends string>(
   request: RenderRequest<Name>,
-): Promise<{ readonly texts: Readonly<Partial<Record<Name, string>>>; readonly problems: readonly TemplateProblem[] }> {
+): Promise<{
+  readonly texts: Readonly<Partial<Record<Name, string>>>;
+  readonly problems: readonly TemplateProblem[];
+}> {
   const { texts, problems } = await render(request, true);
   return { texts: texts as Readonly<Partial<Record<Name, string>>>, problems };
 }

@@ -12,7 +12,9 @@ import {
 } from './template.ts';
 
 function distinct(problems: readonly TemplateProblem[]): TemplateProblem[] {
-  const byPosition = new Map(problems.map((problem) => [[problem.part, problem.code, problem.line, problem.column].join(), problem]));
+  const byPosition = new Map(
+    problems.map((problem) => [[problem.part, problem.code, problem.line, problem.column].join(), problem]),
+  );
   return [...byPosition.values()].slice(0, templateLimits.maxProblems);
 }
 
@@ -39,9 +41,18 @@ const parseData = (json: string): object =>
     typeof value === 'number' && context?.source !== undefined ? parseNumber(context.source) : value,
   ) as object;
 
-function renderPart(part: string, task: RenderTask, strict: boolean): { text: string; problems: TemplateProblem[] } {
+function renderPart(
+  part: string,
+  task: RenderTask,
+  strict: boolean,
+): { text: string; problems: TemplateProblem[] } {
   const { source, as } = task.parts[part] ?? { source: '', as: 'text' };
-  const engine = createEngine({ as: as === 'html' ? 'html' : 'text', now: task.now, timeZone: task.timeZone, strict });
+  const engine = createEngine({
+    as: as === 'html' ? 'html' : 'text',
+    now: task.now,
+    timeZone: task.timeZone,
+    strict,
+  });
   let phase: 'syntax' | 'failed' = 'syntax';
   try {
     const parsed = engine.parse(source);
@@ -76,4 +87,5 @@ function render(task: RenderTask): TaskResult {
   return { texts, problems: distinct(problems) };
 }
 
-export const runTask = (task: TemplateTask): TaskResult => (task.kind === 'check' ? check(task.parts) : render(task));
+export const runTask = (task: TemplateTask): TaskResult =>
+  task.kind === 'check' ? check(task.parts) : render(task);

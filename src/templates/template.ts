@@ -1,11 +1,14 @@
-// The types that the service and the template thread share: templates, their limits, their problems, and the tasks of the thread.
+// The types that the service and the template thread share: templates, their limits, their problems, and the
+// tasks of the thread.
 
 export const templateLimits = {
   /** Characters of one text of a template. */
   maxSourceLength: 65_536,
   /** Characters that one rendering outputs, all its texts together. */
   maxOutputLength: 1_048_576,
-  /** Characters and list items that filters, loops and captures of one text may produce while it is rendered. */
+  /**
+   * Characters and list items that filters, loops and captures of one text may produce while it is rendered.
+   */
   maxWork: 4_000_000,
   /** Bytes of the data as JSON. */
   maxDataBytes: 4_194_304,
@@ -22,8 +25,8 @@ export const templateLimits = {
 } as const;
 
 /**
- * One text of a template. `html`: values from data are escaped. `text`: nothing is escaped. `line`: as `text`, and the result becomes one
- * line without control characters, as a mail's subject must be.
+ * One text of a template. `html`: values from data are escaped. `text`: nothing is escaped. `line`: as
+ * `text`, and the result becomes one line without control characters, as a mail's subject must be.
  */
 export type TemplatePart = { readonly source: string; readonly as: 'html' | 'text' | 'line' };
 
@@ -62,4 +65,7 @@ export type RenderTask = {
   readonly reportMissing: boolean;
 };
 
-export type TaskResult = { readonly texts: Readonly<Record<string, string>>; readonly problems: readonly TemplateProblem[] };
+export type TaskResult = {
+  readonly texts: Readonly<Record<string, string>>;
+  readonly problems: readonly TemplateProblem[];
+};

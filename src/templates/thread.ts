@@ -1,6 +1,7 @@
-// One worker thread for all templates of the process, started on first use and terminated when idle. It runs one task at a time. A task
-// that exceeds its time or memory is stopped by terminating the thread, and the service's own event loop never waits for it. It never runs
-// two tasks of one organization in a row while another organization's task waits.
+// One worker thread for all templates of the process, started on first use and terminated when idle. It runs
+// one task at a time. A task that exceeds its time or memory is stopped by terminating the thread, and the
+// service's own event loop never waits for it. It never runs two tasks of one organization in a row while
+// another organization's task waits.
 import { Worker } from 'node:worker_threads';
 import { unavailable } from '../core/errors.ts';
 import { Semaphore } from '../core/semaphore.ts';
@@ -12,14 +13,19 @@ export type TaskOutcome = TaskResult | 'too_slow' | 'too_much_work';
 
 export type TemplateThread = {
   /**
-   * Queues the task and resolves to its outcome. Rejects with 503 `unavailable`, to be retried after 5 s, when `templateLimits.maxWaiting`
-   * tasks wait already, and with an Error when the thread ends unexpectedly.
+   * Queues the task and resolves to its outcome. Rejects with 503 `unavailable`, to be retried after 5 s,
+   * when `templateLimits.maxWaiting` tasks wait already, and with an Error when the thread ends unexpectedly.
    */
   run(organizationId: string, task: TemplateTask): Promise<TaskOutcome>;
 };
 
 /** `program` is replaced only in tests. */
-export type ThreadOptions = { readonly deadlineMs: number; readonly heapMb: number; readonly idleMs: number; readonly program: URL };
+export type ThreadOptions = {
+  readonly deadlineMs: number;
+  readonly heapMb: number;
+  readonly idleMs: number;
+  readonly program: URL;
+};
 const defaults: ThreadOptions = {
   deadlineMs: templateLimits.deadlineMs,
   heapMb: templateLimits.maxHeapMb,
@@ -29,12 +35,16 @@ const defaults: ThreadOptions = {
 
 const codeOf = (error: unknown): string | undefined => (error as { code?: string }).code;
 
-/** The deadline counts timer ticks instead of elapsed time, so that a process that was suspended itself doesn't blame the template. */
+/**
+ * The deadline counts timer ticks instead of elapsed time, so that a process that was suspended itself
+ * doesn't blame the template.
+ */
 const ticksPerDeadline = 10;
 
 /**
- * Resolves to the next message after `send`, or to `too_slow` or `too_much_work`; rejects when the thread fails or ends. Failures are
- * delayed by `setImmediate`, so that a message that has already arrived wins over a deadline or an exit that is reported before it.
+ * Resolves to the next message after `send`, or to `too_slow` or `too_much_work`; rejects when the thread
+ * fails or ends. Failures are delayed by `setImmediate`, so that a message that has already arrived wins over
+ * a deadline or an exit that is reported before it.
  */
 function nextMessage(worker: Worker, deadlineMs: number | null, send: () => void): Promise<unknown> {
   return new Promise<unknown>((resolve, reject) => {
@@ -47,7 +57,11 @@ function nextMessage(worker: Worker, deadlineMs: number | null, send: () => void
     const timer = deadlineMs === null ? undefined : setInterval(tick, deadlineMs / ticksPerDeadline);
     const fail = (error: unknown): void => {
       failure ??= error;
-      setImmediate(() => settle(() => (codeOf(failure) === 'ERR_WORKER_OUT_OF_MEMORY' ? resolve('too_much_work') : reject(failure))));
+      setImmediate(() =>
+        settle(() =>
+          codeOf(failure) === 'ERR_WORKER_OUT_OF_MEMORY' ? resolve('too_much_work') : reject(failure),
+        ),
+      );
     };
     const onMessage = (message: unknown) => settle(() => resolve(message));
     const onExit = () => fail(new Error('the template thread ended'));
@@ -79,7 +93,10 @@ const tooManyWaiting = unavailable('Too many templates are waiting to be rendere
 export function createTemplateThread(given: Partial<ThreadOptions> = {}): TemplateThread {
   const options = { ...defaults, ...given };
   // One permit: of the organizations that wait, the one whose last task is longest ago is next.
-  const turns = new Semaphore({ maxRunning: 1, maxWaiting: templateLimits.maxWaiting }, { full: tooManyWaiting });
+  const turns = new Semaphore(
+    { maxRunning: 1, maxWaiting: templateLimits.maxWaiting },
+    { full: tooManyWaiting },
+  );
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
 
@@ -102,7 +119,9 @@ export function createTemplateThread(given: Partial<ThreadOptions> = {}): Templa
     const worker = thread ?? (await start());
     worker.ref();
     try {
-      const outcome = (await nextMessage(worker, options.deadlineMs, () => worker.postMessage(task))) as TaskOutcome;
+      const outcome = (await nextMessage(worker, options.deadlineMs, () =>
+        worker.postMessage(task),
+      )) as TaskOutcome;
       if (typeof outcome === 'string') terminate();
       return outcome;
     } catch (error) {

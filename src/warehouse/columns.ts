@@ -1,5 +1,5 @@
-// Maps the fields of the ERP to columns of a typed table.
-// A field that changes its type gets a new column; the old one stays, so that published versions can still read it.
+// Maps the fields of the ERP to columns of a typed table. A field that changes its type gets a new column;
+// the old one stays, so that published versions can still read it.
 import type { PoolClient } from 'pg';
 import {
   type FieldMetadata,
@@ -12,12 +12,22 @@ import {
   type SourceValue,
 } from '../connectors/connector.ts';
 
-export type ColumnType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'integers' | 'texts' | 'lines';
+export type ColumnType =
+  | 'text'
+  | 'number'
+  | 'integer'
+  | 'boolean'
+  | 'date'
+  | 'time'
+  | 'integers'
+  | 'texts'
+  | 'lines';
 /** Columns with several values, in an order, and the type of each value. */
 export const elementTypes = { integers: 'integer', texts: 'text' } as const;
 export type ListType = keyof typeof elementTypes;
 export type PlainType = Exclude<ColumnType, ListType>;
-export const isListType = (type: ColumnType | undefined): type is ListType => type === 'integers' || type === 'texts';
+export const isListType = (type: ColumnType | undefined): type is ListType =>
+  type === 'integers' || type === 'texts';
 /** False for a type that isn't known. */
 export const isNumeric = (type: ColumnType | undefined): boolean => type === 'number' || type === 'integer';
 /** The states are described at the table record_columns, in state-tables.ts. */
@@ -29,8 +39,8 @@ export type RecordColumn = {
   readonly column: string;
   readonly field: string;
   /**
-   * `value` is the field itself, `label` its display text in the ERP, `ids` and `names` the entries of a multiselect in its order, `lines` the
-   * record's lines as one jsonb array.
+   * `value` is the field itself, `label` its display text in the ERP, `ids` and `names` the entries of a
+   * multiselect in its order, `lines` the record's lines as one jsonb array.
    */
   readonly part: 'value' | 'label' | 'ids' | 'names' | 'lines';
   readonly type: ColumnType;
@@ -56,7 +66,8 @@ const sqlTypes: Readonly<Record<ColumnType, string>> = {
   lines: 'jsonb',
 };
 export const sqlTypeOf = (type: ColumnType): string => sqlTypes[type];
-export const sqlIdType = (idType: RecordTypeMetadata['idType']): string => (idType === 'integer' ? 'bigint' : 'text collate "C"');
+export const sqlIdType = (idType: RecordTypeMetadata['idType']): string =>
+  idType === 'integer' ? 'bigint' : 'text collate "C"';
 
 export const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
   text: 'text',
@@ -72,7 +83,8 @@ export const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
 };
 
 /** What the entries of a multiselect, or their names, are called in records. */
-export const entriesKey = (field: string, part: 'ids' | 'names'): string => (part === 'ids' ? idsKey(field) : namesKey(field));
+export const entriesKey = (field: string, part: 'ids' | 'names'): string =>
+  part === 'ids' ? idsKey(field) : namesKey(field);
 
 /** What a column holds of a record; undefined for the part `lines`. */
 export function sourceValue(
@@ -84,9 +96,18 @@ export function sourceValue(
   return part === 'lines' ? undefined : lists?.[entriesKey(field, part)];
 }
 
-const prefixes: Readonly<Record<RecordColumn['part'], string>> = { value: 'f_', lines: 'f_', label: 'l_', ids: 'i_', names: 'n_' };
+const prefixes: Readonly<Record<RecordColumn['part'], string>> = {
+  value: 'f_',
+  lines: 'f_',
+  label: 'l_',
+  ids: 'i_',
+  names: 'n_',
+};
 
-/** PostgreSQL truncates names at 63 bytes, so names are cut at 60 characters; a number at the end keeps them unique. */
+/**
+ * PostgreSQL truncates names at 63 bytes, so names are cut at 60 characters; a number at the end keeps them
+ * unique.
+ */
 function uniqueName(wanted: string, taken: ReadonlySet<string>): string {
   const legal = wanted.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_');
   for (let n = 1; ; n += 1) {
@@ -114,7 +135,8 @@ export function lineFieldsOf(field: FieldMetadata): LineField[] {
 
 /** The columns that this field needs, without physical names. */
 function wantedColumns(field: FieldMetadata): Pick<RecordColumn, 'field' | 'part' | 'type' | 'lineFields'>[] {
-  if (field.type === 'lines') return [{ field: field.name, part: 'lines', type: 'lines', lineFields: lineFieldsOf(field) }];
+  if (field.type === 'lines')
+    return [{ field: field.name, part: 'lines', type: 'lines', lineFields: lineFieldsOf(field) }];
   const plain = { field: field.name, lineFields: null };
   return [
     { ...plain, part: 'value', type: columnTypes[field.type] },
@@ -131,19 +153,24 @@ function wantedColumns(field: FieldMetadata): Pick<RecordColumn, 'field' | 'part
 export type ColumnChanges = {
   /** New columns, to be added to the tables in state 'loading'. */
   readonly added: readonly RecordColumn[];
-  /** Existing columns whose row in record_columns changes: the field vanished, returned, was retyped, or has other line fields. */
+  /**
+   * Existing columns whose row in record_columns changes: the field vanished, returned, was retyped, or has
+   * other line fields.
+   */
   readonly changed: readonly RecordColumn[];
 };
 
-/** A column that was filled once is updated in place when its field returns or the fields of its lines change. */
+/**
+ * A column that was filled once is updated in place when its field returns or the fields of its lines change.
+ */
 const stateOfOffered = ({ state }: RecordColumn, lineFieldsDiffer: boolean): ColumnState => {
   if (state === 'vanished' || state === 'stale') return 'returned';
   return lineFieldsDiffer && state === 'live' ? 'returned' : state;
 };
 
 /**
- * The changes that make the tables match the fields that the ERP offers. `stale` are the fields that it should offer and doesn't: their
- * columns keep their values until it does. Pure.
+ * The changes that make the tables match the fields that the ERP offers. `stale` are the fields that it
+ * should offer and doesn't: their columns keep their values until it does. Pure.
  */
 export function planColumns(
   existing: readonly RecordColumn[],
@@ -173,7 +200,8 @@ export function planColumns(
     kept.add(same.column);
     const lineFieldsDiffer = JSON.stringify(same.lineFields) !== JSON.stringify(wanted.lineFields);
     const state = stateOfOffered(same, lineFieldsDiffer);
-    if (state !== same.state || lineFieldsDiffer) changed.push({ ...same, lineFields: wanted.lineFields, state });
+    if (state !== same.state || lineFieldsDiffer)
+      changed.push({ ...same, lineFields: wanted.lineFields, state });
   }
   for (const column of existing) {
     if (kept.has(column.column) || column.state === 'replaced') continue;
@@ -192,8 +220,15 @@ type ColumnRow = {
   line_fields: LineField[] | null;
 };
 
-/** The columns of one record type, in the order of their creation. Rejects with 3F000 or 42P01 when the tenant's schema does not exist. */
-export async function readRecordColumns(client: Pick<PoolClient, 'query'>, schema: string, recordType: string): Promise<RecordColumn[]> {
+/**
+ * The columns of one record type, in the order of their creation. Rejects with 3F000 or 42P01 when the
+ * tenant's schema does not exist.
+ */
+export async function readRecordColumns(
+  client: Pick<PoolClient, 'query'>,
+  schema: string,
+  recordType: string,
+): Promise<RecordColumn[]> {
   const { rows } = await client.query<ColumnRow>(
     `select column_name, field, part, type, state, line_fields from ${schema}.record_columns where record_type = $1 order by position, column_name`,
     [recordType],

@@ -1,5 +1,6 @@
-// Proposals to delete absent records, as publishing closes, replaces, shrinks or keeps them. At most one per record type is `open` or
-// `kept`, and at most one is `rejected`. An administrator may approve or reject meanwhile: all writers lock the rows in the order of ids.
+// Proposals to delete absent records, as publishing closes, replaces, shrinks or keeps them. At most one per
+// record type is `open` or `kept`, and at most one is `rejected`. An administrator may approve or reject
+// meanwhile: all writers lock the rows in the order of ids.
 import { createId } from '../core/id.ts';
 import {
   type DeletionDecision,
@@ -42,18 +43,29 @@ const haveSameIds = (a: readonly string[], b: readonly string[]): boolean => {
   return a.length === b.length && b.every((id) => ids.has(id));
 };
 
-async function closeProposal({ client, schema }: RunTarget, id: string, status: 'superseded' | 'applied'): Promise<void> {
-  await client.query(`update ${schema}.deletion_proposals set status = $2, closed_at = now() where id = $1`, [id, status]);
+async function closeProposal(
+  { client, schema }: RunTarget,
+  id: string,
+  status: 'superseded' | 'applied',
+): Promise<void> {
+  await client.query(`update ${schema}.deletion_proposals set status = $2, closed_at = now() where id = $1`, [
+    id,
+    status,
+  ]);
 }
 
 /** Reduces a proposal to the ids that remain of it, and closes it when none does. */
-async function shrinkProposal(target: RunTarget, proposal: LiveProposal | undefined, ids: readonly string[]): Promise<void> {
+async function shrinkProposal(
+  target: RunTarget,
+  proposal: LiveProposal | undefined,
+  ids: readonly string[],
+): Promise<void> {
   if (proposal === undefined || haveSameIds(proposal.ids, ids)) return;
   if (ids.length === 0) return closeProposal(target, proposal.id, 'superseded');
-  await target.client.query(`update ${target.schema}.deletion_proposals set ids = $2, revision = revision + 1 where id = $1`, [
-    proposal.id,
-    ids,
-  ]);
+  await target.client.query(
+    `update ${target.schema}.deletion_proposals set ids = $2, revision = revision + 1 where id = $1`,
+    [proposal.id, ids],
+  );
 }
 
 /** `allowed`: how many unconfirmed deletions the run might carry out. */
@@ -71,12 +83,18 @@ const evidenceOf = ({ state }: RunTarget, { rules, rowCount, allowed }: Settled,
     mode: state.plan.mode,
     erpStartedAt: state.counters.erpStartedAt,
     rows: Number(rowCount),
-    allowed: rules.deletions === 'reconcile' || (rules.deletions === 'feed' && state.plan.feed === 'hidden') ? allowed : 0,
+    allowed:
+      rules.deletions === 'reconcile' || (rules.deletions === 'feed' && state.plan.feed === 'hidden')
+        ? allowed
+        : 0,
     feed: state.plan.feed,
     referenced,
   });
 
-/** After a complete comparison, which supersedes earlier ones. The same ids keep their proposal and its revision; the evidence is new. */
+/**
+ * After a complete comparison, which supersedes earlier ones. The same ids keep their proposal and its
+ * revision; the evidence is new.
+ */
 async function replaceProposal(
   target: RunTarget,
   before: LiveProposal | undefined,
@@ -86,23 +104,25 @@ async function replaceProposal(
 ): Promise<string | null> {
   const { client, schema, state } = target;
   if (before !== undefined && before.status === status && haveSameIds(before.ids, ids)) {
-    await client.query(`update ${schema}.deletion_proposals set evidence = $2 where id = $1`, [before.id, evidence]);
+    await client.query(`update ${schema}.deletion_proposals set evidence = $2 where id = $1`, [
+      before.id,
+      evidence,
+    ]);
     return before.id;
   }
   if (before !== undefined) await closeProposal(target, before.id, 'superseded');
   if (ids.length === 0) return null;
   const id = createId();
-  await client.query(`insert into ${schema}.deletion_proposals (id, record_type, ids, evidence, status) values ($1, $2, $3, $4, $5)`, [
-    id,
-    state.recordType,
-    ids,
-    evidence,
-    status,
-  ]);
+  await client.query(
+    `insert into ${schema}.deletion_proposals (id, record_type, ids, evidence, status) values ($1, $2, $3, $4, $5)`,
+    [id, state.recordType, ids, evidence, status],
+  );
   return id;
 }
 
-/** The given ids that the table still has after this run's reads and deletions, and that the run did not read. */
+/**
+ * The given ids that the table still has after this run's reads and deletions, and that the run did not read.
+ */
 async function filterRemaining(
   { client, schema, state }: RunTarget,
   table: string,
@@ -121,8 +141,8 @@ async function filterRemaining(
 }
 
 /**
- * Stores when each absent record was last seen and what references it. `known`: ids that were found absent before, of which the last
- * complete comparison says nothing.
+ * Stores when each absent record was last seen and what references it. `known`: ids that were found absent
+ * before, of which the last complete comparison says nothing.
  */
 async function saveAbsentRecords(
   { client, schema, state }: RunTarget,
@@ -150,7 +170,8 @@ async function pruneAbsentRecords({ client, schema, state }: RunTarget): Promise
 }
 
 /** Whether the run compared all ids: absent records that it did not find absent are no longer absent. */
-const isComplete = ({ plan }: RunState): boolean => plan.scanned || (plan.mode === 'full' && plan.facts['absent'] !== undefined);
+const isComplete = ({ plan }: RunState): boolean =>
+  plan.scanned || (plan.mode === 'full' && plan.facts['absent'] !== undefined);
 
 type Held = { readonly held: number; readonly proposalId: string | null };
 
@@ -169,7 +190,9 @@ async function updateAfterComparison(
   const proposalId = await replaceProposal(target, open, ids, status, evidence);
   const listed = [...(open?.ids ?? []), ...(rejected?.ids ?? []), ...approved];
   await saveAbsentRecords(target, table, [...decision.stay, ...decision.rejected], listed);
-  return rules.deletions === 'none' ? { held: 0, proposalId: null } : { held: decision.stay.length, proposalId };
+  return rules.deletions === 'none'
+    ? { held: 0, proposalId: null }
+    : { held: decision.stay.length, proposalId };
 }
 
 async function updateWithoutComparison(
@@ -183,7 +206,10 @@ async function updateWithoutComparison(
   await shrinkProposal(target, open, remaining);
   const pending = await filterRemaining(target, table, [...approved], remove);
   if (open?.status === 'kept') return { held: 0, proposalId: null };
-  return { held: remaining.length + pending.length, proposalId: remaining.length === 0 ? null : (open?.id ?? null) };
+  return {
+    held: remaining.length + pending.length,
+    proposalId: remaining.length === 0 ? null : (open?.id ?? null),
+  };
 }
 
 async function readHistory({ client, schema, state }: RunTarget): Promise<DeletionHistory> {
@@ -200,8 +226,9 @@ const writeHistory = ({ client, schema, state }: RunTarget, history: DeletionHis
   ]);
 
 /**
- * Decides about the absent rows of `table` and updates the record type's proposals. Returns the ids to delete, how many records are held
- * back, and the proposal that lists them. The caller deletes the rows in the same transaction.
+ * Decides about the absent rows of `table` and updates the record type's proposals. Returns the ids to
+ * delete, how many records are held back, and the proposal that lists them. The caller deletes the rows in
+ * the same transaction.
  */
 export async function settleDeletions(
   target: RunTarget,
@@ -220,9 +247,10 @@ export async function settleDeletions(
   const unconfirmed = decision.remove.filter((id) => !found.confirmed.has(id)).length;
   await writeHistory(target, { ...history, unconfirmed: history.unconfirmed + unconfirmed });
   for (const id of state.plan.approved) await closeProposal(target, id, 'applied');
-  await client.query(`delete from ${schema}.deletion_proposals where record_type = $1 and closed_at < now() - interval '30 days'`, [
-    state.recordType,
-  ]);
+  await client.query(
+    `delete from ${schema}.deletion_proposals where record_type = $1 and closed_at < now() - interval '30 days'`,
+    [state.recordType],
+  );
   const settled = { referenced: found.referenced, rules, rowCount, allowed };
   const held = isComplete(state)
     ? await updateAfterComparison(target, table, proposals, decision, settled)

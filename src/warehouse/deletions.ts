@@ -1,6 +1,7 @@
-// Decides, as part of publishing, which absent records are deleted and which wait in a proposal for approval. Records that the ERP lists
-// as deleted, or whose deletion was approved, are deleted; merely absent ones only where the ERP's list names no deletions of this record type,
-// while they are few on a calendar day, and when no stored record names them.
+// Decides, as part of publishing, which absent records are deleted and which wait in a proposal for approval.
+// Records that the ERP lists as deleted, or whose deletion was approved, are deleted; merely absent ones only
+// where the ERP's list names no deletions of this record type, while they are few on a calendar day, and when
+// no stored record names them.
 import type { PoolClient } from 'pg';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
 import type { Reference } from './staging.ts';
@@ -23,20 +24,29 @@ export type FoundAbsent = {
 };
 export type DeletionDecision = {
   readonly remove: readonly string[];
-  /** Absent records that stay, for a proposal: `open` (waits for approval) or `kept` (the configuration deletes nothing). */
+  /**
+   * Absent records that stay, for a proposal: `open` (waits for approval) or `kept` (the configuration
+   * deletes nothing).
+   */
   readonly stay: readonly string[];
   /** Absent records that stay because their deletion was rejected. */
   readonly rejected: readonly string[];
 };
 
-/** How many unconfirmed deletions a day may have without approval: the configured share, or a tenth and at most twenty, or one. */
+/**
+ * How many unconfirmed deletions a day may have without approval: the configured share, or a tenth and at
+ * most twenty, or one.
+ */
 export const maxDeletions = (rows: number, share: number): number =>
   // Rounded first: 100 × 0.29 is 28.999… in binary floating point.
   Math.max(Math.floor(Number((rows * share).toFixed(6))), Math.min(20, Math.floor(rows / 10)), 1);
 
 /** What earlier runs deleted of a record type. */
 export type DeletionHistory = {
-  /** The ERP's list of deletions has named one that was carried out: a record that it doesn't name was not deleted. */
+  /**
+   * The ERP's list of deletions has named one that was carried out: a record that it doesn't name was not
+   * deleted.
+   */
   readonly listed: boolean;
   /** The ERP's calendar day of the last run, YYYY-MM-DD; null before the first. */
   readonly day: string | null;
@@ -47,8 +57,15 @@ export type DeletionHistory = {
 };
 export const noDeletions: DeletionHistory = { listed: false, day: null, rows: 0, unconfirmed: 0 };
 
-/** On a new day, with nothing deleted. A day that is unknown, or earlier because a clock was set back, is still the last one. Pure. */
-export const historyOn = (history: DeletionHistory, today: string | null, rowCount: string): DeletionHistory =>
+/**
+ * On a new day, with nothing deleted. A day that is unknown, or earlier because a clock was set back, is
+ * still the last one. Pure.
+ */
+export const historyOn = (
+  history: DeletionHistory,
+  today: string | null,
+  rowCount: string,
+): DeletionHistory =>
   history.day === null || (today !== null && today > history.day)
     ? { ...history, day: today, rows: Number(rowCount), unconfirmed: 0 }
     : history;
@@ -58,8 +75,8 @@ export const remainingDeletions = ({ listed, rows, unconfirmed }: DeletionHistor
   listed ? 0 : Math.max(0, maxDeletions(rows, share) - unconfirmed);
 
 /**
- * With `feed`, absence alone deletes nothing unless the ERP hides its deletion feed. Unconfirmed deletions never empty a table, and
- * referenced records count towards `allowed` although they stay. Pure.
+ * With `feed`, absence alone deletes nothing unless the ERP hides its deletion feed. Unconfirmed deletions
+ * never empty a table, and referenced records count towards `allowed` although they stay. Pure.
  */
 export function decideDeletions(
   { absent, confirmed, referenced, rejected }: Omit<FoundAbsent, 'listed'>,
@@ -87,13 +104,21 @@ export function decideDeletions(
 export type RunTarget = { readonly client: PoolClient; readonly schema: string; readonly state: RunState };
 
 /** SQL that casts a text to the id type of the record type. */
-export const idCast = (expression: string, { plan }: RunState): string => `${expression}::${plan.idType === 'integer' ? 'bigint' : 'text'}`;
+export const idCast = (expression: string, { plan }: RunState): string =>
+  `${expression}::${plan.idType === 'integer' ? 'bigint' : 'text'}`;
 
 /** What the run found absent, of the rows that the table has and the run did not read. */
-export async function readAbsent({ client, schema, state }: RunTarget, table: string): Promise<Omit<FoundAbsent, 'rejected'>> {
+export async function readAbsent(
+  { client, schema, state }: RunTarget,
+  table: string,
+): Promise<Omit<FoundAbsent, 'rejected'>> {
   const ofRun = usesFreshTable(state) ? '' : 'and s.run_id = $1';
   const id = idCast('d.id', state);
-  const { rows } = await client.query<{ id: string; proof: string; referenced_by: readonly Reference[] | null }>(
+  const { rows } = await client.query<{
+    id: string;
+    proof: string;
+    referenced_by: readonly Reference[] | null;
+  }>(
     `select d.id, d.proof, d.referenced_by from ${schema}.staged_deletions d where d.run_id = $1
      and exists (select from ${schema}.${quoteIdentifier(table)} t where t.id = ${id})
      and not exists (select from ${schema}.${quoteIdentifier(state.targetTable)} s where s.id = ${id} ${ofRun}) order by ${id}`,
@@ -102,7 +127,9 @@ export async function readAbsent({ client, schema, state }: RunTarget, table: st
   const moved = new Set(state.plan.moved);
   return {
     absent: rows.map((row) => row.id),
-    confirmed: new Set(rows.filter(({ id: absent, proof }) => proof !== 'absent' || moved.has(absent)).map((row) => row.id)),
+    confirmed: new Set(
+      rows.filter(({ id: absent, proof }) => proof !== 'absent' || moved.has(absent)).map((row) => row.id),
+    ),
     listed: new Set(rows.filter(({ proof }) => proof === 'feed').map((row) => row.id)),
     referenced: new Set(rows.filter((row) => row.referenced_by !== null).map((row) => row.id)),
   };

@@ -1,5 +1,5 @@
-// Finds the columns that had a value in the stored row and have none in the row that a run read, and the fields that some of a record's
-// lines lost.
+// Finds the columns that had a value in the stored row and have none in the row that a run read, and the
+// fields that some of a record's lines lost.
 import type { PoolClient } from 'pg';
 import type { RecordColumn } from './columns.ts';
 import { publishedColumns } from './merge-rows.ts';
@@ -9,7 +9,9 @@ import { quoteIdentifier } from './table.ts';
 import { unchangedIdsSql } from './unchanged.ts';
 
 /** `lineField` is null for a column other than lines, and for lines as a whole. */
-export type ColumnPart = Pick<RecordColumn, 'field' | 'part' | 'column'> & { readonly lineField: string | null };
+export type ColumnPart = Pick<RecordColumn, 'field' | 'part' | 'column'> & {
+  readonly lineField: string | null;
+};
 export type Emptied = ColumnPart & {
   /** The number of records that came empty, and of those read whose stored row had a value. */
   readonly emptied: number;
@@ -17,17 +19,24 @@ export type Emptied = ColumnPart & {
   /** Whether only some lines of these records came without the field. */
   readonly partly: boolean;
   /**
-   * Some of the records that came empty, ascending, with their modification times when they were read, RFC 3339 UTC, and the number of
-   * their lines that have the field.
+   * Some of the records that came empty, ascending, with their modification times when they were read, RFC
+   * 3339 UTC, and the number of their lines that have the field.
    */
-  readonly records: readonly { readonly id: string; readonly modifiedAt: string | null; readonly filled: number }[];
+  readonly records: readonly {
+    readonly id: string;
+    readonly modifiedAt: string | null;
+    readonly filled: number;
+  }[];
 };
 /** Some may be changed again before they are read singly. */
 const maxRecords = 100;
 
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** SQL that is true when the row `alias` has a value, and never null. A line has only the members that have a value. */
+/**
+ * SQL that is true when the row `alias` has a value, and never null. A line has only the members that have a
+ * value.
+ */
 export function hasValueSql(alias: string, { column, part, lineField }: ColumnPart): string {
   const name = `${alias}.${quoteIdentifier(column)}`;
   if (part !== 'lines') return `(${name} is not null)`;
@@ -45,16 +54,23 @@ const filledSql = (alias: string, { column, lineField }: ColumnPart): string =>
 function cameEmptySql(part: ColumnPart): string {
   const name = quoteIdentifier(part.column);
   const emptied = `${hasValueSql('t', part)} and not ${hasValueSql('s', part)}`;
-  return part.part === 'lines' ? `case when t.${name} is distinct from s.${name} then ${emptied} else false end` : emptied;
+  return part.part === 'lines'
+    ? `case when t.${name} is distinct from s.${name} then ${emptied} else false end`
+    : emptied;
 }
 
 /** Fewer lines have the field; `shrunk` is joined by `shrunkSql`. */
 const lostSomeSql = (part: ColumnPart): string =>
   `case when shrunk.${quoteIdentifier(part.column)} then ${filledSql('t', part)} > ${filledSql('s', part)} else false end`;
 
-/** For each column of lines, whether it has as many lines or more, and in all fewer values: one look before one for each field. */
+/**
+ * For each column of lines, whether it has as many lines or more, and in all fewer values: one look before
+ * one for each field.
+ */
 function shrunkSql(parts: readonly ColumnPart[]): string {
-  const columns = new Set(parts.flatMap(({ part, column }) => (part === 'lines' ? [quoteIdentifier(column)] : [])));
+  const columns = new Set(
+    parts.flatMap(({ part, column }) => (part === 'lines' ? [quoteIdentifier(column)] : [])),
+  );
   const values = (lines: string): string => `jsonb_array_length(jsonb_path_query_array(${lines}, '$[*].*'))`;
   const tests = [...columns].map(
     (name) =>
@@ -63,7 +79,10 @@ function shrunkSql(parts: readonly ColumnPart[]): string {
   return tests.length === 0 ? '' : `cross join lateral (select ${tests.join(', ')} offset 0) shrunk`;
 }
 
-/** Columns that no complete read has filled yet had no values; those of a former type repeat another column as far as it converts. */
+/**
+ * Columns that no complete read has filled yet had no values; those of a former type repeat another column as
+ * far as it converts.
+ */
 const partsOf = (state: RunState): ColumnPart[] =>
   publishedColumns(state)
     .filter((column) => column.state === 'live' || column.state === 'returned')
@@ -76,17 +95,25 @@ const readRows = (schema: string, state: RunState): string =>
   `${schema}.${quoteIdentifier(state.targetTable)} s ${usesFreshTable(state) ? 'where $1::uuid is not null' : 'where s.run_id = $1'}`;
 
 /**
- * SQL for the rows `s` that the run read and that differ from their stored rows `t`; $1 is the run's id. Content hashes leave out columns
- * that were not read: where one of these returned, every row is compared.
+ * SQL for the rows `s` that the run read and that differ from their stored rows `t`; $1 is the run's id.
+ * Content hashes leave out columns that were not read: where one of these returned, every row is compared.
  */
-function differingRows(schema: string, state: RunState, active: string, parts: readonly ColumnPart[]): string {
-  const differs = state.columns.some((column) => column.state === 'returned') ? 'true' : 't.content_hash <> s.content_hash';
+function differingRows(
+  schema: string,
+  state: RunState,
+  active: string,
+  parts: readonly ColumnPart[],
+): string {
+  const differs = state.columns.some((column) => column.state === 'returned')
+    ? 'true'
+    : 't.content_hash <> s.content_hash';
   return `from (select s.* from ${readRows(schema, state)}) s join ${schema}.${quoteIdentifier(active)} t on t.id = s.id ${shrunkSql(parts)} where ${differs}`;
 }
 
 /**
- * The parts of columns that came empty, or else partly, in at least `minRows` of the rows that the run read, with `had` not yet counted (0).
- * A line field isn't listed where the lines as a whole came empty. `modifiedField`: that of the modification time, whose column may be missing.
+ * The parts of columns that came empty, or else partly, in at least `minRows` of the rows that the run read,
+ * with `had` not yet counted (0). A line field isn't listed where the lines as a whole came empty.
+ * `modifiedField`: that of the modification time, whose column may be missing.
  */
 export async function findEmptied(
   client: PoolClient,
@@ -98,7 +125,10 @@ export async function findEmptied(
 ): Promise<Emptied[]> {
   const parts = partsOf(state);
   if (parts.length === 0) return [];
-  const counted = await client.query<{ n: string }>(`select count(*) as n ${differingRows(schema, state, active, [])}`, [state.runId]);
+  const counted = await client.query<{ n: string }>(
+    `select count(*) as n ${differingRows(schema, state, active, [])}`,
+    [state.runId],
+  );
   if (Number(counted.rows[0]?.n ?? 0) < minRows) return [];
   const pairs = differingRows(schema, state, active, parts);
   const conditions = parts.flatMap((part) => [
@@ -114,8 +144,11 @@ export async function findEmptied(
   const whole = new Set(enough.filter(({ part }) => part.lineField === null).map(({ part }) => part.column));
   const emptied = new Set(enough.filter(({ partly }) => !partly).map(({ part }) => part));
   const found = enough.filter(({ part, partly }) => !(partly && emptied.has(part)));
-  const modified = state.columns.find(({ field, part, type }) => field === modifiedField && part === 'value' && type === 'time');
-  const modifiedAt = modified === undefined ? 'null::text' : rfc3339Sql(`s.${quoteIdentifier(modified.column)}`);
+  const modified = state.columns.find(
+    ({ field, part, type }) => field === modifiedField && part === 'value' && type === 'time',
+  );
+  const modifiedAt =
+    modified === undefined ? 'null::text' : rfc3339Sql(`s.${quoteIdentifier(modified.column)}`);
   const listed: Emptied[] = [];
   for (const { part, partly, count, condition } of found) {
     if (part.lineField !== null && whole.has(part.column)) continue;
@@ -128,8 +161,17 @@ export async function findEmptied(
   return listed;
 }
 
-/** The number of records that the run read, the unchanged ones included, whose stored row has a value in this part of the column. */
-export async function countRead(client: PoolClient, schema: string, state: RunState, active: string, part: ColumnPart): Promise<number> {
+/**
+ * The number of records that the run read, the unchanged ones included, whose stored row has a value in this
+ * part of the column.
+ */
+export async function countRead(
+  client: PoolClient,
+  schema: string,
+  state: RunState,
+  active: string,
+  part: ColumnPart,
+): Promise<number> {
   const { rows } = await client.query<{ n: string }>(
     `select count(*) as n from (select s.id from ${readRows(schema, state)} union all select id from ${unchangedIdsSql(schema, state, '$1')} u) r
      join ${schema}.${quoteIdentifier(active)} t on t.id = r.id where ${hasValueSql('t', part)}`,

@@ -1,15 +1,32 @@
-// Encodes a record of the ERP as its row in the text format of COPY, exactly: no value passes through a binary float. Also computes the
-// hash of its content, by which an unchanged record is recognized and skipped. The fast path covers most records: the cells are joined,
-// and one pattern over the whole row shows that none needs escaping or rejecting; all other records are encoded cell by cell.
+// Encodes a record of the ERP as its row in the text format of COPY, exactly: no value passes through a
+// binary float. Also computes the hash of its content, by which an unchanged record is recognized and
+// skipped. The fast path covers most records: the cells are joined, and one pattern over the whole row shows
+// that none needs escaping or rejecting; all other records are encoded cell by cell.
 import { createHash, hash as digest } from 'node:crypto';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
 import { dayPattern, isDay, isTime, timePattern } from '../core/calendar.ts';
-import { type ColumnType, isListType, type LineField, type ListType, type RecordColumn, sourceValue } from './columns.ts';
+import {
+  type ColumnType,
+  isListType,
+  type LineField,
+  type ListType,
+  type RecordColumn,
+  sourceValue,
+} from './columns.ts';
 import { findOversize, maxCharactersToSkip, type RejectionReason, type SizeLimits } from './size-limits.ts';
-import { type CellType, findInvalidValue, isValidValue, numberPattern, readTexts } from './validate-values.ts';
+import {
+  type CellType,
+  findInvalidValue,
+  isValidValue,
+  numberPattern,
+  readTexts,
+} from './validate-values.ts';
 
-/** `hash`: 32 hex digits. `row`: the cells of `rowColumns` as COPY takes them, with `emptyCell` for those without a value. */
+/**
+ * `hash`: 32 hex digits. `row`: the cells of `rowColumns` as COPY takes them, with `emptyCell` for those
+ * without a value.
+ */
 export type EncodedRecord = { readonly id: string; readonly hash: string; readonly row: string };
 
 /** The null marker. It is escaped in values, so it can't be mistaken for one, as `\N` could. */
@@ -20,7 +37,10 @@ export const emptyCell = "e'\\x01'";
 type Slot = RecordColumn & { readonly lineParts: readonly LinePart[] };
 type LinePart = LineField & { readonly head: string };
 type Layout = {
-  /** The columns of the content, sorted by name, followed by the columns of a former type, which repeat some of it. */
+  /**
+   * The columns of the content, sorted by name, followed by the columns of a former type, which repeat some
+   * of it.
+   */
   readonly slots: readonly Slot[];
   readonly contentCount: number;
   /** Matches a row in which every cell is valid and none needs escaping. */
@@ -45,10 +65,15 @@ const plainPatterns: Readonly<Record<ColumnType, string>> = {
 };
 
 function createLayout(columns: readonly RecordColumn[]): Layout {
-  const content = columns.filter(({ state }) => state !== 'replaced').sort((a, b) => (a.column < b.column ? -1 : 1));
+  const content = columns
+    .filter(({ state }) => state !== 'replaced')
+    .sort((a, b) => (a.column < b.column ? -1 : 1));
   const slots = [...content, ...columns.filter(({ state }) => state === 'replaced')].map((column) => ({
     ...column,
-    lineParts: (column.lineFields ?? []).map((field) => ({ ...field, head: `${JSON.stringify(field.name)}:` })),
+    lineParts: (column.lineFields ?? []).map((field) => ({
+      ...field,
+      head: `${JSON.stringify(field.name)}:`,
+    })),
   }));
   const cells = slots.map(({ type, state }) => (state === 'replaced' ? plainText : plainPatterns[type]));
   const plain = new RegExp(`^${cells.map((form) => `(?:${form}|${empty})`).join('\\t')}$`);
@@ -65,16 +90,24 @@ function layoutOf(columns: readonly RecordColumn[]): Layout {
 }
 
 /** The names of the columns whose cells make up a row, in their order. */
-export const rowColumns = (columns: readonly RecordColumn[]): string[] => layoutOf(columns).slots.map(({ column }) => column);
+export const rowColumns = (columns: readonly RecordColumn[]): string[] =>
+  layoutOf(columns).slots.map(({ column }) => column);
 
 /** Whether one of the columns `names` is empty in an encoded row. */
-export function hasEmptyCell({ row }: EncodedRecord, columns: readonly RecordColumn[], names: ReadonlySet<string>): boolean {
+export function hasEmptyCell(
+  { row }: EncodedRecord,
+  columns: readonly RecordColumn[],
+  names: ReadonlySet<string>,
+): boolean {
   const cells = row.split('\t');
   return layoutOf(columns).slots.some(({ column }, index) => names.has(column) && cells[index] === empty);
 }
 
 /** The values of an encoded row by field name, without those that are escaped in it. */
-export function plainValues({ row }: EncodedRecord, columns: readonly RecordColumn[]): Record<string, SourceValue> {
+export function plainValues(
+  { row }: EncodedRecord,
+  columns: readonly RecordColumn[],
+): Record<string, SourceValue> {
   const cells = row.split('\t');
   const plain = layoutOf(columns).slots.flatMap(({ field, part, state }, index) => {
     const cell = cells[index];
@@ -85,7 +118,10 @@ export function plainValues({ row }: EncodedRecord, columns: readonly RecordColu
   return Object.fromEntries(plain);
 }
 
-/** The values of the columns `names` by column, as they would be stored; those that can't be read are left out. */
+/**
+ * The values of the columns `names` by column, as they would be stored; those that can't be read are left
+ * out.
+ */
 export function columnValues(
   values: SourceRecord['values'],
   columns: readonly RecordColumn[],
@@ -104,7 +140,9 @@ const maxCachedNames = 1_000;
 function filledNames({ slots, contentCount, names }: Layout, empties: string): string {
   const known = names.get(empties);
   if (known !== undefined) return known;
-  const filled = slots.slice(0, contentCount).filter((_, index) => !empties.includes(String.fromCharCode(index)));
+  const filled = slots
+    .slice(0, contentCount)
+    .filter((_, index) => !empties.includes(String.fromCharCode(index)));
   const joined = `${filled.map(({ column }) => column).join()}\n`;
   if (names.size === maxCachedNames) names.clear();
   names.set(empties, joined);
@@ -112,8 +150,9 @@ function filledNames({ slots, contentCount, names }: Layout, empties: string): s
 }
 
 /**
- * Hashes the column names of the non-empty cells, then those cells, so that a new column changes only the hashes of records that fill it.
- * Changing this function rewrites every record when it is next read. `empties` has one character per empty cell: its index.
+ * Hashes the column names of the non-empty cells, then those cells, so that a new column changes only the
+ * hashes of records that fill it. Changing this function rewrites every record when it is next read.
+ * `empties` has one character per empty cell: its index.
  */
 function hashOf(layout: Layout, content: string, empties: string): string {
   const filled = empties === '' ? content : `${content}\t`.replaceAll(`${empty}\t`, '').slice(0, -1);
@@ -127,7 +166,9 @@ const isShortInteger = /^(?:0|-?[1-9]\d{0,17})$/;
 /** A JSON array as PostgreSQL's text of an array; null for anything else. */
 function listLiteral(json: string, type: ListType): string | null {
   if (type === 'integers') return `{${json.slice(1, -1)}}`;
-  const texts = readTexts(json)?.map((text) => (text === null ? 'NULL' : `"${text.replaceAll(/["\\]/g, '\\$&')}"`));
+  const texts = readTexts(json)?.map((text) =>
+    text === null ? 'NULL' : `"${text.replaceAll(/["\\]/g, '\\$&')}"`,
+  );
   return texts === undefined ? null : `{${texts.join()}}`;
 }
 
@@ -141,7 +182,11 @@ function plainMember(value: string, type: CellType): string | null {
   return isPlain ? `"${value}"` : null;
 }
 
-function plainLines(lines: readonly SourceLine[], parts: readonly LinePart[], maxLength: number): string | null {
+function plainLines(
+  lines: readonly SourceLine[],
+  parts: readonly LinePart[],
+  maxLength: number,
+): string | null {
   let text = '';
   for (const line of lines) {
     if (text.length > maxLength) return null;
@@ -161,10 +206,15 @@ function plainLines(lines: readonly SourceLine[], parts: readonly LinePart[], ma
 /** Undefined when the value needs the slow path. */
 function plainCell(record: SourceRecord, slot: Slot, maxLength: number): string | undefined {
   const { lines } = record;
-  if (slot.part === 'lines') return lines === null ? empty : (plainLines(lines, slot.lineParts, maxLength) ?? undefined);
+  if (slot.part === 'lines')
+    return lines === null ? empty : (plainLines(lines, slot.lineParts, maxLength) ?? undefined);
   const value: unknown = sourceValue(record, slot);
   if (typeof value === 'string')
-    return value === empty ? undefined : isListType(slot.type) ? (listLiteral(value, slot.type) ?? undefined) : value;
+    return value === empty
+      ? undefined
+      : isListType(slot.type)
+        ? (listLiteral(value, slot.type) ?? undefined)
+        : value;
   return value === null || value === undefined || typeof value === 'function' ? empty : undefined;
 }
 
@@ -205,7 +255,9 @@ function lineCell(line: SourceLine, fields: readonly LineField[]): string {
 
 function cellOf(record: SourceRecord, column: RecordColumn): SourceValue {
   if (column.part === 'lines')
-    return record.lines === null ? null : `[${record.lines.map((line) => lineCell(line, column.lineFields ?? [])).join()}]`;
+    return record.lines === null
+      ? null
+      : `[${record.lines.map((line) => lineCell(line, column.lineFields ?? [])).join()}]`;
   const value = textOf(sourceValue(record, column));
   if (value !== null && isListType(column.type)) return listLiteral(value, column.type);
   return column.state === 'replaced' ? convertible(value, column.type) : value;
@@ -223,9 +275,16 @@ const fitsType: Readonly<Record<ColumnType, (text: string) => boolean>> = {
   lines: () => false,
 };
 /** A column of a former type stores values that it can represent without loss, and null otherwise. */
-const convertible = (value: SourceValue, type: ColumnType): SourceValue => (value !== null && fitsType[type](value) ? value : null);
+const convertible = (value: SourceValue, type: ColumnType): SourceValue =>
+  value !== null && fitsType[type](value) ? value : null;
 
-const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', [empty]: '\\001' };
+const escapes: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\t': '\\t',
+  '\n': '\\n',
+  '\r': '\\r',
+  [empty]: '\\001',
+};
 
 /** One cell in the text format of COPY. */
 export const copyCell = (cell: string | null): string =>
@@ -235,7 +294,11 @@ function joinCells({ id }: SourceRecord, layout: Layout, cells: readonly string[
   const content = cells.slice(0, layout.contentCount);
   const empties = content.map((cell, index) => (cell === empty ? String.fromCharCode(index) : '')).join('');
   const joined = content.join('\t');
-  return { id, hash: hashOf(layout, joined, empties), row: content.length === cells.length ? joined : cells.join('\t') };
+  return {
+    id,
+    hash: hashOf(layout, joined, empties),
+    row: content.length === cells.length ? joined : cells.join('\t'),
+  };
 }
 
 /** The event loop gets a turn after this many characters of a record, whose values take long to escape. */
@@ -248,9 +311,15 @@ function pieceEnd(text: string, start: number): number {
 }
 
 /** As `joinCells` of the escaped values, piece by piece. */
-async function encodeLongCells({ id }: SourceRecord, layout: Layout, values: readonly SourceValue[]): Promise<EncodedRecord> {
+async function encodeLongCells(
+  { id }: SourceRecord,
+  layout: Layout,
+  values: readonly SourceValue[],
+): Promise<EncodedRecord> {
   const { contentCount } = layout;
-  const empties = values.slice(0, contentCount).map((value, index) => (value === null ? String.fromCharCode(index) : ''));
+  const empties = values
+    .slice(0, contentCount)
+    .map((value, index) => (value === null ? String.fromCharCode(index) : ''));
   const hash = createHash('sha256').update(filledNames(layout, empties.join('')));
   let row = '';
   let separator = '';
@@ -278,12 +347,14 @@ async function encodeLongCells({ id }: SourceRecord, layout: Layout, values: rea
 function encodeCells(record: SourceRecord, layout: Layout): EncodedRecord | Promise<EncodedRecord> {
   const values = layout.slots.map((slot) => cellOf(record, slot));
   const length = values.reduce((sum, value) => sum + (value?.length ?? 0), 0);
-  return length > charactersPerTurn ? encodeLongCells(record, layout, values) : joinCells(record, layout, values.map(copyCell));
+  return length > charactersPerTurn
+    ? encodeLongCells(record, layout, values)
+    : joinCells(record, layout, values.map(copyCell));
 }
 
 /**
- * The record's row, or why it can't be stored: the first value that is not valid, or what of it is too large. A promise only for the row of
- * a long record, for which the event loop gets turns.
+ * The record's row, or why it can't be stored: the first value that is not valid, or what of it is too large.
+ * A promise only for the row of a long record, for which the event loop gets turns.
  */
 export function encodeRecord(
   record: SourceRecord,

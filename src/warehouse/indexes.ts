@@ -1,5 +1,6 @@
-// The indexes that published versions need: stored per record type, built without blocking readers or writers, and created on every table
-// that goes live. An interrupted concurrent build leaves an invalid index, which is dropped and built again.
+// The indexes that published versions need: stored per record type, built without blocking readers or
+// writers, and created on every table that goes live. An interrupted concurrent build leaves an invalid
+// index, which is dropped and built again.
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { PoolClient } from 'pg';
@@ -8,7 +9,10 @@ import { sqlState } from '../db/pg-errors.ts';
 import { isNameOf, quoteIdentifier } from './table.ts';
 import { orPending } from './tables-pending.ts';
 
-/** `expression` is the SQL between the parentheses: it contains only our own physical column names, never a caller's text. */
+/**
+ * `expression` is the SQL between the parentheses: it contains only our own physical column names, never a
+ * caller's text.
+ */
 export type IndexSpec = { readonly method: 'btree' | 'gin'; readonly expression: string };
 
 const indexName = (table: string, { method, expression }: IndexSpec): string =>
@@ -18,34 +22,51 @@ const indexName = (table: string, { method, expression }: IndexSpec): string =>
 const lockWantedIndexes = (tx: Knex.Transaction, schema: string) =>
   tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 3))', [schema]);
 
-export const insertWantedIndexes = (control: Knex, schema: string, recordType: string, specs: readonly IndexSpec[]): Promise<void> =>
+export const insertWantedIndexes = (
+  control: Knex,
+  schema: string,
+  recordType: string,
+  specs: readonly IndexSpec[],
+): Promise<void> =>
   control.transaction(async (tx) => {
     await lockWantedIndexes(tx, schema);
     for (const { method, expression } of specs) {
-      await tx.raw(`insert into ${schema}.record_indexes (record_type, method, expression) values (?, ?, ?) on conflict do nothing`, [
-        recordType,
-        method,
-        expression,
-      ]);
+      await tx.raw(
+        `insert into ${schema}.record_indexes (record_type, method, expression) values (?, ?, ?) on conflict do nothing`,
+        [recordType, method, expression],
+      );
     }
   });
 
-/** Deletes wanted indexes that `readNeeded` doesn't return, by record type. It runs under the lock that keeps others from adding any. */
+/**
+ * Deletes wanted indexes that `readNeeded` doesn't return, by record type. It runs under the lock that keeps
+ * others from adding any.
+ */
 export async function deleteWantedIndexesExcept(
   tx: Knex.Transaction,
   schema: string,
   readNeeded: () => Promise<ReadonlyMap<string, readonly IndexSpec[]>>,
 ): Promise<void> {
   await lockWantedIndexes(tx, schema);
-  const needed = [...(await readNeeded())].flatMap(([recordType, specs]) => specs.map((spec) => [recordType, spec] as const));
+  const needed = [...(await readNeeded())].flatMap(([recordType, specs]) =>
+    specs.map((spec) => [recordType, spec] as const),
+  );
   await tx.raw(
     `delete from ${schema}.record_indexes as r where not exists (select from unnest(?::text[], ?::text[], ?::text[]) as n(record_type, method, expression)
        where n.record_type = r.record_type and n.method = r.method and n.expression = r.expression)`,
-    [needed.map(([recordType]) => recordType), needed.map(([, { method }]) => method), needed.map(([, { expression }]) => expression)],
+    [
+      needed.map(([recordType]) => recordType),
+      needed.map(([, { method }]) => method),
+      needed.map(([, { expression }]) => expression),
+    ],
   );
 }
 
-export async function listWantedIndexes(control: Knex, schema: string, recordType: string): Promise<IndexSpec[]> {
+export async function listWantedIndexes(
+  control: Knex,
+  schema: string,
+  recordType: string,
+): Promise<IndexSpec[]> {
   const { rows } = await control.raw<{ rows: IndexSpec[] }>(
     `select method, expression from ${schema}.record_indexes where record_type = ? order by 1, 2`,
     [recordType],
@@ -54,7 +75,12 @@ export async function listWantedIndexes(control: Knex, schema: string, recordTyp
 }
 
 /** Those of the wanted indexes that the table lacks or that are invalid after an interrupted build. */
-export async function listMissingIndexes(control: Knex, schema: string, table: string, wanted: readonly IndexSpec[]): Promise<IndexSpec[]> {
+export async function listMissingIndexes(
+  control: Knex,
+  schema: string,
+  table: string,
+  wanted: readonly IndexSpec[],
+): Promise<IndexSpec[]> {
   const { rows } = await control.raw<{ rows: { name: string }[] }>(
     `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
      join pg_namespace n on n.oid = t.relnamespace where n.nspname = ? and t.relname = ? and i.indisvalid`,
@@ -67,10 +93,15 @@ export async function listMissingIndexes(control: Knex, schema: string, table: s
 type Session = Pick<PoolClient, 'query'>;
 
 /**
- * Runs `work` on one connection of the control pool: DDL may run only there, and session locks end with the session. When `signal` aborts,
- * the connection is closed in the middle of a statement; the server finishes the statement, so that an index build is not lost.
+ * Runs `work` on one connection of the control pool: DDL may run only there, and session locks end with the
+ * session. When `signal` aborts, the connection is closed in the middle of a statement; the server finishes
+ * the statement, so that an index build is not lost.
  */
-const onOneConnection = <T>(control: Knex, work: (session: Session) => Promise<T>, signal?: AbortSignal): Promise<T> =>
+const onOneConnection = <T>(
+  control: Knex,
+  work: (session: Session) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> =>
   onKnexConnection(control, async (connection) => {
     let closed: Promise<void> | undefined;
     const closeConnection = (): void => {
@@ -88,9 +119,9 @@ const onOneConnection = <T>(control: Knex, work: (session: Session) => Promise<T
 
 const lockPollMs = 200;
 /**
- * Allows one builder per table: a second one would mistake a half-built index for a broken one. Polls instead of waiting for the lock,
- * because a concurrent build waits for every statement that is running. Throws the signal's reason when `signal` aborts, and
- * `TablesPending`.
+ * Allows one builder per table: a second one would mistake a half-built index for a broken one. Polls instead
+ * of waiting for the lock, because a concurrent build waits for every statement that is running. Throws the
+ * signal's reason when `signal` aborts, and `TablesPending`.
  */
 async function withBuilderLock(
   control: Knex,
@@ -99,12 +130,17 @@ async function withBuilderLock(
   work: (session: Session) => Promise<void>,
 ): Promise<void> {
   const tryBuild = async (session: Session): Promise<boolean> => {
-    const { rows } = await session.query<{ locked: boolean }>('select pg_try_advisory_lock(hashtextextended($1, 1)) as locked', [table]);
+    const { rows } = await session.query<{ locked: boolean }>(
+      'select pg_try_advisory_lock(hashtextextended($1, 1)) as locked',
+      [table],
+    );
     if (rows[0]?.locked !== true) return false;
     try {
       await work(session);
     } finally {
-      await session.query('select pg_advisory_unlock(hashtextextended($1, 1))', [table]).catch(() => undefined);
+      await session
+        .query('select pg_advisory_unlock(hashtextextended($1, 1))', [table])
+        .catch(() => undefined);
     }
     return true;
   };
@@ -115,13 +151,17 @@ async function withBuilderLock(
   }
 }
 
-/** A value is too long for an index (over 2,704 bytes in a btree). The index is omitted: results stay correct, but queries are slower. */
+/**
+ * A value is too long for an index (over 2,704 bytes in a btree). The index is omitted: results stay correct,
+ * but queries are slower.
+ */
 const isTooLong = (error: unknown): boolean => sqlState(error) === '54000';
 
 /**
- * Builds the missing indexes one at a time, `concurrently` for tables that readers use. Looks for them under the builder lock, when no
- * other process is building or dropping indexes. Returns how many were missing. Throws the signal's reason when `signal` aborts,
- * `TablesPending`, and any other database error except a value that is too long, for which the index is omitted.
+ * Builds the missing indexes one at a time, `concurrently` for tables that readers use. Looks for them under
+ * the builder lock, when no other process is building or dropping indexes. Returns how many were missing.
+ * Throws the signal's reason when `signal` aborts, `TablesPending`, and any other database error except a
+ * value that is too long, for which the index is omitted.
  */
 export async function buildIndexes(
   control: Knex,
@@ -154,12 +194,15 @@ export async function buildIndexes(
   return missingCount;
 }
 
-/** Dropping waits for every running statement, exports included; after this long it is left to the next call. */
+/**
+ * Dropping waits for every running statement, exports included; after this long it is left to the next call.
+ */
 const dropLockTimeout = '10s';
 
 /**
- * Drops our indexes that are no longer wanted, half-built ones included. Returns how many; fewer than possible when running statements
- * block it for longer than the lock timeout. Throws the signal's reason when `signal` aborts, and `TablesPending`.
+ * Drops our indexes that are no longer wanted, half-built ones included. Returns how many; fewer than
+ * possible when running statements block it for longer than the lock timeout. Throws the signal's reason when
+ * `signal` aborts, and `TablesPending`.
  */
 export async function dropUnwantedIndexes(
   control: Knex,
@@ -169,7 +212,9 @@ export async function dropUnwantedIndexes(
 ): Promise<number> {
   let dropped = 0;
   await withBuilderLock(control, `${schema}.${table}`, signal, async (session) => {
-    const wanted = new Set((await listWantedIndexes(control, schema, recordType)).map((spec) => indexName(table, spec)));
+    const wanted = new Set(
+      (await listWantedIndexes(control, schema, recordType)).map((spec) => indexName(table, spec)),
+    );
     const { rows } = await session.query<{ name: string }>(
       `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
        join pg_namespace n on n.oid = t.relnamespace
@@ -199,8 +244,9 @@ const suspectBytes = 2_000;
 export type RowSource = { readonly table: string; readonly runId: string | null };
 
 /**
- * After a publish that failed because a value is too long for an index: drops the index that the error names, or else those over columns
- * with long values in the source. Returns their names; none when the error has another cause.
+ * After a publish that failed because a value is too long for an index: drops the index that the error names,
+ * or else those over columns with long values in the source. Returns their names; none when the error has
+ * another cause.
  */
 export async function dropIndexesRefusingRow(
   control: Knex,
@@ -220,21 +266,30 @@ export async function dropIndexesRefusingRow(
       [schema, table],
     );
     const refusing = rows.filter(({ name, definition }) =>
-      named === undefined ? long.some((column) => new RegExp(`\\b${column}\\b`).test(definition)) : isNameOf(name, named),
+      named === undefined
+        ? long.some((column) => new RegExp(`\\b${column}\\b`).test(definition))
+        : isNameOf(name, named),
     );
-    for (const { name } of refusing) await session.query(`drop index concurrently if exists ${schema}.${quoteIdentifier(name)}`);
+    for (const { name } of refusing)
+      await session.query(`drop index concurrently if exists ${schema}.${quoteIdentifier(name)}`);
     return refusing.map(({ name }) => name);
   });
 }
 
-async function listLongColumns(session: Session, schema: string, { table, runId }: RowSource): Promise<string[]> {
+async function listLongColumns(
+  session: Session,
+  schema: string,
+  { table, runId }: RowSource,
+): Promise<string[]> {
   const source = `${schema}.${quoteIdentifier(table)}`;
   const texts = await session.query<{ name: string }>(
     `select attname as name from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped and atttypid = 'text'::regtype`,
     [source],
   );
   if (texts.rows.length === 0) return [];
-  const tests = texts.rows.map(({ name }, index) => `bool_or(octet_length(${quoteIdentifier(name)}) > ${suspectBytes}) as c${index}`);
+  const tests = texts.rows.map(
+    ({ name }, index) => `bool_or(octet_length(${quoteIdentifier(name)}) > ${suspectBytes}) as c${index}`,
+  );
   const { rows } = await session.query<Record<string, boolean | null>>(
     `select ${tests.join(', ')} from ${source} ${runId === null ? '' : 'where run_id = $1'}`,
     runId === null ? [] : [runId],

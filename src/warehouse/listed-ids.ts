@@ -1,11 +1,11 @@
-// The ids that the ERP listed while a run proves that it read everything: stored page by page, so that an attempt goes on where the one before it
-// stopped.
+// The ids that the ERP listed while a run proves that it read everything: stored page by page, so that an
+// attempt goes on where the one before it stopped.
 import type { PoolClient } from 'pg';
 import { LostLease, type RunState } from './run-state-row.ts';
 
 /**
- * `rows`: an id that is listed twice counts twice. `counted`: what the ERP counted before the first page; null before there is one, and for
- * pages that a count of their own confirmed.
+ * `rows`: an id that is listed twice counts twice. `counted`: what the ERP counted before the first page;
+ * null before there is one, and for pages that a count of their own confirmed.
  */
 export type ListedIds = {
   readonly ids: readonly string[];
@@ -16,10 +16,15 @@ export type ListedIds = {
 };
 type Row = { ids: string[]; counted: string | null; is_last: boolean };
 
-export async function readListedIds(client: PoolClient, schema: string, { runId }: Pick<RunState, 'runId'>): Promise<ListedIds> {
-  const { rows } = await client.query<Row>(`select ids, counted, is_last from ${schema}.listed_ids where run_id = $1 order by page`, [
-    runId,
-  ]);
+export async function readListedIds(
+  client: PoolClient,
+  schema: string,
+  { runId }: Pick<RunState, 'runId'>,
+): Promise<ListedIds> {
+  const { rows } = await client.query<Row>(
+    `select ids, counted, is_last from ${schema}.listed_ids where run_id = $1 order by page`,
+    [runId],
+  );
   const ids = rows.flatMap((row) => row.ids);
   const counted = rows[0]?.counted ?? null;
   return {
@@ -39,7 +44,12 @@ export type ListedPage = {
 };
 
 /** Throws `LostLease` when a newer lease holds the run. */
-export async function writeListedPage(client: PoolClient, schema: string, state: RunState, listed: ListedPage): Promise<void> {
+export async function writeListedPage(
+  client: PoolClient,
+  schema: string,
+  state: RunState,
+  listed: ListedPage,
+): Promise<void> {
   // The lock keeps another worker from taking the run over before this page is there.
   const { rowCount } = await client.query(
     `select from ${schema}.run_state where run_id = $1 and lease_epoch = $2 and outcome is null for share`,
@@ -53,6 +63,10 @@ export async function writeListedPage(client: PoolClient, schema: string, state:
 }
 
 /** The next list starts from its first page. */
-export async function deleteListedIds(client: PoolClient, schema: string, { runId }: Pick<RunState, 'runId'>): Promise<void> {
+export async function deleteListedIds(
+  client: PoolClient,
+  schema: string,
+  { runId }: Pick<RunState, 'runId'>,
+): Promise<void> {
   await client.query(`delete from ${schema}.listed_ids where run_id = $1`, [runId]);
 }

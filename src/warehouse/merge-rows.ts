@@ -1,6 +1,7 @@
-// Writes the staged rows of a run into the table that readers see. A row takes the run's generation, which orders the change feeds, only
-// when a column changes that an API version shows; other changes are stored without it. Columns of fields whose stored values stay are not
-// written. The caller holds the lock on the row of record_state, which keeps out other writers of this table.
+// Writes the staged rows of a run into the table that readers see. A row takes the run's generation, which
+// orders the change feeds, only when a column changes that an API version shows; other changes are stored
+// without it. Columns of fields whose stored values stay are not written. The caller holds the lock on the
+// row of record_state, which keeps out other writers of this table.
 import type { PoolClient } from 'pg';
 import type { RecordColumn } from './columns.ts';
 import type { ShownColumns } from './record-state.ts';
@@ -25,7 +26,10 @@ export type MergeContext = {
 const staleName = ({ part, field }: RecordColumn): string => (part === 'lines' ? 'lines' : field);
 
 /** The columns that publishing writes: those of fields whose stored values stay are left out. */
-export const publishedColumns = ({ columns, plan }: Pick<RunState, 'columns' | 'plan'>): readonly RecordColumn[] =>
+export const publishedColumns = ({
+  columns,
+  plan,
+}: Pick<RunState, 'columns' | 'plan'>): readonly RecordColumn[] =>
   columns.filter((column) => !Object.hasOwn(plan.stale, staleName(column)));
 
 /** SQL for a content hash that no content has. */
@@ -33,11 +37,22 @@ export const noContentHash = "'\\x00000000000000000000000000000000'::bytea";
 
 const withholdsColumns = (state: RunState): boolean => publishedColumns(state).length < state.columns.length;
 
-/** The content hash that a written row gets: one that no content has when columns were withheld, so that the next read compares the row. */
+/**
+ * The content hash that a written row gets: one that no content has when columns were withheld, so that the
+ * next read compares the row.
+ */
 const writtenHash = (state: RunState): string => (withholdsColumns(state) ? noContentHash : 's.content_hash');
 
 /** Inserts the new rows, removes their tombstones, and returns their number. */
-export async function insertNew({ client, schema, state, generation, now, staging, table }: MergeContext): Promise<number> {
+export async function insertNew({
+  client,
+  schema,
+  state,
+  generation,
+  now,
+  staging,
+  table,
+}: MergeContext): Promise<number> {
   const names = publishedColumns(state).map(({ column }) => quoteIdentifier(column));
   const { rowCount } = await client.query(
     `insert into ${table} (${['id', 'generation', 'changed_at', 'content_hash', ...names].join(', ')})
@@ -70,8 +85,15 @@ function splitByVisibility(columns: readonly RecordColumn[], shown: ShownColumns
     const entries = all.filter((entry) => entry.column === column.column);
     const fields = new Set(entries.flatMap(({ lineFields }) => lineFields ?? []));
     const known = column.lineFields ?? [];
-    const isWhole = entries.some(({ lineFields }) => lineFields === undefined) || known.every(({ name }) => fields.has(name));
-    return { column, fields: [...fields], isShown: entries.length > 0, isWhole: entries.length > 0 && isWhole };
+    const isWhole =
+      entries.some(({ lineFields }) => lineFields === undefined) ||
+      known.every(({ name }) => fields.has(name));
+    return {
+      column,
+      fields: [...fields],
+      isShown: entries.length > 0,
+      isWhole: entries.length > 0 && isWhole,
+    };
   });
   return {
     whole: parts.filter(({ isWhole }) => isWhole).map(({ column }) => column),
@@ -82,7 +104,8 @@ function splitByVisibility(columns: readonly RecordColumn[], shown: ShownColumns
 
 /** SQL that is true when a row differs in one of these columns to the last digit: `1.0` is not `1.00`. */
 export const differsSql = (columns: readonly RecordColumn[]): string => {
-  const row = (alias: string) => `row(${columns.map(({ column }) => `${alias}.${quoteIdentifier(column)}`).join(', ')})`;
+  const row = (alias: string) =>
+    `row(${columns.map(({ column }) => `${alias}.${quoteIdentifier(column)}`).join(', ')})`;
   return `record_image_ne(${row('t')}, ${row('s')})`;
 };
 
@@ -99,14 +122,18 @@ function linesDifferSql({ column, fields }: ShownLines): string {
 }
 
 /**
- * SQL that is true when a row may differ. A content hash leaves out the columns that were not read when the row was written: where one of
- * these returned, every row is compared.
+ * SQL that is true when a row may differ. A content hash leaves out the columns that were not read when the
+ * row was written: where one of these returned, every row is compared.
  */
 export const mayDifferSql = ({ columns }: Pick<RunState, 'columns'>): string =>
   columns.some(({ state }) => state === 'returned') ? 'true' : 't.content_hash <> s.content_hash';
 
 /** Writes the published columns of the rows that differ as `condition` says, and returns their number. */
-async function updateWhere({ client, state, generation, now, staging, table }: MergeContext, condition: string, numbered: boolean) {
+async function updateWhere(
+  { client, state, generation, now, staging, table }: MergeContext,
+  condition: string,
+  numbered: boolean,
+) {
   const names = publishedColumns(state).map(({ column }) => quoteIdentifier(column));
   const assignments = [
     ...(numbered ? ['generation = $2', 'changed_at = $3'] : []),
@@ -122,9 +149,9 @@ async function updateWhere({ client, state, generation, now, staging, table }: M
 }
 
 /**
- * Updates the stored rows that differ from the staged ones, and returns the number of those of which a stored column changed. `candidates`
- * is the number of staged rows that the table had before. A row of which only the hash differs, because the columns that are read changed,
- * gets the new hash and counts as unchanged.
+ * Updates the stored rows that differ from the staged ones, and returns the number of those of which a stored
+ * column changed. `candidates` is the number of staged rows that the table had before. A row of which only
+ * the hash differs, because the columns that are read changed, gets the new hash and counts as unchanged.
  */
 export async function updateChanged(work: MergeContext, candidates: number): Promise<number> {
   const { client, state, staging, table, shown } = work;
@@ -133,7 +160,8 @@ export async function updateChanged(work: MergeContext, candidates: number): Pro
   const shownDiffers = [...(whole.length > 0 ? [differsSql(whole)] : []), ...lines.map(linesDifferSql)];
   const numbered = shownDiffers.length === 0 ? 0 : await updateWhere(work, shownDiffers.join(' or '), true);
   // What is left differs only in columns that no version shows.
-  const others = hidden.length === 0 || numbered === candidates ? 0 : await updateWhere(work, differsSql(hidden), false);
+  const others =
+    hidden.length === 0 || numbered === candidates ? 0 : await updateWhere(work, differsSql(hidden), false);
   const updated = numbered + others;
   if (updated < candidates && !withholdsColumns(state)) {
     await client.query(

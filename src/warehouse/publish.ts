@@ -1,13 +1,27 @@
-// Publishes a run whose reading is complete: one transaction over one organization's schema, without DDL. Rows, deletions, counts,
-// generation and the run's outcome change together, so a reader sees all of a run or none of it.
+// Publishes a run whose reading is complete: one transaction over one organization's schema, without DDL.
+// Rows, deletions, counts, generation and the run's outcome change together, so a reader sees all of a run or
+// none of it.
 import type { PoolClient } from 'pg';
 import { systemColumns } from './columns.ts';
 import { settleDeletions } from './deletion-proposals.ts';
 import type { DeletionRules } from './deletions.ts';
 import { insertNew, noContentHash, publishedColumns, updateChanged } from './merge-rows.ts';
-import { type FormerEpoch, type Lineage, lineageOn, newLineage, type ShownColumns, timelineSql } from './record-state.ts';
+import {
+  type FormerEpoch,
+  type Lineage,
+  lineageOn,
+  newLineage,
+  type ShownColumns,
+  timelineSql,
+} from './record-state.ts';
 import { writeRollingRead } from './rolling-reads.ts';
-import { LostLease, type PublishOutcome, type RunState, tablesOfRuns, usesFreshTable } from './run-state-row.ts';
+import {
+  LostLease,
+  type PublishOutcome,
+  type RunState,
+  tablesOfRuns,
+  usesFreshTable,
+} from './run-state-row.ts';
 import {
   forgetScopeChanges,
   keepChangedValues,
@@ -23,7 +37,10 @@ import { quoteIdentifier, stagingTable } from './table.ts';
 import { unchangedCountSql } from './unchanged.ts';
 
 export type PublishRules = DeletionRules & {
-  /** How far the high-water mark stays behind: changes made in the ERP shortly before the run started may not have been visible yet. */
+  /**
+   * How far the high-water mark stays behind: changes made in the ERP shortly before the run started may not
+   * have been visible yet.
+   */
   readonly settleMs: number;
 };
 
@@ -54,7 +71,10 @@ type PublishContext = {
   readonly state: RunState;
   readonly rules: PublishRules;
   readonly generation: string;
-  /** The time of this publish by the database's clock. A parameter, because Citus can't write now() into every statement. */
+  /**
+   * The time of this publish by the database's clock. A parameter, because Citus can't write now() into every
+   * statement.
+   */
   readonly now: string;
   /** The columns by which versions allow row scopes. */
   readonly scopeColumns: readonly string[];
@@ -68,12 +88,20 @@ const scoped = ({ scopeColumns, ...work }: PublishContext, table: string): Scope
   columns: scopeColumns,
 });
 
-/** Whether the active table has the rows that the run was compared with: a generation in which scope columns began changed none. */
+/**
+ * Whether the active table has the rows that the run was compared with: a generation in which scope columns
+ * began changed none.
+ */
 function isAsCompared({ comparedWith = null }: RunState['plan'], current: Current): boolean {
   if (comparedWith === null) return true;
   const compared = BigInt(comparedWith.generation);
-  const began = new Set(Object.values(current.scope_columns).filter((generation) => BigInt(generation) > compared));
-  return comparedWith.table === current.active_table && BigInt(began.size) === BigInt(current.generation) - compared;
+  const began = new Set(
+    Object.values(current.scope_columns).filter((generation) => BigInt(generation) > compared),
+  );
+  return (
+    comparedWith.table === current.active_table &&
+    BigInt(began.size) === BigInt(current.generation) - compared
+  );
 }
 
 async function lockRun(client: PoolClient, schema: string, state: RunState): Promise<Current> {
@@ -89,11 +117,15 @@ async function lockRun(client: PoolClient, schema: string, state: RunState): Pro
   const current = rows[0];
   if (current === undefined || owned.rowCount !== 1)
     throw new LostLease('the run has a newer lease, has moved on, or was already published');
-  if (!isAsCompared(state.plan, current)) throw new Error('the active table changed since the run was compared with it');
+  if (!isAsCompared(state.plan, current))
+    throw new Error('the active table changed since the run was compared with it');
   return current;
 }
 
-async function writeTombstones({ client, schema, state, generation, now }: PublishContext, ids: readonly string[]): Promise<void> {
+async function writeTombstones(
+  { client, schema, state, generation, now }: PublishContext,
+  ids: readonly string[],
+): Promise<void> {
   await client.query(
     `insert into ${schema}.tombstones (record_type, id, generation, deleted_at) select $1, unnest($2::text[]), $3, $4
      on conflict (record_type, id) do update set generation = excluded.generation, deleted_at = excluded.deleted_at`,
@@ -101,7 +133,9 @@ async function writeTombstones({ client, schema, state, generation, now }: Publi
   );
 }
 
-/** Counts, by content hash, the rows that are new, differ from, or equal those of the table that readers see. */
+/**
+ * Counts, by content hash, the rows that are new, differ from, or equal those of the table that readers see.
+ */
 async function countDifferences(client: PoolClient, read: string, table: string) {
   const { rows } = await client.query<{ inserted: string; updated: string; unchanged: string }>(
     `select count(*) filter (where t.id is null) as inserted, count(*) filter (where t.content_hash <> s.content_hash) as updated,
@@ -109,7 +143,11 @@ async function countDifferences(client: PoolClient, read: string, table: string)
      from ${read} s left join ${table} t on t.id = s.id`,
   );
   const row = rows[0];
-  return { inserted: Number(row?.inserted ?? 0), updated: Number(row?.updated ?? 0), unchanged: Number(row?.unchanged ?? 0) };
+  return {
+    inserted: Number(row?.inserted ?? 0),
+    updated: Number(row?.updated ?? 0),
+    unchanged: Number(row?.unchanged ?? 0),
+  };
 }
 
 async function mergeStaged(work: PublishContext, current: Current, active: string): Promise<Changed> {
@@ -137,14 +175,21 @@ async function removeAbsent(work: PublishContext, current: Current, active: stri
   if (remove.length > 0) {
     const type = state.plan.idType === 'integer' ? 'bigint' : 'text';
     await keepDeletedValues(scoped(work, active), remove);
-    const gone = await client.query(`delete from ${schema}.${quoteIdentifier(active)} where id = any($1::${type}[])`, [remove]);
-    if (gone.rowCount !== remove.length) throw new Error(`${remove.length} rows were to be deleted, but ${gone.rowCount} were`);
+    const gone = await client.query(
+      `delete from ${schema}.${quoteIdentifier(active)} where id = any($1::${type}[])`,
+      [remove],
+    );
+    if (gone.rowCount !== remove.length)
+      throw new Error(`${remove.length} rows were to be deleted, but ${gone.rowCount} were`);
     await writeTombstones(work, remove);
   }
   return { deleted: remove.length, ...proposals };
 }
 
-/** Copies the rows that a fresh table must keep from the old one, and writes tombstones for those that are deleted. */
+/**
+ * Copies the rows that a fresh table must keep from the old one, and writes tombstones for those that are
+ * deleted.
+ */
 async function carryOver(work: PublishContext, current: Current, old: string): Promise<Deleted> {
   const { client, schema, state, rules } = work;
   const fresh = `${schema}.${quoteIdentifier(state.targetTable)}`;
@@ -161,17 +206,19 @@ async function carryOver(work: PublishContext, current: Current, old: string): P
       [`${schema}.${quoteIdentifier(old)}`, fresh],
     );
     const names = shared.rows.map(({ name }) => name).join(', ');
-    await client.query(`insert into ${fresh} (${names}) select ${names} from ${schema}.${quoteIdentifier(old)} where id::text = any($1)`, [
-      kept,
-    ]);
+    await client.query(
+      `insert into ${fresh} (${names}) select ${names} from ${schema}.${quoteIdentifier(old)} where id::text = any($1)`,
+      [kept],
+    );
   }
   if (remove.length > 0) await writeTombstones(work, remove);
   return { deleted: remove.length, ...proposals };
 }
 
 /**
- * Copies the values of columns that this run doesn't read or doesn't publish: published versions may read them. A row that takes over a
- * value instead of what was read loses its content hash, so that the next read compares it.
+ * Copies the values of columns that this run doesn't read or doesn't publish: published versions may read
+ * them. A row that takes over a value instead of what was read loses its content hash, so that the next read
+ * compares it.
  */
 async function carryOldColumns({ client, schema, state }: PublishContext, old: string): Promise<void> {
   const fresh = `${schema}.${quoteIdentifier(state.targetTable)}`;
@@ -179,12 +226,17 @@ async function carryOldColumns({ client, schema, state }: PublishContext, old: s
     `select a.attname as name from pg_attribute a join pg_attribute b on b.attname = a.attname
      where a.attrelid = $1::regclass and b.attrelid = $2::regclass and a.attnum > 0 and b.attnum > 0 and not a.attisdropped and not b.attisdropped
        and a.attname <> all($3)`,
-    [`${schema}.${quoteIdentifier(old)}`, fresh, [...systemColumns, ...publishedColumns(state).map(({ column }) => column)]],
+    [
+      `${schema}.${quoteIdentifier(old)}`,
+      fresh,
+      [...systemColumns, ...publishedColumns(state).map(({ column }) => column)],
+    ],
   );
   const names = shared.rows.map(({ name }) => quoteIdentifier(name));
   if (names.length === 0) return;
   const withheld = state.columns.filter((column) => !publishedColumns(state).includes(column));
-  const keepsHash = withheld.map(({ column }) => `o.${quoteIdentifier(column)} is null`).join(' and ') || 'true';
+  const keepsHash =
+    withheld.map(({ column }) => `o.${quoteIdentifier(column)} is null`).join(' and ') || 'true';
   const hash = `content_hash = case when ${keepsHash} then f.content_hash else ${noContentHash} end`;
   await client.query(
     `update ${fresh} f set ${hash}, ${names.map((name) => `${name} = o.${name}`).join(', ')} from ${schema}.${quoteIdentifier(old)} o
@@ -202,18 +254,33 @@ async function swapIn(work: PublishContext, current: Current): Promise<Changed &
       : await countDifferences(client, fresh, `${schema}.${quoteIdentifier(old)}`);
   if (old !== null) await carryOldColumns(work, old);
   const released = await releaseRead(scoped(work, state.targetTable));
-  const carried = old === null ? { deleted: 0, held: 0, proposalId: null } : await carryOver(work, current, old);
+  const carried =
+    old === null ? { deleted: 0, held: 0, proposalId: null } : await carryOver(work, current, old);
   const counted = await client.query<{ count: string }>(`select count(*) from ${fresh}`);
-  await client.query(`delete from ${schema}.tombstones d using ${fresh} f where d.record_type = $1 and d.id = f.id::text`, [
+  await client.query(
+    `delete from ${schema}.tombstones d using ${fresh} f where d.record_type = $1 and d.id = f.id::text`,
+    [state.recordType],
+  );
+  if (old !== null)
+    await client.query(
+      `insert into ${schema}.retired_tables (table_name) values ($1) on conflict do nothing`,
+      [old],
+    );
+  await client.query(`update ${schema}.record_state set active_table = $2 where record_type = $1`, [
     state.recordType,
+    state.targetTable,
   ]);
-  if (old !== null) await client.query(`insert into ${schema}.retired_tables (table_name) values ($1) on conflict do nothing`, [old]);
-  await client.query(`update ${schema}.record_state set active_table = $2 where record_type = $1`, [state.recordType, state.targetTable]);
   return { ...read, ...carried, released, rowCount: Number(counted.rows[0]?.count ?? 0) };
 }
 
-/** Brings rows, deletions and withheld records up to date. `withheld`: how many records are withheld or served again from now on. */
-async function writeRows(work: PublishContext, current: Current): Promise<Changed & { rowCount: number; withheld: number }> {
+/**
+ * Brings rows, deletions and withheld records up to date. `withheld`: how many records are withheld or served
+ * again from now on.
+ */
+async function writeRows(
+  work: PublishContext,
+  current: Current,
+): Promise<Changed & { rowCount: number; withheld: number }> {
   const { state } = work;
   if (usesFreshTable(state)) {
     const swapped = await swapIn(work, current);
@@ -228,17 +295,24 @@ async function writeRows(work: PublishContext, current: Current): Promise<Change
   return { ...merged, rowCount: Number(current.row_count) + merged.inserted - merged.deleted, withheld };
 }
 
-/** Deletes rejections of records that this run could store, found absent, or did not get in a complete read. Returns how many remain. */
+/**
+ * Deletes rejections of records that this run could store, found absent, or did not get in a complete read.
+ * Returns how many remain.
+ */
 async function closeRejections({ client, schema, state }: PublishContext, table: string): Promise<number> {
   const resolved =
     state.plan.mode === 'full'
       ? 'run_id <> $2'
       : `run_id <> $2 and (exists (select from ${schema}.${quoteIdentifier(table)} t where t.run_id = $2 and t.id::text = rejections.id)
            or exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = rejections.id))`;
-  await client.query(`delete from ${schema}.rejections where record_type = $1 and ${resolved}`, [state.recordType, state.runId]);
-  const { rows } = await client.query<{ count: string }>(`select count(*) from ${schema}.rejections where record_type = $1`, [
+  await client.query(`delete from ${schema}.rejections where record_type = $1 and ${resolved}`, [
     state.recordType,
+    state.runId,
   ]);
+  const { rows } = await client.query<{ count: string }>(
+    `select count(*) from ${schema}.rejections where record_type = $1`,
+    [state.recordType],
+  );
   return Number(rows[0]?.count ?? 0);
 }
 
@@ -255,7 +329,10 @@ const scopeColumnsAfter = (
   columns: readonly string[],
   isFresh: boolean,
   generation: string,
-): ScopeColumns => Object.fromEntries(['id', ...columns].map((column) => [column, (isFresh ? undefined : recorded[column]) ?? generation]));
+): ScopeColumns =>
+  Object.fromEntries(
+    ['id', ...columns].map((column) => [column, (isFresh ? undefined : recorded[column]) ?? generation]),
+  );
 
 /** Unchanged while nothing is published, so that tags stay valid after a switchover. */
 function lineageAfter(current: Current, isFresh: boolean, hasChanges: boolean): Lineage {
@@ -266,8 +343,9 @@ function lineageAfter(current: Current, isFresh: boolean, hasChanges: boolean): 
 }
 
 /**
- * After a complete read the high-water mark follows the ERP's clock; after an incremental one, the modification times that were read. An
- * incremental run never moves it back. It always stays `settleMs` behind the ERP's clock, for changes that were not visible yet.
+ * After a complete read the high-water mark follows the ERP's clock; after an incremental one, the
+ * modification times that were read. An incremental run never moves it back. It always stays `settleMs`
+ * behind the ERP's clock, for changes that were not visible yet.
  */
 async function writeState(
   { client, schema, state, rules }: PublishContext,
@@ -305,9 +383,10 @@ async function writeState(
 }
 
 /**
- * Publishes the run in the caller's transaction and returns its outcome. `verify` gets the exact counts before anything becomes visible;
- * when it throws, everything is rolled back. Throws `LostLease` when the run has a newer lease, has moved on or was already published, and
- * an `Error` when the active table is not the one that the run was prepared for.
+ * Publishes the run in the caller's transaction and returns its outcome. `verify` gets the exact counts
+ * before anything becomes visible; when it throws, everything is rolled back. Throws `LostLease` when the run
+ * has a newer lease, has moved on or was already published, and an `Error` when the active table is not the
+ * one that the run was prepared for.
  */
 export async function publishRun(
   client: PoolClient,
@@ -319,16 +398,38 @@ export async function publishRun(
   const current = await lockRun(client, schema, state);
   const next = (BigInt(current.generation) + 1n).toString();
   const scopeColumns = scopeColumnsOf(current.scope_columns, current.shown_columns, state.columns);
-  const work: PublishContext = { client, schema, state, rules, generation: next, now: current.now, scopeColumns };
+  const work: PublishContext = {
+    client,
+    schema,
+    state,
+    rules,
+    generation: next,
+    now: current.now,
+    scopeColumns,
+  };
   const fresh = usesFreshTable(state);
-  if (!fresh && current.active_table === null) throw new Error('a first load must be staged in a fresh table');
+  if (!fresh && current.active_table === null)
+    throw new Error('a first load must be staged in a fresh table');
   const open = await closeRejections(work, fresh ? state.targetTable : stagingTable(state.recordType));
-  const { inserted, updated, unchanged, deleted, held, proposalId, rowCount, withheld } = await writeRows(work, current);
+  const { inserted, updated, unchanged, deleted, held, proposalId, rowCount, withheld } = await writeRows(
+    work,
+    current,
+  );
   const hasChanges = fresh || inserted + updated + deleted + withheld > 0;
   const generation = hasChanges ? next : current.generation;
-  const stale = await writeStaleFields(client, schema, state, fresh ? state.targetTable : (current.active_table ?? ''));
+  const stale = await writeStaleFields(
+    client,
+    schema,
+    state,
+    fresh ? state.targetTable : (current.active_table ?? ''),
+  );
   const recorded = scopeColumnsAfter(current, scopeColumns, fresh, generation);
-  await writeState(work, { generation, rowCount, lineage: lineageAfter(current, fresh, hasChanges), scopeColumns: recorded });
+  await writeState(work, {
+    generation,
+    rowCount,
+    lineage: lineageAfter(current, fresh, hasChanges),
+    scopeColumns: recorded,
+  });
   if (state.plan.mode === 'full') {
     await client.query(
       `update ${schema}.record_columns set state = 'live' where record_type = $1 and state in ('loading', 'returned') and column_name = any($2)`,

@@ -10,7 +10,10 @@ export type StaleField = {
   readonly since: string;
   /** `syncedAt` of the last published run that could read it; null when unknown. */
   readonly syncedAt: string | null;
-  /** `unreadable`: the ERP doesn't offer it to the integration role · `empty`: it came empty in records that had values. */
+  /**
+   * `unreadable`: the ERP doesn't offer it to the integration role · `empty`: it came empty in records that
+   * had values.
+   */
   readonly reason: 'unreadable' | 'empty';
   /** What the ERP or the proof said, one sentence. */
   readonly message: string;
@@ -23,28 +26,49 @@ export type StaleField = {
   /** Only for `empty`: some of the records that came empty. */
   readonly ids?: readonly string[];
 };
-/** The fields whose stored values a run leaves as they are, by name. `syncedAt` null: it isn't known when they could last be read. */
-export type StalePlan = Readonly<Record<string, Omit<StaleField, 'since' | 'syncedAt'> & { readonly syncedAt?: null }>>;
+/**
+ * The fields whose stored values a run leaves as they are, by name. `syncedAt` null: it isn't known when they
+ * could last be read.
+ */
+export type StalePlan = Readonly<
+  Record<string, Omit<StaleField, 'since' | 'syncedAt'> & { readonly syncedAt?: null }>
+>;
 /** By field name. `lines` means the lines with all of their fields. */
 export type StaleFields = Readonly<Record<string, StaleField>>;
 
-/** A column that an API version shows; `lineFields` names the fields of lines that it shows, `scopable` allows row scopes by it. */
-export type ShownColumn = { readonly column: string; readonly lineFields?: readonly string[]; readonly scopable?: true };
+/**
+ * A column that an API version shows; `lineFields` names the fields of lines that it shows, `scopable` allows
+ * row scopes by it.
+ */
+export type ShownColumn = {
+  readonly column: string;
+  readonly lineFields?: readonly string[];
+  readonly scopable?: true;
+};
 /** By API version. */
 export type ShownColumns = Readonly<Record<string, readonly ShownColumn[]>>;
 
 export type RecordState = {
   readonly recordType: string;
   readonly idType: 'integer' | 'text';
-  /** Grows by one with each publish that changed something; 0 before the first. A decimal string: it may pass 2^53. */
+  /**
+   * Grows by one with each publish that changed something; 0 before the first. A decimal string: it may pass
+   * 2^53.
+   */
   readonly generation: string;
   readonly rowCount: number;
-  /** Random; a new one whenever the table is created or swapped, and with the first publish on a new timeline. Null before the first publish. */
+  /**
+   * Random; a new one whenever the table is created or swapped, and with the first publish on a new timeline.
+   * Null before the first publish.
+   */
   readonly epoch: string | null;
   readonly activeTable: string | null;
   /** High-water mark of incremental reads, RFC 3339 UTC. */
   readonly highWater: string | null;
-  /** When the last published run started to read the ERP, by the database's clock, RFC 3339 UTC; null before the first. */
+  /**
+   * When the last published run started to read the ERP, by the database's clock, RFC 3339 UTC; null before
+   * the first.
+   */
   readonly syncedAt: string | null;
   /** The ERP's calendar day of the last scan or full read, YYYY-MM-DD; null before the first. */
   readonly scannedOn: string | null;
@@ -57,7 +81,10 @@ export type RecordState = {
   readonly acceptedFields: Readonly<Record<string, AcceptedField>>;
 };
 /** `at`: RFC 3339 UTC. The rest is as in the stale field that was accepted. */
-export type AcceptedField = { readonly at: string } & Pick<StaleField, 'reason' | 'lineFields' | 'labelOnly' | 'namesOnly' | 'ids'>;
+export type AcceptedField = { readonly at: string } & Pick<
+  StaleField,
+  'reason' | 'lineFields' | 'labelOnly' | 'namesOnly' | 'ids'
+>;
 
 type StateRow = {
   record_type: string;
@@ -76,12 +103,17 @@ type StateRow = {
 };
 
 /** SQL for an instant as text, truncated to seconds: the format in which this service shows times. */
-export const rfc3339Sql = (expression: string): string => `to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+export const rfc3339Sql = (expression: string): string =>
+  `to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
 /** Whether the error means that the schema (3F000) or its tables (42P01) do not exist yet. */
-export const isNotSetUp = (error: unknown): boolean => sqlState(error) === '3F000' || sqlState(error) === '42P01';
+export const isNotSetUp = (error: unknown): boolean =>
+  sqlState(error) === '3F000' || sqlState(error) === '42P01';
 
-/** Undefined when this record type was never set up. Rejects with 3F000 or 42P01 when the tenant's schema does not exist. */
+/**
+ * Undefined when this record type was never set up. Rejects with 3F000 or 42P01 when the tenant's schema does
+ * not exist.
+ */
 export async function readRecordState(
   client: Pick<PoolClient, 'query'>,
   schema: string,
@@ -112,33 +144,37 @@ export async function readRecordState(
   };
 }
 
-/** Adds the entries to the columns that versions show of the record type, replacing those of the same version. */
+/**
+ * Adds the entries to the columns that versions show of the record type, replacing those of the same version.
+ */
 export async function mergeShownColumns(
   client: Pick<PoolClient, 'query'>,
   schema: string,
   recordType: string,
   added: ShownColumns,
 ): Promise<void> {
-  await client.query(`update ${schema}.record_state set shown_columns = coalesce(shown_columns, '{}') || $2 where record_type = $1`, [
-    recordType,
-    JSON.stringify(added),
-  ]);
+  await client.query(
+    `update ${schema}.record_state set shown_columns = coalesce(shown_columns, '{}') || $2 where record_type = $1`,
+    [recordType, JSON.stringify(added)],
+  );
 }
 
 /** Random, so that it matches no other table, no other state of the same table, and can't be guessed. */
 const createEpoch = (): string => randomBytes(12).toString('hex');
 
 /**
- * SQL for the server and its timeline, which a promotion or a restore to a point in time changes: from then on the server may lack commits
- * of the timeline before. On Citus, in a statement that reads the organization's tables, the server is the node that has them. Fails on a
- * standby.
+ * SQL for the server and its timeline, which a promotion or a restore to a point in time changes: from then
+ * on the server may lack commits of the timeline before. On Citus, in a statement that reads the
+ * organization's tables, the server is the node that has them. Fails on a standby.
  */
 export const timelineSql = 'public.record_timeline()';
 
 /** An epoch of an earlier timeline. `until`: the last generation of it that the next timeline has. */
 export type FormerEpoch = { readonly epoch: string; readonly until: string };
 
-/** What identifies the data of a generation: the same epoch and generation never name two different states. */
+/**
+ * What identifies the data of a generation: the same epoch and generation never name two different states.
+ */
 export type Lineage = {
   readonly epoch: string | null;
   readonly timeline: string | null;
@@ -149,21 +185,31 @@ export type Lineage = {
 const maxFormerEpochs = 100;
 
 /** A table that is created, swapped or restored has no earlier state in common with another one. */
-export const newLineage = (timeline: string): Lineage => ({ epoch: createEpoch(), timeline, formerEpochs: [] });
+export const newLineage = (timeline: string): Lineage => ({
+  epoch: createEpoch(),
+  timeline,
+  formerEpochs: [],
+});
 
 /**
- * The lineage with which the generation after `generation` is published on the timeline `here`. On another timeline than the last one it has
- * a new epoch, because a lost publish may have used the same generation; the former epoch stays valid up to `generation`.
+ * The lineage with which the generation after `generation` is published on the timeline `here`. On another
+ * timeline than the last one it has a new epoch, because a lost publish may have used the same generation;
+ * the former epoch stays valid up to `generation`.
  */
-export function lineageOn(here: string, { epoch, timeline, formerEpochs }: Lineage, generation: string): Lineage {
-  if (timeline === null || timeline === here || epoch === null) return { epoch, timeline: here, formerEpochs };
+export function lineageOn(
+  here: string,
+  { epoch, timeline, formerEpochs }: Lineage,
+  generation: string,
+): Lineage {
+  if (timeline === null || timeline === here || epoch === null)
+    return { epoch, timeline: here, formerEpochs };
   const former = [...formerEpochs, { epoch, until: generation }].slice(-maxFormerEpochs);
   return { epoch: createEpoch(), timeline: here, formerEpochs: former };
 }
 
 /**
- * Gives each active table a new epoch and clears the time of its last scan. Returns the number of record types. The caller
- * provides the transaction.
+ * Gives each active table a new epoch and clears the time of its last scan. Returns the number of record
+ * types. The caller provides the transaction.
  */
 export async function replaceEpochs(client: Pick<PoolClient, 'query'>, schema: string): Promise<number> {
   const { rows } = await client.query<{ record_type: string; here: string }>(

@@ -1,5 +1,5 @@
-// The rolling full read of a record type: a pass over all of its records, page by page within incremental runs. What a run read counts
-// only once it is published, so its slice is written with the publication.
+// The rolling full read of a record type: a pass over all of its records, page by page within incremental
+// runs. What a run read counts only once it is published, so its slice is written with the publication.
 import type { PoolClient } from 'pg';
 import { rfc3339Sql } from './record-state.ts';
 import type { RunState } from './run-state-row.ts';
@@ -11,29 +11,52 @@ export type RollingRead = {
   readonly cursorId: string | null;
   readonly records: number;
   readonly pages: number;
-  /** Every record was read in full at or after this instant of the ERP's clock; null while that is unknown. */
+  /**
+   * Every record was read in full at or after this instant of the ERP's clock; null while that is unknown.
+   */
   readonly completeSince: string | null;
   /** The ERP's clock at the start of the last run that read a part of the pass; null between two passes. */
   readonly lastReadAt: string | null;
 };
 
-const never: RollingRead = { passStartedAt: null, cursorId: null, records: 0, pages: 0, completeSince: null, lastReadAt: null };
+const never: RollingRead = {
+  passStartedAt: null,
+  cursorId: null,
+  records: 0,
+  pages: 0,
+  completeSince: null,
+  lastReadAt: null,
+};
 type Row = Omit<RollingRead, 'records'> & { recordType: string; records: string };
 
-/** By record type. Rejects with 3F000 or 42P01 when the tenant's schema does not exist or was not moved over yet. */
-export async function readRollingReads(client: Pick<PoolClient, 'query'>, schema: string): Promise<Map<string, RollingRead>> {
+/**
+ * By record type. Rejects with 3F000 or 42P01 when the tenant's schema does not exist or was not moved over
+ * yet.
+ */
+export async function readRollingReads(
+  client: Pick<PoolClient, 'query'>,
+  schema: string,
+): Promise<Map<string, RollingRead>> {
   const { rows } = await client.query<Row>(
     `select record_type as "recordType", ${rfc3339Sql('pass_started_at')} as "passStartedAt", cursor_id as "cursorId", records, pages,
        ${rfc3339Sql('complete_since')} as "completeSince", ${rfc3339Sql('last_read_at')} as "lastReadAt" from ${schema}.rolling_reads`,
   );
-  return new Map(rows.map(({ recordType, ...row }) => [recordType, { ...row, records: Number(row.records) }]));
+  return new Map(
+    rows.map(({ recordType, ...row }) => [recordType, { ...row, records: Number(row.records) }]),
+  );
 }
 
 /** Rejects as `readRollingReads`. */
-export const readRollingRead = async (client: Pick<PoolClient, 'query'>, schema: string, recordType: string): Promise<RollingRead> =>
-  (await readRollingReads(client, schema)).get(recordType) ?? never;
+export const readRollingRead = async (
+  client: Pick<PoolClient, 'query'>,
+  schema: string,
+  recordType: string,
+): Promise<RollingRead> => (await readRollingReads(client, schema)).get(recordType) ?? never;
 
-/** Moves times that lie after the ERP's clock back to it: it was set back, and a pass would otherwise begin too late. */
+/**
+ * Moves times that lie after the ERP's clock back to it: it was set back, and a pass would otherwise begin
+ * too late.
+ */
 export async function limitRollingReadToErpClock(
   client: Pick<PoolClient, 'query'>,
   schema: string,
@@ -49,8 +72,15 @@ export async function limitRollingReadToErpClock(
   );
 }
 
-/** Part of publishing a run: a full run ends the pass, because it read everything; an incremental one moves its cursor. */
-export async function writeRollingRead(client: Pick<PoolClient, 'query'>, schema: string, state: RunState): Promise<void> {
+/**
+ * Part of publishing a run: a full run ends the pass, because it read everything; an incremental one moves
+ * its cursor.
+ */
+export async function writeRollingRead(
+  client: Pick<PoolClient, 'query'>,
+  schema: string,
+  state: RunState,
+): Promise<void> {
   const { mode, rolling } = state.plan;
   if (mode === 'full') return completePass(client, schema, state.recordType, state.counters.erpStartedAt);
   if (rolling === null || rolling.pages === 0) return;
@@ -62,11 +92,24 @@ export async function writeRollingRead(client: Pick<PoolClient, 'query'>, schema
        last_read_at = excluded.last_read_at,
        records = excluded.records + case when $7::text is null then 0 else held.records end,
        pages = excluded.pages + case when $7::text is null then 0 else held.pages end`,
-    [state.recordType, rolling.startedAt, rolling.to, rolling.records, rolling.pages, state.counters.erpStartedAt, rolling.from],
+    [
+      state.recordType,
+      rolling.startedAt,
+      rolling.to,
+      rolling.records,
+      rolling.pages,
+      state.counters.erpStartedAt,
+      rolling.from,
+    ],
   );
 }
 
-async function completePass(client: Pick<PoolClient, 'query'>, schema: string, recordType: string, since: string): Promise<void> {
+async function completePass(
+  client: Pick<PoolClient, 'query'>,
+  schema: string,
+  recordType: string,
+  since: string,
+): Promise<void> {
   await client.query(
     `insert into ${schema}.rolling_reads (record_type, complete_since) values ($1, $2)
      on conflict (record_type) do update set complete_since = excluded.complete_since, pass_started_at = null, cursor_id = null, records = 0,

@@ -1,5 +1,5 @@
-// The row of run_state: which lease holds a run, which table its pages are staged in, its progress and its outcome. Only the holder of
-// the newest lease may change it.
+// The row of run_state: which lease holds a run, which table its pages are staged in, its progress and its
+// outcome. Only the holder of the newest lease may change it.
 import type { PoolClient } from 'pg';
 import type { RecordFilter } from '../connectors/discovery.ts';
 import type { RecordColumn } from './columns.ts';
@@ -8,7 +8,10 @@ import { quoteIdentifier, stagingTable } from './table.ts';
 
 export type RunCounters = { readonly fetched: number; readonly rejected: number; readonly pages: number };
 
-/** The steps of a run, in order. A full run has only `pages` and `done`; `scan` and `rescan` happen only when they are needed. */
+/**
+ * The steps of a run, in order. A full run has only `pages` and `done`; `scan` and `rescan` happen only when
+ * they are needed.
+ */
 export type RunStep =
   | 'pages'
   | 'listed'
@@ -23,7 +26,10 @@ export type RunStep =
   | 'rescan'
   | 'done';
 
-/** What a run is to do, and what it found in addition to rows: all that a resumed or re-published run needs to know without the ERP. */
+/**
+ * What a run is to do, and what it found in addition to rows: all that a resumed or re-published run needs to
+ * know without the ERP.
+ */
 export type RunPlan = {
   readonly mode: 'incremental' | 'full';
   readonly idType: 'integer' | 'text';
@@ -46,28 +52,47 @@ export type RunPlan = {
   readonly today: string | null;
   /** Only records that pass are read; null for all. Absent in runs that an older version began. */
   readonly filter?: RecordFilter | null;
-  /** `listedTypes` of the record type's description by which the run reads; absent in runs that an older version began. */
+  /**
+   * `listedTypes` of the record type's description by which the run reads; absent in runs that an older
+   * version began.
+   */
   readonly types?: Readonly<Record<string, string>> | null;
-  /** Fields whose stored values stay because they can't be read or came empty, by name: their columns are not published. */
+  /**
+   * Fields whose stored values stay because they can't be read or came empty, by name: their columns are not
+   * published.
+   */
   readonly stale: StalePlan;
   /** The run's part of the rolling full read; null when it read none. */
   readonly rolling: RollingSlice | null;
-  /** The table and its generation that a complete read compares its pages with; null when every row is staged. */
+  /**
+   * The table and its generation that a complete read compares its pages with; null when every row is staged.
+   */
   readonly comparedWith?: ComparedWith | null;
   /** Of the current scan: the ERP's count before it, and the number of rows listed. */
   readonly counted: number;
   readonly listed: number;
   /** The current scan listed its last range and is still to be evaluated. */
   readonly ended: boolean;
-  /** A page is staged only after its lines were compared with the ERP's totals; absent in runs that an older version began. */
+  /**
+   * A page is staged only after its lines were compared with the ERP's totals; absent in runs that an older
+   * version began.
+   */
   readonly provesPages?: true;
-  /** Whether everything that is staged is on disk, see `flushStaged`; absent in runs that an older version began. */
+  /**
+   * Whether everything that is staged is on disk, see `flushStaged`; absent in runs that an older version
+   * began.
+   */
   readonly flush?: 'pending' | 'done';
   /** Facts for the proof, by check. */
-  readonly facts: Readonly<Record<string, Readonly<Record<string, number | string | boolean | readonly string[] | null>>>>;
+  readonly facts: Readonly<
+    Record<string, Readonly<Record<string, number | string | boolean | readonly string[] | null>>>
+  >;
 };
 
-/** `startedAt`: the ERP's clock at the start of the pass. `from` and `to`: the ids between which records were read, null at either end. */
+/**
+ * `startedAt`: the ERP's clock at the start of the pass. `from` and `to`: the ids between which records were
+ * read, null at either end.
+ */
 export type RollingSlice = {
   readonly startedAt: string;
   readonly from: string | null;
@@ -94,7 +119,8 @@ export const createRunPlan = (of: Pick<RunPlan, 'mode' | 'idType' | 'since'>): R
   counted: 0,
   listed: 0,
   ended: false,
-  // Marks runs that confirm absence by id: the older version of this service, which may have started the run, didn't.
+  // Marks runs that confirm absence by id: the older version of this service, which may have started the run,
+  // didn't.
   facts: of.mode === 'full' ? { absent: { read: 0, absent: 0 } } : {},
 });
 
@@ -118,21 +144,35 @@ export type RunState = {
 export type PublishOutcome = {
   readonly status: 'succeeded' | 'partial';
   readonly generation: string;
-  readonly counts: { fetched: number; inserted: number; updated: number; unchanged: number; deleted: number; rejected: number };
+  readonly counts: {
+    fetched: number;
+    inserted: number;
+    updated: number;
+    unchanged: number;
+    deleted: number;
+    rejected: number;
+  };
   /** The number of records that are absent in the ERP but stay until their deletion is approved. */
   readonly heldDeletions: number;
   /** The proposal that lists them. */
   readonly proposalId?: string | null;
-  /** The fields whose stored values stay, without those that are accepted as missing; absent when an older version published. */
+  /**
+   * The fields whose stored values stay, without those that are accepted as missing; absent when an older
+   * version published.
+   */
   readonly stale?: StalePlan;
 };
 
-/** Another worker holds the run, or the page was already written: the worker must stop and write nothing more. */
+/**
+ * Another worker holds the run, or the page was already written: the worker must stop and write nothing more.
+ */
 export class LostLease extends Error {
   override readonly name = 'LostLease';
 }
 
-/** The `run_id` of rejections that no current run has met; `last_run_id` still names the last run that did. */
+/**
+ * The `run_id` of rejections that no current run has met; `last_run_id` still names the last run that did.
+ */
 export const noRunId = '00000000-0000-0000-0000-000000000000';
 
 type StateRow = {
@@ -158,14 +198,21 @@ const stateOf = (row: StateRow): RunState => ({
   page: row.page,
   checkpoint: row.checkpoint,
   complete: row.complete,
-  // A run that was started by an older version of this service has no plan and reads everything, or lacks some of the plan's fields.
+  // A run that was started by an older version of this service has no plan and reads everything, or lacks
+  // some of the plan's fields.
   plan: { ...createRunPlan({ mode: 'full', idType: 'integer', since: null }), facts: {}, ...row.plan },
   counters: row.counters,
   outcome: row.outcome,
 });
 
-export async function readRunState(client: Pick<PoolClient, 'query'>, schema: string, runId: string): Promise<RunState | undefined> {
-  const { rows } = await client.query<StateRow>(`select * from ${schema}.run_state where run_id = $1`, [runId]);
+export async function readRunState(
+  client: Pick<PoolClient, 'query'>,
+  schema: string,
+  runId: string,
+): Promise<RunState | undefined> {
+  const { rows } = await client.query<StateRow>(`select * from ${schema}.run_state where run_id = $1`, [
+    runId,
+  ]);
   return rows[0] === undefined ? undefined : stateOf(rows[0]);
 }
 
@@ -180,19 +227,25 @@ export const usesFreshTable = (state: Pick<RunState, 'targetTable' | 'recordType
 async function retireUnlessActive(client: PoolClient, schema: string, table: string): Promise<void> {
   const active = await client.query(`select from ${schema}.record_state where active_table = $1`, [table]);
   if (active.rowCount === 0)
-    await client.query(`insert into ${schema}.retired_tables (table_name) values ($1) on conflict do nothing`, [table]);
+    await client.query(
+      `insert into ${schema}.retired_tables (table_name) values ($1) on conflict do nothing`,
+      [table],
+    );
 }
 
 /**
- * Starts a run, or restarts it, from its first page. Deletes what earlier attempts and ended runs of the record type staged. Throws
- * `LostLease` when a newer lease holds the run or it was already published.
+ * Starts a run, or restarts it, from its first page. Deletes what earlier attempts and ended runs of the
+ * record type staged. Throws `LostLease` when a newer lease holds the run or it was already published.
  */
 export async function initRunState(
   client: PoolClient,
   schema: string,
   state: Omit<RunState, 'page' | 'checkpoint' | 'complete' | 'outcome'>,
 ): Promise<void> {
-  const before = await client.query<StateRow>(`select * from ${schema}.run_state where run_id = $1 for update`, [state.runId]);
+  const before = await client.query<StateRow>(
+    `select * from ${schema}.run_state where run_id = $1 for update`,
+    [state.runId],
+  );
   const { rowCount } = await client.query(
     `insert into ${schema}.run_state as stored (run_id, record_type, lease_epoch, target_table, columns, counters, plan) values ($1, $2, $3, $4, $5, $6, $7)
      on conflict (run_id) do update set lease_epoch = excluded.lease_epoch, target_table = excluded.target_table, columns = excluded.columns,
@@ -209,24 +262,26 @@ export async function initRunState(
   );
   if (rowCount !== 1) throw new LostLease('a newer lease holds the run');
   const abandoned = before.rows[0] === undefined ? undefined : stateOf(before.rows[0]);
-  if (abandoned !== undefined && usesFreshTable(abandoned)) await retireUnlessActive(client, schema, abandoned.targetTable);
+  if (abandoned !== undefined && usesFreshTable(abandoned))
+    await retireUnlessActive(client, schema, abandoned.targetTable);
   await client.query(`delete from ${schema}.${quoteIdentifier(stagingTable(state.recordType))}`);
-  for (const table of tablesOfRuns) await client.query(`delete from ${schema}.${table} where record_type = $1`, [state.recordType]);
+  for (const table of tablesOfRuns)
+    await client.query(`delete from ${schema}.${table} where record_type = $1`, [state.recordType]);
   // Rejections of this run's earlier attempt: the records are rejected again, or they can be stored now.
   await client.query(`update ${schema}.rejections set run_id = $3 where record_type = $1 and run_id = $2`, [
     state.recordType,
     state.runId,
     noRunId,
   ]);
-  await client.query(`delete from ${schema}.run_state where record_type = $1 and run_id <> $2 and updated_at < now() - interval '1 day'`, [
-    state.recordType,
-    state.runId,
-  ]);
+  await client.query(
+    `delete from ${schema}.run_state where record_type = $1 and run_id <> $2 and updated_at < now() - interval '1 day'`,
+    [state.recordType, state.runId],
+  );
 }
 
 /**
- * Takes a run over from an older lease and returns its state; undefined when it was never started. Throws `LostLease` when a newer lease
- * holds it.
+ * Takes a run over from an older lease and returns its state; undefined when it was never started. Throws
+ * `LostLease` when a newer lease holds it.
  */
 export async function takeOverRunState(
   client: PoolClient,
@@ -245,17 +300,29 @@ export async function takeOverRunState(
 }
 
 /**
- * Deletes what an unpublished run staged, after waiting for any open transaction of the run. Returns the outcome, and deletes nothing, when
- * the run was published after all: its COMMIT succeeded although the response was lost.
+ * Deletes what an unpublished run staged, after waiting for any open transaction of the run. Returns the
+ * outcome, and deletes nothing, when the run was published after all: its COMMIT succeeded although the
+ * response was lost.
  */
-export async function discardRun(client: PoolClient, schema: string, runId: string): Promise<PublishOutcome | null> {
-  const { rows } = await client.query<StateRow>(`select * from ${schema}.run_state where run_id = $1 for update`, [runId]);
+export async function discardRun(
+  client: PoolClient,
+  schema: string,
+  runId: string,
+): Promise<PublishOutcome | null> {
+  const { rows } = await client.query<StateRow>(
+    `select * from ${schema}.run_state where run_id = $1 for update`,
+    [runId],
+  );
   const row = rows[0];
   if (row === undefined) return null;
   if (row.outcome !== null) return row.outcome;
   const state = stateOf(row);
-  await client.query(`delete from ${schema}.${quoteIdentifier(stagingTable(state.recordType))} where run_id = $1`, [runId]);
-  for (const table of tablesOfRuns) await client.query(`delete from ${schema}.${table} where run_id = $1`, [runId]);
+  await client.query(
+    `delete from ${schema}.${quoteIdentifier(stagingTable(state.recordType))} where run_id = $1`,
+    [runId],
+  );
+  for (const table of tablesOfRuns)
+    await client.query(`delete from ${schema}.${table} where run_id = $1`, [runId]);
   if (usesFreshTable(state)) await retireUnlessActive(client, schema, state.targetTable);
   await client.query(`delete from ${schema}.run_state where run_id = $1`, [runId]);
   return null;

@@ -1,5 +1,6 @@
-// Keeps what readers under a row scope depend on: the values of the scope columns that a record had before each change, so that its leaving
-// a scope can be reported, and the stored records that no such reader may see, because their newest values couldn't be stored.
+// Keeps what readers under a row scope depend on: the values of the scope columns that a record had before
+// each change, so that its leaving a scope can be reported, and the stored records that no such reader may
+// see, because their newest values couldn't be stored.
 import type { PoolClient } from 'pg';
 import { isListType, type PlainType, type RecordColumn, readRecordColumns } from './columns.ts';
 import { differsSql, mayDifferSql, publishedColumns } from './merge-rows.ts';
@@ -10,7 +11,10 @@ import { quoteIdentifier, stagingTable } from './table.ts';
 /** By scope column, and for `id`: its changes after this generation are in scope_changes. */
 export type ScopeColumns = Readonly<Record<string, string>>;
 
-/** `columns`: the scope columns without the id, all of which the table has. `generation` and `now`: those of the change. */
+/**
+ * `columns`: the scope columns without the id, all of which the table has. `generation` and `now`: those of
+ * the change.
+ */
 type ScopedTable = {
   readonly client: PoolClient;
   readonly schema: string;
@@ -24,10 +28,19 @@ type ScopedTable = {
 };
 export type ScopeWork = ScopedTable & { readonly state: RunState };
 
-/** The columns other than the id by which these versions allow row scopes, as far as `existing` has them, and those that are recorded already. */
-export function scopeColumnsOf(recorded: ScopeColumns, shown: ShownColumns | null, existing: readonly RecordColumn[]): string[] {
+/**
+ * The columns other than the id by which these versions allow row scopes, as far as `existing` has them, and
+ * those that are recorded already.
+ */
+export function scopeColumnsOf(
+  recorded: ScopeColumns,
+  shown: ShownColumns | null,
+  existing: readonly RecordColumn[],
+): string[] {
   const declared = new Set(
-    Object.values(shown ?? {}).flatMap((columns) => columns.flatMap(({ column, scopable }) => (scopable === true ? [column] : []))),
+    Object.values(shown ?? {}).flatMap((columns) =>
+      columns.flatMap(({ column, scopable }) => (scopable === true ? [column] : [])),
+    ),
   );
   const found = existing.flatMap(({ column }) => (declared.has(column) ? [column] : []));
   return [...new Set([...Object.keys(recorded), ...found])].filter((column) => column !== 'id');
@@ -48,8 +61,9 @@ const isShownSql = (schema: string): string =>
 const maxRowsPerInsert = 5_000;
 
 /**
- * Keeps the values of `t` before a change, unless the record is withheld, and returns the ids. In `from`, which ends in conditions, $1 is the
- * record type and $2 the parameter. Reads and writes in two statements: Citus runs no INSERT … SELECT with functions that aren't immutable.
+ * Keeps the values of `t` before a change, unless the record is withheld, and returns the ids. In `from`,
+ * which ends in conditions, $1 is the record type and $2 the parameter. Reads and writes in two statements:
+ * Citus runs no INSERT … SELECT with functions that aren't immutable.
  */
 async function keepValues(work: ScopedTable, from: string, parameter?: unknown): Promise<string[]> {
   const { client, schema, columns, recordType, generation, now } = work;
@@ -81,10 +95,17 @@ export async function keepChangedValues(work: ScopeWork): Promise<void> {
 
 /** Before these records are deleted: keeps their values. */
 export async function keepDeletedValues(work: ScopedTable, ids: readonly string[]): Promise<void> {
-  await keepValues(work, `${work.table} t where t.id = any($2::${work.idType === 'integer' ? 'bigint' : 'text'}[])`, ids);
+  await keepValues(
+    work,
+    `${work.table} t where t.id = any($2::${work.idType === 'integer' ? 'bigint' : 'text'}[])`,
+    ids,
+  );
 }
 
-/** Ends the withholding of records that the run read and could store, and returns their ids. Call it before other rows join the staged ones. */
+/**
+ * Ends the withholding of records that the run read and could store, and returns their ids. Call it before
+ * other rows join the staged ones.
+ */
 export async function releaseRead(work: ScopeWork): Promise<string[]> {
   const { client, schema, recordType, columns, state } = work;
   if (columns.length === 0) return [];
@@ -98,7 +119,10 @@ export async function releaseRead(work: ScopeWork): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Values that are equal are stored and compared alike, whatever their notation; those that can't be read never are equal. */
+/**
+ * Values that are equal are stored and compared alike, whatever their notation; those that can't be read
+ * never are equal.
+ */
 const comparable: Readonly<Record<Exclude<PlainType, 'lines'>, (stored: string, value: string) => string>> = {
   text: (stored, value) => `${value} is distinct from ${stored}`,
   number: (stored, value) => `${value}::numeric is distinct from ${stored}`,
@@ -108,7 +132,10 @@ const comparable: Readonly<Record<Exclude<PlainType, 'lines'>, (stored: string, 
   time: (stored, value) => `${value} is distinct from ${rfc3339Sql(stored)}`,
 };
 
-/** SQL that is true when what the ERP has in one of the columns isn't known or differs from the stored row `t`. */
+/**
+ * SQL that is true when what the ERP has in one of the columns isn't known or differs from the stored row
+ * `t`.
+ */
 function differsFromErpSql(columns: readonly RecordColumn[]): string {
   const parts = columns.flatMap(({ column, type }) => {
     if (type === 'lines' || isListType(type)) return [];
@@ -122,7 +149,10 @@ function differsFromErpSql(columns: readonly RecordColumn[]): string {
 const storedRejections = ({ schema, table, ...scoped }: ScopedTable): string =>
   `${schema}.rejections r join ${table} t on t.id = ${recordIdSql('r.id', scoped)} and t.id::text = r.id where r.record_type = $1`;
 
-/** Withholds the stored records of which a rejection is open and `condition` is true, and keeps their values. Returns how many are new. */
+/**
+ * Withholds the stored records of which a rejection is open and `condition` is true, and keeps their values.
+ * Returns how many are new.
+ */
 async function withhold(work: ScopedTable, condition: string): Promise<number> {
   const { client, schema, recordType } = work;
   const ids = await keepValues(work, `${storedRejections(work)} and (${condition})`);
@@ -134,9 +164,10 @@ async function withhold(work: ScopedTable, condition: string): Promise<number> {
 }
 
 /**
- * After the rows are written: withholds the records whose newest values couldn't be stored and differ, and releases those of which the newest
- * values are the stored ones, together with `released`, whose rows take the generation of the change. Columns that the run doesn't publish are
- * not compared: reads by them are refused. Returns how many records are withheld or served again from now on.
+ * After the rows are written: withholds the records whose newest values couldn't be stored and differ, and
+ * releases those of which the newest values are the stored ones, together with `released`, whose rows take
+ * the generation of the change. Columns that the run doesn't publish are not compared: reads by them are
+ * refused. Returns how many records are withheld or served again from now on.
  */
 export async function updateWithheld(work: ScopeWork, released: readonly string[]): Promise<number> {
   const { client, schema, table, state, columns, recordType, generation, now } = work;
@@ -177,10 +208,15 @@ type Recording = {
 };
 
 /**
- * Begins to record the changes of columns by which versions that were just entered allow row scopes. What the ERP has in them isn't known of
- * rejected records: stored ones are withheld, with a new generation. The caller provides the transaction.
+ * Begins to record the changes of columns by which versions that were just entered allow row scopes. What the
+ * ERP has in them isn't known of rejected records: stored ones are withheld, with a new generation. The
+ * caller provides the transaction.
  */
-export async function startScopeColumns(client: PoolClient, schema: string, recordType: string): Promise<void> {
+export async function startScopeColumns(
+  client: PoolClient,
+  schema: string,
+  recordType: string,
+): Promise<void> {
   const { rows } = await client.query<Recording>(
     `select generation, active_table, id_type, shown_columns, scope_columns, epoch, timeline, former_epochs, ${timelineSql} as here, now()::text as now
      from ${schema}.record_state where record_type = $1 for update`,
@@ -188,20 +224,39 @@ export async function startScopeColumns(client: PoolClient, schema: string, reco
   );
   const [state] = rows;
   if (state === undefined) return;
-  const columns = scopeColumnsOf(state.scope_columns, state.shown_columns, await readRecordColumns(client, schema, recordType));
+  const columns = scopeColumnsOf(
+    state.scope_columns,
+    state.shown_columns,
+    await readRecordColumns(client, schema, recordType),
+  );
   const added = columns.filter((column) => !Object.hasOwn(state.scope_columns, column));
   if (added.length === 0) return;
-  const { active_table: active, generation: before, epoch, timeline, former_epochs: formerEpochs, here, now } = state;
+  const {
+    active_table: active,
+    generation: before,
+    epoch,
+    timeline,
+    former_epochs: formerEpochs,
+    here,
+    now,
+  } = state;
   const next = (BigInt(before) + 1n).toString();
   const work = { client, schema, recordType, idType: state.id_type, columns, generation: next, now };
-  const withheld = active === null ? 0 : await withhold({ ...work, table: `${schema}.${quoteIdentifier(active)}` }, 'true');
+  const withheld =
+    active === null ? 0 : await withhold({ ...work, table: `${schema}.${quoteIdentifier(active)}` }, 'true');
   const generation = withheld > 0 ? next : before;
-  const lineage = withheld > 0 ? lineageOn(here, { epoch, timeline, formerEpochs }, before) : { epoch, timeline, formerEpochs };
+  const lineage =
+    withheld > 0
+      ? lineageOn(here, { epoch, timeline, formerEpochs }, before)
+      : { epoch, timeline, formerEpochs };
   await client.query(
     `update ${schema}.record_state set scope_columns = $2, generation = $3, epoch = $4, timeline = $5, former_epochs = $6 where record_type = $1`,
     [
       recordType,
-      JSON.stringify({ ...state.scope_columns, ...Object.fromEntries(added.map((column) => [column, generation])) }),
+      JSON.stringify({
+        ...state.scope_columns,
+        ...Object.fromEntries(added.map((column) => [column, generation])),
+      }),
       generation,
       lineage.epoch,
       lineage.timeline,

@@ -1,5 +1,6 @@
-// How large a field and a record may be. Everything that is stored can be served, and what is served costs all callers memory and time, so a
-// larger record is rejected when it is read. Sizes are bytes of UTF-8; lines count as their JSON, with the names of their fields. Pure.
+// How large a field and a record may be. Everything that is stored can be served, and what is served costs
+// all callers memory and time, so a larger record is rejected when it is read. Sizes are bytes of UTF-8;
+// lines count as their JSON, with the names of their fields. Pure.
 import type { RecordRejection, SourceLine, SourceRecord } from '../connectors/connector.ts';
 import { type RecordColumn, sourceValue } from './columns.ts';
 import { partTitle } from './validate-values.ts';
@@ -23,7 +24,11 @@ const fieldTooLarge = (name: string, bytes: number, { maxFieldBytes }: SizeLimit
 type Measured = { readonly bytes: number; readonly problem: RejectionReason | null };
 
 /** Stops at the first field that is too large, and beyond the largest record. */
-function measureLines(lines: readonly SourceLine[], { field, lineFields }: RecordColumn, limits: SizeLimits): Measured {
+function measureLines(
+  lines: readonly SourceLine[],
+  { field, lineFields }: RecordColumn,
+  limits: SizeLimits,
+): Measured {
   const fields = lineFields ?? [];
   let bytes = 2;
   for (const [index, line] of lines.entries()) {
@@ -42,7 +47,11 @@ function measureLines(lines: readonly SourceLine[], { field, lineFields }: Recor
 }
 
 /** The first field that is too large, or that the record is as a whole; null when it is within the limits. */
-export function findOversize(record: SourceRecord, columns: readonly RecordColumn[], limits: SizeLimits): RejectionReason | null {
+export function findOversize(
+  record: SourceRecord,
+  columns: readonly RecordColumn[],
+  limits: SizeLimits,
+): RejectionReason | null {
   const sizes: { readonly name: string; readonly bytes: number }[] = [];
   for (const column of columns) {
     const { part, state } = column;

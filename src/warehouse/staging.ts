@@ -1,5 +1,5 @@
-// Writes one page of a run: its rows, its rejected records, its checkpoint and its counters, in one transaction that only the holder of
-// the lease can commit, and only once per page.
+// Writes one page of a run: its rows, its rejected records, its checkpoint and its counters, in one
+// transaction that only the holder of the lease can commit, and only once per page.
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { PoolClient } from 'pg';
@@ -23,14 +23,20 @@ export type StagedPage = {
   /** Changes to the plan; a new step starts without a checkpoint. */
   readonly plan?: Partial<RunPlan>;
 };
-/** `feed`: the ERP lists it as deleted · `approved`: its deletion was approved · `absent`: the ERP does not return it, unconfirmed. */
+/**
+ * `feed`: the ERP lists it as deleted · `approved`: its deletion was approved · `absent`: the ERP does not
+ * return it, unconfirmed.
+ */
 export type AbsentRecord = {
   readonly id: string;
   readonly proof: 'feed' | 'approved' | 'absent';
   /** The stored records that name it, where that was looked up and there are some. */
   readonly referencedBy?: readonly Reference[];
 };
-/** How many stored records of a type name a record in a field; a field of lines is `<field>.<field of the line>`. */
+/**
+ * How many stored records of a type name a record in a field; a field of lines is `<field>.<field of the
+ * line>`.
+ */
 export type Reference = { readonly recordType: string; readonly field: string; readonly count: number };
 
 type Removed = { readonly staged: number; readonly rejected: number };
@@ -44,8 +50,15 @@ const advance = ({ counters }: RunState, page: StagedPage, removed: Removed): Ru
 
 const chunkLength = 131_072;
 
-/** COPY text in chunks of many rows, so that a page is never in memory twice and rows don't pass through the stream one by one. */
-function* copyText(state: RunState, records: readonly EncodedRecord[], generation: string): Generator<Buffer> {
+/**
+ * COPY text in chunks of many rows, so that a page is never in memory twice and rows don't pass through the
+ * stream one by one.
+ */
+function* copyText(
+  state: RunState,
+  records: readonly EncodedRecord[],
+  generation: string,
+): Generator<Buffer> {
   const fresh = usesFreshTable(state);
   let chunk = '';
   for (const { id, hash, row } of records) {
@@ -66,18 +79,26 @@ async function copyRows(
   generation: string,
 ): Promise<void> {
   if (records.length === 0) return;
-  const leading = usesFreshTable(state) ? ['id', 'generation', 'content_hash'] : ['run_id', 'id', 'content_hash'];
+  const leading = usesFreshTable(state)
+    ? ['id', 'generation', 'content_hash']
+    : ['run_id', 'id', 'content_hash'];
   const names = [...leading, ...rowColumns(state.columns)].map(quoteIdentifier).join(', ');
-  const target = client.query(copyFrom(`copy ${schema}.${quoteIdentifier(state.targetTable)} (${names}) from stdin (null ${emptyCell})`));
+  const target = client.query(
+    copyFrom(
+      `copy ${schema}.${quoteIdentifier(state.targetTable)} (${names}) from stdin (null ${emptyCell})`,
+    ),
+  );
   await pipeline(Readable.from(copyText(state, records, generation)), target);
 }
 
-/** PostgreSQL rejects a value (SQLSTATE class 22: out of range, malformed) or a row as too large (class 54). */
+/**
+ * PostgreSQL rejects a value (SQLSTATE class 22: out of range, malformed) or a row as too large (class 54).
+ */
 export const isUnstorableError = (error: unknown): boolean => /^(22|54)...$/.test(sqlState(error) ?? '');
 
 /**
- * Finds the records that PostgreSQL rejects, by bisection, and writes nothing. Rejects with any database error other than an unstorable
- * value or row.
+ * Finds the records that PostgreSQL rejects, by bisection, and writes nothing. Rejects with any database
+ * error other than an unstorable value or row.
  */
 export async function findUnstorable(
   client: PoolClient,
@@ -114,12 +135,19 @@ export async function findUnstorable(
 /** Ids that PostgreSQL can cast to the id type; no other id is in the table. */
 const castableIds = (ids: readonly string[], { plan: { idType } }: RunState): readonly string[] =>
   idType === 'text' ? ids : ids.filter((id) => /^-?\d{1,18}$/.test(id));
-const idCast = ({ plan: { idType } }: Pick<RunState, 'plan'>): string => (idType === 'integer' ? 'bigint' : 'text');
+const idCast = ({ plan: { idType } }: Pick<RunState, 'plan'>): string =>
+  idType === 'integer' ? 'bigint' : 'text';
 
 /**
- * Removes what this run staged of these records, because it read them again; returns how many rows and rejections it removed from the run.
+ * Removes what this run staged of these records, because it read them again; returns how many rows and
+ * rejections it removed from the run.
  */
-async function removeEarlierReads(client: PoolClient, schema: string, state: RunState, ids: readonly string[]) {
+async function removeEarlierReads(
+  client: PoolClient,
+  schema: string,
+  state: RunState,
+  ids: readonly string[],
+) {
   // `is not null` keeps the parameter used: PostgreSQL can't infer the type of an unused one.
   const ofRun = usesFreshTable(state) ? '$2::uuid is not null' : 'run_id = $2';
   const staged = await client.query(
@@ -130,12 +158,20 @@ async function removeEarlierReads(client: PoolClient, schema: string, state: Run
     `update ${schema}.rejections set run_id = $4 where record_type = $1 and run_id = $2 and id = any($3::text[])`,
     [state.recordType, state.runId, ids, noRunId],
   );
-  await client.query(`delete from ${schema}.staged_deletions where run_id = $1 and id = any($2::text[])`, [state.runId, ids]);
+  await client.query(`delete from ${schema}.staged_deletions where run_id = $1 and id = any($2::text[])`, [
+    state.runId,
+    ids,
+  ]);
   const unchanged = await removeUnchanged(client, schema, state, ids);
   return { staged: (staged.rowCount ?? 0) + unchanged, rejected: rejected.rowCount ?? 0 };
 }
 
-async function writeAbsent(client: PoolClient, schema: string, state: RunState, absent: readonly AbsentRecord[]): Promise<void> {
+async function writeAbsent(
+  client: PoolClient,
+  schema: string,
+  state: RunState,
+  absent: readonly AbsentRecord[],
+): Promise<void> {
   await client.query(
     `insert into ${schema}.staged_deletions as held (run_id, record_type, id, proof, referenced_by)
      select $1, $2, d.id, d.proof, d."referencedBy" from jsonb_to_recordset($3::jsonb) as d(id text, proof text, "referencedBy" jsonb)
@@ -145,8 +181,9 @@ async function writeAbsent(client: PoolClient, schema: string, state: RunState, 
 }
 
 /**
- * Writes the page and returns the state after it. `generation` is stored only in rows of a fresh table. Throws `LostLease` when a newer
- * lease holds the run or the page was already written, and any database error (see `isUnstorableError`).
+ * Writes the page and returns the state after it. `generation` is stored only in rows of a fresh table.
+ * Throws `LostLease` when a newer lease holds the run or the page was already written, and any database error
+ * (see `isUnstorableError`).
  */
 export async function stagePage(
   client: PoolClient,
@@ -181,19 +218,23 @@ export async function stagePage(
   );
   if (rowCount !== 1) throw new LostLease('a newer lease holds the run or the page was already written');
   const ids = page.rereads === true ? [...page.records, ...page.rejected, ...absent].map(({ id }) => id) : [];
-  const removed = ids.length === 0 ? { staged: 0, rejected: 0 } : await removeEarlierReads(client, schema, state, ids);
+  const removed =
+    ids.length === 0 ? { staged: 0, rejected: 0 } : await removeEarlierReads(client, schema, state, ids);
   await copyRows(client, schema, state, await filterChanged(client, schema, state, page.records), generation);
   if (page.rejected.length > 0) await writeRejected(client, schema, state, page.rejected);
   if (absent.length > 0) await writeAbsent(client, schema, state, absent);
   if (removed.staged + removed.rejected === 0) return { ...next, counters: expected };
   const counters = advance(state, page, removed);
-  await client.query(`update ${schema}.run_state set counters = $2 where run_id = $1`, [state.runId, JSON.stringify(counters)]);
+  await client.query(`update ${schema}.run_state set counters = $2 where run_id = $1`, [
+    state.runId,
+    JSON.stringify(counters),
+  ]);
   return { ...next, counters };
 }
 
 /**
- * Once this transaction is committed, everything that the run staged is on disk. Throws `LostLease` when the database server lost some of
- * it in a crash, or a newer lease holds the run.
+ * Once this transaction is committed, everything that the run staged is on disk. Throws `LostLease` when the
+ * database server lost some of it in a crash, or a newer lease holds the run.
  */
 export async function flushStaged(client: PoolClient, schema: string, state: RunState): Promise<void> {
   const { rowCount } = await client.query(
@@ -201,10 +242,16 @@ export async function flushStaged(client: PoolClient, schema: string, state: Run
      where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null`,
     [state.runId, state.leaseEpoch, state.page],
   );
-  if (rowCount !== 1) throw new LostLease('a newer lease holds the run, or some of its staged pages were lost');
+  if (rowCount !== 1)
+    throw new LostLease('a newer lease holds the run, or some of its staged pages were lost');
 }
 
-async function writeRejected(client: PoolClient, schema: string, state: RunState, rejected: readonly RecordRejection[]): Promise<void> {
+async function writeRejected(
+  client: PoolClient,
+  schema: string,
+  state: RunState,
+  rejected: readonly RecordRejection[],
+): Promise<void> {
   const { rows } = await client.query<{ column: string }>(
     `select jsonb_object_keys(scope_columns) as column from ${schema}.record_state where record_type = $1`,
     [state.recordType],

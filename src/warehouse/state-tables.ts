@@ -1,8 +1,9 @@
-// The tables of an organization's schema that hold the state of its records and runs, next to the record tables themselves.
+// The tables of an organization's schema that hold the state of its records and runs, next to the record
+// tables themselves.
 
 /**
- * Statements that create what is missing, each for a call of its own: Citus refuses several in one string. Names are unqualified: set the
- * search path to the organization's schema first.
+ * Statements that create what is missing, each for a call of its own: Citus refuses several in one string.
+ * Names are unqualified: set the search path to the organization's schema first.
  */
 export const createStateTables: readonly string[] = `
 -- One row per record type: which table readers see, and its generation.

@@ -1,5 +1,5 @@
-// The DDL of typed tables: created for a first load, altered for new fields, dropped when no reader can still use their name.
-// Never called from the steady path of a sync; each function may be repeated after a crash.
+// The DDL of typed tables: created for a first load, altered for new fields, dropped when no reader can still
+// use their name. Never called from the steady path of a sync; each function may be repeated after a crash.
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { PoolClient } from 'pg';
@@ -12,17 +12,28 @@ type Client = Pick<PoolClient, 'query'>;
 /** Quotes any text as a safe SQL identifier. */
 export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** Whether a message or plan of PostgreSQL that names `reported` means this table or index: on Citus its shard is called `<name>_<number>`. */
+/**
+ * Whether a message or plan of PostgreSQL that names `reported` means this table or index: on Citus its shard
+ * is called `<name>_<number>`.
+ */
 export const isNameOf = (name: string, reported: string): boolean =>
   reported === name || (reported.startsWith(`${name}_`) && /^\d+$/.test(reported.slice(name.length + 1)));
 
 const columnList = (columns: readonly RecordColumn[]): string =>
   columns.map(({ column, type }) => `, ${quoteIdentifier(column)} ${sqlTypeOf(type)}`).join('');
 
-/** Leaves space in each page for the next version of a row: an update that changes no indexed column then writes to no index (HOT). */
+/**
+ * Leaves space in each page for the next version of a row: an update that changes no indexed column then
+ * writes to no index (HOT).
+ */
 const fillPercent = 90;
 
-const recordTableSql = (schema: string, table: string, idType: 'integer' | 'text', columns: readonly RecordColumn[]): string =>
+const recordTableSql = (
+  schema: string,
+  table: string,
+  idType: 'integer' | 'text',
+  columns: readonly RecordColumn[],
+): string =>
   `create table if not exists ${schema}.${quoteIdentifier(table)} (id ${sqlIdType(idType)} primary key, generation bigint not null,
    content_hash bytea not null, changed_at timestamptz not null default now()${columnList(columns)}) with (fillfactor = ${fillPercent})`;
 
@@ -39,26 +50,37 @@ export async function createRecordTable(
 
 /** PostgreSQL silently truncates names at 63 bytes; this stem leaves space for prefixes and suffixes. */
 const tableStem = (recordType: string): string =>
-  recordType.length <= 40 ? recordType : `${recordType.slice(0, 27)}_${createHash('sha256').update(recordType).digest('hex').slice(0, 12)}`;
+  recordType.length <= 40
+    ? recordType
+    : `${recordType.slice(0, 27)}_${createHash('sha256').update(recordType).digest('hex').slice(0, 12)}`;
 
 export const stagingTable = (recordType: string): string => `staging_${tableStem(recordType)}`;
 
-/** The permanent staging table of a record type; `applyColumnChanges` adds its columns. Rejects with `TablesPending`. */
-export async function createStagingTable(control: Knex, schema: string, recordType: string, idType: 'integer' | 'text'): Promise<void> {
+/**
+ * The permanent staging table of a record type; `applyColumnChanges` adds its columns. Rejects with
+ * `TablesPending`.
+ */
+export async function createStagingTable(
+  control: Knex,
+  schema: string,
+  recordType: string,
+  idType: 'integer' | 'text',
+): Promise<void> {
   const columns = `run_id uuid not null, id ${sqlIdType(idType)} not null, content_hash bytea not null, primary key (run_id, id)`;
   const table = `${schema}.${quoteIdentifier(stagingTable(recordType))}`;
   await orPending(async () => control.raw(`create table if not exists ${table} (${columns})`));
 }
 
 /**
- * The key of the advisory lock that long reads of a table take shared, and DDL on it takes exclusively. A long read can thus be ended
- * before the DDL waits for the table's own lock, behind which every other reader would queue. Hash it with seed 2.
+ * The key of the advisory lock that long reads of a table take shared, and DDL on it takes exclusively. A
+ * long read can thus be ended before the DDL waits for the table's own lock, behind which every other reader
+ * would queue. Hash it with seed 2.
  */
 export const longReadKey = (schema: string, table: string): string => `${schema}.${table}`;
 
 /**
- * Adds new columns to the tables and stores every change of columns, in one transaction. Rejects when a table stays locked for 5 s, and with
- * `TablesPending`.
+ * Adds new columns to the tables and stores every change of columns, in one transaction. Rejects when a table
+ * stays locked for 5 s, and with `TablesPending`.
  */
 export async function applyColumnChanges(
   control: Knex,
@@ -72,7 +94,9 @@ export async function applyColumnChanges(
   await changeTables(control, async (tx) => {
     await tx.raw("set local lock_timeout = '5s'");
     for (const table of tables) {
-      const additions = changes.added.map(({ column, type }) => `add column if not exists ${quoteIdentifier(column)} ${sqlTypeOf(type)}`);
+      const additions = changes.added.map(
+        ({ column, type }) => `add column if not exists ${quoteIdentifier(column)} ${sqlTypeOf(type)}`,
+      );
       if (additions.length === 0) continue;
       await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 2))', [longReadKey(schema, table)]);
       await tx.raw(`alter table if exists ${schema}.${quoteIdentifier(table)} ${additions.join(', ')}`);
@@ -82,15 +106,25 @@ export async function applyColumnChanges(
         `insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, line_fields, position)
          values (?, ?, ?, ?, ?, ?, ?::jsonb, ?)
          on conflict (record_type, column_name) do update set state = excluded.state, line_fields = excluded.line_fields`,
-        [recordType, column.column, column.field, column.part, column.type, column.state, JSON.stringify(column.lineFields), known + index],
+        [
+          recordType,
+          column.column,
+          column.field,
+          column.part,
+          column.type,
+          column.state,
+          JSON.stringify(column.lineFields),
+          known + index,
+        ],
       );
     }
   });
 }
 
 /**
- * Drops the retired tables that are old enough and returns their number. A table that is locked is left to the next call, and an active
- * table is never dropped, whatever the list says. Rejects when the connection is lost.
+ * Drops the retired tables that are old enough and returns their number. A table that is locked is left to
+ * the next call, and an active table is never dropped, whatever the list says. Rejects when the connection is
+ * lost.
  */
 export async function dropRetiredTables(control: Knex, schema: string, olderThanMs: number): Promise<number> {
   const { rows } = await control.raw<{ rows: { table_name: string }[] }>(
@@ -120,9 +154,9 @@ export async function dropRetiredTables(control: Knex, schema: string, olderThan
 }
 
 /**
- * Creates a table for the rows of one run, under a name never used before, and retires orphans: tables that a worker created and did not
- * store before it died. Only one run at a time works on a record type, so any other table with such a name is an orphan. Rejects with
- * `TablesPending`.
+ * Creates a table for the rows of one run, under a name never used before, and retires orphans: tables that a
+ * worker created and did not store before it died. Only one run at a time works on a record type, so any
+ * other table with such a name is an orphan. Rejects with `TablesPending`.
  */
 export async function createFreshTable(
   control: Knex,

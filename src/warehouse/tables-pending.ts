@@ -1,15 +1,20 @@
-// Tables and indexes can only be changed while all servers of the warehouse respond: Citus contacts every node for DDL, whichever has the
-// organization's records. Until then the change is pending, and what needs it waits. Plain PostgreSQL has one server.
+// Tables and indexes can only be changed while all servers of the warehouse respond: Citus contacts every
+// node for DDL, whichever has the organization's records. Until then the change is pending, and what needs it
+// waits. Plain PostgreSQL has one server.
 import type { Knex } from 'knex';
 import { DatabaseError } from 'pg';
 import { isNodeConnectionLost } from '../db/driver/error-messages.ts';
 
-/** SQLSTATEs of connection failures. From a server that responds they mean that it could not reach another node of its cluster. */
+/**
+ * SQLSTATEs of connection failures. From a server that responds they mean that it could not reach another
+ * node of its cluster.
+ */
 const nodeUnreachable = /^08(000|001|003|006)$/;
 
 /** Whether a server of the warehouse responded that another one of its cluster can't be reached. */
 export const isNodeUnreachable = (error: unknown): boolean =>
-  error instanceof DatabaseError && (nodeUnreachable.test(error.code ?? '') || isNodeConnectionLost(error.message));
+  error instanceof DatabaseError &&
+  (nodeUnreachable.test(error.code ?? '') || isNodeConnectionLost(error.message));
 
 /** A change of tables waits for a server of the warehouse; repeat it later. `cause` names the server. */
 export class TablesPending extends Error {
@@ -21,7 +26,10 @@ export class TablesPending extends Error {
   }
 }
 
-/** Runs DDL in a transaction of the control pool. Rejects with TablesPending when a server of the warehouse can't be reached. */
+/**
+ * Runs DDL in a transaction of the control pool. Rejects with TablesPending when a server of the warehouse
+ * can't be reached.
+ */
 export const changeTables = <T>(control: Knex, ddl: (tx: Knex.Transaction) => Promise<T>): Promise<T> =>
   orPending(() => control.transaction(ddl));
 

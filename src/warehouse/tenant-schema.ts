@@ -1,5 +1,6 @@
-// One PostgreSQL schema per organization: isolation by construction, deletion by DROP, and the unit that a distributed PostgreSQL places
-// on its nodes. No table is UNLOGGED, and every table has a primary key; no foreign key leaves the schema.
+// One PostgreSQL schema per organization: isolation by construction, deletion by DROP, and the unit that a
+// distributed PostgreSQL places on its nodes. No table is UNLOGGED, and every table has a primary key; no
+// foreign key leaves the schema.
 import type { Knex } from 'knex';
 import type { ClientBase } from 'pg';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
@@ -9,8 +10,8 @@ import { createStateTables } from './state-tables.ts';
 import { changeTables } from './tables-pending.ts';
 
 /**
- * The schema's name, safe to write into SQL: `wh_` and the 32 hex digits of the organization's id. Throws an `Error` when the id is not a
- * UUID.
+ * The schema's name, safe to write into SQL: `wh_` and the 32 hex digits of the organization's id. Throws an
+ * `Error` when the id is not a UUID.
  */
 export function tenantSchema(organizationId: string): string {
   const hex = organizationId.replaceAll('-', '');
@@ -24,8 +25,8 @@ export class OrganizationGone extends Error {
 }
 
 /**
- * Blocks the organization's deletion until the transaction ends. Throws `OrganizationGone` when it was deleted or is being deleted, and 503
- * while its records are on the former server of a move.
+ * Blocks the organization's deletion until the transaction ends. Throws `OrganizationGone` when it was
+ * deleted or is being deleted, and 503 while its records are on the former server of a move.
  */
 async function lockLiveOrganization(tx: Knex.Transaction, organizationId: string): Promise<void> {
   await tx.raw("select set_config('portal.organization_id', ?, true)", [organizationId]);
@@ -35,12 +36,13 @@ async function lockLiveOrganization(tx: Knex.Transaction, organizationId: string
   );
   const [found] = live.rows;
   if (found === undefined) throw new OrganizationGone('the organization was deleted or is being deleted');
-  if (found.warehouse !== 'current') throw unavailable('The records of this organization are being moved to another server', 60);
+  if (found.warehouse !== 'current')
+    throw unavailable('The records of this organization are being moved to another server', 60);
 }
 
 /**
- * Creates the schema and its state tables unless they exist. DDL: don't call it in every run. Throws `OrganizationGone`
- * when the organization was deleted or is being deleted, and `TablesPending`.
+ * Creates the schema and its state tables unless they exist. DDL: don't call it in every run. Throws
+ * `OrganizationGone` when the organization was deleted or is being deleted, and `TablesPending`.
  */
 export async function createTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string): Promise<void> {
   const schema = tenantSchema(organizationId);
@@ -55,7 +57,10 @@ export async function createTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
   });
 }
 
-/** Tables added after the first version of this service; when one is missing, an older version created the schema. */
+/**
+ * Tables added after the first version of this service; when one is missing, an older version created the
+ * schema.
+ */
 const laterTables = [
   'staged_unchanged',
   'pruned_tombstones',
@@ -95,15 +100,21 @@ const upgradeStatements = (schema: string): readonly string[] => [
 ];
 
 /**
- * Upgrades a schema that an older version of this service created. Rejects with 55P03 when its tables stay locked for 5 s, with
- * `OrganizationGone` when the organization was deleted or is being deleted, and with `TablesPending`.
+ * Upgrades a schema that an older version of this service created. Rejects with 55P03 when its tables stay
+ * locked for 5 s, with `OrganizationGone` when the organization was deleted or is being deleted, and with
+ * `TablesPending`.
  */
 export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string): Promise<void> {
   const schema = tenantSchema(organizationId);
   const { rows } = await ctx.db.data.query<{ old: boolean }>(
     `select to_regclass($1) is not null and (exists (select from unnest($2::text[]) as t(name) where to_regclass(name) is null)
        or not exists (select from pg_constraint where conrelid = to_regclass($4) and conname = $3)) as old`,
-    [`${schema}.record_state`, laterTables.map((table) => `${schema}.${table}`), laterConstraint, `${schema}.record_columns`],
+    [
+      `${schema}.record_state`,
+      laterTables.map((table) => `${schema}.${table}`),
+      laterConstraint,
+      `${schema}.record_columns`,
+    ],
   );
   if (rows[0]?.old !== true) return;
   await changeTables(ctx.db.control, async (tx) => {
@@ -113,7 +124,10 @@ export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
   await createTenantSchema(ctx, organizationId);
 }
 
-/** The organizations whose schema an older version of this service created. One query over the catalog, whatever their number. */
+/**
+ * The organizations whose schema an older version of this service created. One query over the catalog,
+ * whatever their number.
+ */
 export async function listOutdatedOrganizations(data: Pick<ClientBase, 'query'>): Promise<string[]> {
   const { rows } = await data.query<{ id: string }>(
     `select substr(n.nspname, 4)::uuid::text as id from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p')
@@ -126,10 +140,15 @@ export async function listOutdatedOrganizations(data: Pick<ClientBase, 'query'>)
 }
 
 /**
- * Deletes every synced record of the organization. Rejects with 55P03 when readers or writers hold locks for longer than `lockTimeoutMs`;
- * 0 waits without limit. Rejects with `TablesPending` when a server of the warehouse doesn't respond.
+ * Deletes every synced record of the organization. Rejects with 55P03 when readers or writers hold locks for
+ * longer than `lockTimeoutMs`; 0 waits without limit. Rejects with `TablesPending` when a server of the
+ * warehouse doesn't respond.
  */
-export async function dropTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string, lockTimeoutMs = 0): Promise<void> {
+export async function dropTenantSchema(
+  ctx: Pick<Ctx, 'db'>,
+  organizationId: string,
+  lockTimeoutMs = 0,
+): Promise<void> {
   await changeTables(ctx.db.control, async (tx) => {
     await tx.raw("select set_config('lock_timeout', ?, true)", [`${lockTimeoutMs}ms`]);
     await tx.raw(`drop schema if exists ${tenantSchema(organizationId)} cascade`);
@@ -137,10 +156,12 @@ export async function dropTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: str
 }
 
 /**
- * Size in bytes and number of records of the organization's warehouse; both 0 before the first sync. The size is null while any server of the
- * warehouse doesn't respond.
+ * Size in bytes and number of records of the organization's warehouse; both 0 before the first sync. The size
+ * is null while any server of the warehouse doesn't respond.
  */
-export async function measureTenantStorage(ctx: TenantCtx): Promise<{ bytes: number | null; records: number }> {
+export async function measureTenantStorage(
+  ctx: TenantCtx,
+): Promise<{ bytes: number | null; records: number }> {
   const schema = tenantSchema(ctx.organizationId);
   const { data } = warehouseOf(ctx.db, ctx.organizationId);
   const { rows } = await data.query<{ bytes: string | null; known: boolean }>(
@@ -149,6 +170,11 @@ export async function measureTenantStorage(ctx: TenantCtx): Promise<{ bytes: num
   );
   const row = rows[0];
   if (row === undefined || !row.known) return { bytes: 0, records: 0 };
-  const counted = await data.query<{ records: string }>(`select coalesce(sum(row_count), 0) as records from ${schema}.record_state`);
-  return { bytes: row.bytes === null ? null : Number(row.bytes), records: Number(counted.rows[0]?.records ?? 0) };
+  const counted = await data.query<{ records: string }>(
+    `select coalesce(sum(row_count), 0) as records from ${schema}.record_state`,
+  );
+  return {
+    bytes: row.bytes === null ? null : Number(row.bytes),
+    records: Number(counted.rows[0]?.records ?? 0),
+  };
 }

@@ -1,5 +1,6 @@
-// A complete read of a table that stays in place stages only the records that differ from it. Of records with the same content hash it
-// stores only the ids, one row per page: enough to prove that all were read and to find absent ones, at a fraction of the writes.
+// A complete read of a table that stays in place stages only the records that differ from it. Of records with
+// the same content hash it stores only the ids, one row per page: enough to prove that all were read and to
+// find absent ones, at a fraction of the writes.
 import type { PoolClient } from 'pg';
 import { type EncodedRecord, hasEmptyCell } from './encode.ts';
 import type { RunState } from './run-state-row.ts';
@@ -9,7 +10,8 @@ const hashBytes = 16;
 const idType = ({ plan }: Pick<RunState, 'plan'>): string => (plan.idType === 'integer' ? 'bigint' : 'text');
 
 /** Ids of an integer column that COPY would reject are left to COPY, whose error describes the problem. */
-const isComparable = ({ id }: EncodedRecord, { plan }: RunState): boolean => plan.idType === 'text' || /^-?\d{1,18}$/.test(id);
+const isComparable = ({ id }: EncodedRecord, { plan }: RunState): boolean =>
+  plan.idType === 'text' || /^-?\d{1,18}$/.test(id);
 
 /** Builds the array literal directly: integers need no quoting, and a page has a thousand of them. */
 const idArray = (ids: readonly string[], { plan }: RunState): string | readonly string[] =>
@@ -17,8 +19,9 @@ const idArray = (ids: readonly string[], { plan }: RunState): string | readonly 
 
 type Returned = { readonly sql: string; readonly emptied: readonly boolean[] };
 /**
- * A content hash leaves out empty columns, and those that were not read when the row was written. So where a field returned and is empty
- * in the ERP, a stored value differs although the hashes are the same. `sql` is true where there is no such value.
+ * A content hash leaves out empty columns, and those that were not read when the row was written. So where a
+ * field returned and is empty in the ERP, a stored value differs although the hashes are the same. `sql` is
+ * true where there is no such value.
  */
 function returnedColumns({ columns }: RunState, compared: readonly EncodedRecord[]): Returned | null {
   const returned = new Set(columns.filter(({ state }) => state === 'returned').map(({ column }) => column));
@@ -30,8 +33,8 @@ function returnedColumns({ columns }: RunState, compared: readonly EncodedRecord
 }
 
 /**
- * Returns the records that are new or differ from the table that the run is compared with, and stores the ids of the others. Publishing
- * fails when that table is no longer the active one at the same generation.
+ * Returns the records that are new or differ from the table that the run is compared with, and stores the ids
+ * of the others. Publishing fails when that table is no longer the active one at the same generation.
  */
 export async function filterChanged(
   client: PoolClient,
@@ -69,8 +72,15 @@ export async function filterChanged(
   return records.filter((record) => changed.has(record) || !comparable.has(record));
 }
 
-/** Deletes these ids from the stored ones, because their records were read again. Returns how many there were. */
-export async function removeUnchanged(client: PoolClient, schema: string, state: RunState, ids: readonly string[]): Promise<number> {
+/**
+ * Deletes these ids from the stored ones, because their records were read again. Returns how many there were.
+ */
+export async function removeUnchanged(
+  client: PoolClient,
+  schema: string,
+  state: RunState,
+  ids: readonly string[],
+): Promise<number> {
   if ((state.plan.comparedWith ?? null) === null) return 0;
   const { rows } = await client.query<{ taken: number }>(
     `update ${schema}.staged_unchanged u set ids = array(select unnest(h.ids) except select unnest($2::text[]))

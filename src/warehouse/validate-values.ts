@@ -1,11 +1,15 @@
-// Validates what the ERP returned: ids, and each value by the type of its field. Describes what is wrong with an invalid value. Pure.
+// Validates what the ERP returned: ids, and each value by the type of its field. Describes what is wrong with
+// an invalid value. Pure.
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
 import { isDay, isTime } from '../core/calendar.ts';
 import { type ColumnType, type LineField, type RecordColumn, sourceValue } from './columns.ts';
 
 export type CellType = Exclude<ColumnType, 'lines'>;
 
-/** Stricter than PostgreSQL, which would also accept `NaN`, `now` and `1e400`, and would replace a lone surrogate by another character. */
+/**
+ * Stricter than PostgreSQL, which would also accept `NaN`, `now` and `1e400`, and would replace a lone
+ * surrogate by another character.
+ */
 export const numberPattern = '-?\\d{1,400}(?:\\.\\d{1,400})?';
 const matchesWhole = (pattern: string) => {
   const regExp = new RegExp(`^${pattern}$`);
@@ -50,7 +54,8 @@ function problemOf(value: unknown, type: CellType): string | null {
 }
 
 /** Whether a column of this type stores the value as it is. */
-export const isValidValue = (value: SourceValue, type: ColumnType): boolean => type !== 'lines' && problemOf(value, type) === null;
+export const isValidValue = (value: SourceValue, type: ColumnType): boolean =>
+  type !== 'lines' && problemOf(value, type) === null;
 
 function lineProblem(lines: readonly SourceLine[], fields: readonly LineField[]): string | null {
   for (const [index, line] of lines.entries())
@@ -67,14 +72,21 @@ const titles: Partial<Record<RecordColumn['part'], string>> = {
   names: 'the names of the entries of ',
 };
 /** What people call the column in a message. */
-export const partTitle = ({ part, field }: Pick<RecordColumn, 'part' | 'field'>): string => `${titles[part] ?? ''}${field}`;
+export const partTitle = ({ part, field }: Pick<RecordColumn, 'part' | 'field'>): string =>
+  `${titles[part] ?? ''}${field}`;
 
-/** Describes the first value that does not match its field's type; null when all match. A connector should have rejected it already. */
+/**
+ * Describes the first value that does not match its field's type; null when all match. A connector should
+ * have rejected it already.
+ */
 export function findInvalidValue(record: SourceRecord, columns: readonly RecordColumn[]): string | null {
   for (const column of columns) {
     const { type, state, lineFields } = column;
     if (state === 'replaced') continue;
-    const problem = type === 'lines' ? lineProblem(record.lines ?? [], lineFields ?? []) : problemOf(sourceValue(record, column), type);
+    const problem =
+      type === 'lines'
+        ? lineProblem(record.lines ?? [], lineFields ?? [])
+        : problemOf(sourceValue(record, column), type);
     if (problem !== null) return `${partTitle(column)} ${problem}`;
   }
   return null;
@@ -85,8 +97,12 @@ export const maxIdLength = 200;
 /** Only the canonical notation of an id is valid, so that equal ids are equal texts. */
 export const isValidId = (id: unknown, idType: 'integer' | 'text'): boolean =>
   typeof id === 'string' &&
-  (idType === 'integer' ? integerId.test(id) : id !== '' && id.length <= maxIdLength && id.isWellFormed() && !id.includes('\0'));
+  (idType === 'integer'
+    ? integerId.test(id)
+    : id !== '' && id.length <= maxIdLength && id.isWellFormed() && !id.includes('\0'));
 
-/** A storable form of any value, at most `maxLength` characters, for the ids and reasons of rejected records. */
+/**
+ * A storable form of any value, at most `maxLength` characters, for the ids and reasons of rejected records.
+ */
 export const toStorableText = (text: unknown, maxLength: number): string =>
   String(text).slice(0, maxLength).toWellFormed().replaceAll('\0', '\ufffd');

@@ -11,13 +11,27 @@ import { createRandom, parseExact } from './random.ts';
 
 type Aggregates = Record<string, unknown>;
 
-function aggregatesOf(records: readonly Record<string, unknown>[], field: FieldModel | undefined): Aggregates {
+function aggregatesOf(
+  records: readonly Record<string, unknown>[],
+  field: FieldModel | undefined,
+): Aggregates {
   const count = { count: `#${records.length}` };
   if (field === undefined) return count;
-  const values = records.flatMap((record) => (record[field.name] === null ? [] : [textOf(record[field.name])])).sort(byValue(field.kind));
-  const range = { ...count, values: `#${values.length}`, min: respelled(values[0] ?? null), max: respelled(values.at(-1) ?? null) };
+  const values = records
+    .flatMap((record) => (record[field.name] === null ? [] : [textOf(record[field.name])]))
+    .sort(byValue(field.kind));
+  const range = {
+    ...count,
+    values: `#${values.length}`,
+    min: respelled(values[0] ?? null),
+    max: respelled(values.at(-1) ?? null),
+  };
   if (!isNumeric(field.kind)) return range;
-  return { ...range, sum: values.length === 0 ? null : sumOf(values), average: values.length === 0 ? null : averageOf(values) };
+  return {
+    ...range,
+    sum: values.length === 0 ? null : sumOf(values),
+    average: values.length === 0 ? null : averageOf(values),
+  };
 }
 
 const comparable = (aggregates: Aggregates): string =>
@@ -27,10 +41,30 @@ const comparable = (aggregates: Aggregates): string =>
 export async function callAggregate(one: Case, input: object): Promise<Answer> {
   const { service, world } = one.oracle;
   const tenant = { ...service.ctx, organizationId: world.organizationId };
-  const answer = (status: number, text: string): Answer => ({ status, text, headers: {}, head: '', isWhole: true, raw: Buffer.from(text) });
-  const complete = { orderBy: 'count' as const, limit: 100, version: one.version.version, resource: one.endpoint.name, ...input };
+  const answer = (status: number, text: string): Answer => ({
+    status,
+    text,
+    headers: {},
+    head: '',
+    isWhole: true,
+    raw: Buffer.from(text),
+  });
+  const complete = {
+    orderBy: 'count' as const,
+    limit: 100,
+    version: one.version.version,
+    resource: one.endpoint.name,
+    ...input,
+  };
   try {
-    return answer(200, await service.tools.aggregate(tenant, { reads: one.reader.access, masks: 'own', maxCharacters: 100_000 }, complete));
+    return answer(
+      200,
+      await service.tools.aggregate(
+        tenant,
+        { reads: one.reader.access, masks: 'own', maxCharacters: 100_000 },
+        complete,
+      ),
+    );
   } catch (error) {
     const { status, code, message, details } = error as AppError;
     if (status === undefined) throw error;
@@ -50,21 +84,34 @@ async function checkAggregate(one: Case): Promise<void> {
     ...(groupBy !== undefined && { groupBy: groupBy.name }),
   };
   const answer = await callAggregate(one, input);
-  const named = [...(field === undefined ? [] : [field.name]), ...(groupBy === undefined ? [] : [groupBy.name])];
-  const usable = visibleFields(one.reader.access, one.endpoint).filter(({ mask }) => mask === null || one.reader.access.unmasked);
+  const named = [
+    ...(field === undefined ? [] : [field.name]),
+    ...(groupBy === undefined ? [] : [groupBy.name]),
+  ];
+  const usable = visibleFields(one.reader.access, one.endpoint).filter(
+    ({ mask }) => mask === null || one.reader.access.unmasked,
+  );
   const isRefused = named.some((name) => !usable.some((one) => one.name === name));
   const expected = await expectedOf(one, ['filters']);
   if (isRefused || expected.kind === 'refused') {
     expect([400, 403], answer.text).toContain(answer.status);
-    inspect(one, answer, JSON.stringify(input), { names: refusalOf(one, []) === undefined ? allowedNames(one, 'resource') : new Set() });
+    inspect(one, answer, JSON.stringify(input), {
+      names: refusalOf(one, []) === undefined ? allowedNames(one, 'resource') : new Set(),
+    });
     return;
   }
   if (answer.status === 400 && answer.text.includes('answer_too_long')) return;
   expect(answer.status, answer.text).toBe(200);
   const found = parseExact(answer.text) as { totalGroups?: string; groups?: Aggregates[] } & Aggregates;
   // Sums and averages are values of no record.
-  const computed = [aggregatesOf(expected.whole, field), ...(groupBy === undefined ? [] : [...groupsOf(expected.whole, groupBy, field)])];
-  inspect(one, answer, JSON.stringify(input), { names: allowedNames(one, 'resource'), records: [...expected.records, ...computed] });
+  const computed = [
+    aggregatesOf(expected.whole, field),
+    ...(groupBy === undefined ? [] : [...groupsOf(expected.whole, groupBy, field)]),
+  ];
+  inspect(one, answer, JSON.stringify(input), {
+    names: allowedNames(one, 'resource'),
+    records: [...expected.records, ...computed],
+  });
   if (groupBy === undefined) {
     const { freshness: _freshness, ...aggregates } = found;
     expect(comparable(aggregates)).toBe(comparable(aggregatesOf(expected.whole, field)));

@@ -48,7 +48,12 @@ const customers = (): readonly string[] => world.pools.customers.map(({ key }) =
 const ofCustomers = (...keys: readonly string[]): Layer => ({
   ...unlimited,
   rows: {
-    resources: { [endpoint.name]: { recordType: endpoint.recordType, conditions: [{ field: owner.name, source: 'owner', in: keys }] } },
+    resources: {
+      [endpoint.name]: {
+        recordType: endpoint.recordType,
+        conditions: [{ field: owner.name, source: 'owner', in: keys }],
+      },
+    },
     others: false,
   },
 });
@@ -84,9 +89,13 @@ describe('two scopes at one address', () => {
   it('share no cached body, plan, total or anchor, also at the same moment', async () => {
     const [a = '', b = ''] = customers();
     const readers = [await keyOf(ofCustomers(a)), await keyOf(ofCustomers(b))];
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => pageOf(readers[n % 2] as Reader, n % 4 < 2 ? '' : '&page=2')));
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => pageOf(readers[n % 2] as Reader, n % 4 < 2 ? '' : '&page=2')),
+    );
     for (const [n, { data, pagination }] of answers.entries()) {
-      expect(new Set(data.map((record) => record[owner.name]))).toEqual(data.length === 0 ? new Set() : new Set([n % 2 === 0 ? a : b]));
+      expect(new Set(data.map((record) => record[owner.name]))).toEqual(
+        data.length === 0 ? new Set() : new Set([n % 2 === 0 ? a : b]),
+      );
       expect(pagination.total).toBe(answers[n % 2]?.pagination.total);
     }
   });
@@ -95,13 +104,21 @@ describe('two scopes at one address', () => {
     const [a = '', b = ''] = customers();
     const nextOf = async (reader: Reader): Promise<string> =>
       (JSON.parse((await oracle.get(reader, `${list}/changes?limit=1`)).text) as { next: string }).next;
-    const [ofA, ofB, sameAsA] = [await keyOf(ofCustomers(a)), await keyOf(ofCustomers(b)), await keyOf(ofCustomers(a, a))];
+    const [ofA, ofB, sameAsA] = [
+      await keyOf(ofCustomers(a)),
+      await keyOf(ofCustomers(b)),
+      await keyOf(ofCustomers(a, a)),
+    ];
     const tokens = { whole: await nextOf(oracle.whole), a: await nextOf(ofA), b: await nextOf(ofB) };
     const statusOf = async (reader: Reader, since: string): Promise<number> =>
       (await oracle.get(reader, `${list}/changes?since=${since}`)).status;
-    expect(await Promise.all([statusOf(ofA, tokens.b), statusOf(ofA, tokens.whole), statusOf(oracle.whole, tokens.a)])).toEqual([
-      410, 410, 410,
-    ]);
+    expect(
+      await Promise.all([
+        statusOf(ofA, tokens.b),
+        statusOf(ofA, tokens.whole),
+        statusOf(oracle.whole, tokens.a),
+      ]),
+    ).toEqual([410, 410, 410]);
     expect(await Promise.all([statusOf(ofA, tokens.a), statusOf(sameAsA, tokens.a)])).toEqual([200, 200]);
   });
 });
@@ -110,12 +127,18 @@ describe('parameters', () => {
   it('add no records to the scope, however often they are repeated', async () => {
     const [a = '', b = '', c = ''] = customers();
     const reader = await keyOf(ofCustomers(a, b));
-    const filter = endpoint.filters.find(({ field, operator }) => field === owner.name && operator === 'eq')?.parameter;
-    const queries = ['', ...(filter === undefined ? [] : [`${filter}=${a}&${filter}=${c}`, `${filter}=${c}`])];
-    for (const query of queries) for (const seen of await ownersOf(reader, query)) expect([a, b]).toContain(seen);
-    const foreign = (await oracle.wholeRecords({ version: 'v1', endpoints: [] }, endpoint, plainQuery)).filter(
-      (record) => record[owner.name] === c,
-    );
+    const filter = endpoint.filters.find(
+      ({ field, operator }) => field === owner.name && operator === 'eq',
+    )?.parameter;
+    const queries = [
+      '',
+      ...(filter === undefined ? [] : [`${filter}=${a}&${filter}=${c}`, `${filter}=${c}`]),
+    ];
+    for (const query of queries)
+      for (const seen of await ownersOf(reader, query)) expect([a, b]).toContain(seen);
+    const foreign = (
+      await oracle.wholeRecords({ version: 'v1', endpoints: [] }, endpoint, plainQuery)
+    ).filter((record) => record[owner.name] === c);
     const ids = foreign.slice(0, 5).map(({ id }) => `id=${id}`);
     expect((await pageOf(reader, `&${ids.join('&')}`)).pagination.total).toBe(0);
   });
@@ -151,7 +174,10 @@ describe('a token', () => {
   it('reads no more than its key does, within a second after the key was limited', async () => {
     const [a = ''] = customers();
     const key = await world.key(unlimited, false);
-    const token = { access: { layers: [], unmasked: false }, secret: await world.token(key, ofCustomers(...customers()), false) };
+    const token = {
+      access: { layers: [], unmasked: false },
+      secret: await world.token(key, ofCustomers(...customers()), false),
+    };
     const isLimited = async (): Promise<boolean> => [...(await ownersOf(token))].every((one) => one === a);
     expect(await isLimited()).toBe(false);
     await world.narrow(key, ofCustomers(a), false);
@@ -178,10 +204,17 @@ describe('a token', () => {
       `${head}.${body}.${signature}`,
       `pst_pst_${head}.${body}.${signature}`,
     ];
-    const headersOf = (secret: string) => ({ authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId });
-    const answers = await Promise.all(forged.map((secret) => service.call({ path: `/api/public/${list}`, headers: headersOf(secret) })));
+    const headersOf = (secret: string) => ({
+      authorization: `Bearer ${secret}`,
+      'x-tenant-id': world.organizationId,
+    });
+    const answers = await Promise.all(
+      forged.map((secret) => service.call({ path: `/api/public/${list}`, headers: headersOf(secret) })),
+    );
     expect(answers.map(({ status }) => status)).toEqual(forged.map(() => 401));
-    const texts = answers.map(({ text }) => (JSON.parse(text) as { error: { message: string } }).error.message);
+    const texts = answers.map(
+      ({ text }) => (JSON.parse(text) as { error: { message: string } }).error.message,
+    );
     expect(new Set(texts).size).toBe(1);
     const other = await makeOrganization(service.ctx);
     const elsewhere = await service.call({
@@ -195,7 +228,10 @@ describe('a token', () => {
     const token = await world.token(await world.key(unlimited, false), unlimited, false);
     for (const path of ['/whoami', '/api-keys', '/views', '/api-schema', '/syncs'])
       for (const secret of [token, token.slice('pst_'.length)]) {
-        const { status } = await service.call({ path: `/api/platform/v1${path}`, headers: { authorization: `Bearer ${secret}` } });
+        const { status } = await service.call({
+          path: `/api/platform/v1${path}`,
+          headers: { authorization: `Bearer ${secret}` },
+        });
         expect([path, status]).toEqual([path, 401]);
       }
   });
@@ -205,7 +241,8 @@ describe('a limited key', () => {
   it('reads records by the public interface and /mcp alone', async () => {
     const { secret } = await keyOf(ofCustomers(customers()[0] ?? ''));
     const headers = { authorization: `Bearer ${secret}` };
-    const statusOf = async (path: string): Promise<number> => (await service.call({ path: `/api/platform/v1${path}`, headers })).status;
+    const statusOf = async (path: string): Promise<number> =>
+      (await service.call({ path: `/api/platform/v1${path}`, headers })).status;
     const id = crypto.randomUUID();
     const paths = [
       '/views',

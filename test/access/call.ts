@@ -31,7 +31,10 @@ export function createCaller(origin: string): { readonly call: Call; close(): vo
         agent,
         headers: {
           ...headers,
-          ...(text !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+          ...(text !== undefined && {
+            'content-type': 'application/json',
+            'content-length': Buffer.byteLength(text),
+          }),
         },
       });
       sent.on('error', reject);

@@ -9,7 +9,11 @@ export const scaled = (text: string): bigint => BigInt(sumOf([text, '0.000000000
 
 /** Texts by their bytes, which are ASCII here. */
 export const byValue = (kind: FieldKind) => (a: string, b: string) => {
-  const [left, right] = isNumeric(kind) ? [scaled(a), scaled(b)] : kind === 'time' ? [Date.parse(a), Date.parse(b)] : [a, b];
+  const [left, right] = isNumeric(kind)
+    ? [scaled(a), scaled(b)]
+    : kind === 'time'
+      ? [Date.parse(a), Date.parse(b)]
+      : [a, b];
   return left < right ? -1 : left > right ? 1 : 0;
 };
 

@@ -1,4 +1,5 @@
-// What random versions declare beyond filters and sorts by one field: search, `or`, sorts by several fields, summaries and relations.
+// What random versions declare beyond filters and sorts by one field: search, `or`, sorts by several fields,
+// summaries and relations.
 import type {
   AggregateFunction,
   DeclarationsModel,
@@ -33,7 +34,10 @@ const randomGroup = (random: Random, one: FieldModel): GroupModel => ({
 });
 
 /** Without relations, which need all endpoints of the version. `scalars`: all fields but lines. */
-export function randomDeclarations(random: Random, scalars: readonly FieldModel[]): Omit<DeclarationsModel, 'relations'> {
+export function randomDeclarations(
+  random: Random,
+  scalars: readonly FieldModel[],
+): Omit<DeclarationsModel, 'relations'> {
   const texts = scalars.filter(({ kind }) => kind === 'text').map(({ name }) => name);
   const hasSummary = random.chance(0.8);
   const declared = (one: FieldModel) => {
@@ -60,13 +64,23 @@ export function randomRelations(
   const target = kinds.find(({ name }) => name === recordType)?.target;
   if (link === undefined) return [];
   const related = endpoints.filter((other) => other.recordType === target);
-  return random.some(related, 1).map(({ name: resource }) => ({ name: random.word(), field: link.name, resource }));
+  return random
+    .some(related, 1)
+    .map(({ name: resource }) => ({ name: random.word(), field: link.name, resource }));
 }
 
-const unlessEmpty = <T>(name: string, list: readonly T[]): object => (list.length === 0 ? {} : { [name]: list });
+const unlessEmpty = <T>(name: string, list: readonly T[]): object =>
+  list.length === 0 ? {} : { [name]: list };
 
 /** As documents write them. */
-export const declarationsOf = ({ search, takesOr, sortSets, aggregates, groups, relations }: DeclarationsModel): object => ({
+export const declarationsOf = ({
+  search,
+  takesOr,
+  sortSets,
+  aggregates,
+  groups,
+  relations,
+}: DeclarationsModel): object => ({
   ...unlessEmpty('search', search),
   ...(takesOr && { or: true }),
   ...unlessEmpty('sortSets', sortSets),

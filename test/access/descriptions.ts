@@ -4,14 +4,18 @@ import { checkRefusal } from './doors.ts';
 import { readability, visibleFields } from './model.ts';
 import { allowedNames, type Case, inspect, refusalOf, usability } from './oracle.ts';
 
-type Document = { paths: Record<string, { get?: { parameters?: ({ name?: string } & { $ref?: string })[] } }> };
+type Document = {
+  paths: Record<string, { get?: { parameters?: ({ name?: string } & { $ref?: string })[] } }>;
+};
 
 /** The filters, and the parameters that only some versions declare, that the reader may use. */
 function usableParameters({ reader: { access }, version, endpoint }: Case): Set<string> {
   const isUsable = (field: string): boolean => usability(access, endpoint, field) === 'usable';
   const expands = endpoint.relations.some(({ field, resource }) => {
     const related = version.endpoints.find(({ name }) => name === resource);
-    return isUsable(field) && related !== undefined && readability(access, version.version, related) === 'readable';
+    return (
+      isUsable(field) && related !== undefined && readability(access, version.version, related) === 'readable'
+    );
   });
   return new Set([
     ...endpoint.filters.filter(({ field }) => isUsable(field)).map(({ parameter }) => parameter),
@@ -25,17 +29,26 @@ export async function checkDescription(one: Case): Promise<void> {
   const { oracle, reader, version } = one;
   const path = `openapi/${version.version}`;
   const answer = await oracle.get(reader, path);
-  const versionAllowed = reader.access.layers.every(({ versions }) => versions.length === 0 || versions.includes(version.version));
-  if (!versionAllowed) return checkRefusal({ ...one }, answer, path, { kind: 'refused', statuses: [403], codes: ['version_out_of_scope'] });
+  const versionAllowed = reader.access.layers.every(
+    ({ versions }) => versions.length === 0 || versions.includes(version.version),
+  );
+  if (!versionAllowed)
+    return checkRefusal({ ...one }, answer, path, {
+      kind: 'refused',
+      statuses: [403],
+      codes: ['version_out_of_scope'],
+    });
   expect(answer.status, answer.text).toBe(200);
-  // The list of changes from the version before has names of both; a reader with any limit or mask doesn't get it.
+  // The list of changes from the version before has names of both; a reader with any limit or mask doesn't
+  // get it.
   const hasMasks = version.endpoints.some(({ fields }) =>
     fields.some(({ mask, lines }) => [mask, ...lines.map((line) => line.mask)].some(Boolean)),
   );
   const isLimited =
     (hasMasks && !reader.access.unmasked) ||
     reader.access.layers.some(
-      ({ versions, resources, rows, fields }) => versions.length + resources.length > 0 || rows !== null || fields !== null,
+      ({ versions, resources, rows, fields }) =>
+        versions.length + resources.length > 0 || rows !== null || fields !== null,
     );
   inspect(one, answer, path, { names: allowedNames(one, isLimited ? 'version' : 'all'), hasNumbers: true });
   const { paths } = JSON.parse(answer.text) as Document;
@@ -45,9 +58,12 @@ export async function checkDescription(one: Case): Promise<void> {
   for (const endpoint of readable) {
     const visible = visibleFields(reader.access, endpoint);
     for (const { name } of visible) expect(answer.text).toContain(`"${name}"`);
-    const parameters = paths[`/${version.version}/${endpoint.name}`]?.get?.parameters?.flatMap(({ name }) => name ?? []) ?? [];
+    const parameters =
+      paths[`/${version.version}/${endpoint.name}`]?.get?.parameters?.flatMap(({ name }) => name ?? []) ?? [];
     const declared = new Set([...endpoint.filters.map(({ parameter }) => parameter), 'q', 'or', 'expand']);
-    expect(new Set(parameters.filter((parameter) => declared.has(parameter)))).toEqual(usableParameters({ ...one, endpoint }));
+    expect(new Set(parameters.filter((parameter) => declared.has(parameter)))).toEqual(
+      usableParameters({ ...one, endpoint }),
+    );
   }
   const again = await oracle.get(reader, path, { 'if-none-match': answer.headers['etag'] ?? '' });
   expect([again.status, again.raw.length]).toEqual([304, 0]);

@@ -5,12 +5,17 @@ import { readability } from './model.ts';
 import { allowedNames, type Case, inspect } from './oracle.ts';
 import { plainQuery } from './queries.ts';
 
-/** The versions of which the reader may read something, with the number of records that they may read of each resource. */
+/**
+ * The versions of which the reader may read something, with the number of records that they may read of each
+ * resource.
+ */
 async function checkDiscovery(one: Case): Promise<void> {
   const { oracle, reader } = one;
   const listed = oracle.world.versions.map((version) => ({
     version,
-    endpoints: version.endpoints.filter((endpoint) => readability(reader.access, version.version, endpoint) === 'readable'),
+    endpoints: version.endpoints.filter(
+      (endpoint) => readability(reader.access, version.version, endpoint) === 'readable',
+    ),
   }));
   const expected = await Promise.all(
     listed
@@ -27,10 +32,15 @@ async function checkDiscovery(one: Case): Promise<void> {
   );
   const answer = await oracle.get(reader, '');
   expect(answer.status, answer.text).toBe(200);
-  const { data } = JSON.parse(answer.text) as { data: { version: string; resources: { name: string; records: number }[] }[] };
-  expect(data.map(({ version, resources }) => ({ version, resources: resources.map(({ name, records }) => ({ name, records })) }))).toEqual(
-    expected,
-  );
+  const { data } = JSON.parse(answer.text) as {
+    data: { version: string; resources: { name: string; records: number }[] }[];
+  };
+  expect(
+    data.map(({ version, resources }) => ({
+      version,
+      resources: resources.map(({ name, records }) => ({ name, records })),
+    })),
+  ).toEqual(expected);
   inspect(one, answer, '', { names: allowedNames(one, 'all'), hasNumbers: true });
 }
 

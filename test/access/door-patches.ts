@@ -1,5 +1,6 @@
-// One line of the service for each way by which records leave it, and the same line without the scope of the reader. Each patch must turn the
-// oracle red at its door. A patch that no longer applies fails, so a change of these lines is a change of this list.
+// One line of the service for each way by which records leave it, and the same line without the scope of the
+// reader. Each patch must turn the oracle red at its door. A patch that no longer applies fails, so a change
+// of these lines is a change of this list.
 
 export type Patch = {
   /** The door that must notice. */
@@ -50,14 +51,16 @@ export const doorPatches: readonly DoorPatch[] = [
     door: 'list',
     file: 'public/read/sql.ts',
     find: 'matchedSql(ref, plan, texts)',
-    replace: "matchedSql(ref, plan, texts.map((text, at) => (at < plan.endpoint.scope.length ? '(' + text + ' or true)' : text)))",
+    replace:
+      "matchedSql(ref, plan, texts.map((text, at) => (at < plan.endpoint.scope.length ? '(' + text + ' or true)' : text)))",
   },
   {
     what: 'the anchors of deep pages',
     door: 'pages',
     file: 'public/read/sql.ts',
     find: 'whereSql([...texts, ...bounds])}) as a',
-    replace: "whereSql([...texts.map((text, at) => (at < endpoint.scope.length ? '(' + text + ' or true)' : text)), ...bounds])}) as a",
+    replace:
+      "whereSql([...texts.map((text, at) => (at < endpoint.scope.length ? '(' + text + ' or true)' : text)), ...bounds])}) as a",
   },
   {
     what: 'the rows of a list of many bytes',
@@ -135,7 +138,8 @@ export const doorPatches: readonly DoorPatch[] = [
     door: 'change feed',
     file: 'public/changes/change-sql.ts',
     find: 'scope.length === 0 ? wholeSources(written) : scopedSources(written)',
-    replace: "{ ...wholeSources(written), shown: scope.length === 0 ? 'true' : scope.map((part) => part.text(bind)).join(' and ') }",
+    replace:
+      "{ ...wholeSources(written), shown: scope.length === 0 ? 'true' : scope.map((part) => part.text(bind)).join(' and ') }",
   },
   {
     what: 'entity tags',

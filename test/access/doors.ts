@@ -1,25 +1,43 @@
-// The ways by which records leave the service, each with its check against the oracle. A door that is added to the service belongs here and,
-// with the line that carries the scope, in door-patches.ts.
+// The ways by which records leave the service, each with its check against the oracle. A door that is added
+// to the service belongs here and, with the line that carries the scope, in door-patches.ts.
 import { parse as parseCsv } from 'csv-parse/sync';
 import { expect } from 'vitest';
 import type { Answer } from './call.ts';
 import { checkDescription } from './descriptions.ts';
 import { outOfScope, readability, type VersionModel, visibleFields } from './model.ts';
-import { allowedNames, type Case, type Expected, expectedOf, inspect, pathOf, refusalOf, select, usability } from './oracle.ts';
+import {
+  allowedNames,
+  type Case,
+  type Expected,
+  expectedOf,
+  inspect,
+  pathOf,
+  refusalOf,
+  select,
+  usability,
+} from './oracle.ts';
 import { fieldsText, filterText, orderText, pageText, plainQuery, toolInput } from './queries.ts';
 import { createRandom, parseExact } from './random.ts';
 
 export type Answered = Extract<Expected, { kind: 'answered' }>;
 const exact = (value: unknown): string => JSON.stringify(value);
-type ErrorBody = { error: { code: string; message: string; details?: { path: string; code: string }[]; requestId: string } };
+type ErrorBody = {
+  error: { code: string; message: string; details?: { path: string; code: string }[]; requestId: string };
+};
 export const codesIn = ({ text }: Pick<Answer, 'text'>): string[] =>
   ((JSON.parse(text) as Partial<ErrorBody>).error?.details ?? []).map(({ code }) => code);
 
 /** Names of the resource, such as those of stale fields; none where it isn't readable. */
-const visibleNames = (one: Case): Set<string> => (refusalOf(one, []) === undefined ? allowedNames(one, 'resource') : new Set());
+const visibleNames = (one: Case): Set<string> =>
+  refusalOf(one, []) === undefined ? allowedNames(one, 'resource') : new Set();
 
 /** Throws unless the answer is the expected refusal, with no word of what it hides. */
-export function checkRefusal(one: Case, answer: Answer, path: string, { statuses, codes }: Extract<Expected, { kind: 'refused' }>): void {
+export function checkRefusal(
+  one: Case,
+  answer: Answer,
+  path: string,
+  { statuses, codes }: Extract<Expected, { kind: 'refused' }>,
+): void {
   expect(statuses, answer.text).toContain(answer.status);
   expect(
     codesIn(answer).some((code) => codes.includes(code)),
@@ -35,7 +53,8 @@ export const pageOf = ({ query: { page, pageSize } }: Case, { records }: Answere
     pagination: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) },
   };
 };
-export const numbered = (value: object): object => Object.fromEntries(Object.entries(value).map(([name, number]) => [name, `#${number}`]));
+export const numbered = (value: object): object =>
+  Object.fromEntries(Object.entries(value).map(([name, number]) => [name, `#${number}`]));
 
 /** Reads a path and checks the answer by `check`, or the refusal. */
 export async function read(
@@ -60,7 +79,14 @@ export async function read(
 }
 
 const listPath = (one: Case): string =>
-  pathOf(one.version, one.endpoint, filterText(one.query), orderText(one.query), fieldsText(one.query), pageText(one.query));
+  pathOf(
+    one.version,
+    one.endpoint,
+    filterText(one.query),
+    orderText(one.query),
+    fieldsText(one.query),
+    pageText(one.query),
+  );
 
 function checkPage(one: Case, { text }: Pick<Answer, 'text'>, expected: Answered): void {
   const { records, pagination } = pageOf(one, expected);
@@ -71,7 +97,9 @@ function checkPage(one: Case, { text }: Pick<Answer, 'text'>, expected: Answered
 
 async function checkList(one: Case): Promise<void> {
   const expected = await expectedOf(one);
-  const answer = await read(one, listPath(one), expected, {}, (found) => checkPage(one, found, expected as Answered));
+  const answer = await read(one, listPath(one), expected, {}, (found) =>
+    checkPage(one, found, expected as Answered),
+  );
   if (expected.kind === 'refused' || answer.headers['link'] === undefined) return;
   const last = /[?&]page=(\d+)>; rel="last"/.exec(answer.headers['link'])?.[1];
   expect(Number(last)).toBe(Math.max(1, pageOf(one, expected).pagination.totalPages));
@@ -134,42 +162,60 @@ const exportPath = (one: Case): string =>
   pathOf(one.version, one.endpoint, filterText(one.query), orderText(one.query), fieldsText(one.query));
 
 async function checkJsonLines(one: Case): Promise<void> {
-  await read(one, exportPath(one), await expectedOf(one), { accept: 'application/x-ndjson' }, ({ text, headers }, { records }) => {
-    expect(headers['x-total-count']).toBe(String(records.length));
-    const lines = text
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => exact(parseExact(line)));
-    expect(lines).toEqual(records.map((record) => exact(select(one.query, record))));
-  });
+  await read(
+    one,
+    exportPath(one),
+    await expectedOf(one),
+    { accept: 'application/x-ndjson' },
+    ({ text, headers }, { records }) => {
+      expect(headers['x-total-count']).toBe(String(records.length));
+      const lines = text
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => exact(parseExact(line)));
+      expect(lines).toEqual(records.map((record) => exact(select(one.query, record))));
+    },
+  );
 }
 
-const cellText = (value: unknown): string => (value === null || value === undefined ? '' : String(value).replace(/^#/, ''));
+const cellText = (value: unknown): string =>
+  value === null || value === undefined ? '' : String(value).replace(/^#/, '');
 
 async function checkCsv(one: Case): Promise<void> {
   await read(one, exportPath(one), await expectedOf(one), { accept: 'text/csv' }, ({ text }, { records }) => {
     const selected = records.map((record) => select(one.query, record));
     const lines = new Set(one.endpoint.fields.filter(({ kind }) => kind === 'lines').map(({ name }) => name));
     const names = Object.keys(
-      select(one.query, { id: '', ...Object.fromEntries(visibleFields(one.reader.access, one.endpoint).map(({ name }) => [name, ''])) }),
+      select(one.query, {
+        id: '',
+        ...Object.fromEntries(visibleFields(one.reader.access, one.endpoint).map(({ name }) => [name, ''])),
+      }),
     );
     const [head = [], ...rows] = parseCsv(text, { relaxColumnCount: false }) as string[][];
     expect(head).toEqual(names);
-    const read = rows.map((row) => row.map((cell, at) => (lines.has(names[at] ?? '') && cell !== '' ? exact(parseExact(cell)) : cell)));
+    const read = rows.map((row) =>
+      row.map((cell, at) => (lines.has(names[at] ?? '') && cell !== '' ? exact(parseExact(cell)) : cell)),
+    );
     expect(read).toEqual(
       selected.map((record) =>
-        names.map((name) => (lines.has(name) && record[name] !== null ? exact(record[name]) : cellText(record[name]))),
+        names.map((name) =>
+          lines.has(name) && record[name] !== null ? exact(record[name]) : cellText(record[name]),
+        ),
       ),
     );
   });
 }
 
 const unstable = new Set(['date', 'x-request-id', 'connection', 'keep-alive']);
-const stableHeaders = ({ headers }: Answer) => Object.fromEntries(Object.entries(headers).filter(([name]) => !unstable.has(name)));
+const stableHeaders = ({ headers }: Answer) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !unstable.has(name)));
 
 async function checkHead(one: Case): Promise<void> {
   const path = `/api/public/${listPath(one)}`;
-  const headers = { authorization: `Bearer ${one.reader.secret}`, 'x-tenant-id': one.oracle.world.organizationId };
+  const headers = {
+    authorization: `Bearer ${one.reader.secret}`,
+    'x-tenant-id': one.oracle.world.organizationId,
+  };
   const whole = await one.oracle.get(one.reader, listPath(one));
   const head = await one.oracle.service.call({ method: 'HEAD', path, headers });
   expect([head.status, head.raw.length]).toEqual([whole.status, 0]);
@@ -196,12 +242,20 @@ async function checkTags(one: Case): Promise<void> {
   const { oracle, reader, version, endpoint } = one;
   const [id] = await readableIds(one);
   const address = `${version.version}/${endpoint.name}`;
-  for (const path of [listPath(one), `${address}/changes`, ...(id === undefined ? [] : [`${address}/${id}`])]) {
+  for (const path of [
+    listPath(one),
+    `${address}/changes`,
+    ...(id === undefined ? [] : [`${address}/${id}`]),
+  ]) {
     const other = await oracle.get(oracle.whole, path);
     const own = await oracle.get(reader, path);
     const byOther = await oracle.get(reader, path, { 'if-none-match': other.headers['etag'] ?? '"none"' });
     if (byOther.status === 304) expect(own.text).toBe(other.text);
-    else expect([byOther.status, byOther.status === 200 ? byOther.text : '']).toEqual([own.status, own.status === 200 ? own.text : '']);
+    else
+      expect([byOther.status, byOther.status === 200 ? byOther.text : '']).toEqual([
+        own.status,
+        own.status === 200 ? own.text : '',
+      ]);
     if (own.status !== 200) continue;
     const again = await oracle.get(reader, path, { 'if-none-match': own.headers['etag'] ?? '' });
     expect([again.status, again.raw.length]).toEqual([304, 0]);
@@ -232,7 +286,9 @@ async function checkErrors(one: Case): Promise<void> {
   ] as const) {
     const code = outOfScope(reader.access, name, resource);
     const answer = await oracle.get(reader, `${name}/${resource}`);
-    expect([answer.status, codesIn(answer)], answer.text).toEqual(code === undefined ? [404, ['not_found']] : [403, [code]]);
+    expect([answer.status, codesIn(answer)], answer.text).toEqual(
+      code === undefined ? [404, ['not_found']] : [403, [code]],
+    );
     inspect(one, answer, endpoint.name, { names: allowedNames(one, 'resource') });
   }
   const paths = [
@@ -261,11 +317,15 @@ export async function callTool(
     body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: input } },
   });
   expect(answer.status, answer.text).toBe(200);
-  const { result } = JSON.parse(answer.text) as { result: { content: { text: string }[]; isError?: boolean } };
+  const { result } = JSON.parse(answer.text) as {
+    result: { content: { text: string }[]; isError?: boolean };
+  };
   return { ...answer, text: result.content[0]?.text ?? '', isError: result.isError === true };
 }
 
-/** Checks a tool's answer; null when it is an error, as it may be when the records are too long for a tool. */
+/**
+ * Checks a tool's answer; null when it is an error, as it may be when the records are too long for a tool.
+ */
 export async function useTool(
   one: Case,
   name: string,
@@ -288,15 +348,27 @@ export async function useTool(
     inspect(one, answer, exact(input), { names });
     return null;
   }
-  inspect(one, answer, exact(input), { names, records: expected.records.map((record) => select(one.query, record)) });
+  inspect(one, answer, exact(input), {
+    names,
+    records: expected.records.map((record) => select(one.query, record)),
+  });
   return parseExact(answer.text) as Record<string, unknown>;
 }
 
-export const targetOf = ({ version, endpoint }: Case) => ({ version: version.version, resource: endpoint.name });
+export const targetOf = ({ version, endpoint }: Case) => ({
+  version: version.version,
+  resource: endpoint.name,
+});
 
 async function checkQueryTool(one: Case): Promise<void> {
   const expected = await expectedOf(one);
-  const found = await useTool(one, 'query', { ...targetOf(one), ...toolInput(one.query) }, expected, allowedNames(one, 'resource'));
+  const found = await useTool(
+    one,
+    'query',
+    { ...targetOf(one), ...toolInput(one.query) },
+    expected,
+    allowedNames(one, 'resource'),
+  );
   if (found === null || expected.kind === 'refused') return;
   const { records, pagination } = pageOf(one, expected);
   const data = found['data'] as unknown[];
@@ -313,13 +385,20 @@ async function checkGetTool(one: Case): Promise<void> {
   const input = { ...targetOf(one), id, ...(query.fields !== null && { fields: query.fields }) };
   if ((await readableIds(one)).has(id)) {
     const found = await useTool(one, 'get', input, expected, allowedNames(one, 'resource'));
-    const own = expected.kind === 'answered' ? expected.records.find((record) => record['id'] === id) : undefined;
+    const own =
+      expected.kind === 'answered' ? expected.records.find((record) => record['id'] === id) : undefined;
     if (found !== null && own !== undefined) expect(exact(found['data'])).toBe(exact(select(query, own)));
     return;
   }
-  const [foreign, absent] = [await callTool(one, 'get', input), await callTool(one, 'get', { ...input, id: '880000000' })];
+  const [foreign, absent] = [
+    await callTool(one, 'get', input),
+    await callTool(one, 'get', { ...input, id: '880000000' }),
+  ];
   inspect(one, foreign, exact(input), { names: allowedNames(one, 'resource') });
-  expect([foreign.isError, withoutIds(foreign, id).error]).toEqual([true, withoutIds(absent, '880000000').error]);
+  expect([foreign.isError, withoutIds(foreign, id).error]).toEqual([
+    true,
+    withoutIds(absent, '880000000').error,
+  ]);
 }
 
 async function checkDescribeTool(one: Case): Promise<void> {
@@ -328,13 +407,20 @@ async function checkDescribeTool(one: Case): Promise<void> {
   const found = await useTool(bare, 'describe', targetOf(one), expected, allowedNames(one, 'resource'));
   if (found !== null && expected.kind === 'answered') {
     const visible = visibleFields(one.reader.access, one.endpoint);
-    expect((found['fields'] as { name: string }[]).map(({ name }) => name)).toEqual(['id', ...visible.map(({ name }) => name)]);
+    expect((found['fields'] as { name: string }[]).map(({ name }) => name)).toEqual([
+      'id',
+      ...visible.map(({ name }) => name),
+    ]);
     expect(found['records']).toBe(`#${expected.records.length}`);
     type Described = { filters?: string[]; fields?: Described[] };
     const filtersIn = (fields: readonly Described[]): string[] =>
       fields.flatMap(({ filters = [], fields: lines = [] }) => [...filters, ...filtersIn(lines)]);
-    const usable = one.endpoint.filters.filter(({ field }) => usability(one.reader.access, one.endpoint, field) === 'usable');
-    expect(new Set(filtersIn(found['fields'] as Described[]))).toEqual(new Set(usable.map(({ parameter }) => parameter)));
+    const usable = one.endpoint.filters.filter(
+      ({ field }) => usability(one.reader.access, one.endpoint, field) === 'usable',
+    );
+    expect(new Set(filtersIn(found['fields'] as Described[]))).toEqual(
+      new Set(usable.map(({ parameter }) => parameter)),
+    );
   }
   await checkListings(one);
 }
@@ -344,7 +430,9 @@ async function checkListings(one: Case): Promise<void> {
   const { oracle, version } = one;
   const { access } = one.reader;
   const readableOf = ({ version: name, endpoints }: VersionModel): string[] =>
-    endpoints.filter((endpoint) => readability(access, name, endpoint) === 'readable').map((endpoint) => endpoint.name);
+    endpoints
+      .filter((endpoint) => readability(access, name, endpoint) === 'readable')
+      .map((endpoint) => endpoint.name);
   const hasRows = access.layers.some(({ rows }) => rows !== null);
   const versions = oracle.world.versions
     .filter((other) => outOfScope(access, other.version, null) === undefined)
@@ -357,7 +445,8 @@ async function checkListings(one: Case): Promise<void> {
   expect(byVersion).toEqual(new Map(versions.map((item) => [item.version, item.resources])));
   const own = await callTool(one, 'describe', { version: version.version });
   inspect(one, own, '', { names: allowedNames(one, 'version') });
-  if (outOfScope(access, version.version, null) !== undefined) return void expect(codesIn(own)).toEqual(['version_out_of_scope']);
+  if (outOfScope(access, version.version, null) !== undefined)
+    return void expect(codesIn(own)).toEqual(['version_out_of_scope']);
   const { resources } = JSON.parse(own.text) as { resources: { resource: string }[] };
   expect(resources.map(({ resource }) => resource)).toEqual(readableOf(version));
 }

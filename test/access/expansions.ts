@@ -1,34 +1,62 @@
-// Records with the related records that they embed: each is what a separate request of the same reader for it returns, or null.
+// Records with the related records that they embed: each is what a separate request of the same reader for it
+// returns, or null.
 import { expect } from 'vitest';
 import type { Answer } from './call.ts';
 import { type Answered, codesIn, type Door, numbered, pageOf, read, targetOf, useTool } from './doors.ts';
 import { allows, type EndpointModel, type RelationModel, readability, seenBy } from './model.ts';
-import { allowedNames, type Case, type Expected, expectedOf, inspect, pathOf, refusalOf, select, usability } from './oracle.ts';
+import {
+  allowedNames,
+  type Case,
+  type Expected,
+  expectedOf,
+  inspect,
+  pathOf,
+  refusalOf,
+  select,
+  usability,
+} from './oracle.ts';
 import { fieldsText, filterText, orderText, pageText, plainQuery, toolInput } from './queries.ts';
 import { createRandom, parseExact } from './random.ts';
 
 const exact = (value: unknown): string => JSON.stringify(value);
 
 /** The record that a separate request for it returns; null when there is none, or it may not be read. */
-async function relatedRecord({ oracle, reader, version }: Case, { resource }: RelationModel, id: unknown): Promise<unknown> {
+async function relatedRecord(
+  { oracle, reader, version }: Case,
+  { resource }: RelationModel,
+  id: unknown,
+): Promise<unknown> {
   const endpoint = version.endpoints.find(({ name }) => name === resource);
   if (endpoint === undefined) throw new Error(`no resource ${resource}`);
-  if (id === null || id === undefined || readability(reader.access, version.version, endpoint) !== 'readable') return null;
+  if (id === null || id === undefined || readability(reader.access, version.version, endpoint) !== 'readable')
+    return null;
   const found = (await oracle.wholeRecords(version, endpoint, plainQuery)).find((record) => record.id === id);
-  if (found === undefined || !allows(reader.access, endpoint, found, oracle.world.withheld(endpoint.recordType))) return null;
+  if (
+    found === undefined ||
+    !allows(reader.access, endpoint, found, oracle.world.withheld(endpoint.recordType))
+  )
+    return null;
   return seenBy(reader.access, endpoint, found, oracle.hashes);
 }
 
 /** In the order of the declaration, whatever the order in the request. */
-const chosen = ({ endpoint, seed }: Case): RelationModel[] => createRandom(seed).some(endpoint.relations, 1).slice(0, 3);
+const chosen = ({ endpoint, seed }: Case): RelationModel[] =>
+  createRandom(seed).some(endpoint.relations, 1).slice(0, 3);
 
 /** The expected records with what they embed, as the query selects their fields. */
-async function expanded(one: Case, expected: Expected, relations: readonly RelationModel[]): Promise<Expected> {
+async function expanded(
+  one: Case,
+  expected: Expected,
+  relations: readonly RelationModel[],
+): Promise<Expected> {
   if (expected.kind === 'refused') return expected;
   const records = await Promise.all(
     expected.records.map(async (record, at) => {
       const embedded = await Promise.all(
-        relations.map(async (relation) => [relation.name, await relatedRecord(one, relation, expected.whole[at]?.[relation.field])]),
+        relations.map(async (relation) => [
+          relation.name,
+          await relatedRecord(one, relation, expected.whole[at]?.[relation.field]),
+        ]),
       );
       return { ...select(one.query, record), ...Object.fromEntries(embedded) };
     }),
@@ -43,7 +71,9 @@ async function checkExpand(one: Case): Promise<void> {
   const used = relations.map(({ field }) => field);
   // The records already have only the selected fields.
   const complete = { ...one, query: { ...query, fields: null } };
-  const expand = [`expand=${(seed % 2 === 0 ? relations : relations.toReversed()).map(({ name }) => name).join()}`];
+  const expand = [
+    `expand=${(seed % 2 === 0 ? relations : relations.toReversed()).map(({ name }) => name).join()}`,
+  ];
   const selection = [...filterText(query), ...orderText(query), ...fieldsText(query)];
   const list = await expanded(one, await expectedOf(one, ['filters', 'order', 'fields'], used), relations);
   const path = pathOf(version, endpoint, selection, expand, pageText(query));
@@ -58,9 +88,16 @@ async function checkExpand(one: Case): Promise<void> {
   const other = await oracle.get(oracle.whole, path);
   const byOther = await oracle.get(reader, path, { 'if-none-match': other.headers['etag'] ?? '"none"' });
   expect(byOther.status === 304 ? other.text : byOther.text).toBe(answer.text);
-  await checkRecords(one, complete, await expanded(one, await expectedOf(one, ['fields'], used), relations), expand);
+  await checkRecords(
+    one,
+    complete,
+    await expanded(one, await expectedOf(one, ['fields'], used), relations),
+    expand,
+  );
   for (const refused of [
-    await oracle.get(reader, pathOf(version, endpoint, selection, expand), { accept: 'application/x-ndjson' }),
+    await oracle.get(reader, pathOf(version, endpoint, selection, expand), {
+      accept: 'application/x-ndjson',
+    }),
     await oracle.get(reader, pathOf(version, endpoint, selection, expand), { accept: 'text/csv' }),
     await oracle.get(reader, `${version.version}/${endpoint.name}/changes?${expand[0]}`),
   ]) {
@@ -69,19 +106,31 @@ async function checkExpand(one: Case): Promise<void> {
   }
 }
 
-/** The ways to read the first relation of the resource, and the resource that it names; undefined when the reader may not use any. */
+/**
+ * The ways to read the first relation of the resource, and the resource that it names; undefined when the
+ * reader may not use any.
+ */
 export function expandedReads({
   version,
   endpoint,
   reader,
 }: Case): { readonly query: string; readonly related: EndpointModel } | undefined {
-  const relation = endpoint.relations.find(({ field }) => usability(reader.access, endpoint, field) === 'usable');
+  const relation = endpoint.relations.find(
+    ({ field }) => usability(reader.access, endpoint, field) === 'usable',
+  );
   const related = version.endpoints.find(({ name }) => name === relation?.resource);
-  return relation === undefined || related === undefined ? undefined : { query: `expand=${relation.name}`, related };
+  return relation === undefined || related === undefined
+    ? undefined
+    : { query: `expand=${relation.name}`, related };
 }
 
 /** One of the reader's records by its id. */
-async function checkRecords(one: Case, complete: Case, expected: Expected, expand: readonly string[]): Promise<void> {
+async function checkRecords(
+  one: Case,
+  complete: Case,
+  expected: Expected,
+  expand: readonly string[],
+): Promise<void> {
   if (expected.kind === 'refused' || expected.whole.length === 0) return;
   const at = createRandom(one.seed).int(expected.whole.length);
   const parts = [...expand, ...fieldsText(one.query)];
@@ -98,7 +147,13 @@ async function checkExpandTools(one: Case): Promise<void> {
   const expand = relations.map(({ name }) => name);
   const complete = { ...one, query: { ...one.query, fields: null } };
   const list = await expanded(one, await expectedOf(one, ['filters', 'order', 'fields'], used), relations);
-  const found = await useTool(complete, 'query', { ...targetOf(one), ...toolInput(one.query), expand }, list, allowedNames(one, 'version'));
+  const found = await useTool(
+    complete,
+    'query',
+    { ...targetOf(one), ...toolInput(one.query), expand },
+    list,
+    allowedNames(one, 'version'),
+  );
   if (found !== null && list.kind === 'answered') {
     const data = found['data'] as unknown[];
     expect(exact(data)).toBe(exact(pageOf(one, list).records.slice(0, data.length)));
@@ -106,7 +161,12 @@ async function checkExpandTools(one: Case): Promise<void> {
   const single = await expanded(one, await expectedOf(one, ['fields'], used), relations);
   if (single.kind === 'refused' || single.whole.length === 0) return;
   const [{ id } = { id: '' }] = single.whole;
-  const input = { ...targetOf(one), id, expand, ...(one.query.fields !== null && { fields: one.query.fields }) };
+  const input = {
+    ...targetOf(one),
+    id,
+    expand,
+    ...(one.query.fields !== null && { fields: one.query.fields }),
+  };
   const record = await useTool(complete, 'get', input, single, allowedNames(one, 'version'));
   if (record !== null) expect(exact(record['data'])).toBe(exact(single.records[0]));
 }

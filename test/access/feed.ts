@@ -1,4 +1,5 @@
-// Follows change feeds: whatever was synced in between, the copy is the list that the reader may read, and nothing else was ever reported.
+// Follows change feeds: whatever was synced in between, the copy is the list that the reader may read, and
+// nothing else was ever reported.
 import { expect } from 'vitest';
 import { codesIn } from './doors.ts';
 import { conditionsOf } from './model.ts';
@@ -6,7 +7,11 @@ import { allowedNames, type Case, expectedOf, inspect } from './oracle.ts';
 import { plainQuery } from './queries.ts';
 import { createRandom, parseExact } from './random.ts';
 
-type Change = { readonly op: 'upsert' | 'delete'; readonly id: string; readonly record: Record<string, unknown> | null };
+type Change = {
+  readonly op: 'upsert' | 'delete';
+  readonly id: string;
+  readonly record: Record<string, unknown> | null;
+};
 type Page = { readonly data: readonly Change[]; readonly next: string; readonly hasMore: boolean };
 
 export type Follower = {
@@ -25,17 +30,28 @@ export function createFollower(one: Case): Follower {
   const everReadable = new Set(isWhole ? oracle.world.everStored(endpoint.recordType) : []);
   let since: string | null = null;
 
-  const readPage = async (token: string | null, limit: number, current: ReadonlyMap<string, string>): Promise<Page> => {
+  const readPage = async (
+    token: string | null,
+    limit: number,
+    current: ReadonlyMap<string, string>,
+  ): Promise<Page> => {
     const path = `${version.version}/${endpoint.name}/changes?limit=${limit}${token === null ? '' : `&since=${token}`}`;
     const answer = await oracle.get(reader, path);
     expect(answer.status, answer.text).toBe(200);
     const records = [...[...current.values()].map((text) => JSON.parse(text) as unknown)];
-    inspect(plain, answer, '', { names: new Set([...allowedNames(plain, 'resource'), ...everReadable]), records });
+    inspect(plain, answer, '', {
+      names: new Set([...allowedNames(plain, 'resource'), ...everReadable]),
+      records,
+    });
     return parseExact(answer.text) as Page;
   };
 
   /** Applies what happened after the token to a copy; returns the next token. */
-  const follow = async (into: Map<string, string>, from: string | null, current: ReadonlyMap<string, string>): Promise<string> => {
+  const follow = async (
+    into: Map<string, string>,
+    from: string | null,
+    current: ReadonlyMap<string, string>,
+  ): Promise<string> => {
     const limit = 1 + random.int(40);
     const reported: string[] = [];
     for (let token = from; ; ) {
@@ -62,8 +78,12 @@ export function createFollower(one: Case): Follower {
     if (isWhole) return;
     const address = `${version.version}/${endpoint.name}/changes?limit=1`;
     const { next } = JSON.parse((await oracle.get(oracle.whole, address)).text) as Page;
-    const answers = [await oracle.get(reader, `${address}&since=${next}`), await oracle.get(oracle.whole, `${address}&since=${own}`)];
-    for (const answer of answers) expect([answer.status, codesIn(answer)], answer.text).toEqual([410, ['token_expired']]);
+    const answers = [
+      await oracle.get(reader, `${address}&since=${next}`),
+      await oracle.get(oracle.whole, `${address}&since=${own}`),
+    ];
+    for (const answer of answers)
+      expect([answer.status, codesIn(answer)], answer.text).toEqual([410, ['token_expired']]);
   };
 
   return {
@@ -73,7 +93,9 @@ export function createFollower(one: Case): Follower {
         const { status } = await oracle.get(reader, `${version.version}/${endpoint.name}/changes`);
         return void expect(expected.statuses).toContain(status);
       }
-      const current = new Map(expected.records.map((record) => [String(record['id']), JSON.stringify(record)]));
+      const current = new Map(
+        expected.records.map((record) => [String(record['id']), JSON.stringify(record)]),
+      );
       for (const id of current.keys()) everReadable.add(id);
       since = await follow(copy, since, current);
       expect(new Map([...copy].sort()), 'the copy that was kept').toEqual(new Map([...current].sort()));

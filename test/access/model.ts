@@ -1,4 +1,5 @@
-// What a credential may read, computed in memory from what an unlimited one reads. Shares nothing with the service.
+// What a credential may read, computed in memory from what an unlimited one reads. Shares nothing with the
+// service.
 
 export type FieldKind = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'lines';
 export type MaskKind = 'hash' | 'last4' | 'year';
@@ -19,13 +20,19 @@ export type EndpointModel = {
   readonly defaultSort: { readonly field: string; readonly order: 'asc' | 'desc' } | null;
   readonly maxPageSize: number;
 } & DeclarationsModel;
-/** What a version may offer beyond filters and sorts by one field. Empty or false: the endpoint doesn't declare it. */
+/**
+ * What a version may offer beyond filters and sorts by one field. Empty or false: the endpoint doesn't
+ * declare it.
+ */
 export type DeclarationsModel = {
   readonly search: readonly string[];
   readonly takesOr: boolean;
   /** As documents write them: a leading `-` means descending. */
   readonly sortSets: readonly (readonly string[])[];
-  readonly aggregates: readonly { readonly field: string; readonly functions: readonly AggregateFunction[] }[];
+  readonly aggregates: readonly {
+    readonly field: string;
+    readonly functions: readonly AggregateFunction[];
+  }[];
   readonly groups: readonly GroupModel[];
   readonly relations: readonly RelationModel[];
 };
@@ -40,7 +47,9 @@ export type Layer = {
   readonly versions: readonly string[];
   readonly resources: readonly string[];
   readonly rows: {
-    readonly resources: Readonly<Record<string, { readonly recordType: string; readonly conditions: readonly Condition[] }>>;
+    readonly resources: Readonly<
+      Record<string, { readonly recordType: string; readonly conditions: readonly Condition[] }>
+    >;
     readonly others: boolean;
   } | null;
   readonly fields: Readonly<Record<string, readonly string[]>> | null;
@@ -52,19 +61,32 @@ export type ExactRecord = { readonly id: string } & Readonly<Record<string, unkn
 
 export type OutOfScope = 'version_out_of_scope' | 'resource_out_of_scope';
 
-/** What the 403 for a version, or a resource of that name, says, whether or not there is one; undefined when the scopes allow it. */
-export function outOfScope({ layers }: Access, version: string, resource: string | null): OutOfScope | undefined {
-  for (const { versions } of layers) if (versions.length > 0 && !versions.includes(version)) return 'version_out_of_scope';
+/**
+ * What the 403 for a version, or a resource of that name, says, whether or not there is one; undefined when
+ * the scopes allow it.
+ */
+export function outOfScope(
+  { layers }: Access,
+  version: string,
+  resource: string | null,
+): OutOfScope | undefined {
+  for (const { versions } of layers)
+    if (versions.length > 0 && !versions.includes(version)) return 'version_out_of_scope';
   if (resource === null) return undefined;
   const allowed = layers.every(
     ({ resources, rows }) =>
-      (resources.length === 0 || resources.includes(resource)) && (rows === null || rows.others || rows.resources[resource] !== undefined),
+      (resources.length === 0 || resources.includes(resource)) &&
+      (rows === null || rows.others || rows.resources[resource] !== undefined),
   );
   return allowed ? undefined : 'resource_out_of_scope';
 }
 
 /** Whether the resource is readable; otherwise what the 403 names. */
-export function readability(access: Access, version: string, endpoint: EndpointModel): 'readable' | OutOfScope {
+export function readability(
+  access: Access,
+  version: string,
+  endpoint: EndpointModel,
+): 'readable' | OutOfScope {
   const refused = outOfScope(access, version, endpoint.name);
   if (refused !== undefined) return refused;
   for (const { rows } of access.layers) {
@@ -78,7 +100,8 @@ export function readability(access: Access, version: string, endpoint: EndpointM
   return 'readable';
 }
 
-const shown = (value: unknown): string => (typeof value === 'string' ? value.replace(/^#/, '') : String(value));
+const shown = (value: unknown): string =>
+  typeof value === 'string' ? value.replace(/^#/, '') : String(value);
 const decimal = (text: string): string => {
   const [, sign = '', whole = '', fraction = ''] = /^(-?)0*(\d+?)(?:\.(\d*?)0*)?$/.exec(text) ?? [];
   const digits = fraction === '' ? whole : `${whole}.${fraction}`;
@@ -90,14 +113,24 @@ export function equals(kind: FieldKind, value: unknown, wanted: string): boolean
   const text = shown(value);
   if (kind === 'number' || kind === 'integer') return decimal(text) === decimal(wanted);
   if (kind !== 'time') return text === wanted;
-  return wanted.length === 10 ? new Date(text).toISOString().slice(0, 10) === wanted : Date.parse(text) === Date.parse(wanted);
+  return wanted.length === 10
+    ? new Date(text).toISOString().slice(0, 10) === wanted
+    : Date.parse(text) === Date.parse(wanted);
 }
 
 export const conditionsOf = ({ layers }: Access, { name }: EndpointModel): Condition[] =>
   layers.flatMap(({ rows }) => rows?.resources[name]?.conditions ?? []);
 
-/** Whether each layer's conditions hold for a record of an unlimited reader, and, if there are any, the record isn't withheld. */
-export function allows(access: Access, endpoint: EndpointModel, record: ExactRecord, withheld: ReadonlySet<string>): boolean {
+/**
+ * Whether each layer's conditions hold for a record of an unlimited reader, and, if there are any, the record
+ * isn't withheld.
+ */
+export function allows(
+  access: Access,
+  endpoint: EndpointModel,
+  record: ExactRecord,
+  withheld: ReadonlySet<string>,
+): boolean {
   const conditions = conditionsOf(access, endpoint);
   return (
     (conditions.length === 0 || !withheld.has(record.id)) &&
@@ -118,7 +151,10 @@ export const visibleFields = ({ layers }: Access, endpoint: EndpointModel): Fiel
     }),
   );
 
-/** The masked text of a value as an unlimited reader sees it. `hashes` has what the service answers for hashed values. */
+/**
+ * The masked text of a value as an unlimited reader sees it. `hashes` has what the service answers for hashed
+ * values.
+ */
 export function masked(value: unknown, mask: MaskKind, hashes: ReadonlyMap<string, string>): unknown {
   if (value === null || value === undefined) return value;
   const text = shown(value);
@@ -130,7 +166,12 @@ export function masked(value: unknown, mask: MaskKind, hashes: ReadonlyMap<strin
 export type Hashes = (recordType: string, source: string) => ReadonlyMap<string, string>;
 
 /** The record as this reader sees it. */
-export function seenBy(access: Access, endpoint: EndpointModel, record: ExactRecord, hashes: Hashes): Record<string, unknown> {
+export function seenBy(
+  access: Access,
+  endpoint: EndpointModel,
+  record: ExactRecord,
+  hashes: Hashes,
+): Record<string, unknown> {
   const seen: Record<string, unknown> = { id: record.id };
   for (const { name, mask, source, kind, lines } of visibleFields(access, endpoint)) {
     const value = record[name];
@@ -139,12 +180,19 @@ export function seenBy(access: Access, endpoint: EndpointModel, record: ExactRec
         access.unmasked || value === null
           ? value
           : (value as Record<string, unknown>[]).map((line) => seenLine(endpoint, lines, line, hashes));
-    else seen[name] = access.unmasked || mask === null ? value : masked(value, mask, hashes(endpoint.recordType, source));
+    else
+      seen[name] =
+        access.unmasked || mask === null ? value : masked(value, mask, hashes(endpoint.recordType, source));
   }
   return seen;
 }
 
-const seenLine = ({ recordType }: EndpointModel, lines: readonly LineModel[], line: Record<string, unknown>, hashes: Hashes) =>
+const seenLine = (
+  { recordType }: EndpointModel,
+  lines: readonly LineModel[],
+  line: Record<string, unknown>,
+  hashes: Hashes,
+) =>
   Object.fromEntries(
     lines.map(({ name, mask, source }) => [
       name,

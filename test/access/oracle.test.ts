@@ -1,4 +1,5 @@
-// Over random schemas, scopes and queries: what a limited reader is answered at each door is what an unlimited one is answered, filtered.
+// Over random schemas, scopes and queries: what a limited reader is answered at each door is what an
+// unlimited one is answered, filtered.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { createRandom, propertySeed } from './random.ts';
@@ -23,13 +24,19 @@ afterAll(async () => {
 
 describe('a limited reader', () => {
   const ran: Ran[] = [];
-  it.each(Array.from({ length: worlds }, (_, index) => index))('reads what an unlimited one reads, filtered: schema %i', async (index) => {
-    const world = await createWorld(service, createRandom(propertySeed + index), { records: 70 });
-    ran.push(await runWorld(world, { ...size, hasStale: index < 2 }));
-  });
+  it.each(Array.from({ length: worlds }, (_, index) => index))(
+    'reads what an unlimited one reads, filtered: schema %i',
+    async (index) => {
+      const world = await createWorld(service, createRandom(propertySeed + index), { records: 70 });
+      ran.push(await runWorld(world, { ...size, hasStale: index < 2 }));
+    },
+  );
 
   it('reads the same of records so long that answers come in pieces', async () => {
-    const world = await createWorld(service, createRandom(propertySeed + worlds), { records: 25, bulk: 60_000 });
+    const world = await createWorld(service, createRandom(propertySeed + worlds), {
+      records: 25,
+      bulk: 60_000,
+    });
     await runWorld(world, { readers: 6, rounds: 2, queriesPerRound: 6 });
   });
 

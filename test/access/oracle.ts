@@ -1,4 +1,5 @@
-// What a limited reader must be answered: what an unlimited one is answered, filtered in memory. And what no answer may contain.
+// What a limited reader must be answered: what an unlimited one is answered, filtered in memory. And what no
+// answer may contain.
 import { expect } from 'vitest';
 import type { Answer, Call } from './call.ts';
 import { isFound, isOfLines, matches } from './matching.ts';
@@ -45,8 +46,8 @@ export type Oracle = {
 };
 
 /**
- * Throws an Error when a valid reader is answered 401 or 5xx, a tool fails, or an answer ends early that is no export: that says nothing about
- * what they may read.
+ * Throws an Error when a valid reader is answered 401 or 5xx, a tool fails, or an answer ends early that is
+ * no export: that says nothing about what they may read.
  */
 const withoutFaults =
   (call: Call): Call =>
@@ -58,18 +59,28 @@ const withoutFaults =
       answer.status >= 500 ||
       !(answer.isWhole || isExport) ||
       (sent.path === '/mcp' && answer.text.includes('\\"code\\":\\"INTERNAL_ERROR'));
-    if (isFault && !answer.text.includes('scope_field_stale')) throw new Error(`${sent.path}: ${answer.status} ${answer.text}`);
+    if (isFault && !answer.text.includes('scope_field_stale'))
+      throw new Error(`${sent.path}: ${answer.status} ${answer.text}`);
     return answer;
   };
 
 const queryString = (parts: readonly string[]): string => (parts.length === 0 ? '' : `?${parts.join('&')}`);
-export const pathOf = ({ version }: VersionModel, { name }: EndpointModel, ...parts: readonly string[][]): string =>
-  `${version}/${name}${queryString(parts.flat())}`;
+export const pathOf = (
+  { version }: VersionModel,
+  { name }: EndpointModel,
+  ...parts: readonly string[][]
+): string => `${version}/${name}${queryString(parts.flat())}`;
 
 export async function createOracle(world: World, of: Service = world.service): Promise<Oracle> {
   const service: Service = { ...of, call: withoutFaults(of.call) };
-  const whole: Reader = { access: { layers: [unlimited], unmasked: true }, secret: (await world.key(unlimited, true)).secret };
-  const masked: Reader = { access: { layers: [unlimited], unmasked: false }, secret: (await world.key(unlimited, false)).secret };
+  const whole: Reader = {
+    access: { layers: [unlimited], unmasked: true },
+    secret: (await world.key(unlimited, true)).secret,
+  };
+  const masked: Reader = {
+    access: { layers: [unlimited], unmasked: false },
+    secret: (await world.key(unlimited, false)).secret,
+  };
   const known = new Map<string, Promise<readonly ExactRecord[]>>();
   const hashed = new Map<string, Map<string, string>>();
   const getFrom =
@@ -88,7 +99,12 @@ export async function createOracle(world: World, of: Service = world.service): P
       .filter(Boolean)
       .map((line) => parseExact(line) as ExactRecord);
   };
-  const wholeRecords: Oracle['wholeRecords'] = async (version, endpoint, query, searched = endpoint.search) => {
+  const wholeRecords: Oracle['wholeRecords'] = async (
+    version,
+    endpoint,
+    query,
+    searched = endpoint.search,
+  ) => {
     const { q, or } = query;
     const asked = { filters: query.filters.filter(({ filter }) => !isOfLines(filter)), q: null, or: null };
     const path = pathOf(version, endpoint, filterText(asked), orderText(query));
@@ -102,7 +118,10 @@ export async function createOracle(world: World, of: Service = world.service): P
         (or === null || or.some((condition) => matches(endpoint, record, condition))),
     );
   };
-  /** The hashes are what the service answers to a reader who may see every record masked: a function of the value, for each source. */
+  /**
+   * The hashes are what the service answers to a reader who may see every record masked: a function of the
+   * value, for each source.
+   */
   const learn = async (): Promise<void> => {
     for (const version of world.versions)
       for (const endpoint of version.endpoints) {
@@ -133,7 +152,12 @@ const noQuery = { filters: [], q: null, or: null, sort: null, order: null } as c
 
 type Hashed = Map<string, Map<string, string>>;
 
-function learnRecord(hashed: Hashed, { recordType, fields }: EndpointModel, plain: ExactRecord, hidden: ExactRecord): void {
+function learnRecord(
+  hashed: Hashed,
+  { recordType, fields }: EndpointModel,
+  plain: ExactRecord,
+  hidden: ExactRecord,
+): void {
   const learnValue = (source: string, value: unknown, hash: unknown): void => {
     if (value === null || value === undefined) return;
     const text = String(value).replace(/^#/, '');
@@ -147,7 +171,11 @@ function learnRecord(hashed: Hashed, { recordType, fields }: EndpointModel, plai
     if (mask === 'hash') learnValue(source, plain[name], hidden[name]);
     for (const line of lines.filter((one) => one.mask === 'hash'))
       for (const [at, values] of ((plain[name] ?? []) as Record<string, unknown>[]).entries())
-        learnValue(`lines.${line.source}`, values[line.name], ((hidden[name] ?? []) as Record<string, unknown>[])[at]?.[line.name]);
+        learnValue(
+          `lines.${line.source}`,
+          values[line.name],
+          ((hidden[name] ?? []) as Record<string, unknown>[])[at]?.[line.name],
+        );
   }
 }
 
@@ -171,11 +199,18 @@ export type Expected =
       readonly whole: readonly ExactRecord[];
     };
 
-const refused = (statuses: readonly number[], codes: readonly string[]): Expected => ({ kind: 'refused', statuses, codes });
+const refused = (statuses: readonly number[], codes: readonly string[]): Expected => ({
+  kind: 'refused',
+  statuses,
+  codes,
+});
 
 type Part = 'filters' | 'order' | 'fields';
 
-/** Why the reader may not ask this; undefined when they may. `parts`: what of the query is asked; `further`: fields that are used besides. */
+/**
+ * Why the reader may not ask this; undefined when they may. `parts`: what of the query is asked; `further`:
+ * fields that are used besides.
+ */
 export function refusalOf(
   { reader: { access }, version, endpoint, query }: Case,
   parts: readonly Part[],
@@ -186,22 +221,33 @@ export function refusalOf(
   const { or, q, sort, filters } = query;
   const named = [...further];
   if (parts.includes('filters')) named.push(...[...filters, ...(or ?? [])].map(({ filter }) => filter.field));
-  if (parts.includes('order') && sort !== null) named.push(...sort.split(',').map((key) => key.replace(/^-/, '')));
+  if (parts.includes('order') && sort !== null)
+    named.push(...sort.split(',').map((key) => key.replace(/^-/, '')));
   const usable = (name: string): 'usable' | 'hidden' | 'masked' => usability(access, endpoint, name);
   // Without any field to search, `q` is no parameter for this reader.
   const hasNoSearch = parts.includes('filters') && q !== null && searchedBy(access, endpoint).length === 0;
   const fields = parts.includes('fields') ? (query.fields ?? []) : [];
-  const isHidden = hasNoSearch || named.some((name) => usable(name) === 'hidden') || fields.some((name) => usable(name) === 'hidden');
+  const isHidden =
+    hasNoSearch ||
+    named.some((name) => usable(name) === 'hidden') ||
+    fields.some((name) => usable(name) === 'hidden');
   const isMasked =
-    named.some((name) => usable(name) === 'masked') || (hasNoSearch && endpoint.search.some((name) => usable(name) === 'masked'));
+    named.some((name) => usable(name) === 'masked') ||
+    (hasNoSearch && endpoint.search.some((name) => usable(name) === 'masked'));
   if (isHidden && isMasked) return refused([400, 403], [...unknownCodes, 'field_masked']);
   if (isHidden) return refused([400], unknownCodes);
   return isMasked ? refused([403], ['field_masked']) : undefined;
 }
-const unknownCodes = ['parameter', 'sort', 'field', 'filter', 'group', 'aggregate', 'relation'].map((what) => `unknown_${what}`);
+const unknownCodes = ['parameter', 'sort', 'field', 'filter', 'group', 'aggregate', 'relation'].map(
+  (what) => `unknown_${what}`,
+);
 
 /** How the reader may use a field, or `<lines>.<field>`, in filters, sorts and summaries. */
-export function usability(access: Access, endpoint: EndpointModel, field: string): 'usable' | 'hidden' | 'masked' {
+export function usability(
+  access: Access,
+  endpoint: EndpointModel,
+  field: string,
+): 'usable' | 'hidden' | 'masked' {
   if (field === 'id') return 'usable';
   const [name, part] = field.split('.');
   const shown = visibleFields(access, endpoint).find((one) => one.name === name);
@@ -227,9 +273,16 @@ export async function expectedOf(
   const asked = parts.includes('filters') ? query : { ...query, filters: [], q: null, or: null };
   const ordered = parts.includes('order') ? asked : { ...asked, sort: null, order: null };
   const records = await oracle.wholeRecords(version, endpoint, ordered, searchedBy(access, endpoint));
-  const whole = records.filter((record) => allows(access, endpoint, record, oracle.world.withheld(endpoint.recordType)));
-  const sorted = fallsBackToId(one) && parts.includes('order') ? sortById(endpoint, whole, query.order) : whole;
-  return { kind: 'answered', whole: sorted, records: sorted.map((record) => seenBy(access, endpoint, record, oracle.hashes)) };
+  const whole = records.filter((record) =>
+    allows(access, endpoint, record, oracle.world.withheld(endpoint.recordType)),
+  );
+  const sorted =
+    fallsBackToId(one) && parts.includes('order') ? sortById(endpoint, whole, query.order) : whole;
+  return {
+    kind: 'answered',
+    whole: sorted,
+    records: sorted.map((record) => seenBy(access, endpoint, record, oracle.hashes)),
+  };
 }
 
 /** A default sort by a field that the reader doesn't see as it is reveals its values. */
@@ -239,21 +292,36 @@ function fallsBackToId({ reader: { access }, endpoint, query }: Case): boolean {
   return field === undefined || (field.mask !== null && !access.unmasked);
 }
 
-const sortById = ({ idType }: EndpointModel, records: readonly ExactRecord[], order: Query['order']): ExactRecord[] =>
-  [...records].sort((a, b) => (order === 'desc' ? -1 : 1) * compareIds(idType, a.id, b.id));
+const sortById = (
+  { idType }: EndpointModel,
+  records: readonly ExactRecord[],
+  order: Query['order'],
+): ExactRecord[] => [...records].sort((a, b) => (order === 'desc' ? -1 : 1) * compareIds(idType, a.id, b.id));
 
 /** The fields that the query selects, in the order of the resource. */
-export const select = ({ fields }: Pick<Query, 'fields'>, record: Record<string, unknown>): Record<string, unknown> =>
-  fields === null ? record : Object.fromEntries(Object.entries(record).filter(([name]) => name === 'id' || fields.includes(name)));
+export const select = (
+  { fields }: Pick<Query, 'fields'>,
+  record: Record<string, unknown>,
+): Record<string, unknown> =>
+  fields === null
+    ? record
+    : Object.fromEntries(Object.entries(record).filter(([name]) => name === 'id' || fields.includes(name)));
 
 /** Names that the reader may know of the resource, and of others that they can read. */
-export function allowedNames({ reader: { access }, oracle, version, endpoint }: Case, of: 'resource' | 'version' | 'all'): Set<string> {
+export function allowedNames(
+  { reader: { access }, oracle, version, endpoint }: Case,
+  of: 'resource' | 'version' | 'all',
+): Set<string> {
   const versions = of === 'all' ? oracle.world.versions : [version];
-  const readable = versions.flatMap((one) => one.endpoints.filter((other) => readability(access, one.version, other) === 'readable'));
+  const readable = versions.flatMap((one) =>
+    one.endpoints.filter((other) => readability(access, one.version, other) === 'readable'),
+  );
   const described = of === 'resource' ? readable.filter(({ name }) => name === endpoint.name) : readable;
   const names = described.flatMap((one) => [
     ...visibleFields(access, one).flatMap(({ name, lines }) => [name, ...lines.map((line) => line.name)]),
-    ...one.relations.filter(({ field }) => usability(access, one, field) === 'usable').map(({ name }) => name),
+    ...one.relations
+      .filter(({ field }) => usability(access, one, field) === 'usable')
+      .map(({ name }) => name),
   ]);
   return new Set([...readable.map(({ name }) => name), ...names]);
 }
@@ -262,17 +330,25 @@ export function allowedNames({ reader: { access }, oracle, version, endpoint }: 
 const sizes = new Set(['content-length', 'keep-alive', 'date', 'etag', 'x-request-id', 'x-data-generation']);
 
 /**
- * Throws when an answer contains a value, name or count that neither its records, the names nor the request have.
- * `hasNumbers`: the answer has numbers that count no records, such as those of examples or sums.
+ * Throws when an answer contains a value, name or count that neither its records, the names nor the request
+ * have. `hasNumbers`: the answer has numbers that count no records, such as those of examples or sums.
  */
 export function inspect(
   one: Case,
   answer: Answer,
   sent: string,
-  allowed: { readonly names: ReadonlySet<string>; readonly records?: readonly unknown[]; readonly hasNumbers?: true },
+  allowed: {
+    readonly names: ReadonlySet<string>;
+    readonly records?: readonly unknown[];
+    readonly hasNumbers?: true;
+  },
 ): void {
   const { oracle, reader, endpoint } = one;
-  const known = new Set([...allowed.names, ...tokensIn(sent), ...tokensIn(JSON.stringify(allowed.records ?? []))]);
+  const known = new Set([
+    ...allowed.names,
+    ...tokensIn(sent),
+    ...tokensIn(JSON.stringify(allowed.records ?? [])),
+  ]);
   const foreign = [...tokensIn(`${answer.head}\n${answer.text}`)].filter((token) => !known.has(token));
   expect(foreign, `foreign values in ${answer.status} ${answer.text.slice(0, 600)}`).toEqual([]);
   if (allowed.hasNumbers) return;

@@ -1,5 +1,6 @@
-// The ways by which records leave the management interface: what people without `unmasked:read`, and without `record:read`, see there. The
-// service is loaded once more with this module for each of them that is switched off: see switch-off.ts.
+// The ways by which records leave the management interface: what people without `unmasked:read`, and without
+// `record:read`, see there. The service is loaded once more with this module for each of them that is
+// switched off: see switch-off.ts.
 import { expect } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { startSubscriptions } from '../../src/platform/subscriptions/runner.ts';
@@ -14,12 +15,15 @@ import { maskedInvoices, type PlatformWorld } from './platform-world.ts';
 
 export type PlatformCheck = (world: PlatformWorld) => Promise<void>;
 
-/** Rejects when a valid credential is refused or the service fails: that says nothing about what is hidden. */
+/**
+ * Rejects when a valid credential is refused or the service fails: that says nothing about what is hidden.
+ */
 const readerApi = (app: Parameters<typeof apiOf>[0], secret: string): Api => {
   const api = apiOf(app, secret);
   return async (...request) => {
     const answer = await api(...request);
-    if (answer.status === 401 || answer.status >= 500) throw new Error(`${request[1]}: ${answer.status} ${answer.text}`);
+    if (answer.status === 401 || answer.status >= 500)
+      throw new Error(`${request[1]}: ${answer.status} ${answer.text}`);
     return answer;
   };
 };
@@ -27,21 +31,36 @@ const expectMasked = (text: string): void => {
   expect(text).toContain('****');
   expect(text).not.toContain('INV-1');
 };
-const expectRefused = (answer: Answer): void => expect([answer.status, codesOf(answer)]).toEqual([403, ['record_read_needed']]);
+const expectRefused = (answer: Answer): void =>
+  expect([answer.status, codesOf(answer)]).toEqual([403, ['record_read_needed']]);
 
-const personOf = async ({ makePerson, invoices: { ctx, organization } }: PlatformWorld, role: string | readonly string[]): Promise<Api> =>
-  readerApi(createApp(ctx), (await makePerson(ctx, organization.id, role)).secret);
+const personOf = async (
+  { makePerson, invoices: { ctx, organization } }: PlatformWorld,
+  role: string | readonly string[],
+): Promise<Api> => readerApi(createApp(ctx), (await makePerson(ctx, organization.id, role)).secret);
 const records = (api: Api, { viewId }: PlatformWorld, query = '', accept = 'application/json') =>
   api('get', `/views/${viewId}/records${query}`, undefined, { accept });
-const ofVersion = (api: Api, { versionId }: Pick<PlatformWorld, 'versionId'>, query = '', accept = 'application/json') =>
-  api('get', `/api-schema/${versionId}/records/invoices${query}`, undefined, { accept });
+const ofVersion = (
+  api: Api,
+  { versionId }: Pick<PlatformWorld, 'versionId'>,
+  query = '',
+  accept = 'application/json',
+) => api('get', `/api-schema/${versionId}/records/invoices${query}`, undefined, { accept });
 const earlier = ({ earlierVersionId: versionId }: PlatformWorld) => ({ versionId });
-const preview = (api: Api, { templateId }: PlatformWorld, input: object) => api('post', `/portal/templates/${templateId}/preview`, input);
+const preview = (api: Api, { templateId }: PlatformWorld, input: object) =>
+  api('post', `/portal/templates/${templateId}/preview`, input);
 const aRecord = { recordType: 'invoice', recordId: '1' };
 const portal = ['view:read', 'portal:read', 'portal:update'];
 
-/** What a recipient gets of a new subscription: the mail, its attachments, or the status when nothing is sent. */
-async function deliver({ invoices, viewId }: PlatformWorld, body: object, owner?: Api, before?: () => Promise<void>): Promise<string> {
+/**
+ * What a recipient gets of a new subscription: the mail, its attachments, or the status when nothing is sent.
+ */
+async function deliver(
+  { invoices, viewId }: PlatformWorld,
+  body: object,
+  owner?: Api,
+  before?: () => Promise<void>,
+): Promise<string> {
   invoices.mails.delivered.length = 0;
   const { id } = await invoices.subscribe({ viewId, ...body }, owner);
   await before?.();
@@ -55,16 +74,25 @@ async function deliver({ invoices, viewId }: PlatformWorld, body: object, owner?
   });
   await sender.stop();
   await invoices.owner('delete', `/subscriptions/${id}`);
-  const files = invoices.mails.delivered.flatMap(({ mail }) => mail.attachments.map(({ content }) => Buffer.from(content as ArrayBuffer)));
-  return [status, ...invoices.mails.delivered.map(({ mail }) => `${mail.html}${mail.text}`), ...files].join('\n');
+  const files = invoices.mails.delivered.flatMap(({ mail }) =>
+    mail.attachments.map(({ content }) => Buffer.from(content as ArrayBuffer)),
+  );
+  return [status, ...invoices.mails.delivered.map(({ mail }) => `${mail.html}${mail.text}`), ...files].join(
+    '\n',
+  );
 }
 
-const thingsApi = async ({ makePerson, things: { ctx, organizationId } }: PlatformWorld, role: string | readonly string[]): Promise<Api> =>
-  readerApi(createApp(ctx), (await makePerson(ctx, organizationId, role)).secret);
+const thingsApi = async (
+  { makePerson, things: { ctx, organizationId } }: PlatformWorld,
+  role: string | readonly string[],
+): Promise<Api> => readerApi(createApp(ctx), (await makePerson(ctx, organizationId, role)).secret);
 const rejections = async (api: Api, { things }: PlatformWorld): Promise<string> =>
   (await api('get', `/sync-configs/${things.configId}/rejections`)).text;
 const proposed = async (api: Api, { things, proposalId }: PlatformWorld): Promise<string> => {
-  const { status, text } = await api('get', `/sync-configs/${things.configId}/deletion-proposals/${proposalId}`);
+  const { status, text } = await api(
+    'get',
+    `/sync-configs/${things.configId}/deletion-proposals/${proposalId}`,
+  );
   expect(status, text).toBe(200);
   return text;
 };
@@ -73,9 +101,18 @@ const operator = ['sync:read', 'sync:approve-deletions'];
 const talks = ['conversation:create', 'conversation:read'];
 type Asked = { readonly version: string; readonly resource: string };
 const masking: Asked = { version: 'v3', resource: 'secrets' };
-const toolCall = (id: string, { resource } = masking) => ({ id, name: 'query', input: { resource, fields: ['number'], pageSize: 1 } });
-type Respond = (res: Parameters<typeof begin>[0], lose: (id: string) => Promise<void>, personId: string) => Promise<void>;
-const callAgain: Respond = (res) => Promise.resolve(whole(anthropicDialect, [{ call: toolCall('b') }], 'calls')(res, asked));
+const toolCall = (id: string, { resource } = masking) => ({
+  id,
+  name: 'query',
+  input: { resource, fields: ['number'], pageSize: 1 },
+});
+type Respond = (
+  res: Parameters<typeof begin>[0],
+  lose: (id: string) => Promise<void>,
+  personId: string,
+) => Promise<void>;
+const callAgain: Respond = (res) =>
+  Promise.resolve(whole(anthropicDialect, [{ call: toolCall('b') }], 'calls')(res, asked));
 const asked = { headers: {}, url: '', body: {} };
 
 /** The answer to a question for which the model calls tools twice; `second` is its second call. */
@@ -102,7 +139,9 @@ async function ask(
     (res) => void second(res, lose, id),
     whole(anthropicDialect, [{ text: 'Done.' }]),
   );
-  return readerApi(createApp(ctx), secret)('post', `/conversations/${conversationId}/messages`, { content: 'Which?' });
+  return readerApi(createApp(ctx), secret)('post', `/conversations/${conversationId}/messages`, {
+    content: 'Which?',
+  });
 }
 
 export const platformChecks = {
@@ -111,7 +150,8 @@ export const platformChecks = {
     expect(status).toBe(200);
     expectMasked(text);
   },
-  'CSV of a view': async (world) => expectMasked((await records(await personOf(world, 'editor'), world, '', 'text/csv')).text),
+  'CSV of a view': async (world) =>
+    expectMasked((await records(await personOf(world, 'editor'), world, '', 'text/csv')).text),
   'link of a mail': async (world) => {
     const api = readerApi(createApp(world.invoices.ctx), world.unmaskedSecret);
     expect((await records(api, world)).text).toContain('INV-1');
@@ -124,20 +164,24 @@ export const platformChecks = {
     expectMasked(text);
     expect(codesOf(await ofVersion(api, world, '?number=INV-1'))).toEqual(['field_masked']);
   },
-  'CSV of a version': async (world) => expectMasked((await ofVersion(await personOf(world, 'editor'), world, '', 'text/csv')).text),
+  'CSV of a version': async (world) =>
+    expectMasked((await ofVersion(await personOf(world, 'editor'), world, '', 'text/csv')).text),
   'records of an earlier version': async (world) => {
     const api = await personOf(world, 'editor');
     const { status, text } = await ofVersion(api, earlier(world));
     expect(status).toBe(200);
     expectMasked(text);
     expect(codesOf(await ofVersion(api, earlier(world), '?number=INV-1'))).toEqual(['field_masked']);
-    expect((await ofVersion(apiOf(createApp(world.invoices.ctx), world.unmaskedSecret), earlier(world))).text).toContain('INV-1');
+    expect(
+      (await ofVersion(apiOf(createApp(world.invoices.ctx), world.unmaskedSecret), earlier(world))).text,
+    ).toContain('INV-1');
   },
   'CSV of an earlier version': async (world) =>
     expectMasked((await ofVersion(await personOf(world, 'editor'), earlier(world), '', 'text/csv')).text),
   'version without record:read': async (world) => {
     const api = await personOf(world, ['api-schema:read', 'view:read']);
-    for (const accept of ['application/json', 'text/csv']) expect((await ofVersion(api, world, '', accept)).status).toBe(403);
+    for (const accept of ['application/json', 'text/csv'])
+      expect((await ofVersion(api, world, '', accept)).status).toBe(403);
   },
   'view without record:read': async (world) => {
     const api = await personOf(world, portal);
@@ -157,10 +201,12 @@ export const platformChecks = {
       });
     expect(await deliver(world, {}, readerApi(world.invoices.app, secret), lose)).toBe('failed');
   },
-  'preview of a record': async (world) => expectMasked((await preview(await personOf(world, 'editor'), world, aRecord)).body.html),
+  'preview of a record': async (world) =>
+    expectMasked((await preview(await personOf(world, 'editor'), world, aRecord)).body.html),
   'preview of a view': async (world) =>
     expectMasked((await preview(await personOf(world, 'editor'), world, { viewId: world.viewId })).body.html),
-  'preview of a record without record:read': async (world) => expectRefused(await preview(await personOf(world, portal), world, aRecord)),
+  'preview of a record without record:read': async (world) =>
+    expectRefused(await preview(await personOf(world, portal), world, aRecord)),
   'preview of a view without record:read': async (world) =>
     expectRefused(await preview(await personOf(world, portal), world, { viewId: world.viewId })),
   rejections: async (world) => {
@@ -187,7 +233,8 @@ export const platformChecks = {
   },
   'tools of an agent on an earlier version': async (world) => {
     const about = { version: 'v1', resource: 'invoices' };
-    const again: Respond = (res) => Promise.resolve(whole(anthropicDialect, [{ call: toolCall('b', about) }], 'calls')(res, asked));
+    const again: Respond = (res) =>
+      Promise.resolve(whole(anthropicDialect, [{ call: toolCall('b', about) }], 'calls')(res, asked));
     const { status, text } = await ask(world, 'editor', again, about);
     expect(status, text).toBe(201);
     expectMasked(text);

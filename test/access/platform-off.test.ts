@@ -1,5 +1,5 @@
-// What people see of masked fields, and of records without record:read, in the management interface; and that each check notices when the
-// line that hides it is missing.
+// What people see of masked fields, and of records without record:read, in the management interface; and that
+// each check notices when the line that hides it is missing.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { controlPatch } from './door-patches.ts';
 import { platformChecks } from './platform-doors.ts';
@@ -23,14 +23,17 @@ describe.each(Object.entries(platformChecks))('%s', (door, check) => {
     await loaded.platformChecks[door as PlatformPatch['door']](world);
   });
 
-  it.each(platformPatches.filter((patch) => patch.door === door))('is noticed without "$find"', async (patch) => {
-    const loaded = await loadWithout<Doors>(patch, 'platform-doors.ts');
-    const found = await loaded.platformChecks[patch.door](world).then(
-      () => 'nothing',
-      (error: Error) => error.name,
-    );
-    expect(found).toBe('AssertionError');
-  });
+  it.each(platformPatches.filter((patch) => patch.door === door))(
+    'is noticed without "$find"',
+    async (patch) => {
+      const loaded = await loadWithout<Doors>(patch, 'platform-doors.ts');
+      const found = await loaded.platformChecks[patch.door](world).then(
+        () => 'nothing',
+        (error: Error) => error.name,
+      );
+      expect(found).toBe('AssertionError');
+    },
+  );
 });
 
 it('every door is switched off', () => {

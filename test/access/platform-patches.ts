@@ -4,8 +4,12 @@ import type { platformChecks } from './platform-doors.ts';
 
 export type PlatformPatch = Patch & { readonly door: keyof typeof platformChecks };
 
-const patch = (file: string, find: string, replace: string, ...doors: readonly PlatformPatch['door'][]): PlatformPatch[] =>
-  doors.map((door) => ({ door, file, find, replace }));
+const patch = (
+  file: string,
+  find: string,
+  replace: string,
+  ...doors: readonly PlatformPatch['door'][]
+): PlatformPatch[] => doors.map((door) => ({ door, file, find, replace }));
 
 const views = 'platform/views';
 const versions = 'platform/api-schemas/version-records.routes.ts';
@@ -36,14 +40,47 @@ export const platformPatches: readonly PlatformPatch[] = [
     'records of a version',
     'CSV of a version',
   ),
-  ...patch(strict, 'access.unmasked ?', 'access.layers ?', 'records of an earlier version', 'CSV of an earlier version'),
-  ...patch('public/tools/version-tools.ts', "masks: 'living'", "masks: 'own'", 'tools of an agent on an earlier version'),
-  ...patch('mcp/record-tools.ts', "masks: 'living'", "masks: 'own'", '/mcp of a person on an earlier version'),
+  ...patch(
+    strict,
+    'access.unmasked ?',
+    'access.layers ?',
+    'records of an earlier version',
+    'CSV of an earlier version',
+  ),
+  ...patch(
+    'public/tools/version-tools.ts',
+    "masks: 'living'",
+    "masks: 'own'",
+    'tools of an agent on an earlier version',
+  ),
+  ...patch(
+    'mcp/record-tools.ts',
+    "masks: 'living'",
+    "masks: 'own'",
+    '/mcp of a person on an earlier version',
+  ),
   ...patch(versions, "permission: 'record:read'", "permission: 'view:read'", 'version without record:read'),
-  ...patch(`${views}/view-table.ts`, '{ unmasked: false }', '{ unmasked: true }', 'mail', 'preview of a view'),
-  ...patch('platform/subscriptions/read-view.ts', '{ unmasked: false }', '{ unmasked: true }', 'attachment of a mail'),
+  ...patch(
+    `${views}/view-table.ts`,
+    '{ unmasked: false }',
+    '{ unmasked: true }',
+    'mail',
+    'preview of a view',
+  ),
+  ...patch(
+    'platform/subscriptions/read-view.ts',
+    '{ unmasked: false }',
+    '{ unmasked: true }',
+    'attachment of a mail',
+  ),
   ...patch(previews, 'sources, ctx.principal.reads)', 'sources, { unmasked: true })', 'preview of a record'),
-  ...patch(shown, '(ctx.principal.reads.unmasked ?', '(ctx.principal !== undefined ?', 'rejections', 'deletion proposal'),
+  ...patch(
+    shown,
+    '(ctx.principal.reads.unmasked ?',
+    '(ctx.principal !== undefined ?',
+    'rejections',
+    'deletion proposal',
+  ),
   ...patch(agents, 'rights.access.unmasked && ctx.principal.reads.unmasked', 'true', 'tools of an agent'),
   ...patch(
     routes,
@@ -52,9 +89,24 @@ export const platformPatches: readonly PlatformPatch[] = [
     'view without record:read',
     'agent without record:read',
   ),
-  ...patch('platform/subscriptions/access.ts', "|| !permissions.includes('record:read')", '', 'mail of someone who lost record:read'),
-  ...patch(previews, 'assertReadsRecords(ctx);\n    return', 'return', 'preview of a record without record:read'),
-  ...patch(previews, 'assertReadsRecords(ctx);\n  const table', 'const table', 'preview of a view without record:read'),
+  ...patch(
+    'platform/subscriptions/access.ts',
+    "|| !permissions.includes('record:read')",
+    '',
+    'mail of someone who lost record:read',
+  ),
+  ...patch(
+    previews,
+    'assertReadsRecords(ctx);\n    return',
+    'return',
+    'preview of a record without record:read',
+  ),
+  ...patch(
+    previews,
+    'assertReadsRecords(ctx);\n  const table',
+    'const table',
+    'preview of a view without record:read',
+  ),
   ...patch(
     shown,
     "principal.permissions.has('record:read')",

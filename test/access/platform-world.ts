@@ -1,5 +1,5 @@
-// Companies whose published versions mask a field that the console, mails and agents show too: invoices with a view, things with rejections
-// and proposed deletions, and an agent.
+// Companies whose published versions mask a field that the console, mails and agents show too: invoices with
+// a view, things with rejections and proposed deletions, and an agent.
 import { createId } from '../../src/core/id.ts';
 import { type AgentSite, type Company, openAgentSite } from '../platform/conversations/fixture.ts';
 import { subscriptionWorld, type World } from '../platform/subscriptions/fixture.ts';
@@ -29,12 +29,17 @@ export type PlatformWorld = {
 /** A member with this role, and the secret of a key of theirs. */
 async function makePerson(ctx: World['ctx'], organizationId: string, role: string | readonly string[]) {
   const { id } = await makeMember(ctx, organizationId, role);
-  return { id, secret: (await makeKey(ctx, organizationId, { permissions: ['write'], createdBy: id })).secret };
+  return {
+    id,
+    secret: (await makeKey(ctx, organizationId, { permissions: ['write'], createdBy: id })).secret,
+  };
 }
 
 export const maskedInvoices = {
   ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) => (field.name === 'number' ? { ...field, mask: 'last4' } : field)),
+  fields: invoicesEndpoint.fields.map((field) =>
+    field.name === 'number' ? { ...field, mask: 'last4' } : field,
+  ),
 };
 const maskedThings = {
   name: 'things',
@@ -62,17 +67,32 @@ async function thingsWorld(database: TestDatabase): Promise<{ things: SyncWorld;
 }
 
 export async function createPlatformWorld(): Promise<PlatformWorld> {
-  const [invoices, database, agents] = await Promise.all([subscriptionWorld(), testDatabase(), openAgentSite({ timeMs: 100_000 })]);
+  const [invoices, database, agents] = await Promise.all([
+    subscriptionWorld(),
+    testDatabase(),
+    openAgentSite({ timeMs: 100_000 }),
+  ]);
   const { ctx, organization, owner } = invoices;
   const viewId = await invoices.view({ visibility: 'organization', sort: [] });
   const earlierVersionId = await publishVersion(ctx, organization.id);
-  const versionId = await publishVersion(ctx, organization.id, { version: 'v2', endpoints: [maskedInvoices] });
+  const versionId = await publishVersion(ctx, organization.id, {
+    version: 'v2',
+    endpoints: [maskedInvoices],
+  });
   const body = '{{ record.tranid }}|{% for row in rows %}{{ row.cells[0] }};{% endfor %}';
-  const template = await owner('post', '/portal/templates', { key: `t-${createId()}`, kind: 'email', subject: 'S', body });
+  const template = await owner('post', '/portal/templates', {
+    key: `t-${createId()}`,
+    kind: 'email',
+    subject: 'S',
+    body,
+  });
   const unmasked = await makeKey(ctx, organization.id);
   await invoices.as((tx) => tx('api_keys').where({ id: unmasked.id }).update({ scope_unmasked: true }));
   const company = await agents.company();
-  await publishVersion(agents.ctx, company.id, { version: 'v3', endpoints: [{ ...maskedInvoices, name: 'secrets' }] });
+  await publishVersion(agents.ctx, company.id, {
+    version: 'v3',
+    endpoints: [{ ...maskedInvoices, name: 'secrets' }],
+  });
   return {
     invoices,
     viewId,

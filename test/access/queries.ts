@@ -1,4 +1,5 @@
-// Random requests for a resource, by anything that its version declares, whether or not the reader may use it.
+// Random requests for a resource, by anything that its version declares, whether or not the reader may use
+// it.
 import type { Condition } from './matching.ts';
 import type { EndpointModel, FilterModel } from './model.ts';
 import type { World } from './world.ts';
@@ -16,18 +17,39 @@ export type Query = {
   readonly pageSize: number;
 };
 
-export const plainQuery: Query = { filters: [], q: null, or: null, sort: null, order: null, fields: null, page: 1, pageSize: 20 };
+export const plainQuery: Query = {
+  filters: [],
+  q: null,
+  or: null,
+  sort: null,
+  order: null,
+  fields: null,
+  page: 1,
+  pageSize: 20,
+};
 
-/** A stored value as a filter takes it; mostly one of a record that the reader may not see. `field`: may be one of lines. */
-function storedValue({ random, kinds }: World, { recordType, fields }: EndpointModel, field: string): string | null {
+/**
+ * A stored value as a filter takes it; mostly one of a record that the reader may not see. `field`: may be
+ * one of lines.
+ */
+function storedValue(
+  { random, kinds }: World,
+  { recordType, fields }: EndpointModel,
+  field: string,
+): string | null {
   const records = [...(kinds.find(({ name }) => name === recordType)?.erp.records.values() ?? [])];
   const { id, values, labels, lines } = random.pick(records);
   const [name, part] = field.split('.');
   const model = fields.find((one) => one.name === name);
   if (model === undefined) return id;
   const source = model.lines.find((line) => line.name === part)?.source;
-  if (source !== undefined) return lines === null || lines.length === 0 ? null : (random.pick(lines)[source] ?? null);
-  return (model.source.endsWith('.name') ? labels[model.source.slice(0, -'.name'.length)] : values[model.source]) ?? null;
+  if (source !== undefined)
+    return lines === null || lines.length === 0 ? null : (random.pick(lines)[source] ?? null);
+  return (
+    (model.source.endsWith('.name')
+      ? labels[model.source.slice(0, -'.name'.length)]
+      : values[model.source]) ?? null
+  );
 }
 
 function randomValues(world: World, endpoint: EndpointModel, { field, operator }: FilterModel): string[] {
@@ -43,8 +65,14 @@ function randomValues(world: World, endpoint: EndpointModel, { field, operator }
   return Array.from({ length: many }, value).flat();
 }
 
-const randomConditions = (world: World, endpoint: EndpointModel, filters: readonly FilterModel[]): Condition[] =>
-  filters.map((filter) => ({ filter, values: randomValues(world, endpoint, filter) })).filter(({ values }) => values.length > 0);
+const randomConditions = (
+  world: World,
+  endpoint: EndpointModel,
+  filters: readonly FilterModel[],
+): Condition[] =>
+  filters
+    .map((filter) => ({ filter, values: randomValues(world, endpoint, filter) }))
+    .filter(({ values }) => values.length > 0);
 
 /** A part of a stored text, in any case. */
 function randomSearch(world: World, endpoint: EndpointModel): string | null {
@@ -57,7 +85,10 @@ function randomSearch(world: World, endpoint: EndpointModel): string | null {
 
 function randomOr(world: World, endpoint: EndpointModel): Condition[] | null {
   const filters = world.random.some(endpoint.filters, Math.min(2, endpoint.filters.length)).slice(0, 4);
-  const conditions = randomConditions(world, endpoint, filters).map(({ filter, values }) => ({ filter, values: values.slice(0, 1) }));
+  const conditions = randomConditions(world, endpoint, filters).map(({ filter, values }) => ({
+    filter,
+    values: values.slice(0, 1),
+  }));
   return conditions.length < 2 ? null : conditions;
 }
 
@@ -83,7 +114,8 @@ export function randomQuery(world: World, endpoint: EndpointModel): Query {
   };
 }
 
-const parameter = (name: string, value: string): string => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+const parameter = (name: string, value: string): string =>
+  `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
 
 /** Everything that selects records. */
 export const filterText = ({ filters, q, or }: Pick<Query, 'filters' | 'q' | 'or'>): string[] => [
@@ -99,7 +131,8 @@ export const orderText = ({ sort, order }: Pick<Query, 'sort' | 'order'>): strin
   ...(sort === null ? [] : [parameter('sort', sort)]),
   ...(order === null ? [] : [parameter('order', order)]),
 ];
-export const fieldsText = ({ fields }: Pick<Query, 'fields'>): string[] => (fields === null ? [] : [parameter('fields', fields.join(','))]);
+export const fieldsText = ({ fields }: Pick<Query, 'fields'>): string[] =>
+  fields === null ? [] : [parameter('fields', fields.join(','))];
 export const pageText = ({ page, pageSize }: Query): string[] => [`page=${page}`, `pageSize=${pageSize}`];
 
 const byParameter = (conditions: readonly Condition[]): object =>

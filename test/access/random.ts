@@ -1,4 +1,5 @@
-// Random choices from a seed, and values that can't be mistaken: each is found again in any text, and says which record it came from.
+// Random choices from a seed, and values that can't be mistaken: each is found again in any text, and says
+// which record it came from.
 import { gunzipSync } from 'node:zlib';
 
 export type Random = {
@@ -65,7 +66,10 @@ export function createRandom(seed: number): Random {
       ),
     number: () => unused(() => `77${digits(7)}`),
     id: () => unused(() => `88${digits(7)}`),
-    date: () => unused(() => `3${digits(3)}-${String(1 + int(12)).padStart(2, '0')}-${String(1 + int(28)).padStart(2, '0')}`),
+    date: () =>
+      unused(
+        () => `3${digits(3)}-${String(1 + int(12)).padStart(2, '0')}-${String(1 + int(28)).padStart(2, '0')}`,
+      ),
   };
 }
 
@@ -76,7 +80,11 @@ const encoded = /[A-Za-z0-9_-]{16,}/g;
 export function tokensIn(text: string): Set<string> {
   const texts = [text];
   if (text.includes('%'))
-    texts.push(text.replaceAll(/%([0-9A-Fa-f]{2})/g, (_whole, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))));
+    texts.push(
+      text.replaceAll(/%([0-9A-Fa-f]{2})/g, (_whole, hex: string) =>
+        String.fromCharCode(Number.parseInt(hex, 16)),
+      ),
+    );
   for (const [part] of text.matchAll(encoded)) texts.push(Buffer.from(part, 'base64url').toString('latin1'));
   return new Set(texts.flatMap((one) => [...one.matchAll(unmistakable)].map(([token]) => token)));
 }

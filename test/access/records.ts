@@ -1,4 +1,5 @@
-// The random records of a company: each belongs to a customer, and every value of which there are many says whose it is.
+// The random records of a company: each belongs to a customer, and every value of which there are many says
+// whose it is.
 import type { FieldType, SourceLine, SourceRecord } from '../../src/connectors/connector.ts';
 import { field, type MemoryErp, memoryErp } from '../sync/fixture.ts';
 import type { FieldKind } from './model.ts';
@@ -6,7 +7,11 @@ import type { Random } from './random.ts';
 
 type SourceModel = { readonly source: string; readonly kind: FieldKind; readonly type: FieldType };
 
-const source = (name: string, kind: FieldKind, type: FieldType = kind): SourceModel => ({ source: name, kind, type });
+const source = (name: string, kind: FieldKind, type: FieldType = kind): SourceModel => ({
+  source: name,
+  kind,
+  type,
+});
 
 /** Of few values, so that scopes select several records. */
 export const scopeSources: readonly SourceModel[] = [
@@ -39,9 +44,17 @@ export type Pools = {
 const several = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make);
 
 export function createPools(random: Random): Pools {
-  const customers = several(4, () => ({ key: random.word(), name: random.word(), codes: several(2, () => random.number()) }));
+  const customers = several(4, () => ({
+    key: random.word(),
+    name: random.word(),
+    codes: several(2, () => random.number()),
+  }));
   const stampDay = random.date();
-  const stamps = [`${stampDay}T01:02:03Z`, `${stampDay}T21:22:23Z`, ...several(2, () => `${random.date()}T10:00:00Z`)];
+  const stamps = [
+    `${stampDay}T01:02:03Z`,
+    `${stampDay}T21:22:23Z`,
+    ...several(2, () => `${random.date()}T10:00:00Z`),
+  ];
   const values = {
     owner: customers.map(({ key }) => key),
     region: several(3, () => random.word()),
@@ -60,7 +73,10 @@ export type RecordKind = {
   readonly erp: MemoryErp;
   /** The record type whose records the field `link` names. */
   readonly target: string;
-  /** Ids of the stored records whose newest version can't be stored and belongs to another customer or has no readable values. */
+  /**
+   * Ids of the stored records whose newest version can't be stored and belongs to another customer or has no
+   * readable values.
+   */
   readonly withheld: Set<string>;
 };
 
@@ -74,7 +90,8 @@ export function createErp(name: string, idType: 'integer' | 'text', target: stri
   const { metadata } = erp.connector;
   const connector = {
     ...erp.connector,
-    metadata: async (signal: AbortSignal) => (await metadata(signal)).map((type) => ({ ...type, name, label: name, table: name, idType })),
+    metadata: async (signal: AbortSignal) =>
+      (await metadata(signal)).map((type) => ({ ...type, name, label: name, table: name, idType })),
   };
   return { name, idType, erp: Object.assign(erp, { connector }), target, withheld: new Set() };
 }
@@ -86,7 +103,9 @@ export function randomRecord(
   bulk: number,
 ): Pick<SourceRecord, 'values' | 'labels' | 'lines'> {
   const customer = random.pick(customers);
-  const shared = Object.fromEntries(Object.entries(values).map(([name, list]) => [name, random.chance(0.08) ? null : random.pick(list)]));
+  const shared = Object.fromEntries(
+    Object.entries(values).map(([name, list]) => [name, random.chance(0.08) ? null : random.pick(list)]),
+  );
   const own = {
     note: bulk === 0 ? random.word() : `${random.word()} ${'.'.repeat(bulk)}`,
     mail: `${random.word()}@${random.word()}.example`,
@@ -96,7 +115,9 @@ export function randomRecord(
     seen: `${random.date()}T0${random.int(10)}:00:00Z`,
     rank: String(random.int(5)),
   };
-  const sparse = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, random.chance(0.05) ? null : value]));
+  const sparse = Object.fromEntries(
+    Object.entries(own).map(([name, value]) => [name, random.chance(0.05) ? null : value]),
+  );
   const lines = several(
     random.int(3),
     (): SourceLine => ({ item: random.word(), cost: `${random.number()}.5`, count: String(random.int(9)) }),
@@ -117,31 +138,66 @@ function randomLink(random: Random, ids: readonly string[]): string | null {
 }
 
 /** `linked`: ids of the record type that the kind refers to. */
-export function putRandom(random: Random, pools: Pools, kind: RecordKind, id: string, bulk: number, linked: readonly string[]): void {
+export function putRandom(
+  random: Random,
+  pools: Pools,
+  kind: RecordKind,
+  id: string,
+  bulk: number,
+  linked: readonly string[],
+): void {
   const { values, labels, lines } = randomRecord(random, pools, bulk);
   const modifiedAt = now();
-  kind.erp.put(id, { ...values, link: randomLink(random, linked), modified: modifiedAt }, { labels, lines, modifiedAt });
+  kind.erp.put(
+    id,
+    { ...values, link: randomLink(random, linked), modified: modifiedAt },
+    { labels, lines, modifiedAt },
+  );
 }
 
-/** The newest version of a stored record can't be stored: it belongs to another customer, has no readable values, or the stored ones. */
+/**
+ * The newest version of a stored record can't be stored: it belongs to another customer, has no readable
+ * values, or the stored ones.
+ */
 function rejectRandom(random: Random, pools: Pools, { erp, withheld }: RecordKind, id: string): void {
   const held = erp.records.get(id);
   const way = random.pick(['moved', 'unreadable', 'unmoved']);
   const owner = random.pick(pools.customers.filter(({ key }) => key !== held?.values['owner'])).key;
   const values = { ...held?.values, ...(way === 'moved' && { owner }) };
   erp.put(id, values, { ...held, values, modifiedAt: now() });
-  erp.rejects.set(id, { id, code: 'LINE_UNREADABLE', message: 'line 1', ...(way !== 'unreadable' && { values }) });
+  erp.rejects.set(id, {
+    id,
+    code: 'LINE_UNREADABLE',
+    message: 'line 1',
+    ...(way !== 'unreadable' && { values }),
+  });
   if (way !== 'unmoved') withheld.add(id);
 }
 
-function mend(random: Random, pools: Pools, kind: RecordKind, id: string, bulk: number, linked: readonly string[]): void {
+function mend(
+  random: Random,
+  pools: Pools,
+  kind: RecordKind,
+  id: string,
+  bulk: number,
+  linked: readonly string[],
+): void {
   kind.erp.rejects.delete(id);
   kind.withheld.delete(id);
   putRandom(random, pools, kind, id, bulk, linked);
 }
 
-/** Some records move to other customers, some are new, some are deleted, and of some the new version can't be stored, for a while. */
-export function changeRecords(random: Random, pools: Pools, kind: RecordKind, bulk: number, linked: readonly string[]): void {
+/**
+ * Some records move to other customers, some are new, some are deleted, and of some the new version can't be
+ * stored, for a while.
+ */
+export function changeRecords(
+  random: Random,
+  pools: Pools,
+  kind: RecordKind,
+  bulk: number,
+  linked: readonly string[],
+): void {
   const { rejects, records } = kind.erp;
   const isStored = (id: string): boolean => !rejects.has(id);
   // Before any is mended: the newest version of these is the stored one.

@@ -1,5 +1,5 @@
-// As door-patches.ts, for what a version declares beyond plain lists: summaries, related records, search, `or`, filters on lines and sorts by
-// several fields; and for the discovery of versions.
+// As door-patches.ts, for what a version declares beyond plain lists: summaries, related records, search,
+// `or`, filters on lines and sorts by several fields; and for the discovery of versions.
 import type { DoorPatch } from './door-patches.ts';
 
 export const richerPatches: readonly DoorPatch[] = [

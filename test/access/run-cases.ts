@@ -12,7 +12,13 @@ import { checkStale } from './stale.ts';
 import { summaryDoors } from './summaries.ts';
 import type { World } from './world.ts';
 
-export const doors: readonly Door[] = [...readDoors, discoveryDoor, aggregateDoor, ...summaryDoors, ...expansionDoors];
+export const doors: readonly Door[] = [
+  ...readDoors,
+  discoveryDoor,
+  aggregateDoor,
+  ...summaryDoors,
+  ...expansionDoors,
+];
 /** Reported like a door; its cases are the histories. */
 export const feedName = 'change feed';
 /** Also reported like a door: every door while a field of a scope is stale. */
@@ -37,8 +43,10 @@ async function check(name: string, one: Case, work: () => Promise<void>): Promis
   try {
     await work();
   } catch (cause) {
-    // Anything but a failed expectation is a fault of the service or of the harness, and no answer that differs.
-    if (!(cause instanceof Error && cause.name === 'AssertionError')) throw new Error(`${name}: ${shown(one)}`, { cause });
+    // Anything but a failed expectation is a fault of the service or of the harness, and no answer that
+    // differs.
+    if (!(cause instanceof Error && cause.name === 'AssertionError'))
+      throw new Error(`${name}: ${shown(one)}`, { cause });
     throw new Difference(name, one, cause);
   }
 }
@@ -48,18 +56,23 @@ function withOtherRows({ random, versions, pools, ids }: World, layers: readonly
   return layers.map((layer) => {
     const names = Object.keys(layer.rows?.resources ?? {});
     const name = names.length === 0 ? undefined : random.pick(names);
-    const allowed = versions.filter(({ version }) => layer.versions.length === 0 || layer.versions.includes(version));
+    const allowed = versions.filter(
+      ({ version }) => layer.versions.length === 0 || layer.versions.includes(version),
+    );
     const endpoint = allowed.flatMap(({ endpoints }) => endpoints).find((one) => one.name === name);
     if (layer.rows === null || endpoint === undefined) return layer;
     const conditions = randomConditions(random, endpoint, { pools, ids: ids() });
-    const resources = { ...layer.rows.resources, [endpoint.name]: { recordType: endpoint.recordType, conditions } };
+    const resources = {
+      ...layer.rows.resources,
+      [endpoint.name]: { recordType: endpoint.recordType, conditions },
+    };
     return { ...layer, rows: { ...layer.rows, resources } };
   });
 }
 
 /**
- * Keys with random scopes, and tokens of keys that were limited since; each with an odd number may be like the one before it but for some
- * rows. Those that read nothing at all are rare, since they say little.
+ * Keys with random scopes, and tokens of keys that were limited since; each with an odd number may be like
+ * the one before it but for some rows. Those that read nothing at all are rare, since they say little.
  */
 export async function createReaders(world: World, count: number): Promise<Reader[]> {
   const { random, versions, pools } = world;
@@ -67,14 +80,20 @@ export async function createReaders(world: World, count: number): Promise<Reader
   const layerOf = (): Layer => randomLayer(random, versions, { pools, ids: world.ids() });
   while (readers.length < count) {
     const alike = readers.length % 2 === 1 && random.chance(0.8) ? readers.at(-1)?.access : undefined;
-    const fresh = (): Layer[] => (random.chance(0.4) ? [random.chance(0.5) ? unlimited : layerOf(), layerOf()] : [layerOf()]);
+    const fresh = (): Layer[] =>
+      random.chance(0.4) ? [random.chance(0.5) ? unlimited : layerOf(), layerOf()] : [layerOf()];
     const layers = alike === undefined ? fresh() : withOtherRows(world, alike.layers);
     const unmasked = layers.map(() => alike?.unmasked ?? random.chance(0.6));
     const access: Access = { layers, unmasked: unmasked.every(Boolean) };
-    const readable = versions.some(({ version, endpoints }) => endpoints.some((one) => readability(access, version, one) === 'readable'));
+    const readable = versions.some(({ version, endpoints }) =>
+      endpoints.some((one) => readability(access, version, one) === 'readable'),
+    );
     if (!readable && !random.chance(0.1)) continue;
     const [layer = unlimited, own] = layers;
-    const key = await world.key(own === undefined ? layer : unlimited, own === undefined ? access.unmasked : true);
+    const key = await world.key(
+      own === undefined ? layer : unlimited,
+      own === undefined ? access.unmasked : true,
+    );
     const secret = own === undefined ? key.secret : await world.token(key, own, unmasked[1] === true);
     if (own !== undefined) await world.narrow(key, layer, unmasked[0] === true);
     readers.push({ access, secret });
@@ -87,10 +106,21 @@ function randomCase(oracle: Oracle, readers: readonly Reader[]): Case {
   const { world } = oracle;
   const { random } = world;
   const reader = random.pick(readers);
-  const all = world.versions.flatMap((version) => version.endpoints.map((endpoint) => ({ version, endpoint })));
-  const readable = all.filter(({ version, endpoint }) => readability(reader.access, version.version, endpoint) === 'readable');
+  const all = world.versions.flatMap((version) =>
+    version.endpoints.map((endpoint) => ({ version, endpoint })),
+  );
+  const readable = all.filter(
+    ({ version, endpoint }) => readability(reader.access, version.version, endpoint) === 'readable',
+  );
   const { version, endpoint } = random.pick(readable.length > 0 && random.chance(0.85) ? readable : all);
-  return { oracle, reader, version, endpoint, query: randomQuery(world, endpoint), seed: random.int(2 ** 31) };
+  return {
+    oracle,
+    reader,
+    version,
+    endpoint,
+    query: randomQuery(world, endpoint),
+    seed: random.int(2 ** 31),
+  };
 }
 
 /** Some ask what the reader with the neighbouring number asked before. */
@@ -166,7 +196,10 @@ async function isPartial(one: Case): Promise<boolean> {
 }
 
 /** Throws a Difference that names the door and the case. */
-export async function runWorld(world: World, { readers: count, rounds, queriesPerRound, hasStale = false }: Run): Promise<Ran> {
+export async function runWorld(
+  world: World,
+  { readers: count, rounds, queriesPerRound, hasStale = false }: Run,
+): Promise<Ran> {
   const oracle = await createOracle(world);
   const readers = await createReaders(world, count);
   const followers = createFollowers(oracle, readers);

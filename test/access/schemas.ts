@@ -1,6 +1,15 @@
-// Random versions over the random records: resources, public names, filters, sorts, scopable and masked fields.
+// Random versions over the random records: resources, public names, filters, sorts, scopable and masked
+// fields.
 import { declarationsOf, randomDeclarations, randomRelations } from './declarations.ts';
-import type { EndpointModel, FieldKind, FieldModel, FilterModel, LineModel, MaskKind, VersionModel } from './model.ts';
+import type {
+  EndpointModel,
+  FieldKind,
+  FieldModel,
+  FilterModel,
+  LineModel,
+  MaskKind,
+  VersionModel,
+} from './model.ts';
 import type { Random } from './random.ts';
 import { ownSources, type RecordKind, scopeSources } from './records.ts';
 
@@ -15,7 +24,8 @@ const operators: Readonly<Record<string, readonly string[]>> = {
 
 const masksOf = (kind: string): readonly MaskKind[] =>
   kind === 'date' || kind === 'time' ? ['hash', 'year'] : kind === 'boolean' ? ['hash'] : ['hash', 'last4'];
-const maskOf = (random: Random, kind: string): MaskKind | null => (random.chance(0.35) ? random.pick(masksOf(kind)) : null);
+const maskOf = (random: Random, kind: string): MaskKind | null =>
+  random.chance(0.35) ? random.pick(masksOf(kind)) : null;
 
 /** The names of the version before are kept half of the time. */
 const nameOf = (random: Random, before: string | undefined): string =>
@@ -103,11 +113,17 @@ const randomLineFilters = (random: Random, fields: readonly FieldModel[]): Filte
     random.some(lines.lines, 1).flatMap(({ name, source }) => {
       const field = `${lines.name}.${name}`;
       const kind = lineKinds[source] === 'text' ? 'text' : 'number';
-      return random.some(lineOperators[kind], 1).map((operator) => ({ field, operator, parameter: `${field}${suffix(operator)}` }));
+      return random
+        .some(lineOperators[kind], 1)
+        .map((operator) => ({ field, operator, parameter: `${field}${suffix(operator)}` }));
     }),
   );
 
-function randomEndpoint(random: Random, kind: RecordKind, before: EndpointModel | undefined): Omit<EndpointModel, 'relations'> {
+function randomEndpoint(
+  random: Random,
+  kind: RecordKind,
+  before: EndpointModel | undefined,
+): Omit<EndpointModel, 'relations'> {
   const fields = randomFields(random, before);
   const scalars = fields.filter((one) => one.kind !== 'lines');
   const declared = random.some(scalars, 5).flatMap(({ name, kind: type }): FilterModel[] =>
@@ -116,12 +132,18 @@ function randomEndpoint(random: Random, kind: RecordKind, before: EndpointModel 
       .slice(0, 4)
       .map((operator) => ({ field: name, operator, parameter: `${name}${suffix(operator)}` })),
   );
-  const filters: FilterModel[] = [{ field: 'id', operator: 'eq', parameter: 'id' }, ...declared, ...randomLineFilters(random, fields)];
+  const filters: FilterModel[] = [
+    { field: 'id', operator: 'eq', parameter: 'id' },
+    ...declared,
+    ...randomLineFilters(random, fields),
+  ];
   const sorts = random
     .some(scalars, 2)
     .slice(0, 4)
     .map(({ name }) => name);
-  const defaultSort = random.chance(0.5) ? { field: random.pick(sorts), order: random.pick(['asc', 'desc'] as const) } : null;
+  const defaultSort = random.chance(0.5)
+    ? { field: random.pick(sorts), order: random.pick(['asc', 'desc'] as const) }
+    : null;
   return {
     name: nameOf(random, before?.name),
     recordType: kind.name,
@@ -136,7 +158,12 @@ function randomEndpoint(random: Random, kind: RecordKind, before: EndpointModel 
 }
 
 /** One or two resources of each record type. */
-export function randomVersion(random: Random, version: string, kinds: readonly RecordKind[], before: VersionModel | null): VersionModel {
+export function randomVersion(
+  random: Random,
+  version: string,
+  kinds: readonly RecordKind[],
+  before: VersionModel | null,
+): VersionModel {
   const endpoints = kinds.flatMap((kind) => {
     const former = (before?.endpoints ?? []).filter(({ recordType }) => recordType === kind.name);
     const first = randomEndpoint(random, kind, former[0]);
@@ -144,7 +171,10 @@ export function randomVersion(random: Random, version: string, kinds: readonly R
   });
   return {
     version,
-    endpoints: endpoints.map((endpoint) => ({ ...endpoint, relations: randomRelations(random, endpoint, endpoints, kinds) })),
+    endpoints: endpoints.map((endpoint) => ({
+      ...endpoint,
+      relations: randomRelations(random, endpoint, endpoints, kinds),
+    })),
   };
 }
 
@@ -152,25 +182,29 @@ const optional = (mask: MaskKind | null): object => (mask === null ? {} : { mask
 
 /** As the management interface takes it. */
 export const documentOf = ({ endpoints }: VersionModel): object => ({
-  endpoints: endpoints.map(({ name, recordType, fields, filters, sorts, defaultSort, maxPageSize, ...declarations }) => ({
-    ...declarationsOf(declarations),
-    name,
-    recordType,
-    fields: fields.map((one) => ({
-      name: one.name,
-      source: one.source,
-      ...(one.scopable && { scopable: true }),
-      ...optional(one.mask),
-      ...(one.kind === 'lines' && { fields: one.lines.map((line) => ({ name: line.name, source: line.source, ...optional(line.mask) })) }),
-    })),
-    filters: Object.entries(Object.groupBy(filters, ({ field }) => field))
-      .filter(([field]) => field !== 'id')
-      .map(([field, list]) => ({
-        field,
-        operators: (list ?? []).map(({ operator }) => operator),
+  endpoints: endpoints.map(
+    ({ name, recordType, fields, filters, sorts, defaultSort, maxPageSize, ...declarations }) => ({
+      ...declarationsOf(declarations),
+      name,
+      recordType,
+      fields: fields.map((one) => ({
+        name: one.name,
+        source: one.source,
+        ...(one.scopable && { scopable: true }),
+        ...optional(one.mask),
+        ...(one.kind === 'lines' && {
+          fields: one.lines.map((line) => ({ name: line.name, source: line.source, ...optional(line.mask) })),
+        }),
       })),
-    sorts,
-    defaultSort,
-    maxPageSize,
-  })),
+      filters: Object.entries(Object.groupBy(filters, ({ field }) => field))
+        .filter(([field]) => field !== 'id')
+        .map(([field, list]) => ({
+          field,
+          operators: (list ?? []).map(({ operator }) => operator),
+        })),
+      sorts,
+      defaultSort,
+      maxPageSize,
+    }),
+  ),
 });

@@ -23,7 +23,13 @@ function randomCondition(random: Random, { kind, name, source }: FieldModel, { p
 export function randomConditions(random: Random, endpoint: EndpointModel, values: Values): Condition[] {
   if (random.chance(0.1)) return [];
   if (random.chance(0.15))
-    return [{ field: 'id', source: 'id', in: [...random.some(values.ids[endpoint.recordType] ?? []).slice(0, 40), random.id()] }];
+    return [
+      {
+        field: 'id',
+        source: 'id',
+        in: [...random.some(values.ids[endpoint.recordType] ?? []).slice(0, 40), random.id()],
+      },
+    ];
   const scopable = endpoint.fields.filter((field) => field.scopable);
   const owner = scopable.filter(({ source }) => source === 'owner');
   const chosen = random.chance(0.6) && owner.length > 0 ? owner : random.some(scopable, 1).slice(0, 2);
@@ -47,7 +53,9 @@ export function randomLayer(random: Random, versions: readonly VersionModel[], v
     : null;
   const fields = random.chance(0.5)
     ? Object.fromEntries(
-        random.some(version.endpoints, 1).map((endpoint) => [endpoint.name, random.some(endpoint.fields, 1).map(({ name }) => name)]),
+        random
+          .some(version.endpoints, 1)
+          .map((endpoint) => [endpoint.name, random.some(endpoint.fields, 1).map(({ name }) => name)]),
       )
     : null;
   return {

@@ -16,14 +16,22 @@ export type Service = {
 };
 
 /**
- * The service as it runs in production, on a free port, with caches and connections of its own. Services on one database that take each
- * other's tokens need the same `publicUrl`, which is the address of this one when absent.
+ * The service as it runs in production, on a free port, with caches and connections of its own. Services on
+ * one database that take each other's tokens need the same `publicUrl`, which is the address of this one when
+ * absent.
  */
-export async function startService(database: TestDatabase, options: TestDatabaseOptions, publicUrl?: string): Promise<Service> {
+export async function startService(
+  database: TestDatabase,
+  options: TestDatabaseOptions,
+  publicUrl?: string,
+): Promise<Service> {
   const server = createServer({ keepAliveTimeout: 60_000 });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const own = openTestCtx(database.service, { ...options, settings: { ...options.settings, publicUrl: publicUrl ?? origin } });
+  const own = openTestCtx(database.service, {
+    ...options,
+    settings: { ...options.settings, publicUrl: publicUrl ?? origin },
+  });
   const ctx = { ...own, keyring: database.ctx.keyring };
   const reads = createReadEngine(ctx);
   server.on('request', createApp(ctx, { reads }));

@@ -1,4 +1,5 @@
-// While a field that a row scope names is stale, reads under that scope answer 503: at every door, whatever is cached.
+// While a field that a row scope names is stale, reads under that scope answer 503: at every door, whatever
+// is cached.
 import { expect } from 'vitest';
 import { until } from '../setup/until.ts';
 import { callAggregate } from './aggregates.ts';
@@ -15,7 +16,10 @@ const code = 'scope_field_stale';
 const isStale = (answer: Awaited<ReturnType<Ask>>): boolean =>
   (answer.status === 503 || answer.isError === true) && codesIn(answer).includes(code);
 
-/** Every way to read the resource: from the database, with the tag of what was read before, and as the tools do. */
+/**
+ * Every way to read the resource: from the database, with the tag of what was read before, and as the tools
+ * do.
+ */
 async function asksOf(one: Case): Promise<Ask[]> {
   const { oracle, reader, version, endpoint } = one;
   const [record] = await oracle.wholeRecords(version, endpoint, plainQuery);
@@ -26,7 +30,9 @@ async function asksOf(one: Case): Promise<Ask[]> {
     () =>
       oracle.get(reader, at, headers);
   const paths = [path, `${path}/changes`, `${path}/${record?.id}`];
-  const tagged = paths.map(async (at) => get(at, { 'if-none-match': (await oracle.get(reader, at)).headers['etag'] ?? '"none"' }));
+  const tagged = paths.map(async (at) =>
+    get(at, { 'if-none-match': (await oracle.get(reader, at)).headers['etag'] ?? '"none"' }),
+  );
   const exports = ['application/x-ndjson', 'text/csv'].map((accept) => get(path, { accept }));
   const tools: Ask[] = [
     () => callTool(one, 'query', target),
@@ -48,14 +54,25 @@ async function asksOf(one: Case): Promise<Ask[]> {
   return [...(await Promise.all(tagged)), ...paths.map((at) => get(at)), ...exports, ...tools, ...summaries];
 }
 
-/** Ways to read records with others that they embed: they are refused when the scope of either names the stale field. */
+/**
+ * Ways to read records with others that they embed: they are refused when the scope of either names the stale
+ * field.
+ */
 function expandedAsks(one: Case): { readonly asks: readonly Ask[]; readonly related: Case } | undefined {
   const { oracle, reader, version, endpoint } = one;
   const reads = expandedReads(one);
-  if (reads === undefined || readability(reader.access, version.version, reads.related) !== 'readable') return undefined;
+  if (reads === undefined || readability(reader.access, version.version, reads.related) !== 'readable')
+    return undefined;
   const path = `${version.version}/${endpoint.name}?${reads.query}`;
-  const target = { version: version.version, resource: endpoint.name, expand: [reads.query.slice('expand='.length)] };
-  return { asks: [() => oracle.get(reader, path), () => callTool(one, 'query', target)], related: { ...one, endpoint: reads.related } };
+  const target = {
+    version: version.version,
+    resource: endpoint.name,
+    expand: [reads.query.slice('expand='.length)],
+  };
+  return {
+    asks: [() => oracle.get(reader, path), () => callTool(one, 'query', target)],
+    related: { ...one, endpoint: reads.related },
+  };
 }
 
 /** The readable resources of the readers. */
@@ -68,28 +85,42 @@ const casesOf = (oracle: Oracle, readers: readonly Reader[]): Case[] =>
     ),
   );
 
-/** Waits until the service has seen that the field is stale; a second is the longest that it may trust what it knows. */
+/**
+ * Waits until the service has seen that the field is stale; a second is the longest that it may trust what it
+ * knows.
+ */
 const settle = (ask: Ask): Promise<boolean> =>
-  until(async () => (isStale(await ask()) ? true : undefined), 2_000).catch((error) => expect.fail(String(error)));
+  until(async () => (isStale(await ask()) ? true : undefined), 2_000).catch((error) =>
+    expect.fail(String(error)),
+  );
 
-/** Marks the field stale for as long as it checks, and the service believes so for up to a second more; `check` names the case of a difference. */
+/**
+ * Marks the field stale for as long as it checks, and the service believes so for up to a second more;
+ * `check` names the case of a difference.
+ */
 export async function checkStale(
   oracle: Oracle,
   readers: readonly Reader[],
   check: (one: Case, work: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
   const source = 'owner';
-  const cases = await Promise.all(casesOf(oracle, readers).map(async (one) => ({ one, asks: await asksOf(one) })));
-  const isNamed = ({ reader, endpoint }: Case): boolean => conditionsOf(reader.access, endpoint).some((named) => named.source === source);
+  const cases = await Promise.all(
+    casesOf(oracle, readers).map(async (one) => ({ one, asks: await asksOf(one) })),
+  );
+  const isNamed = ({ reader, endpoint }: Case): boolean =>
+    conditionsOf(reader.access, endpoint).some((named) => named.source === source);
   const types = [...new Set(cases.map(({ one }) => one.endpoint.recordType))];
-  const probes = types.flatMap((type) => cases.find(({ one }) => one.endpoint.recordType === type && isNamed(one)) ?? []);
+  const probes = types.flatMap(
+    (type) => cases.find(({ one }) => one.endpoint.recordType === type && isNamed(one)) ?? [],
+  );
   await oracle.world.setStale(source);
   try {
     for (const { one, asks } of probes) await check(one, async () => void (await settle(asks[0] as Ask)));
     for (const { one, asks } of cases)
       await check(one, async () => {
         const answers = await Promise.all([...asks, ...asks].map((ask) => ask()));
-        for (const answer of answers) expect(isStale(answer), `${answer.status} ${answer.text}`).toBe(isNamed(one));
+        for (const answer of answers)
+          expect(isStale(answer), `${answer.status} ${answer.text}`).toBe(isNamed(one));
         const expanded = expandedAsks(one);
         const isRefused = expanded !== undefined && (isNamed(one) || isNamed(expanded.related));
         for (const ask of expanded?.asks ?? []) {

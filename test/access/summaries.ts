@@ -20,15 +20,20 @@ type Ask = {
 type Row = Record<string, unknown>;
 
 const hasSummary = ({ aggregates, groups }: EndpointModel): boolean => aggregates.length + groups.length > 0;
-const kindOf = ({ fields }: EndpointModel, name: string): FieldKind => fields.find((field) => field.name === name)?.kind ?? 'text';
+const kindOf = ({ fields }: EndpointModel, name: string): FieldKind =>
+  fields.find((field) => field.name === name)?.kind ?? 'text';
 
 const groupsOf = ({ groups }: EndpointModel): Group[] =>
   groups.flatMap(({ field, periods }): Group[] =>
-    periods === null ? [{ name: field, field, period: null }] : periods.map((period) => ({ name: `${field}.${period}`, field, period })),
+    periods === null
+      ? [{ name: field, field, period: null }]
+      : periods.map((period) => ({ name: `${field}.${period}`, field, period })),
   );
 
 function randomAsk(random: Random, endpoint: EndpointModel): Ask {
-  const known = endpoint.aggregates.flatMap(({ field, functions }) => functions.map((name): Measure => ({ name, field })));
+  const known = endpoint.aggregates.flatMap(({ field, functions }) =>
+    functions.map((name): Measure => ({ name, field })),
+  );
   const by = random.some(groupsOf(endpoint)).slice(0, random.pick([0, 1, 1, 2]));
   const measures = random.some(known).slice(0, 4);
   const count = random.pick([null, null, true]);
@@ -37,7 +42,8 @@ function randomAsk(random: Random, endpoint: EndpointModel): Ask {
     ...measures.map(({ name, field }) => `${name}.${field}`),
     ...(count === true ? ['count'] : []),
   ];
-  const sort = sorts.length > 0 && random.chance(0.5) ? `${random.pick(['', '-'])}${random.pick(sorts)}` : null;
+  const sort =
+    sorts.length > 0 && random.chance(0.5) ? `${random.pick(['', '-'])}${random.pick(sorts)}` : null;
   return { measures, by, count, sort, limit: by.length > 0 && random.chance(0.3) ? 1 + random.int(5) : null };
 }
 
@@ -54,16 +60,22 @@ const startOf: Readonly<Record<Period, (day: string) => string>> = {
 
 /** The day of a date, or of a time in the zone of the version. */
 const dayOf = (text: string, utcOffsetMinutes: number): string =>
-  text.length === 10 ? text : new Date(Date.parse(text) + utcOffsetMinutes * 60_000).toISOString().slice(0, 10);
+  text.length === 10
+    ? text
+    : new Date(Date.parse(text) + utcOffsetMinutes * 60_000).toISOString().slice(0, 10);
 
 /** As `parseExact` reads it, in one spelling. */
 const keyOf = (record: ExactRecord, { field, period }: Group, utcOffsetMinutes: number): unknown => {
   const value = record[field] ?? null;
-  return value === null || period === null ? respelled(value) : startOf[period](dayOf(textOf(value), utcOffsetMinutes));
+  return value === null || period === null
+    ? respelled(value)
+    : startOf[period](dayOf(textOf(value), utcOffsetMinutes));
 };
 
 function measureOf(records: readonly ExactRecord[], { name, field }: Measure, kind: FieldKind): unknown {
-  const values = records.flatMap((record) => (record[field] == null ? [] : [textOf(record[field])])).sort(byValue(kind));
+  const values = records
+    .flatMap((record) => (record[field] == null ? [] : [textOf(record[field])]))
+    .sort(byValue(kind));
   if (name === 'count_distinct') return `#${new Set(values.map(respelled)).size}`;
   if (values.length === 0) return null;
   if (name === 'min') return respelled(values[0]);
@@ -71,10 +83,16 @@ function measureOf(records: readonly ExactRecord[], { name, field }: Measure, ki
   return respelled(name === 'sum' ? sumOf(values) : averageOf(values));
 }
 
-function rowOf(records: readonly ExactRecord[], endpoint: EndpointModel, { measures, by, count }: Ask, utcOffsetMinutes: number): Row {
+function rowOf(
+  records: readonly ExactRecord[],
+  endpoint: EndpointModel,
+  { measures, by, count }: Ask,
+  utcOffsetMinutes: number,
+): Row {
   const row: Row = {};
   const [first] = records;
-  for (const group of by) row[group.name] = first === undefined ? null : keyOf(first, group, utcOffsetMinutes);
+  for (const group of by)
+    row[group.name] = first === undefined ? null : keyOf(first, group, utcOffsetMinutes);
   if (count ?? measures.length === 0) row['count'] = `#${records.length}`;
   for (const measure of measures)
     row[measure.name] = {
@@ -91,23 +109,38 @@ function compareValues(kind: FieldKind, direction: 1 | -1, a: unknown, b: unknow
 }
 
 function comparatorOf(endpoint: EndpointModel, { by, sort }: Ask): (a: Row, b: Row) => number {
-  const kindOfGroup = ({ field, period }: Group): FieldKind => (period === null ? kindOf(endpoint, field) : 'text');
-  const keys = by.map((group) => (a: Row, b: Row) => compareValues(kindOfGroup(group), 1, a[group.name], b[group.name]));
+  const kindOfGroup = ({ field, period }: Group): FieldKind =>
+    period === null ? kindOf(endpoint, field) : 'text';
+  const keys = by.map(
+    (group) => (a: Row, b: Row) => compareValues(kindOfGroup(group), 1, a[group.name], b[group.name]),
+  );
   if (sort === null) return (a, b) => keys.reduce((order, key) => order || key(a, b), 0);
   const [name, direction] = sort.startsWith('-') ? [sort.slice(1), -1 as const] : [sort, 1 as const];
   const group = by.find((one) => one.name === name);
   const [measure = '', field = ''] = name.split('.');
-  const sortedBy = (row: Row): unknown => (group !== undefined || name === 'count' ? row[name] : ((row[measure] as Row)[field] ?? null));
+  const sortedBy = (row: Row): unknown =>
+    group !== undefined || name === 'count' ? row[name] : ((row[measure] as Row)[field] ?? null);
   const isCount = name === 'count' || measure === 'count_distinct';
   const kind = group !== undefined ? kindOfGroup(group) : isCount ? 'integer' : kindOf(endpoint, field);
-  return (a, b) => compareValues(kind, direction, sortedBy(a), sortedBy(b)) || keys.reduce((order, key) => order || key(a, b), 0);
+  return (a, b) =>
+    compareValues(kind, direction, sortedBy(a), sortedBy(b)) ||
+    keys.reduce((order, key) => order || key(a, b), 0);
 }
 
 /** All groups in their order. */
-function rowsOf(records: readonly ExactRecord[], endpoint: EndpointModel, ask: Ask, utcOffsetMinutes: number): Row[] {
+function rowsOf(
+  records: readonly ExactRecord[],
+  endpoint: EndpointModel,
+  ask: Ask,
+  utcOffsetMinutes: number,
+): Row[] {
   if (ask.by.length === 0) return [rowOf(records, endpoint, ask, utcOffsetMinutes)];
-  const groups = Map.groupBy(records, (record) => JSON.stringify(ask.by.map((group) => keyOf(record, group, utcOffsetMinutes))));
-  return [...groups.values()].map((list) => rowOf(list, endpoint, ask, utcOffsetMinutes)).sort(comparatorOf(endpoint, ask));
+  const groups = Map.groupBy(records, (record) =>
+    JSON.stringify(ask.by.map((group) => keyOf(record, group, utcOffsetMinutes))),
+  );
+  return [...groups.values()]
+    .map((list) => rowOf(list, endpoint, ask, utcOffsetMinutes))
+    .sort(comparatorOf(endpoint, ask));
 }
 
 const canonical = (value: unknown): unknown => {
@@ -128,7 +161,12 @@ const pathTo = ({ version, endpoint, query }: Case, { measures, by, count, sort,
   return `${version.version}/${endpoint.name}/summary${parts.length === 0 ? '' : `?${parts.join('&')}`}`;
 };
 
-type Planned = { readonly ask: Ask; readonly expected: Expected; readonly rows: readonly Row[]; readonly total: number };
+type Planned = {
+  readonly ask: Ask;
+  readonly expected: Expected;
+  readonly rows: readonly Row[];
+  readonly total: number;
+};
 async function planned(one: Case): Promise<Planned> {
   const ask = randomAsk(createRandom(one.seed), one.endpoint);
   const expected = await expectedOf(
@@ -136,7 +174,10 @@ async function planned(one: Case): Promise<Planned> {
     ['filters'],
     [...ask.measures, ...ask.by].map(({ field }) => field),
   );
-  const rows = expected.kind === 'refused' ? [] : rowsOf(expected.whole, one.endpoint, ask, one.oracle.world.utcOffsetMinutes);
+  const rows =
+    expected.kind === 'refused'
+      ? []
+      : rowsOf(expected.whole, one.endpoint, ask, one.oracle.world.utcOffsetMinutes);
   return { ask, expected, rows: rows.slice(0, ask.limit ?? rows.length), total: rows.length };
 }
 
@@ -151,7 +192,11 @@ async function checkSummary(one: Case): Promise<void> {
     for (const refusal of [answer, lines]) checkRefusal(one, refusal, path, expected);
     return;
   }
-  const allowed = { names: allowedNames(one, 'resource'), records: [...expected.records, ...rows], hasNumbers: true } as const;
+  const allowed = {
+    names: allowedNames(one, 'resource'),
+    records: [...expected.records, ...rows],
+    hasNumbers: true,
+  } as const;
   for (const found of [answer, lines]) {
     expect(found.status, found.text).toBe(200);
     inspect(one, found, path, allowed);
@@ -166,7 +211,10 @@ async function checkSummary(one: Case): Promise<void> {
   expect(byOther.status === 304 ? other.text : byOther.text).toBe(answer.text);
 }
 
-/** Numbers that are few enough to be lost in an answer are no sign of records, so that only names and values are inspected. */
+/**
+ * Numbers that are few enough to be lost in an answer are no sign of records, so that only names and values
+ * are inspected.
+ */
 async function checkSummaryTool(one: Case): Promise<void> {
   if (!hasSummary(one.endpoint)) return;
   const { ask, expected, rows, total } = await planned(one);
@@ -174,13 +222,19 @@ async function checkSummaryTool(one: Case): Promise<void> {
   const input = {
     ...targetOf(one),
     ...selectionInput(one.query),
-    ...Object.fromEntries([...Map.groupBy(measures, ({ name }) => name)].map(([name, list]) => [name, list.map(({ field }) => field)])),
+    ...Object.fromEntries(
+      [...Map.groupBy(measures, ({ name }) => name)].map(([name, list]) => [
+        name,
+        list.map(({ field }) => field),
+      ]),
+    ),
     ...(by.length > 0 && { by: by.map(({ name }) => name) }),
     ...(count !== null && { count }),
     ...(sort !== null && { sort }),
     ...(limit !== null && { limit }),
   };
-  const computed: Expected = expected.kind === 'refused' ? expected : { ...expected, records: [...expected.records, ...rows] };
+  const computed: Expected =
+    expected.kind === 'refused' ? expected : { ...expected, records: [...expected.records, ...rows] };
   const found = await useTool(
     { ...one, query: { ...one.query, fields: null } },
     'aggregate',

@@ -1,5 +1,5 @@
-// Loads the service once more with one of its lines replaced: modules whose address ends in `?off=<index>` import the others with the same
-// ending, and the file of that patch is changed as it is loaded.
+// Loads the service once more with one of its lines replaced: modules whose address ends in `?off=<index>`
+// import the others with the same ending, and the file of that patch is changed as it is loaded.
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import path from 'node:path';
@@ -17,7 +17,10 @@ const indexOf = (url: string | undefined): string | undefined => /\?off=(\d+)$/.
 /** The text of the file with the patch. Throws an Error when the line isn't there exactly once. */
 function patchedText({ file: name, find, replace }: Patch): { readonly file: string; readonly text: string } {
   const file = path.join(root, 'src', name);
-  return { file: pathToFileURL(file).href, text: replaceCode(readFileSync(file, 'utf8'), find, replace, `A patch of ${name}`) };
+  return {
+    file: pathToFileURL(file).href,
+    text: replaceCode(readFileSync(file, 'utf8'), find, replace, `A patch of ${name}`),
+  };
 }
 
 let isRegistered = false;

@@ -1,4 +1,5 @@
-// A company with random records that are synced, and random versions that are published, in front of the whole service.
+// A company with random records that are synced, and random versions that are published, in front of the
+// whole service.
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { saveAccount } from '../../src/sync/record-types.store.ts';
@@ -35,7 +36,10 @@ export type World = {
   change(edit?: (kind: RecordKind) => void): Promise<void>;
   /** Ids of stored records that no reader under a row scope may see. */
   withheld(recordType: string): ReadonlySet<string>;
-  /** Makes this field of every record type one that the ERP no longer delivers, or none, directly in the database. */
+  /**
+   * Makes this field of every record type one that the ERP no longer delivers, or none, directly in the
+   * database.
+   */
   setStale(source: string | null): Promise<void>;
   /** Creates an API key with these scopes, directly in the database. */
   key(layer: Layer, unmasked: boolean): Promise<Key>;
@@ -76,26 +80,53 @@ async function sync(
 
 async function publish({ call, ctx }: Service, secret: string, model: VersionModel): Promise<void> {
   const headers = { authorization: `Bearer ${secret}` };
-  const drafted = await call({ method: 'POST', path: '/api/platform/v1/api-schema', headers, body: documentOf(model) });
+  const drafted = await call({
+    method: 'POST',
+    path: '/api/platform/v1/api-schema',
+    headers,
+    body: documentOf(model),
+  });
   if (drafted.status !== 201) throw new Error(`a draft: ${drafted.text}`);
-  const { id, revision, version } = JSON.parse(drafted.text) as { id: string; revision: number; version: string };
+  const { id, revision, version } = JSON.parse(drafted.text) as {
+    id: string;
+    revision: number;
+    version: string;
+  };
   if (version !== model.version) throw new Error(`another version: ${version}`);
-  const started = await call({ method: 'POST', path: `/api/platform/v1/api-schema/${id}/publish`, headers, body: { revision } });
+  const started = await call({
+    method: 'POST',
+    path: `/api/platform/v1/api-schema/${id}/publish`,
+    headers,
+    body: { revision },
+  });
   if (started.status !== 202) throw new Error(`publishing: ${started.text}`);
   await ctx.work.waitUntilIdle('publications');
   const { text } = await call({ path: `/api/platform/v1/api-schema/${id}`, headers });
-  if ((JSON.parse(text) as { status: string }).status !== 'published') throw new Error(`not published: ${text}`);
+  if ((JSON.parse(text) as { status: string }).status !== 'published')
+    throw new Error(`not published: ${text}`);
 }
 
 /** As reading the metadata of the ERP does. */
-async function describeAccount(tenant: TenantCtx, kinds: readonly RecordKind[], utcOffsetMinutes: number): Promise<void> {
+async function describeAccount(
+  tenant: TenantCtx,
+  kinds: readonly RecordKind[],
+  utcOffsetMinutes: number,
+): Promise<void> {
   const types = await Promise.all(kinds.map(({ erp }) => erp.connector.metadata(noSignal)));
   const unknown = { hasSubsidiaries: null, hasCurrencies: null, baseCurrency: null, accountingBooks: null };
-  await saveAccount(tenant, { described: types.flat(), listed: [], account: { ...unknown, utcOffsetMinutes } });
+  await saveAccount(tenant, {
+    described: types.flat(),
+    listed: [],
+    account: { ...unknown, utcOffsetMinutes },
+  });
 }
 
 /** `bulk`: characters by which each record is longer, so that pages have to be read in pieces. */
-export async function createWorld(service: Service, random: Random, { bulk = 0, records = 120 }: WorldOptions = {}): Promise<World> {
+export async function createWorld(
+  service: Service,
+  random: Random,
+  { bulk = 0, records = 120 }: WorldOptions = {},
+): Promise<World> {
   const { ctx } = service;
   const { id: organizationId } = await makeOrganization(ctx);
   const tenant: TenantCtx = { ...ctx, organizationId };
@@ -103,12 +134,20 @@ export async function createWorld(service: Service, random: Random, { bulk = 0, 
   const hasParties = random.chance(0.5);
   const thing = createErp('thing', 'integer', hasParties && random.chance(0.5) ? 'party' : 'thing');
   const kinds = hasParties ? [thing, createErp('party', 'text', 'thing')] : [thing];
-  const first = new Map(kinds.map(({ name }) => [name, Array.from({ length: records + random.int(40) }, () => random.id())]));
-  const linkedBy = ({ target }: RecordKind): string[] => [...(kinds.find(({ name }) => name === target)?.erp.records.keys() ?? [])];
+  const first = new Map(
+    kinds.map(({ name }) => [name, Array.from({ length: records + random.int(40) }, () => random.id())]),
+  );
+  const linkedBy = ({ target }: RecordKind): string[] => [
+    ...(kinds.find(({ name }) => name === target)?.erp.records.keys() ?? []),
+  ];
   const configs = new Map<string, string>();
   for (const kind of kinds) {
-    configs.set(kind.name, await addConfig(ctx, organizationId, { recordType: kind.name, maxDeleteShare: 1 }));
-    for (const id of first.get(kind.name) ?? []) putRandom(random, pools, kind, id, bulk, first.get(kind.target) ?? []);
+    configs.set(
+      kind.name,
+      await addConfig(ctx, organizationId, { recordType: kind.name, maxDeleteShare: 1 }),
+    );
+    for (const id of first.get(kind.name) ?? [])
+      putRandom(random, pools, kind, id, bulk, first.get(kind.target) ?? []);
     await sync(tenant, configs, kind, 'full');
   }
   const utcOffsetMinutes = random.pick([0, 330, -480]);
@@ -129,13 +168,19 @@ export async function createWorld(service: Service, random: Random, { bulk = 0, 
     ownerSecret,
     ids: () => Object.fromEntries(kinds.map(({ name, erp }) => [name, [...erp.records.keys()]])),
     everStored: (recordType) =>
-      new Set(kinds.flatMap(({ name, erp }) => (name === recordType ? [...erp.records.keys(), ...(erp.deleted?.keys() ?? [])] : []))),
+      new Set(
+        kinds.flatMap(({ name, erp }) =>
+          name === recordType ? [...erp.records.keys(), ...(erp.deleted?.keys() ?? [])] : [],
+        ),
+      ),
     withheld: (recordType) => kinds.find(({ name }) => name === recordType)?.withheld ?? new Set(),
     setStale: (source) =>
       inTransaction(tenant, async (tx) => {
         const since = '2026-01-01T00:00:00Z';
         const stale = source === null ? {} : { [source]: { since, syncedAt: since } };
-        await tx.raw(`update ${tenantSchema(organizationId)}.record_state set stale_fields = ?::jsonb`, [JSON.stringify(stale)]);
+        await tx.raw(`update ${tenantSchema(organizationId)}.record_state set stale_fields = ?::jsonb`, [
+          JSON.stringify(stale),
+        ]);
       }),
     change: async (edit = (kind) => changeRecords(random, pools, kind, bulk, linkedBy(kind))) => {
       for (const kind of kinds) {
@@ -153,7 +198,12 @@ export async function createWorld(service: Service, random: Random, { bulk = 0, 
   };
 }
 
-const narrow = (tenant: TenantCtx, { id }: Key, { versions, resources, rows, fields }: Layer, unmasked: boolean): Promise<void> =>
+const narrow = (
+  tenant: TenantCtx,
+  { id }: Key,
+  { versions, resources, rows, fields }: Layer,
+  unmasked: boolean,
+): Promise<void> =>
   inTransaction(tenant, async (tx) => {
     await tx('api_keys')
       .where({ id })
@@ -174,13 +224,22 @@ const scopesOf = ({ versions, resources, rows, fields }: Layer, unmasked: boolea
   unmasked,
   rows: rows && {
     ...Object.fromEntries(
-      Object.entries(rows.resources).map(([name, { conditions }]) => [name, conditions.map((one) => ({ field: one.field, in: one.in }))]),
+      Object.entries(rows.resources).map(([name, { conditions }]) => [
+        name,
+        conditions.map((one) => ({ field: one.field, in: one.in })),
+      ]),
     ),
     ...(rows.others && { '*': [] }),
   },
 });
 
-async function mint({ call }: Service, { id, secret }: Key, layer: Layer, unmasked: boolean, subject?: string): Promise<string> {
+async function mint(
+  { call }: Service,
+  { id, secret }: Key,
+  layer: Layer,
+  unmasked: boolean,
+  subject?: string,
+): Promise<string> {
   const { status, text } = await call({
     method: 'POST',
     path: `/api/platform/v1/api-keys/${id}/tokens`,

@@ -49,7 +49,10 @@ afterAll(async () => {
   await database.close();
 });
 
-const audited = (organizationId: string, action: string): Promise<{ credential_kind: string; changes: Record<string, unknown> }[]> =>
+const audited = (
+  organizationId: string,
+  action: string,
+): Promise<{ credential_kind: string; changes: Record<string, unknown> }[]> =>
   inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
     tx('audit_log').where({ action }).orderBy('id').select('credential_kind', 'changes'),
   );
@@ -60,10 +63,13 @@ describe('commands', () => {
     for (const command of commands) {
       const help = helpOf(command);
       expect(help).toContain(`npm run admin -- ${command.name}`);
-      for (const [name, schema] of Object.entries(command.input.shape)) expect(schema.description, `${command.name} ${name}`).toBeTruthy();
+      for (const [name, schema] of Object.entries(command.input.shape))
+        expect(schema.description, `${command.name} ${name}`).toBeTruthy();
     }
     const issue = commands.find(({ name }) => name === 'issue-key');
-    expect(issue && helpOf(issue)).toMatch(/--organization <slug or id> {2,}the organization\n.*\n.*\n {2}\[--permissions <read,write>\]/);
+    expect(issue && helpOf(issue)).toMatch(
+      /--organization <slug or id> {2,}the organization\n.*\n.*\n {2}\[--permissions <read,write>\]/,
+    );
   });
 
   it.each([
@@ -71,7 +77,11 @@ describe('commands', () => {
     ['issue-key', ['--name', 'x', '--colour', 'red'], /--colour/],
     ['list-runs', ['--idle', 'soon'], /--idle <minutes>\]: must be a whole number of minutes/],
     ['list-runs', ['now'], /Unexpected argument: "now"/],
-    ['issue-key', ['--organization', 'acme', '--user', 'ada', '--name', 'x'], /--user <address>: must be an e-mail address/],
+    [
+      'issue-key',
+      ['--organization', 'acme', '--user', 'ada', '--name', 'x'],
+      /--user <address>: must be an e-mail address/,
+    ],
     ['release-run', [], /<run id> is missing/],
     ['release-run', ['x'], /<run id>: must be a UUID/],
     ['finish-restore', ['--since', 'yesterday'], /--since <instant>\]: must be an RFC 3339 timestamp/],
@@ -110,7 +120,9 @@ describe('issue-key', () => {
     const api = apiOf(app, String(made.json['secret']));
     expect((await api('get', '/whoami')).body.user.email).toBe('ada@example.test');
     expect((await api('post', '/teams', { name: 'Made by it' })).status).toBe(201);
-    const endpoints = [{ name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] }];
+    const endpoints = [
+      { name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] },
+    ];
     expect((await api('post', '/api-schema', { endpoints })).status).toBe(201);
     const kept = await operator.run(
       'issue-key',
@@ -130,20 +142,31 @@ describe('issue-key', () => {
       { credential_kind: 'operator', changes: { name: 'Rescue', scopes: { permissions: ['write'] } } },
       { changes: { name: 'Kept', expiresAt: '2100-01-01T00:00:00.000Z' } },
     ]);
-    expect(JSON.stringify(await audited(organization.id, 'api-key.create'))).not.toContain(made.json['secret']);
+    expect(JSON.stringify(await audited(organization.id, 'api-key.create'))).not.toContain(
+      made.json['secret'],
+    );
   });
 
   it('rejects a person who is not a member, and invalid options', async () => {
     const stranger = await makeOrganization(database.ctx, { ownerEmail: 'eve@example.test' });
-    const issue = (...more: string[]) => operator.run('issue-key', '--organization', organization.slug, '--name', 'x', ...more);
+    const issue = (...more: string[]) =>
+      operator.run('issue-key', '--organization', organization.slug, '--name', 'x', ...more);
     await expect(issue('--user', 'eve@example.test')).rejects.toThrow(`eve@example.test is not a member of`);
-    await expect(operator.run('issue-key', '--organization', 'none', '--user', 'a@b.test', '--name', 'x')).rejects.toThrow(
-      'no organization none',
+    await expect(
+      operator.run('issue-key', '--organization', 'none', '--user', 'a@b.test', '--name', 'x'),
+    ).rejects.toThrow('no organization none');
+    await expect(issue('--user', 'ada@example.test', '--permissions', 'all')).rejects.toThrow(
+      '--permissions: must be one of: read, write',
     );
-    await expect(issue('--user', 'ada@example.test', '--permissions', 'all')).rejects.toThrow('--permissions: must be one of: read, write');
-    await expect(issue('--user', 'ada@example.test', '--expires', 'soon')).rejects.toThrow('--expires: must be an RFC 3339 timestamp');
-    await expect(issue('--user', 'ada@example.test', '--versions', 'v7')).rejects.toThrow('versions that do not exist');
-    await expect(issue('--user', 'ada@example.test', '--expires', '2001-01-01T00:00:00Z')).rejects.toThrow('expired');
+    await expect(issue('--user', 'ada@example.test', '--expires', 'soon')).rejects.toThrow(
+      '--expires: must be an RFC 3339 timestamp',
+    );
+    await expect(issue('--user', 'ada@example.test', '--versions', 'v7')).rejects.toThrow(
+      'versions that do not exist',
+    );
+    await expect(issue('--user', 'ada@example.test', '--expires', '2001-01-01T00:00:00Z')).rejects.toThrow(
+      'expired',
+    );
     expect(stranger.slug).not.toBe(organization.slug);
   });
 });
@@ -152,7 +175,11 @@ describe('organizations', () => {
   it('lists all organizations with their numbers of members and keys', async () => {
     await makeKey(database.ctx, organization.id);
     const { json, text } = await operator.run('organizations');
-    expect(json).toEqual(expect.arrayContaining([expect.objectContaining({ id: organization.id, members: 2, syncs: 0, records: null })]));
+    expect(json).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ id: organization.id, members: 2, syncs: 0, records: null }),
+      ]),
+    );
     expect(text).toContain(organization.slug);
   });
 });
@@ -162,8 +189,18 @@ const words = layoutMail({ title: 'Hello', paragraphs: ['Words'] });
 const mailBy = (tenant: TenantCtx): Promise<string> =>
   inTransaction(tenant, async (tx) => {
     const content = randomBytes(100);
-    const sharedAttachmentId = await storeAttachment(tx, tenant, { filename: 'a.bin', contentType: 'application/octet-stream', content });
-    return enqueueMail(tx, tenant, { kind: 'test', to: { address: 'a@b.test' }, subject: 'x', ...words, sharedAttachmentId });
+    const sharedAttachmentId = await storeAttachment(tx, tenant, {
+      filename: 'a.bin',
+      contentType: 'application/octet-stream',
+      content,
+    });
+    return enqueueMail(tx, tenant, {
+      kind: 'test',
+      to: { address: 'a@b.test' },
+      subject: 'x',
+      ...words,
+      sharedAttachmentId,
+    });
   });
 
 describe('rotate-encryption-key', () => {
@@ -175,20 +212,46 @@ describe('rotate-encryption-key', () => {
   /** Writes values of the organization to every encrypted column, as the service does. */
   async function fillEncryptedColumns(organizationId: string, keyring: TenantCtx['keyring']): Promise<void> {
     const tenant: TenantCtx = { ...database.ctx, organizationId, keyring };
-    const api = apiOf(createApp(tenant), (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+    const api = apiOf(
+      createApp(tenant),
+      (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret,
+    );
     const tba = { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: 'cs', tokenSecret: 'ts' };
-    expect((await api('put', '/netsuite/connection', { accountId: '1234567', authentication: tba })).status).toBe(200);
-    for (let slot = 1; slot <= 2; slot += 1) expect((await api('post', '/netsuite/connection/certificate')).status).toBe(201);
+    expect(
+      (await api('put', '/netsuite/connection', { accountId: '1234567', authentication: tba })).status,
+    ).toBe(200);
+    for (let slot = 1; slot <= 2; slot += 1)
+      expect((await api('post', '/netsuite/connection/certificate')).status).toBe(201);
     const id = createId();
-    const account = { ...sealSecrets(tenant, id, { secretKey: 'sk', webhookSecret: 'ws' }), id, provider: 'stripe' };
-    await inTransaction(tenant, (tx) => tx('pay_accounts').insert({ ...account, organization_id: organizationId }));
+    const account = {
+      ...sealSecrets(tenant, id, { secretKey: 'sk', webhookSecret: 'ws' }),
+      id,
+      provider: 'stripe',
+    };
+    await inTransaction(tenant, (tx) =>
+      tx('pay_accounts').insert({ ...account, organization_id: organizationId }),
+    );
     const hashed = { name: 'a', recordType: 'a', fields: [{ name: 'a', source: 'a', mask: 'hash' }] };
-    await inTransaction(tenant, (tx) => ensureMaskSecret(tx, tenant, SchemaDocument.parse({ endpoints: [hashed] }).endpoints));
+    await inTransaction(tenant, (tx) =>
+      ensureMaskSecret(tx, tenant, SchemaDocument.parse({ endpoints: [hashed] }).endpoints),
+    );
     signer = await inTransaction(tenant, (tx) => getTokenSigner(tx, tenant));
     const amount = { amountMinor: 1n, currency: 'GBP' };
-    const addresses = { successUrl: 'https://a.test', cancelUrl: 'https://a.test', expiresAt: new Date('2100-01-01'), record: null };
+    const addresses = {
+      successUrl: 'https://a.test',
+      cancelUrl: 'https://a.test',
+      expiresAt: new Date('2100-01-01'),
+      record: null,
+    };
     const provider = await sandbox.create(tenant, { id, secrets: {}, publicUrl: 'https://b.test' });
-    const order = { checkoutId: createId(), paymentId: createId(), amount, title: 'x', items: [], ...addresses };
+    const order = {
+      checkoutId: createId(),
+      paymentId: createId(),
+      amount,
+      title: 'x',
+      items: [],
+      ...addresses,
+    };
     await provider.createCheckout(order, new AbortController().signal);
   }
   const counted = async () =>
@@ -204,14 +267,19 @@ describe('rotate-encryption-key', () => {
     const other = await makeOrganization(database.ctx);
     await fillEncryptedColumns(organization.id, createKeyring([old]));
     for (const organizationId of [organization.id, other.id])
-      for (let sent = 0; sent < 12; sent += 1) mails.push(await mailBy({ ...database.ctx, organizationId, keyring: createKeyring([old]) }));
+      for (let sent = 0; sent < 12; sent += 1)
+        mails.push(await mailBy({ ...database.ctx, organizationId, keyring: createKeyring([old]) }));
     rotating = withKeys(createKeyring([fresh, old]));
     const before = await counted();
-    expect([new Set(before.map(({ table, column }) => `${table}.${column}`)).size, new Set(before.map(({ keyId }) => keyId))]).toEqual([
-      encryptedColumns.length,
-      new Set(['old']),
-    ]);
-    const serving: TenantCtx = { ...database.ctx, organizationId: other.id, keyring: createKeyring([fresh, old]) };
+    expect([
+      new Set(before.map(({ table, column }) => `${table}.${column}`)).size,
+      new Set(before.map(({ keyId }) => keyId)),
+    ]).toEqual([encryptedColumns.length, new Set(['old'])]);
+    const serving: TenantCtx = {
+      ...database.ctx,
+      organizationId: other.id,
+      keyring: createKeyring([fresh, old]),
+    };
     const sendMails = async () => {
       for (let sent = 0; sent < 10; sent += 1) {
         mails.push(await mailBy(serving));
@@ -227,7 +295,9 @@ describe('rotate-encryption-key', () => {
     const closed = Number(rotated.json['closed']);
     expect(closed).toBeGreaterThanOrEqual(sum(before) - 10);
     expect(closed).toBeLessThanOrEqual(sum(before));
-    const traces = await Promise.all([organization.id, other.id].map((id) => audited(id, 'encryption-key.rotate')));
+    const traces = await Promise.all(
+      [organization.id, other.id].map((id) => audited(id, 'encryption-key.rotate')),
+    );
     const audits = traces.flat().map(({ changes }) => Number(changes['values']));
     expect([traces.map((rows) => rows.length), audits.reduce((a, b) => a + b, 0)]).toEqual([[1, 1], closed]);
   });
@@ -235,18 +305,26 @@ describe('rotate-encryption-key', () => {
   it('leaves nothing that needs the old key', async () => {
     const only = createKeyring([fresh]);
     const { rows, attachments } = await asAdmin(database, async (admin) => ({
-      rows: await admin('outgoing_mails').whereNotNull('body').select<Parameters<typeof decryptMail>[1][]>('*'),
-      attachments: await admin('mail_attachments').select<NonNullable<Parameters<typeof decryptMail>[2]>[]>('*'),
+      rows: await admin('outgoing_mails')
+        .whereNotNull('body')
+        .select<Parameters<typeof decryptMail>[1][]>('*'),
+      attachments:
+        await admin('mail_attachments').select<NonNullable<Parameters<typeof decryptMail>[2]>[]>('*'),
     }));
     expect(rows).toHaveLength(24);
     for (const row of rows) {
       const shared = attachments.find(({ id }) => id === row.attachment_id);
       expect((await decryptMail({ keyring: only }, row, shared)).attachments).toHaveLength(1);
-      await expect(decryptMail({ keyring: createKeyring([old]) }, row, shared)).rejects.toThrow(DecryptionError);
+      await expect(decryptMail({ keyring: createKeyring([old]) }, row, shared)).rejects.toThrow(
+        DecryptionError,
+      );
     }
     const tenant = { ...database.ctx, organizationId: organization.id, keyring: only };
     expect((await inTransaction(tenant, (tx) => getTokenSigner(tx, tenant))).kid).toBe(signer.kid);
-    expect((await withKeys(only).run('verify-restore')).json).toMatchObject({ problems: [], sealed: { unreadable: {} } });
+    expect((await withKeys(only).run('verify-restore')).json).toMatchObject({
+      problems: [],
+      sealed: { unreadable: {} },
+    });
     expect(await withKeys(only).run('rotate-encryption-key')).toMatchObject({
       incomplete: false,
       text: expect.stringContaining('nothing to rotate'),
@@ -255,7 +333,13 @@ describe('rotate-encryption-key', () => {
 
   it('run again it does nothing, except for values that a process with the old key first has written since', async () => {
     expect((await rotating.run('rotate-encryption-key')).json).toMatchObject({ closed: 0, left: [] });
-    mails.push(await mailBy({ ...database.ctx, organizationId: organization.id, keyring: createKeyring([old, fresh]) }));
+    mails.push(
+      await mailBy({
+        ...database.ctx,
+        organizationId: organization.id,
+        keyring: createKeyring([old, fresh]),
+      }),
+    );
     expect(sum(await counted())).toBe(2);
     expect((await rotating.run('rotate-encryption-key')).json).toMatchObject({ closed: 2, left: [] });
   });
@@ -272,8 +356,17 @@ describe('rotate-encryption-key', () => {
     const { json, text, incomplete: left } = await rotating.run('rotate-encryption-key');
     expect(left).toBe(true);
     expect(json).toMatchObject({ closed: 0, unlisted: ['roles.description'] });
-    expect((json['left'] as { keyId: string }[]).map(({ keyId }) => keyId).sort()).toEqual(['lost', 'lost', 'old', 'old']);
-    for (const message of ['missing in ENCRYPTION_KEY: lost', 'still encrypted with old', 'expects none: roles.description'])
+    expect((json['left'] as { keyId: string }[]).map(({ keyId }) => keyId).sort()).toEqual([
+      'lost',
+      'lost',
+      'old',
+      'old',
+    ]);
+    for (const message of [
+      'missing in ENCRYPTION_KEY: lost',
+      'still encrypted with old',
+      'expects none: roles.description',
+    ])
       expect(text).toContain(message);
     const verified = await rotating.run('verify-restore');
     expect([verified.incomplete, verified.json['problems']]).toEqual([
@@ -292,7 +385,9 @@ const runs = (world: SyncWorld) =>
       ),
     );
 const aging = (world: SyncWorld, id: string, change: string) =>
-  asAdmin(database, (admin) => admin.raw(`update sync_runs set ${change} where id = ?`, [id])).then(() => runs(world));
+  asAdmin(database, (admin) => admin.raw(`update sync_runs set ${change} where id = ?`, [id])).then(() =>
+    runs(world),
+  );
 
 describe('list-runs', () => {
   const fine: OpenRun = {
@@ -364,13 +459,19 @@ describe('release-run', () => {
     await expect(operator.run('release-run', id)).rejects.toThrow('no worker holds it');
     const lease = await world.claim();
     await moveRun(database.ctx, lease, 'waiting', { delayMs: 3_600_000 });
-    expect((await operator.run('release-run', id)).json).toMatchObject({ before: 'waiting', after: 'released' });
+    expect((await operator.run('release-run', id)).json).toMatchObject({
+      before: 'waiting',
+      after: 'released',
+    });
     expect((await world.claim()).runId).toBe(id);
   });
 
   it('--fail ends it in the middle of reading: its staged records are deleted, and its worker stops', async () => {
     const world = await syncWorld(
-      { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 2 } } },
+      {
+        ...database.ctx,
+        settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 2 } },
+      },
       memoryErp(),
     );
     for (let id = 1; id <= 6; id += 1) world.erp.put(id);
@@ -379,7 +480,8 @@ describe('release-run', () => {
     const id = await world.queue();
     let ending: ReturnType<Operator['run']> | undefined;
     world.erp.onCall = async ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '4') await (ending ??= operator.run('release-run', id, '--fail'));
+      if (operation === 'readPage' && afterId === '4')
+        await (ending ??= operator.run('release-run', id, '--fail'));
     };
     await world.work(await world.claim());
     expect((await ending)?.json).toEqual({ id, before: 'running', after: 'failed' });
@@ -395,8 +497,15 @@ describe('release-run', () => {
     const queued = await world.queue();
     expect((await operator.run('release-run', queued, '--fail')).json).toMatchObject({ after: 'failed' });
     const { id } = await world.sync();
-    await aging(world, id, "status = 'publishing', finished_at = null, counts = null, lease_until = now() - interval '1 hour'");
-    expect((await operator.run('release-run', id, '--fail')).json).toMatchObject({ before: 'publishing', after: 'succeeded' });
+    await aging(
+      world,
+      id,
+      "status = 'publishing', finished_at = null, counts = null, lease_until = now() - interval '1 hour'",
+    );
+    expect((await operator.run('release-run', id, '--fail')).json).toMatchObject({
+      before: 'publishing',
+      after: 'succeeded',
+    });
     expect(await world.row(id)).toMatchObject({ counts: { inserted: 1 } });
   });
 });

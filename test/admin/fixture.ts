@@ -17,7 +17,8 @@ export function operatorOf(ctx: Ctx, address: DatabaseAddress): Operator {
   return {
     async run(name, ...args) {
       const command = commands.find((candidate) => candidate.name === name);
-      if (command === undefined || command.database === 'none') throw new Error(`there is no command ${name} of a database`);
+      if (command === undefined || command.database === 'none')
+        throw new Error(`there is no command ${name} of a database`);
       const outcome = await command.run(admin, parseCommandArguments(command, args).input);
       // As a script reads it.
       return { ...outcome, json: JSON.parse(JSON.stringify(outcome.json)) };

@@ -1,4 +1,5 @@
-// The commands for the nodes of the warehouse on one server without Citus, and their arguments. On a cluster: test/scale/citus/operators.
+// The commands for the nodes of the warehouse on one server without Citus, and their arguments. On a cluster:
+// test/scale/citus/operators.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BadArguments, parseCommandArguments } from '../../src/admin/command.ts';
 import { commands } from '../../src/admin/index.ts';
@@ -28,14 +29,17 @@ describe('on one server without Citus', () => {
       incomplete: false,
       json: {
         nodes: [{ address: null, responds: true, takesRecords: true, organizations: 1 }],
-        organizations: [{ slug, node: 'this server', warehouse: 'current', records: 0, bytes: expect.any(Number) }],
+        organizations: [
+          { slug, node: 'this server', warehouse: 'current', records: 0, bytes: expect.any(Number) },
+        ],
       },
     });
     expect(listed.text).toMatch(/^this server +responds +yes +1 +0 +[1-9]\d* kB$/m);
   });
 
   it('list-placement names the former server of organizations that are still there', async () => {
-    const place = (warehouse: string) => asAdmin(database, (owner) => owner('organizations').where({ slug }).update({ warehouse }));
+    const place = (warehouse: string) =>
+      asAdmin(database, (owner) => owner('organizations').where({ slug }).update({ warehouse }));
     for (const [warehouse, node] of [
       ['former', 'former server'],
       ['moving', 'former server, being moved'],
@@ -52,7 +56,9 @@ describe('on one server without Citus', () => {
     ['rebalance', () => ['--dry-run']],
     ['rebalance', () => ['--stop']],
   ])('%s is refused', async (name, args) => {
-    await expect(operator.run(name, ...args())).rejects.toThrow('This database is on one server, without Citus');
+    await expect(operator.run(name, ...args())).rejects.toThrow(
+      'This database is on one server, without Citus',
+    );
   });
 });
 
@@ -63,19 +69,26 @@ describe('addresses', () => {
   };
 
   it('are host and port, with 5432 as default', () => {
-    expect(read('prepare-citus', '--coordinator', 'db1', '--workers', '10.0.0.2:5433,[fd00::3]:5434')).toEqual({
+    expect(
+      read('prepare-citus', '--coordinator', 'db1', '--workers', '10.0.0.2:5433,[fd00::3]:5434'),
+    ).toEqual({
       coordinator: { host: 'db1', port: 5432 },
       workers: [
         { host: '10.0.0.2', port: 5433 },
         { host: 'fd00::3', port: 5434 },
       ],
     });
-    expect(read('move-organization', 'acme', '--to', 'worker2')).toEqual({ organization: 'acme', to: 'worker2:5432' });
+    expect(read('move-organization', 'acme', '--to', 'worker2')).toEqual({
+      organization: 'acme',
+      to: 'worker2:5432',
+    });
   });
 
   it.each(['a b', 'a:b', 'user@a', 'a:70000', ''])('%j is none', (text) => {
     expect(() => read('prepare-citus', '--workers', text)).toThrow(BadArguments);
-    expect(() => read('move-organization', 'acme', '--to', text)).toThrow(/--to <host:port>: must be host:port/);
+    expect(() => read('move-organization', 'acme', '--to', text)).toThrow(
+      /--to <host:port>: must be host:port/,
+    );
   });
 
   it.each([

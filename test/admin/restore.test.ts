@@ -1,5 +1,5 @@
-// A backup is taken, the service continues, the server is lost and the backup restored: state that clients got after the backup isn't
-// accepted as current, and after the next sync all records are correct.
+// A backup is taken, the service continues, the server is lost and the backup restored: state that clients
+// got after the backup isn't accepted as current, and after the next sync all records are correct.
 import { randomBytes } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,11 @@ import { makeKey, makeSession } from '../setup/organization.ts';
 import { addConfig, datedFields, memoryErp, noSignal, type SyncWorld, syncWorld } from '../sync/fixture.ts';
 import { type Operator, operatorOf } from './fixture.ts';
 
-const endpoint = { name: 'things', recordType: 'thing', fields: ['name', 'total'].map((name) => ({ name, source: name })) };
+const endpoint = {
+  name: 'things',
+  recordType: 'thing',
+  fields: ['name', 'total'].map((name) => ({ name, source: name })),
+};
 const hours = (count: number): Date => new Date(Date.UTC(2026, 4, 1, count));
 
 let database: TestDatabase;
@@ -60,17 +64,20 @@ const names = async (ctx: Ctx): Promise<string[]> =>
   (await getFrom(ctx)('/v1/things').expect(200)).body.data.map(({ name }: { name: string }) => name);
 
 /**
- * Copies the database. All connections are closed and reopen by themselves, but only after the copy: background work would reconnect at
- * once, and a database can't be copied while anyone is connected.
+ * Copies the database. All connections are closed and reopen by themselves, but only after the copy:
+ * background work would reconnect at once, and a database can't be copied while anyone is connected.
  */
 async function saveDatabase(): Promise<string> {
   const name = `backup_${randomBytes(6).toString('hex')}`;
   const { database: source } = database.address;
-  const letIn = (allowed: boolean) => onAllNodes((admin) => admin.raw(`alter database ${source} allow_connections ${allowed}`));
+  const letIn = (allowed: boolean) =>
+    onAllNodes((admin) => admin.raw(`alter database ${source} allow_connections ${allowed}`));
   try {
     await letIn(false);
     await onAllNodes(async (admin) => {
-      await admin.raw('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ?', [source]);
+      await admin.raw('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ?', [
+        source,
+      ]);
       await admin.raw(`create database ${name} template ${source}`);
     });
   } finally {
@@ -109,8 +116,17 @@ async function leaveUnfinished(): Promise<void> {
       ...layoutMail({ title: 'x', paragraphs: ['x'] }),
     });
     const request = { ...own, credential_id: 'x', route_id: 'x', request_hash: Buffer.from('x') };
-    await tx('idempotency_keys').insert({ ...request, key: 'begun', locked_until: tx.raw("now() + interval '5 minutes'") });
-    await tx('idempotency_keys').insert({ ...request, key: 'written', locked_until: tx.raw("now() + interval '5 minutes'"), done: '{}' });
+    await tx('idempotency_keys').insert({
+      ...request,
+      key: 'begun',
+      locked_until: tx.raw("now() + interval '5 minutes'"),
+    });
+    await tx('idempotency_keys').insert({
+      ...request,
+      key: 'written',
+      locked_until: tx.raw("now() + interval '5 minutes'"),
+      done: '{}',
+    });
     await tx('idempotency_keys').insert({ ...request, key: 'answered', status: 201, body: '{}' });
     const viewId = createId();
     await tx('views').insert({
@@ -132,12 +148,20 @@ async function leaveUnfinished(): Promise<void> {
       format: 'csv',
       scheduled_since: '2026-01-01',
     });
-    await tx('subscription_slots').insert({ ...own, id: createId(), subscription_id: subscriptionId, trigger: 'manual', slot: new Date() });
+    await tx('subscription_slots').insert({
+      ...own,
+      id: createId(),
+      subscription_id: subscriptionId,
+      trigger: 'manual',
+      slot: new Date(),
+    });
   });
   // A second record type in the middle of its first read, and a third one that is queued.
   await addConfig(ctx, organizationId, { recordType: 'paused' });
   await inTransaction(tenant, (tx) =>
-    tx('sync_configs').where({ record_type: 'paused' }).update({ paused_reason: '{"code":"x","message":"x","fix":"x"}' }),
+    tx('sync_configs')
+      .where({ record_type: 'paused' })
+      .update({ paused_reason: '{"code":"x","message":"x","fix":"x"}' }),
   );
   await world.queue('incremental');
   world.erp.onCall = ({ operation }) => {
@@ -203,10 +227,14 @@ describe('finish-restore', () => {
       organizations: [{ tables: 1, mails: 1, slots: 1, runs: { cancelled: 1, released: 0, queued: 1 } }],
       verified: {
         problems: [],
-        organizations: [{ tables: [{ recordType: 'thing', rows: 4, counted: 4 }], versions: [{ version: 'v1' }] }],
+        organizations: [
+          { tables: [{ recordType: 'thing', rows: 4, counted: 4 }], versions: [{ version: 'v1' }] },
+        ],
       },
     });
-    const rows = await inBackup((tx) => tx('audit_log').where({ action: 'restore.finish' }).select('credential_kind'));
+    const rows = await inBackup((tx) =>
+      tx('audit_log').where({ action: 'restore.finish' }).select('credential_kind'),
+    );
     expect(rows).toEqual([{ credential_kind: 'operator' }]);
     const compared = await backup.operator.run('verify-restore', '--against', earlierReport);
     expect([compared.incomplete, compared.json['problems']]).toEqual([false, []]);
@@ -242,31 +270,49 @@ describe('finish-restore', () => {
     const state = await inBackup(async (tx) => ({
       mails: await tx('outgoing_mails').pluck('status'),
       slots: await tx('subscription_slots').pluck('status'),
-      requests: await tx('idempotency_keys').whereRaw("route_id = 'x' and locked_until > now() is not true").orderBy('key').pluck('key'),
+      requests: await tx('idempotency_keys')
+        .whereRaw("route_id = 'x' and locked_until > now() is not true")
+        .orderBy('key')
+        .pluck('key'),
     }));
     expect(state).toEqual({ mails: ['unknown'], slots: ['failed'], requests: ['answered', 'written'] });
   });
 
   it('subscriptions catch up on what was due after the stop, and on nothing before it', async () => {
-    const [row] = await inBackup((tx) => tx('subscriptions').select<{ schedule: string; timezone: string; scheduled_since: Date }[]>('*'));
+    const [row] = await inBackup((tx) =>
+      tx('subscriptions').select<{ schedule: string; timezone: string; scheduled_since: Date }[]>('*'),
+    );
     const due = (at: string) =>
-      row && findDueSlot({ schedule: row.schedule, timezone: row.timezone, lastSlot: null, since: row.scheduled_since }, new Date(at));
+      row &&
+      findDueSlot(
+        { schedule: row.schedule, timezone: row.timezone, lastSlot: null, since: row.scheduled_since },
+        new Date(at),
+      );
     expect(due('2026-03-02T09:58:40Z')).toBeNull();
     expect(due('2026-03-02T10:30:10Z')).toEqual(new Date('2026-03-02T10:30:00Z'));
   });
 
   it('the next run compares everything: changes, additions and a deletion that the ERP does not list', async () => {
     await clearEndedRuns(backup.ctx);
-    const { rows } = await backup.ctx.db.data.query(`select run_id from ${world.schema}.run_state where outcome is null`);
+    const { rows } = await backup.ctx.db.data.query(
+      `select run_id from ${world.schema}.run_state where outcome is null`,
+    );
     expect(rows).toEqual([]);
-    await inBackup((tx) => tx('sync_configs').where({ record_type: 'thing' }).update({ mode: 'incremental' }));
+    await inBackup((tx) =>
+      tx('sync_configs').where({ record_type: 'thing' }).update({ mode: 'incremental' }),
+    );
     const lease = await claimRun(backup.ctx, 'test', 60_000);
     expect(await claimRun(backup.ctx, 'test', 60_000)).toBeUndefined();
     if (lease === undefined) throw new Error('nothing was queued');
     await workOnRun(backup.ctx, lease, noSignal, async () => world.erp.connector);
     const run = await inBackup((tx) => tx('sync_runs').where({ id: lease.runId }).first());
     expect(run).toMatchObject({ status: 'succeeded', counts: { inserted: 1, updated: 1, deleted: 1 } });
-    expect(await names(backup.ctx)).toEqual(['edited after the backup', 'name 3', 'name 4', 'made after the backup']);
+    expect(await names(backup.ctx)).toEqual([
+      'edited after the backup',
+      'name 3',
+      'name 4',
+      'made after the backup',
+    ]);
   });
 
   it('does not touch what was created after --since', async () => {
@@ -280,10 +326,20 @@ describe('finish-restore', () => {
         ...layoutMail({ title: 'y', paragraphs: ['y'] }),
       }),
     );
-    const again = await backup.operator.run('finish-restore', '--since', since.toISOString(), '--skip-versions', '0');
+    const again = await backup.operator.run(
+      'finish-restore',
+      '--since',
+      since.toISOString(),
+      '--skip-versions',
+      '0',
+    );
     expect(again.json).toMatchObject({ organizations: [{ mails: 0, slots: 0, runs: { queued: 1 } }] });
-    expect(await inBackup((tx) => tx('outgoing_mails').where({ subject: 'y' }).pluck('status'))).toEqual(['queued']);
-    await expect(backup.operator.run('finish-restore', '--since', '2999-01-01T00:00:00Z')).rejects.toThrow('in the past');
+    expect(await inBackup((tx) => tx('outgoing_mails').where({ subject: 'y' }).pluck('status'))).toEqual([
+      'queued',
+    ]);
+    await expect(backup.operator.run('finish-restore', '--since', '2999-01-01T00:00:00Z')).rejects.toThrow(
+      'in the past',
+    );
   });
 
   it('a run that was publishing is published, and a full run follows', async () => {
@@ -310,9 +366,14 @@ describe('finish-restore', () => {
     const lease = await claimRun(backup.ctx, 'test', 60_000);
     expect(lease?.runId).toBe(found?.id);
     expect(lease?.epoch).toBeGreaterThan(Number(found?.lease_epoch) + 1);
-    if (lease !== undefined) await workOnRun(backup.ctx, lease, noSignal, () => Promise.reject(new Error('the ERP was asked')));
+    if (lease !== undefined)
+      await workOnRun(backup.ctx, lease, noSignal, () => Promise.reject(new Error('the ERP was asked')));
     const runs = await inBackup((tx) =>
-      tx('sync_runs').whereIn('status', ['queued', 'succeeded']).orderBy('queued_at', 'desc').limit(2).select('mode', 'status', 'counts'),
+      tx('sync_runs')
+        .whereIn('status', ['queued', 'succeeded'])
+        .orderBy('queued_at', 'desc')
+        .limit(2)
+        .select('mode', 'status', 'counts'),
     );
     expect(runs).toMatchObject([
       { status: 'queued', mode: 'full' },
@@ -329,10 +390,17 @@ describe('finish-restore', () => {
     ];
     await writeFile(
       earlierReport,
-      JSON.stringify({ ...report, organizations: [organization, { ...organization, id: createId(), slug: 'lost' }] }),
+      JSON.stringify({
+        ...report,
+        organizations: [organization, { ...organization, id: createId(), slug: 'lost' }],
+      }),
     );
     await backup.ctx.db.data.query(`delete from ${world.schema}.thing_1 where id = 3`);
-    const { incomplete: left, text, json } = await backup.operator.run('verify-restore', '--against', earlierReport);
+    const {
+      incomplete: left,
+      text,
+      json,
+    } = await backup.operator.run('verify-restore', '--against', earlierReport);
     expect(left).toBe(true);
     const slug = organization.slug;
     expect(json['problems']).toEqual([
@@ -343,6 +411,8 @@ describe('finish-restore', () => {
     ]);
     expect(text).toContain('Problems:');
     await backup.ctx.db.data.query(`drop table ${world.schema}.thing_1`);
-    expect((await backup.operator.run('verify-restore')).json['problems']).toEqual([`${slug} thing: its table is missing`]);
+    expect((await backup.operator.run('verify-restore')).json['problems']).toEqual([
+      `${slug} thing: its table is missing`,
+    ]);
   });
 });

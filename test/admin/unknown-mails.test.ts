@@ -1,4 +1,5 @@
-// Mails that may have been sent before a restore or a failover: an operator sees them, sends them or discards them.
+// Mails that may have been sent before a restore or a failover: an operator sees them, sends them or discards
+// them.
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
@@ -30,14 +31,24 @@ afterAll(async () => {
 
 const content = layoutMail({ title: 'Hello', paragraphs: ['Hello'] });
 const mail = (address: string): Promise<string> =>
-  inTransaction(tenant, (tx) => enqueueMail(tx, tenant, { kind: 'test', to: { address }, subject: 'Hello', ...content }));
-const listed = async () => (await operator.run('list-unknown-mails')).json as unknown as { id: string; canBeSent: boolean }[];
+  inTransaction(tenant, (tx) =>
+    enqueueMail(tx, tenant, { kind: 'test', to: { address }, subject: 'Hello', ...content }),
+  );
+const listed = async () =>
+  (await operator.run('list-unknown-mails')).json as unknown as { id: string; canBeSent: boolean }[];
 const claim = async () => (await claimMail(database.ctx, createId(), 60_000))?.id;
 
 it('after a restore on a new timeline, none is sent until an operator decides', async () => {
-  expect(await operator.run('list-unknown-mails')).toMatchObject({ json: [], text: 'The delivery of no mail is unknown.' });
+  expect(await operator.run('list-unknown-mails')).toMatchObject({
+    json: [],
+    text: 'The delivery of no mail is unknown.',
+  });
   await admin('server_timelines').insert({ timeline: '000000AA' });
-  const [wanted, unwanted, lost] = [await mail('ada@example.test'), await mail('bob@example.test'), await mail('cleo@example.test')];
+  const [wanted, unwanted, lost] = [
+    await mail('ada@example.test'),
+    await mail('bob@example.test'),
+    await mail('cleo@example.test'),
+  ];
   await operator.run('finish-restore');
   // The command does all that a failover needs, so nothing else follows.
   expect(await admin('server_timelines').orderBy('id').select('timeline', 'survived_at')).toEqual([
@@ -47,7 +58,12 @@ it('after a restore on a new timeline, none is sent until an operator decides', 
   expect([await claim(), await inTransaction(tenant, findLastFailover)]).toEqual([undefined, undefined]);
   await admin('outgoing_mails').where({ id: lost }).update({ body: null });
   expect(await listed()).toMatchObject([
-    { id: wanted, recipient: 'ada@example.test', canBeSent: true, reason: expect.stringContaining('restored') },
+    {
+      id: wanted,
+      recipient: 'ada@example.test',
+      canBeSent: true,
+      reason: expect.stringContaining('restored'),
+    },
     { id: unwanted, canBeSent: true },
     { id: lost, canBeSent: false },
   ]);
@@ -59,9 +75,12 @@ it('after a restore on a new timeline, none is sent until an operator decides', 
     { id: unwanted, canBeSent: false },
     { id: lost, canBeSent: false },
   ]);
-  for (const id of [unwanted, lost]) await expect(operator.run('send-unknown-mails', id)).rejects.toThrow('not kept');
+  for (const id of [unwanted, lost])
+    await expect(operator.run('send-unknown-mails', id)).rejects.toThrow('not kept');
   await expect(operator.run('send-unknown-mails', wanted)).rejects.toThrow('no unknown mail');
   await expect(operator.run('send-unknown-mails', 'x')).rejects.toThrow('must be mail ids');
-  const audited = await inTransaction(tenant, (tx) => tx('audit_log').where({ target_type: 'mail' }).orderBy('id').pluck('action'));
+  const audited = await inTransaction(tenant, (tx) =>
+    tx('audit_log').where({ target_type: 'mail' }).orderBy('id').pluck('action'),
+  );
   expect(audited).toEqual(['mail.send', 'mail.discard']);
 });

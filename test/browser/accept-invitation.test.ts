@@ -3,7 +3,17 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { invitationWorld, type World } from '../platform/invitations/fixture.ts';
-import { launchChromium, listen, looks, openVisit, overflowOf, readTraces, type Site, saveScreenshot, type Visit } from './chromium.ts';
+import {
+  launchChromium,
+  listen,
+  looks,
+  openVisit,
+  overflowOf,
+  readTraces,
+  type Site,
+  saveScreenshot,
+  type Visit,
+} from './chromium.ts';
 
 let world: World;
 let site: Site;
@@ -38,7 +48,11 @@ async function invite(): Promise<Invited> {
 }
 
 /** Opens the link, signed in by a cookie if an address is given. */
-async function open(token: string, signedInAs: string | null, options: Parameters<typeof openVisit>[1] = {}): Promise<Visit> {
+async function open(
+  token: string,
+  signedInAs: string | null,
+  options: Parameters<typeof openVisit>[1] = {},
+): Promise<Visit> {
   const visit = await openVisit(browser, options);
   visits.push(visit);
   if (signedInAs !== null) await signIn(visit, signedInAs);
@@ -51,7 +65,8 @@ async function signIn({ context }: Visit, email: string): Promise<void> {
   await context.addCookies([{ name, value, url: site.origin, httpOnly: true, sameSite: 'Lax' }]);
 }
 const acceptButton = (page: Page) => page.getByRole('button', { name: 'Accept the invitation' });
-const policyBreaks = ({ complaints }: Visit) => complaints.filter((text) => !text.startsWith('Failed to load resource'));
+const policyBreaks = ({ complaints }: Visit) =>
+  complaints.filter((text) => !text.startsWith('Failed to load resource'));
 
 describe('the page behind the link', () => {
   it('lets a signed-in person accept with one button, and keeps no token afterwards', async () => {
@@ -63,10 +78,14 @@ describe('the page behind the link', () => {
     const next = visit.page.getByRole('link', { name: 'Open the console' });
     expect(await next.getAttribute('href')).toBe('/console');
     expect(visit.page.url()).toBe(`${site.origin}/invitations/accept`);
-    expect(await readTraces(visit).then((text) => text.replaceAll(`#token=${token}`, ''))).not.toContain(token);
+    expect(await readTraces(visit).then((text) => text.replaceAll(`#token=${token}`, ''))).not.toContain(
+      token,
+    );
     expect(policyBreaks(visit)).toEqual([]);
     expect(
-      visit.requested.filter((address) => address.startsWith('http')).every((address) => new URL(address).origin === site.origin),
+      visit.requested
+        .filter((address) => address.startsWith('http'))
+        .every((address) => new URL(address).origin === site.origin),
     ).toBe(true);
   });
 

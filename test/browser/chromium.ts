@@ -1,12 +1,18 @@
-// A real browser in front of the real application. It can reach loopback addresses only, and everything that a page requests, reports or
-// blocks is recorded.
+// A real browser in front of the real application. It can reach loopback addresses only, and everything that
+// a page requests, reports or blocks is recorded.
 import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import axe from 'axe-core';
 import type { Express } from 'express';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
 
 export const launchChromium = (): Promise<Browser> =>
   chromium.launch({
@@ -57,7 +63,11 @@ const reportViolations = `addEventListener('securitypolicyviolation', (event) =>
 })`;
 
 export async function openVisit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, timezoneId: 'UTC', ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    timezoneId: 'UTC',
+    ...options,
+  });
   context.setDefaultTimeout(60_000); // generous for busy machines
   const requested: string[] = [];
   const complaints: string[] = [];
@@ -80,7 +90,9 @@ export async function readTraces({ context, page, requested }: Visit): Promise<s
   return JSON.stringify([held, requested, await context.storageState({ indexedDB: true })]);
 }
 
-/** Colours in transition are not yet the final ones; endless animations are skipped, since they never finish. */
+/**
+ * Colours in transition are not yet the final ones; endless animations are skipped, since they never finish.
+ */
 const atRest = `Promise.allSettled(document.getAnimations()
   .filter(({ effect }) => effect.getComputedTiming().endTime < Infinity)
   .map(({ finished }) => finished)).then(() => undefined)`;
@@ -88,8 +100,13 @@ const atRest = `Promise.allSettled(document.getAnimations()
 /** What a mail doesn't have: mail programs show it inside of their own page. */
 export const landmarkRules = ['landmark-one-main', 'region'];
 
-/** Accessibility violations of every impact that axe finds on the page as it is now: rule, element and reason. */
-export async function accessibilityViolations(page: Page, exceptRules: readonly string[] = []): Promise<string[]> {
+/**
+ * Accessibility violations of every impact that axe finds on the page as it is now: rule, element and reason.
+ */
+export async function accessibilityViolations(
+  page: Page,
+  exceptRules: readonly string[] = [],
+): Promise<string[]> {
   const rules = Object.fromEntries(exceptRules.map((rule) => [rule, { enabled: false }]));
   await page.evaluate(axe.source);
   await page.evaluate(atRest);

@@ -1,4 +1,5 @@
-// The simulated account's control page, as a person uses it: hides a column, puts faults, edits a record, and sees what the account did.
+// The simulated account's control page, as a person uses it: hides a column, puts faults, edits a record, and
+// sees what the account did.
 import { randomBytes } from 'node:crypto';
 import { type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
 import type { Browser } from 'playwright-core';
@@ -43,7 +44,10 @@ async function control(method: string, path: string): Promise<Record<string, unk
   return (await answer.json()) as Record<string, unknown>;
 }
 
-async function openPage(token = account.control?.token, options: Parameters<typeof openVisit>[1] = {}): Promise<Visit> {
+async function openPage(
+  token = account.control?.token,
+  options: Parameters<typeof openVisit>[1] = {},
+): Promise<Visit> {
   const visit = await openVisit(browser, options);
   visits.push(visit);
   await visit.page.goto(`${account.control?.url}/#token=${token}`);
@@ -52,7 +56,11 @@ async function openPage(token = account.control?.token, options: Parameters<type
 
 async function query(q: string): Promise<{ status: number; text: string }> {
   const headers = { authorization: `Bearer ${await signIn(account)}`, prefer: 'transient' };
-  const answer = await fetch(`${account.url}/services/rest/query/v1/suiteql`, { method: 'POST', headers, body: JSON.stringify({ q }) });
+  const answer = await fetch(`${account.url}/services/rest/query/v1/suiteql`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ q }),
+  });
   return { status: answer.status, text: await answer.text() };
 }
 
@@ -65,7 +73,11 @@ it('hides a column with the keyboard, shows the refused query, and shows the col
   await form.getByRole('button', { name: 'Hide' }).focus();
   await page.keyboard.press('Enter');
   await page.locator('#glance').getByText('transaction.duedate').waitFor();
-  expect((await control('GET', '/state'))['hidden']).toEqual({ tables: [], columns: { transaction: ['duedate'] }, rows: {} });
+  expect((await control('GET', '/state'))['hidden']).toEqual({
+    tables: [],
+    columns: { transaction: ['duedate'] },
+    rows: {},
+  });
   expect(await query('SELECT duedate FROM transaction')).toMatchObject({ status: 400 });
   const refused = page.locator('#requests tr').filter({ hasText: 'rows' });
   expect(await refused.innerText()).toMatch(/transaction\s+POST query\/v1\/suiteql\s+400/);

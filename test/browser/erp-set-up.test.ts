@@ -1,10 +1,15 @@
-// The simulated account's set-up pages, as an administrator uses them: create an integration, upload the certificate, revoke it.
+// The simulated account's set-up pages, as an administrator uses them: create an integration, upload the
+// certificate, revoke it.
 import { randomBytes } from 'node:crypto';
 import { type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
 import { createCertificate } from '../../packages/netsuite-simulator/test/certificate.ts';
-import { dropDatabase, requestToken, signAssertion } from '../../packages/netsuite-simulator/test/test-account.ts';
+import {
+  dropDatabase,
+  requestToken,
+  signAssertion,
+} from '../../packages/netsuite-simulator/test/test-account.ts';
 import { accountId, dataFolder } from '../setup/erp.ts';
 import {
   accessibilityViolations,
@@ -36,7 +41,10 @@ afterEach(async () => {
   visits = [];
 });
 
-async function openSetUp(token = account.control?.token, options: Parameters<typeof openVisit>[1] = {}): Promise<Visit> {
+async function openSetUp(
+  token = account.control?.token,
+  options: Parameters<typeof openVisit>[1] = {},
+): Promise<Visit> {
   const visit = await openVisit(browser, options);
   visits.push(visit);
   await visit.page.goto(`${account.control?.url}/set-up#token=${token}`);
@@ -53,7 +61,11 @@ it('creates an integration and uploads a certificate with which a service signs 
   const clientId = (await created.locator('code').textContent()) ?? '';
   expect(clientId).toMatch(/^[0-9a-f]{64}$/);
 
-  const { certificatePem, privateKeyPem } = await createCertificate({ days: 700, keyType: 'ec-p256', now: new Date() });
+  const { certificatePem, privateKeyPem } = await createCertificate({
+    days: 700,
+    keyType: 'ec-p256',
+    now: new Date(),
+  });
   // As a person copies it from the JSON response of the service.
   await page.getByLabel('Certificate (PEM)').fill(JSON.stringify(certificatePem).slice(1, -1));
   await page.getByRole('button', { name: 'Upload' }).click();
@@ -94,10 +106,14 @@ it('takes a certificate from a file, and shows why the account refuses one', asy
   await page.getByRole('button', { name: 'Upload' }).click();
   await page.getByRole('alert').filter({ hasText: 'This is not an X.509 certificate in PEM.' }).waitFor();
   const { certificatePem } = await createCertificate({ days: 700, keyType: 'ec-p256', now: new Date() });
-  await page
-    .getByLabel('or a file')
-    .setInputFiles({ name: 'c.pem', mimeType: 'application/x-pem-file', buffer: Buffer.from(certificatePem) });
-  await page.waitForFunction("document.querySelector('textarea').value.startsWith('-----BEGIN CERTIFICATE-----')");
+  await page.getByLabel('or a file').setInputFiles({
+    name: 'c.pem',
+    mimeType: 'application/x-pem-file',
+    buffer: Buffer.from(certificatePem),
+  });
+  await page.waitForFunction(
+    "document.querySelector('textarea').value.startsWith('-----BEGIN CERTIFICATE-----')",
+  );
   await page.getByRole('button', { name: 'Upload' }).click();
   await page.getByRole('status').filter({ hasText: 'Certificate uploaded' }).waitFor();
   expect(await page.getByRole('alert').isHidden()).toBe(true);

@@ -1,5 +1,6 @@
-// A payment from two open invoices to the ERP and back to the public interface, through real interfaces only: a checkout through the
-// management interface, the sandbox's page in a browser, signed events by HTTP, the write-back, and the next sync.
+// A payment from two open invoices to the ERP and back to the public interface, through real interfaces only:
+// a checkout through the management interface, the sandbox's page in a browser, signed events by HTTP, the
+// write-back, and the next sync.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Client } from 'pg';
@@ -73,7 +74,8 @@ afterAll(async () => {
 
 async function call(method: Parameters<Api>[0], path: string, body?: object) {
   const answer = await api(method, path, body);
-  if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  if (answer.status >= 300)
+    throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
   return answer.body;
 }
 
@@ -94,7 +96,9 @@ async function bringToService(): Promise<void> {
   const endpoints = demoEndpoints.filter(({ name }) => name === 'invoices');
   const { id, revision } = await call('post', '/api-schema', { name: 'Invoices', endpoints });
   await call('post', `/api-schema/${id}/publish`, { revision });
-  await until(async () => ((await call('get', `/api-schema/${id}`)).status === 'published' ? true : undefined));
+  await until(async () =>
+    (await call('get', `/api-schema/${id}`)).status === 'published' ? true : undefined,
+  );
   await configurePayments(createManagementClient(origin, key));
 }
 
@@ -141,7 +145,10 @@ describe('a payer', () => {
         cancelUrl: `${origin}/auth/session?canceled`,
       });
       expect(pence(checkout.amount)).toBe(pence(amount ?? invoice.amountDue));
-      const { page, context, complaints } = await openVisit(browser, { viewport: { width, height: 900 }, colorScheme });
+      const { page, context, complaints } = await openVisit(browser, {
+        viewport: { width, height: 900 },
+        colorScheme,
+      });
       await page.goto(checkout.url);
       await page.getByText(invoice.number).first().waitFor();
       await page.getByLabel(card).check();
@@ -150,7 +157,11 @@ describe('a payer', () => {
       await page.waitForURL(/\?paid$/);
       expect(complaints).toEqual([]);
       await context.close();
-      made.push({ invoice, payment: { ...checkout, id: checkout.paymentId }, left: pence(invoice.amountDue) - pence(checkout.amount) });
+      made.push({
+        invoice,
+        payment: { ...checkout, id: checkout.paymentId },
+        left: pence(invoice.amountDue) - pence(checkout.amount),
+      });
     }
   });
 
@@ -169,7 +180,13 @@ describe('a payer', () => {
 
   it('has paid exactly once in the simulated account, on the right invoice', async () => {
     const paid = both();
-    const held = await inTheErp<{ id: string; total: string; type: string; invoice: string; applied: string }>(
+    const held = await inTheErp<{
+      id: string;
+      total: string;
+      type: string;
+      invoice: string;
+      applied: string;
+    }>(
       `select t.id::text, t.foreigntotal::text as total, t.type, a.invoice::text, a.amount::text as applied
        from ledger.transaction t join ledger.application a on a.credit = t.id
        where t.type = 'CustPymt' and t.externalid is not null order by t.id`,
@@ -179,9 +196,10 @@ describe('a payer', () => {
       paid.map(({ payment, invoice }) => [payment.erp.recordId, invoice.id, pence(payment.amount)]).sort(),
     );
     for (const { invoice, left } of paid) {
-      const [row] = await inTheErp<{ due: string }>('select foreignamountunpaid::text as due from ledger.transaction where id = $1', [
-        invoice.id,
-      ]);
+      const [row] = await inTheErp<{ due: string }>(
+        'select foreignamountunpaid::text as due from ledger.transaction where id = $1',
+        [invoice.id],
+      );
       expect(pence(row?.due ?? '-1')).toBe(left);
     }
   });
@@ -195,8 +213,11 @@ describe('a payer', () => {
       const all = data.flatMap(({ payments }) => payments.map(({ paymentId }) => paymentId));
       return paid.every(({ payment }) => all.includes(payment.id)) ? data : undefined;
     });
-    for (const { amount, payments } of payouts) expect(payments.reduce((sum, part) => sum + pence(part.amount), 0)).toBe(pence(amount));
-    const parts = payouts.flatMap(({ payments }) => payments).map(({ paymentId, amount }) => [paymentId, pence(amount)]);
+    for (const { amount, payments } of payouts)
+      expect(payments.reduce((sum, part) => sum + pence(part.amount), 0)).toBe(pence(amount));
+    const parts = payouts
+      .flatMap(({ payments }) => payments)
+      .map(({ paymentId, amount }) => [paymentId, pence(amount)]);
     expect(parts.sort()).toEqual(paid.map(({ payment }) => [payment.id, pence(payment.amount)]).sort());
   });
 
@@ -204,12 +225,17 @@ describe('a payer', () => {
     const [, second] = both();
     if (second === undefined) throw new Error('there is no second payment');
     const path = `/pay/payments/${second.payment.id}`;
-    expect(await call('post', `${path}/refund`, { amount: '20.25', reason: 'Broken' })).toMatchObject({ refundedAmount: '20.25' });
+    expect(await call('post', `${path}/refund`, { amount: '20.25', reason: 'Broken' })).toMatchObject({
+      refundedAmount: '20.25',
+    });
     const landed = await until(async () => {
       const payment = (await call('get', path)) as Payment;
       return payment.erp.status === 'PENDING' ? undefined : payment;
     });
-    expect(landed).toMatchObject({ status: 'PARTIALLY_REFUNDED', erp: { status: 'LANDED', unappliedAmount: '0.00' } });
+    expect(landed).toMatchObject({
+      status: 'PARTIALLY_REFUNDED',
+      erp: { status: 'LANDED', unappliedAmount: '0.00' },
+    });
     second.left += 2_025;
     const [refunded] = await inTheErp<{ total: string }>(
       "select sum(abs(foreigntotal))::text as total from ledger.transaction where type = 'CustRfnd' and externalid is not null",
@@ -223,7 +249,10 @@ describe('a payer', () => {
     const paid = both();
     for (const { invoice, left } of paid) {
       const [now] = await readInvoices(`number=${invoice.number}`);
-      expect([pence(now?.amountDue ?? -1), now?.status]).toEqual([left, left === 0 ? 'Paid In Full' : 'Open']);
+      expect([pence(now?.amountDue ?? -1), now?.status]).toEqual([
+        left,
+        left === 0 ? 'Paid In Full' : 'Open',
+      ]);
     }
     const [first] = paid;
     const again = await api('post', '/pay/checkout', {

@@ -20,7 +20,10 @@ import {
 import { openOperation, operation, send } from './reference-site.ts';
 
 type OpenApi = {
-  readonly paths: Record<string, Record<string, { readonly operationId: string; readonly tags: readonly string[] }>>;
+  readonly paths: Record<
+    string,
+    Record<string, { readonly operationId: string; readonly tags: readonly string[] }>
+  >;
   readonly tags: readonly { readonly name: string }[];
 };
 
@@ -62,7 +65,10 @@ async function enterKey({ page }: Visit, secret = key): Promise<void> {
 
 async function tabTo(page: Page, target: Locator, key = 'Tab'): Promise<void> {
   const isFocused = () =>
-    target.evaluate((node: unknown) => (globalThis as unknown as { document: { activeElement: unknown } }).document.activeElement === node);
+    target.evaluate(
+      (node: unknown) =>
+        (globalThis as unknown as { document: { activeElement: unknown } }).document.activeElement === node,
+    );
   for (let presses = 0; presses < 60 && !(await isFocused()); presses += 1) await page.keyboard.press(key);
   expect(await isFocused()).toBe(true);
 }
@@ -79,12 +85,22 @@ describe('the management reference in a browser', () => {
     const described = Object.values(paths).flatMap((item) => Object.values(item));
     const groups = made.page.locator('#navigation .resource-link');
     expect(await groups.allInnerTexts()).toEqual(['Guide', ...tags.map(({ name }) => name)]);
-    expect(tags.slice(0, 5).map(({ name }) => name)).toEqual(['Identity', 'Organizations', 'ERP connection', 'Syncs', 'API Keys']);
+    expect(tags.slice(0, 5).map(({ name }) => name)).toEqual([
+      'Identity',
+      'Organizations',
+      'ERP connection',
+      'Syncs',
+      'API Keys',
+    ]);
     for (const { name } of tags) {
       await made.page.locator('#navigation').getByRole('link', { name, exact: true }).click();
       await made.page.getByRole('heading', { name, level: 2, exact: true }).waitFor();
-      const own = described.filter((each) => each.tags[0] === name).map(({ operationId }) => `at-${operationId}`);
-      expect(await made.page.locator('.operation').evaluateAll((all) => all.map(({ id }) => id))).toEqual(own);
+      const own = described
+        .filter((each) => each.tags[0] === name)
+        .map(({ operationId }) => `at-${operationId}`);
+      expect(await made.page.locator('.operation').evaluateAll((all) => all.map(({ id }) => id))).toEqual(
+        own,
+      );
     }
     expect(made.complaints).toEqual([]);
     expect(made.requested.every((address) => new URL(address).origin === site.origin)).toBe(true);
@@ -127,7 +143,10 @@ describe('the management reference in a browser', () => {
     const response = await tryWhoAmI(made);
     expect(response.status()).toBe(200);
     expect(response.url()).toBe(`${site.origin}/api/platform/v1/whoami`);
-    await operation(made, 'getWhoAmI').getByRole('group', { name: 'Response body' }).getByText('"Aster Company"').waitFor();
+    await operation(made, 'getWhoAmI')
+      .getByRole('group', { name: 'Response body' })
+      .getByText('"Aster Company"')
+      .waitFor();
     expect(await readTraces(made)).not.toContain(key);
     expect(made.complaints).toEqual([]);
     expect(made.requested.every((address) => new URL(address).origin === site.origin)).toBe(true);
@@ -141,7 +160,9 @@ describe('the management reference in a browser', () => {
     const own = operation(made, 'createApiKey');
     const example = own.getByRole('group', { name: 'Example of the request' });
     await own.getByRole('textbox', { name: 'Request body' }).fill('{"name": "Made in the reference"}');
-    expect(await example.innerText()).toMatch(/^curl -X POST '.*\/api-keys'[\s\S]*--data '{"name": "Made in the reference"}'$/);
+    expect(await example.innerText()).toMatch(
+      /^curl -X POST '.*\/api-keys'[\s\S]*--data '{"name": "Made in the reference"}'$/,
+    );
     await own.getByRole('radio', { name: 'Python' }).check();
     expect(await example.innerText()).toContain(`data=r'''{"name": "Made in the reference"}'''.encode(),`);
     await own.getByRole('radio', { name: 'JavaScript' }).check();
@@ -149,7 +170,10 @@ describe('the management reference in a browser', () => {
     const ran = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
     expect(JSON.parse(ran.stdout)).toMatchObject({ name: 'Made in the reference' });
     const response = await send(made, 'createApiKey');
-    expect([response.status(), response.request().postData()]).toEqual([201, '{"name": "Made in the reference"}']);
+    expect([response.status(), response.request().postData()]).toEqual([
+      201,
+      '{"name": "Made in the reference"}',
+    ]);
     await own.getByRole('group', { name: 'Response body' }).getByText('"Made in the reference"').waitFor();
     expect(made.complaints).toEqual([]);
   });
@@ -182,7 +206,10 @@ describe.each(looks)('the management reference at $name', ({ name, width, colorS
     await enterKey(made);
     await made.page.getByText('at Aster Company').waitFor();
     await tryWhoAmI(made);
-    await operation(made, 'getWhoAmI').getByRole('group', { name: 'Response body' }).getByText('"Aster Company"').waitFor();
+    await operation(made, 'getWhoAmI')
+      .getByRole('group', { name: 'Response body' })
+      .getByText('"Aster Company"')
+      .waitFor();
     await saveScreenshot(made.page, `platform-${name}-tried`, true);
     expect(await accessibilityViolations(made.page)).toEqual([]);
     await openOperation(made, 'createApiKey');

@@ -1,8 +1,22 @@
 // Access to the public reference, its error messages, and its layout and accessibility.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeKey, makeMember, makeSession } from '../setup/organization.ts';
-import { accessibilityViolations, looks, overflowOf, readTraces, saveScreenshot, type Visit } from './chromium.ts';
-import { longNameAt, longTitle, openReferenceSite, operation, type ReferenceSite, send } from './reference-site.ts';
+import {
+  accessibilityViolations,
+  looks,
+  overflowOf,
+  readTraces,
+  saveScreenshot,
+  type Visit,
+} from './chromium.ts';
+import {
+  longNameAt,
+  longTitle,
+  openReferenceSite,
+  operation,
+  type ReferenceSite,
+  send,
+} from './reference-site.ts';
 
 let reference: ReferenceSite;
 let tenant: string;
@@ -19,7 +33,9 @@ describe('a person signed in to the management interface', () => {
     const { id } = await makeMember(reference.database.ctx, tenant, role);
     const { token } = await makeSession(reference.database.ctx, id);
     const made = await reference.newVisit();
-    await made.context.addCookies([{ name: 'portal_session', value: token, url: reference.site.origin, httpOnly: true, sameSite: 'Lax' }]);
+    await made.context.addCookies([
+      { name: 'portal_session', value: token, url: reference.site.origin, httpOnly: true, sameSite: 'Lax' },
+    ]);
     await made.page.goto(`${reference.site.origin}/api/public/openapi${address}`);
     return made;
   }

@@ -1,4 +1,5 @@
-// Summaries, related records, search, alternatives and filters on lines on the public reference page: all of them are shown and can be sent.
+// Summaries, related records, search, alternatives and filters on lines on the public reference page: all of
+// them are shown and can be sent.
 import type { Locator, Response } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { publishVersion } from '../public/fixture.ts';
@@ -18,11 +19,14 @@ afterAll(() => reference.close());
 afterEach(() => reference.leave());
 
 const queryOf = (response: Response): [string, string][] => [...new URL(response.url()).searchParams];
-const bodyOf = (section: Locator): Promise<string> => section.getByRole('group', { name: 'Response body' }).innerText();
+const bodyOf = (section: Locator): Promise<string> =>
+  section.getByRole('group', { name: 'Response body' }).innerText();
 
 /** The checkboxes of a parameter with a list of choices. */
 const choose = async (section: Locator, parameter: string, value: string): Promise<void> => {
-  const row = section.locator('.parameter', { has: section.page().locator(`code.name:text-is("${parameter}")`) });
+  const row = section.locator('.parameter', {
+    has: section.page().locator(`code.name:text-is("${parameter}")`),
+  });
   const folded = row.locator('details.chooser:not([open]) > summary');
   if ((await folded.count()) > 0) await folded.click();
   await row.getByRole('checkbox', { name: value, exact: true }).check();
@@ -55,7 +59,9 @@ describe('the reference of a version that declares everything', () => {
     ]);
     const { data } = (await response.json()) as { data: { customer: string | null }[] };
     expect(data.map(({ customer }) => customer)).toEqual([null, '2']);
-    expect(await section.locator('.code-sample').innerText()).toContain('by=customer&by=date.month&sort=-sum.total');
+    expect(await section.locator('.code-sample').innerText()).toContain(
+      'by=customer&by=date.month&sort=-sum.total',
+    );
     expect(made.complaints).toEqual([]);
   });
 
@@ -67,7 +73,8 @@ describe('the reference of a version that declares everything', () => {
     const response = await send(made, 'summarizeInvoices');
     expect(queryOf(response)).toEqual([['status', 'open']]);
     expect(await response.json()).toEqual({ data: [{ count: 6 }], total: 1 });
-    const names = async (id: string) => operation(made, id).locator('details.filter > summary code.name').allInnerTexts();
+    const names = async (id: string) =>
+      operation(made, id).locator('details.filter > summary code.name').allInnerTexts();
     expect(await names('summarizeInvoices')).toEqual(await names('listInvoices'));
     expect(await names('summarizeInvoices')).toContain('lines.item');
   });
@@ -87,7 +94,9 @@ describe('the reference of a version that declares everything', () => {
       ['q', 'inv-00'],
       ['or', '(id:eq:1,number:eq:"INV-002")'],
     ]);
-    const { data } = (await response.json()) as { data: { number: string; buyer: { number: string } | null }[] };
+    const { data } = (await response.json()) as {
+      data: { number: string; buyer: { number: string } | null }[];
+    };
     expect(data.map(({ number, buyer }) => [number, buyer?.number ?? null])).toEqual([
       ['INV-001', 'INV-002'],
       ['INV-002', null],

@@ -7,7 +7,14 @@ import { createApp } from '../../src/app.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { until } from '../setup/until.ts';
 import { accessibilityViolations, listen, readTraces } from './chromium.ts';
-import { exactDigits, longTitle, openReferenceSite, operation, type ReferenceSite, send } from './reference-site.ts';
+import {
+  exactDigits,
+  longTitle,
+  openReferenceSite,
+  operation,
+  type ReferenceSite,
+  send,
+} from './reference-site.ts';
 
 let reference: ReferenceSite;
 let tenant: string;
@@ -39,7 +46,9 @@ describe('the shell of the public reference', () => {
     for (const label of ['v2', 'v6', 'v999', 'latest', 'a%2Fb', '%3Cscript%3E', 'v1%3Fdraft=true']) {
       expect(await shellOf(label)).toMatchObject({ status: 200, text: shell.text, policy: shell.policy });
     }
-    expect((await shellOf('v1', { authorization: `Bearer ${key}`, 'x-tenant-id': tenant })).text).toBe(shell.text);
+    expect((await shellOf('v1', { authorization: `Bearer ${key}`, 'x-tenant-id': tenant })).text).toBe(
+      shell.text,
+    );
   });
 
   it('has a strict policy and is revalidated each time', async () => {
@@ -71,7 +80,9 @@ describe('the shell of the public reference', () => {
     ]) {
       expect((await fetch(`${reference.site.origin}${folder}/${name}`)).status).toBe(404);
     }
-    expect((await fetch(`${reference.site.origin}/reference-assets/0000000000000000/public.js`)).status).toBe(404);
+    expect((await fetch(`${reference.site.origin}/reference-assets/0000000000000000/public.js`)).status).toBe(
+      404,
+    );
   });
 });
 
@@ -147,14 +158,23 @@ describe('the public reference', () => {
     const { data } = reference.database.ctx.db;
     const state = `${tenantSchema(tenant)}.record_state`;
     const since = '2026-02-20T08:30:00Z';
-    const entry = { since, syncedAt: '2026-02-20T07:00:00Z', reason: 'unreadable', message: 'The ERP does not offer it' };
-    await data.query(`update ${state} set stale_fields = $1`, [JSON.stringify({ trandate: entry, secretcost: entry })]);
+    const entry = {
+      since,
+      syncedAt: '2026-02-20T07:00:00Z',
+      reason: 'unreadable',
+      message: 'The ERP does not offer it',
+    };
+    await data.query(`update ${state} set stale_fields = $1`, [
+      JSON.stringify({ trandate: entry, secretcost: entry }),
+    ]);
     await untilStaleFieldsAre(true);
     try {
       const made = await reference.openAt('listInvoices');
       const notice = made.page.getByRole('status').filter({ hasText: 'out of date' });
       await notice.waitFor();
-      expect(await notice.getByRole('listitem').allInnerTexts()).toEqual(['date, since February 20, 2026 at 08:30 UTC']);
+      expect(await notice.getByRole('listitem').allInnerTexts()).toEqual([
+        'date, since February 20, 2026 at 08:30 UTC',
+      ]);
       expect(await notice.innerText()).toContain('keep the values of February 20, 2026 at 07:00 UTC');
       expect(await accessibilityViolations(made.page)).toEqual([]);
       expect(made.complaints).toEqual([]);
@@ -178,7 +198,9 @@ describe('the public reference', () => {
     await send(made, 'listInvoices');
     await list.getByText('400 Bad Request').waitFor();
     await list.getByText('"pageSize" must be a whole number', { exact: false }).first().waitFor();
-    expect(await list.getByRole('group', { name: 'Response body' }).innerText()).toContain('"path": "pageSize"');
+    expect(await list.getByRole('group', { name: 'Response body' }).innerText()).toContain(
+      '"path": "pageSize"',
+    );
     const one = operation(made, 'getInvoice');
     await one.getByRole('button', { name: 'Send' }).click();
     expect(await one.locator(':focus').getAttribute('aria-invalid')).toBe('true');
@@ -188,7 +210,9 @@ describe('the public reference', () => {
   });
 
   it('shows the exact request as sample code in three languages', async () => {
-    const made = await reference.openAt('listInvoices', 'v1', { permissions: ['clipboard-read', 'clipboard-write'] });
+    const made = await reference.openAt('listInvoices', 'v1', {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
     const list = operation(made, 'listInvoices');
     await list.locator('summary', { hasText: 'status' }).first().click();
     await list.getByRole('textbox', { name: 'status', exact: true }).fill('open\npaid in "full" & \'more\'');
@@ -200,7 +224,10 @@ describe('the public reference', () => {
     expect(asked.searchParams.get('fields')).toBe('number,status');
     const code = list.getByRole('group', { name: 'Example of the request' });
     const curl = await code.innerText();
-    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', `curl() { printf '%s\\n' "$@"; }\n${curl}`]);
+    const { stdout } = await promisify(execFile)('/bin/sh', [
+      '-c',
+      `curl() { printf '%s\\n' "$@"; }\n${curl}`,
+    ]);
     const [address = '', ...flags] = stdout.trim().split('\n');
     expect([new URL(address).href, ...flags]).toEqual([
       asked.href,
@@ -230,7 +257,9 @@ describe('the public reference', () => {
     await page.getByText('1 operation', { exact: true }).waitFor();
     await page.keyboard.press('Enter');
     await page.locator('#title-listResource33:focus').waitFor();
-    expect(await page.getByRole('link', { name: 'List resource 33' }).getAttribute('aria-current')).toBe('page');
+    expect(await page.getByRole('link', { name: 'List resource 33' }).getAttribute('aria-current')).toBe(
+      'page',
+    );
     await page.keyboard.press('Control+k');
     await page.keyboard.press('Escape');
     await page.keyboard.press('ArrowDown');
@@ -282,7 +311,9 @@ describe('the public reference', () => {
     await made.page.getByText('This is a draft.').waitFor();
     expect(await made.page.locator('#version').innerText()).toBe('v6 draft');
     const changes = made.page.locator('.changes');
-    expect(await changes.getByRole('heading').innerText()).toMatch(/^Changes from v5\s*7, 7 of them breaking$/);
+    expect(await changes.getByRole('heading').innerText()).toMatch(
+      /^Changes from v5\s*7, 7 of them breaking$/,
+    );
     expect(await changes.innerText()).toContain('The sort number of invoices was removed.');
     await made.page.locator('.cards').getByRole('link', { name: 'invoices' }).click();
     await made.page.getByText('serves no requests until it is published').first().waitFor();
@@ -293,14 +324,18 @@ describe('the public reference', () => {
     const made = await reference.visit('/v3/preview');
     await reference.enter(made);
     await made.page.getByText(/Deprecated since .* It may be retired from January 31, 2027 on\./).waitFor();
-    expect(await made.page.getByRole('link', { name: 'Go to v5' }).getAttribute('href')).toBe('/api/public/openapi/v5/preview');
+    expect(await made.page.getByRole('link', { name: 'Go to v5' }).getAttribute('href')).toBe(
+      '/api/public/openapi/v5/preview',
+    );
   });
 
   it('shows any markup in a description as text, and saves responses that are not JSON', async () => {
     const made = await reference.openAt('getShell', 'v5');
     const shell = operation(made, 'getShell');
     await shell.getByLabel('Response format').selectOption('text/html');
-    expect(await shell.getByRole('group', { name: 'Example of the request' }).innerText()).toContain("-H 'Accept: text/html'");
+    expect(await shell.getByRole('group', { name: 'Example of the request' }).innerText()).toContain(
+      "-H 'Accept: text/html'",
+    );
     const saving = made.page.waitForEvent('download');
     await send(made, 'getShell');
     expect(await textOf(await saving)).toContain('<title>API reference · Portal Service</title>');
@@ -310,7 +345,9 @@ describe('the public reference', () => {
     const example = list.getByRole('group', { name: 'Example of the request' });
     expect(await example.innerText()).toContain('pageSize=5');
     await list.getByLabel('Response format').selectOption('text/csv');
-    expect(await example.innerText()).toMatch(/invoices' [^?]*'Accept: text\/csv'[^?]*--output 'invoices.csv'$/);
+    expect(await example.innerText()).toMatch(
+      /invoices' [^?]*'Accept: text\/csv'[^?]*--output 'invoices.csv'$/,
+    );
     await made.page.getByRole('link', { name: 'Guide' }).click();
     expect(await made.page.locator('.guide .prose').first().innerHTML()).toBe(
       '<p>A &lt;b&gt;bold&lt;/b&gt; word, a link and a picture.</p>',
@@ -336,7 +373,9 @@ describe('the public reference', () => {
     // Like a failing network: the headers and a part of the body arrive, the rest never does.
     app.get('/api/public/v1/invoices', (req, res) => {
       res.set({ 'content-type': req.headers.accept ?? '', 'content-length': '10000' });
-      res.write(req.headers.accept === 'text/csv' ? 'id,number\r\n1,INV-' : '{"data":[{"id":"1","num', () => res.destroy());
+      res.write(req.headers.accept === 'text/csv' ? 'id,number\r\n1,INV-' : '{"data":[{"id":"1","num', () =>
+        res.destroy(),
+      );
     });
     app.use(createApp(reference.database.ctx));
     const site = await listen(app);

@@ -1,5 +1,5 @@
-// What a person sees who opens a reference page for the first time: names in plain words, a first request to copy, and the button to send one
-// without scrolling.
+// What a person sees who opens a reference page for the first time: names in plain words, a first request to
+// copy, and the button to send one without scrolling.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Locator, Page } from 'playwright-core';
@@ -19,7 +19,10 @@ const windows = looks.map((look) => ({ ...look, height: look.width === 360 ? 740
 type Window = (typeof windows)[number];
 const optionsOf = ({ width, height, colorScheme }: Window) => ({ viewport: { width, height }, colorScheme });
 
-type Shown = { getBoundingClientRect(): Record<'top' | 'bottom' | 'left' | 'right', number>; contains(other: unknown): boolean };
+type Shown = {
+  getBoundingClientRect(): Record<'top' | 'bottom' | 'left' | 'right', number>;
+  contains(other: unknown): boolean;
+};
 type InBrowser = {
   readonly innerHeight: number;
   readonly innerWidth: number;
@@ -71,13 +74,17 @@ describe.each(windows)('the public reference at $name', (window) => {
     expect(await isInView(first)).toBe(true);
     expect(await colorsIn(first)).toBeGreaterThan(1);
     await page.getByRole('button', { name: 'Copy the example' }).click();
-    expect(await runCurl(await copied(made), reference.key)).toMatchObject({ data: expect.any(Array), pagination: { pageSize: 5 } });
+    expect(await runCurl(await copied(made), reference.key)).toMatchObject({
+      data: expect.any(Array),
+      pagination: { pageSize: 5 },
+    });
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.locator('.cards').getByRole('link', { name: 'Invoices', exact: true }).click();
     await page.getByRole('heading', { name: 'Invoices', level: 2, exact: true }).waitFor();
     expect(await page.title()).toBe('Invoices · v1 · API reference');
     await saveScreenshot(page, `first-use-resource-${window.name}`);
-    // On a phone the parameters of the list come first; there the button is in view once the operation is opened, as the next test shows.
+    // On a phone the parameters of the list come first; there the button is in view once the operation is
+    // opened, as the next test shows.
     const sendList = operation(made, 'listInvoices').getByRole('button', { name: 'Send' });
     if (window.width > 360) expect(await isInView(sendList)).toBe(true);
   });
@@ -121,7 +128,9 @@ describe.each(windows)('the management reference at $name', (window) => {
     const first = made.page.getByRole('group', { name: 'Your first request' });
     expect(await colorsIn(first)).toBeGreaterThan(1);
     await made.page.getByRole('button', { name: 'Copy the example' }).click();
-    expect(await runCurl(await copied(made), reference.key)).toMatchObject({ organization: { name: 'Aster Company' } });
+    expect(await runCurl(await copied(made), reference.key)).toMatchObject({
+      organization: { name: 'Aster Company' },
+    });
     await first.scrollIntoViewIfNeeded();
     await expectSound(made.page, `first-use-platform-${window.name}`);
   });
@@ -142,18 +151,27 @@ describe.each(windows)('the management reference at $name', (window) => {
       await expect.poll(() => isInView(button)).toBe(true);
       expect([title, await isInView(own.getByRole('heading', { name: title }))]).toEqual([title, true]);
       expect(await made.page.title()).toBe(`${title} · Management API reference`);
-      await expectSound(made.page, `first-use-platform-${title.toLowerCase().replaceAll(' ', '-')}-${window.name}`);
+      await expectSound(
+        made.page,
+        `first-use-platform-${title.toLowerCase().replaceAll(' ', '-')}-${window.name}`,
+      );
     }
   });
 });
 
 describe.each(windows)('an address of the interface that a browser opens at $name', (window) => {
-  it.each(['/api/public/openapi/v9', '/api/nothing', '/api/platform/v1/teams'])('%s is a page', async (address) => {
-    const made = await reference.newVisit(optionsOf(window));
-    const response = await made.page.goto(`${reference.site.origin}${address}`);
-    expect([response?.ok(), await response?.headerValue('content-type')]).toEqual([false, 'text/html; charset=utf-8']);
-    await made.page.getByRole('link', { name: 'Go to the start page' }).waitFor();
-    await expectSound(made.page, `error-page-${window.name}`);
-    expect(made.complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
-  });
+  it.each(['/api/public/openapi/v9', '/api/nothing', '/api/platform/v1/teams'])(
+    '%s is a page',
+    async (address) => {
+      const made = await reference.newVisit(optionsOf(window));
+      const response = await made.page.goto(`${reference.site.origin}${address}`);
+      expect([response?.ok(), await response?.headerValue('content-type')]).toEqual([
+        false,
+        'text/html; charset=utf-8',
+      ]);
+      await made.page.getByRole('link', { name: 'Go to the start page' }).waitFor();
+      await expectSound(made.page, `error-page-${window.name}`);
+      expect(made.complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
+    },
+  );
 });

@@ -1,4 +1,5 @@
-// Versions in every status behind the real application, and helpers that use the public reference page as a reader does.
+// Versions in every status behind the real application, and helpers that use the public reference page as a
+// reader does.
 import type { Browser, Locator, Response } from 'playwright-core';
 import { createApp } from '../../src/app.ts';
 import { type InvoiceRow, invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
@@ -28,26 +29,45 @@ const manyEndpoints = [
   ...Array.from({ length: 49 }, (_, index) => ({ ...invoicesEndpoint, name: `resource-${index + 2}` })),
 ];
 
-/** Lists also as CSV, and the page itself as JSON or HTML: the reference must handle media types that it doesn't know. */
+/**
+ * Lists also as CSV, and the page itself as JSON or HTML: the reference must handle media types that it
+ * doesn't know.
+ */
 function describeShell(text: string): string {
   const described = JSON.parse(text);
   const content = { 'application/json': { schema: {} }, 'text/html': { schema: { type: 'string' } } };
   described.paths['/openapi/v1/preview'] = {
-    get: { operationId: 'getShell', tags: ['invoices'], summary: 'The shell', responses: { 200: { description: 'It.', content } } },
+    get: {
+      operationId: 'getShell',
+      tags: ['invoices'],
+      summary: 'The shell',
+      responses: { 200: { description: 'It.', content } },
+    },
   };
   described.paths['/v5/invoices'].get.responses[200].content['text/csv'] = { schema: { type: 'string' } };
-  described.info.description = 'A <b>bold</b> word, [a link](javascript:alert(1)) and ![a picture](https://elsewhere.example/x.png).';
+  described.info.description =
+    'A <b>bold</b> word, [a link](javascript:alert(1)) and ![a picture](https://elsewhere.example/x.png).';
   return JSON.stringify(described);
 }
 
-/** v1 published · v2 retired · v3 deprecated · v4 with 50 resources · v5 with its own description · v6 a draft */
+/**
+ * v1 published · v2 retired · v3 deprecated · v4 with 50 resources · v5 with its own description · v6 a draft
+ */
 async function publishVersions({ ctx }: TestDatabase, tenant: string): Promise<void> {
   await publishVersion(ctx, tenant);
   await publishVersion(ctx, tenant, { version: 'v2', status: 'retired' });
-  await publishVersion(ctx, tenant, { version: 'v3', status: 'deprecated', sunsetAt: '2027-01-31T00:00:00Z' });
+  await publishVersion(ctx, tenant, {
+    version: 'v3',
+    status: 'deprecated',
+    sunsetAt: '2027-01-31T00:00:00Z',
+  });
   await publishVersion(ctx, tenant, { version: 'v4', endpoints: manyEndpoints });
   await publishVersion(ctx, tenant, { version: 'v5', describe: describeShell });
-  await publishVersion(ctx, tenant, { version: 'v6', status: 'draft', endpoints: [{ ...invoicesEndpoint, sorts: [] }] });
+  await publishVersion(ctx, tenant, {
+    version: 'v6',
+    status: 'draft',
+    endpoints: [{ ...invoicesEndpoint, sorts: [] }],
+  });
 }
 
 type Credentials = { tenant?: string; key?: string };
@@ -80,8 +100,12 @@ export async function openOperation({ page }: Visit, id: string): Promise<void> 
 
 export async function send(visit: Visit, id: string): Promise<Response> {
   // Ignores assets and documents that the page is still fetching, and its own question about stale fields.
-  const own = visit.page.url().includes('/api/platform/') ? /\/api\/platform\// : /\/api\/public\/(?!openapi\/v\d+$)/;
-  const answered = visit.page.waitForResponse((response) => own.test(response.url()) && response.request().method() !== 'HEAD');
+  const own = visit.page.url().includes('/api/platform/')
+    ? /\/api\/platform\//
+    : /\/api\/public\/(?!openapi\/v\d+$)/;
+  const answered = visit.page.waitForResponse(
+    (response) => own.test(response.url()) && response.request().method() !== 'HEAD',
+  );
   await operation(visit, id).getByRole('button', { name: 'Send' }).click();
   return answered;
 }

@@ -1,4 +1,5 @@
-// The page on which a payer approves or declines a sandbox payment, as a person uses it: with mouse and keyboard, without scripts.
+// The page on which a payer approves or declines a sandbox payment, as a person uses it: with mouse and
+// keyboard, without scripts.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
@@ -39,7 +40,9 @@ beforeAll(async () => {
   database = await testDatabase({ clock });
   // The shop is another origin; the page must link only there.
   shop = createServer((req, res) =>
-    res.setHeader('content-type', 'text/html').end(`<title>Shop</title><h1>Back in the shop: ${req.url}</h1>`),
+    res
+      .setHeader('content-type', 'text/html')
+      .end(`<title>Shop</title><h1>Back in the shop: ${req.url}</h1>`),
   );
   await new Promise<void>((resolve) => {
     shop.listen(0, '127.0.0.1', resolve);
@@ -74,7 +77,10 @@ const checkOut = (currency = 'GBP') => {
       title: 'Payment of 2 invoices',
       items: [
         { label: 'Invoice 563614', amount: part(2_188_044n) },
-        { label: 'Invoice 563590 <i>&amp; a label that goes on for longer than most of them do</i>', amount: part(1_303_150n) },
+        {
+          label: 'Invoice 563590 <i>&amp; a label that goes on for longer than most of them do</i>',
+          amount: part(1_303_150n),
+        },
       ],
       successUrl: `${shopUrl}/paid?order=1&x=2`,
       cancelUrl: `${shopUrl}/basket`,
@@ -104,65 +110,85 @@ describe('the payment page', () => {
       record: null,
     };
     const title = 'Invoice 77';
-    const session = await provider.createCheckout({ ...ids, amount, title, items: [{ label: title, amount }], ...addresses }, never);
+    const session = await provider.createCheckout(
+      { ...ids, amount, title, items: [{ label: title, amount }], ...addresses },
+      never,
+    );
     expect((await (await fetch(session.url)).text()).match(/Invoice 77/g)).toHaveLength(1);
   });
 
-  it.each(looks)('at $name: another card can be used after a declined one, with the keyboard', async ({ name, width, colorScheme }) => {
-    const session = await checkOut();
-    const opened = await visit({ viewport: { width, height: 900 }, colorScheme });
-    const { page } = opened;
-    const answer = await page.goto(session.url);
-    expect(answer?.headers()).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin', 'x-robots-tag': 'noindex' });
-    await saveScreenshot(page, `sandbox-pay-${name}`, true);
-    expect(await overflowOf(page)).toBe(0);
-    expect(await accessibilityViolations(page)).toEqual([]);
-    await page.getByRole('heading', { name: 'Pay £34,911.94 to Aster & Söhne <b>GmbH</b>' }).waitFor();
-    expect(await page.getByRole('row').allInnerTexts()).toHaveLength(3);
-    expect(await page.locator('input:not([type=radio])').count()).toBe(0);
-    // Without scrolling, however many cards and invoices there are; nothing lies over it.
-    await page.setViewportSize({ width, height: 560 });
-    const button = page.getByRole('button', { name: /^Pay/ });
-    const box = (await button.boundingBox()) ?? { x: 0, y: 999, width: 0, height: 0 };
-    expect(box.y + box.height).toBeLessThanOrEqual(560);
-    const middle = [box.x + box.width / 2, box.y + box.height / 2].join();
-    expect(await page.evaluate<string>(`document.elementFromPoint(${middle}).textContent`)).toMatch(/^Pay/);
-    expect(await page.evaluate<number>('scrollY')).toBe(0);
-    await saveScreenshot(page, `sandbox-pay-low-${name}`);
-    // The last card can be scrolled out from behind it.
-    await page.getByRole('radio').last().focus();
-    const [last, bar] = [await page.locator('.card').last().boundingBox(), await page.locator('.actions').boundingBox()];
-    expect((last?.y ?? 999) + (last?.height ?? 0)).toBeLessThanOrEqual((bar?.y ?? 0) + 1);
-    await page.setViewportSize({ width, height: 900 });
-    await page.goto(session.url); // keys start at the top again
-    await page.keyboard.press('Tab');
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('Tab');
-    await page.keyboard.press('Enter');
-    await page.getByRole('alert').waitFor();
-    expect(await page.getByRole('alert').innerText()).toContain('9995 was declined. The card has insufficient funds.');
-    await saveScreenshot(page, `sandbox-declined-${name}`);
-    expect(await accessibilityViolations(page)).toEqual([]);
-    expect(await stateOf(session.id)).toBe('OPEN');
-    await page.getByText('Approved after a while').click();
-    await page.getByRole('button', { name: /^Pay/ }).click();
-    await page.waitForURL(`${shopUrl}/paid?order=1&x=2`);
-    expect(await stateOf(session.id)).toBe('PROCESSING');
-    await page.goBack();
-    await page.goto(session.url);
-    await page.getByRole('heading', { name: 'This payment is being processed' }).waitFor();
-    await saveScreenshot(page, `sandbox-processing-${name}`);
-    expect(await overflowOf(page)).toBe(0);
-    expect(await accessibilityViolations(page)).toEqual([]);
-    expect(opened.complaints).toEqual([]);
-    const foreign = opened.requested.filter((address) => ![site.origin, shopUrl].includes(new URL(address).origin));
-    expect(foreign).toEqual([]);
-  });
+  it.each(looks)(
+    'at $name: another card can be used after a declined one, with the keyboard',
+    async ({ name, width, colorScheme }) => {
+      const session = await checkOut();
+      const opened = await visit({ viewport: { width, height: 900 }, colorScheme });
+      const { page } = opened;
+      const answer = await page.goto(session.url);
+      expect(answer?.headers()).toMatchObject({
+        'cache-control': 'no-store',
+        'referrer-policy': 'same-origin',
+        'x-robots-tag': 'noindex',
+      });
+      await saveScreenshot(page, `sandbox-pay-${name}`, true);
+      expect(await overflowOf(page)).toBe(0);
+      expect(await accessibilityViolations(page)).toEqual([]);
+      await page.getByRole('heading', { name: 'Pay £34,911.94 to Aster & Söhne <b>GmbH</b>' }).waitFor();
+      expect(await page.getByRole('row').allInnerTexts()).toHaveLength(3);
+      expect(await page.locator('input:not([type=radio])').count()).toBe(0);
+      // Without scrolling, however many cards and invoices there are; nothing lies over it.
+      await page.setViewportSize({ width, height: 560 });
+      const button = page.getByRole('button', { name: /^Pay/ });
+      const box = (await button.boundingBox()) ?? { x: 0, y: 999, width: 0, height: 0 };
+      expect(box.y + box.height).toBeLessThanOrEqual(560);
+      const middle = [box.x + box.width / 2, box.y + box.height / 2].join();
+      expect(await page.evaluate<string>(`document.elementFromPoint(${middle}).textContent`)).toMatch(/^Pay/);
+      expect(await page.evaluate<number>('scrollY')).toBe(0);
+      await saveScreenshot(page, `sandbox-pay-low-${name}`);
+      // The last card can be scrolled out from behind it.
+      await page.getByRole('radio').last().focus();
+      const [last, bar] = [
+        await page.locator('.card').last().boundingBox(),
+        await page.locator('.actions').boundingBox(),
+      ];
+      expect((last?.y ?? 999) + (last?.height ?? 0)).toBeLessThanOrEqual((bar?.y ?? 0) + 1);
+      await page.setViewportSize({ width, height: 900 });
+      await page.goto(session.url); // keys start at the top again
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await page.getByRole('alert').waitFor();
+      expect(await page.getByRole('alert').innerText()).toContain(
+        '9995 was declined. The card has insufficient funds.',
+      );
+      await saveScreenshot(page, `sandbox-declined-${name}`);
+      expect(await accessibilityViolations(page)).toEqual([]);
+      expect(await stateOf(session.id)).toBe('OPEN');
+      await page.getByText('Approved after a while').click();
+      await page.getByRole('button', { name: /^Pay/ }).click();
+      await page.waitForURL(`${shopUrl}/paid?order=1&x=2`);
+      expect(await stateOf(session.id)).toBe('PROCESSING');
+      await page.goBack();
+      await page.goto(session.url);
+      await page.getByRole('heading', { name: 'This payment is being processed' }).waitFor();
+      await saveScreenshot(page, `sandbox-processing-${name}`);
+      expect(await overflowOf(page)).toBe(0);
+      expect(await accessibilityViolations(page)).toEqual([]);
+      expect(opened.complaints).toEqual([]);
+      const foreign = opened.requested.filter(
+        (address) => ![site.origin, shopUrl].includes(new URL(address).origin),
+      );
+      expect(foreign).toEqual([]);
+    },
+  );
 
   it('works without scripts; submitting an old page again shows that it is paid, and canceling then changes nothing', async () => {
     const session = await checkOut('JPY');
-    const [one, other] = [await visit({ javaScriptEnabled: false }), await visit({ javaScriptEnabled: false })];
+    const [one, other] = [
+      await visit({ javaScriptEnabled: false }),
+      await visit({ javaScriptEnabled: false }),
+    ];
     for (const { page } of [one, other]) await page.goto(session.url);
     expect(await one.page.getByRole('heading').innerText()).toContain('¥3,491,194');
     await one.page.getByRole('button', { name: /^Pay/ }).dblclick();
@@ -200,10 +226,16 @@ describe('the payment page', () => {
   it('is unknown at another address, and accepts nothing from another site', async () => {
     const session = await checkOut();
     const { page } = await visit();
-    expect((await page.goto(`${session.url.slice(0, -1)}${session.url.endsWith('A') ? 'B' : 'A'}`))?.status()).toBe(404);
+    expect(
+      (await page.goto(`${session.url.slice(0, -1)}${session.url.endsWith('A') ? 'B' : 'A'}`))?.status(),
+    ).toBe(404);
     await page.getByRole('heading', { name: 'Unknown payment page' }).waitFor();
     const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
-    const lured = await page.request.post(session.url, { form: { do: 'pay', card: 'approved' }, headers: foreign, maxRedirects: 0 });
+    const lured = await page.request.post(session.url, {
+      form: { do: 'pay', card: 'approved' },
+      headers: foreign,
+      maxRedirects: 0,
+    });
     expect(lured.status()).toBe(403);
     expect((await page.request.put(session.url)).status()).toBe(405);
     expect(await stateOf(session.id)).toBe('OPEN');

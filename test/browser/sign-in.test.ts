@@ -1,4 +1,5 @@
-// A person in a real browser: from the reference page to the identity provider, back with a session, a request with it, and signing out.
+// A person in a real browser: from the reference page to the identity provider, back with a session, a
+// request with it, and signing out.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { UnauthorizedError } from '@modelcontextprotocol/client';
@@ -75,7 +76,10 @@ describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
     const response = await execute(made, 'getWhoAmI');
     expect(response.status()).toBe(200);
     expect((await response.request().allHeaders())['authorization']).toBeUndefined();
-    await operation(made, 'getWhoAmI').getByRole('group', { name: 'Response body' }).getByText('"session"').waitFor();
+    await operation(made, 'getWhoAmI')
+      .getByRole('group', { name: 'Response body' })
+      .getByText('"session"')
+      .waitFor();
     expect((await execute(made, 'createApiKey', '{"name": "Made by a session"}')).status()).toBe(201);
     await page.evaluate('scrollTo(0, 0)');
     await saveScreenshot(page, `sign-in-${name}-3-signed-in`);
@@ -89,7 +93,9 @@ describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('link', { name: 'Sign in' }).waitFor();
     expect(new URL(page.url()).origin).toBe(site.origin);
-    expect((await made.context.cookies(site.origin)).filter(({ name: cookie }) => cookie.startsWith('portal_'))).toEqual([]);
+    expect(
+      (await made.context.cookies(site.origin)).filter(({ name: cookie }) => cookie.startsWith('portal_')),
+    ).toEqual([]);
     expect(complaints).toEqual([]);
   });
 
@@ -122,7 +128,10 @@ describe('a client that registers itself', () => {
     const made = await visit();
     try {
       for (const email of ['owner@acme.example', 'unverified@acme.example']) {
-        const auth = selfRegistering({ client_name: 'Test editor', redirect_uris: [redirectUri] }, redirectUri);
+        const auth = selfRegistering(
+          { client_name: 'Test editor', redirect_uris: [redirectUri] },
+          redirectUri,
+        );
         const { connect, transport } = openMcpClient(`${site.origin}/mcp`, auth);
         await expect(connect()).rejects.toThrow(UnauthorizedError);
         await made.page.goto(auth.kept.opened);
@@ -132,7 +141,9 @@ describe('a client that registers itself', () => {
         await made.page.getByRole('button', { name: email }).click();
         await made.page.getByText('Back at the editor').waitFor();
         await transport.finishAuth(codes.at(-1) ?? new URLSearchParams());
-        const claims = JSON.parse(Buffer.from(auth.kept.tokens?.access_token.split('.')[1] ?? '', 'base64url').toString());
+        const claims = JSON.parse(
+          Buffer.from(auth.kept.tokens?.access_token.split('.')[1] ?? '', 'base64url').toString(),
+        );
         expect([claims.email, claims.aud]).toEqual([email, `${site.origin}/mcp`]);
       }
       expect(made.complaints.filter((text) => !text.includes('favicon'))).toEqual([]);

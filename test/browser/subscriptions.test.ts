@@ -1,4 +1,5 @@
-// The mails of subscriptions as mail clients show them, and the page behind their link, with mouse and keyboard, without scripts.
+// The mails of subscriptions as mail clients show them, and the page behind their link, with mouse and
+// keyboard, without scripts.
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -22,7 +23,11 @@ let site: Site;
 let browser: Browser;
 let visits: Visit[] = [];
 
-const names = ['Ann & <b>Co</b>', 'Böttcher Großhandel', 'A very long company name that has to wrap somewhere, GmbH & Co. KG'];
+const names = [
+  'Ann & <b>Co</b>',
+  'Böttcher Großhandel',
+  'A very long company name that has to wrap somewhere, GmbH & Co. KG',
+];
 const invoices = Array.from({ length: 120 }, (_, index) => ({
   id: index + 1,
   tranid: `INV-${1_000 + index}`,
@@ -97,22 +102,29 @@ describe.each(['few', 'many'])('the mail with %s columns', (which) => {
 });
 
 describe('the page behind the link', () => {
-  it.each(looks)('at $name: unsubscribes and resubscribes without scripts, with the keyboard', async ({ name, width, colorScheme }) => {
-    const opened = await visit({ viewport: { width, height: 700 }, colorScheme, javaScriptEnabled: true });
-    const { page } = opened;
-    const link = world.linkOf('few@example.test').replace(world.ctx.settings.publicUrl, site.origin);
-    await page.goto(link);
-    await saveScreenshot(page, `unsubscribe-${name}`);
-    expect(await overflowOf(page)).toBe(0);
-    expect(await accessibilityViolations(page)).toEqual([]);
-    await page.keyboard.press('Tab');
-    await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'You are unsubscribed' }).waitFor();
-    await saveScreenshot(page, `unsubscribed-${name}`);
-    expect(await accessibilityViolations(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Subscribe again' }).click();
-    await page.getByRole('button', { name: 'Unsubscribe' }).waitFor();
-    expect(opened.complaints).toEqual([]);
-    expect(opened.requested.filter((address) => address.startsWith('http') && new URL(address).origin !== site.origin)).toEqual([]);
-  });
+  it.each(looks)(
+    'at $name: unsubscribes and resubscribes without scripts, with the keyboard',
+    async ({ name, width, colorScheme }) => {
+      const opened = await visit({ viewport: { width, height: 700 }, colorScheme, javaScriptEnabled: true });
+      const { page } = opened;
+      const link = world.linkOf('few@example.test').replace(world.ctx.settings.publicUrl, site.origin);
+      await page.goto(link);
+      await saveScreenshot(page, `unsubscribe-${name}`);
+      expect(await overflowOf(page)).toBe(0);
+      expect(await accessibilityViolations(page)).toEqual([]);
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'You are unsubscribed' }).waitFor();
+      await saveScreenshot(page, `unsubscribed-${name}`);
+      expect(await accessibilityViolations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Subscribe again' }).click();
+      await page.getByRole('button', { name: 'Unsubscribe' }).waitFor();
+      expect(opened.complaints).toEqual([]);
+      expect(
+        opened.requested.filter(
+          (address) => address.startsWith('http') && new URL(address).origin !== site.origin,
+        ),
+      ).toEqual([]);
+    },
+  );
 });

@@ -1,19 +1,27 @@
-// A small company as a data folder: enough records for several pages, few enough that a seed takes seconds. Always the same. A part of it
-// belongs to the large data set only: customers with documents of hundreds of lines.
+// A small company as a data folder: enough records for several pages, few enough that a seed takes seconds.
+// Always the same. A part of it belongs to the large data set only: customers with documents of hundreds of
+// lines.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 
 /** No document names the spare items, so that they can be deleted. */
 const counts = { customers: 60, items: 40, spareItems: 4, invoices: 120, credits: 20 };
-/** Lines per large document: a request about the lines of all of them finds more than three pages of 1,000. */
+/**
+ * Lines per large document: a request about the lines of all of them finds more than three pages of 1,000.
+ */
 const largeDocuments = [200, 1_200, 500, 350, 800];
 
-/** What a profile generates for a large customer names it; the account's own vendors and employees have ids far above. */
+/**
+ * What a profile generates for a large customer names it; the account's own vendors and employees have ids
+ * far above.
+ */
 const isOfLargeCustomer = `entity > ${counts.customers} and entity < 1000`;
 const largeTransactions = `select id from first_day.transaction where ${isOfLargeCustomer}`;
 /** SQL conditions for the rows of the large data set, by base table; `first_day` has all of them. */
-export const isLarge: Readonly<Record<'customer' | 'transaction' | 'transactionline' | 'application', string>> = {
+export const isLarge: Readonly<
+  Record<'customer' | 'transaction' | 'transactionline' | 'application', string>
+> = {
   customer: `id > ${counts.customers} and id < 1000`,
   transaction: isOfLargeCustomer,
   transactionline: `transaction in (${largeTransactions})`,
@@ -21,7 +29,8 @@ export const isLarge: Readonly<Record<'customer' | 'transaction' | 'transactionl
 };
 const openingDay = Date.UTC(2011, 6, 1, 9);
 const hourMs = 3_600_000;
-const stamp = (hours: number): string => new Date(openingDay + hours * hourMs).toISOString().slice(0, 19).replace('T', ' ');
+const stamp = (hours: number): string =>
+  new Date(openingDay + hours * hourMs).toISOString().slice(0, 19).replace('T', ' ');
 
 const customers = (length: number): string[] => [
   'id,entityid,isperson,isinactive,currency,defaultcountry,datecreated,lastmodifieddate',
@@ -35,18 +44,31 @@ const items = (): string[] => [
   ),
 ];
 
-type Document = { readonly id: number; readonly type: 'CustInvc' | 'CustCred'; readonly lines: number; readonly customer: number };
+type Document = {
+  readonly id: number;
+  readonly type: 'CustInvc' | 'CustCred';
+  readonly lines: number;
+  readonly customer: number;
+};
 /** One in eight invoices is a cash sale. */
-const smallDocuments: readonly Document[] = Array.from({ length: counts.invoices + counts.credits }, (_unused, n) => ({
-  id: 1_000 + n * 3,
-  type: n % 7 === 6 ? 'CustCred' : 'CustInvc',
-  lines: 1 + ((n * 5) % 6),
-  customer: n % 7 !== 6 && n % 8 === 3 ? 0 : 1 + ((n * 7) % counts.customers),
-}));
+const smallDocuments: readonly Document[] = Array.from(
+  { length: counts.invoices + counts.credits },
+  (_unused, n) => ({
+    id: 1_000 + n * 3,
+    type: n % 7 === 6 ? 'CustCred' : 'CustInvc',
+    lines: 1 + ((n * 5) % 6),
+    customer: n % 7 !== 6 && n % 8 === 3 ? 0 : 1 + ((n * 7) % counts.customers),
+  }),
+);
 const allDocuments: readonly Document[] = [
   ...smallDocuments,
   ...largeDocuments.map(
-    (lines, n): Document => ({ id: 3_000 + n * 11, type: n === 2 ? 'CustCred' : 'CustInvc', lines, customer: counts.customers + n + 1 }),
+    (lines, n): Document => ({
+      id: 3_000 + n * 11,
+      type: n === 2 ? 'CustCred' : 'CustInvc',
+      lines,
+      customer: counts.customers + n + 1,
+    }),
   ),
 ];
 const sign = ({ type }: Document): number => (type === 'CustInvc' ? 1 : -1);
@@ -55,13 +77,19 @@ const rateOf = ({ id }: Document, line: number): number => ((id * 7 + line * 13)
 
 function transactions(documents: readonly Document[]): string[] {
   const rows = documents.map((document, n) => {
-    const pence = Array.from({ length: document.lines }, (_unused, line) => quantityOf(document, line) * rateOf(document, line));
+    const pence = Array.from(
+      { length: document.lines },
+      (_unused, line) => quantityOf(document, line) * rateOf(document, line),
+    );
     const total = (sign(document) * pence.reduce((sum, part) => sum + part, 0)) / 100;
     const at = stamp(n * 6);
     const customer = document.customer === 0 ? '' : document.customer;
     return `${document.id},D${document.id},${document.type},${at.slice(0, 10)},${customer},1,1,T,${total.toFixed(2)},${at},${at}`;
   });
-  return ['id,tranid,type,trandate,entity,currency,exchangerate,posting,foreigntotal,createddate,lastmodifieddate', ...rows];
+  return [
+    'id,tranid,type,trandate,entity,currency,exchangerate,posting,foreigntotal,createddate,lastmodifieddate',
+    ...rows,
+  ];
 }
 
 function lines(documents: readonly Document[]): string[] {
@@ -76,12 +104,16 @@ function lines(documents: readonly Document[]): string[] {
       return `${key},${line + 1},${document.id},${line + 1},${item},Line ${line + 1},${quantity},${rate.toFixed(2)},${amount},F,F,${stamp(n * 6)}`;
     }),
   );
-  const names = 'uniquekey,id,transaction,linesequencenumber,item,memo,quantity,rate,netamount,mainline,taxline,linelastmodifieddate';
+  const names =
+    'uniquekey,id,transaction,linesequencenumber,item,memo,quantity,rate,netamount,mainline,taxline,linelastmodifieddate';
   return [names, ...rows];
 }
 
 /** Without `large`, only the small data set. */
-export async function writeAccountData(folder: string, { large }: { readonly large: boolean }): Promise<void> {
+export async function writeAccountData(
+  folder: string,
+  { large }: { readonly large: boolean },
+): Promise<void> {
   const documents = large ? allDocuments : smallDocuments;
   const files = {
     customer: customers(counts.customers + (large ? largeDocuments.length : 0)),
@@ -89,5 +121,6 @@ export async function writeAccountData(folder: string, { large }: { readonly lar
     transaction: transactions(documents),
     transactionline: lines(documents),
   };
-  for (const [name, rows] of Object.entries(files)) await writeFile(path.join(folder, `${name}.csv.gz`), gzipSync(`${rows.join('\n')}\n`));
+  for (const [name, rows] of Object.entries(files))
+    await writeFile(path.join(folder, `${name}.csv.gz`), gzipSync(`${rows.join('\n')}\n`));
 }

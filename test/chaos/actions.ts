@@ -1,4 +1,5 @@
-// Carries out a plan and records what each action hit. Changes of the account are reported to `onChange` before anything else continues.
+// Carries out a plan and records what each action hit. Changes of the account are reported to `onChange`
+// before anything else continues.
 import type { Company } from './company.ts';
 import { type Disaster, strikeDisaster } from './disasters.ts';
 import { edit } from './edits.ts';
@@ -28,7 +29,12 @@ export type Stage = {
   /** Records what the account holds now, for the runs in progress. */
   readonly onChange: () => Promise<void>;
 };
-type Held = { readonly fault: StateFault | null; readonly recordType: RecordTypeName; rounds: number; readonly end: Ending };
+type Held = {
+  readonly fault: StateFault | null;
+  readonly recordType: RecordTypeName;
+  rounds: number;
+  readonly end: Ending;
+};
 export type Actions = {
   /** Carries it out, or begins it. Rejects when the simulation itself can't. */
   perform(action: Action): Promise<void>;
@@ -43,7 +49,16 @@ export type Actions = {
 };
 
 /** With what faults need to follow the changes of the account. */
-function stageForFaults({ world, plan, company, staff, report, ledger, clients, onChange }: Stage): FaultStage {
+function stageForFaults({
+  world,
+  plan,
+  company,
+  staff,
+  report,
+  ledger,
+  clients,
+  onChange,
+}: Stage): FaultStage {
   const watchers = new Set<() => Promise<void>>();
   return {
     world,
@@ -76,7 +91,12 @@ function openHolds(stage: FaultStage) {
       holds.push({ fault, recordType, rounds, end });
     },
     async beginExact(action: ExactHold): Promise<void> {
-      holds.push({ fault: null, recordType: action.recordType, rounds: action.rounds, end: await beginExact(stage, action) });
+      holds.push({
+        fault: null,
+        recordType: action.recordType,
+        rounds: action.rounds,
+        end: await beginExact(stage, action),
+      });
     },
     async end(all: boolean): Promise<void> {
       for (const held of holds) held.rounds -= 1;
@@ -90,7 +110,10 @@ function openHolds(stage: FaultStage) {
   };
 }
 
-/** Each disaster runs in parallel to the request that triggers it, because the affected work must continue; a failover has no other next to it. */
+/**
+ * Each disaster runs in parallel to the request that triggers it, because the affected work must continue; a
+ * failover has no other next to it.
+ */
 function openDisasters(stage: FaultStage) {
   const disasters = new Set<Promise<void>>();
   const failovers = new Set<Promise<void>>();

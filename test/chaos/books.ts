@@ -11,7 +11,14 @@ import type { Control } from './faults/control.ts';
 import type { Plan } from './plan.ts';
 import type { RecordTypeName } from './plan-names.ts';
 
-const tables = ['customer', 'item', 'transaction', 'transactionline', 'application', 'deletedrecord'] as const;
+const tables = [
+  'customer',
+  'item',
+  'transaction',
+  'transactionline',
+  'application',
+  'deletedrecord',
+] as const;
 /** Only accounts with a profile have them. */
 const customTables = profile === undefined ? [] : (['customrecord_complaint'] as const);
 const sequences = ['entity_id', 'item_id', 'transaction_id', 'line_key'] as const;
@@ -25,11 +32,19 @@ export const transactionTypes: Readonly<Partial<Record<RecordTypeName, string>>>
 };
 export type HeaderTable = 'customer' | 'item' | 'transaction' | 'customrecord_complaint';
 export const tableOf = (recordType: RecordTypeName): HeaderTable =>
-  recordType === 'customer' || recordType === 'item' || recordType === 'customrecord_complaint' ? recordType : 'transaction';
+  recordType === 'customer' || recordType === 'item' || recordType === 'customrecord_complaint'
+    ? recordType
+    : 'transaction';
 /** A text that has no other meaning. */
-export const textColumns = { customer: 'comments', item: 'salesdescription', transaction: 'memo', customrecord_complaint: 'name' } as const;
+export const textColumns = {
+  customer: 'comments',
+  item: 'salesdescription',
+  transaction: 'memo',
+  customrecord_complaint: 'name',
+} as const;
 /** The column with the time of a record's last modification. */
-export const modifiedColumnOf = (table: HeaderTable): string => (table === 'customrecord_complaint' ? 'lastmodified' : 'lastmodifieddate');
+export const modifiedColumnOf = (table: HeaderTable): string =>
+  table === 'customrecord_complaint' ? 'lastmodified' : 'lastmodifieddate';
 
 export type Books = {
   readonly pool: Pool;
@@ -40,7 +55,10 @@ export type Books = {
   /** One transaction of the account, with its own time to the second. */
   write(work: (client: PoolClient, now: Date) => Promise<void>): Promise<void>;
   ids(recordType: RecordTypeName): Promise<string[]>;
-  /** Forward or back, and never close before a midnight of the account: what is overdue today must not change while it is compared. */
+  /**
+   * Forward or back, and never close before a midnight of the account: what is overdue today must not change
+   * while it is compared.
+   */
   stepClock(minutes: number): Promise<void>;
 };
 
@@ -49,7 +67,12 @@ const nearMidnightMinutes = 10;
 
 /** The same time, or shortly after the midnight that is near. */
 function awayFromMidnight(at: Date, timeZone: string): Date {
-  const local = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(at);
+  const local = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  }).format(at);
   const [hour = 0, minute = 0] = local.split(':').map(Number);
   const left = 24 * 60 - hour * 60 - minute;
   return left > nearMidnightMinutes ? at : new Date(at.getTime() + left * minuteMs);
@@ -75,7 +98,10 @@ async function restore(pool: Pool, data: Plan['data']): Promise<void> {
     await client.query('begin');
     for (const table of [...tables, ...customTables]) {
       await client.query(`truncate ledger.${table}`);
-      const condition = data === 'small' && largeOnly[table] !== undefined ? `where not coalesce(${largeOnly[table]}, false)` : '';
+      const condition =
+        data === 'small' && largeOnly[table] !== undefined
+          ? `where not coalesce(${largeOnly[table]}, false)`
+          : '';
       await client.query(`insert into ledger.${table} select * from first_day.${table} ${condition}`);
     }
     await client.query('truncate ledger.removed');
@@ -114,7 +140,9 @@ export async function openBooks(account: NetsuiteAccount, pool: Pool, control: C
       return rows.map(({ id }) => id);
     },
     stepClock: (minutes) =>
-      account.setBusinessTime(awayFromMidnight(new Date(account.businessTime().getTime() + minutes * minuteMs), timeZone)),
+      account.setBusinessTime(
+        awayFromMidnight(new Date(account.businessTime().getTime() + minutes * minuteMs), timeZone),
+      ),
   };
   return books;
 }

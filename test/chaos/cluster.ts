@@ -1,4 +1,5 @@
-// A separate PostgreSQL with its default durability, which can be stopped as in a power failure, and replaced by a standby.
+// A separate PostgreSQL with its default durability, which can be stopped as in a power failure, and replaced
+// by a standby.
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { openKnex } from '../../src/db/connect.ts';
@@ -9,16 +10,25 @@ export type Cluster = {
   readonly connection: EmbeddedDatabase['connection'];
   /** Its durability settings, as PostgreSQL reports them. */
   readonly durability: string;
-  /** Stops it immediately, without a checkpoint or closing connections, and starts it again, which recovers from the WAL. */
+  /**
+   * Stops it immediately, without a checkpoint or closing connections, and starts it again, which recovers
+   * from the WAL.
+   */
   crash(): Promise<void>;
-  /** Ends it and waits: SIGINT stops it after rolling back its transactions, SIGQUIT immediately, SIGKILL leaves its backends orphaned. */
+  /**
+   * Ends it and waits: SIGINT stops it after rolling back its transactions, SIGQUIT immediately, SIGKILL
+   * leaves its backends orphaned.
+   */
   down(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>;
   up(): Promise<void>;
   /** The pid of the postmaster. */
   pid(): Promise<number>;
   /** A standby that has every commit until now at least, and receives nothing more. */
   addStandby(): Promise<Standby>;
-  /** Ends the server at once and promotes the standby, which is reached at the same address from then on: the commits it lacks are lost. */
+  /**
+   * Ends the server at once and promotes the standby, which is reached at the same address from then on: the
+   * commits it lacks are lost.
+   */
   failOver(standby: Standby): Promise<void>;
   stop(): Promise<void>;
 };

@@ -19,13 +19,16 @@ export type Company = {
   readonly api: Api;
   /** The id of the sync of a record type. */
   configId(recordType: RecordTypeName): string;
-  /** The body of a response of the management interface with one of these statuses; requested again while it is 5xx. */
+  /**
+   * The body of a response of the management interface with one of these statuses; requested again while it
+   * is 5xx.
+   */
   ask(status: number | readonly number[], call: () => Promise<Answer>): Promise<Answer['body']>;
   /** New credentials, as after the old ones were revoked; syncs that were paused by that go on. */
   reconnect(): Promise<void>;
   /**
-   * Starts a run, after any that is open, and waits for its end, and for that of a run that was queued after it meanwhile; however often the
-   * database becomes unavailable, and again when a failover lost it.
+   * Starts a run, after any that is open, and waits for its end, and for that of a run that was queued after
+   * it meanwhile; however often the database becomes unavailable, and again when a failover lost it.
    */
   sync(recordType: RecordTypeName, mode: 'incremental' | 'full'): Promise<RunRow>;
   /** Whether there is such a run, and it has ended: a failover may have lost either. */
@@ -38,7 +41,8 @@ const lost = /^(08\w{3}|57P0[123]|E[A-Z]+)$/;
 const isAway = (error: unknown): boolean =>
   lost.test(sqlState(error) ?? '') ||
   (error instanceof Error &&
-    (error.name === 'KnexTimeoutError' || /Connection terminated|connection error|timeout exceeded when trying/.test(error.message)));
+    (error.name === 'KnexTimeoutError' ||
+      /Connection terminated|connection error|timeout exceeded when trying/.test(error.message)));
 
 const patienceMs = 90_000;
 const pollMs = 30;
@@ -55,7 +59,11 @@ export async function patiently<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-export async function waitFor<T>(what: string, look: () => Promise<T | undefined>, withinMs = patienceMs): Promise<T> {
+export async function waitFor<T>(
+  what: string,
+  look: () => Promise<T | undefined>,
+  withinMs = patienceMs,
+): Promise<T> {
   for (const end = performance.now() + withinMs; ; ) {
     const found = await patiently(look);
     if (found !== undefined) return found;
@@ -68,16 +76,19 @@ async function ask(status: number | readonly number[], call: () => Promise<Answe
   for (const end = performance.now() + patienceMs; ; ) {
     const answer = await call();
     if ([status].flat().includes(answer.status)) return answer.body;
-    if (answer.status < 500 || performance.now() > end) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+    if (answer.status < 500 || performance.now() > end)
+      throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
     await pause(pollMs * 4);
   }
 }
 
 async function connect({ account, wire }: World, api: Api, signIn: Plan['signIn']): Promise<void> {
   const base = { accountId: account.accountId, baseUrl: wire.url };
-  const put = (authentication: object) => ask(200, () => api('put', '/netsuite/connection', { ...base, authentication }));
+  const put = (authentication: object) =>
+    ask(200, () => api('put', '/netsuite/connection', { ...base, authentication }));
   if (signIn === 'tba') {
-    const { consumerKey, consumerSecret, tokenId, tokenSecret } = await account.createTokenCredentials('Portal Service');
+    const { consumerKey, consumerSecret, tokenId, tokenSecret } =
+      await account.createTokenCredentials('Portal Service');
     await put({ method: 'tba', consumerKey, consumerSecret, tokenId, tokenSecret });
     return;
   }
@@ -90,7 +101,8 @@ async function connect({ account, wire }: World, api: Api, signIn: Plan['signIn'
 
 function followRuns(tenant: TenantCtx, configId: Company['configId']) {
   const { organizationId } = tenant;
-  const find = (id: string): Promise<RunRow | undefined> => inTransaction(tenant, (tx) => findRun(tx, organizationId, id));
+  const find = (id: string): Promise<RunRow | undefined> =>
+    inTransaction(tenant, (tx) => findRun(tx, organizationId, id));
   const end = (recordType: RecordTypeName, id: string): Promise<RunRow | 'lost'> =>
     waitFor(`the end of a run of ${recordType}`, async () => {
       const row = await find(id);
@@ -103,7 +115,9 @@ function followRuns(tenant: TenantCtx, configId: Company['configId']) {
     /** Waits for the end of the runs that are open now; undefined when there is none. */
     async endOpen(recordType: RecordTypeName): Promise<RunRow | undefined> {
       for (let last: RunRow | undefined; ; ) {
-        const open = await patiently(() => inTransaction(tenant, (tx) => findOpenRun(tx, organizationId, configId(recordType))));
+        const open = await patiently(() =>
+          inTransaction(tenant, (tx) => findOpenRun(tx, organizationId, configId(recordType))),
+        );
         if (open === undefined) return last;
         const ended = await end(recordType, open.id);
         last = ended === 'lost' ? last : ended;
@@ -121,7 +135,9 @@ export async function makeCompany(world: World, plan: Plan): Promise<Company> {
   await ask(200, () => api('post', '/netsuite/metadata/refresh'));
   const configs = new Map<RecordTypeName, string>();
   for (const recordType of plan.recordTypes) {
-    const made = await ask(201, () => api('post', '/sync-configs', { name: recordType, recordType, deletions: plan.deletions }));
+    const made = await ask(201, () =>
+      api('post', '/sync-configs', { name: recordType, recordType, deletions: plan.deletions }),
+    );
     configs.set(recordType, made.id);
   }
   const schema = tenantSchema(organizationId);
@@ -138,7 +154,9 @@ export async function makeCompany(world: World, plan: Plan): Promise<Company> {
     async sync(recordType, mode) {
       for (;;) {
         await runs.endOpen(recordType);
-        const { id } = await ask(202, () => api('post', `/sync-configs/${configId(recordType)}/trigger`, { mode }));
+        const { id } = await ask(202, () =>
+          api('post', `/sync-configs/${configId(recordType)}/trigger`, { mode }),
+        );
         const run = await runs.end(recordType, id);
         if (run !== 'lost') return (await runs.endOpen(recordType)) ?? run;
       }
@@ -149,7 +167,8 @@ export async function makeCompany(world: World, plan: Plan): Promise<Company> {
     },
     async reconnect() {
       await connect(world, api, plan.signIn);
-      for (const id of configs.values()) await ask(200, () => api('patch', `/sync-configs/${id}`, { enabled: true }));
+      for (const id of configs.values())
+        await ask(200, () => api('patch', `/sync-configs/${id}`, { enabled: true }));
     },
     leave: () =>
       patiently(async () => {

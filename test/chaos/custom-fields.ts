@@ -10,10 +10,17 @@ export const customFields: Readonly<Record<FieldTable, CustomField & { readonly 
   item: { table: 'item', name: 'custitem_quality_grade', type: 'text', label: 'Grade' },
   transaction: { table: 'transaction', name: 'custbody_sales_channel', type: 'text', label: 'Channel' },
   transactionline: { table: 'transactionline', name: 'custcol_lot_number', type: 'text', label: 'Lot' },
-  customrecord_complaint: { table: 'customrecord_complaint', name: 'custrecord_complaint_grade', type: 'text', label: 'Grade' },
+  customrecord_complaint: {
+    table: 'customrecord_complaint',
+    name: 'custrecord_complaint_grade',
+    type: 'text',
+    label: 'Grade',
+  },
 };
 /** Accounts without a profile have no custom record types. */
-const existing = Object.values(customFields).filter(({ table }) => profile !== undefined || table !== 'customrecord_complaint');
+const existing = Object.values(customFields).filter(
+  ({ table }) => profile !== undefined || table !== 'customrecord_complaint',
+);
 export const idColumnOf = (table: FieldTable): string => (table === 'transactionline' ? 'uniquekey' : 'id');
 
 /** The account's fields as every seed finds them. Rejects with an Error when the account has one of them. */
@@ -21,7 +28,10 @@ export async function createCustomFields(control: Control): Promise<void> {
   for (const field of existing) await control.send('POST', '/fields', field);
 }
 
-/** Whole numbers in most rows, so that the fields can change their type; other texts in some, nothing in others. */
+/**
+ * Whole numbers in most rows, so that the fields can change their type; other texts in some, nothing in
+ * others.
+ */
 export async function writeCustomValues(pool: Pool): Promise<void> {
   for (const { table, name } of existing) {
     const id = idColumnOf(table);

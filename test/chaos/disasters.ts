@@ -1,4 +1,5 @@
-// Kills of worker processes and power failures of the service's database, at a chosen moment of a run; for failovers, see failover.ts.
+// Kills of worker processes and power failures of the service's database, at a chosen moment of a run; for
+// failovers, see failover.ts.
 import type { Knex } from 'knex';
 import { openKnex } from '../../src/db/connect.ts';
 import type { Stage } from './actions.ts';
@@ -19,16 +20,23 @@ async function asAdmin<T>({ world }: Stage, work: (admin: Knex) => Promise<T>): 
 const publishWithinMs = 1_200;
 
 /**
- * Waits until a publish of that record type is just before its first change, and acts there, or with `after` as soon as others see one of
- * its changes; returns whether one came.
+ * Waits until a publish of that record type is just before its first change, and acts there, or with `after`
+ * as soon as others see one of its changes; returns whether one came.
  */
-async function strikePublish(stage: Stage, recordType: RecordTypeName, strike: () => Promise<void>, after: boolean): Promise<boolean> {
+async function strikePublish(
+  stage: Stage,
+  recordType: RecordTypeName,
+  strike: () => Promise<void>,
+  after: boolean,
+): Promise<boolean> {
   const { world, company } = stage;
   const holder = await world.ctx.db.data.connect();
   holder.on('error', () => undefined);
   let lost: Error | undefined;
   try {
-    await holder.query(`begin; select from ${company.schema}.record_state where record_type = '${recordType}' for update`);
+    await holder.query(
+      `begin; select from ${company.schema}.record_state where record_type = '${recordType}' for update`,
+    );
     const look = (admin: Knex) => async () => {
       const { rows } = await admin.raw<{ rows: unknown[] }>(
         `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like ?`,
@@ -36,7 +44,9 @@ async function strikePublish(stage: Stage, recordType: RecordTypeName, strike: (
       );
       return rows.length === 0 ? undefined : true;
     };
-    const isMet = await asAdmin(stage, (admin) => waitFor('a publish', look(admin), publishWithinMs).catch(() => false));
+    const isMet = await asAdmin(stage, (admin) =>
+      waitFor('a publish', look(admin), publishWithinMs).catch(() => false),
+    );
     if (after) await strikeAfterPublish(stage, recordType, () => holder.query('rollback'), strike);
     else await strike();
     return isMet;
@@ -48,7 +58,10 @@ async function strikePublish(stage: Stage, recordType: RecordTypeName, strike: (
   }
 }
 
-/** Lets the publish go on and acts when some of its rows or its outcome can be seen, while the run's row in the queue can't be changed. */
+/**
+ * Lets the publish go on and acts when some of its rows or its outcome can be seen, while the run's row in
+ * the queue can't be changed.
+ */
 async function strikeAfterPublish(
   stage: Stage,
   recordType: RecordTypeName,
@@ -69,7 +82,8 @@ async function strikeAfterPublish(
     const queue = await admin.transaction();
     await queue('sync_runs').where({ organization_id: company.organizationId }).forUpdate().select('id');
     await goOn();
-    const look = async () => ((await world.ctx.db.data.query(seen, [recordType, before?.ended])).rows.length === 0 ? undefined : true);
+    const look = async () =>
+      (await world.ctx.db.data.query(seen, [recordType, before?.ended])).rows.length === 0 ? undefined : true;
     await waitFor('a publication', look, publishWithinMs);
     await strike();
     await queue.rollback();
@@ -96,7 +110,8 @@ const takeoverWithinMs = 4_000;
 
 /** Until another process works on the company's runs, or none does. */
 async function takeover(stage: Stage, frozen: number): Promise<void> {
-  const isTakenOver = async (): Promise<true | undefined> => ((await busyWorkers(stage)).includes(frozen) ? undefined : true);
+  const isTakenOver = async (): Promise<true | undefined> =>
+    (await busyWorkers(stage)).includes(frozen) ? undefined : true;
   const isMet = await waitFor('a takeover', isTakenOver, takeoverWithinMs).catch(() => false);
   stage.report.note(`a worker stood still; ${isMet ? 'its runs were taken over' : 'nothing was taken over'}`);
 }
@@ -128,15 +143,18 @@ export async function strikeDisaster(stage: Stage, action: Disaster): Promise<vo
     follow = await strike(stage, action);
   };
   const isSetUp = await patiently(async () => {
-    const { rows } = await stage.world.ctx.db.data.query<{ there: boolean }>('select to_regclass($1) is not null as there', [
-      `${stage.company.schema}.record_state`,
-    ]);
+    const { rows } = await stage.world.ctx.db.data.query<{ there: boolean }>(
+      'select to_regclass($1) is not null as there',
+      [`${stage.company.schema}.record_state`],
+    );
     return rows[0]?.there === true;
   });
   if (action.when === 'reading' || !isSetUp) await strikeNow();
   else {
     const met = await strikePublish(stage, action.recordType, strikeNow, action.when === 'published');
-    stage.report.note(`${action.do} while publishing ${action.recordType}: ${met ? 'met' : 'no publish came'}`);
+    stage.report.note(
+      `${action.do} while publishing ${action.recordType}: ${met ? 'met' : 'no publish came'}`,
+    );
   }
   await follow();
 }

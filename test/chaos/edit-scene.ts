@@ -1,7 +1,10 @@
-// What the edits of a simulation share: the account's own record service, the removal and restoring of its control interface, and ways to
-// choose a record. The seed of an edit decides which record it hits.
+// What the edits of a simulation share: the account's own record service, the removal and restoring of its
+// control interface, and ways to choose a record. The seed of an edit decides which record it hits.
 import type { PoolClient } from 'pg';
-import { getEditableTable, type RecordTable } from '../../packages/netsuite-simulator/src/control/records/record-tables.ts';
+import {
+  getEditableTable,
+  type RecordTable,
+} from '../../packages/netsuite-simulator/src/control/records/record-tables.ts';
 import { DATA_TIME_ZONE } from '../../packages/netsuite-simulator/src/load/ledger.ts';
 import type { RestRecordType } from '../../packages/netsuite-simulator/src/records/record-type.ts';
 import { findEnabledType } from '../../packages/netsuite-simulator/src/records/record-types.ts';
@@ -35,7 +38,10 @@ export const everything = createRoleVisibility(
   profile,
 );
 
-type SceneOptions = Pick<Scene, 'books' | 'recordTypes'> & { readonly seed: number; readonly paymentTouchesInvoice: boolean };
+type SceneOptions = Pick<Scene, 'books' | 'recordTypes'> & {
+  readonly seed: number;
+  readonly paymentTouchesInvoice: boolean;
+};
 
 export const openScene = ({ books, recordTypes, seed, paymentTouchesInvoice }: SceneOptions): Scene => ({
   books,
@@ -74,7 +80,8 @@ export const change = (
 export const remove = ({ settings }: Scene, recordType: RecordTypeName, id: string): Promise<void> =>
   deleteRecord(settings, { type: serviceType(recordType), id });
 
-export const accountTable = (recordType: RecordTypeName): RecordTable => getEditableTable(everything, tableOf(recordType));
+export const accountTable = (recordType: RecordTypeName): RecordTable =>
+  getEditableTable(everything, tableOf(recordType));
 
 /** SQL condition for the rows of a record type in `alias`. */
 export const isOfType = (recordType: RecordTypeName, alias: string): string =>
@@ -89,7 +96,10 @@ export async function oneOf({ books, random }: Scene, sql: string): Promise<stri
   return random.pick(rows).id;
 }
 
-export const bySql = ({ books }: Scene, work: (client: PoolClient, now: Date) => Promise<unknown>): Promise<void> =>
+export const bySql = (
+  { books }: Scene,
+  work: (client: PoolClient, now: Date) => Promise<unknown>,
+): Promise<void> =>
   books.write(async (client, now) => {
     await work(client, now);
   });

@@ -1,6 +1,10 @@
-// Deletions of one record or many, with or without an entry in the account's list of deletions, and their return under the same id.
+// Deletions of one record or many, with or without an entry in the account's list of deletions, and their
+// return under the same id.
 
-import { removeRecord, restoreRecord } from '../../packages/netsuite-simulator/src/control/records/remove-record.ts';
+import {
+  removeRecord,
+  restoreRecord,
+} from '../../packages/netsuite-simulator/src/control/records/remove-record.ts';
 import { modifiedColumnOf, tableOf } from './books.ts';
 import { accountTable, bySql, type Edit, isOfType, type Scene } from './edit-scene.ts';
 import { type RecordTypeName, recordTypes } from './plan-names.ts';
@@ -11,7 +15,8 @@ async function candidates({ books, random }: Scene, recordType: RecordTypeName):
   const free = {
     customer: 'not exists (select from ledger.transaction t where t.entity = v.id)',
     item: 'not exists (select from ledger.transactionline l where l.item = v.id)',
-    transaction: 'not exists (select from ledger.application a where v.id in (a.invoice, a.credit) and not a.isbyrule)',
+    transaction:
+      'not exists (select from ledger.application a where v.id in (a.invoice, a.credit) and not a.isbyrule)',
     customrecord_complaint: 'true',
   }[tableOf(recordType)];
   const { rows } = await books.pool.query<{ id: string }>(
@@ -20,7 +25,12 @@ async function candidates({ books, random }: Scene, recordType: RecordTypeName):
   return rows.map(({ id }) => id);
 }
 
-const removeAll = (scene: Scene, recordType: RecordTypeName, ids: readonly string[], isListed: boolean): Promise<void> =>
+const removeAll = (
+  scene: Scene,
+  recordType: RecordTypeName,
+  ids: readonly string[],
+  isListed: boolean,
+): Promise<void> =>
   bySql(scene, async (client, now) => {
     for (const id of ids) await removeRecord(client, accountTable(recordType), id, isListed, now);
   });
@@ -49,7 +59,10 @@ const removeEvery: Edit = async (scene) => {
   await removeAll(scene, recordType, ids, scene.random.chance(0.5));
 };
 
-/** Some or all of the removed records of a type return under their ids, with the modification time of then or of now. */
+/**
+ * Some or all of the removed records of a type return under their ids, with the modification time of then or
+ * of now.
+ */
 const restore: Edit = async (scene) => {
   const { books, random } = scene;
   const removed = await books.pool.query<{ tablename: string; id: string }>(
@@ -63,10 +76,10 @@ const restore: Edit = async (scene) => {
   await bySql(scene, async (client, now) => {
     for (const id of back) await restoreRecord(client, accountTable(recordType), id);
     if (isTouched)
-      await client.query(`update ledger.${table} set ${modifiedColumnOf(tableOf(recordType))} = $2 where id = any($1::bigint[])`, [
-        back,
-        now,
-      ]);
+      await client.query(
+        `update ledger.${table} set ${modifiedColumnOf(tableOf(recordType))} = $2 where id = any($1::bigint[])`,
+        [back, now],
+      );
   });
 };
 

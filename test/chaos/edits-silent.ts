@@ -1,8 +1,19 @@
-// Edits that leave no new modification time on the record, and those with an old one: what scripts, mass updates and corrections of an
-// ERP's vendor do. `silent-changes.ts` notes for the oracle when each must be seen.
+// Edits that leave no new modification time on the record, and those with an old one: what scripts, mass
+// updates and corrections of an ERP's vendor do. `silent-changes.ts` notes for the oracle when each must be
+// seen.
 import { createRecordLike } from '../../packages/netsuite-simulator/src/control/records/create-record.ts';
 import { type HeaderTable, modifiedColumnOf, tableOf, textColumns, transactionTypes } from './books.ts';
-import { accountTable, anyOf, bySql, type Edit, everything, isOfType, oneOf, type Scene, word } from './edit-scene.ts';
+import {
+  accountTable,
+  anyOf,
+  bySql,
+  type Edit,
+  everything,
+  isOfType,
+  oneOf,
+  type Scene,
+  word,
+} from './edit-scene.ts';
 import { genericTypes } from './plan-names.ts';
 import type { Random } from './random.ts';
 
@@ -22,7 +33,11 @@ const headerColumns: Readonly<Record<HeaderTable, readonly Column[]>> = {
     ...names('entityid companyname firstname lastname email phone url comments'),
     ...[['isinactive', flag] as const, ['creditlimit', amount] as const, ['terms', id] as const],
   ],
-  item: [...names('itemid displayname salesdescription upccode'), ['baseprice', amount], ['isinactive', flag]],
+  item: [
+    ...names('itemid displayname salesdescription upccode'),
+    ['baseprice', amount],
+    ['isinactive', flag],
+  ],
   transaction: [
     ...names('tranid memo otherrefnum'),
     ['duedate', day],
@@ -46,21 +61,23 @@ const changeField: Edit = async (scene) => {
   const { random } = scene;
   const recordType = random.pick(scene.recordTypes);
   const table = tableOf(recordType);
-  const id = await oneOf(scene, `select v.id::text as id from ledger.${table} v where ${isOfType(recordType, 'v')} order by v.id`);
+  const id = await oneOf(
+    scene,
+    `select v.id::text as id from ledger.${table} v where ${isOfType(recordType, 'v')} order by v.id`,
+  );
   const isExtra = extraColumns[table].length > 0 && random.chance(0.3);
   const [name, draw] = random.pick((isExtra ? extraColumns : headerColumns)[table]);
   const value = draw(random);
   await bySql(scene, (client) =>
     isExtra
-      ? client.query(`update ledger.${table} set extra = coalesce(extra, '{}') || jsonb_build_object($2::text, $3::text) where id = $1`, [
-          id,
-          name,
-          value,
-        ])
-      : client.query(`update ledger.${table} set ${name} = ($2::jsonb ->> 0)::${typeOf(name)} where id = $1`, [
-          id,
-          JSON.stringify([value]),
-        ]),
+      ? client.query(
+          `update ledger.${table} set extra = coalesce(extra, '{}') || jsonb_build_object($2::text, $3::text) where id = $1`,
+          [id, name, value],
+        )
+      : client.query(
+          `update ledger.${table} set ${name} = ($2::jsonb ->> 0)::${typeOf(name)} where id = $1`,
+          [id, JSON.stringify([value])],
+        ),
   );
 };
 const typeOf = (column: string): string => {
@@ -138,7 +155,11 @@ const changeLineAmount = changeLine((random) =>
 );
 /** Fields that no sum contains. */
 const changeLineText = changeLine((random) =>
-  random.pick([`memo = '${word(random)}'`, 'rate = coalesce(rate, 0) + 0.01', 'item = case item when 1 then 2 else 1 end']),
+  random.pick([
+    `memo = '${word(random)}'`,
+    'rate = coalesce(rate, 0) + 0.01',
+    'item = case item when 1 then 2 else 1 end',
+  ]),
 );
 const changeLineTime = changeLine((random) => `memo = '${word(random)}', linelastmodifieddate = $now`);
 
@@ -157,7 +178,9 @@ const addLine: Edit = async (scene) => {
 };
 const removeLine: Edit = async (scene) => {
   const { uniquekey } = await anyLine(scene);
-  await bySql(scene, (client) => client.query('delete from ledger.transactionline where uniquekey = $1', [uniquekey]));
+  await bySql(scene, (client) =>
+    client.query('delete from ledger.transactionline where uniquekey = $1', [uniquekey]),
+  );
 };
 
 /** Edited a while ago, and visible only now: as when a clock is set back, or a change is committed late. */
@@ -165,7 +188,10 @@ const restamp: Edit = async (scene) => {
   const { random } = scene;
   const recordType = random.pick(scene.recordTypes);
   const table = tableOf(recordType);
-  const id = await oneOf(scene, `select v.id::text as id from ledger.${table} v where ${isOfType(recordType, 'v')} order by v.id`);
+  const id = await oneOf(
+    scene,
+    `select v.id::text as id from ledger.${table} v where ${isOfType(recordType, 'v')} order by v.id`,
+  );
   const column = textColumns[table];
   const [text, ageMs] = [word(random), random.between(0, 59) * minuteMs];
   await bySql(scene, (client, now) =>
@@ -187,7 +213,11 @@ const insertOld: Edit = async (scene) => {
   await bySql(scene, async (client, now) => {
     const at = new Date(now.getTime() - ageMs);
     const id = await createRecordLike(client, everything, record, { like }, at);
-    if (record.hasLines) await client.query('update ledger.transactionline set linelastmodifieddate = $2 where transaction = $1', [id, at]);
+    if (record.hasLines)
+      await client.query(
+        'update ledger.transactionline set linelastmodifieddate = $2 where transaction = $1',
+        [id, at],
+      );
   });
 };
 

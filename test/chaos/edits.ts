@@ -1,9 +1,22 @@
-// What people do in the account between and during two runs, through the code of its record service where that supports it. The edit's own
-// seed decides which record it hits.
+// What people do in the account between and during two runs, through the code of its record service where
+// that supports it. The edit's own seed decides which record it hits.
 import { RestError } from '../../packages/netsuite-simulator/src/wire.ts';
 import { profile } from '../setup/account-profile.ts';
 import { type Books, modifiedColumnOf, tableOf, textColumns } from './books.ts';
-import { anyOf, bySql, change, create, type Edit, isOfType, itemLines, oneOf, openScene, remove, type Scene, word } from './edit-scene.ts';
+import {
+  anyOf,
+  bySql,
+  change,
+  create,
+  type Edit,
+  isOfType,
+  itemLines,
+  oneOf,
+  openScene,
+  remove,
+  type Scene,
+  word,
+} from './edit-scene.ts';
 import { absenceEdits } from './edits-absent.ts';
 import { silentEdits } from './edits-silent.ts';
 import { genericRecordEdits } from './generic-records.ts';
@@ -23,12 +36,24 @@ async function payInvoice(scene: Scene): Promise<unknown> {
   );
   const due = Number(rows[0]?.due ?? 0);
   const amount = scene.random.chance(0.5) ? due : Math.max(1, Math.floor(due / 2));
-  return create(scene, 'customerPayment', { customer: rows[0]?.entity, payment: amount, apply: [{ doc: id, amount }] });
+  return create(scene, 'customerPayment', {
+    customer: rows[0]?.entity,
+    payment: amount,
+    apply: [{ doc: id, amount }],
+  });
 }
 
-/** The payment of an invoice, which was closed by it or not, goes to another invoice of the customer, or to none. */
+/**
+ * The payment of an invoice, which was closed by it or not, goes to another invoice of the customer, or to
+ * none.
+ */
 async function movePayment(scene: Scene): Promise<void> {
-  const { rows } = await scene.books.pool.query<{ payment: string; paid: string; other: string | null; entity: string }>(
+  const { rows } = await scene.books.pool.query<{
+    payment: string;
+    paid: string;
+    other: string | null;
+    entity: string;
+  }>(
     `select a.credit::text as payment, a.invoice::text as paid, p.entity::text,
        (select min(t.id)::text from ledger.transaction t where t.type = 'CustInvc' and t.entity = p.entity and t.foreignamountunpaid > 1) as other
      from ledger.application a join ledger.transaction p on p.id = a.credit and p.type = 'CustPymt' order by a.credit, a.invoice`,
@@ -43,7 +68,10 @@ async function movePayment(scene: Scene): Promise<void> {
 const touchAll = (scene: Scene): Promise<void> =>
   bySql(scene, async (client, now) => {
     const batch = word(scene.random);
-    await client.query(`update ledger.transaction set memo = $1, lastmodifieddate = $2 where type = 'CustInvc'`, [batch, now]);
+    await client.query(
+      `update ledger.transaction set memo = $1, lastmodifieddate = $2 where type = 'CustInvc'`,
+      [batch, now],
+    );
     await client.query(
       `update ledger.transactionline set memo = $1, linelastmodifieddate = $2
        where transaction in (select id from ledger.transaction where type = 'CustInvc') and id = 1`,
@@ -76,30 +104,49 @@ async function clearColumn(scene: Scene): Promise<void> {
 }
 
 const edits: Readonly<Record<EditKind, Edit>> = {
-  'edit-invoice': async (scene) => change(scene, 'invoice', await anyOf(scene, 'invoice'), { memo: word(scene.random) }),
+  'edit-invoice': async (scene) =>
+    change(scene, 'invoice', await anyOf(scene, 'invoice'), { memo: word(scene.random) }),
   'edit-lines': async (scene) =>
-    change(scene, 'invoice', await anyOf(scene, 'invoice'), { item: await itemLines(scene) }, scene.random.chance(0.5) ? ['item'] : []),
-  'insert-invoice': async (scene) => create(scene, 'invoice', { entity: await anyOf(scene, 'customer'), item: await itemLines(scene) }),
+    change(
+      scene,
+      'invoice',
+      await anyOf(scene, 'invoice'),
+      { item: await itemLines(scene) },
+      scene.random.chance(0.5) ? ['item'] : [],
+    ),
+  'insert-invoice': async (scene) =>
+    create(scene, 'invoice', { entity: await anyOf(scene, 'customer'), item: await itemLines(scene) }),
   'delete-invoice': async (scene) => remove(scene, 'invoice', await anyOf(scene, 'invoice')),
   'edit-customer': async (scene) =>
-    change(scene, 'customer', await anyOf(scene, 'customer'), { phone: word(scene.random), comments: word(scene.random) }),
-  'rename-customer': async (scene) => change(scene, 'customer', await anyOf(scene, 'customer'), { entityId: word(scene.random) }),
+    change(scene, 'customer', await anyOf(scene, 'customer'), {
+      phone: word(scene.random),
+      comments: word(scene.random),
+    }),
+  'rename-customer': async (scene) =>
+    change(scene, 'customer', await anyOf(scene, 'customer'), { entityId: word(scene.random) }),
   'insert-customer': (scene) =>
-    create(scene, 'customer', { companyName: word(scene.random), ...(profile === 'oneworld' && { subsidiary: '1' }) }),
+    create(scene, 'customer', {
+      companyName: word(scene.random),
+      ...(profile === 'oneworld' && { subsidiary: '1' }),
+    }),
   'delete-customer': async (scene) => remove(scene, 'customer', await oneOf(scene, unusedCustomer)),
   'replace-customer': async (scene) => {
     await edits['insert-customer'](scene);
     await edits['delete-customer'](scene);
   },
-  'edit-item': async (scene) => change(scene, 'item', await anyOf(scene, 'item'), { displayName: word(scene.random), basePrice: 12.5 }),
-  'rename-item': async (scene) => change(scene, 'item', await anyOf(scene, 'item'), { itemId: word(scene.random) }),
+  'edit-item': async (scene) =>
+    change(scene, 'item', await anyOf(scene, 'item'), { displayName: word(scene.random), basePrice: 12.5 }),
+  'rename-item': async (scene) =>
+    change(scene, 'item', await anyOf(scene, 'item'), { itemId: word(scene.random) }),
   'insert-item': (scene) => create(scene, 'item', { itemId: word(scene.random) }),
   'delete-item': async (scene) => remove(scene, 'item', await oneOf(scene, unusedItem)),
   'pay-invoice': payInvoice,
   'undo-payment': async (scene) => remove(scene, 'customerPayment', await anyOf(scene, 'customerPayment')),
   'move-payment': movePayment,
-  'edit-credit': async (scene) => change(scene, 'creditMemo', await anyOf(scene, 'creditMemo'), { memo: word(scene.random) }),
-  'insert-credit': async (scene) => create(scene, 'creditMemo', { entity: await anyOf(scene, 'customer'), item: await itemLines(scene) }),
+  'edit-credit': async (scene) =>
+    change(scene, 'creditMemo', await anyOf(scene, 'creditMemo'), { memo: word(scene.random) }),
+  'insert-credit': async (scene) =>
+    create(scene, 'creditMemo', { entity: await anyOf(scene, 'customer'), item: await itemLines(scene) }),
   'delete-credit': async (scene) => remove(scene, 'creditMemo', await anyOf(scene, 'creditMemo')),
   'touch-all': touchAll,
   'clear-column': clearColumn,
@@ -111,7 +158,11 @@ const edits: Readonly<Record<EditKind, Edit>> = {
 /** What happens instead of an impossible edit, the first one that is possible. */
 const instead = ['edit-invoice', 'edit-customer', 'insert-customer'] as const;
 
-type Options = { readonly seed: number; readonly paymentTouchesInvoice: boolean; readonly recordTypes: readonly RecordTypeName[] };
+type Options = {
+  readonly seed: number;
+  readonly paymentTouchesInvoice: boolean;
+  readonly recordTypes: readonly RecordTypeName[];
+};
 
 /** Returns what was done: when the edit is impossible, another one is made. Rejects with database errors. */
 export async function edit(books: Books, kind: EditKind, options: Options): Promise<EditKind> {
@@ -127,14 +178,19 @@ export async function edit(books: Books, kind: EditKind, options: Options): Prom
 }
 
 /** A number that the account accepts and that is too long for the service; `healed` corrects it. */
-export async function spoil(books: Books, recordType: RecordTypeName, id: string, isHealed: boolean): Promise<void> {
+export async function spoil(
+  books: Books,
+  recordType: RecordTypeName,
+  id: string,
+  isHealed: boolean,
+): Promise<void> {
   await books.write(async (client, now) => {
-    const [table, column, sound] = recordType === 'customer' ? ['customer', 'creditlimit', null] : ['transaction', 'exchangerate', '1'];
-    await client.query(`update ledger.${table} set ${column} = $2::numeric, lastmodifieddate = $3 where id = $1`, [
-      id,
-      isHealed ? sound : '1e120',
-      now,
-    ]);
+    const [table, column, sound] =
+      recordType === 'customer' ? ['customer', 'creditlimit', null] : ['transaction', 'exchangerate', '1'];
+    await client.query(
+      `update ledger.${table} set ${column} = $2::numeric, lastmodifieddate = $3 where id = $1`,
+      [id, isHealed ? sound : '1e120', now],
+    );
   });
 }
 
@@ -143,13 +199,23 @@ export const farTime = '9999-12-01T10:00:00Z';
 export type TimePlace = 'modified' | 'created' | 'line';
 
 /** A time of the record, or of its first line, is `farTime`; `healed` corrects it. */
-export async function spoilTime(books: Books, recordType: RecordTypeName, id: string, place: TimePlace, isHealed: boolean): Promise<void> {
+export async function spoilTime(
+  books: Books,
+  recordType: RecordTypeName,
+  id: string,
+  place: TimePlace,
+  isHealed: boolean,
+): Promise<void> {
   const table = tableOf(recordType);
   const created = table === 'customer' ? 'datecreated' : 'createddate';
   await books.write(async (client, now) => {
     const at = isHealed ? now : farTime;
-    await client.query(`update ledger.${table} set lastmodifieddate = $2 where id = $1`, [id, place === 'modified' ? at : now]);
-    if (place === 'created') await client.query(`update ledger.${table} set ${created} = $2 where id = $1`, [id, at]);
+    await client.query(`update ledger.${table} set lastmodifieddate = $2 where id = $1`, [
+      id,
+      place === 'modified' ? at : now,
+    ]);
+    if (place === 'created')
+      await client.query(`update ledger.${table} set ${created} = $2 where id = $1`, [id, at]);
     if (place === 'line')
       await client.query(
         `update ledger.transactionline set linelastmodifieddate = $2 where transaction = $1
@@ -163,10 +229,9 @@ export async function spoilTime(books: Books, recordType: RecordTypeName, id: st
 export async function touch(books: Books, recordType: RecordTypeName, id: string): Promise<void> {
   const table = tableOf(recordType);
   await books.write(async (client, now) => {
-    await client.query(`update ledger.${table} set ${textColumns[table]} = $2, ${modifiedColumnOf(table)} = $3 where id = $1`, [
-      id,
-      `touched ${id}`,
-      now,
-    ]);
+    await client.query(
+      `update ledger.${table} set ${textColumns[table]} = $2, ${modifiedColumnOf(table)} = $3 where id = $1`,
+      [id, `touched ${id}`, now],
+    );
   });
 }

@@ -1,5 +1,5 @@
-// Actions that say exactly what happens, for directed histories: an edit of one record through the account's control interface, an answer
-// that lies, rows that the role can't see. Seeds don't draw them.
+// Actions that say exactly what happens, for directed histories: an edit of one record through the account's
+// control interface, an answer that lies, rows that the role can't see. Seeds don't draw them.
 import { tableOf } from './books.ts';
 import { tell } from './faults/answers.ts';
 import type { Control, Lie } from './faults/control.ts';
@@ -24,13 +24,19 @@ export type ExactHold = { readonly recordType: RecordTypeName; readonly rounds: 
       readonly names?: readonly string[];
     }
   /** Rows of the record type, or the first `count` of them; or columns of its header. */
-  | { readonly do: 'hide'; readonly ids?: readonly string[]; readonly count?: number; readonly columns?: readonly string[] }
+  | {
+      readonly do: 'hide';
+      readonly ids?: readonly string[];
+      readonly count?: number;
+      readonly columns?: readonly string[];
+    }
 );
 /** A person reads the metadata again. */
 export type Refresh = { readonly do: 'refresh' };
 export type ExactAction = Write | ExactHold | Refresh;
 
-export const write = (control: Control, { method, path, body }: Write): Promise<unknown> => control.send(method, path, body);
+export const write = (control: Control, { method, path, body }: Write): Promise<unknown> =>
+  control.send(method, path, body);
 
 export async function beginExact(stage: FaultStage, action: ExactHold): Promise<Ending> {
   const { books, control } = stage.world;
@@ -38,15 +44,23 @@ export async function beginExact(stage: FaultStage, action: ExactHold): Promise<
   const all = await books.ids(recordType);
   if (action.do === 'hide' && action.columns !== undefined) {
     const fields = action.columns;
-    return inTurn(stage.ledger.hides({ recordType, fields }), await control.hide({ columns: { [tableOf(recordType)]: fields } }));
+    return inTurn(
+      stage.ledger.hides({ recordType, fields }),
+      await control.hide({ columns: { [tableOf(recordType)]: fields } }),
+    );
   }
   if (action.do === 'hide') {
     const ids = action.ids ?? all.slice(0, action.count);
-    return inTurn(stage.ledger.hides({ recordType, ids }), await control.hide({ rows: { [tableOf(recordType)]: ids } }));
+    return inTurn(
+      stage.ledger.hides({ recordType, ids }),
+      await control.hide({ rows: { [tableOf(recordType)]: ids } }),
+    );
   }
   const { lie, misreports, names } = action;
   const end = [
-    ...(misreports === undefined ? [] : [stage.ledger.misreports({ recordType, ids: new Set(all), ...misreports })]),
+    ...(misreports === undefined
+      ? []
+      : [stage.ledger.misreports({ recordType, ids: new Set(all), ...misreports })]),
     ...(names === undefined ? [] : [stage.ledger.hides({ recordType, fields: names })]),
   ];
   return inTurn(...end, await tell(stage, [lie], () => undefined));

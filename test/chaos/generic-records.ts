@@ -1,5 +1,5 @@
-// Records of types that the connector doesn't know by name, in accounts with a profile: enough of each for several pages, and what people do
-// with one of them.
+// Records of types that the connector doesn't know by name, in accounts with a profile: enough of each for
+// several pages, and what people do with one of them.
 import type { Pool } from 'pg';
 import { createRecordLike } from '../../packages/netsuite-simulator/src/control/records/create-record.ts';
 import { removeRecord } from '../../packages/netsuite-simulator/src/control/records/remove-record.ts';
@@ -11,7 +11,10 @@ const copies = 5;
 /** Above the ids that a load gives. */
 const idStep = 100_000_000;
 
-/** The profile gives a small company few journals and complaints: several of each are added, with values and lines like these. */
+/**
+ * The profile gives a small company few journals and complaints: several of each are added, with values and
+ * lines like these.
+ */
 export async function copyGenericRecords(pool: Pool): Promise<void> {
   const copied = (table: string, changes: string): string => `insert into ledger.${table}
     select (jsonb_populate_record(null::ledger.${table}, to_jsonb(b) || jsonb_build_object(${changes}))).*
@@ -38,11 +41,10 @@ const editOne: Edit = async (scene) => {
   const [id, text, table] = [await anyOf(scene, recordType), word(scene.random), tableOf(recordType)];
   const isLine = table === 'transaction' && scene.random.chance(0.5);
   await bySql(scene, async (client, now) => {
-    await client.query(`update ledger.${table} set ${textColumns[table]} = $2, ${modifiedColumnOf(table)} = $3 where id = $1`, [
-      id,
-      text,
-      now,
-    ]);
+    await client.query(
+      `update ledger.${table} set ${textColumns[table]} = $2, ${modifiedColumnOf(table)} = $3 where id = $1`,
+      [id, text, now],
+    );
     if (isLine)
       await client.query(
         `update ledger.transactionline set memo = $2, quantity = coalesce(quantity, 0) + 1, linelastmodifieddate = $3
@@ -55,7 +57,9 @@ const editOne: Edit = async (scene) => {
 const insertOne: Edit = async (scene) => {
   const recordType = genericOf(scene);
   const like = await anyOf(scene, recordType);
-  await bySql(scene, (client, now) => createRecordLike(client, everything, accountTable(recordType), { like }, now));
+  await bySql(scene, (client, now) =>
+    createRecordLike(client, everything, accountTable(recordType), { like }, now),
+  );
 };
 
 const deleteOne =

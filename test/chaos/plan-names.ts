@@ -1,8 +1,18 @@
 // The names of everything that a plan can contain, and for which record types a lasting fault makes sense.
-/** Record types that the connector doesn't know by name; only accounts with a profile have records of all of them. */
+/**
+ * Record types that the connector doesn't know by name; only accounts with a profile have records of all of
+ * them.
+ */
 export const genericTypes = ['purchaseOrder', 'journalEntry', 'customrecord_complaint'] as const;
 export type GenericType = (typeof genericTypes)[number];
-export const recordTypes = ['customer', 'item', 'invoice', 'creditMemo', 'customerPayment', ...genericTypes] as const;
+export const recordTypes = [
+  'customer',
+  'item',
+  'invoice',
+  'creditMemo',
+  'customerPayment',
+  ...genericTypes,
+] as const;
 export type RecordTypeName = (typeof recordTypes)[number];
 
 /** What people and scripts do in the account. Numbers: how often, relative to each other. */
@@ -48,7 +58,12 @@ export const editWeights = {
   'restore-deleted': 3,
 } as const;
 /** Of a record of a type that the connector doesn't know by name; planned by themselves, see `plan.ts`. */
-export const genericEdits = ['edit-generic', 'insert-generic', 'delete-generic', 'delete-generic-unlisted'] as const;
+export const genericEdits = [
+  'edit-generic',
+  'insert-generic',
+  'delete-generic',
+  'delete-generic-unlisted',
+] as const;
 export type DrawnEditKind = keyof typeof editWeights;
 export type EditKind = DrawnEditKind | (typeof genericEdits)[number];
 export const editKinds = Object.keys(editWeights) as DrawnEditKind[];

@@ -19,11 +19,21 @@ describe('a plan', () => {
   });
 
   it.each([1, 101, 70_001])('contains every kind of event in at least 5 of 100 seeds from %i', (first) => {
-    const plans = Array.from({ length: 100 }, (_unused, index) => new Set(actionsOf(planOf(first + index)).map(nameOf)));
-    const seeds = (name: string): number => plans.filter((names) => names.has(name)).length;
-    const rare = [...editKinds, ...requestFaults, ...stateFaults, 'approve', 'kill', 'stop', 'failover', 'step-clock'].filter(
-      (name) => seeds(name) < 5,
+    const plans = Array.from(
+      { length: 100 },
+      (_unused, index) => new Set(actionsOf(planOf(first + index)).map(nameOf)),
     );
+    const seeds = (name: string): number => plans.filter((names) => names.has(name)).length;
+    const rare = [
+      ...editKinds,
+      ...requestFaults,
+      ...stateFaults,
+      'approve',
+      'kill',
+      'stop',
+      'failover',
+      'step-clock',
+    ].filter((name) => seeds(name) < 5);
     expect(rare).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
-// Turns a seed into everything that will happen: pure, so that a failing seed can be shown, replayed and shortened. What hits a running
-// run is triggered by the count of its requests to the ERP, not by time. Each action brings the seed of its own details: without some of
-// its actions a plan means the same as before.
+// Turns a seed into everything that will happen: pure, so that a failing seed can be shown, replayed and
+// shortened. What hits a running run is triggered by the count of its requests to the ERP, not by time. Each
+// action brings the seed of its own details: without some of its actions a plan means the same as before.
 import { profile } from '../setup/account-profile.ts';
 import type { ExactAction } from './exact.ts';
 import {
@@ -26,9 +26,20 @@ export type Action =
   | { readonly do: 'edit'; readonly kind: EditKind; readonly seed: number }
   | { readonly do: 'step-clock'; readonly minutes: number }
   | { readonly do: 'fault'; readonly fault: RequestFault; readonly times: number }
-  | { readonly do: 'hold'; readonly fault: StateFault; readonly recordType: RecordTypeName; readonly rounds: number; readonly seed: number }
+  | {
+      readonly do: 'hold';
+      readonly fault: StateFault;
+      readonly recordType: RecordTypeName;
+      readonly rounds: number;
+      readonly seed: number;
+    }
   /** A person decides about the deletions that wait for approval, and accepts missing fields. */
-  | { readonly do: 'approve'; readonly recordType: RecordTypeName; readonly seed: number; readonly decision?: Decision }
+  | {
+      readonly do: 'approve';
+      readonly recordType: RecordTypeName;
+      readonly seed: number;
+      readonly decision?: Decision;
+    }
   | ({ readonly do: 'kill'; readonly recordType: RecordTypeName } & Moment)
   | ({ readonly do: 'stop'; readonly recordType: RecordTypeName } & Moment)
   /** A worker process stands still for longer than its lease; another one takes over, and both go on. */
@@ -103,7 +114,11 @@ const editOf = (random: Random): Action => ({ do: 'edit', kind: kindOf(random), 
 /** Minutes. At any time up to an hour forward or back; forward by more as well, up to two days. */
 const stepOf = (random: Random): Action => ({
   do: 'step-clock',
-  minutes: random.chance(0.4) ? -random.between(1, 60) : random.chance(0.7) ? random.between(1, 60) : random.between(61, 3_000),
+  minutes: random.chance(0.4)
+    ? -random.between(1, 60)
+    : random.chance(0.7)
+      ? random.between(1, 60)
+      : random.between(61, 3_000),
 });
 
 /** Several in a row, except slow ones: each of these takes a caller's whole timeout. */
@@ -119,7 +134,14 @@ const approvalOf = (random: Random, recordTypes: readonly RecordTypeName[]): Act
 });
 
 /** It happens before the round, or after some requests of its runs. */
-function placeIn(random: Random, rounds: Round[], index: number, action: Action, isBetween: boolean, maxRequests = 12): void {
+function placeIn(
+  random: Random,
+  rounds: Round[],
+  index: number,
+  action: Action,
+  isBetween: boolean,
+  maxRequests = 12,
+): void {
   const round = rounds[index];
   if (round === undefined) return;
   rounds[index] = isBetween
@@ -128,8 +150,14 @@ function placeIn(random: Random, rounds: Round[], index: number, action: Action,
 }
 
 /** In any round from the `first` on. */
-const place = (random: Random, rounds: Round[], first: number, action: Action, isBetween: boolean, maxRequests?: number): void =>
-  placeIn(random, rounds, random.between(first, rounds.length - 1), action, isBetween, maxRequests);
+const place = (
+  random: Random,
+  rounds: Round[],
+  first: number,
+  action: Action,
+  isBetween: boolean,
+  maxRequests?: number,
+): void => placeIn(random, rounds, random.between(first, rounds.length - 1), action, isBetween, maxRequests);
 
 function roundOf(random: Random, recordTypes: readonly RecordTypeName[], index: number): Round {
   const before: Action[] = [];
@@ -142,16 +170,24 @@ function roundOf(random: Random, recordTypes: readonly RecordTypeName[], index: 
   const isCalm = random.chance(0.35);
   for (let n = isCalm ? 0 : random.between(1, 4); n > 0; n -= 1)
     during.push({ afterRequests: random.between(1, 16), action: editOf(random) });
-  if (!isCalm && random.chance(0.2)) during.push({ afterRequests: random.between(1, 12), action: stepOf(random) });
-  if (index > 0 && random.chance(0.2)) during.push({ afterRequests: random.between(1, 12), action: approvalOf(random, recordTypes) });
-  for (let n = random.between(0, 2); n > 0; n -= 1) during.push({ afterRequests: random.between(1, 12), action: faultOf(random) });
+  if (!isCalm && random.chance(0.2))
+    during.push({ afterRequests: random.between(1, 12), action: stepOf(random) });
+  if (index > 0 && random.chance(0.2))
+    during.push({ afterRequests: random.between(1, 12), action: approvalOf(random, recordTypes) });
+  for (let n = random.between(0, 2); n > 0; n -= 1)
+    during.push({ afterRequests: random.between(1, 12), action: faultOf(random) });
   return { full: index === 0 || random.chance(0.12), before, during };
 }
 
-/** Three in turn, so that each fault occurs equally often and with changing others, and one more in half of the seeds. */
+/**
+ * Three in turn, so that each fault occurs equally often and with changing others, and one more in half of
+ * the seeds.
+ */
 function holdsOf(random: Random, seed: number): Set<StateFault> {
   const cycle = Math.floor(seed / stateFaults.length);
-  const turns = [0, 1, 2].map((n) => stateFaults[(seed + n * 11 + cycle * (2 * n + 1)) % stateFaults.length] ?? 'narrow-role');
+  const turns = [0, 1, 2].map(
+    (n) => stateFaults[(seed + n * 11 + cycle * (2 * n + 1)) % stateFaults.length] ?? 'narrow-role',
+  );
   return new Set([...turns, ...random.sample(stateFaults, random.between(0, 1))]);
 }
 
@@ -165,10 +201,21 @@ function recordTypesOf(random: Random): readonly RecordTypeName[] {
 const genericTypesOf = (seed: number): readonly RecordTypeName[] =>
   profile === undefined ? [] : [genericTypes[seed % genericTypes.length] ?? 'purchaseOrder'];
 
-function addHold(random: Random, rounds: Round[], recordTypes: readonly RecordTypeName[], fault: StateFault): void {
+function addHold(
+  random: Random,
+  rounds: Round[],
+  recordTypes: readonly RecordTypeName[],
+  fault: StateFault,
+): void {
   const { fits, betweenRuns = false, needsPages = false } = traitsOf(fault);
   const among = recordTypes.filter((recordType) => fits?.includes(recordType) ?? true);
-  const action: Action = { do: 'hold', fault, recordType: random.pick(among), rounds: random.between(1, 2), seed: seedOf(random) };
+  const action: Action = {
+    do: 'hold',
+    fault,
+    recordType: random.pick(among),
+    rounds: random.between(1, 2),
+    seed: seedOf(random),
+  };
   const isBetween = betweenRuns || random.chance(0.5);
   const index = random.between(1, rounds.length - 1);
   placeIn(random, rounds, index, action, isBetween);
@@ -180,13 +227,27 @@ function addHold(random: Random, rounds: Round[], recordTypes: readonly RecordTy
 function addProposal(random: Random, rounds: Round[], recordTypes: readonly RecordTypeName[]): void {
   const index = random.between(1, rounds.length - 2);
   const isBetween = random.chance(0.6);
-  for (let n = 2; n > 0; n -= 1) placeIn(random, rounds, index, { do: 'edit', kind: 'delete-many-unlisted', seed: seedOf(random) }, true);
-  for (const recordType of recordTypes) placeIn(random, rounds, index + 1, { do: 'approve', recordType, seed: seedOf(random) }, isBetween);
+  for (let n = 2; n > 0; n -= 1)
+    placeIn(random, rounds, index, { do: 'edit', kind: 'delete-many-unlisted', seed: seedOf(random) }, true);
+  for (const recordType of recordTypes)
+    placeIn(random, rounds, index + 1, { do: 'approve', recordType, seed: seedOf(random) }, isBetween);
 }
 
-function addDisaster(random: Random, rounds: Round[], recordTypes: readonly RecordTypeName[], kind: DisasterKind): void {
+function addDisaster(
+  random: Random,
+  rounds: Round[],
+  recordTypes: readonly RecordTypeName[],
+  kind: DisasterKind,
+): void {
   const when = random.chance(0.4) ? 'publishing' : 'reading';
-  place(random, rounds, 0, { do: kind, recordType: random.pick(recordTypes), when, delayMs: random.pick([0, 0, 5, 15, 40]) }, false, 14);
+  place(
+    random,
+    rounds,
+    0,
+    { do: kind, recordType: random.pick(recordTypes), when, delayMs: random.pick([0, 0, 5, 15, 40]) },
+    false,
+    14,
+  );
 }
 
 function countOf(rounds: readonly Round[], kind: Action['do']): number {
@@ -206,7 +267,10 @@ function stepFarBack(random: Random, rounds: Round[]): void {
 export const least = { edits: 20, faults: 3 };
 
 const minuteMs = 60_000;
-/** Clocks go forward and back within three hours before or after these times, by zone. The account's books end in August 2011. */
+/**
+ * Clocks go forward and back within three hours before or after these times, by zone. The account's books end
+ * in August 2011.
+ */
 const clockChanges: Readonly<Record<Plan['timeZone'], readonly string[]>> = {
   'Europe/London': ['2011-10-30T01:00:00Z', '2012-03-25T01:00:00Z'],
   'America/Los_Angeles': ['2011-11-06T09:00:00Z', '2012-03-11T10:00:00Z'],
@@ -214,14 +278,19 @@ const clockChanges: Readonly<Record<Plan['timeZone'], readonly string[]>> = {
 
 function startOf(random: Random, timeZone: Plan['timeZone']): string {
   if (random.chance(0.5)) return '2011-09-05T09:00:00Z';
-  return new Date(Date.parse(random.pick(clockChanges[timeZone])) + random.between(-180, 100) * minuteMs).toISOString();
+  return new Date(
+    Date.parse(random.pick(clockChanges[timeZone])) + random.between(-180, 100) * minuteMs,
+  ).toISOString();
 }
 
 function drawRounds(random: Random, seed: number, recordTypes: readonly RecordTypeName[]): Round[] {
-  const rounds = Array.from({ length: random.between(3, 4) }, (_unused, index) => roundOf(random, recordTypes, index));
+  const rounds = Array.from({ length: random.between(3, 4) }, (_unused, index) =>
+    roundOf(random, recordTypes, index),
+  );
   for (const fault of holdsOf(random, seed)) addHold(random, rounds, recordTypes, fault);
   while (countOf(rounds, 'edit') < least.edits) place(random, rounds, 1, editOf(random), false, 8);
-  while (countOf(rounds, 'fault') + countOf(rounds, 'hold') < least.faults) place(random, rounds, 1, faultOf(random), false, 8);
+  while (countOf(rounds, 'fault') + countOf(rounds, 'hold') < least.faults)
+    place(random, rounds, 1, faultOf(random), false, 8);
   if (seed % 3 === 0) addProposal(random, rounds, recordTypes);
   if (random.chance(0.25)) stepFarBack(random, rounds);
   if (isKilled(seed)) addDisaster(random, rounds, recordTypes, 'kill');
@@ -237,7 +306,13 @@ function addGenericEdits(seed: number, rounds: Round[]): void {
   const random = randomOf(maxSeed - seed);
   for (let index = 1; index < rounds.length; index += 1)
     for (const isBetween of [true, false])
-      placeIn(random, rounds, index, { do: 'edit', kind: random.pick(genericEdits), seed: seedOf(random) }, isBetween);
+      placeIn(
+        random,
+        rounds,
+        index,
+        { do: 'edit', kind: random.pick(genericEdits), seed: seedOf(random) },
+        isBetween,
+      );
 }
 
 export function planOf(seed: number): Plan {

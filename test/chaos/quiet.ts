@@ -1,5 +1,5 @@
-// The quiet phase: all faults have ended. Every record type must become right in a bounded number of runs, and what may be unseen for a
-// while must be seen when its time has passed.
+// The quiet phase: all faults have ended. Every record type must become right in a bounded number of runs,
+// and what may be unseen for a while must be seen when its time has passed.
 import { approveOpenDeletions } from './faults/approval.ts';
 import type { EditKind, RecordTypeName } from './plan-names.ts';
 import type { Scene } from './simulate.ts';
@@ -23,7 +23,12 @@ async function follow({ company, report }: Scene, recordType: RecordTypeName, fi
 }
 
 /** What a person does about a run that stays partial for a reason that only a person can end. */
-async function decide(scene: Scene, recordType: RecordTypeName, attempt: number, stale: ReadonlySet<string>): Promise<void> {
+async function decide(
+  scene: Scene,
+  recordType: RecordTypeName,
+  attempt: number,
+  stale: ReadonlySet<string>,
+): Promise<void> {
   const { company } = scene;
   await approveOpenDeletions(scene, recordType);
   if (attempt < 3 || stale.size === 0) return;
@@ -37,7 +42,10 @@ async function becomeGreen(scene: Scene, recordType: RecordTypeName): Promise<vo
     const { run, named } = await scene.runOne(recordType, 'incremental');
     if (run.status === 'succeeded') return;
     if (attempt === maxRuns)
-      return stuck(scene, `${recordType}: run ${attempt} after quiet is still ${run.status}: ${JSON.stringify(run.error)}`);
+      return stuck(
+        scene,
+        `${recordType}: run ${attempt} after quiet is still ${run.status}: ${JSON.stringify(run.error)}`,
+      );
     if (run.status === 'failed') await follow(scene, recordType, run.error?.fix ?? '');
     if (run.status === 'partial') await decide(scene, recordType, attempt, named.stale);
   }
@@ -47,7 +55,8 @@ async function becomeGreen(scene: Scene, recordType: RecordTypeName): Promise<vo
 async function endPass(scene: Scene, recordType: RecordTypeName, quietSince: Date): Promise<void> {
   for (let attempt = 1; attempt <= maxPassRuns; attempt += 1) {
     const { run, named } = await scene.runOne(recordType, 'incremental');
-    if (run.status === 'failed') return stuck(scene, `${recordType}: a run after quiet is ${run.status}: ${JSON.stringify(run.error)}`);
+    if (run.status === 'failed')
+      return stuck(scene, `${recordType}: a run after quiet is ${run.status}: ${JSON.stringify(run.error)}`);
     if (run.status === 'partial') await decide(scene, recordType, attempt, named.stale);
     else if (named.completeSince !== null && named.completeSince >= quietSince) return;
   }
@@ -56,7 +65,13 @@ async function endPass(scene: Scene, recordType: RecordTypeName, quietSince: Dat
 
 /** Changes that only time brings to light, when nothing else makes a run compare more than it must. */
 const silentKinds = [
-  ...['silent-line-added', 'silent-line-added', 'silent-line-removed', 'silent-line-removed', 'silent-line-text'],
+  ...[
+    'silent-line-added',
+    'silent-line-added',
+    'silent-line-removed',
+    'silent-line-removed',
+    'silent-line-text',
+  ],
   ...['silent-field', 'silent-field', 'rename-customer', 'rename-customer', 'rename-customer'],
 ] as readonly EditKind[];
 

@@ -16,11 +16,22 @@ export type CoverageKind = (typeof coverageKinds)[number];
 export const runEnds = ['succeeded', 'partial', 'failed', 'cancelled'] as const;
 export type RunEnd = (typeof runEnds)[number];
 type Ends = Record<RunEnd, number>;
-/** `injected`: it was armed. `hit`: it hit a request, or work in progress. `ends`: how the runs of those rounds ended. */
+/**
+ * `injected`: it was armed. `hit`: it hit a request, or work in progress. `ends`: how the runs of those
+ * rounds ended.
+ */
 export type Coverage = Record<CoverageKind, { injected: number; hit: number; ends: Ends }>;
 
 /** Which promise was broken. */
-export type ViolationKind = 'final' | 'green' | 'mixed' | 'deleted' | 'skipped' | 'needless' | 'stuck' | 'unnamed';
+export type ViolationKind =
+  | 'final'
+  | 'green'
+  | 'mixed'
+  | 'deleted'
+  | 'skipped'
+  | 'needless'
+  | 'stuck'
+  | 'unnamed';
 export type Violation = { readonly kind: ViolationKind; readonly message: string };
 
 export type Report = {
@@ -46,7 +57,9 @@ export type Report = {
 const eventsOf = ({ injected, hit }: Coverage[CoverageKind]): number => injected + hit;
 const noEnds = (): Ends => ({ succeeded: 0, partial: 0, failed: 0, cancelled: 0 });
 const noCoverage = (): Coverage =>
-  Object.fromEntries(coverageKinds.map((kind) => [kind, { injected: 0, hit: 0, ends: noEnds() }])) as unknown as Coverage;
+  Object.fromEntries(
+    coverageKinds.map((kind) => [kind, { injected: 0, hit: 0, ends: noEnds() }]),
+  ) as unknown as Coverage;
 
 export function openReport(seed: number): Report {
   const startedMs = performance.now();
@@ -69,7 +82,8 @@ export function openReport(seed: number): Report {
     },
     runEnded(end) {
       runs[end] += 1;
-      for (const kind of coverageKinds) if (eventsOf(coverage[kind]) > (before.get(kind) ?? 0)) coverage[kind].ends[end] += 1;
+      for (const kind of coverageKinds)
+        if (eventsOf(coverage[kind]) > (before.get(kind) ?? 0)) coverage[kind].ends[end] += 1;
     },
     answers: 0,
     changes: 0,
@@ -80,12 +94,14 @@ export function openReport(seed: number): Report {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 export const editsOf = ({ edits }: Report): number => sum([...edits.values()]);
-export const faultsOf = ({ coverage }: Report): number => sum([...requestFaults, ...stateFaults].map((kind) => coverage[kind].injected));
+export const faultsOf = ({ coverage }: Report): number =>
+  sum([...requestFaults, ...stateFaults].map((kind) => coverage[kind].injected));
 
 const columns = ['injected', 'met', 'in seeds', ...runEnds] as const;
 
 function coverageRow(kind: CoverageKind, reports: readonly Report[]): string {
-  const total = (of: (coverage: Coverage[CoverageKind]) => number): number => sum(reports.map(({ coverage }) => of(coverage[kind])));
+  const total = (of: (coverage: Coverage[CoverageKind]) => number): number =>
+    sum(reports.map(({ coverage }) => of(coverage[kind])));
   const cells = [
     total(({ injected }) => injected),
     total(({ hit }) => hit),
@@ -98,10 +114,15 @@ function coverageRow(kind: CoverageKind, reports: readonly Report[]): string {
 /** The faults that no seed met, although some seed has them: the table is of no use for these. */
 export const unmetFaults = (reports: readonly Report[]): CoverageKind[] =>
   coverageKinds.filter(
-    (kind) => reports.some(({ coverage }) => coverage[kind].injected > 0) && reports.every(({ coverage }) => coverage[kind].hit === 0),
+    (kind) =>
+      reports.some(({ coverage }) => coverage[kind].injected > 0) &&
+      reports.every(({ coverage }) => coverage[kind].hit === 0),
   );
 
-/** All seeds in one table: each fault, and how the runs of the rounds ended in which it was met; each kind of edit. */
+/**
+ * All seeds in one table: each fault, and how the runs of the rounds ended in which it was met; each kind of
+ * edit.
+ */
 export function tableOf(reports: readonly Report[]): string {
   const kinds = [...new Set(reports.flatMap(({ edits }) => [...edits.keys()]))].sort();
   const edits = kinds.map((kind) => `${kind} ${sum(reports.map((report) => report.edits.get(kind) ?? 0))}`);

@@ -1,8 +1,9 @@
-// npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17]  [--mutant page-order] [--no-shrink | --shrink] [--log warn] [--diary]
-// npm run test:chaos -- --mutations [--mutant page-order] [--mutant a,b] [--seeds 12] [--minutes 240]
-// Plays seeds one after the other and prints what each covered; or plays the history of each mutant of the service against it, and seeds
-// until one turns red (--seeds 0: only histories). Exits
-// with 1 when a promise was broken or a mutant survived, and prints how to replay it and the shortest steps that break it.
+// npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17] [--mutant page-order]
+// [--no-shrink | --shrink] [--log warn] [--diary] npm run test:chaos -- --mutations [--mutant page-order]
+// [--mutant a,b] [--seeds 12] [--minutes 240] Plays seeds one after the other and prints what each covered;
+// or plays the history of each mutant of the service against it, and seeds until one turns red (--seeds 0:
+// only histories). Exits with 1 when a promise was broken or a mutant survived, and prints how to replay it
+// and the shortest steps that break it.
 import { parseArgs } from 'node:util';
 import { findMutant, mutants } from './mutants/catalog.ts';
 import { checkMutants, tableOfMutants } from './mutants/check.ts';
@@ -33,8 +34,16 @@ const first = Number(values.seed ?? values.from);
 const count = values.seed === undefined ? Number(values.seeds ?? (values.mutations ? 12 : 100)) : 1;
 const times = [values.minutes, values['shrink-minutes']].map(Number);
 const least = values.mutations ? 0 : 1;
-if (!Number.isInteger(first) || first < 1 || !Number.isInteger(count) || count < least || !times.every((minutes) => minutes > 0)) {
-  console.error('Usage: npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17] | --mutations [--mutant page-order]');
+if (
+  !Number.isInteger(first) ||
+  first < 1 ||
+  !Number.isInteger(count) ||
+  count < least ||
+  !times.every((minutes) => minutes > 0)
+) {
+  console.error(
+    'Usage: npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17] | --mutations [--mutant page-order]',
+  );
   process.exit(2);
 }
 const [maxMs = 0, maxShrinkMs = 0] = times.map((minutes) => minutes * minuteMs);
@@ -51,12 +60,15 @@ const until = (ms: number): (() => boolean) => {
   return () => performance.now() < end && !isAsked;
 };
 
-const again = (seed: number): string => `npm run test:chaos -- --seed ${seed}${named.map((name) => ` --mutant ${name}`).join('')}`;
+const again = (seed: number): string =>
+  `npm run test:chaos -- --seed ${seed}${named.map((name) => ` --mutant ${name}`).join('')}`;
 
 function tell(report: Report): void {
   const { seed, violations, runs, tookMs, diary } = report;
   const ends = Object.entries(runs).flatMap(([end, number]) => (number > 0 ? [`${number} ${end}`] : []));
-  console.log(`seed ${seed}: ${violations.length === 0 ? 'ok' : 'FAILED'} in ${(tookMs / 1_000).toFixed(1)} s, runs: ${ends.join(', ')}`);
+  console.log(
+    `seed ${seed}: ${violations.length === 0 ? 'ok' : 'FAILED'} in ${(tookMs / 1_000).toFixed(1)} s, runs: ${ends.join(', ')}`,
+  );
   if (values.diary || violations.length > 0) console.log(diary.map((line) => `  ${line}`).join('\n'));
   if (violations.length === 0) return;
   console.log(JSON.stringify(planOf(seed)));
@@ -112,10 +124,17 @@ async function playSeeds(world: World): Promise<boolean> {
 /** A mutant that no seed was played against for lack of time survives, too. */
 async function playMutants(world: World): Promise<boolean> {
   const wanted = named.length === 0 ? mutants : named.map((name) => findMutant(name));
-  const settings = { seeds: count, among: 300, mayGoOn: until(maxMs), tell: (line: string) => console.log(line), diary: values.diary };
+  const settings = {
+    seeds: count,
+    among: 300,
+    mayGoOn: until(maxMs),
+    tell: (line: string) => console.log(line),
+    diary: values.diary,
+  };
   const checked = await checkMutants(world, wanted, settings);
   console.log(`\n${tableOfMutants(checked)}`);
-  if (checked.length < wanted.length) console.log(`${wanted.length - checked.length} mutants were not played: the time was up`);
+  if (checked.length < wanted.length)
+    console.log(`${wanted.length - checked.length} mutants were not played: the time was up`);
   return checked.length === wanted.length && checked.every(({ caught }) => caught !== null);
 }
 

@@ -34,7 +34,9 @@ describe('shrinking a plan', () => {
   it('makes numbers smaller where the failure remains', async () => {
     const step: Action = { do: 'step-clock', minutes: 400 };
     const stepping = { ...plan, rounds: [{ full: true, before: [step], during: [] }] };
-    const { fails } = counting((candidate) => actionsOf(candidate).some((action) => action.do === 'step-clock' && action.minutes >= 90));
+    const { fails } = counting((candidate) =>
+      actionsOf(candidate).some((action) => action.do === 'step-clock' && action.minutes >= 90),
+    );
     expect(actionsOf(await shrink(stepping, fails, always))).toEqual([{ do: 'step-clock', minutes: 100 }]);
   });
 

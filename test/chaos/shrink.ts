@@ -1,5 +1,6 @@
-// Finds the shortest plan that still fails in the same way: leaves out rounds, actions and everything else that isn't needed, one attempt
-// after the other (delta debugging). A plan without some of its actions means the same for the others.
+// Finds the shortest plan that still fails in the same way: leaves out rounds, actions and everything else
+// that isn't needed, one attempt after the other (delta debugging). A plan without some of its actions means
+// the same for the others.
 import type { Action, Plan, Round } from './plan.ts';
 
 /** Whether a plan fails in the way that is looked for. */
@@ -7,7 +8,8 @@ export type Fails = (plan: Plan) => Promise<boolean>;
 /** Whether there is time for another attempt. */
 export type MayGoOn = () => boolean;
 
-const countActions = ({ rounds }: Plan): number => rounds.reduce((sum, { before, during }) => sum + before.length + during.length, 0);
+const countActions = ({ rounds }: Plan): number =>
+  rounds.reduce((sum, { before, during }) => sum + before.length + during.length, 0);
 
 /** The plan without the actions with these numbers, counted in the order of the plan. */
 export function withoutActions(plan: Plan, numbers: ReadonlySet<number>): Plan {
@@ -17,15 +19,25 @@ export function withoutActions(plan: Plan, numbers: ReadonlySet<number>): Plan {
       next += 1;
       return !numbers.has(next - 1);
     });
-  const rounds = plan.rounds.map((round): Round => ({ ...round, before: keep(round.before), during: keep(round.during) }));
+  const rounds = plan.rounds.map(
+    (round): Round => ({ ...round, before: keep(round.before), during: keep(round.during) }),
+  );
   return { ...plan, rounds };
 }
 
 /** Plans with simpler surroundings: fewer record types and processes, no reader, incremental rounds. */
 function simplerFrames(plan: Plan): Plan[] {
-  const alone = plan.recordTypes.length > 1 ? plan.recordTypes.map((name): Plan => ({ ...plan, recordTypes: [name] })) : [];
+  const alone =
+    plan.recordTypes.length > 1
+      ? plan.recordTypes.map((name): Plan => ({ ...plan, recordTypes: [name] }))
+      : [];
   const fewer =
-    alone.length > 1 ? plan.recordTypes.map((name) => ({ ...plan, recordTypes: plan.recordTypes.filter((one) => one !== name) })) : [];
+    alone.length > 1
+      ? plan.recordTypes.map((name) => ({
+          ...plan,
+          recordTypes: plan.recordTypes.filter((one) => one !== name),
+        }))
+      : [];
   const full = plan.rounds.flatMap((round, index): Plan[] =>
     round.full && index > 0 ? [{ ...plan, rounds: plan.rounds.with(index, { ...round, full: false }) }] : [],
   );
@@ -40,12 +52,16 @@ function simplerFrames(plan: Plan): Plan[] {
 }
 
 const fewerRounds = (plan: Plan): Plan[] =>
-  plan.rounds.length < 2 ? [] : plan.rounds.map((_, index): Plan => ({ ...plan, rounds: plan.rounds.toSpliced(index, 1) })).reverse();
+  plan.rounds.length < 2
+    ? []
+    : plan.rounds.map((_, index): Plan => ({ ...plan, rounds: plan.rounds.toSpliced(index, 1) })).reverse();
 
 /** The action with a smaller number, where it has one that isn't as small as it can be. */
 function smallerActions(action: Action): Action[] {
   const smaller = (name: string, value: number): Action[] => {
-    const candidates = [...new Set([1, Math.trunc(value / 2)])].filter((one) => Math.abs(one) < Math.abs(value) && one !== 0);
+    const candidates = [...new Set([1, Math.trunc(value / 2)])].filter(
+      (one) => Math.abs(one) < Math.abs(value) && one !== 0,
+    );
     return candidates.map((one) => ({ ...action, [name]: one }));
   };
   return Object.entries(action).flatMap(([name, value]) =>
@@ -56,11 +72,17 @@ function smallerActions(action: Action): Action[] {
 function smallerNumbers(plan: Plan): Plan[] {
   const inRound = (round: Round): Round[] => [
     ...round.before.flatMap((action, index) =>
-      smallerActions(action).map((smaller): Round => ({ ...round, before: round.before.with(index, smaller) })),
+      smallerActions(action).map(
+        (smaller): Round => ({ ...round, before: round.before.with(index, smaller) }),
+      ),
     ),
     ...round.during.flatMap((event, index) => [
-      ...(event.afterRequests > 1 ? [{ ...round, during: round.during.with(index, { ...event, afterRequests: 1 }) }] : []),
-      ...smallerActions(event.action).map((action): Round => ({ ...round, during: round.during.with(index, { ...event, action }) })),
+      ...(event.afterRequests > 1
+        ? [{ ...round, during: round.during.with(index, { ...event, afterRequests: 1 }) }]
+        : []),
+      ...smallerActions(event.action).map(
+        (action): Round => ({ ...round, during: round.during.with(index, { ...event, action }) }),
+      ),
     ]),
   ];
   return plan.rounds.flatMap((round, index) =>
@@ -69,7 +91,12 @@ function smallerNumbers(plan: Plan): Plan[] {
 }
 
 /** Takes the first candidate that fails, and starts again with its own candidates. */
-async function descend(plan: Plan, candidates: (plan: Plan) => Plan[], fails: Fails, mayGoOn: MayGoOn): Promise<Plan> {
+async function descend(
+  plan: Plan,
+  candidates: (plan: Plan) => Plan[],
+  fails: Fails,
+  mayGoOn: MayGoOn,
+): Promise<Plan> {
   for (const candidate of candidates(plan)) {
     if (!mayGoOn()) return plan;
     if (await fails(candidate)) return descend(candidate, candidates, fails, mayGoOn);
@@ -93,8 +120,8 @@ async function fewerActions(plan: Plan, fails: Fails, mayGoOn: MayGoOn): Promise
 }
 
 /**
- * Repeats until nothing more can be left out, or `mayGoOn` says no. Returns the shortest plan found, which is `plan` itself when nothing
- * could be left out. Rejects as `fails` does.
+ * Repeats until nothing more can be left out, or `mayGoOn` says no. Returns the shortest plan found, which is
+ * `plan` itself when nothing could be left out. Rejects as `fails` does.
  */
 export async function shrink(plan: Plan, fails: Fails, mayGoOn: MayGoOn): Promise<Plan> {
   let current = plan;
@@ -108,12 +135,17 @@ export async function shrink(plan: Plan, fails: Fails, mayGoOn: MayGoOn): Promis
   }
 }
 
-/** A test that plays the plan, to be pasted as a file of `test/ops`. With `mutant`, the workers run with that mutant. */
+/**
+ * A test that plays the plan, to be pasted as a file of `test/ops`. With `mutant`, the workers run with that
+ * mutant.
+ */
 export function testOf(plan: Plan, mutant: string | undefined): string {
   const { rounds, ...frame } = plan;
   const listed = rounds.map(({ full, before, during }) => {
     const items = (name: string, all: readonly unknown[]): string =>
-      all.length === 0 ? `${name}: []` : `${name}: [\n${all.map((one) => `        ${JSON.stringify(one)},`).join('\n')}\n      ]`;
+      all.length === 0
+        ? `${name}: []`
+        : `${name}: [\n${all.map((one) => `        ${JSON.stringify(one)},`).join('\n')}\n      ]`;
     return `    {\n      full: ${full},\n      ${items('before', before)},\n      ${items('during', during)},\n    },`;
   });
   const world = mutant === undefined ? 'world' : `{ ...world, mutant: ${JSON.stringify(mutant)} }`;

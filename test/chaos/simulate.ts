@@ -1,5 +1,6 @@
-// Plays one seed: rounds of changes and runs with everything that can go wrong, each run judged as it ends; then a quiet phase and the final
-// check. Violations are reported, never thrown; an exception is a fault of the simulation.
+// Plays one seed: rounds of changes and runs with everything that can go wrong, each run judged as it ends;
+// then a quiet phase and the final check. Violations are reported, never thrown; an exception is a fault of
+// the simulation.
 import { type Actions, openActions, type Stage } from './actions.ts';
 import { type Company, makeCompany } from './company.ts';
 import { countHits } from './faults/requests.ts';
@@ -46,15 +47,26 @@ function makeTurns(): <T>(work: () => Promise<T>) => Promise<T> {
 }
 type Turns = ReturnType<typeof makeTurns>;
 
-async function judgeRun({ company, oracle, report }: Scene, recordType: RecordTypeName, id: string): Promise<Ended> {
+async function judgeRun(
+  { company, oracle, report }: Scene,
+  recordType: RecordTypeName,
+  id: string,
+): Promise<Ended> {
   const run = await readRun(company.api, id);
   report.runEnded(run.status);
-  report.note(`${recordType}: ${run.mode} ${run.status} ${run.error?.code ?? ''} generation ${run.generation} attempt ${run.attempt}`);
+  report.note(
+    `${recordType}: ${run.mode} ${run.status} ${run.error?.code ?? ''} generation ${run.generation} attempt ${run.attempt}`,
+  );
   return { run, named: await oracle.ended(recordType, run) };
 }
 
 /** A run that a failover didn't lose, judged when it has ended. */
-async function syncOne(scene: Scene, turns: Turns, recordType: RecordTypeName, full: boolean): Promise<Ended> {
+async function syncOne(
+  scene: Scene,
+  turns: Turns,
+  recordType: RecordTypeName,
+  full: boolean,
+): Promise<Ended> {
   const { company, actions } = scene;
   for (;;) {
     const { id } = await company.sync(recordType, full ? 'full' : 'incremental');
@@ -75,7 +87,9 @@ async function syncAll(scene: Scene, turns: Turns, { full, green, published }: R
   await Promise.all(
     plan.recordTypes.map(async (recordType) => {
       const { run } = await syncOne(scene, turns, recordType, full);
-      const isExpected = run.status === 'succeeded' || (run.status === 'partial' ? green !== true : green !== true && published !== true);
+      const isExpected =
+        run.status === 'succeeded' ||
+        (run.status === 'partial' ? green !== true : green !== true && published !== true);
       if (isExpected) return;
       const message = `${recordType}: a run that must ${green === true ? 'succeed' : 'be published'} is ${run.status}: ${JSON.stringify(run.error)}`;
       report.violations.push({ kind: 'stuck', message });
@@ -85,7 +99,9 @@ async function syncAll(scene: Scene, turns: Turns, { full, green, published }: R
 
 /** What is still to happen during a round, by the requests seen so far. */
 function openAhead(during: Round['during']) {
-  const ahead = [...during].sort((a, b) => a.afterRequests - b.afterRequests).map((event) => ({ ...event, seen: 0 }));
+  const ahead = [...during]
+    .sort((a, b) => a.afterRequests - b.afterRequests)
+    .map((event) => ({ ...event, seen: 0 }));
   const take = (isDue: (event: (typeof ahead)[number]) => boolean): Action[] => {
     const due = ahead.filter(isDue);
     for (const event of due) ahead.splice(ahead.indexOf(event), 1);
@@ -119,7 +135,10 @@ async function playRound(scene: Scene, turns: Turns, round: Round): Promise<void
   await actions.settled();
   const more = oracle.changes() - changes;
   if (round.unchanged && more > 0)
-    report.violations.push({ kind: 'needless', message: `${more} changes for followers of what no version shows` });
+    report.violations.push({
+      kind: 'needless',
+      message: `${more} changes for followers of what no version shows`,
+    });
   await oracle.publish();
   await turns(() => actions.endHolds(false));
 }
@@ -141,7 +160,10 @@ async function finish(scene: Scene, tamper: Tamper): Promise<void> {
   await oracle.finish();
 }
 
-async function play(stage: Omit<Stage, 'onChange' | 'clients'>, { untilRed = false, ...tamper }: Conduct): Promise<void> {
+async function play(
+  stage: Omit<Stage, 'onChange' | 'clients'>,
+  { untilRed = false, ...tamper }: Conduct,
+): Promise<void> {
   const { plan, company, report } = stage;
   const oracle = await openOracle(stage);
   let isBetween = false;

@@ -1,5 +1,5 @@
-// The few seeds that the continuous integration plays: together they have every fault, kill, stop and decision. Chosen from the plans,
-// so that the choice follows when faults are added.
+// The few seeds that the continuous integration plays: together they have every fault, kill, stop and
+// decision. Chosen from the plans, so that the choice follows when faults are added.
 import { profile } from '../setup/account-profile.ts';
 import { contentsOf } from './mutants/contents.ts';
 import { planOf } from './plan.ts';
@@ -23,11 +23,20 @@ const wanted: readonly string[] = [
   ...(profile === undefined ? [] : genericTypes.map((name) => `type:${name}`)),
 ];
 
-/** Greedy: each next seed is the one with the most that no earlier one has; of equals, the lower seed. Pure. */
-export function chooseSeeds(count: number): { readonly seeds: readonly number[]; readonly missing: readonly string[] } {
+/**
+ * Greedy: each next seed is the one with the most that no earlier one has; of equals, the lower seed. Pure.
+ */
+export function chooseSeeds(count: number): {
+  readonly seeds: readonly number[];
+  readonly missing: readonly string[];
+} {
   const plans = Array.from({ length: among }, (_, index) => {
     const contents: ReadonlySet<string> = new Set(contentsOf(planOf(index + 1)).keys());
-    return { seed: index + 1, wanted: wanted.filter((name) => contents.has(name)), edits: editKinds.filter((kind) => contents.has(kind)) };
+    return {
+      seed: index + 1,
+      wanted: wanted.filter((name) => contents.has(name)),
+      edits: editKinds.filter((kind) => contents.has(kind)),
+    };
   });
   const missing = new Set<string>(wanted);
   const missingEdits = new Set<string>(editKinds);

@@ -1,4 +1,5 @@
-// The worker processes of a seed. One is killed and another one takes its place, as an orchestrator would do it.
+// The worker processes of a seed. One is killed and another one takes its place, as an orchestrator would do
+// it.
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +11,10 @@ export type Staff = {
   pids(): number[];
   /** kill -9, then a new process. */
   replace(pid: number): Promise<void>;
-  /** The process stands still and another one is started, as when a machine is suspended. Returns how to let it go on. */
+  /**
+   * The process stands still and another one is started, as when a machine is suspended. Returns how to let
+   * it go on.
+   */
   freeze(pid: number): Promise<() => void>;
   dismiss(): Promise<void>;
 };
@@ -40,7 +44,10 @@ export async function hire(world: World, plan: Plan): Promise<Staff> {
   };
   const working = new Map<number, ChildProcess>();
   const start = async (): Promise<void> => {
-    const child = fork(script, [JSON.stringify(order)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], ...mutated(world.mutant) });
+    const child = fork(script, [JSON.stringify(order)], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      ...mutated(world.mutant),
+    });
     if (child.pid === undefined) throw new Error('no worker could be started');
     working.set(child.pid, child);
     await Promise.race([once(child, 'message'), once(child, 'exit').then(refuse)]);

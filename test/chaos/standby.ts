@@ -1,4 +1,5 @@
-// A standby of the simulation's PostgreSQL: a copy of its running server that receives nothing more from the moment it was made.
+// A standby of the simulation's PostgreSQL: a copy of its running server that receives nothing more from the
+// moment it was made.
 import { execFile } from 'node:child_process';
 import { chown, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,7 +12,10 @@ type Connection = EmbeddedDatabase['connection'];
 export type Standby = {
   /** To the database `postgres`; it shows the commits that it has. */
   readonly connection: Connection;
-  /** Makes it a primary, stops it, and moves its files to where those of the former primary are, which must not run. */
+  /**
+   * Makes it a primary, stops it, and moves its files to where those of the former primary are, which must
+   * not run.
+   */
   promote(folder: string): Promise<void>;
 };
 
@@ -36,7 +40,9 @@ async function clusterIn(folder: string): Promise<string> {
 async function copyFiles(from: string, names: readonly string[], to: string): Promise<void> {
   const sources = names.map((name) => path.join(from, name));
   await run('cp', ['-a', ...sources, to]).catch((error: Error & { stderr?: string }) => {
-    const others = (error.stderr ?? error.message).split('\n').filter((line) => line !== '' && !line.includes('No such file'));
+    const others = (error.stderr ?? error.message)
+      .split('\n')
+      .filter((line) => line !== '' && !line.includes('No such file'));
     if (others.length > 0) throw error;
   });
 }
@@ -44,7 +50,10 @@ async function copyFiles(from: string, names: readonly string[], to: string): Pr
 /** The log is copied last; a server of its own writes the rest. */
 const isCopied = (name: string): boolean => !/^(pg_wal$|postmaster\.|\.s\.PGSQL)/.test(name);
 
-/** Copies the files of the running server in `folder` while it works, with the log that makes them consistent, as those of a standby. */
+/**
+ * Copies the files of the running server in `folder` while it works, with the log that makes them consistent,
+ * as those of a standby.
+ */
 export async function copyCluster(connection: Connection, folder: string, copy: string): Promise<void> {
   const name = await clusterIn(folder);
   const [from, to] = [path.join(folder, name), path.join(copy, name)];
@@ -62,13 +71,21 @@ export async function copyCluster(connection: Connection, folder: string, copy: 
   await make('');
   await withClient(connection, async (client) => {
     // Both calls need the same session.
-    const { rows } = await client.query<{ first: string }>("select pg_walfile_name(pg_backup_start('standby', fast => true)) as first");
+    const { rows } = await client.query<{ first: string }>(
+      "select pg_walfile_name(pg_backup_start('standby', fast => true)) as first",
+    );
     await copyFiles(from, (await readdir(from)).filter(isCopied), to);
-    const stopped = await client.query<{ label: string }>('select labelfile as label from pg_backup_stop(wait_for_archive => false)');
+    const stopped = await client.query<{ label: string }>(
+      'select labelfile as label from pg_backup_stop(wait_for_archive => false)',
+    );
     await write('backup_label', stopped.rows[0]?.label ?? '');
     await make('pg_wal');
     const isNeeded = (file: string): boolean => /^[0-9A-F]{24}$/.test(file) && file >= (rows[0]?.first ?? '');
-    await copyFiles(path.join(from, 'pg_wal'), (await readdir(path.join(from, 'pg_wal'))).filter(isNeeded), path.join(to, 'pg_wal'));
+    await copyFiles(
+      path.join(from, 'pg_wal'),
+      (await readdir(path.join(from, 'pg_wal'))).filter(isNeeded),
+      path.join(to, 'pg_wal'),
+    );
   });
   await write('standby.signal', '');
 }

@@ -1,6 +1,6 @@
-// A proxy between the service and the account, in this process: it counts requests, triggers an action before a chosen one, and
-// removes locked records from responses: they are listed and counted but can't be read. Texts may be replaced, too. Everything else passes
-// unchanged.
+// A proxy between the service and the account, in this process: it counts requests, triggers an action before
+// a chosen one, and removes locked records from responses: they are listed and counted but can't be read.
+// Texts may be replaced, too. Everything else passes unchanged.
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -9,7 +9,9 @@ export type Wire = {
   readonly host: string;
   /** Requests since `begin`. */
   count(): number;
-  /** `onRequest` is called before each request is passed on, with its body, or with its path when it has none. */
+  /**
+   * `onRequest` is called before each request is passed on, with its body, or with its path when it has none.
+   */
   begin(onRequest: (count: number, question: string) => Promise<void>): void;
   /** This record is removed from every response that has more than its id; null: no record is locked. */
   lock(record: Lock | null): void;
@@ -26,8 +28,15 @@ const bodyOf = async (message: IncomingMessage): Promise<Buffer> => {
   return Buffer.concat(parts);
 };
 
-/** `question` is the body of the request, which of queries holds the SQL. A response that was cut has no text. */
-export type Exchange = { readonly question: string; readonly path: string; readonly status: number; readonly text: string };
+/**
+ * `question` is the body of the request, which of queries holds the SQL. A response that was cut has no text.
+ */
+export type Exchange = {
+  readonly question: string;
+  readonly path: string;
+  readonly status: number;
+  readonly text: string;
+};
 export type Lock = { readonly table: string; readonly id: string; onTaken(): void };
 export type Replaced = { readonly text: string; readonly by: string };
 type Answer = { items?: Record<string, unknown>[]; count?: number; totalResults?: number };
@@ -39,7 +48,12 @@ function withoutLocked(question: string, text: string, lock: Lock): string | nul
   const answer = JSON.parse(text) as Answer;
   const items = answer.items?.filter(({ id }) => id !== lock.id);
   if (items === undefined || items.length === answer.items?.length) return null;
-  return JSON.stringify({ ...answer, items, count: items.length, totalResults: Math.max(items.length, (answer.totalResults ?? 1) - 1) });
+  return JSON.stringify({
+    ...answer,
+    items,
+    count: items.length,
+    totalResults: Math.max(items.length, (answer.totalResults ?? 1) - 1),
+  });
 }
 
 type Asked = { readonly question: string; readonly path: string };
@@ -57,7 +71,10 @@ async function give(
 ): Promise<void> {
   const status = answer.statusCode ?? 502;
   const sent = await bodyOf(answer).catch(() => null);
-  const whole = sent === null || replaced === null ? sent : Buffer.from(sent.toString().replaceAll(replaced.text, replaced.by));
+  const whole =
+    sent === null || replaced === null
+      ? sent
+      : Buffer.from(sent.toString().replaceAll(replaced.text, replaced.by));
   for (const look of watchers) look({ ...asked, status, text: whole?.toString() ?? '' });
   if (whole === null) {
     // The account cut its response: cut this one too, after the head and a few bytes.
@@ -67,7 +84,10 @@ async function give(
   }
   // A login or maintenance page comes with status 200 too.
   const isJson = answer.headers['content-type']?.includes('json') === true;
-  const changed = locked === null || status !== 200 || !isJson ? null : withoutLocked(asked.question, whole.toString(), locked);
+  const changed =
+    locked === null || status !== 200 || !isJson
+      ? null
+      : withoutLocked(asked.question, whole.toString(), locked);
   if (changed !== null) locked?.onTaken();
   const text = changed === null ? whole : Buffer.from(changed);
   response.writeHead(status, { ...answer.headers, 'content-length': String(text.length) });
@@ -87,9 +107,16 @@ export async function openWire(target: string): Promise<Wire> {
     counted += 1;
     await before(counted, body.length > 0 ? body.toString() : (request.url ?? ''));
     const { 'accept-encoding': _coding, ...headers } = request.headers; // so that response bodies can be read
-    const upstream = send({ hostname, port, path: request.url, method: request.method, headers }, (answer) => {
-      void give(answer, { question: body.toString(), path: request.url ?? '' }, response, { locked, replaced, watchers });
-    });
+    const upstream = send(
+      { hostname, port, path: request.url, method: request.method, headers },
+      (answer) => {
+        void give(answer, { question: body.toString(), path: request.url ?? '' }, response, {
+          locked,
+          replaced,
+          watchers,
+        });
+      },
+    );
     upstream.on('error', () => response.destroy());
     response.on('close', () => upstream.destroy());
     upstream.end(body);

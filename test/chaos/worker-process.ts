@@ -1,5 +1,5 @@
-// The service's worker in a process of its own, to be killed: the real scheduler with the real connector. Polls more often than the
-// service does, because leases and backoff are short here.
+// The service's worker in a process of its own, to be killed: the real scheduler with the real connector.
+// Polls more often than the service does, because leases and backoff are short here.
 
 import { createAccountLimits } from '../../src/core/account-limits.ts';
 import { systemClock } from '../../src/core/clock.ts';

@@ -1,5 +1,6 @@
-// What all seeds of one process share: a cluster with full durability for the service, the account on another one, the proxy between
-// them, and the service's own interfaces over HTTP. Each seed brings an organization and worker processes of its own.
+// What all seeds of one process share: a cluster with full durability for the service, the account on another
+// one, the proxy between them, and the service's own interfaces over HTTP. Each seed brings an organization
+// and worker processes of its own.
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -60,7 +61,11 @@ export type WorldOptions = {
 
 /** Short times; the pages, the overlap and the settling are the plan's and the service's own. */
 function shortSettings(erpHost: string): Settings {
-  const { settings } = readConfig({ RATE_LIMIT_PER_MINUTE: '1000000', ALLOW_PRIVATE_ERP_HOSTS: 'true', ALLOWED_ERP_HOSTS: erpHost });
+  const { settings } = readConfig({
+    RATE_LIMIT_PER_MINUTE: '1000000',
+    ALLOW_PRIVATE_ERP_HOSTS: 'true',
+    ALLOWED_ERP_HOSTS: erpHost,
+  });
   return {
     ...settings,
     cacheTtlMs: 20,
@@ -72,7 +77,12 @@ function shortSettings(erpHost: string): Settings {
 type Closing = (() => Promise<unknown>)[];
 
 async function startAccountServer(folder: string, closing: Closing): Promise<Server> {
-  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '64MB' };
+  const settings = {
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+    shared_buffers: '64MB',
+  };
   const server = await startEmbedded(path.join(folder, 'account'), { settings });
   closing.push(server.stop);
   return server.connection;

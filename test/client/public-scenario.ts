@@ -6,17 +6,30 @@ type Invoice = components['schemas']['Invoice'];
 const [, , baseUrl = '', key = '', tenant = ''] = process.argv;
 
 // Lists are offered as NDJSON and CSV too: this client reads JSON.
-const client = createClient<paths, 'application/json'>({ baseUrl, headers: { authorization: `Bearer ${key}`, 'x-tenant-id': tenant } });
+const client = createClient<paths, 'application/json'>({
+  baseUrl,
+  headers: { authorization: `Bearer ${key}`, 'x-tenant-id': tenant },
+});
 
 function given<T>(answer: { data?: T; error?: unknown; response: Response }): T {
   if (answer.data === undefined)
-    throw new Error(`${answer.response.url} was answered ${answer.response.status} ${JSON.stringify(answer.error)}`);
+    throw new Error(
+      `${answer.response.url} was answered ${answer.response.status} ${JSON.stringify(answer.error)}`,
+    );
   return answer.data;
 }
 
 const listed = given(
   await client.GET('/v1/invoices', {
-    params: { query: { status: ['open', 'paid'], date_after: '2026-01-01', sort: 'total', order: 'desc', pageSize: 3 } },
+    params: {
+      query: {
+        status: ['open', 'paid'],
+        date_after: '2026-01-01',
+        sort: 'total',
+        order: 'desc',
+        pageSize: 3,
+      },
+    },
   }),
 );
 const totals: Invoice['total'][] = listed.data.map(({ total }) => total);
@@ -31,7 +44,9 @@ const narrowed = given(
 
 const walked: string[] = [];
 for (let page = 1, pages = 1; page <= pages; page += 1) {
-  const { data, pagination } = given(await client.GET('/v1/invoices', { params: { query: { page, pageSize: 5 } } }));
+  const { data, pagination } = given(
+    await client.GET('/v1/invoices', { params: { query: { page, pageSize: 5 } } }),
+  );
   walked.push(...data.map(({ id }) => id));
   pages = pagination.totalPages;
 }
@@ -47,14 +62,19 @@ const held = await client.GET('/v1/invoices/{id}', {
 // Of a change, `op` tells the type of its record.
 const changes = given(await client.GET('/v1/invoices/changes', { params: { query: { limit: 2 } } }));
 const changed = changes.data.map((change) => (change.op === 'upsert' ? change.record.number : change.id));
-const gone: components['schemas']['InvoiceDeletion']['record'][] = changes.data.flatMap(({ op }) => (op === 'delete' ? [null] : []));
+const gone: components['schemas']['InvoiceDeletion']['record'][] = changes.data.flatMap(({ op }) =>
+  op === 'delete' ? [null] : [],
+);
 
 // What a record answers can be sent back.
-const again = await client.GET('/v1/invoices', { params: { query: { id: [one.data.id], total_gte: one.data.total ?? 0 } } });
+const again = await client.GET('/v1/invoices', {
+  params: { query: { id: [one.data.id], total_gte: one.data.total ?? 0 } },
+});
 if (again.data?.data.length !== 1) throw new Error('the record is not found by its own values');
 
 const missing = await client.GET('/v1/invoices/{id}', { params: { path: { id: '999999' } } });
-const code: 'NOT_FOUND' | undefined = missing.error?.error.code === 'NOT_FOUND' ? missing.error.error.code : undefined;
+const code: 'NOT_FOUND' | undefined =
+  missing.error?.error.code === 'NOT_FOUND' ? missing.error.error.code : undefined;
 
 // What the description does not know must not compile.
 // @ts-expect-error: no such filter

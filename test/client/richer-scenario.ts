@@ -1,22 +1,35 @@
-// What a customer's program would do with a version that declares summaries, related records, search and alternatives: every name that it
-// uses and every value that it gets has a type made from the description alone.
+// What a customer's program would do with a version that declares summaries, related records, search and
+// alternatives: every name that it uses and every value that it gets has a type made from the description
+// alone.
 import createClient from 'openapi-fetch';
 import type { components, paths } from './.generated/richer.ts';
 
 type Row = components['schemas']['InvoiceSummaryRow'];
 const [, , baseUrl = '', key = '', tenant = ''] = process.argv;
-const client = createClient<paths, 'application/json'>({ baseUrl, headers: { authorization: `Bearer ${key}`, 'x-tenant-id': tenant } });
+const client = createClient<paths, 'application/json'>({
+  baseUrl,
+  headers: { authorization: `Bearer ${key}`, 'x-tenant-id': tenant },
+});
 
 function given<T>(answer: { data?: T; error?: unknown; response: Response }): T {
   if (answer.data === undefined)
-    throw new Error(`${answer.response.url} was answered ${answer.response.status} ${JSON.stringify(answer.error)}`);
+    throw new Error(
+      `${answer.response.url} was answered ${answer.response.status} ${JSON.stringify(answer.error)}`,
+    );
   return answer.data;
 }
 
 const summary = given(
   await client.GET('/v2/invoices/summary', {
     params: {
-      query: { by: ['customer', 'date.quarter'], sum: ['total'], max: ['date', 'total'], count: true, sort: '-sum.total', limit: 2 },
+      query: {
+        by: ['customer', 'date.quarter'],
+        sum: ['total'],
+        max: ['date', 'total'],
+        count: true,
+        sort: '-sum.total',
+        limit: 2,
+      },
     },
   }),
 );
@@ -35,12 +48,25 @@ const listed = given(
 );
 // A related record has the type of its own resource.
 const buyers: (components['schemas']['Party'] | null | undefined)[] = listed.data.map(({ buyer }) => buyer);
-const one = given(await client.GET('/v2/invoices/{id}', { params: { path: { id: '2' }, query: { expand: ['buyer'] } }, ...flat }));
+const one = given(
+  await client.GET('/v2/invoices/{id}', {
+    params: { path: { id: '2' }, query: { expand: ['buyer'] } },
+    ...flat,
+  }),
+);
 const status: string | null | undefined = one.data.buyer?.status;
 
 const found = given(
   await client.GET('/v2/invoices', {
-    params: { query: { q: 'inv-1', or: '(total:gt:11,number:eq:"INV-1")', 'lines.item': ['7'], 'lines.quantity_gt': 1, sort: '-total' } },
+    params: {
+      query: {
+        q: 'inv-1',
+        or: '(total:gt:11,number:eq:"INV-1")',
+        'lines.item': ['7'],
+        'lines.quantity_gt': 1,
+        sort: '-total',
+      },
+    },
   }),
 );
 

@@ -1,4 +1,5 @@
-// What scripts/after-install.mjs deletes: never anything that a link in node_modules leads to, such as the sources of a workspace.
+// What scripts/after-install.mjs deletes: never anything that a link in node_modules leads to, such as the
+// sources of a workspace.
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

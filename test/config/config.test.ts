@@ -49,7 +49,12 @@ describe('readConfig', () => {
       recentlyClosedDays: 7,
       fullReadDays: 7,
     });
-    const set = { SYNC_LEASE_SECONDS: '20', ERP_CONCURRENCY: '4', SYNC_RECENTLY_CLOSED_DAYS: '3', SYNC_FULL_READ_DAYS: '14' };
+    const set = {
+      SYNC_LEASE_SECONDS: '20',
+      ERP_CONCURRENCY: '4',
+      SYNC_RECENTLY_CLOSED_DAYS: '3',
+      SYNC_FULL_READ_DAYS: '14',
+    };
     expect(readConfig(set).settings).toMatchObject({
       erp: { concurrency: 4 },
       sync: { leaseMs: 20_000, renewMs: 5_000, recentlyClosedDays: 3, fullReadDays: 14 },
@@ -60,8 +65,12 @@ describe('readConfig', () => {
     expect(problemsOf({ PUBLIC_URL: 'https://portal.example.org/api?x=1' })).toEqual(['PUBLIC_URL']);
     expect(problemsOf({ CORS_ORIGINS: 'https://shop.example,*' })).toEqual(['CORS_ORIGINS']);
     expect(problemsOf({ WAREHOUSE_URL: 'postgres://portal@db/portal' })).toEqual(['WAREHOUSE_URL']);
-    expect(problemsOf({ MIGRATION_DATABASE_URL: 'postgres://portal@db/portal' })).toEqual(['MIGRATION_DATABASE_URL']);
-    expect(readConfig({ CORS_ORIGINS: 'https://shop.example' }).settings.corsOrigins).toEqual(['https://shop.example']);
+    expect(problemsOf({ MIGRATION_DATABASE_URL: 'postgres://portal@db/portal' })).toEqual([
+      'MIGRATION_DATABASE_URL',
+    ]);
+    expect(readConfig({ CORS_ORIGINS: 'https://shop.example' }).settings.corsOrigins).toEqual([
+      'https://shop.example',
+    ]);
   });
 
   it.each([
@@ -86,18 +95,35 @@ describe('readConfig', () => {
     ['postgres://portal:secret@[::1/portal', 'must be postgres://user:password@host:port/database'],
     ['postgres://portal:secret@[1:2]:5432/portal', 'must be postgres://user:password@host:port/database'],
     ['postgres://portal:secret@<host>:5432/portal', 'must be postgres://user:password@host:port/database'],
-    ['postgres://portal:secret@db/portal,postgress://portal:secret@db2/portal', 'must be postgres://user:password@host:port/database'],
+    [
+      'postgres://portal:secret@db/portal,postgress://portal:secret@db2/portal',
+      'must be postgres://user:password@host:port/database',
+    ],
     ['postgres://portal:secret%fa@db/portal', 'contains a % that is not percent-encoded'],
     ['postgres://portal:secret@%ff/portal', 'contains a % that is not percent-encoded'],
     ['mysql://portal:secret@db/portal', 'must be postgres://user:password@host:port/database'],
     ['postgres://portal:secret@db1,db2/portal', 'must have target_session_attrs=read-write or primary'],
-    ['postgres://portal:secret@db1,db2/portal?target_session_attrs=any', 'must have target_session_attrs=read-write or primary'],
-    ['postgres://portal:secret@db/portal?target_session_attrs=standby', 'must have target_session_attrs=read-write or primary'],
+    [
+      'postgres://portal:secret@db1,db2/portal?target_session_attrs=any',
+      'must have target_session_attrs=read-write or primary',
+    ],
+    [
+      'postgres://portal:secret@db/portal?target_session_attrs=standby',
+      'must have target_session_attrs=read-write or primary',
+    ],
     ['postgres://portal:secret@db/portal?target_session_attrs=master', 'has an unknown target_session_attrs'],
-    ['postgres://portal:secret@/portal?host=db1,db2,db3&port=1,2&target_session_attrs=primary', 'must be postgres://user'],
+    [
+      'postgres://portal:secret@/portal?host=db1,db2,db3&port=1,2&target_session_attrs=primary',
+      'must be postgres://user',
+    ],
   ])('rejects the address %s, by the name of its variable and without the password', (address, problem) => {
     const isForWriting = problem.includes('read-write or primary');
-    for (const variable of ['DATABASE_URL', 'MIGRATION_DATABASE_URL', 'WAREHOUSE_URL', ...(isForWriting ? [] : ['READ_URL'])]) {
+    for (const variable of [
+      'DATABASE_URL',
+      'MIGRATION_DATABASE_URL',
+      'WAREHOUSE_URL',
+      ...(isForWriting ? [] : ['READ_URL']),
+    ]) {
       const read = () => readConfig({ ...good, [variable]: address });
       expect(read).toThrow(`${variable}: ${problem}`);
       expect(read).not.toThrow(/secret|pa#ss|12.34/);
@@ -105,7 +131,10 @@ describe('readConfig', () => {
   });
 
   it('accepts several replicas, each with several hosts', () => {
-    const [one, other] = ['postgres://portal:secret@db1/portal', 'postgres://portal:secret@db2,db3:5433/portal'];
+    const [one, other] = [
+      'postgres://portal:secret@db1/portal',
+      'postgres://portal:secret@db2,db3:5433/portal',
+    ];
     expect(readConfig({ ...good, READ_URL: `${one} , ${other},` }).READ_URL).toEqual([one, other]);
   });
 
@@ -114,7 +143,11 @@ describe('readConfig', () => {
     expect(problemsOf({ AGENT_MODELS: models })).toEqual(['AGENT_MODELS', 'AGENT_MODELS']);
     expect(problemsOf({ AGENT_MODELS: 'gpt' })).toEqual(['AGENT_MODELS']);
     expect(problemsOf({ OPENAI_COMPATIBLE_API_KEY: 'x' })).toEqual(['OPENAI_COMPATIBLE_API_KEY']);
-    const reached = { AGENT_MODELS: models, ANTHROPIC_API_KEY: 'k', OPENAI_COMPATIBLE_URL: 'http://127.0.0.1:11434/v1/' };
+    const reached = {
+      AGENT_MODELS: models,
+      ANTHROPIC_API_KEY: 'k',
+      OPENAI_COMPATIBLE_URL: 'http://127.0.0.1:11434/v1/',
+    };
     expect(readConfig(reached).settings.models).toEqual({
       names: ['openai-compatible/qwen/3', 'anthropic/some-model'],
       anthropic: { apiKey: 'k', baseUrl: 'https://api.anthropic.com/v1' },
@@ -133,11 +166,11 @@ describe('readConfig', () => {
   it('forbids sandbox payments in production unless they are allowed explicitly', () => {
     const allowed = (given: Record<string, string>) => readConfig(given).settings.sandbox.allowed;
     expect([allowed({}), allowed({ SANDBOX_PAYMENTS: 'false' })]).toEqual([true, false]);
-    expect([allowed(good), allowed({ ...good, SANDBOX_PAYMENTS: '' }), allowed({ ...good, SANDBOX_PAYMENTS: 'true' })]).toEqual([
-      false,
-      false,
-      true,
-    ]);
+    expect([
+      allowed(good),
+      allowed({ ...good, SANDBOX_PAYMENTS: '' }),
+      allowed({ ...good, SANDBOX_PAYMENTS: 'true' }),
+    ]).toEqual([false, false, true]);
   });
 
   it('reports all problems at once, of every kind', () => {
@@ -174,7 +207,11 @@ describe('readConfig', () => {
   });
 
   it('refuses an identity provider that is reached without encryption, with and without a client', () => {
-    const oidc = { OIDC_ISSUER: 'http://id.example.org', OIDC_AUDIENCE: 'portal', OIDC_JWKS_URI: 'https://id.example.org/jwks' };
+    const oidc = {
+      OIDC_ISSUER: 'http://id.example.org',
+      OIDC_AUDIENCE: 'portal',
+      OIDC_JWKS_URI: 'https://id.example.org/jwks',
+    };
     expect(problemsOf(oidc)).toEqual(['OIDC_ISSUER']);
     expect(problemsOf({ ...oidc, OIDC_CLIENT_ID: 'portal' })).toEqual(['OIDC_ISSUER']);
     expect(problemsOf({ ...oidc, OIDC_ISSUER: 'http://127.0.0.1:9000' })).toEqual([]);
@@ -183,17 +220,23 @@ describe('readConfig', () => {
   it('accepts a password for a mail server by smtp://, which is sent after STARTTLS only, and refuses other protocols', () => {
     for (const url of ['smtp://portal:secret@mail.example.org:587', 'smtps://portal:secret@mail.example.org'])
       expect(problemsOf({ ...good, SMTP_URL: url })).toEqual([]);
-    expect(problemsOf({ ...good, SMTP_URL: 'telnet://portal:secret@mail.example.org' })).toEqual(['SMTP_URL']);
+    expect(problemsOf({ ...good, SMTP_URL: 'telnet://portal:secret@mail.example.org' })).toEqual([
+      'SMTP_URL',
+    ]);
   });
 
   it('warns of trust in every proxy, and of nothing narrower', () => {
     const warningsOf = (value: string) => warningsAbout(readConfig({ ...good, TRUST_PROXY: value }));
     expect(warningsOf('true')).toEqual([expect.stringMatching(/^TRUST_PROXY=true /)]);
-    for (const value of ['', 'false', '1', '10.0.0.0/8', 'loopback']) expect([value, warningsOf(value)]).toEqual([value, []]);
+    for (const value of ['', 'false', '1', '10.0.0.0/8', 'loopback'])
+      expect([value, warningsOf(value)]).toEqual([value, []]);
   });
 
   it('treats empty and blank values as absent', () => {
-    expect(problemsOf({ ...good, ENCRYPTION_KEY: '', PUBLIC_URL: '  ' })).toEqual(['ENCRYPTION_KEY', 'PUBLIC_URL']);
+    expect(problemsOf({ ...good, ENCRYPTION_KEY: '', PUBLIC_URL: '  ' })).toEqual([
+      'ENCRYPTION_KEY',
+      'PUBLIC_URL',
+    ]);
     expect(readConfig({ PORT: '', DATABASE_URL: '', TRUST_PROXY: ' ' })).toEqual(readConfig({}));
   });
 
@@ -238,6 +281,8 @@ describe('readConfig', () => {
   });
 
   it('keeps several keys, the current one first', () => {
-    expect(readConfig({ ENCRYPTION_KEY: `${key('new')}, ${key('old')}` }).ENCRYPTION_KEY?.map(({ id }) => id)).toEqual(['new', 'old']);
+    expect(
+      readConfig({ ENCRYPTION_KEY: `${key('new')}, ${key('old')}` }).ENCRYPTION_KEY?.map(({ id }) => id),
+    ).toEqual(['new', 'old']);
   });
 });

@@ -19,7 +19,9 @@ async function printedBy(version: string): Promise<string> {
 
 describe('scripts/run.mjs', () => {
   it('names the first version that it accepts to every older one', async () => {
-    const needed = /^Node\.js (\d+)\.(\d+) or later is needed to run the service; this is 20\.19\.0\.$/m.exec(await printedBy('20.19.0'));
+    const needed = /^Node\.js (\d+)\.(\d+) or later is needed to run the service; this is 20\.19\.0\.$/m.exec(
+      await printedBy('20.19.0'),
+    );
     const [major, minor] = [Number(needed?.[1]), Number(needed?.[2])];
     expect(await printedBy(`${major}.${minor - 1}.9`)).toContain(`Node.js ${major}.${minor} or later`);
     expect(await printedBy(`${major - 1}.99.0`)).toContain('is needed to run the service');

@@ -1,5 +1,5 @@
-// Another ERP is one folder: the connector of docs/adding-an-erp.md, which the service does not know, goes through real runs, from its
-// stored connection to published rows.
+// Another ERP is one folder: the connector of docs/adding-an-erp.md, which the service does not know, goes
+// through real runs, from its stored connection to published rows.
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,7 +19,11 @@ import { keepAliveTimeout } from './netsuite/wire.ts';
 const kinds = {
   ...connectorKinds,
   csv: ((ctx, settings, secrets) =>
-    csvErp.create(ctx, CsvSettings.parse(settings), CsvSecrets.parse(secrets))) satisfies (typeof connectorKinds)[string],
+    csvErp.create(
+      ctx,
+      CsvSettings.parse(settings),
+      CsvSecrets.parse(secrets),
+    )) satisfies (typeof connectorKinds)[string],
 };
 
 type Order = { id: string; changed: string; customer: string; total: string; paid: string };
@@ -32,7 +36,14 @@ let world: SyncWorld;
 const token = 'open-sesame';
 
 const put = (id: string, more: Partial<Order> = {}) =>
-  orders.set(id, { id, changed: '2026-05-01T09:00:00Z', customer: `C, of "${id}"`, total: '10.50', paid: 'no', ...more });
+  orders.set(id, {
+    id,
+    changed: '2026-05-01T09:00:00Z',
+    customer: `C, of "${id}"`,
+    total: '10.50',
+    paid: 'no',
+    ...more,
+  });
 const quoted = (cell: string): string => `"${cell.replaceAll('"', '""')}"`;
 
 function serveOrders(query: URLSearchParams): string {
@@ -43,7 +54,9 @@ function serveOrders(query: URLSearchParams): string {
     .filter(({ id }) => after === null || Buffer.compare(Buffer.from(id), Buffer.from(after)) > 0)
     .filter(({ id }) => !Array.isArray(ids) || ids.includes(id))
     .filter(({ changed }) => since === null || Date.parse(changed) >= Date.parse(since));
-  const rows = found.slice(0, Number(query.get('limit'))).map((order) => Object.values(order).map(quoted).join());
+  const rows = found
+    .slice(0, Number(query.get('limit')))
+    .map((order) => Object.values(order).map(quoted).join());
   return ['id,changed,customer,total,paid', ...rows].join('\n');
 }
 
@@ -59,7 +72,10 @@ beforeAll(async () => {
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   database = await testDatabase();
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
+  };
 });
 afterAll(async () => {
   await database.close();
@@ -75,7 +91,10 @@ const connect = (secret: string) =>
         kind: 'csv',
         account_id: 'shop',
         settings: JSON.stringify({ url }),
-        secrets: ctx.keyring.encrypt(JSON.stringify({ token: secret }), secretBinding(world.organizationId, 'erp-secrets')),
+        secrets: ctx.keyring.encrypt(
+          JSON.stringify({ token: secret }),
+          secretBinding(world.organizationId, 'erp-secrets'),
+        ),
       })
       .onConflict('organization_id')
       .merge(),
@@ -105,7 +124,11 @@ describe('another ERP', () => {
       progress: { pages: 3 },
     });
     expect([...(await served()).keys()].toSorted()).toEqual([...orders.keys()].toSorted());
-    expect((await served()).get('A-7')).toMatchObject({ f_customer: 'C, of "A-7"', f_total: '10.50', f_paid: false });
+    expect((await served()).get('A-7')).toMatchObject({
+      f_customer: 'C, of "A-7"',
+      f_total: '10.50',
+      f_paid: false,
+    });
   });
 
   it('is synced incrementally: edits, new records, deletions that it does not list, and a malformed record', async () => {
@@ -135,9 +158,14 @@ describe('another ERP', () => {
   it('refuses a wrong token, which pauses the configuration and shows the fix', async () => {
     await connect('guessed');
     const connector = await createTenantConnector(world.tenant, kinds);
-    expect(await connector.test(noSignal)).toMatchObject({ ok: false, problems: [{ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' }] });
+    expect(await connector.test(noSignal)).toMatchObject({
+      ok: false,
+      problems: [{ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' }],
+    });
     expect(await sync()).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'TOKEN_REFUSED' } });
-    const config = await inTransaction(world.tenant, (tx) => findSyncConfig(tx, world.organizationId, world.configId));
+    const config = await inTransaction(world.tenant, (tx) =>
+      findSyncConfig(tx, world.organizationId, world.configId),
+    );
     expect(config?.paused_reason).toMatchObject({ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' });
   });
 });
@@ -153,7 +181,9 @@ describe('payments', () => {
 });
 
 describe('the connector contract', () => {
-  const text = ['connector', 'payment-writer'].map((name) => readFileSync(`src/connectors/${name}.ts`, 'utf8')).join('\n');
+  const text = ['connector', 'payment-writer']
+    .map((name) => readFileSync(`src/connectors/${name}.ts`, 'utf8'))
+    .join('\n');
 
   it('has no NetSuite term in it', () => {
     const words =
@@ -176,8 +206,10 @@ describe('the connector contract', () => {
       return [...optional.matchAll(/^ {2}(\w+)\(/gm)].map(([, name = '']) => name);
     });
     expect([payments?.length, lines?.length]).toEqual([7, 2]);
-    expect(['payments', 'lines', ...names, ...(payments ?? []), ...(lines ?? [])].filter((name) => !page.includes(`\`${name}\``))).toEqual(
-      [],
-    );
+    expect(
+      ['payments', 'lines', ...names, ...(payments ?? []), ...(lines ?? [])].filter(
+        (name) => !page.includes(`\`${name}\``),
+      ),
+    ).toEqual([]);
   });
 });

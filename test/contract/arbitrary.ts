@@ -1,4 +1,5 @@
-// Generates inputs from a route's own schemas: valid ones by their types, invalid ones by one change to a valid one.
+// Generates inputs from a route's own schemas: valid ones by their types, invalid ones by one change to a
+// valid one.
 import fc from 'fast-check';
 import { z } from 'zod';
 import { asBuilt, type Fields } from './builder.ts';
@@ -51,7 +52,10 @@ function texts(schema: Json): fc.Arbitrary<unknown> {
     .string({ unit: 'grapheme', minLength, maxLength: Math.min(maxLength, Math.max(minLength, 24)) })
     .map((text) => text.slice(0, maxLength))
     .filter((text) => text.isWellFormed() && text.trim().length >= minLength);
-  return fc.oneof({ weight: 8, arbitrary: some }, { weight: 1, arbitrary: fc.constant('x'.repeat(maxLength)) });
+  return fc.oneof(
+    { weight: 8, arbitrary: some },
+    { weight: 1, arbitrary: fc.constant('x'.repeat(maxLength)) },
+  );
 }
 
 function arrays(schema: Json, root: Json, place: string, fields: Fields): fc.Arbitrary<unknown> {
@@ -64,7 +68,10 @@ function arrays(schema: Json, root: Json, place: string, fields: Fields): fc.Arb
 function objects(schema: Json, root: Json, place: string, fields: Fields): fc.Arbitrary<unknown> {
   const properties = (schema['properties'] ?? {}) as Record<string, Json>;
   const parts = Object.fromEntries(
-    Object.entries(properties).map(([name, part]) => [name, valuesOf(part, root, `${place}.${name}`, fields)]),
+    Object.entries(properties).map(([name, part]) => [
+      name,
+      valuesOf(part, root, `${place}.${name}`, fields),
+    ]),
   );
   const required = Array.isArray(schema['required']) ? (schema['required'] as string[]) : [];
   const built = Object.keys(properties).filter((name) => fields[`${place}.${name}`] === asBuilt);
@@ -79,7 +86,8 @@ export function valuesOf(schema: Json, root: Json, place: string, fields: Fields
     const name = schema['$ref'].replace('#/$defs/', '');
     return valuesOf((root['$defs'] as Record<string, Json>)[name] ?? {}, root, place, fields);
   }
-  if (schema['nullable'] === true) return fc.option(valuesOf({ ...schema, nullable: false }, root, place, fields));
+  if (schema['nullable'] === true)
+    return fc.option(valuesOf({ ...schema, nullable: false }, root, place, fields));
   if ('const' in schema) return fc.constant(schema['const']);
   if (Array.isArray(schema['enum'])) return fc.constantFrom(...(schema['enum'] as unknown[]));
   const choices = [...list(schema['anyOf']), ...list(schema['oneOf'])];
@@ -88,9 +96,16 @@ export function valuesOf(schema: Json, root: Json, place: string, fields: Fields
     case 'string':
       return texts(schema);
     case 'integer':
-      return fc.integer({ min: number(schema['minimum'], -1_000), max: Math.min(number(schema['maximum'], 1_000_000), 2 ** 31 - 1) });
+      return fc.integer({
+        min: number(schema['minimum'], -1_000),
+        max: Math.min(number(schema['maximum'], 1_000_000), 2 ** 31 - 1),
+      });
     case 'number':
-      return fc.double({ min: number(schema['minimum'], -1e6), max: number(schema['maximum'], 1e6), noNaN: true });
+      return fc.double({
+        min: number(schema['minimum'], -1e6),
+        max: number(schema['maximum'], 1e6),
+        noNaN: true,
+      });
     case 'boolean':
       return fc.boolean();
     case 'null':
@@ -108,9 +123,13 @@ export function valuesOf(schema: Json, root: Json, place: string, fields: Fields
 export function fillAsBuilt(value: unknown, built: unknown): unknown {
   if (value === asBuilt) return built;
   if (Array.isArray(value))
-    return value.filter((item) => item !== asBuilt).map((item, index) => fillAsBuilt(item, (built as unknown[] | undefined)?.[index]));
+    return value
+      .filter((item) => item !== asBuilt)
+      .map((item, index) => fillAsBuilt(item, (built as unknown[] | undefined)?.[index]));
   if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([key, item]) => [key, fillAsBuilt(item, (built as Json | undefined)?.[key])] as const);
+  const entries = Object.entries(value).map(
+    ([key, item]) => [key, fillAsBuilt(item, (built as Json | undefined)?.[key])] as const,
+  );
   return Object.fromEntries(entries.filter(([, item]) => item !== undefined));
 }
 
@@ -146,22 +165,38 @@ const intruders: readonly unknown[] = [
   nested(2_500),
 ];
 /** Own properties with these names, as JSON.parse creates them, must be rejected like any unknown field. */
-const strangers = ['unheard_of', '__proto__', 'constructor', 'toString', 'ID', 'organizationId', 'organization_id', ' ', '\0', 'näme'];
+const strangers = [
+  'unheard_of',
+  '__proto__',
+  'constructor',
+  'toString',
+  'ID',
+  'organizationId',
+  'organization_id',
+  ' ',
+  '\0',
+  'näme',
+];
 
 const madeUpNames = fc.stringMatching(/^[a-z]{3,12}$/);
 
 type Step = string | number;
 function placesOf(value: unknown, at: readonly Step[] = []): (readonly Step[])[] {
   if (typeof value !== 'object' || value === null) return [at];
-  const inside = Object.entries(value).flatMap(([key, item]) => placesOf(item, [...at, Array.isArray(value) ? Number(key) : key]));
+  const inside = Object.entries(value).flatMap(([key, item]) =>
+    placesOf(item, [...at, Array.isArray(value) ? Number(key) : key]),
+  );
   return [at, ...inside];
 }
 
 /** A copy with another value at one path; `undefined` removes it. */
 function changed(value: unknown, [step, ...rest]: readonly Step[], put: (old: unknown) => unknown): unknown {
   if (step === undefined) return put(value);
-  if (Array.isArray(value)) return value.map((item, index) => (index === step ? changed(item, rest, put) : item));
-  const entries = Object.entries(value as Json).map(([key, item]) => [key, key === step ? changed(item, rest, put) : item] as const);
+  if (Array.isArray(value))
+    return value.map((item, index) => (index === step ? changed(item, rest, put) : item));
+  const entries = Object.entries(value as Json).map(
+    ([key, item]) => [key, key === step ? changed(item, rest, put) : item] as const,
+  );
   return Object.fromEntries(entries.filter(([, item]) => item !== undefined));
 }
 
@@ -170,7 +205,10 @@ const withStranger = (value: unknown, name: string): unknown => {
   return Object.defineProperty({ ...value }, name, { value: 1, enumerable: true });
 };
 
-/** One change to a valid body: an unexpected value, a missing or unknown field, or a different body altogether. */
+/**
+ * One change to a valid body: an unexpected value, a missing or unknown field, or a different body
+ * altogether.
+ */
 export function spoiled(valid: unknown): fc.Arbitrary<unknown> {
   const places = placesOf(valid);
   const inside = places.filter((place) => place.length > 0);
@@ -189,13 +227,18 @@ export function spoiled(valid: unknown): fc.Arbitrary<unknown> {
     },
     {
       weight: inside.length === 0 ? 0 : 2,
-      arbitrary: fc.constantFrom(...(inside.length === 0 ? [[]] : inside)).map((place) => changed(valid, place, () => undefined)),
+      arbitrary: fc
+        .constantFrom(...(inside.length === 0 ? [[]] : inside))
+        .map((place) => changed(valid, place, () => undefined)),
     },
   );
 }
 
 /** The same for a query, where every value is a string: pairs, because a name may occur twice. */
-export function spoiledQuery(valid: Readonly<Record<string, string>>, known: readonly string[]): fc.Arbitrary<[string, string][]> {
+export function spoiledQuery(
+  valid: Readonly<Record<string, string>>,
+  known: readonly string[],
+): fc.Arbitrary<[string, string][]> {
   const pairs = Object.entries(valid);
   const odd = fc.constantFrom(
     '',
@@ -220,7 +263,11 @@ export function spoiledQuery(valid: Readonly<Record<string, string>>, known: rea
   const unknown = fc.tuple(unknownName, odd).map((pair): [string, string][] => [...pairs, pair]);
   if (known.length === 0) return unknown;
   const one = fc.constantFrom(...known);
-  const put = fc.tuple(one, odd).map(([name, value]): [string, string][] => [...pairs.filter(([key]) => key !== name), [name, value]]);
-  const twice = fc.tuple(one, odd).map(([name, value]): [string, string][] => [...pairs, [name, value], [name, value]]);
+  const put = fc
+    .tuple(one, odd)
+    .map(([name, value]): [string, string][] => [...pairs.filter(([key]) => key !== name), [name, value]]);
+  const twice = fc
+    .tuple(one, odd)
+    .map(([name, value]): [string, string][] => [...pairs, [name, value], [name, value]]);
   return fc.oneof(unknown, put, put, twice);
 }

@@ -1,4 +1,5 @@
-// Builders prepare a successful request for one operation. Each group of operations has a file of builders in builders/.
+// Builders prepare a successful request for one operation. Each group of operations has a file of builders in
+// builders/.
 import type fc from 'fast-check';
 import type { Ctx } from '../../src/core/ctx.ts';
 import type { Tx } from '../../src/db/transaction.ts';
@@ -36,12 +37,14 @@ export type Fields = Readonly<Record<string, fc.Arbitrary<unknown> | typeof asBu
 
 export type Builder = {
   /**
-   * Prepares what the operation needs and returns a request that succeeds. Called for every request that may change something, so it
-   * creates new objects each time. Fill every field that holds an id, optional ones too: the walk puts another organization's id there.
-   * Called with another fixture, it returns those ids.
+   * Prepares what the operation needs and returns a request that succeeds. Called for every request that may
+   * change something, so it creates new objects each time. Fill every field that holds an id, optional ones
+   * too: the walk puts another organization's id there. Called with another fixture, it returns those ids.
    */
   readonly build: (fixture: Fixture) => Sent | Promise<Sent>;
-  /** Values for fields that need more than the right type; all others are generated from the route's schemas. */
+  /**
+   * Values for fields that need more than the right type; all others are generated from the route's schemas.
+   */
   readonly fields?: Fields | ((fixture: Fixture) => Fields | Promise<Fields>);
   /** Whether one prepared request can take many inputs; by default for GET, PUT and PATCH. */
   readonly repeatable?: boolean;
@@ -50,12 +53,16 @@ export type Builder = {
   /** How many audit log rows one call writes, if not one per write; say why in a comment. */
   readonly auditRows?: number;
   /**
-   * Detail codes of 403 responses that a caller with the permission can still get, such as `escalation`. The owner never gets them.
+   * Detail codes of 403 responses that a caller with the permission can still get, such as `escalation`. The
+   * owner never gets them.
    */
   readonly mayRefuse?: readonly string[];
   /** Deletes the organization or the caller's own credential, so every request gets its own fixture. */
   readonly destroys?: boolean;
-  /** The number of valid inputs for an expensive round trip, instead of fifty distinct ones and never under eight. */
+  /**
+   * The number of valid inputs for an expensive round trip, instead of fifty distinct ones and never under
+   * eight.
+   */
   readonly inputs?: number;
 };
 

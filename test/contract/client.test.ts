@@ -1,5 +1,6 @@
-// Typed clients generated from the OpenAPI documents of the management interface and of a published version: programs written against the
-// types compile under the strictest rules, and the same programs work against a listening service.
+// Typed clients generated from the OpenAPI documents of the management interface and of a published version:
+// programs written against the types compile under the strictest rules, and the same programs work against a
+// listening service.
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -21,7 +22,11 @@ const generated = path.join(client, '.generated');
 
 /** Runs a command of the client's own tools; its output is part of the failure. */
 async function run(script: string, ...args: string[]): Promise<string> {
-  const command = promisify(execFile)(process.execPath, [script, ...args], { cwd: client, timeout: 300_000, maxBuffer: 16 << 20 });
+  const command = promisify(execFile)(process.execPath, [script, ...args], {
+    cwd: client,
+    timeout: 300_000,
+    maxBuffer: 16 << 20,
+  });
   return command.then(
     ({ stdout }) => stdout,
     (error: { stdout?: string; stderr?: string }) => {
@@ -38,7 +43,12 @@ let richerText: string;
 
 async function generate(name: string, text: string): Promise<void> {
   await writeFile(path.join(generated, `${name}.json`), text);
-  await run('node_modules/openapi-typescript/bin/cli.js', `.generated/${name}.json`, '--output', `.generated/${name}.ts`);
+  await run(
+    'node_modules/openapi-typescript/bin/cli.js',
+    `.generated/${name}.json`,
+    '--output',
+    `.generated/${name}.ts`,
+  );
 }
 
 const read = (address: string) =>
@@ -89,7 +99,9 @@ afterAll(async () => {
 describe('a typed client', () => {
   it('has a type for every operation', async () => {
     const types = await readFile(path.join(generated, 'platform.ts'), 'utf8');
-    const { paths } = describePlatform(server.url) as { paths: Record<string, Record<string, { operationId: string }>> };
+    const { paths } = describePlatform(server.url) as {
+      paths: Record<string, Record<string, { operationId: string }>>;
+    };
     for (const item of Object.values(paths))
       for (const { operationId } of Object.values(item)) expect(types).toContain(`    ${operationId}: {`);
   });
@@ -128,7 +140,9 @@ describe('a typed client of a published version', () => {
   });
 
   it('filters, sorts, selects fields, pages, reads one record, and handles a missing one', async () => {
-    expect(JSON.parse(await run('public-scenario.ts', `${server.url}/api/public`, reader.secret, reader.tenant))).toEqual({
+    expect(
+      JSON.parse(await run('public-scenario.ts', `${server.url}/api/public`, reader.secret, reader.tenant)),
+    ).toEqual({
       totals: [12, 11, 10],
       total: 12,
       narrowed: [['id', 'number', 'paid']],
@@ -144,8 +158,11 @@ describe('a typed client of a published version', () => {
 
   it('summarizes, embeds related records and searches with types for all of it', async () => {
     const types = await readFile(path.join(generated, 'richer.ts'), 'utf8');
-    for (const name of ['summarizeInvoices', 'InvoiceSummary', 'InvoiceSummaryRow']) expect(types).toContain(`    ${name}: {`);
-    expect(JSON.parse(await run('richer-scenario.ts', `${server.url}/api/public`, reader.secret, reader.tenant))).toEqual({
+    for (const name of ['summarizeInvoices', 'InvoiceSummary', 'InvoiceSummaryRow'])
+      expect(types).toContain(`    ${name}: {`);
+    expect(
+      JSON.parse(await run('richer-scenario.ts', `${server.url}/api/public`, reader.secret, reader.tenant)),
+    ).toEqual({
       sums: ['57', '21'],
       counts: [6, 6],
       quarters: ['2026-Q1', '2026-Q1'],
@@ -170,6 +187,8 @@ describe('a typed client of a published version', () => {
     expect(answer.status).toBe(status);
     const problemsOf = openDescribed(publishedText);
     expect(problemsOf(described, answer)).toEqual([]);
-    expect(problemsOf(described, { status, body: { ...answer.body, colour: 'red' } })).toEqual([' must NOT have additional properties']);
+    expect(problemsOf(described, { status, body: { ...answer.body, colour: 'red' } })).toEqual([
+      ' must NOT have additional properties',
+    ]);
   });
 });

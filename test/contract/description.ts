@@ -1,11 +1,15 @@
-// Validates responses against the published OpenAPI document: a status, field or type that it doesn't describe is a failure.
+// Validates responses against the published OpenAPI document: a status, field or type that it doesn't
+// describe is a failure.
 import { Ajv, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import type { oas30 } from 'openapi3-ts';
 
 type Json = Record<string, unknown>;
 
-/** The JSON Schema of an OpenAPI 3.0 schema. For responses it is closed here, although clients must expect new fields. */
+/**
+ * The JSON Schema of an OpenAPI 3.0 schema. For responses it is closed here, although clients must expect new
+ * fields.
+ */
 function toJsonSchema(value: unknown, closed: boolean): unknown {
   if (Array.isArray(value)) return value.map((item) => toJsonSchema(item, closed));
   if (typeof value !== 'object' || value === null) return value;
@@ -14,7 +18,9 @@ function toJsonSchema(value: unknown, closed: boolean): unknown {
     Object.entries(rest).map(([key, item]) => [
       key,
       key === 'properties' || key === 'schemas'
-        ? Object.fromEntries(Object.entries(item as Json).map(([name, part]) => [name, toJsonSchema(part, closed)]))
+        ? Object.fromEntries(
+            Object.entries(item as Json).map(([name, part]) => [name, toJsonSchema(part, closed)]),
+          )
         : key === 'enum' || key === 'default'
           ? item
           : toJsonSchema(item, closed),
@@ -37,7 +43,10 @@ export function openDescription(made: unknown) {
     // Each schema is used a few times: optimizing its validator costs more than it saves.
     const ajv = new Ajv({ strict: false, allErrors: true, code: { optimize: false } });
     formats.default(ajv);
-    return ajv.addSchema({ $id: 'api', components: toJsonSchema({ schemas: document.components?.schemas }, closed) });
+    return ajv.addSchema({
+      $id: 'api',
+      components: toJsonSchema({ schemas: document.components?.schemas }, closed),
+    });
   };
   const answers = open(true);
   const bodies = open(false);
@@ -49,10 +58,14 @@ export function openDescription(made: unknown) {
   };
   const resolve = <T>(part: T | oas30.ReferenceObject | undefined): T | undefined => {
     if (typeof part !== 'object' || part === null || !('$ref' in part)) return part as T | undefined;
-    return document.components?.responses?.[part.$ref.replace('#/components/responses/', '')] as T | undefined;
+    return document.components?.responses?.[part.$ref.replace('#/components/responses/', '')] as
+      | T
+      | undefined;
   };
-  const responseOf = (id: string, status: number) => resolve<oas30.ResponseObject>(operations.get(id)?.responses[String(status)]);
-  const contentOf = (part: oas30.ResponseObject | oas30.RequestBodyObject | undefined) => part?.content?.['application/json'];
+  const responseOf = (id: string, status: number) =>
+    resolve<oas30.ResponseObject>(operations.get(id)?.responses[String(status)]);
+  const contentOf = (part: oas30.ResponseObject | oas30.RequestBodyObject | undefined) =>
+    part?.content?.['application/json'];
   return {
     document,
     operations,
@@ -63,7 +76,8 @@ export function openDescription(made: unknown) {
       const response = responseOf(id, status);
       if (response === undefined) return `the document does not describe the status ${status}`;
       const schema = contentOf(response)?.schema;
-      if (schema === undefined) return body === undefined ? undefined : `${status} has a body that the document does not describe`;
+      if (schema === undefined)
+        return body === undefined ? undefined : `${status} has a body that the document does not describe`;
       const validate = compile(answers, `${id} ${status}`, schema, true);
       return validate(body)
         ? undefined

@@ -4,13 +4,17 @@ import { type Comment, parseSync } from 'oxc-parser';
 import { describe, expect, it } from 'vitest';
 
 type Node = { readonly type: string; readonly start: number; readonly end: number };
-const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value && 'start' in value;
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && 'type' in value && 'start' in value;
 const childrenOf = (node: Node): Node[] =>
   Object.values(node as unknown as Record<string, unknown>)
     .flat()
     .filter(isNode);
 
-/** Closures included: what they throw reaches whoever calls them, and only the function's docstring can say so. */
+/**
+ * Closures included: what they throw reaches whoever calls them, and only the function's docstring can say
+ * so.
+ */
 const throws = (node: Node): boolean => node.type === 'ThrowStatement' || childrenOf(node).some(throws);
 
 type Exported = { readonly name: string; readonly node: Node; readonly documented: string };
@@ -30,7 +34,11 @@ function exportedFunctions(file: string, text: string): Exported[] {
     if (declaration.type !== 'VariableDeclaration') return [];
     return declaration.declarations
       .filter(({ init }) => init?.type === 'ArrowFunctionExpression' || init?.type === 'FunctionExpression')
-      .map((each) => ({ name: text.slice(each.id.start, each.id.end), node: each, documented: docOf(statement) }));
+      .map((each) => ({
+        name: text.slice(each.id.start, each.id.end),
+        node: each,
+        documented: docOf(statement),
+      }));
   });
 }
 
@@ -41,8 +49,12 @@ const undocumented = (file: string, text: string): string[] =>
 
 describe('exported functions that throw', () => {
   it('say what and when in their docstring', () => {
-    const files = globSync(['src/**/*.ts', 'packages/*/src/**/*.ts', 'demo/**/*.ts'], { exclude: (name) => name === 'node_modules' });
-    const throwing = files.flatMap((file) => exportedFunctions(file, readFileSync(file, 'utf8'))).filter(({ node }) => throws(node));
+    const files = globSync(['src/**/*.ts', 'packages/*/src/**/*.ts', 'demo/**/*.ts'], {
+      exclude: (name) => name === 'node_modules',
+    });
+    const throwing = files
+      .flatMap((file) => exportedFunctions(file, readFileSync(file, 'utf8')))
+      .filter(({ node }) => throws(node));
     expect(throwing.length).toBeGreaterThan(100);
     expect(files.flatMap((file) => undocumented(file, readFileSync(file, 'utf8')))).toEqual([]);
   });
@@ -62,6 +74,11 @@ describe('exported functions that throw', () => {
       export function harmless() {}
       function own() { throw new Error(); }
     `;
-    expect(undocumented('x.ts', text)).toEqual(['x.ts declared', 'x.ts assigned', 'x.ts inClosure', 'x.ts apart']);
+    expect(undocumented('x.ts', text)).toEqual([
+      'x.ts declared',
+      'x.ts assigned',
+      'x.ts inClosure',
+      'x.ts apart',
+    ]);
   });
 });

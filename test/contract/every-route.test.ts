@@ -20,7 +20,8 @@ import { leakedSecrets, repeated, successResponse } from './rules/responses.ts';
 import { guardedRoutes, isWrite, missingBuilder, openWalk, type Walk } from './walk.ts';
 
 const guarded = guardedRoutes();
-const named = (routes: readonly Route[]) => routes.map((route) => [`${route.method} ${route.path}`, route] as const);
+const named = (routes: readonly Route[]) =>
+  routes.map((route) => [`${route.method} ${route.path}`, route] as const);
 
 let walk: Walk;
 beforeAll(async () => {
@@ -34,30 +35,40 @@ describe('routes', () => {
   });
 
   it('are public only if they are on this list', () => {
-    expect(platformRoutes.filter(({ access }) => access === 'public').map(({ method, path }) => `${method} ${path}`)).toEqual([
-      'POST /pay/webhooks/{provider}/{endpointId}',
-      'GET /openapi',
-    ]);
+    expect(
+      platformRoutes
+        .filter(({ access }) => access === 'public')
+        .map(({ method, path }) => `${method} ${path}`),
+    ).toEqual(['POST /pay/webhooks/{provider}/{endpointId}', 'GET /openapi']);
   });
 
   it('name permissions that exist', () => {
-    const ofOrganization = guarded.filter(({ access, permission }) => access === 'credential' && permission !== 'any');
+    const ofOrganization = guarded.filter(
+      ({ access, permission }) => access === 'credential' && permission !== 'any',
+    );
     const ofMembers = ofOrganization.filter(({ permission }) => permission === 'authenticated');
     expect(ofMembers.map(({ id }) => id)).toEqual(['getOverview']);
-    for (const route of ofOrganization) if (!ofMembers.includes(route)) expect(assignablePermissions).toContain(route.permission);
-    expect(guarded.filter(({ permission }) => permission === 'any').map(({ id }) => id)).toEqual(['getWhoAmI']);
+    for (const route of ofOrganization)
+      if (!ofMembers.includes(route)) expect(assignablePermissions).toContain(route.permission);
+    expect(guarded.filter(({ permission }) => permission === 'any').map(({ id }) => id)).toEqual([
+      'getWhoAmI',
+    ]);
   });
 
   it('need more than :read for every write', () => {
-    const reading = guarded.filter(({ method, permission }) => method !== 'GET' && permission.endsWith(':read')).map(({ id }) => id);
+    const reading = guarded
+      .filter(({ method, permission }) => method !== 'GET' && permission.endsWith(':read'))
+      .map(({ id }) => id);
     expect(reading).toEqual(['validateApiSchema']);
   });
 });
 
 describe.each(named(guarded))('%s', (_name, route) => {
   it('401 without a credential', async () => expect(await withoutCredential(walk, route)).toEqual([]));
-  it('responds as described, and a write leaves one audit row', async () => expect(await successResponse(walk, route)).toEqual([]));
-  it('400 for an unknown query parameter, 422 for an unknown field', async () => expect(await unknownNames(walk, route)).toEqual([]));
+  it('responds as described, and a write leaves one audit row', async () =>
+    expect(await successResponse(walk, route)).toEqual([]));
+  it('400 for an unknown query parameter, 422 for an unknown field', async () =>
+    expect(await unknownNames(walk, route)).toEqual([]));
   it('405 for another method', async () => expect(await otherMethods(walk, route, guarded)).toEqual([]));
 });
 
@@ -67,18 +78,27 @@ describe.each(named(guarded.filter(({ method }) => method !== 'GET')))('%s', (_n
 });
 
 describe.each(named(guarded.filter(({ method }) => method === 'POST')))('%s', (_name, route) => {
-  it('replays the stored response for a repeated Idempotency-Key', async () => expect(await repeated(walk, route)).toEqual([]));
+  it('replays the stored response for a repeated Idempotency-Key', async () =>
+    expect(await repeated(walk, route)).toEqual([]));
 });
 
-describe.each(named(guarded.filter(({ query }) => 'pageSize' in (query?.shape ?? {}))))('the list %s', (_name, route) => {
-  it('400 for a page or page size outside its bounds', async () => expect(await pagesOutOfBounds(walk, route)).toEqual([]));
-  it('shows 25 by default, up to 100, and nothing beyond the end', async () => expect(await pages(walk, route)).toEqual([]));
-});
+describe.each(named(guarded.filter(({ query }) => 'pageSize' in (query?.shape ?? {}))))(
+  'the list %s',
+  (_name, route) => {
+    it('400 for a page or page size outside its bounds', async () =>
+      expect(await pagesOutOfBounds(walk, route)).toEqual([]));
+    it('shows 25 by default, up to 100, and nothing beyond the end', async () =>
+      expect(await pages(walk, route)).toEqual([]));
+  },
+);
 
-const naming = guarded.filter((route) => [idNames(route), idFields(route, 'query'), idFields(route, 'body')].flat().length > 0);
+const naming = guarded.filter(
+  (route) => [idNames(route), idFields(route, 'query'), idFields(route, 'body')].flat().length > 0,
+);
 describe.each(named(naming))('%s', (_name, route) => {
   it('400 for a malformed id', async () => expect(await malformedParameters(walk, route)).toEqual([]));
-  it("treats another organization's id like an unknown one", async () => expect(await foreignIds(walk, route)).toEqual([]));
+  it("treats another organization's id like an unknown one", async () =>
+    expect(await foreignIds(walk, route)).toEqual([]));
 });
 
 describe('secrets', () => {
@@ -94,7 +114,11 @@ describe('paths', () => {
   const ask = async (method: string, path: string, credential = true) => {
     const first = guarded.find(({ id }) => id === 'getWhoAmI');
     const site = first === undefined ? undefined : await walk.builderOf(first)?.site();
-    return walk.server.send({ method, path: `${platformBase}${path}`, headers: credential ? { ...site?.key } : {} });
+    return walk.server.send({
+      method,
+      path: `${platformBase}${path}`,
+      headers: credential ? { ...site?.key } : {},
+    });
   };
 
   it('404 for an unknown path, after 401 for a missing credential', async () => {

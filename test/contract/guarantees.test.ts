@@ -1,4 +1,5 @@
-// docs/guarantees.md promises nothing without a test: every row of its tables names at least one, and all that it names exist.
+// docs/guarantees.md promises nothing without a test: every row of its tables names at least one, and all
+// that it names exist.
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
@@ -17,12 +18,16 @@ describe('docs/guarantees.md', () => {
   });
 
   it('names only tests that exist', () => {
-    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
+    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      scripts: Record<string, string>;
+    };
     const exists = (name: string): boolean =>
       name.startsWith('npm run ')
         ? scripts[name.slice('npm run '.length)] !== undefined
         : existsSync(`${name}.test.ts`) || folders.includes(name);
-    const named = lines.flatMap((line) => [...line.matchAll(/`(test\/[a-z0-9/-]+|npm run [a-z:]+)`/g)].map(([, name = '']) => name));
+    const named = lines.flatMap((line) =>
+      [...line.matchAll(/`(test\/[a-z0-9/-]+|npm run [a-z:]+)`/g)].map(([, name = '']) => name),
+    );
     expect(named.length).toBeGreaterThan(70);
     expect(named.filter((name) => !exists(name))).toEqual([]);
   });

@@ -1,18 +1,31 @@
-// Sends requests to one listening server over kept-alive sockets, exactly as given: no client library normalizes them.
+// Sends requests to one listening server over kept-alive sockets, exactly as given: no client library
+// normalizes them.
 import { Agent, createServer, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
 import type { Response } from 'supertest';
 
-/** The body may hold anything, as it does in the other tests' client; the walk checks it against the description. */
+/**
+ * The body may hold anything, as it does in the other tests' client; the walk checks it against the
+ * description.
+ */
 export type Answer = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
   readonly body: Response['body'];
 };
-export type Exchange = { method: string; path: string; headers?: Record<string, string>; body?: string | undefined };
-export type Server = { readonly url: string; send(exchange: Exchange): Promise<Answer>; stop(): Promise<void> };
+export type Exchange = {
+  method: string;
+  path: string;
+  headers?: Record<string, string>;
+  body?: string | undefined;
+};
+export type Server = {
+  readonly url: string;
+  send(exchange: Exchange): Promise<Answer>;
+  stop(): Promise<void>;
+};
 
 export async function listen(app: Express): Promise<Server> {
   // Idle sockets stay open: a socket that the server closes just as it is reused would be a false failure.
@@ -25,16 +38,25 @@ export async function listen(app: Express): Promise<Server> {
     send: ({ method, path, headers = {}, body }) =>
       new Promise((resolve, reject) => {
         const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-        const request = httpRequest({ host: '127.0.0.1', port, agent, method, path, headers: { ...length, ...headers } }, (response) => {
-          const chunks: Buffer[] = [];
-          response.on('data', (chunk: Buffer) => chunks.push(chunk));
-          response.on('error', reject);
-          response.on('end', () => {
-            const text = Buffer.concat(chunks).toString('utf8');
-            const isJson = response.headers['content-type']?.startsWith('application/json') === true && text !== '';
-            resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined });
-          });
-        });
+        const request = httpRequest(
+          { host: '127.0.0.1', port, agent, method, path, headers: { ...length, ...headers } },
+          (response) => {
+            const chunks: Buffer[] = [];
+            response.on('data', (chunk: Buffer) => chunks.push(chunk));
+            response.on('error', reject);
+            response.on('end', () => {
+              const text = Buffer.concat(chunks).toString('utf8');
+              const isJson =
+                response.headers['content-type']?.startsWith('application/json') === true && text !== '';
+              resolve({
+                status: response.statusCode ?? 0,
+                headers: response.headers,
+                text,
+                body: isJson ? JSON.parse(text) : undefined,
+              });
+            });
+          },
+        );
         request.on('error', reject);
         request.end(body);
       }),

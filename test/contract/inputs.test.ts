@@ -1,5 +1,5 @@
-// Generated inputs for every operation (property-based testing). PROPERTY_SEED selects other inputs than the usual ones, PROPERTY_INPUTS their
-// number.
+// Generated inputs for every operation (property-based testing). PROPERTY_SEED selects other inputs than the
+// usual ones, PROPERTY_INPUTS their number.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inputsOf, wantedInputs } from './rules/inputs.ts';
 import { guardedRoutes, openWalk, type Walk } from './walk.ts';
@@ -14,10 +14,13 @@ beforeAll(async () => {
 afterAll(() => walk.close());
 
 describe(`inputs generated from the schemas, PROPERTY_SEED=${seed}`, () => {
-  it.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', async (_name, route) => {
-    const { failures, valid, invalid } = await inputsOf(walk, route, seed);
-    expect(failures, `PROPERTY_SEED=${seed}`).toEqual([]);
-    expect(valid).toBeGreaterThan(0);
-    expect(invalid).toBeGreaterThanOrEqual(wantedInputs);
-  });
+  it.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as const))(
+    '%s',
+    async (_name, route) => {
+      const { failures, valid, invalid } = await inputsOf(walk, route, seed);
+      expect(failures, `PROPERTY_SEED=${seed}`).toEqual([]);
+      expect(valid).toBeGreaterThan(0);
+      expect(invalid).toBeGreaterThanOrEqual(wantedInputs);
+    },
+  );
 });

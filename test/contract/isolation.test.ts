@@ -1,5 +1,6 @@
-// Tenant isolation has two layers; this test removes the first one. Every condition on the organization is cut out of the queries on their
-// way to PostgreSQL, and the same requests must get the same responses through row-level security alone.
+// Tenant isolation has two layers; this test removes the first one. Every condition on the organization is
+// cut out of the queries on their way to PostgreSQL, and the same requests must get the same responses
+// through row-level security alone.
 import type { Express } from 'express';
 import knexModule, { type Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,7 +24,9 @@ function forget(sql: string): string {
     return `(${parameter}::text is not null)`;
   };
   const without = sql.replaceAll(/(?:"?\w+"?\.)?"?organization_id"? = (\$\d+)/g, always);
-  return /(from|update) "organizations"/.test(sql) ? without.replaceAll(/(?:"?\w+"?\.)?"id" = (\$\d+)/g, always) : without;
+  return /(from|update) "organizations"/.test(sql)
+    ? without.replaceAll(/(?:"?\w+"?\.)?"id" = (\$\d+)/g, always)
+    : without;
 }
 
 type Query = (config: { text: string }, ...rest: unknown[]) => unknown;
@@ -37,7 +40,10 @@ beforeAll(async () => {
     pool: {
       min: 0,
       max: 4,
-      afterCreate: (connection: { query: Query }, done: (error: Error | null, connection: unknown) => void) => {
+      afterCreate: (
+        connection: { query: Query },
+        done: (error: Error | null, connection: unknown) => void,
+      ) => {
         const query = connection.query.bind(connection) as Query;
         connection.query = (config, ...rest) =>
           query(typeof config === 'object' ? { ...config, text: forget(config.text) } : config, ...rest);
@@ -59,7 +65,18 @@ type Side = {
   readonly honest: Api;
   readonly careless: Api;
   readonly ids: Record<
-    'key' | 'schema' | 'config' | 'view' | 'subscription' | 'agent' | 'conversation' | 'page' | 'template' | 'role' | 'team' | 'member',
+    | 'key'
+    | 'schema'
+    | 'config'
+    | 'view'
+    | 'subscription'
+    | 'agent'
+    | 'conversation'
+    | 'page'
+    | 'template'
+    | 'role'
+    | 'team'
+    | 'member',
     string
   >;
 };
@@ -89,13 +106,20 @@ async function side(): Promise<Side> {
     team,
     member,
   };
-  // A key's last use is recorded only if it is later than the recorded one; so nothing of this organization changes by itself.
+  // A key's last use is recorded only if it is later than the recorded one; so nothing of this organization
+  // changes by itself.
   await admin('api_keys').where({ id: keyId }).update({ last_used_at: '2100-01-01' });
   return { id, honest: api, careless: apiOf(careless, secret), ids };
 }
 
 const madeConfig = async (organizationId: string): Promise<string> => {
-  const config = { organization_id: organizationId, name: 'Own', record_type: 'invoice', mode: 'full', deletions: 'none' };
+  const config = {
+    organization_id: organizationId,
+    name: 'Own',
+    record_type: 'invoice',
+    mode: 'full',
+    deletions: 'none',
+  };
   const [row] = await admin('sync_configs').insert({ ...config, id: admin.raw('gen_random_uuid()') }, ['id']);
   await admin('sync_runs').insert({
     id: admin.raw('gen_random_uuid()'),
@@ -110,27 +134,48 @@ const madeConfig = async (organizationId: string): Promise<string> => {
 };
 
 const madeView = async (organizationId: string): Promise<string> => {
-  const { user_id: ownerId } = await admin('memberships').where({ organization_id: organizationId }).first('user_id');
-  const view = { organization_id: organizationId, owner_id: ownerId, name: 'Own', record_type: 'invoice', columns: ['tranid'] };
-  const [row] = await admin('views').insert({ ...view, visibility: 'organization', id: admin.raw('gen_random_uuid()') }, ['id']);
+  const { user_id: ownerId } = await admin('memberships')
+    .where({ organization_id: organizationId })
+    .first('user_id');
+  const view = {
+    organization_id: organizationId,
+    owner_id: ownerId,
+    name: 'Own',
+    record_type: 'invoice',
+    columns: ['tranid'],
+  };
+  const [row] = await admin('views').insert(
+    { ...view, visibility: 'organization', id: admin.raw('gen_random_uuid()') },
+    ['id'],
+  );
   return row.id;
 };
 
 async function madeConversation(organizationId: string): Promise<{ agent: string; conversation: string }> {
-  const { user_id: ownerId } = await admin('memberships').where({ organization_id: organizationId }).orderBy('joined_at').first('user_id');
+  const { user_id: ownerId } = await admin('memberships')
+    .where({ organization_id: organizationId })
+    .orderBy('joined_at')
+    .first('user_id');
   const own = { organization_id: organizationId, id: admin.raw('gen_random_uuid()') };
   const live = { status: 'published', bindings: '{}', openapi: '{}', published_at: new Date() };
   await admin('api_schemas').insert({ ...own, ...live, version: 'v999', created_by: ownerId });
   const row = { ...own, name: 'Own', model: 'offline', api_version: 'v999', status: 'running' };
   const [{ id: agent }] = await admin('agents').insert(row, ['id']);
-  const [{ id: conversation }] = await admin('conversations').insert({ ...own, agent_id: agent, owner_id: ownerId }, ['id']);
+  const [{ id: conversation }] = await admin('conversations').insert(
+    { ...own, agent_id: agent, owner_id: ownerId },
+    ['id'],
+  );
   const message = { conversation_id: conversation, role: 'user', content: 'Own words', status: 'complete' };
   await admin('conversation_messages').insert({ ...own, ...message });
   return { agent, conversation };
 }
 
 async function madeSubscription(made: (path: string, body: object) => Promise<string>, view: string) {
-  const subscription = await made('/subscriptions', { viewId: view, schedule: '0 7 * * *', recipients: ['own@example.test'] });
+  const subscription = await made('/subscriptions', {
+    viewId: view,
+    schedule: '0 7 * * *',
+    recipients: ['own@example.test'],
+  });
   return { view, subscription };
 }
 
@@ -154,7 +199,20 @@ const listsOf = (id: string): string[] => [
 /** The requests of one organization for another's objects, below its own id where the path has one. */
 const requestsFor = (
   own: string,
-  { key, schema, config, view, subscription, agent, conversation, page, template, role, team, member }: Side['ids'],
+  {
+    key,
+    schema,
+    config,
+    view,
+    subscription,
+    agent,
+    conversation,
+    page,
+    template,
+    role,
+    team,
+    member,
+  }: Side['ids'],
 ): [Method, string, object?][] => [
   ['get', `/api-keys/${key}`],
   ['patch', `/api-keys/${key}`, { name: 'taken over' }],
@@ -220,7 +278,10 @@ const everythingOf = async (id: string): Promise<string[]> => {
   );
   const texts = await Promise.all(
     tables.map(({ name }) =>
-      admin.raw<{ rows: { t: string }[] }>(`select t::text as t from ${name} t where organization_id = ? order by 1`, [id]),
+      admin.raw<{ rows: { t: string }[] }>(
+        `select t::text as t from ${name} t where organization_id = ? order by 1`,
+        [id],
+      ),
     ),
   );
   return texts.flatMap(({ rows }) => rows.map(({ t }) => t));
@@ -237,7 +298,12 @@ describe('with every condition on the organization cut out of the queries', () =
           return mine.careless('get', `${list}?pageSize=100`);
         })(),
       ];
-      expect([list, cut > 0, honest.status, honest.body.pagination?.total > 0]).toEqual([list, true, 200, true]);
+      expect([list, cut > 0, honest.status, honest.body.pagination?.total > 0]).toEqual([
+        list,
+        true,
+        200,
+        true,
+      ]);
       expect([list, forgot.text]).toEqual([list, honest.text]);
     }
     const own = await mine.careless('get', `/organizations/${mine.id}`);
@@ -265,11 +331,15 @@ describe('with every condition on the organization cut out of the queries', () =
     const before = await everythingOf(theirs.id);
     const { slug } = (await mine.honest('get', `/organizations/${mine.id}`)).body;
     cut = 0;
-    expect((await mine.careless('patch', `/organizations/${mine.id}`, { name: 'Renamed' })).body.name).toBe('Renamed');
+    expect((await mine.careless('patch', `/organizations/${mine.id}`, { name: 'Renamed' })).body.name).toBe(
+      'Renamed',
+    );
     expect((await mine.careless('delete', `/organizations/${mine.id}?confirm=${slug}`)).status).toBe(204);
     expect(cut).toBeGreaterThan(4);
     expect(await everythingOf(theirs.id)).toEqual(before);
     expect((await theirs.honest('get', '/whoami')).body.organization.name).not.toBe('Renamed');
-    expect((await admin('organizations').where({ id: theirs.id }).first('deleting_since')).deleting_since).toBeNull();
+    expect(
+      (await admin('organizations').where({ id: theirs.id }).first('deleting_since')).deleting_since,
+    ).toBeNull();
   });
 });

@@ -1,4 +1,5 @@
-// The dependencies: licences that are on the list pass and all others are named, the bill of materials, and exact versions.
+// The dependencies: licences that are on the list pass and all others are named, the bill of materials, and
+// exact versions.
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -48,13 +49,31 @@ it('npm run sbom prints what production installs, in the CycloneDX format', asyn
   const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'sbom'], { maxBuffer: 64 << 20 });
   const bill = JSON.parse(stdout);
   expect([bill.bomFormat, bill.metadata.component.type]).toEqual(['CycloneDX', 'application']);
-  const names: string[] = bill.components.map((component: { 'bom-ref': string }) => component['bom-ref'].replace(/@[^@]+$/, ''));
+  const names: string[] = bill.components.map((component: { 'bom-ref': string }) =>
+    component['bom-ref'].replace(/@[^@]+$/, ''),
+  );
   const { dependencies } = JSON.parse(await readFile('package.json', 'utf8'));
   expect(Object.keys(dependencies).filter((name) => !names.includes(name))).toEqual([]);
   expect(names).toEqual(
-    expect.arrayContaining(['body-parser', 'pg-pool', 'thread-stream', 'preact', '@preact/signals', '@preact/signals-core']),
+    expect.arrayContaining([
+      'body-parser',
+      'pg-pool',
+      'thread-stream',
+      'preact',
+      '@preact/signals',
+      '@preact/signals-core',
+    ]),
   );
-  for (const name of ['vitest', 'vite', 'openapi-fetch', 'typescript', 'oidc-provider', 'koa', 'portal-demo', 'netsuite-simulator'])
+  for (const name of [
+    'vitest',
+    'vite',
+    'openapi-fetch',
+    'typescript',
+    'oidc-provider',
+    'koa',
+    'portal-demo',
+    'netsuite-simulator',
+  ])
     expect(names).not.toContain(name);
 });
 

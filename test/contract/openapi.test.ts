@@ -1,4 +1,5 @@
-// The OpenAPI document of the management interface: valid, lint-clean, complete, and equal to the one in docs.
+// The OpenAPI document of the management interface: valid, lint-clean, complete, and equal to the one in
+// docs.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,7 +28,9 @@ const guarded = guardedRoutes();
 describe('the OpenAPI document', () => {
   it('is valid OpenAPI 3.0.3', async () => {
     expect(described.openapi).toBe('3.0.3');
-    const result = await new Validator().validate(structuredClone(described) as unknown as Record<string, unknown>);
+    const result = await new Validator().validate(
+      structuredClone(described) as unknown as Record<string, unknown>,
+    );
     expect(result.errors ?? []).toEqual([]);
   });
 
@@ -69,9 +72,15 @@ describe('the OpenAPI document', () => {
   });
 });
 
-/** One operation of it, with an unknown tag, a script in its description and an example that doesn't match its schema. */
+/**
+ * One operation of it, with an unknown tag, a script in its description and an example that doesn't match its
+ * schema.
+ */
 function breakDescription(): typeof described {
-  const broken = structuredClone({ ...described, paths: { '/whoami': described.paths['/whoami'] } }) as typeof described;
+  const broken = structuredClone({
+    ...described,
+    paths: { '/whoami': described.paths['/whoami'] },
+  }) as typeof described;
   const whoAmI = (broken.paths['/whoami'] as { get: oas30.OperationObject }).get;
   whoAmI.tags = ['Nowhere'];
   whoAmI.description = 'Who is calling <script>?';
@@ -109,7 +118,10 @@ describe('the linter', () => {
     folder = await mkdtemp(path.join(tmpdir(), 'platform-openapi-'));
     file = path.join(folder, 'openapi.json');
     // A loopback server URL is reported as a mistake.
-    await writeFile(file, JSON.stringify({ ...described, servers: [{ url: 'https://portal.example.org/api/platform/v1' }] }));
+    await writeFile(
+      file,
+      JSON.stringify({ ...described, servers: [{ url: 'https://portal.example.org/api/platform/v1' }] }),
+    );
     await writeFile(path.join(folder, 'redocly.yaml'), JSON.stringify(lintRules));
     await writeFile(path.join(folder, 'broken.json'), JSON.stringify(breakDescription()));
   });
@@ -117,9 +129,22 @@ describe('the linter', () => {
 
   /** What it reports, also when it exits with a failure because it found something. */
   const lint = async (document: string): Promise<{ ruleId: string }[]> => {
-    const options = { cwd: folder, env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' } };
-    const args = [path.resolve('node_modules/@redocly/cli/bin/cli.js'), 'lint', '--config=redocly.yaml', '--format=json', document];
-    const text = await promisify(execFile)(process.execPath, args, { ...options, maxBuffer: 64 << 20, timeout: 300_000 }).then(
+    const options = {
+      cwd: folder,
+      env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+    };
+    const args = [
+      path.resolve('node_modules/@redocly/cli/bin/cli.js'),
+      'lint',
+      '--config=redocly.yaml',
+      '--format=json',
+      document,
+    ];
+    const text = await promisify(execFile)(process.execPath, args, {
+      ...options,
+      maxBuffer: 64 << 20,
+      timeout: 300_000,
+    }).then(
       ({ stdout }) => stdout,
       (error: { stdout?: string }) => error.stdout ?? String(error),
     );
@@ -137,7 +162,10 @@ describe('the linter', () => {
   });
 });
 
-/** What the linter has no rule for: anything next to a $ref, which OpenAPI 3.0 ignores, a value twice in an enum, and arrays of nothing. */
+/**
+ * What the linter has no rule for: anything next to a $ref, which OpenAPI 3.0 ignores, a value twice in an
+ * enum, and arrays of nothing.
+ */
 function findSchemaProblems(document: object): string[] {
   const problems: string[] = [];
   JSON.stringify(document, (key, value: unknown) => {
@@ -154,8 +182,16 @@ function findSchemaProblems(document: object): string[] {
 describe('every schema', () => {
   it('is free of what the linter has no rule for', () => {
     expect(findSchemaProblems(described)).toEqual([]);
-    const broken = { ref: { $ref: '#/a', description: 'b' }, list: { enum: ['a', 'b', 'a'] }, loose: { type: 'array' } };
-    expect(findSchemaProblems(broken)).toEqual(['ref: next to $ref', 'list: twice in enum', 'loose: array without items']);
+    const broken = {
+      ref: { $ref: '#/a', description: 'b' },
+      list: { enum: ['a', 'b', 'a'] },
+      loose: { type: 'array' },
+    };
+    expect(findSchemaProblems(broken)).toEqual([
+      'ref: next to $ref',
+      'list: twice in enum',
+      'loose: array without items',
+    ]);
   });
 });
 
@@ -180,8 +216,12 @@ describe('every operation', () => {
       expect(operation?.requestBody !== undefined).toBe(route.body !== undefined);
       // An absent body is read as an empty object.
       const request = operation?.requestBody as oas30.RequestBodyObject | undefined;
-      expect([route.id, request?.required]).toEqual([route.id, route.body && !route.body.safeParse({}).success]);
-      const names = (operation?.parameters as oas30.ParameterObject[] | undefined)?.map(({ name }) => name) ?? [];
+      expect([route.id, request?.required]).toEqual([
+        route.id,
+        route.body && !route.body.safeParse({}).success,
+      ]);
+      const names =
+        (operation?.parameters as oas30.ParameterObject[] | undefined)?.map(({ name }) => name) ?? [];
       const wanted = [route.params, route.query].flatMap((shape) => Object.keys(shape?.shape ?? {}));
       expect(names).toEqual([
         ...wanted,
@@ -221,10 +261,15 @@ describe('every operation', () => {
         if (route.response === undefined && status === successStatus(route)) expect(content).toBeUndefined();
         else {
           expect([route.id, status, content?.example]).toEqual([route.id, status, expect.anything()]);
-          expect([route.id, description.problemOf(route.id, { status, body: content?.example })]).toEqual([route.id, undefined]);
+          expect([route.id, description.problemOf(route.id, { status, body: content?.example })]).toEqual([
+            route.id,
+            undefined,
+          ]);
         }
         if (status >= 400)
-          expect(content?.example.error.code).toBe(Object.entries(errorStatus).find(([, held]) => held === sameCode(status))?.[0]);
+          expect(content?.example.error.code).toBe(
+            Object.entries(errorStatus).find(([, held]) => held === sameCode(status))?.[0],
+          );
       }
     }
   });
@@ -232,17 +277,29 @@ describe('every operation', () => {
   it('describes the headers of its responses', () => {
     for (const route of guarded) {
       const headers = Object.keys(responseOf(route.id, successStatus(route))?.headers ?? {});
-      const wanted = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy', ...(route.method === 'POST' ? ['Idempotency-Replayed'] : [])];
+      const wanted = [
+        'X-Request-Id',
+        'RateLimit',
+        'RateLimit-Policy',
+        ...(route.method === 'POST' ? ['Idempotency-Replayed'] : []),
+      ];
       expect([route.id, headers]).toEqual([route.id, wanted]);
       expect(Object.keys(responseOf(route.id, 429)?.headers ?? {})).toContain('Retry-After');
     }
-    expect(Object.keys(described.components?.headers ?? {})).toEqual(expect.arrayContaining(['RateLimit', 'WWW-Authenticate']));
+    expect(Object.keys(described.components?.headers ?? {})).toEqual(
+      expect.arrayContaining(['RateLimit', 'WWW-Authenticate']),
+    );
   });
 
   it('accepts a key, token or session, unless it is public', () => {
     expect(described.security).toEqual([{ bearer: [] }, { session: [] }]);
-    expect(described.components?.securitySchemes?.['session']).toMatchObject({ type: 'apiKey', in: 'cookie', name: 'portal_session' });
-    for (const route of platformRoutes) expect(operationOf(route)?.security).toEqual(route.access === 'public' ? [] : undefined);
+    expect(described.components?.securitySchemes?.['session']).toMatchObject({
+      type: 'apiKey',
+      in: 'cookie',
+      name: 'portal_session',
+    });
+    for (const route of platformRoutes)
+      expect(operationOf(route)?.security).toEqual(route.access === 'public' ? [] : undefined);
   });
 });
 
@@ -252,20 +309,39 @@ const sameCode = (status: number): number => ({ 406: 400, 413: 400, 415: 400, 50
 describe('schemas', () => {
   it('are closed for requests and open for responses', () => {
     const body = operationOf({ method: 'POST', path: '/api-keys' })?.requestBody as oas30.RequestBodyObject;
-    expect(body.content['application/json']?.schema).toMatchObject({ additionalProperties: false, required: ['name'] });
-    expect(JSON.stringify(described.components?.schemas?.['ApiKey'])).not.toContain('"additionalProperties":false');
+    expect(body.content['application/json']?.schema).toMatchObject({
+      additionalProperties: false,
+      required: ['name'],
+    });
+    expect(JSON.stringify(described.components?.schemas?.['ApiKey'])).not.toContain(
+      '"additionalProperties":false',
+    );
   });
 
   it('name the seven error codes and a page size of at most 100', () => {
     const error = JSON.stringify(described.components?.schemas?.['ErrorResponse']);
     expect(error).toContain(JSON.stringify(Object.keys(errorStatus)));
-    const parameters = operationOf({ method: 'GET', path: '/sync-configs' })?.parameters as oas30.ParameterObject[];
-    expect(parameters.find(({ name }) => name === 'pageSize')?.schema).toEqual({ type: 'integer', minimum: 1, maximum: 100, default: 25 });
+    const parameters = operationOf({ method: 'GET', path: '/sync-configs' })
+      ?.parameters as oas30.ParameterObject[];
+    expect(parameters.find(({ name }) => name === 'pageSize')?.schema).toEqual({
+      type: 'integer',
+      minimum: 1,
+      maximum: 100,
+      default: 25,
+    });
   });
 
   it('contain nothing that OpenAPI 3.0 does not allow', () => {
     const text = JSON.stringify(described);
-    for (const alien of ['"$schema"', '"$defs"', '"const"', '"openapi":{', '"prefixItems"', '"type":"null"', '"exclusiveMinimum":0'])
+    for (const alien of [
+      '"$schema"',
+      '"$defs"',
+      '"const"',
+      '"openapi":{',
+      '"prefixItems"',
+      '"type":"null"',
+      '"exclusiveMinimum":0',
+    ])
       expect([alien, text.includes(alien)]).toEqual([alien, false]);
   });
 });

@@ -1,4 +1,5 @@
-// The production image: what Dockerfile copies and npm installs there is what the service needs, and nothing else.
+// The production image: what Dockerfile copies and npm installs there is what the service needs, and nothing
+// else.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +12,11 @@ const packageOf = (target: string): string =>
     .join('/');
 const packagesOf = (sources: readonly Source[]): string[] => {
   const targets = sources.flatMap(({ imports }) => imports.map(({ target }) => target));
-  return [...new Set(targets.filter((target) => !target.includes('.ts') && !target.startsWith('node:')).map(packageOf))];
+  return [
+    ...new Set(
+      targets.filter((target) => !target.includes('.ts') && !target.startsWith('node:')).map(packageOf),
+    ),
+  ];
 };
 /** Served to browsers from their packages' folders. */
 const servedPackages = ['marked'];
@@ -20,7 +25,9 @@ const servedPackages = ['marked'];
 const [, buildStage = '', image = ''] = readFileSync('Dockerfile', 'utf8').split(/^FROM .*$/m);
 const copiedBy = (stage: string): string[] =>
   [...stage.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) => from.split(' '));
-const built = [...image.matchAll(/^COPY --from=console \/app\/(\S+) (\S+)$/gm)].map(([, from = '', to = '']) => [from, to] as const);
+const built = [...image.matchAll(/^COPY --from=console \/app\/(\S+) (\S+)$/gm)].map(
+  ([, from = '', to = '']) => [from, to] as const,
+);
 const inImage = [...copiedBy(image), ...built.map(([, to]) => to)];
 const isInside = (file: string, folders: readonly string[]): boolean =>
   folders.some((folder) => file === folder || file.startsWith(`${folder}/`));
@@ -34,28 +41,42 @@ const filesRead = src.flatMap(({ file, code }) =>
 
 describe('the production image', () => {
   it('has the packages that the service imports, and no others', () => {
-    const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: Record<string, string> };
+    const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      dependencies: Record<string, string>;
+    };
     expect(Object.keys(dependencies).sort()).toEqual([...packagesOf(src), ...servedPackages].sort());
     expect(Object.keys(dependencies)).toEqual(expect.arrayContaining(packagesOf(migrations)));
   });
 
   it('has the files that the service reads', () => {
-    expect(filesRead).toEqual(expect.arrayContaining(['db/functions', 'migrations', 'package.json', 'web/reference/']));
+    expect(filesRead).toEqual(
+      expect.arrayContaining(['db/functions', 'migrations', 'package.json', 'web/reference/']),
+    );
     expect(filesRead.filter((file) => !isInside(file.replace(/\/$/, ''), inImage))).toEqual([]);
   });
 
   it('has the built console, and neither its sources nor what builds it', () => {
     expect(built).toEqual([['web/console/dist', 'web/console/dist']]);
-    const { devDependencies } = JSON.parse(readFileSync('web/console/package.json', 'utf8')) as { devDependencies: Record<string, string> };
-    const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: Record<string, string> };
+    const { devDependencies } = JSON.parse(readFileSync('web/console/package.json', 'utf8')) as {
+      devDependencies: Record<string, string>;
+    };
+    const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      dependencies: Record<string, string>;
+    };
     expect(Object.keys(devDependencies).filter((name) => name in dependencies)).toEqual([]);
-    expect(inImage.filter((file) => isInside('web/console/src', [file]) || file.startsWith('scripts/build'))).toEqual([]);
+    expect(
+      inImage.filter((file) => isInside('web/console/src', [file]) || file.startsWith('scripts/build')),
+    ).toEqual([]);
     expect(buildStage).toContain('RUN node scripts/build-console.mjs');
   });
 
   it('is built from what .dockerignore lets through', () => {
     const [first, ...lines] = readFileSync('.dockerignore', 'utf8').trim().split('\n');
-    const copied = [...new Set([...copiedBy(buildStage), ...copiedBy(image)].map((from) => (from.startsWith('web/') ? 'web' : from)))];
+    const copied = [
+      ...new Set(
+        [...copiedBy(buildStage), ...copiedBy(image)].map((from) => (from.startsWith('web/') ? 'web' : from)),
+      ),
+    ];
     expect(first).toBe('*');
     expect(
       lines
@@ -64,6 +85,9 @@ describe('the production image', () => {
         .sort(),
     ).toEqual(copied.sort());
     // What the build makes must not come from the machine on which the image is built.
-    expect(lines.filter((line) => !line.startsWith('!'))).toEqual(['web/console/dist', 'web/console/.generated']);
+    expect(lines.filter((line) => !line.startsWith('!'))).toEqual([
+      'web/console/dist',
+      'web/console/.generated',
+    ]);
   });
 });

@@ -3,7 +3,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 const read = (file: string): string => readFileSync(file, 'utf8');
-const found = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, name = '']) => name);
+const found = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].map(([, name = '']) => name);
 const sorted = (names: readonly string[]): string[] => [...new Set(names)].sort();
 
 const sync = globSync('src/sync/**/*.ts').sort();
@@ -16,11 +17,14 @@ const rejecting = [
   'src/warehouse/staging.ts',
   'src/connectors/netsuite/records.ts',
 ];
-const connector = globSync('src/connectors/netsuite/*.ts').filter((file) => file !== 'src/connectors/netsuite/write-errors.ts');
+const connector = globSync('src/connectors/netsuite/*.ts').filter(
+  (file) => file !== 'src/connectors/netsuite/write-errors.ts',
+);
 
 /** What an account of NetSuite can do wrong: the properties of `fixes`. */
 function netsuiteCodes(): string[] {
-  const [, fixes = ''] = /const fixes = \{(.*?)\n\} as const/s.exec(read('src/connectors/netsuite/errors.ts')) ?? [];
+  const [, fixes = ''] =
+    /const fixes = \{(.*?)\n\} as const/s.exec(read('src/connectors/netsuite/errors.ts')) ?? [];
   return found(fixes, /^ {2}([A-Z_]+):/gm);
 }
 /** Codes of the connector that no run ends with, and what becomes of them. */
@@ -37,14 +41,24 @@ const withLiteral = /new (?:(?:ProofFailed|RunFailed)\(\s*|ErpError\(\s*'[a-z]+'
 function runCodes(): string[] {
   const texts = sync.filter((file) => !rejecting.includes(file)).map(read);
   // Without a connection or its credentials: the code of the refusal, in upper case.
-  const refused = found(read('src/sync/connection.ts'), /code: '([a-z_]+)'/g).map((code) => code.toUpperCase());
+  const refused = found(read('src/sync/connection.ts'), /code: '([a-z_]+)'/g).map((code) =>
+    code.toUpperCase(),
+  );
   const own = texts.flatMap((text) => [...found(text, withLiteral), ...found(text, /code: '([A-Z_]+)'/g)]);
   return sorted([...own, ...refused, ...netsuiteCodes()].filter((code) => !notOfRuns.includes(code)));
 }
 const rejectionCodes = (): string[] =>
-  sorted(rejecting.map(read).flatMap((text) => [...found(text, /code: '([A-Z_]+)'/g), ...found(text, /rejection\([\w.]+, '([A-Z_]+)'/g)]));
+  sorted(
+    rejecting
+      .map(read)
+      .flatMap((text) => [
+        ...found(text, /code: '([A-Z_]+)'/g),
+        ...found(text, /rejection\([\w.]+, '([A-Z_]+)'/g),
+      ]),
+  );
 
-const [, section = ''] = /\n## Runs that are partial, failed or waiting\n(.*?)\n## /s.exec(read('docs/operations.md')) ?? [];
+const [, section = ''] =
+  /\n## Runs that are partial, failed or waiting\n(.*?)\n## /s.exec(read('docs/operations.md')) ?? [];
 /** The codes in the first column of the tables under these headings. */
 const documented = (include: (heading: string) => boolean): string[] =>
   section

@@ -1,5 +1,6 @@
-// No secret leaks: each is in the one response that shows it, if any, and in no other response, no log line at any level and no row of any
-// table. The search looks for the secret itself and its usual encodings; hashes and encrypted values contain none of them.
+// No secret leaks: each is in the one response that shows it, if any, and in no other response, no log line
+// at any level and no row of any table. The search looks for the secret itself and its usual encodings;
+// hashes and encrypted values contain none of them.
 import { createHash, createPrivateKey, randomBytes } from 'node:crypto';
 import type { Express } from 'express';
 import type { Knex } from 'knex';
@@ -100,7 +101,12 @@ beforeAll(async () => {
   organization = await makeOrganization(ctx);
   ownSecret = (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret;
   owner = apiOf(app, ownSecret);
-  for (const never of [ownSecret, ...Object.values(configured), ...Object.values(sent), ...Object.values(stripe.secrets)])
+  for (const never of [
+    ownSecret,
+    ...Object.values(configured),
+    ...Object.values(sent),
+    ...Object.values(stripe.secrets),
+  ])
     secrets.set(never, 0);
 });
 afterAll(async () => {
@@ -115,10 +121,14 @@ describe('secrets', () => {
   it('of API keys are shown once each, and never in a replay', async () => {
     const once = { 'idempotency-key': 'make-a-key' };
     const made = await good('post', '/api-keys', { name: 'Key', scopes: { permissions: ['read'] } }, once);
-    expect((await good('post', '/api-keys', { name: 'Key', scopes: { permissions: ['read'] } }, once)).secret).toBeNull();
+    expect(
+      (await good('post', '/api-keys', { name: 'Key', scopes: { permissions: ['read'] } }, once)).secret,
+    ).toBeNull();
     const again = { 'idempotency-key': 'rotate-the-key' };
     const rotated = await good('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 }, again);
-    expect((await good('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 }, again)).secret).toBeNull();
+    expect(
+      (await good('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 }, again)).secret,
+    ).toBeNull();
     await good('patch', `/api-keys/${made.id}`, { name: 'Other' });
     for (const { secret } of [made, rotated]) {
       secrets.set(secret, 1);
@@ -144,7 +154,11 @@ describe('secrets', () => {
     secrets.set(token, 1);
     note('GET /whoami', await apiOf(app, token)('get', '/whoami'));
     const headers = { authorization: `Bearer ${token}`, 'x-tenant-id': organization.id };
-    for (const path of ['/api/public/v1/x', `/api/public/v1/x/${token}`, `/api/public/openapi/v1?draft=${token}`])
+    for (const path of [
+      '/api/public/v1/x',
+      `/api/public/v1/x/${token}`,
+      `/api/public/openapi/v1?draft=${token}`,
+    ])
       note('public', await supertest(app).get(path).set(headers));
     await good('delete', `/api-keys/${key.id}/tokens?subject=ann`);
     note('revoked', await supertest(app).get('/api/public/v1/x').set(headers));
@@ -162,7 +176,11 @@ describe('secrets', () => {
     await good('put', '/netsuite/connection', tba(first), { 'x-request-id': 'first-connection' });
     expect((await good('post', '/netsuite/connection/test')).ok).toBe(false);
     await call('post', '/netsuite/metadata/refresh');
-    await good('put', '/netsuite/connection', tba({ consumerSecret: sent.newConsumerSecret, tokenSecret: sent.newTokenSecret }));
+    await good(
+      'put',
+      '/netsuite/connection',
+      tba({ consumerSecret: sent.newConsumerSecret, tokenSecret: sent.newTokenSecret }),
+    );
     const refused = [
       tba({ consumerSecret: sent.refused }),
       tba({ consumerSecret: sent.refused, tokenSecret: sent.refused, more: sent.refused }),
@@ -185,7 +203,9 @@ describe('secrets', () => {
     const { certificateId } = await erp.connect(owner);
     expect(certificateId).not.toBe('');
     await good('post', '/netsuite/connection/certificate', undefined, { 'idempotency-key': 'second-slot' });
-    const { rows } = await admin.raw<{ rows: { slot: 1 | 2; private_key: string }[] }>('select slot, private_key from erp_certificates');
+    const { rows } = await admin.raw<{ rows: { slot: 1 | 2; private_key: string }[] }>(
+      'select slot, private_key from erp_certificates',
+    );
     expect(rows).toHaveLength(2);
     for (const { slot, private_key: box } of rows) {
       const pem = ctx.keyring.decrypt(box, secretBinding(organization.id, `erp-private-key-${slot}`));
@@ -200,7 +220,9 @@ describe('secrets', () => {
     const scheduler = startScheduler(ctx);
     try {
       const run = await good('post', `/sync-configs/${config.id}/trigger`, {});
-      await until(async () => ((await owner('get', `/sync-runs/${run.id}`)).body.status === 'succeeded' ? true : undefined));
+      await until(async () =>
+        (await owner('get', `/sync-runs/${run.id}`)).body.status === 'succeeded' ? true : undefined,
+      );
       await good('get', `/sync-runs/${run.id}/events`);
     } finally {
       await scheduler.stop();
@@ -208,15 +230,23 @@ describe('secrets', () => {
   });
 
   it('of payment providers are never returned, whether they work or not', async () => {
-    const invoices = { recordType: 'customer', number: 'entityid', amountDue: 'creditlimit', customer: 'email' };
-    const put = (given: object) => call('put', '/pay/config', { provider: 'stripe', currency: 'GBP', invoices, secrets: given });
+    const invoices = {
+      recordType: 'customer',
+      number: 'entityid',
+      amountDue: 'creditlimit',
+      customer: 'email',
+    };
+    const put = (given: object) =>
+      call('put', '/pay/config', { provider: 'stripe', currency: 'GBP', invoices, secrets: given });
     const taken = await put(stripe.secrets);
     expect([taken.status, taken.body.credentialHint]).toEqual([200, stripe.secrets.secretKey.slice(-4)]);
     const wrong = { secretKey: `sk_test_${sent.refused}`, webhookSecret: `whsec_${sent.refused}` };
     expect((await put(wrong)).status).toBe(422);
     expect((await put({ ...wrong, more: sent.malformed })).status).toBe(422);
     const to = new URL(taken.body.webhookUrl).pathname;
-    const event = supertest(app).post(to).set({ 'stripe-signature': sent.bearer, 'content-type': 'application/json' });
+    const event = supertest(app)
+      .post(to)
+      .set({ 'stripe-signature': sent.bearer, 'content-type': 'application/json' });
     expect(note('webhook', await event.send(`{"id":"${sent.malformed}"}`)).status).toBe(400);
   });
 
@@ -230,7 +260,10 @@ describe('secrets', () => {
       expiresAt: sent.misplaced,
       scopes: { permissions: [sent.misplaced], versions: [sent.misplaced] },
     });
-    note('public', await supertest(app).get(`/api/public/v1/x?access_token=${place}`).set('x-tenant-id', sent.misplaced));
+    note(
+      'public',
+      await supertest(app).get(`/api/public/v1/x?access_token=${place}`).set('x-tenant-id', sent.misplaced),
+    );
     for (const authorization of [
       `Bearer ${sent.bearer}`,
       `Basic ${sent.bearer}`,
@@ -238,7 +271,10 @@ describe('secrets', () => {
       `Bearer a.${sent.bearer}.c`,
       sent.bearer,
     ])
-      note(authorization.split(' ', 1)[0] ?? '', await supertest(app).get(`${base}/whoami`).set({ authorization }));
+      note(
+        authorization.split(' ', 1)[0] ?? '',
+        await supertest(app).get(`${base}/whoami`).set({ authorization }),
+      );
     await admin.raw('delete from rate_limits');
   });
 
@@ -250,7 +286,10 @@ describe('secrets', () => {
     note('session', answer);
     note(
       'foreign origin',
-      await supertest(app).post(`${base}/api-keys`).set({ cookie, origin: 'https://elsewhere.example' }).send({ name: 'x' }),
+      await supertest(app)
+        .post(`${base}/api-keys`)
+        .set({ cookie, origin: 'https://elsewhere.example' })
+        .send({ name: 'x' }),
     );
   });
 
@@ -260,7 +299,10 @@ describe('secrets', () => {
     const guest = await makePerson(ctx, 'guest@example.test');
     await inTransaction({ db: ctx.db, organizationId: organization.id }, async (tx) => {
       const role = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
-      await good('post', `/organizations/${organization.id}/invitations`, { email: 'other@example.test', roleId: role?.id });
+      await good('post', `/organizations/${organization.id}/invitations`, {
+        email: 'other@example.test',
+        roleId: role?.id,
+      });
       await tx('invitations').insert({
         id: createId(),
         organization_id: organization.id,
@@ -273,7 +315,8 @@ describe('secrets', () => {
       });
     });
     const stranger = await makePerson(ctx, 'stranger@example.test');
-    const accepting = (headers: Record<string, string>) => apiOf(app, null)('post', '/invitations/accept', { token }, headers);
+    const accepting = (headers: Record<string, string>) =>
+      apiOf(app, null)('post', '/invitations/accept', { token }, headers);
     driven.add('acceptInvitation');
     for (const [person, status] of [
       [stranger, 403],
@@ -291,7 +334,13 @@ describe('secrets', () => {
       await admin.raw(`alter table ${table} add constraint nothing_goes check (false) not valid`);
     const before = lines.length;
     const connection = { accountId, baseUrl: erp.account.url };
-    const authentication = { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: sent.refused, tokenSecret: sent.refused };
+    const authentication = {
+      method: 'tba',
+      consumerKey: 'ck',
+      tokenId: 'ti',
+      consumerSecret: sent.refused,
+      tokenSecret: sent.refused,
+    };
     const failing = [
       await call('post', '/api-keys', { name: 'x' }),
       await call('put', '/netsuite/connection', { ...connection, authentication }),
@@ -309,8 +358,15 @@ describe('secrets', () => {
 /** Whether the operation takes or creates a secret, according to its schemas. */
 function handlesSecrets(route: AnyRoute): route is Route {
   if (route.access === 'public' || route.method === 'GET' || route.method === 'DELETE') return false;
-  const body = route.body === undefined ? '' : JSON.stringify(z.toJSONSchema(route.body, { io: 'input', unrepresentable: 'any' }));
-  return (route.shownOnce ?? []).length > 0 || /Write-only|secret|password|token"/i.test(body) || route.id === 'createErpCertificate';
+  const body =
+    route.body === undefined
+      ? ''
+      : JSON.stringify(z.toJSONSchema(route.body, { io: 'input', unrepresentable: 'any' }));
+  return (
+    (route.shownOnce ?? []).length > 0 ||
+    /Write-only|secret|password|token"/i.test(body) ||
+    route.id === 'createErpCertificate'
+  );
 }
 
 /** Every row of every table, read as the owner, who sees all. */
@@ -327,12 +383,17 @@ async function storedText(): Promise<string> {
   return texts.join('\n');
 }
 
-/** Base64 of the bytes at every possible offset; characters that depend on the neighbouring bytes are cut off at both ends. */
+/**
+ * Base64 of the bytes at every possible offset; characters that depend on the neighbouring bytes are cut off
+ * at both ends.
+ */
 const base64Forms = (secret: Buffer): string[] =>
   [0, 1, 2].flatMap((shift) => {
     const bytes = Buffer.concat([Buffer.alloc(shift), secret]);
     const whole = Math.floor(bytes.length / 3) * 4;
-    return (['base64', 'base64url'] as const).map((encoding) => bytes.toString(encoding).slice(shift === 0 ? 0 : 4, whole));
+    return (['base64', 'base64url'] as const).map((encoding) =>
+      bytes.toString(encoding).slice(shift === 0 ? 0 : 4, whole),
+    );
   });
 
 /** The encodings of a secret. Private numbers are given as base64url, and are bytes everywhere else. */
@@ -356,18 +417,26 @@ const isJson = (text: string): boolean => {
     return false;
   }
 };
-/** Decoded parts of signed tokens, of any owner. An encrypted value may start with the same letters by chance, without JSON after them. */
+/**
+ * Decoded parts of signed tokens, of any owner. An encrypted value may start with the same letters by chance,
+ * without JSON after them.
+ */
 const tokensIn = (text: string): string[] =>
-  [...text.matchAll(/eyJ[\w-]{10,}(?=\.)/g)].map(([part]) => Buffer.from(part, 'base64url').toString()).filter(isJson);
+  [...text.matchAll(/eyJ[\w-]{10,}(?=\.)/g)]
+    .map(([part]) => Buffer.from(part, 'base64url').toString())
+    .filter(isJson);
 /** Without the line breaks that PEM and logs insert. */
 const flat = (text: string): string => text.replaceAll(/\s|\\+[nr]/g, '');
 /** The form of the secret that occurs in a flat text. */
-const occurring = (text: string, secret: string): string | undefined => formsOf(secret).find((form) => text.includes(form));
+const occurring = (text: string, secret: string): string | undefined =>
+  formsOf(secret).find((form) => text.includes(form));
 
 describe('afterwards', () => {
   it('every operation that takes or creates a secret was called', () => {
     const wanted = platformRoutes.filter(handlesSecrets).map(({ id }) => id);
-    expect(wanted).toEqual(expect.arrayContaining(['createApiKey', 'rotateApiKey', 'putErpConnection', 'createErpCertificate']));
+    expect(wanted).toEqual(
+      expect.arrayContaining(['createApiKey', 'rotateApiKey', 'putErpConnection', 'createErpCertificate']),
+    );
     expect(wanted.filter((id) => !driven.has(id))).toEqual([]);
   });
 
@@ -376,13 +445,21 @@ describe('afterwards', () => {
     for (const route of platformRoutes) {
       if (route.method !== 'GET') continue;
       const collection = route.path.split('/{', 1)[0] ?? '';
-      const list = collection === '/organizations' || collection === route.path ? undefined : await owner('get', collection);
-      const id = collection === '/organizations' ? organization.id : (list?.body?.data?.[0]?.id ?? createId());
-      const path = route.path.replace('{id}', id).replaceAll(/\{\w+\}/g, (name) => ids.get(name) ?? createId());
+      const list =
+        collection === '/organizations' || collection === route.path
+          ? undefined
+          : await owner('get', collection);
+      const id =
+        collection === '/organizations' ? organization.id : (list?.body?.data?.[0]?.id ?? createId());
+      const path = route.path
+        .replace('{id}', id)
+        .replaceAll(/\{\w+\}/g, (name) => ids.get(name) ?? createId());
       expect((await call('get', path)).status, path).toBeLessThan(500);
     }
     for (const [secret, most] of secrets) {
-      const showing = answers.filter(({ text }) => occurring(flat(text), secret) !== undefined).map((answer) => answer.call);
+      const showing = answers
+        .filter(({ text }) => occurring(flat(text), secret) !== undefined)
+        .map((answer) => answer.call);
       expect([secret.slice(0, 10), showing.length, showing]).toEqual([secret.slice(0, 10), most, showing]);
     }
   });
@@ -398,18 +475,26 @@ describe('afterwards', () => {
 
   it('no row of any table contains one, though stored keys work and have their prefix', async () => {
     const stored = await storedText();
-    const prefixes = answers.flatMap(({ text }) => [...text.matchAll(/"prefix":"(psk_\w+)"/g)].map(([, prefix = '']) => prefix));
+    const prefixes = answers.flatMap(({ text }) =>
+      [...text.matchAll(/"prefix":"(psk_\w+)"/g)].map(([, prefix = '']) => prefix),
+    );
     for (const prefix of prefixes.slice(0, 2)) expect(stored).toContain(prefix);
     const found = [...secrets.keys()].filter((secret) => occurring(flat(stored), secret) !== undefined);
     expect(found.map((secret) => secret.slice(0, 10))).toEqual([]);
     expect(flat(stored)).not.toMatch(/PRIVATEKEY/);
     expect(tokensIn(flat(stored))).toEqual([]);
-    expect(stored.split('\n').filter((line) => line.startsWith(`wh_${organization.id.replaceAll('-', '')}.customer`))).not.toEqual([]);
+    expect(
+      stored
+        .split('\n')
+        .filter((line) => line.startsWith(`wh_${organization.id.replaceAll('-', '')}.customer`)),
+    ).not.toEqual([]);
   });
 
   it('encrypted values are in the columns that a rotation of the encryption key covers', async () => {
     const filled = await Promise.all(encryptedColumns.map((sealed) => countByKey(admin, sealed)));
-    const seen = encryptedColumns.filter((_, index) => filled[index]?.has('test') === true).map(({ table }) => table);
+    const seen = encryptedColumns
+      .filter((_, index) => filled[index]?.has('test') === true)
+      .map(({ table }) => table);
     expect(seen).toEqual(expect.arrayContaining(['erp_certificates', 'outgoing_mails']));
     expect(await findUnlistedColumns(admin, ['test'])).toEqual([]);
   });

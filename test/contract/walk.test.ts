@@ -23,11 +23,30 @@ const response = z.object({ id: Id, name: z.string() });
 const named = { name: 'Example', secret: 'example-5ecret' };
 const built: Builder = { build: () => ({ body: { name: 'Example' } }) };
 
-const post = (id: string, handler: Parameters<typeof defineRoute<undefined, undefined, typeof body, typeof response>>[0]['handler']) =>
-  defineRoute({ ...common, id, method: 'POST', path: `/${id}`, body, example: { name: 'x' }, response, status: 201, handler });
+const post = (
+  id: string,
+  handler: Parameters<typeof defineRoute<undefined, undefined, typeof body, typeof response>>[0]['handler'],
+) =>
+  defineRoute({
+    ...common,
+    id,
+    method: 'POST',
+    path: `/${id}`,
+    body,
+    example: { name: 'x' },
+    response,
+    status: 201,
+    handler,
+  });
 type Handled = Parameters<Parameters<typeof post>[1]>[0];
 const audited = (ctx: Handled, changes: object = {}) =>
-  inTransaction(ctx, (tx) => writeAudit(tx, ctx, { action: 'team.create', target: { type: 'team', id: null }, changes: { ...changes } }));
+  inTransaction(ctx, (tx) =>
+    writeAudit(tx, ctx, {
+      action: 'team.create',
+      target: { type: 'team', id: null },
+      changes: { ...changes },
+    }),
+  );
 const good = (name: string) => ({ id: createId(), name });
 
 const sound = post('sound', async (ctx, input) => (await audited(ctx), good(input.body.name)));
@@ -40,14 +59,21 @@ const sometimes = post('sometimes', async (ctx, input) => {
   return good(input.body.name);
 });
 const silent = post('silent', async (_ctx, input) => good(input.body.name));
-const telling = post('telling', async (ctx, input) => (await audited(ctx, { credential: named.secret }), good(input.body.name)));
+const telling = post(
+  'telling',
+  async (ctx, input) => (await audited(ctx, { credential: named.secret }), good(input.body.name)),
+);
 const picky = post('picky', async (ctx, input) => {
   if (input.body.size === undefined || input.body.size > 10) throw invalid('On purpose', []);
   await audited(ctx);
   return good(input.body.name);
 });
 /** Admits everyone and accepts anything: `invoke` without its first two steps. */
-const open: Route = { ...post('open', async (_ctx, input) => good(String(input.body.name))), permission: 'any', parse: (raw) => raw };
+const open: Route = {
+  ...post('open', async (_ctx, input) => good(String(input.body.name))),
+  permission: 'any',
+  parse: (raw) => raw,
+};
 const claimed: Route = { ...open, id: 'open', permission: 'team:create' };
 const undescribed = post('undescribed', async (ctx, input) => (await audited(ctx), good(input.body.name)));
 const leaking = defineRoute({
@@ -107,7 +133,21 @@ const ending = definePersonRoute({
   },
 });
 
-const served = [sound, throwing, sometimes, silent, telling, picky, open, undescribed, leaking, unpaged, ...personal, slackPerson, ending];
+const served = [
+  sound,
+  throwing,
+  sometimes,
+  silent,
+  telling,
+  picky,
+  open,
+  undescribed,
+  leaking,
+  unpaged,
+  ...personal,
+  slackPerson,
+  ending,
+];
 const groups = Object.fromEntries(
   [
     'Identity',
@@ -129,7 +169,9 @@ let walk: Walk;
 /** The same while sign-up is closed. */
 let closed: Walk;
 beforeAll(async () => {
-  const documented = served.map((route) => (route === undescribed ? { ...route, response: z.object({ id: Id }) } : route));
+  const documented = served.map((route) =>
+    route === undescribed ? { ...route, response: z.object({ id: Id }) } : route,
+  );
   const described = describeRoutes(documented, {
     title: 'Test',
     version: '1',
@@ -174,7 +216,9 @@ describe('operations of a person', () => {
     const creating = personal.filter(({ permission }) => permission === 'organization:create');
     for (const route of creating) {
       expect(await rolesMatrix(closed, route)).toEqual([]);
-      expect(await text(successResponse(closed, route))).toContain('Missing required permission: organization:create');
+      expect(await text(successResponse(closed, route))).toContain(
+        'Missing required permission: organization:create',
+      );
     }
     expect(creating).toHaveLength(1);
   });
@@ -227,10 +271,13 @@ describe('the walk fails', () => {
   it("for another organization's object", async () =>
     expect(await text(foreignIds(walk, leaking))).toContain('an unknown id is answered 200'));
 
-  it('for a list without pages', async () => expect(await text(pages(walk, unpaged))).toContain('its pages are'));
+  it('for a list without pages', async () =>
+    expect(await text(pages(walk, unpaged))).toContain('its pages are'));
 
   it('for an operation without a builder, with a hint what to write', async () => {
     const orphan = post('orphan', async (_ctx, input) => good(input.body.name));
-    expect(await text(successResponse(walk, orphan))).toContain('orphan (POST /orphan) has no builder: add `orphan: { build:');
+    expect(await text(successResponse(walk, orphan))).toContain(
+      'orphan (POST /orphan) has no builder: add `orphan: { build:',
+    );
   });
 });

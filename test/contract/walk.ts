@@ -1,5 +1,6 @@
-// The environment of the rules: the operations on one listening server, an organization per group of builders, and another organization
-// whose ids must behave like unknown ids. Rules return their failures as values, so that a test can show that they fail.
+// The environment of the rules: the operations on one listening server, an organization per group of
+// builders, and another organization whose ids must behave like unknown ids. Rules return their failures as
+// values, so that a test can show that they fail.
 import express, { type Express } from 'express';
 import type { Knex } from 'knex';
 import { createDataFolder } from '../../packages/netsuite-simulator/test/test-account.ts';
@@ -48,7 +49,9 @@ export type Walk = {
   /** Secrets that the walk sent or received: none may be found anywhere. */
   readonly secrets: Set<string>;
   /** `site` is the group's own fixture, or a new one each time if the operation destroys it. */
-  builderOf(route: Route): { builder: Builder; site: () => Promise<Site>; foreign: () => Promise<Site> } | undefined;
+  builderOf(
+    route: Route,
+  ): { builder: Builder; site: () => Promise<Site>; foreign: () => Promise<Site> } | undefined;
   send(route: Route, sent: Sent, credential: Credential, extra?: Partial<Raw>): Promise<Answer>;
   /** Audit log rows of a request, in any organization. */
   auditRows(requestId: string): Promise<AuditRow[]>;
@@ -62,7 +65,10 @@ export type Raw = { method: string; headers: Record<string, string>; body: strin
 export const guardedRoutes = (routes: readonly AnyRoute[] = platformRoutes): Route[] =>
   routes.filter((route): route is Route => route.access !== 'public');
 
-export const addressOf = ({ path }: Pick<Route, 'path'>, params: Readonly<Record<string, string>> = {}): string =>
+export const addressOf = (
+  { path }: Pick<Route, 'path'>,
+  params: Readonly<Record<string, string>> = {},
+): string =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? `missing-${name}`));
 
 function plainApp(ctx: Ctx, routes: readonly AnyRoute[]): Express {
@@ -87,7 +93,9 @@ async function openSite(group: BuilderGroup, { ctx, server, secrets, erp }: Grou
   const key = keyCredential(secret);
   let given = 0;
   const sql: Fixture['sql'] = (work) => inTransaction({ db: ctx.db, organizationId: organization.id }, work);
-  const owner = await sql((tx) => tx('users').where({ id: organization.ownerId }).first<{ id: string; email: string }>('id', 'email'));
+  const owner = await sql((tx) =>
+    tx('users').where({ id: organization.ownerId }).first<{ id: string; email: string }>('id', 'email'),
+  );
   const site: Site = {
     ctx,
     organization,
@@ -102,7 +110,8 @@ async function openSite(group: BuilderGroup, { ctx, server, secrets, erp }: Grou
       const text = body === undefined ? undefined : JSON.stringify(body);
       const headers = { ...key, ...(text !== undefined && { 'content-type': 'application/json' }) };
       const answer = await server.send({ method, path: `${platformBase}${path}`, headers, body: text });
-      if (answer.status >= 300) throw new Error(`a builder's ${method} ${path} was answered ${answer.status} ${answer.text}`);
+      if (answer.status >= 300)
+        throw new Error(`a builder's ${method} ${path} was answered ${answer.status} ${answer.text}`);
       return answer;
     },
   };
@@ -123,7 +132,9 @@ async function readEverything(admin: Knex): Promise<string> {
   );
   let text = '';
   for (const { name } of tables.rows) {
-    const { rows } = await admin.raw<{ rows: { text: string | null }[] }>(`select string_agg(t::text, ' ') as text from ${name} t`);
+    const { rows } = await admin.raw<{ rows: { text: string | null }[] }>(
+      `select string_agg(t::text, ' ') as text from ${name} t`,
+    );
     text += rows[0]?.text ?? '';
   }
   return text;
@@ -131,12 +142,20 @@ async function readEverything(admin: Knex): Promise<string> {
 
 export type WalkOptions = {
   /** Operations to walk instead of the service's own, with their builders and their description. */
-  readonly instead?: { readonly routes: readonly AnyRoute[]; readonly groups: readonly BuilderGroup[]; readonly described: unknown };
+  readonly instead?: {
+    readonly routes: readonly AnyRoute[];
+    readonly groups: readonly BuilderGroup[];
+    readonly described: unknown;
+  };
   readonly allowSignup?: boolean;
   readonly settings?: Partial<Settings>;
 };
 
-export async function openWalk({ instead, allowSignup = true, settings = {} }: WalkOptions = {}): Promise<Walk> {
+export async function openWalk({
+  instead,
+  allowSignup = true,
+  settings = {},
+}: WalkOptions = {}): Promise<Walk> {
   let erp: Promise<Erp> | undefined;
   const allowedHosts: string[] = [];
   const dns = await startDns();
@@ -152,7 +171,10 @@ export async function openWalk({ instead, allowSignup = true, settings = {} }: W
     },
   });
   const lines: string[] = [];
-  const ctx: Ctx = { ...database.ctx, log: createLog('debug', { write: (line: string) => void lines.push(line) }) };
+  const ctx: Ctx = {
+    ...database.ctx,
+    log: createLog('debug', { write: (line: string) => void lines.push(line) }),
+  };
   const server = await listen(instead === undefined ? createApp(ctx) : plainApp(ctx, instead.routes));
   const admin = openKnex(database.address, null, 2);
   const secrets = new Set<string>();
@@ -164,7 +186,8 @@ export async function openWalk({ instead, allowSignup = true, settings = {} }: W
       return started;
     }));
 
-  const makeSite = (group: BuilderGroup): Promise<Site> => openSite(group, { ctx, server, secrets, erp: openErp });
+  const makeSite = (group: BuilderGroup): Promise<Site> =>
+    openSite(group, { ctx, server, secrets, erp: openErp });
   const sites = new Map<string, Promise<Site>>();
   const siteOf = (group: BuilderGroup, kind: string) => (): Promise<Site> => {
     const name = `${groups.indexOf(group)} ${kind}`;
@@ -184,7 +207,11 @@ export async function openWalk({ instead, allowSignup = true, settings = {} }: W
       const builder = group?.builders[route.id];
       return group === undefined || builder === undefined
         ? undefined
-        : { builder, site: builder.destroys === true ? () => makeSite(group) : siteOf(group, 'own'), foreign: siteOf(group, 'foreign') };
+        : {
+            builder,
+            site: builder.destroys === true ? () => makeSite(group) : siteOf(group, 'own'),
+            foreign: siteOf(group, 'foreign'),
+          };
     },
     send(route, sent, credential, raw = {}) {
       const search = raw.search ?? new URLSearchParams(sent.query ?? {}).toString();
@@ -192,7 +219,11 @@ export async function openWalk({ instead, allowSignup = true, settings = {} }: W
       return server.send({
         method: raw.method ?? route.method,
         path: `${platformBase}${addressOf(route, sent.params)}${search === '' ? '' : `?${search}`}`,
-        headers: { ...credential, ...(body !== undefined && { 'content-type': 'application/json' }), ...raw.headers },
+        headers: {
+          ...credential,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...raw.headers,
+        },
         body,
       });
     },
@@ -215,7 +246,8 @@ export async function openWalk({ instead, allowSignup = true, settings = {} }: W
 export const authorizedCaller = (route: Route, site: Site): Credential =>
   route.permission === 'signed-in' || route.permission === 'organization:create' ? site.session : site.key;
 
-export const isWrite = (route: Route): boolean => route.method !== 'GET' && !route.permission.endsWith(':read');
+export const isWrite = (route: Route): boolean =>
+  route.method !== 'GET' && !route.permission.endsWith(':read');
 
 /** The failure of a route without a builder. */
 export const missingBuilder = (route: Route): string =>

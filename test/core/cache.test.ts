@@ -83,12 +83,12 @@ it('stores a value under its own key, and counts hits, joined reads and misses',
   const cache = createCache<{ readonly key: string }>({ maxBytes, keyOf: ({ key }) => key, counter });
   const newer = { key: 'newer' };
   await Promise.all([cache.load('older', async () => newer), cache.load('older', async () => newer)]);
-  expect([cache.findAny('older'), cache.find('newer'), cache.find('absent'), cache.findFresh('absent')]).toEqual([
-    undefined,
-    newer,
-    undefined,
-    undefined,
-  ]);
+  expect([
+    cache.findAny('older'),
+    cache.find('newer'),
+    cache.find('absent'),
+    cache.findFresh('absent'),
+  ]).toEqual([undefined, newer, undefined, undefined]);
   expect(counter).toEqual({ hits: 2, misses: 2 });
 });
 

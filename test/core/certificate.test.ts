@@ -15,9 +15,13 @@ describe('createCertificate', () => {
       expect(certificate.checkPrivateKey(createPrivateKey(made.privateKeyPem))).toBe(true);
       expect(certificate.ca).toBe(false);
       const details = certificate.publicKey.asymmetricKeyDetails;
-      expect(keyType === 'rsa-3072' ? details?.modulusLength : details?.namedCurve).toBe(keyType === 'rsa-3072' ? 3072 : 'prime256v1');
+      expect(keyType === 'rsa-3072' ? details?.modulusLength : details?.namedCurve).toBe(
+        keyType === 'rsa-3072' ? 3072 : 'prime256v1',
+      );
       const signature = sign('sha256', Buffer.from('text'), made.privateKeyPem);
-      expect(verify('sha256', Buffer.from('text'), createPublicKey(made.certificatePem), signature)).toBe(true);
+      expect(verify('sha256', Buffer.from('text'), createPublicKey(made.certificatePem), signature)).toBe(
+        true,
+      );
     });
   }
 
@@ -30,16 +34,25 @@ describe('createCertificate', () => {
   });
 
   it('writes years after 2049 with four digits', () => {
-    const made = createCertificate({ commonName: 'Portal', days: 3, keyType: 'ec-p256', now: new Date('2049-12-30T00:00:00Z') });
-    expect(new Date(new X509Certificate(made.certificatePem).validTo).toISOString()).toBe('2050-01-02T00:00:00.000Z');
+    const made = createCertificate({
+      commonName: 'Portal',
+      days: 3,
+      keyType: 'ec-p256',
+      now: new Date('2049-12-30T00:00:00Z'),
+    });
+    expect(new Date(new X509Certificate(made.certificatePem).validTo).toISOString()).toBe(
+      '2050-01-02T00:00:00.000Z',
+    );
   });
 
   it('gives every certificate a unique serial number and accepts any characters in the name', () => {
     const numbers = Array.from(
       { length: 8 },
       () =>
-        new X509Certificate(createCertificate({ commonName: 'Bücher & Söhne, 東京', days: 1, keyType: 'ec-p256', now }).certificatePem)
-          .serialNumber,
+        new X509Certificate(
+          createCertificate({ commonName: 'Bücher & Söhne, 東京', days: 1, keyType: 'ec-p256', now })
+            .certificatePem,
+        ).serialNumber,
     );
     expect(new Set(numbers).size).toBe(8);
     expect(numbers.every((number) => number.length === 32)).toBe(true);
@@ -47,7 +60,11 @@ describe('createCertificate', () => {
 
   it('throws RangeError for an invalid common name or duration', () => {
     expect(() => createCertificate({ commonName: '', days: 1, keyType: 'ec-p256', now })).toThrow(RangeError);
-    expect(() => createCertificate({ commonName: 'x'.repeat(65), days: 1, keyType: 'ec-p256', now })).toThrow(RangeError);
-    expect(() => createCertificate({ commonName: 'x', days: 0, keyType: 'ec-p256', now })).toThrow(RangeError);
+    expect(() => createCertificate({ commonName: 'x'.repeat(65), days: 1, keyType: 'ec-p256', now })).toThrow(
+      RangeError,
+    );
+    expect(() => createCertificate({ commonName: 'x', days: 0, keyType: 'ec-p256', now })).toThrow(
+      RangeError,
+    );
   });
 });

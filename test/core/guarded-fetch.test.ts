@@ -1,10 +1,21 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { addressKind } from '../../src/core/address-kind.ts';
-import { createGuardedFetch, GuardedFetchError, type GuardedFetchReason, type Resolve } from '../../src/core/guarded-fetch.ts';
+import {
+  createGuardedFetch,
+  GuardedFetchError,
+  type GuardedFetchReason,
+  type Resolve,
+} from '../../src/core/guarded-fetch.ts';
 
 const limits = { timeoutMs: 5_000, maxBytes: 100_000 };
 const open = createGuardedFetch({ allowPrivateHosts: true });
@@ -47,10 +58,20 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 describe('guarded fetch: requests and responses', () => {
   it('sends method, headers and body and returns status, headers and text', async () => {
     const { url } = await serve(async (request, response) => {
-      const seen = { method: request.method, path: request.url, mark: request.headers['x-mark'], body: await bodyOf(request) };
+      const seen = {
+        method: request.method,
+        path: request.url,
+        mark: request.headers['x-mark'],
+        body: await bodyOf(request),
+      };
       response.writeHead(201, { 'x-answer': 'yes', 'set-cookie': ['a=1', 'b=2'] }).end(JSON.stringify(seen));
     });
-    const answer = await open(`${url}/path?a=1`, { ...limits, method: 'POST', headers: { 'x-mark': 'm' }, body: 'grüß' });
+    const answer = await open(`${url}/path?a=1`, {
+      ...limits,
+      method: 'POST',
+      headers: { 'x-mark': 'm' },
+      body: 'grüß',
+    });
     expect(answer.status).toBe(201);
     expect(answer.headers).toMatchObject({ 'x-answer': 'yes', 'set-cookie': 'a=1, b=2' });
     expect(JSON.parse(answer.text)).toEqual({ method: 'POST', path: '/path?a=1', mark: 'm', body: 'grüß' });
@@ -59,19 +80,26 @@ describe('guarded fetch: requests and responses', () => {
   it('sends the host of the URL, even if the caller sets a Host header', async () => {
     const { port } = await serve((request, response) => response.end(request.headers.host));
     const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1') });
-    const answer = await fetch(`http://erp.example:${port}/`, { ...limits, headers: { Host: 'elsewhere.example' } });
+    const answer = await fetch(`http://erp.example:${port}/`, {
+      ...limits,
+      headers: { Host: 'elsewhere.example' },
+    });
     expect(answer.text).toBe(`erp.example:${port}`);
   });
 
   it('requests gzip and decodes it', async () => {
     const { url } = await serve((request, response) => {
-      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(`asked for ${request.headers['accept-encoding']}`));
+      response
+        .writeHead(200, { 'content-encoding': 'gzip' })
+        .end(gzipSync(`asked for ${request.headers['accept-encoding']}`));
     });
     expect((await open(url, limits)).text).toBe('asked for gzip');
   });
 
   it('reads an empty response, also with Content-Encoding: gzip', async () => {
-    const { url } = await serve((_request, response) => response.writeHead(204, { 'content-encoding': 'gzip' }).end());
+    const { url } = await serve((_request, response) =>
+      response.writeHead(204, { 'content-encoding': 'gzip' }).end(),
+    );
     expect(await open(url, limits)).toMatchObject({ status: 204, text: '' });
   });
 
@@ -101,7 +129,8 @@ describe('guarded fetch: text', () => {
   const serveBytes = (status: number, bytes: Buffer) =>
     serve(async (_request, response) => {
       response.writeHead(status);
-      for (const byte of bytes) await new Promise<void>((sent) => response.write(Buffer.of(byte), () => setImmediate(sent)));
+      for (const byte of bytes)
+        await new Promise<void>((sent) => response.write(Buffer.of(byte), () => setImmediate(sent)));
       response.end();
     });
 
@@ -149,8 +178,27 @@ describe('guarded fetch: refused addresses', () => {
     'fec0::1',
     '100::1',
   ];
-  const privates = ['127.0.0.1', '127.9.9.9', '10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1', '::1', 'fc00::1', 'fd12:3456::1'];
-  const publics = ['8.8.8.8', '172.15.0.1', '172.32.0.1', '100.63.0.1', '100.128.0.1', '192.169.0.1', '2606:4700::1111', '2a00:1450::1'];
+  const privates = [
+    '127.0.0.1',
+    '127.9.9.9',
+    '10.1.2.3',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.168.1.1',
+    '::1',
+    'fc00::1',
+    'fd12:3456::1',
+  ];
+  const publics = [
+    '8.8.8.8',
+    '172.15.0.1',
+    '172.32.0.1',
+    '100.63.0.1',
+    '100.128.0.1',
+    '192.169.0.1',
+    '2606:4700::1111',
+    '2a00:1450::1',
+  ];
 
   it.each(refused)('%s is never called', async (address) => {
     expect(addressKind(address)).toBe('refused');
@@ -170,7 +218,10 @@ describe('guarded fetch: refused addresses', () => {
   it('refuses a name when one of its addresses is not allowed', async () => {
     const fetch = createGuardedFetch({ allowPrivateHosts: false, resolve: resolveTo('8.8.8.8', '10.0.0.1') });
     expect(await reasonOf(fetch('https://erp.example/', limits))).toBe('refused-address');
-    const lenient = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1', '169.254.169.254') });
+    const lenient = createGuardedFetch({
+      allowPrivateHosts: true,
+      resolve: resolveTo('127.0.0.1', '169.254.169.254'),
+    });
     expect(await reasonOf(lenient('http://erp.example/', limits))).toBe('refused-address');
   });
 
@@ -192,7 +243,9 @@ describe('guarded fetch: refused addresses', () => {
   it('connects to the address that it checked and resolves the name once', async () => {
     const { port } = await serve((_request, response) => response.end('here'));
     let asked = 0;
-    const rebinding: Resolve = async () => [{ address: (asked += 1) === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 }];
+    const rebinding: Resolve = async () => [
+      { address: (asked += 1) === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 },
+    ];
     const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: rebinding });
     expect((await fetch(`http://erp.example:${port}/`, limits)).text).toBe('here');
     expect(asked).toBe(1);
@@ -200,12 +253,17 @@ describe('guarded fetch: refused addresses', () => {
 });
 
 describe('guarded fetch: refused URLs', () => {
-  it.each(['nonsense', '', '//host/', 'ftp://host/', 'file:///etc/passwd', 'https://user:secret@host/', 'https://user@host/'])(
-    '%s',
-    async (url) => {
-      expect(await reasonOf(open(url, limits))).toBe('bad-url');
-    },
-  );
+  it.each([
+    'nonsense',
+    '',
+    '//host/',
+    'ftp://host/',
+    'file:///etc/passwd',
+    'https://user:secret@host/',
+    'https://user@host/',
+  ])('%s', async (url) => {
+    expect(await reasonOf(open(url, limits))).toBe('bad-url');
+  });
 
   it('plain http to a public address, even when private hosts are allowed', async () => {
     const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('8.8.8.8') });
@@ -235,7 +293,9 @@ describe('guarded fetch: size and time', () => {
   it('stops a gzip bomb', async () => {
     const bomb = gzipSync(Buffer.alloc(20_000_000));
     expect(bomb.length).toBeLessThan(limits.maxBytes);
-    const { url } = await serve((_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb));
+    const { url } = await serve((_request, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
+    );
     expect(await reasonOf(open(url, limits))).toBe('too-large');
   });
 
@@ -263,7 +323,10 @@ describe('guarded fetch: size and time', () => {
   });
 
   it('times out when the resolver never answers', async () => {
-    const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: () => new Promise(() => undefined) });
+    const fetch = createGuardedFetch({
+      allowPrivateHosts: true,
+      resolve: () => new Promise(() => undefined),
+    });
     expect(await reasonOf(fetch('https://erp.example/', { ...limits, timeoutMs: 50 }))).toBe('timeout');
   });
 
@@ -283,16 +346,30 @@ describe('guarded fetch: broken responses', () => {
         response.writeHead(200, { 'content-length': '100' }).write('short', () => response.socket?.destroy());
       },
     ],
-    ['a chunked body without its end', (response) => void response.writeHead(200).write('part', () => response.socket?.destroy())],
+    [
+      'a chunked body without its end',
+      (response) => void response.writeHead(200).write('part', () => response.socket?.destroy()),
+    ],
     [
       'gzip that ends early',
       (response) => {
-        response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('a longer text that is cut').subarray(0, 20));
+        response
+          .writeHead(200, { 'content-encoding': 'gzip' })
+          .end(gzipSync('a longer text that is cut').subarray(0, 20));
       },
     ],
-    ['gzip that is none', (response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('plain')],
-    ['an encoding not asked for', (response) => void response.writeHead(200, { 'content-encoding': 'br' }).end('x')],
-    ['text that is not UTF-8', (response) => void response.writeHead(200).end(Buffer.from([0x7b, 0xe4, 0x7d]))],
+    [
+      'gzip that is none',
+      (response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('plain'),
+    ],
+    [
+      'an encoding not asked for',
+      (response) => void response.writeHead(200, { 'content-encoding': 'br' }).end('x'),
+    ],
+    [
+      'text that is not UTF-8',
+      (response) => void response.writeHead(200).end(Buffer.from([0x7b, 0xe4, 0x7d])),
+    ],
   ];
   it.each(broken)('%s', async (_name, answer) => {
     const { url } = await serve((_request, response) => answer(response));
@@ -300,7 +377,9 @@ describe('guarded fetch: broken responses', () => {
   });
 
   it('still reads an error page that is not UTF-8', async () => {
-    const { url } = await serve((_request, response) => response.writeHead(502).end(Buffer.from([0x66, 0xe4, 0x6c])));
+    const { url } = await serve((_request, response) =>
+      response.writeHead(502).end(Buffer.from([0x66, 0xe4, 0x6c])),
+    );
     expect(await open(url, limits)).toMatchObject({ status: 502, text: 'f\ufffdl' });
   });
 
@@ -313,7 +392,9 @@ describe('guarded fetch: broken responses', () => {
 
   it('sends the host name in the TLS handshake (SNI) and rejects an unknown certificate', async () => {
     let greeted: string | undefined;
-    const server = createTlsServer({ SNICallback: (name, done) => ((greeted = name), done(new Error('none'))) });
+    const server = createTlsServer({
+      SNICallback: (name, done) => ((greeted = name), done(new Error('none'))),
+    });
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     servers.push(server);
     server.on('tlsClientError', () => undefined);

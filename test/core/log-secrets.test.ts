@@ -44,7 +44,11 @@ it.each([
 });
 
 it('other texts are not redacted', () => {
-  const facts = { path: '/api/public/v1/invoices', url: 'postgres://db.internal:5432/portal', note: 'basic facts, for a year' };
+  const facts = {
+    path: '/api/public/v1/invoices',
+    url: 'postgres://db.internal:5432/portal',
+    note: 'basic facts, for a year',
+  };
   expect(JSON.parse(logged((log) => log.info(facts, 'the token ring, number 5')))).toMatchObject({
     ...facts,
     msg: 'the token ring, number 5',

@@ -17,7 +17,9 @@ const program = `
   });`;
 
 it('all lines are written, in order, also when the process exits at once', async () => {
-  const ended = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]).catch((error: unknown) => error);
+  const ended = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]).catch(
+    (error: unknown) => error,
+  );
   const { code, stdout } = ended as { code: number; stdout: string };
   const lines = stdout
     .trimEnd()

@@ -34,16 +34,24 @@ describe('money', () => {
   ])('%s %s is not an amount', (text, currency) => expect(parseAmount(text, currency)).toBeUndefined());
 
   it('reads the trailing zeros that databases write', () => {
-    expect([readAmount('120.5000', 'GBP'), readAmount('7.000', 'JPY'), readAmount('1.005', 'GBP')]).toEqual([12_050n, 7n, undefined]);
+    expect([readAmount('120.5000', 'GBP'), readAmount('7.000', 'JPY'), readAmount('1.005', 'GBP')]).toEqual([
+      12_050n,
+      7n,
+      undefined,
+    ]);
   });
 
   it('formatAmount and parseAmount are inverse', () => {
     fc.assert(
-      fc.property(fc.bigInt({ min: -(10n ** 17n), max: 10n ** 17n }), fc.constantFrom('JPY', 'GBP', 'KWD', 'CLF'), (minor, currency) => {
-        const text = formatAmount({ amountMinor: minor, currency });
-        expect(text.split('.')[1]?.length ?? 0).toBe(currencyDigits(currency));
-        expect(parseAmount(text, currency) ?? minor).toBe(minor);
-      }),
+      fc.property(
+        fc.bigInt({ min: -(10n ** 17n), max: 10n ** 17n }),
+        fc.constantFrom('JPY', 'GBP', 'KWD', 'CLF'),
+        (minor, currency) => {
+          const text = formatAmount({ amountMinor: minor, currency });
+          expect(text.split('.')[1]?.length ?? 0).toBe(currencyDigits(currency));
+          expect(parseAmount(text, currency) ?? minor).toBe(minor);
+        },
+      ),
     );
   });
 

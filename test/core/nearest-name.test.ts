@@ -7,7 +7,10 @@ import { nearestName } from '../../src/core/nearest-name.ts';
 function editsBetween(a: string, b: string): number {
   if (a === '' || b === '') return a.length + b.length;
   if (a[0] === b[0]) return editsBetween(a.slice(1), b.slice(1));
-  return 1 + Math.min(editsBetween(a.slice(1), b), editsBetween(a, b.slice(1)), editsBetween(a.slice(1), b.slice(1)));
+  return (
+    1 +
+    Math.min(editsBetween(a.slice(1), b), editsBetween(a, b.slice(1)), editsBetween(a.slice(1), b.slice(1)))
+  );
 }
 
 it('is the first of the nearest names, at most three edits and half of the name away', () => {
@@ -16,7 +19,9 @@ it('is the first of the nearest names, at most three edits and half of the name 
     fc.property(name, fc.array(name, { maxLength: 5 }), (wanted, known) => {
       const distances = known.map((one) => editsBetween(wanted.toLowerCase(), one.toLowerCase()));
       const allowed = Math.min(3, Math.floor(wanted.length / 2));
-      const near = known.filter((one, index) => (distances[index] ?? 9) <= allowed && Math.abs(one.length - wanted.length) <= allowed);
+      const near = known.filter(
+        (one, index) => (distances[index] ?? 9) <= allowed && Math.abs(one.length - wanted.length) <= allowed,
+      );
       const nearest = Math.min(...near.map((one) => distances[known.indexOf(one)] ?? 9));
       expect(nearestName(wanted, known)).toBe(near.find((one) => distances[known.indexOf(one)] === nearest));
     }),

@@ -1,4 +1,5 @@
-// Long JSON is parsed in slices: with the results and the errors of JSON.parse, and turns of the event loop in between.
+// Long JSON is parsed in slices: with the results and the errors of JSON.parse, and turns of the event loop
+// in between.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -34,12 +35,21 @@ const outcome = async (parse: () => unknown): Promise<unknown> => {
 describe('parseJson', () => {
   it.each([
     ['an array in an object', `{"links":[],"count":3,"items":${long},"hasMore":true}`],
-    ['several arrays, empty ones and an array of one number', `{"a":${long},"b":[ ],"c":[7],"d":${long},"e":[[],[1,[2]]]}`],
+    [
+      'several arrays, empty ones and an array of one number',
+      `{"a":${long},"b":[ ],"c":[7],"d":${long},"e":[[],[1,[2]]]}`,
+    ],
     ['an array of arrays', `[${long},[],[1],${long},3,"x"]`],
     ['an array of rows', long],
-    ['names that are given twice, and unusual ones', `{"a":[1],"a":${long},"__proto__":[2],"1":[3],"constructor":[4]}`],
+    [
+      'names that are given twice, and unusual ones',
+      `{"a":[1],"a":${long},"__proto__":[2],"1":[3],"constructor":[4]}`,
+    ],
     ['a text', JSON.stringify('x"\\'.repeat(1_000_000))],
-    ['a row with a very long text', `{"items":[{"id":"1","memo":${JSON.stringify('a "b" \\'.repeat(400_000))}},{"id":"2"}]}`],
+    [
+      'a row with a very long text',
+      `{"items":[{"id":"1","memo":${JSON.stringify('a "b" \\'.repeat(400_000))}},{"id":"2"}]}`,
+    ],
     ['spaces everywhere', JSON.stringify({ items: rows, more: [1, [2]] }, null, 2)],
   ])('parses %s as JSON.parse does', async (_name, text) => {
     expect(text.length).toBeGreaterThan(2_100_000);
@@ -53,7 +63,8 @@ describe('parseJson', () => {
   it('finds the ends of texts wherever parts end', async () => {
     const rows = Array.from({ length: 300_000 }, (_unused, n) => ({ a: `\\"${'\\'.repeat(n % 5)}` }));
     const text = `{"items":${JSON.stringify(rows)}}`;
-    for (const lengths of [[3], [5, 0, 1]]) expect(await parseJson(partsOf(text, lengths))).toEqual(JSON.parse(text));
+    for (const lengths of [[3], [5, 0, 1]])
+      expect(await parseJson(partsOf(text, lengths))).toEqual(JSON.parse(text));
   });
 
   it('accepts and refuses the same texts', async () => {

@@ -1,5 +1,5 @@
-// A worker thread that is blocked from just before a minute starts until a few seconds later, and reports in which minute after that its
-// work for that minute ran.
+// A worker thread that is blocked from just before a minute starts until a few seconds later, and reports in
+// which minute after that its work for that minute ran.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import { startEveryMinute } from '../../src/core/recurring.ts';
@@ -7,7 +7,9 @@ import { startEveryMinute } from '../../src/core/recurring.ts';
 const minuteMs = 60_000;
 const RealDate = Date;
 const aheadMs = minuteMs - 1_000 - (RealDate.now() % minuteMs);
-/** In this thread's clock the next minute starts in a second, so that the test doesn't wait for a real one. */
+/**
+ * In this thread's clock the next minute starts in a second, so that the test doesn't wait for a real one.
+ */
 class NearMinute extends RealDate {
   constructor(...given: [] | [number]) {
     super(given.length === 0 ? RealDate.now() + aheadMs : given[0]);

@@ -30,10 +30,14 @@ it('backends of exports have a lower priority than those of lists, on the embedd
   const embedded = open(true);
   const normal = getPriority();
   const exporting = await backendOf(embedded.exports);
-  expect([getPriority(exporting), getPriority(await backendOf(embedded.data))]).toEqual([Math.max(10, normal), normal]);
+  expect([getPriority(exporting), getPriority(await backendOf(embedded.data))]).toEqual([
+    Math.max(10, normal),
+    normal,
+  ]);
   expect(getPriority(await backendOf(open(false).exports))).toBe(normal);
   const autogroup = `/proc/${exporting}/autogroup`;
   const supported = (await readFile(autogroup, 'utf8').catch(() => '')) !== '';
   // Not every Linux has autogroups.
-  if (supported) await until(async () => ((await readFile(autogroup, 'utf8')).endsWith('nice 10\n') ? true : undefined));
+  if (supported)
+    await until(async () => ((await readFile(autogroup, 'utf8')).endsWith('nice 10\n') ? true : undefined));
 });

@@ -34,7 +34,9 @@ const files = readdirSync('db/functions')
 describe('db/functions', () => {
   it('holds one definition per file, named as the file', () => {
     for (const file of files) {
-      const created = [...readFileSync(`db/functions/${file}`, 'utf8').matchAll(/^create or replace function (\w+)/gm)];
+      const created = [
+        ...readFileSync(`db/functions/${file}`, 'utf8').matchAll(/^create or replace function (\w+)/gm),
+      ];
       expect([file, created.map(([, name]) => `${name}.sql`)]).toEqual([file, [file]]);
     }
   });
@@ -57,7 +59,8 @@ describe('db/functions', () => {
 });
 
 describe('migrate', () => {
-  const breakFunction = () => admin.raw('create or replace function prune_drift_events() returns void language sql as $$ select $$');
+  const breakFunction = () =>
+    admin.raw('create or replace function prune_drift_events() returns void language sql as $$ select $$');
   const setRelease = (release: number) => admin('function_release').update({ release });
 
   it('replaces the functions of a database of an earlier release', async () => {

@@ -23,7 +23,9 @@ const closing: (() => unknown)[] = [];
 beforeAll(async () => {
   database = await testDatabase();
   folder = await mkdtemp(path.join(tmpdir(), 'portal-hosts-'));
-  await asAdmin(`create role ${user} login noinherit password '${password}'; grant portal_service to ${user}`);
+  await asAdmin(
+    `create role ${user} login noinherit password '${password}'; grant portal_service to ${user}`,
+  );
 });
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
@@ -41,7 +43,10 @@ async function asAdmin(sql: string): Promise<void> {
 }
 
 /** A port on `host` that leads to the server of the test run; `accept` may put something in between. */
-async function forward(host: string, accept: (client: Socket) => Promise<Socket> = async (client) => client): Promise<number> {
+async function forward(
+  host: string,
+  accept: (client: Socket) => Promise<Socket> = async (client) => client,
+): Promise<number> {
   const { host: serverHost, port } = database.address;
   const sockets = new Set<Socket>();
   const server: Server = createServer((client) => {
@@ -49,7 +54,9 @@ async function forward(host: string, accept: (client: Socket) => Promise<Socket>
     sockets.add(client);
     accept(client).then(
       (accepted) => {
-        const upstream = serverHost.startsWith('/') ? connect(`${serverHost}/.s.PGSQL.${port}`) : connect(port, serverHost);
+        const upstream = serverHost.startsWith('/')
+          ? connect(`${serverHost}/.s.PGSQL.${port}`)
+          : connect(port, serverHost);
         accepted.on('error', () => upstream.destroy()).on('close', () => upstream.destroy());
         upstream.on('error', () => client.destroy()).on('close', () => client.destroy());
         accepted.pipe(upstream).pipe(accepted);
@@ -132,11 +139,17 @@ describe('an address', () => {
     });
     const tls = `sslmode=verify-full&sslrootcert=${encodeURIComponent(file)}`;
     const closed = await closedPort();
-    expect(await whoConnects(urlTo(`127.0.0.1:${closed},localhost:${port}`, `target_session_attrs=read-write&${tls}`))).toEqual(asService);
+    expect(
+      await whoConnects(
+        urlTo(`127.0.0.1:${closed},localhost:${port}`, `target_session_attrs=read-write&${tls}`),
+      ),
+    ).toEqual(asService);
     expect(new Set(names)).toEqual(new Set(['localhost']));
     const wrong = openKnex(urlTo(`127.0.0.1:${port}`, tls), 'portal_service', 1);
     closing.push(() => wrong.destroy());
-    await expect(Promise.resolve(wrong.raw('select'))).rejects.toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
+    await expect(Promise.resolve(wrong.raw('select'))).rejects.toMatchObject({
+      code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    });
   });
 
   it('is refused with the reason of each host when none can be used', async () => {

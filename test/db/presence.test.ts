@@ -28,7 +28,11 @@ afterAll(async () => {
   await Promise.all([database.close(), neighbour.close()]);
 });
 
-async function start(name: string, keys: Parameters<typeof createKeyring>[0], { address } = database): Promise<OpenDb> {
+async function start(
+  name: string,
+  keys: Parameters<typeof createKeyring>[0],
+  { address } = database,
+): Promise<OpenDb> {
   const db = openDb(address, address, { control: 1, data: 1 }, 5_000, {
     presence: { name, keyFingerprints: createKeyring(keys).fingerprints },
   });
@@ -42,9 +46,10 @@ async function end(db: OpenDb): Promise<void> {
   await db.close();
 }
 async function pidOf(name: string): Promise<number | undefined> {
-  const { rows } = await owner.raw<{ rows: { pid: number }[] }>('select pid from pg_stat_activity where application_name = ?', [
-    `portal-service ${name}`,
-  ]);
+  const { rows } = await owner.raw<{ rows: { pid: number }[] }>(
+    'select pid from pg_stat_activity where application_name = ?',
+    [`portal-service ${name}`],
+  );
   return rows[0]?.pid;
 }
 
@@ -54,14 +59,19 @@ it('findProcessesWithoutKey lists the processes that lack a key, as long as they
   await start('b.example:2', [fresh, old]);
   await start('c.example:3', [old, fresh]);
   await start('elsewhere:4', [old], neighbour);
-  expect([await findProcessesWithoutKey(owner, newFingerprint), await findProcessesWithoutKey(owner, oldFingerprint)]).toEqual([
-    ['a.example:1'],
-    [],
-  ]);
-  expect(await findProcessesWithoutKey(owner, createKeyring([sameId]).fingerprints[0], newFingerprint)).toEqual(['a.example:1']);
+  expect([
+    await findProcessesWithoutKey(owner, newFingerprint),
+    await findProcessesWithoutKey(owner, oldFingerprint),
+  ]).toEqual([['a.example:1'], []]);
+  expect(
+    await findProcessesWithoutKey(owner, createKeyring([sameId]).fingerprints[0], newFingerprint),
+  ).toEqual(['a.example:1']);
   // Different bytes under the same id are another key. Names may be long and contain special characters.
   const other = await start(`${'long'.repeat(20)}'é:5`, [sameId, old]);
-  expect(await findProcessesWithoutKey(owner, newFingerprint)).toEqual(['a.example:1', expect.stringMatching(/^[long]+__:5$/)]);
+  expect(await findProcessesWithoutKey(owner, newFingerprint)).toEqual([
+    'a.example:1',
+    expect.stringMatching(/^[long]+__:5$/),
+  ]);
   await end(other);
   await until(async () => (await findProcessesWithoutKey(owner, newFingerprint)).length === 1 || undefined);
   // After its connection breaks, a process is visible again after the next liveness check.
@@ -70,7 +80,11 @@ it('findProcessesWithoutKey lists the processes that lack a key, as long as they
   await admin.raw('select pg_terminate_backend(?::int)', [pid ?? 0]);
   await admin.destroy();
   await until(async () => (await pidOf('a.example:1')) !== pid || undefined);
-  expect(await until(async () => (await findProcessesWithoutKey(owner, newFingerprint))[0])).toBe('a.example:1');
+  expect(await until(async () => (await findProcessesWithoutKey(owner, newFingerprint))[0])).toBe(
+    'a.example:1',
+  );
   await end(lacking);
-  await until(async () => ((await findProcessesWithoutKey(owner, newFingerprint)).length === 0 ? true : undefined));
+  await until(async () =>
+    (await findProcessesWithoutKey(owner, newFingerprint)).length === 0 ? true : undefined,
+  );
 });

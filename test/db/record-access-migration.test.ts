@@ -1,4 +1,5 @@
-// 0069 adds record:read to roles and transferred keys that could read records, and leaves the others as they are.
+// 0069 adds record:read to roles and transferred keys that could read records, and leaves the others as they
+// are.
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
@@ -34,8 +35,14 @@ it('gives record:read to custom roles and ceilings with view:read or conversatio
   const { id: organizationId } = await makeOrganization(database.ctx);
   const held = [
     { before: ['view:read'], after: ['view:read', 'record:read'] },
-    { before: ['team:read', 'conversation:create'], after: ['team:read', 'conversation:create', 'record:read'] },
-    { before: ['view:create', 'conversation:read', 'api-key:create'], after: ['view:create', 'conversation:read', 'api-key:create'] },
+    {
+      before: ['team:read', 'conversation:create'],
+      after: ['team:read', 'conversation:create', 'record:read'],
+    },
+    {
+      before: ['view:create', 'conversation:read', 'api-key:create'],
+      after: ['view:create', 'conversation:read', 'api-key:create'],
+    },
     { before: [], after: [] },
   ];
   const keys: { id: string; secret: string; memberId: string; after: string[] }[] = [];
@@ -45,7 +52,14 @@ it('gives record:read to custom roles and ceilings with view:read or conversatio
     await admin('api_keys').where({ id: key.id }).update({ ceiling: before, previous_ceiling: before });
     keys.push({ ...key, memberId, after });
   }
-  const used = { organization_id: organizationId, api_key_id: keys[0]?.id, day: '2026-03-02', version: 'v1', resource: 'x', succeeded: 7 };
+  const used = {
+    organization_id: organizationId,
+    api_key_id: keys[0]?.id,
+    day: '2026-03-02',
+    version: 'v1',
+    resource: 'x',
+    succeeded: 7,
+  };
   await admin('api_key_usage').insert(used);
   const builtIn = () => admin('roles').where({ built_in: true }).orderBy('id').select('id', 'permissions');
   const untouched = await builtIn();
@@ -62,14 +76,22 @@ it('gives record:read to custom roles and ceilings with view:read or conversatio
   }
   expect(await builtIn()).toEqual(untouched);
   const found = await findApiKey(database.ctx, keys[0]?.secret ?? '');
-  expect(found?.access).toEqual({ layers: [{ versions: [], resources: [], rows: null, fields: null }], unmasked: false });
+  expect(found?.access).toEqual({
+    layers: [{ versions: [], resources: [], rows: null, fields: null }],
+    unmasked: false,
+  });
   expect(await admin('api_key_usage').first('subject', 'succeeded')).toEqual({ subject: '', succeeded: '7' });
 });
 
 it('shows a key with row or field scopes to processes of the version before as one that reads no resource', async () => {
   const { id: organizationId } = await makeOrganization(database.ctx);
   const rows = { resources: { invoices: { recordType: 'invoice', conditions: [] } }, others: false };
-  const scopes = [{ resources: ['invoices'], rows }, { fields: { invoices: ['number'] } }, { resources: ['invoices'] }, {}];
+  const scopes = [
+    { resources: ['invoices'], rows },
+    { fields: { invoices: ['number'] } },
+    { resources: ['invoices'] },
+    {},
+  ];
   const shown: unknown[] = [];
   for (const one of scopes) {
     const { id } = await makeKey(database.ctx, organizationId, one);

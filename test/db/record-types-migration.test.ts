@@ -1,4 +1,5 @@
-// 0066 moves the record types of erp_metadata to rows of their own, and leaves what the previous version reads and writes.
+// 0066 moves the record types of erp_metadata to rows of their own, and leaves what the previous version
+// reads and writes.
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
@@ -19,7 +20,13 @@ afterAll(async () => {
   await database.close();
 });
 
-const field = (name: string, reason: string | null = null) => ({ name, label: name, type: 'text', syncable: reason === null, reason });
+const field = (name: string, reason: string | null = null) => ({
+  name,
+  label: name,
+  type: 'text',
+  syncable: reason === null,
+  reason,
+});
 const readable = {
   name: 'invoice',
   label: 'Invoice',
@@ -27,7 +34,13 @@ const readable = {
   source: 'probe',
   fields: [field('id'), field('x', 'It is gone')],
 };
-const hidden = { name: 'vendor', label: 'Vendor', table: 'vendor', source: 'probe', fields: [field('id', 'No permission')] };
+const hidden = {
+  name: 'vendor',
+  label: 'Vendor',
+  table: 'vendor',
+  source: 'probe',
+  fields: [field('id', 'No permission')],
+};
 const refreshedAt = new Date('2026-03-02T10:00:00Z');
 
 it('moves the record types of an organization, with what a list shows of them', async () => {
@@ -59,7 +72,13 @@ it('moves the record types of an organization, with what a list shows of them', 
     },
   ]);
   const stored = await readRecordTypes(ctx, ['invoice', 'vendor', 'item']);
-  expect([...stored.values()].map(({ description, describedAt, isOutdated }) => [description, describedAt, isOutdated])).toEqual([
+  expect(
+    [...stored.values()].map(({ description, describedAt, isOutdated }) => [
+      description,
+      describedAt,
+      isOutdated,
+    ]),
+  ).toEqual([
     [readable, refreshedAt, false],
     [hidden, refreshedAt, false],
   ]);
@@ -67,5 +86,7 @@ it('moves the record types of an organization, with what a list shows of them', 
 
   const asBefore = former(organizationId, [readable]);
   await inTransaction(ctx, (tx) => tx('erp_metadata').insert(asBefore).onConflict('organization_id').merge());
-  expect(await inTransaction(ctx, (tx) => tx('erp_metadata').first('record_types'))).toEqual({ record_types: [readable] });
+  expect(await inTransaction(ctx, (tx) => tx('erp_metadata').first('record_types'))).toEqual({
+    record_types: [readable],
+  });
 });

@@ -36,7 +36,12 @@ afterAll(async () => {
   await database.close();
 });
 
-type Line = { readonly replica?: string; readonly powers?: readonly string[]; readonly err?: Error; readonly connections?: number };
+type Line = {
+  readonly replica?: string;
+  readonly powers?: readonly string[];
+  readonly err?: Error;
+  readonly connections?: number;
+};
 
 function open(url: string) {
   const lines: Line[] = [];
@@ -60,7 +65,9 @@ async function startFarAddress(delayMs: number) {
   let isFrozen = false;
   const forward = (from: Socket, to: Socket): void => {
     sockets.add(from);
-    from.on('data', (bytes: Buffer) => setTimeout(() => isFrozen || to.destroyed || to.write(bytes), delayMs));
+    from.on('data', (bytes: Buffer) =>
+      setTimeout(() => isFrozen || to.destroyed || to.write(bytes), delayMs),
+    );
     from.on('error', () => undefined).on('close', () => to.destroy());
   };
   const server = createServer((client) => {
@@ -84,7 +91,9 @@ async function startFarAddress(delayMs: number) {
 describe('a replica', () => {
   it('far away is used again after it was frozen', async () => {
     const address = await startFarAddress(60);
-    const { replica, close, isUnresponsive } = open(databaseUrl({ ...database.service, host: '127.0.0.1', port: address.port }));
+    const { replica, close, isUnresponsive } = open(
+      databaseUrl({ ...database.service, host: '127.0.0.1', port: address.port }),
+    );
     const inUse = (wanted: boolean) => until(async () => (replica.isInUse() === wanted ? true : undefined));
     await inUse(true);
     address.setFrozen(true);
@@ -110,8 +119,9 @@ describe('a replica', () => {
     const { replica, close, ofReplica } = open(databaseUrl(other.service));
     await until(async () => (ofReplica().length > 0 ? true : undefined));
     const [, named, wanted] =
-      /names the database (\S+) of the server \d+, and the records are in the database (\S+) of/.exec(ofReplica()[0]?.err?.message ?? '') ??
-      [];
+      /names the database (\S+) of the server \d+, and the records are in the database (\S+) of/.exec(
+        ofReplica()[0]?.err?.message ?? '',
+      ) ?? [];
     expect([named, wanted]).toEqual([other.service.database, database.service.database]);
     expect(replica.isInUse()).toBe(false);
     await close();
@@ -127,9 +137,13 @@ describe('a replica', () => {
     await admin.query('create role portal_service nologin');
     await admin.query(`grant portal_service to ${connection.user}`);
     await admin.end();
-    const { replica, close, ofReplica } = open(databaseUrl({ ...connection, database: database.service.database }));
+    const { replica, close, ofReplica } = open(
+      databaseUrl({ ...connection, database: database.service.database }),
+    );
     await until(async () => (ofReplica().length > 0 ? true : undefined));
-    const servers = [...(ofReplica()[0]?.err?.message ?? '').matchAll(/of the server (\d+)/g)].map(([, server]) => server);
+    const servers = [...(ofReplica()[0]?.err?.message ?? '').matchAll(/of the server (\d+)/g)].map(
+      ([, server]) => server,
+    );
     expect([servers.length, new Set(servers).size, replica.isInUse()]).toEqual([2, 2, false]);
     await close();
     await stop();
@@ -151,7 +165,10 @@ describe('a replica', () => {
       await replica.data.query('select').catch(replica.leaveOut);
     }
     await until(async () => (replica.isInUse() ? true : undefined));
-    expect(ofReplica().map(({ err }) => err?.message)).toEqual([expect.stringContaining('too many connections for role'), undefined]);
+    expect(ofReplica().map(({ err }) => err?.message)).toEqual([
+      expect.stringContaining('too many connections for role'),
+      undefined,
+    ]);
     await close();
   });
 });

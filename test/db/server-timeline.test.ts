@@ -1,5 +1,5 @@
-// What a new timeline of the database server changes, and that exactly one of several callers changes it. The tests write another timeline
-// as the last one into the table; test/scale has real failovers.
+// What a new timeline of the database server changes, and that exactly one of several callers changes it. The
+// tests write another timeline as the last one into the table; test/scale has real failovers.
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
@@ -32,16 +32,25 @@ const content = layoutMail({ title: 'Hello', paragraphs: ['Hello'] });
 /** `timeline`: the one on which it was queued; null: before timelines were recorded. */
 async function mail(columns: { timeline?: string | null; next_attempt_at?: Date } = {}): Promise<string> {
   const to = { address: 'ada@example.test' };
-  const id = await inTransaction(tenant, (tx) => enqueueMail(tx, tenant, { kind: 'test', to, subject: 'Hello', ...content }));
+  const id = await inTransaction(tenant, (tx) =>
+    enqueueMail(tx, tenant, { kind: 'test', to, subject: 'Hello', ...content }),
+  );
   if (Object.keys(columns).length > 0) await admin('outgoing_mails').where({ id }).update(columns);
   return id;
 }
-const claim = async (): Promise<string | undefined> => (await claimMail(database.ctx, createId(), minuteMs))?.id;
+const claim = async (): Promise<string | undefined> =>
+  (await claimMail(database.ctx, createId(), minuteMs))?.id;
 const statuses = async (): Promise<Record<string, string>> => {
   const rows = await admin('outgoing_mails').select<{ id: string; status: string }[]>('id', 'status');
   return Object.fromEntries(rows.map(({ id, status }) => [id, status]));
 };
-type Timeline = { timeline: string; seen_at: Date; survived_at: Date | null; alive_at: Date; restored: boolean };
+type Timeline = {
+  timeline: string;
+  seen_at: Date;
+  survived_at: Date | null;
+  alive_at: Date;
+  restored: boolean;
+};
 const timelines = (): Promise<Timeline[]> => admin('server_timelines').orderBy('id').select('*');
 const formerTimeline = (aliveAt = new Date(Date.now() - minuteMs)) =>
   admin('server_timelines').insert({ timeline: '000000AA', seen_at: new Date(0), alive_at: aliveAt });
@@ -85,7 +94,8 @@ describe('a new timeline', () => {
     });
     expect((await timelines()).map(({ timeline }) => timeline)).toEqual(['000000AA', '00000001']);
     const reasons = await admin('outgoing_mails').where({ status: 'unknown' }).select('body', 'last_error');
-    for (const row of reasons) expect(row).toEqual({ body: expect.any(String), last_error: expect.stringContaining('failed over') });
+    for (const row of reasons)
+      expect(row).toEqual({ body: expect.any(String), last_error: expect.stringContaining('failed over') });
   });
 
   it('is compared with the last time at which the earlier one was in use, when the server was restarted since', async () => {
@@ -102,12 +112,27 @@ describe('a new timeline', () => {
     const own = { organization_id: tenant.organizationId };
     const [account, payment] = [createId(), createId()];
     await admin('pay_accounts').insert({ ...own, id: account, provider: 'sandbox' });
-    await admin('pay_payments').insert({ ...own, id: payment, account_id: account, customer_id: '1', currency: 'GBP', amount_minor: 1 });
-    await admin('pay_erp_documents').insert({ ...own, id: createId(), payment_id: payment, kind: 'payment', external_id: 'x' });
+    await admin('pay_payments').insert({
+      ...own,
+      id: payment,
+      account_id: account,
+      customer_id: '1',
+      currency: 'GBP',
+      amount_minor: 1,
+    });
+    await admin('pay_erp_documents').insert({
+      ...own,
+      id: createId(),
+      payment_id: payment,
+      kind: 'payment',
+      external_id: 'x',
+    });
     const alive = new Date(Date.now() - 7 * minuteMs);
     await formerTimeline(alive);
     await claim();
-    expect(await admin('pay_accounts').first('looked_until')).toEqual({ looked_until: new Date(alive.getTime() - 24 * 60 * minuteMs) });
+    expect(await admin('pay_accounts').first('looked_until')).toEqual({
+      looked_until: new Date(alive.getTime() - 24 * 60 * minuteMs),
+    });
     expect(await admin('pay_tasks').select('account_id', 'kind', 'subject')).toEqual([
       { account_id: account, kind: 'account', subject: '' },
     ]);

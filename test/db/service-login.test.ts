@@ -1,4 +1,5 @@
-// The login of the service gains nothing by leaving its role: whatever statement an attacker could run on a serving connection.
+// The login of the service gains nothing by leaving its role: whatever statement an attacker could run on a
+// serving connection.
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Pool, PoolClient } from 'pg';
@@ -46,35 +47,42 @@ const attempt = (sql: string): Promise<unknown> =>
   );
 
 describe('a serving connection', () => {
-  it.each(['set role none', 'reset role', 'set session authorization default', 'reset session authorization', 'reset all', 'discard all'])(
-    'gains nothing by %s',
-    async (leave) => {
-      await client.query(leave);
-      await client.query("select set_config('portal.organization_id', $1, false)", [createId()]);
-      const denied = expect.stringMatching(/permission denied|must be (owner|able)|only .* may/i);
-      for (const [sql, expected] of [
-        [`select from organizations where id = '${mine.id}'`, expect.toBeOneOf([0, denied])],
-        [`select from audit_log where organization_id = '${mine.id}'`, expect.toBeOneOf([0, denied])],
-        [`update organizations set name = 'stolen' where id = '${mine.id}'`, expect.toBeOneOf([0, denied])],
-        ['update audit_log set action = null', denied],
-        ['delete from audit_log', denied],
-        ['alter table api_schemas disable trigger published_is_immutable', denied],
-        ['alter table organizations no force row level security', denied],
-        ['drop policy own_organization on organizations', denied],
-        ['create or replace function current_organization() returns uuid language sql as $$ select null::uuid $$', denied],
-        ["set session_replication_role = 'replica'", denied],
-        ['set role portal_owner', denied],
-        ['set role postgres', denied],
-        ['set session authorization postgres', denied],
-        ['select rolpassword from pg_authid', denied],
-        ["select pg_read_file('PG_VERSION')", denied],
-        ["copy (select 1) to program 'true'", denied],
-        ['create role intruder superuser', denied],
-        ['alter role portal_login bypassrls', denied],
-      ] as const)
-        expect([leave, sql, await attempt(sql)]).toEqual([leave, sql, expected]);
-    },
-  );
+  it.each([
+    'set role none',
+    'reset role',
+    'set session authorization default',
+    'reset session authorization',
+    'reset all',
+    'discard all',
+  ])('gains nothing by %s', async (leave) => {
+    await client.query(leave);
+    await client.query("select set_config('portal.organization_id', $1, false)", [createId()]);
+    const denied = expect.stringMatching(/permission denied|must be (owner|able)|only .* may/i);
+    for (const [sql, expected] of [
+      [`select from organizations where id = '${mine.id}'`, expect.toBeOneOf([0, denied])],
+      [`select from audit_log where organization_id = '${mine.id}'`, expect.toBeOneOf([0, denied])],
+      [`update organizations set name = 'stolen' where id = '${mine.id}'`, expect.toBeOneOf([0, denied])],
+      ['update audit_log set action = null', denied],
+      ['delete from audit_log', denied],
+      ['alter table api_schemas disable trigger published_is_immutable', denied],
+      ['alter table organizations no force row level security', denied],
+      ['drop policy own_organization on organizations', denied],
+      [
+        'create or replace function current_organization() returns uuid language sql as $$ select null::uuid $$',
+        denied,
+      ],
+      ["set session_replication_role = 'replica'", denied],
+      ['set role portal_owner', denied],
+      ['set role postgres', denied],
+      ['set session authorization postgres', denied],
+      ['select rolpassword from pg_authid', denied],
+      ["select pg_read_file('PG_VERSION')", denied],
+      ["copy (select 1) to program 'true'", denied],
+      ['create role intruder superuser', denied],
+      ['alter role portal_login bypassrls', denied],
+    ] as const)
+      expect([leave, sql, await attempt(sql)]).toEqual([leave, sql, expected]);
+  });
 
   it('still serves its organization after that', async () => {
     await client.query('set role portal_service');
@@ -88,11 +96,17 @@ it('is the login of every pool on the embedded server, also in a data folder who
   const { stop } = await startEmbedded(folder);
   await stop();
   for (const password of [undefined, 'another-one']) {
-    if (password !== undefined) await writeFile(path.join(folder, 'postgres-18', 'service.password'), password);
+    if (password !== undefined)
+      await writeFile(path.join(folder, 'postgres-18', 'service.password'), password);
     const opened = await openDatabase({ DATA_DIR: folder });
     const db = openDb(opened.control, opened.data, { control: 1, data: 1 }, 5_000);
     const sql = 'select session_user::text as login, current_user::text as role';
-    for (const { rows } of [await db.control.raw(sql), await db.lookups.raw(sql), await db.data.query(sql), await db.exports.query(sql)])
+    for (const { rows } of [
+      await db.control.raw(sql),
+      await db.lookups.raw(sql),
+      await db.data.query(sql),
+      await db.exports.query(sql),
+    ])
       expect(rows).toEqual([{ login: 'portal_login', role: 'portal_service' }]);
     await db.close();
     await closeDatabase(opened);
@@ -110,7 +124,10 @@ describe('readLoginPowers', () => {
 
   it('names nothing for the login of the service, and superuser for the tests’ own', async () => {
     expect(await powersOf(database.service)).toEqual({ login: 'portal_login', powers: [] });
-    expect(await powersOf(database.address)).toMatchObject({ login: 'postgres', powers: expect.arrayContaining(['superuser']) });
+    expect(await powersOf(database.address)).toMatchObject({
+      login: 'postgres',
+      powers: expect.arrayContaining(['superuser']),
+    });
   });
 
   it('names what a login may do in addition to portal_service', async () => {

@@ -1,4 +1,5 @@
-// Every pooled connection has the role and the settings of the service or is refused, also behind a pooler that drops start-up options.
+// Every pooled connection has the role and the settings of the service or is refused, also behind a pooler
+// that drops start-up options.
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
 import { openDb, openKnex, openOperatorPool } from '../../src/db/connect.ts';
@@ -16,7 +17,9 @@ beforeAll(async () => {
   database = await testDatabase();
   await makeOrganization(database.ctx);
   proxy = await startOptionDroppingProxy(inject('pg'));
-  await asAdmin(`create role ${bare.user} login noinherit password '${bare.password}'; grant portal_service to ${bare.user}`);
+  await asAdmin(
+    `create role ${bare.user} login noinherit password '${bare.password}'; grant portal_service to ${bare.user}`,
+  );
 });
 afterAll(async () => {
   proxy.close();
@@ -32,7 +35,10 @@ async function asAdmin(sql: string): Promise<void> {
 type Address = typeof database.address;
 const throughProxy = (address: Address): Address => ({ ...address, host: proxy.host, port: proxy.port });
 
-/** What each pool of the service sees through the proxy: the number of organizations, or why it has no connection. */
+/**
+ * What each pool of the service sees through the proxy: the number of organizations, or why it has no
+ * connection.
+ */
 async function seenBy(address: Address): Promise<unknown[]> {
   const reached = throughProxy(address);
   const db = openDb(reached, reached, { control: 1, data: 1, lookups: 1, exports: 1 }, 5_000);
@@ -40,7 +46,13 @@ async function seenBy(address: Address): Promise<unknown[]> {
   const sql = 'select count(*)::int as seen from organizations';
   try {
     return await Promise.all(
-      [db.control.raw(sql), db.lookups.raw(sql), db.data.query(sql), db.exports.query(sql), operators.query(sql)].map((work) =>
+      [
+        db.control.raw(sql),
+        db.lookups.raw(sql),
+        db.data.query(sql),
+        db.exports.query(sql),
+        operators.query(sql),
+      ].map((work) =>
         Promise.resolve(work).then(
           ({ rows }) => rows[0].seen,
           (error: Error) => `${error.name}: ${error.message}`,
@@ -55,12 +67,16 @@ async function seenBy(address: Address): Promise<unknown[]> {
 describe('behind a pooler that drops start-up options', () => {
   it('no pool works with the rights of the login', async () => {
     const refused = await seenBy(database.address);
-    expect(new Set(refused)).toEqual(new Set([expect.stringMatching(/^UnusableDatabase: .*role is postgres instead of portal_service/)]));
+    expect(new Set(refused)).toEqual(
+      new Set([expect.stringMatching(/^UnusableDatabase: .*role is postgres instead of portal_service/)]),
+    );
   });
 
   it('a plain login without defaults is refused, with what is missing', async () => {
     const [refused] = await seenBy({ ...database.address, ...bare });
-    expect(refused).toContain(`role is ${bare.user} instead of portal_service, timezone is UTC`.slice(0, -', timezone is UTC'.length));
+    expect(refused).toContain(
+      `role is ${bare.user} instead of portal_service, timezone is UTC`.slice(0, -', timezone is UTC'.length),
+    );
     expect(refused).toContain('search_path is "$user", public instead of public');
     expect(refused).toContain('intervalstyle is postgres instead of iso_8601');
   });
@@ -74,7 +90,9 @@ describe('a connection', () => {
   it('is refused when the server overrides a setting', async () => {
     const options = startupOptions('portal_service').replace('timezone=UTC', 'timezone=Europe/Berlin');
     const knex = openKnex(database.service, 'portal_service', 1, { options });
-    await expect(Promise.resolve(knex.raw('select'))).rejects.toThrow('timezone is Europe/Berlin instead of UTC');
+    await expect(Promise.resolve(knex.raw('select'))).rejects.toThrow(
+      'timezone is Europe/Berlin instead of UTC',
+    );
     await knex.destroy();
   });
 

@@ -11,7 +11,10 @@ function open(isTTY: boolean) {
       done();
     },
   });
-  return { written, display: createProgressDisplay(Object.assign(out, { isTTY }) as unknown as NodeJS.WriteStream) };
+  return {
+    written,
+    display: createProgressDisplay(Object.assign(out, { isTTY }) as unknown as NodeJS.WriteStream),
+  };
 }
 
 describe('the progress display', () => {

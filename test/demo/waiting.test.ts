@@ -39,7 +39,15 @@ async function waiting(world: SyncWorld) {
     saveProgress(
       world.ctx,
       lease,
-      { phase: 'reading', fetched: done, done, expected: 100, pages: done, percent: done, estimatedSecondsLeft: null },
+      {
+        phase: 'reading',
+        fetched: done,
+        done,
+        expected: 100,
+        pages: done,
+        percent: done,
+        estimatedSecondsLeft: null,
+      },
       true,
     );
   const pass = async (minutes: number) => {
@@ -64,6 +72,8 @@ describe('the start of the demo', () => {
     const { ended, advance, pass } = await waiting(await syncWorld(database.ctx, memoryErp()));
     await advance(1);
     await pass(11);
-    expect(await ended).toBe('The demo gave up waiting: nothing advanced for 10 minutes. Start it again to go on.');
+    expect(await ended).toBe(
+      'The demo gave up waiting: nothing advanced for 10 minutes. Start it again to go on.',
+    );
   });
 });

@@ -40,7 +40,10 @@ describe('an answer', () => {
     dns.set('big.example', { txt: texts });
     const answer = await resolve('big.example');
     expect(answer.kind === 'found' && [...answer.values].sort()).toEqual([...texts].sort());
-    expect(dns.asked.filter(({ name }) => name === 'big.example').map(({ by }) => by)).toEqual(['udp', 'tcp']);
+    expect(dns.asked.filter(({ name }) => name === 'big.example').map(({ by }) => by)).toEqual([
+      'udp',
+      'tcp',
+    ]);
   });
 
   it('is limited to 100 values of at most 4,096 characters', async () => {
@@ -75,12 +78,18 @@ describe('a failure', () => {
     ['cut-off', 'no usable answer'],
   ] as const)('of kind %s makes the lookup unavailable', async (behaviour, reason) => {
     dns.set(`${behaviour}.example`, behaviour);
-    expect(await resolve(`${behaviour}.example`, behaviour === 'silent' ? shortMs : undefined)).toEqual({ kind: 'unavailable', reason });
+    expect(await resolve(`${behaviour}.example`, behaviour === 'silent' ? shortMs : undefined)).toEqual({
+      kind: 'unavailable',
+      reason,
+    });
   });
 
   it('ignores a forged answer, whose id is not the one of the query', async () => {
     dns.set('forged.example', 'wrong-id');
-    expect(await resolve('forged.example', shortMs)).toEqual({ kind: 'unavailable', reason: 'no answer in time' });
+    expect(await resolve('forged.example', shortMs)).toEqual({
+      kind: 'unavailable',
+      reason: 'no answer in time',
+    });
   });
 
   it('reports an unreachable server at once', async () => {
@@ -96,7 +105,9 @@ describe('a failure', () => {
     expect(await endsWithin(answer, 5_000)).toBe(true);
     expect((await answer).kind).toBe('unavailable');
     // The second query may still be in flight.
-    await until(async () => (dns.asked.filter(({ name }) => name === 'default.example').length >= 2 ? true : undefined));
+    await until(async () =>
+      dns.asked.filter(({ name }) => name === 'default.example').length >= 2 ? true : undefined,
+    );
   });
 
   it('of one server is followed by a query to the next', async () => {
@@ -104,12 +115,14 @@ describe('a failure', () => {
     for (const behaviour of ['servfail', 'refused', 'silent', 'cut-off'] as const) {
       dns.set('fallback.example', behaviour);
       const timeoutMs = behaviour === 'silent' ? 4_000 : undefined; // the timeout of a silent server is waited for
-      expect([behaviour, await resolveBy([dns.address, second.address], 'fallback.example', timeoutMs)]).toEqual([
+      expect([
         behaviour,
-        { kind: 'found', values: ['here'] },
-      ]);
+        await resolveBy([dns.address, second.address], 'fallback.example', timeoutMs),
+      ]).toEqual([behaviour, { kind: 'found', values: ['here'] }]);
     }
-    expect(await resolveBy([closedAddress, second.address], 'fallback.example')).toMatchObject({ kind: 'found' });
+    expect(await resolveBy([closedAddress, second.address], 'fallback.example')).toMatchObject({
+      kind: 'found',
+    });
     const servers = [dns.address, closedAddress, dns.address, dns.address, dns.address];
     // Two of the three queried servers are silent; if each took the whole timeout twice, it would be 6 s.
     expect(await endsWithin(resolveBy(servers, 'silent.example', 1_500), 5_000)).toBe(true);
@@ -121,7 +134,10 @@ describe('a failure', () => {
   });
 
   it('reports an invalid server address without throwing', async () => {
-    expect(await resolveBy(['not an address'], 'a.example')).toEqual({ kind: 'unavailable', reason: 'no usable answer' });
+    expect(await resolveBy(['not an address'], 'a.example')).toEqual({
+      kind: 'unavailable',
+      reason: 'no usable answer',
+    });
   });
 });
 
@@ -134,7 +150,9 @@ describe('aborting', () => {
     const [answer, ms] = await timed(resolveTxt({ dnsServers: [dns.address] }, 'slow.example', options));
     expect(answer.kind).toBe('unavailable');
     expect(ms).toBeLessThan(options.timeoutMs / 2); // how long the first query would take
-    expect(await resolveTxt({ dnsServers: [dns.address] }, 'slow.example', { signal: stopping.signal })).toEqual({
+    expect(
+      await resolveTxt({ dnsServers: [dns.address] }, 'slow.example', { signal: stopping.signal }),
+    ).toEqual({
       kind: 'unavailable',
       reason: 'aborted',
     });

@@ -7,7 +7,13 @@ import { composeMail, type Mail } from '../../src/gateways/compose-mail.ts';
 import { sendMail } from '../../src/gateways/mail.ts';
 import type { SendOptions } from '../../src/gateways/mail-outcome.ts';
 import { layoutMail } from '../../src/mail/layout.ts';
-import { parseMail, type ScriptedServer, type ScriptStep, startMailServer, startScriptedServer } from '../setup/smtp.ts';
+import {
+  parseMail,
+  type ScriptedServer,
+  type ScriptStep,
+  startMailServer,
+  startScriptedServer,
+} from '../setup/smtp.ts';
 
 const from = 'Portal Service <portal@example.test>';
 const mail: Mail = {
@@ -39,9 +45,13 @@ describe('a mail by SMTP', () => {
   it('arrives with its parts, its Message-ID and the Auto-Submitted header', async () => {
     const server = await startMailServer();
     try {
-      const attachments = [{ filename: 'Rechnungen – März.csv', contentType: 'text/csv', content: Buffer.from('a;b\n1;2\n') }];
+      const attachments = [
+        { filename: 'Rechnungen – März.csv', contentType: 'text/csv', content: Buffer.from('a;b\n1;2\n') },
+      ];
       const unsubscribeUrl = `https://portal.example.test/unsubscribe/${'x'.repeat(300)}?a=1&b=2`;
-      expect(await sendMail(smtp(server.url), { ...mail, attachments, unsubscribeUrl }, sendOptions)).toEqual({ kind: 'sent' });
+      expect(await sendMail(smtp(server.url), { ...mail, attachments, unsubscribeUrl }, sendOptions)).toEqual(
+        { kind: 'sent' },
+      );
       const [arrived] = server.delivered;
       expect(arrived).toMatchObject({ from: 'portal@example.test', to: ['ada@example.test'] });
       expect(arrived?.mail).toMatchObject({
@@ -53,7 +63,8 @@ describe('a mail by SMTP', () => {
         html: '<p>Hello</p>\n',
       });
       expect(arrived?.mail.text?.trim()).toBe('Hello\n.\nthere');
-      const header = (key: string) => arrived?.mail.headers.filter((held) => held.key === key).map(({ value }) => value);
+      const header = (key: string) =>
+        arrived?.mail.headers.filter((held) => held.key === key).map(({ value }) => value);
       expect(header('auto-submitted')).toEqual(['auto-generated']);
       expect(header('list-unsubscribe')).toEqual([`<${unsubscribeUrl}>`]);
       expect(header('list-unsubscribe-post')).toEqual(['List-Unsubscribe=One-Click']);
@@ -93,7 +104,11 @@ describe('a mail by SMTP', () => {
       onAuth: (_auth, _session, done) => done(new Error('no')),
     });
     try {
-      const outcome = await sendMail(smtp(server.url.replace('smtp://', 'smtp://user:hunter2@')), mail, sendOptions);
+      const outcome = await sendMail(
+        smtp(server.url.replace('smtp://', 'smtp://user:hunter2@')),
+        mail,
+        sendOptions,
+      );
       expect(outcome.kind).toBe('deferred');
       expect(JSON.stringify(outcome)).not.toContain('hunter2');
       expect(beforeDataCalls).toBe(0);
@@ -108,18 +123,31 @@ describe('a failed delivery', () => {
   afterEach(() => server.close());
   const outcomeOf = async (step: ScriptStep, reaction: string, options: Partial<SendOptions> = {}) => {
     server = await startScriptedServer({ [step]: reaction });
-    const limits = reaction !== 'stall' ? longLimits : step === 'end of data' ? { ...longLimits, dataMs: 1_000 } : shortLimits;
+    const limits =
+      reaction !== 'stall'
+        ? longLimits
+        : step === 'end of data'
+          ? { ...longLimits, dataMs: 1_000 }
+          : shortLimits;
     return sendMail(smtp(server.url), mail, { ...sendOptions, limits, ...options });
   };
 
   it.each<[ScriptStep, string]>(
     (['greeting', 'EHLO', 'MAIL', 'RCPT', 'DATA'] as const).flatMap((step) =>
-      ['hang up', 'stall', '421 4.3.2 closing', '451 4.3.0 try later'].map((reaction): [ScriptStep, string] => [step, reaction]),
+      ['hang up', 'stall', '421 4.3.2 closing', '451 4.3.0 try later'].map(
+        (reaction): [ScriptStep, string] => [step, reaction],
+      ),
     ),
-  )('before the message, at %s by %s: deferred, and no byte of the message was sent', async (step, reaction) => {
-    expect(await outcomeOf(step, reaction)).toMatchObject({ kind: 'deferred', error: expect.stringMatching(/./) });
-    expect([beforeDataCalls, server.messages]).toEqual([0, []]);
-  });
+  )(
+    'before the message, at %s by %s: deferred, and no byte of the message was sent',
+    async (step, reaction) => {
+      expect(await outcomeOf(step, reaction)).toMatchObject({
+        kind: 'deferred',
+        error: expect.stringMatching(/./),
+      });
+      expect([beforeDataCalls, server.messages]).toEqual([0, []]);
+    },
+  );
 
   it.each<[ScriptStep, string, string]>([
     ['MAIL', '550 5.7.1 not from you', 'failed'],
@@ -150,13 +178,18 @@ describe('a failed delivery', () => {
 
   it('while beforeData fails: deferred, and the server has no message', async () => {
     const beforeData = () => Promise.reject(new Error('the database is unavailable'));
-    expect(await outcomeOf('MAIL', '250 ok', { beforeData })).toMatchObject({ kind: 'deferred', error: 'the database is unavailable' });
+    expect(await outcomeOf('MAIL', '250 ok', { beforeData })).toMatchObject({
+      kind: 'deferred',
+      error: 'the database is unavailable',
+    });
     expect(server.messages).toEqual([]);
   });
 
   it('while beforeData takes too long: deferred, and nothing is sent later either', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    expect(await outcomeOf('MAIL', '250 ok', { beforeData: () => promise, limits: shortLimits })).toMatchObject({ kind: 'deferred' });
+    expect(
+      await outcomeOf('MAIL', '250 ok', { beforeData: () => promise, limits: shortLimits }),
+    ).toMatchObject({ kind: 'deferred' });
     resolve();
     await new Promise(setImmediate);
     expect(server.messages).toEqual([]);
@@ -165,20 +198,30 @@ describe('a failed delivery', () => {
   it.each([
     ['DATA', 'deferred'],
     ['end of data', 'unknown'],
-  ] as const)('by a stop of the service while the server stalls at %s: %s, without waiting for the timeout', async (step, kind) => {
-    const stop = new AbortController();
-    server = await startScriptedServer({ [step]: 'stall' });
-    const sending = sendMail(smtp(server.url), mail, { ...sendOptions, stop: stop.signal, limits: { ...longLimits, stopMs: 100 } });
-    await server.stalled;
-    const startedMs = performance.now();
-    stop.abort();
-    expect(await sending).toMatchObject({ kind });
-    expect(performance.now() - startedMs).toBeLessThan(longLimits.dataMs);
-  });
+  ] as const)(
+    'by a stop of the service while the server stalls at %s: %s, without waiting for the timeout',
+    async (step, kind) => {
+      const stop = new AbortController();
+      server = await startScriptedServer({ [step]: 'stall' });
+      const sending = sendMail(smtp(server.url), mail, {
+        ...sendOptions,
+        stop: stop.signal,
+        limits: { ...longLimits, stopMs: 100 },
+      });
+      await server.stalled;
+      const startedMs = performance.now();
+      stop.abort();
+      expect(await sending).toMatchObject({ kind });
+      expect(performance.now() - startedMs).toBeLessThan(longLimits.dataMs);
+    },
+  );
 
   it('removes links and tokens from a refusal that quotes the message', async () => {
     const token = 'Zk3'.repeat(14) + 'a';
-    const outcome = await outcomeOf('end of data', `554 5.7.1 spam: https://x.test/invitations/accept#token=${token} and ${token}`);
+    const outcome = await outcomeOf(
+      'end of data',
+      `554 5.7.1 spam: https://x.test/invitations/accept#token=${token} and ${token}`,
+    );
     expect(outcome.kind).toBe('failed');
     expect(JSON.stringify(outcome)).not.toContain(token);
     expect(JSON.stringify(outcome)).toContain('5.7.1 spam');
@@ -195,7 +238,10 @@ describe('a failed delivery', () => {
     server = await startScriptedServer();
     const url = server.url.replace('smtp://127.0.0.1', 'smtp://user:secret@0.0.0.0');
     expect(await sendMail(smtp(url), mail, sendOptions)).toMatchObject({ kind: 'deferred' });
-    expect([beforeDataCalls, server.commands.filter((line) => !/^EHLO|^STARTTLS/.test(line))]).toEqual([0, []]);
+    expect([beforeDataCalls, server.commands.filter((line) => !/^EHLO|^STARTTLS/.test(line))]).toEqual([
+      0,
+      [],
+    ]);
     expect(server.commands).toContain('STARTTLS');
   });
 });
@@ -235,7 +281,9 @@ describe('composing', () => {
   });
 
   it('is deferred while MAIL_FROM contains no valid mail address', async () => {
-    expect(await sendMail({ ...smtp('smtp://127.0.0.1:9'), from: 'nobody at all' }, mail, sendOptions)).toMatchObject({
+    expect(
+      await sendMail({ ...smtp('smtp://127.0.0.1:9'), from: 'nobody at all' }, mail, sendOptions),
+    ).toMatchObject({
       kind: 'deferred',
       error: 'MAIL_FROM contains no valid mail address',
     });
@@ -268,13 +316,17 @@ describe('without an SMTP server', () => {
     const names = await readdir(settings.outboxFolder);
     expect(names).toEqual(['2026-03-02T100000.000Z-one@portal.example.test.eml']);
     const file = path.join(settings.outboxFolder, names[0] ?? '');
-    expect([(await stat(settings.outboxFolder)).mode & 0o777, (await stat(file)).mode & 0o777]).toEqual([0o700, 0o600]);
+    expect([(await stat(settings.outboxFolder)).mode & 0o777, (await stat(file)).mode & 0o777]).toEqual([
+      0o700, 0o600,
+    ]);
     expect((await parseMail(await readFile(file))).subject).toBe('Grüße');
   });
 
   it('is deferred when the folder cannot be written', async () => {
     const blocked = path.join(folder, 'file');
     await writeFile(blocked, '');
-    expect(await sendMail({ smtpUrl: null, from, outboxFolder: blocked }, mail, sendOptions)).toMatchObject({ kind: 'deferred' });
+    expect(await sendMail({ smtpUrl: null, from, outboxFolder: blocked }, mail, sendOptions)).toMatchObject({
+      kind: 'deferred',
+    });
   });
 });

@@ -1,5 +1,6 @@
-// A consumer's feed names a record only when something changed that a version shows: not when a field vanishes and returns with the same
-// values, and not for fields of the ERP that no version shows. Their values are stored all the same.
+// A consumer's feed names a record only when something changed that a version shows: not when a field
+// vanishes and returns with the same values, and not for fields of the ERP that no version shows. Their
+// values are stored all the same.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startBackground } from '../../src/app.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
@@ -19,14 +20,20 @@ const shownByV1 = [
   { ...field('lines', 'lines'), fields: [field('item', 'item.name'), field('quantity', 'quantity')] },
 ];
 
-type Change = { readonly op: string; readonly id: string; readonly record: Readonly<Record<string, unknown>> };
+type Change = {
+  readonly op: string;
+  readonly id: string;
+  readonly record: Readonly<Record<string, unknown>>;
+};
 /** A consumer of a version: what its feed delivered since it last asked, and its position. */
 async function followFrom(version: string): Promise<() => Promise<Change[]>> {
   let since = '';
   const read = async () => {
     const found: Change[] = [];
     for (;;) {
-      const { status, body, text } = await company.read(`/${version}/invoices/changes?limit=1000${since === '' ? '' : `&since=${since}`}`);
+      const { status, body, text } = await company.read(
+        `/${version}/invoices/changes?limit=1000${since === '' ? '' : `&since=${since}`}`,
+      );
       if (status !== 200) throw new Error(`${status} ${text}`);
       found.push(...body.data);
       since = body.next;
@@ -37,24 +44,39 @@ async function followFrom(version: string): Promise<() => Promise<Change[]>> {
   return read;
 }
 const idsOf = (changes: readonly Change[]): string[] => changes.map(({ op, id }) => `${op} ${id}`).sort();
-const upserts = (...changed: readonly (string | undefined)[]): string[] => changed.map((id) => `upsert ${id}`).sort();
+const upserts = (...changed: readonly (string | undefined)[]): string[] =>
+  changed.map((id) => `upsert ${id}`).sort();
 
 const generationOf = async (version = 'v1'): Promise<number> =>
   Number((await company.read(`/${version}/invoices?pageSize=1`)).headers['x-data-generation']);
-const edit = (id: string | undefined, fields: object) => company.control('PATCH', `/records/transaction/${id}`, { fields });
+const edit = (id: string | undefined, fields: object) =>
+  company.control('PATCH', `/records/transaction/${id}`, { fields });
 const editLine = async (id: string | undefined, fields: object) => {
   const { lines } = await company.control('GET', `/records/transaction/${id}`);
-  const { line } = lines.find(({ fields: has }: ErpRecord) => has['item'] !== undefined && has['mainline'] !== 'T');
+  const { line } = lines.find(
+    ({ fields: has }: ErpRecord) => has['item'] !== undefined && has['mainline'] !== 'T',
+  );
   return company.control('PATCH', `/records/transaction/${id}`, { lines: [{ line, fields }] });
 };
 const hideColumns = (...transaction: string[]) =>
-  company.control('PUT', '/hidden', { tables: [], columns: transaction.length === 0 ? {} : { transaction }, rows: {} });
-const succeeded = (updated: number) => ({ status: 'succeeded', counts: { inserted: 0, updated, deleted: 0 } });
+  company.control('PUT', '/hidden', {
+    tables: [],
+    columns: transaction.length === 0 ? {} : { transaction },
+    rows: {},
+  });
+const succeeded = (updated: number) => ({
+  status: 'succeeded',
+  counts: { inserted: 0, updated, deleted: 0 },
+});
 const storedMemo = async (id: string | undefined): Promise<unknown> => {
   const schema = tenantSchema(company.organizationId);
   const { data } = company.database.ctx.db;
-  const [state] = (await data.query(`select active_table from ${schema}.record_state where record_type = 'invoice'`)).rows;
-  return (await data.query(`select f_memo as memo from ${schema}."${state.active_table}" where id = $1`, [id])).rows[0]?.memo;
+  const [state] = (
+    await data.query(`select active_table from ${schema}.record_state where record_type = 'invoice'`)
+  ).rows;
+  return (
+    await data.query(`select f_memo as memo from ${schema}."${state.active_table}" where id = $1`, [id])
+  ).rows[0]?.memo;
 };
 const state = async (column: string) => {
   const { data } = company.database.ctx.db;
@@ -68,7 +90,9 @@ beforeAll(async () => {
   company = await startCompany();
   await company.run('invoice');
   await company.publish(invoices(shownByV1));
-  ids = (await company.truth('transaction')).filter(({ fields }: ErpRecord) => fields['type'] === 'CustInvc').map(({ id }) => id);
+  ids = (await company.truth('transaction'))
+    .filter(({ fields }: ErpRecord) => fields['type'] === 'CustInvc')
+    .map(({ id }) => id);
 }, 60_000);
 afterEach(async () => {
   await company.control('POST', '/reset');
@@ -124,7 +148,9 @@ describe.each(['incremental', 'full'] as const)('in %s runs', (mode) => {
     expect(change).toMatchObject({
       op: 'upsert',
       id: ids[3],
-      record: { lines: expect.arrayContaining([expect.objectContaining({ quantity: mode === 'full' ? -7 : -8 })]) },
+      record: {
+        lines: expect.arrayContaining([expect.objectContaining({ quantity: mode === 'full' ? -7 : -8 })]),
+      },
     });
   });
 });
@@ -151,7 +177,12 @@ describe('another version', () => {
   it('is not published before a publishing run has read which columns count', async () => {
     const client = await company.database.ctx.db.data.connect();
     const [{ holder }] = (await client.query('select pg_backend_pid() as holder')).rows;
-    const draft = (await company.api('post', '/api-schema', { name: 'Late', endpoints: invoices([field('status', 'status.name')]) })).body;
+    const draft = (
+      await company.api('post', '/api-schema', {
+        name: 'Late',
+        endpoints: invoices([field('status', 'status.name')]),
+      })
+    ).body;
     const read = async () => (await company.api('get', `/api-schema/${draft.id}`)).body;
     try {
       // What a run does first when it publishes.

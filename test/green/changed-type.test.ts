@@ -55,7 +55,9 @@ async function storedIds(): Promise<string[]> {
   const { rows } = await database.ctx.db.data.query<{ table: string }>(
     `select active_table as table from ${schema}.record_state where record_type = 'creditMemo'`,
   );
-  const stored = await database.ctx.db.data.query<{ id: string }>(`select id::text from ${schema}."${rows[0]?.table}" order by id`);
+  const stored = await database.ctx.db.data.query<{ id: string }>(
+    `select id::text from ${schema}."${rows[0]?.table}" order by id`,
+  );
   return stored.rows.map(({ id }) => id);
 }
 /** Credit memos that are invoices now. */
@@ -69,14 +71,21 @@ async function becomeInvoices(ids: readonly string[]): Promise<void> {
 }
 
 describe('documents whose type is changed', () => {
-  it.each(['incremental', 'full'] as const)('all of them are deleted by a run (%s), and no deletion is held', async (mode) => {
-    expect(await sync(creditMemos)).toMatchObject({ status: 'succeeded' });
-    const ids = await storedIds();
-    expect(ids.length).toBeGreaterThan(0);
-    await becomeInvoices(ids);
-    expect(await sync(creditMemos, mode)).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: ids.length } });
-    expect(await storedIds()).toEqual([]);
-  });
+  it.each(['incremental', 'full'] as const)(
+    'all of them are deleted by a run (%s), and no deletion is held',
+    async (mode) => {
+      expect(await sync(creditMemos)).toMatchObject({ status: 'succeeded' });
+      const ids = await storedIds();
+      expect(ids.length).toBeGreaterThan(0);
+      await becomeInvoices(ids);
+      expect(await sync(creditMemos, mode)).toMatchObject({
+        status: 'succeeded',
+        error: null,
+        counts: { deleted: ids.length },
+      });
+      expect(await storedIds()).toEqual([]);
+    },
+  );
 
   it('next to one that is hidden, which alone is held', async () => {
     expect(await sync(creditMemos)).toMatchObject({ status: 'succeeded' });

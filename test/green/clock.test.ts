@@ -1,4 +1,5 @@
-// H: clocks that are set back by an hour. A change in the repeated hour may carry the time of the hour before; the next run serves it.
+// H: clocks that are set back by an hour. A change in the repeated hour may carry the time of the hour
+// before; the next run serves it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Company, type Run, startCompany } from './company.ts';
 import { editInvoice, erpNow, invoiceEndpoint, setClock, trueInvoices, wrongInvoices } from './invoices.ts';
@@ -33,7 +34,10 @@ describe('a change with the time of the hour before', () => {
     const proof = await company.proof(run);
     expect(proof['scan']).toBeUndefined();
     expect(proof['changed']?.facts).toMatchObject({ read: 1 });
-    expect(await company.run('invoice')).toMatchObject({ status: 'succeeded', counts: { fetched: 0, updated: 0 } });
+    expect(await company.run('invoice')).toMatchObject({
+      status: 'succeeded',
+      counts: { fetched: 0, updated: 0 },
+    });
   });
 
   it('is served after a full run during which it was made', async () => {

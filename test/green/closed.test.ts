@@ -1,5 +1,5 @@
-// A: closed documents whose volatile fields can still move. Those that were closed recently are compared in each run, all of them once a
-// calendar day of the ERP, however few hours ago the last comparison was.
+// A: closed documents whose volatile fields can still move. Those that were closed recently are compared in
+// each run, all of them once a calendar day of the ERP, however few hours ago the last comparison was.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Company, startCompany } from './company.ts';
 import { editInvoice, erpNow, invoiceEndpoint, setClock, trueInvoices, wrongInvoices } from './invoices.ts';
@@ -66,7 +66,10 @@ describe('a document that was closed already', () => {
   it('long ago: a full run serves it', async () => {
     const id = await closed(20, 10_000);
     await editInvoice(company, id, { closedate: '2011-09-01', foreignamountunpaid: '1.5' });
-    expect(await company.run('invoice', 'full')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await company.run('invoice', 'full')).toMatchObject({
+      status: 'succeeded',
+      counts: { updated: 1 },
+    });
     expect(await wrongInvoices(company)).toEqual([]);
   });
 });
@@ -77,9 +80,16 @@ describe('the days of a company, one by one', () => {
     try {
       expect(await company.run('invoice')).toMatchObject({ status: 'succeeded' });
       expect(await company.publish([invoiceEndpoint])).toBe('v1');
-      for (const day = new Date('2011-08-26T00:00:00Z'); company.erp.account.daysLeft() > 0; day.setUTCDate(day.getUTCDate() + 1)) {
+      for (
+        const day = new Date('2011-08-26T00:00:00Z');
+        company.erp.account.daysLeft() > 0;
+        day.setUTCDate(day.getUTCDate() + 1)
+      ) {
         await company.erp.account.advanceTo(day.toISOString().slice(0, 10));
-        expect(await company.run('invoice'), day.toISOString()).toMatchObject({ status: 'succeeded', mode: 'incremental' });
+        expect(await company.run('invoice'), day.toISOString()).toMatchObject({
+          status: 'succeeded',
+          mode: 'incremental',
+        });
         expect(await wrongInvoices(company), day.toISOString()).toEqual([]);
       }
     } finally {

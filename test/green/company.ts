@@ -1,5 +1,6 @@
-// A company that syncs from a simulated account and serves its records, driven only through public surfaces: the account's control
-// interface, the management interface and the public interface. For tests of whether a run that says `succeeded` is right.
+// A company that syncs from a simulated account and serves its records, driven only through public surfaces:
+// the account's control interface, the management interface and the public interface. For tests of whether a
+// run that says `succeeded` is right.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { type Background, createApp, startBackground } from '../../src/app.ts';
@@ -20,7 +21,9 @@ export type Run = {
   readonly mode: 'incremental' | 'full';
   readonly status: 'succeeded' | 'partial' | 'failed' | 'cancelled';
   readonly generation: string;
-  readonly counts: Readonly<Record<'fetched' | 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'rejected', number>>;
+  readonly counts: Readonly<
+    Record<'fetched' | 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'rejected', number>
+  >;
   readonly error: Answered;
 };
 export type ErpRecord = {
@@ -38,7 +41,11 @@ export type Company = {
   readonly organizationId: string;
   readonly api: Api;
   /** The account's control interface; rejects with an Error unless the answer is a success. */
-  control(method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Answered>;
+  control(
+    method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: unknown,
+  ): Promise<Answered>;
   /** The ERP's truth about one table, whatever is hidden from the role. */
   truth(table: string): Promise<ErpRecord[]>;
   /** Creates the sync of a record type unless it exists, and returns its id. */
@@ -47,7 +54,9 @@ export type Company = {
   run(recordType: string, mode?: 'incremental' | 'full'): Promise<Run>;
   /** The checks of a run, by name. */
   proof(run: Pick<Run, 'id'>): Promise<Record<string, { passed: boolean; message: string; facts: Answered }>>;
-  /** Publishes endpoints (as in demo/schema.ts) as the next version, and returns its label once it is live. */
+  /**
+   * Publishes endpoints (as in demo/schema.ts) as the next version, and returns its label once it is live.
+   */
   publish(endpoints: readonly object[]): Promise<string>;
   /** A request to the public interface, such as `/v1/invoices?pageSize=5`. */
   read(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
@@ -70,13 +79,24 @@ type Options = {
 };
 
 /** Retries of failed runs are quick and few, unless `sync` says otherwise; caches live for 50 ms. */
-export async function startCompany({ folder = dataFolder, erp: erpOptions = {}, sync = {}, mail = {} }: Options = {}): Promise<Company> {
+export async function startCompany({
+  folder = dataFolder,
+  erp: erpOptions = {},
+  sync = {},
+  mail = {},
+}: Options = {}): Promise<Company> {
   const erp = await startErp(folder, { control: {}, ...erpOptions });
   const wire = await openWire(erp.account.url);
   const database = await testDatabase({
     settings: {
       erp: { ...testSettings.erp, allowedHosts: [erp.host, wire.host] },
-      sync: { ...testSettings.sync, retryBaseMs: 50, retryMaxMs: 100, maxAttemptsWithoutProgress: 2, ...sync },
+      sync: {
+        ...testSettings.sync,
+        retryBaseMs: 50,
+        retryMaxMs: 100,
+        maxAttemptsWithoutProgress: 2,
+        ...sync,
+      },
       mail: { ...testSettings.mail, ...mail },
       cacheTtlMs: 50,
     },
@@ -106,7 +126,10 @@ export async function startCompany({ folder = dataFolder, erp: erpOptions = {}, 
     async truth(table) {
       const found: ErpRecord[] = [];
       for (let after = ''; ; ) {
-        const page = await company.control('GET', `/records/${table}?limit=1000${after === '' ? '' : `&after=${after}`}`);
+        const page = await company.control(
+          'GET',
+          `/records/${table}?limit=1000${after === '' ? '' : `&after=${after}`}`,
+        );
         found.push(...page.records);
         if (page.next === null) return found;
         after = page.next;
@@ -115,13 +138,19 @@ export async function startCompany({ folder = dataFolder, erp: erpOptions = {}, 
     async config(recordType, options = {}) {
       const known = configs.get(recordType);
       if (known !== undefined) return known;
-      const made = expectStatus(201, await api('post', '/sync-configs', { recordType, name: recordType, ...options }));
+      const made = expectStatus(
+        201,
+        await api('post', '/sync-configs', { recordType, name: recordType, ...options }),
+      );
       configs.set(recordType, made.id);
       return made.id;
     },
     async run(recordType, mode) {
       const id = await company.config(recordType);
-      const started = expectStatus(202, await api('post', `/sync-configs/${id}/trigger`, mode === undefined ? {} : { mode }));
+      const started = expectStatus(
+        202,
+        await api('post', `/sync-configs/${id}/trigger`, mode === undefined ? {} : { mode }),
+      );
       return until(async () => {
         const { body } = await api('get', `/sync-runs/${started.id}`);
         return ended.includes(body.status) ? body : undefined;
@@ -133,7 +162,10 @@ export async function startCompany({ folder = dataFolder, erp: erpOptions = {}, 
     },
     async publish(endpoints) {
       const draft = expectStatus(201, await api('post', '/api-schema', { name: 'Test', endpoints }));
-      const begun = expectStatus(202, await api('post', `/api-schema/${draft.id}/publish`, { revision: draft.revision }));
+      const begun = expectStatus(
+        202,
+        await api('post', `/api-schema/${draft.id}/publish`, { revision: draft.revision }),
+      );
       return until(async () => {
         const { body } = await api('get', `/api-schema/${draft.id}`);
         if (body.status === 'published') return begun.version;

@@ -1,5 +1,6 @@
-// F and G: what reads as deletion and isn't. Records that are hidden from the integration role, that a page passed over, or that other
-// records still name stay, and an administrator can look at what is held back before deciding.
+// F and G: what reads as deletion and isn't. Records that are hidden from the integration role, that a page
+// passed over, or that other records still name stay, and an administrator can look at what is held back
+// before deciding.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Company, type ErpRecord, startCompany } from './company.ts';
 
@@ -29,28 +30,47 @@ let unnamed: string[];
 let named: string[];
 
 const createVendor = async (n: number): Promise<string> =>
-  (await company.control('POST', '/records/vendor', { fields: { entityid: `V-${n}`, companyname: `Vendor ${n}` } })).id;
-const hide = (rows: Readonly<Record<string, readonly string[]>>) => company.control('PUT', '/hidden', { rows });
+  (
+    await company.control('POST', '/records/vendor', {
+      fields: { entityid: `V-${n}`, companyname: `Vendor ${n}` },
+    })
+  ).id;
+const hide = (rows: Readonly<Record<string, readonly string[]>>) =>
+  company.control('PUT', '/hidden', { rows });
 const idsOf = async (resource: string): Promise<string[]> =>
   (await company.readAll(`v1/${resource}`)).map(({ id }) => String(id)).sort((a, b) => Number(a) - Number(b));
 const proposals = async (recordType: string, query = '') => {
-  const { status, body } = await company.api('get', `/sync-configs/${await company.config(recordType)}/deletion-proposals${query}`);
+  const { status, body } = await company.api(
+    'get',
+    `/sync-configs/${await company.config(recordType)}/deletion-proposals${query}`,
+  );
   expect(status).toBe(200);
   return body.data;
 };
 const proposal = async (recordType: string, id: string, query = '') =>
-  (await company.api('get', `/sync-configs/${await company.config(recordType)}/deletion-proposals/${id}${query}`)).body;
+  (
+    await company.api(
+      'get',
+      `/sync-configs/${await company.config(recordType)}/deletion-proposals/${id}${query}`,
+    )
+  ).body;
 const approve = async (recordType: string, body: object) =>
   company.api('post', `/sync-configs/${await company.config(recordType)}/approve-deletions`, body);
 const reject = async (recordType: string, id: string, body: object = {}) =>
-  company.api('post', `/sync-configs/${await company.config(recordType)}/deletion-proposals/${id}/reject`, body);
+  company.api(
+    'post',
+    `/sync-configs/${await company.config(recordType)}/deletion-proposals/${id}/reject`,
+    body,
+  );
 
 beforeAll(async () => {
   company = await startCompany();
   vendors = [];
   for (let n = 1; n <= 20; n += 1) vendors.push(await createVendor(n));
-  for (let n = 1; n <= 60; n += 1) await company.control('POST', '/records/contact', { fields: { entityid: `Contact ${n}` } });
-  for (const type of ['vendor', 'contact', 'customer', 'invoice', 'creditMemo']) expect((await company.run(type)).status).toBe('succeeded');
+  for (let n = 1; n <= 60; n += 1)
+    await company.control('POST', '/records/contact', { fields: { entityid: `Contact ${n}` } });
+  for (const type of ['vendor', 'contact', 'customer', 'invoice', 'creditMemo'])
+    expect((await company.run(type)).status).toBe('succeeded');
   await company.publish(endpoints);
   customers = await company.truth('customer');
   const names = new Set((await company.truth('transaction')).map(({ fields }) => fields['entity']));
@@ -73,7 +93,11 @@ describe.each(modes)('records that a role no longer sees (%s run)', (mode) => {
     const before = await idsOf('vendors');
     await hide({ vendor: before });
     const run = await company.run('vendor', mode);
-    expect(run).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, counts: { deleted: 0 } });
+    expect(run).toMatchObject({
+      status: 'partial',
+      error: { code: 'DELETIONS_HELD' },
+      counts: { deleted: 0 },
+    });
     expect(await idsOf('vendors')).toEqual(before);
     await settle('vendor');
     expect(await idsOf('vendors')).toEqual(before);
@@ -93,7 +117,9 @@ describe.each(modes)('records that a role no longer sees (%s run)', (mode) => {
   });
 
   it('the only record of a table hidden: held', async () => {
-    const { id } = await company.control('POST', '/records/employee', { fields: { entityid: 'E-1', lastname: 'Jones' } });
+    const { id } = await company.control('POST', '/records/employee', {
+      fields: { entityid: 'E-1', lastname: 'Jones' },
+    });
     expect(await company.run('employee', mode)).toMatchObject({ status: 'succeeded' });
     await hide({ employee: [id] });
     expect(await company.run('employee', mode)).toMatchObject({
@@ -103,14 +129,23 @@ describe.each(modes)('records that a role no longer sees (%s run)', (mode) => {
     });
     await settle('employee');
     await company.control('DELETE', `/records/employee/${id}`);
-    expect(await company.run('employee', mode)).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+    expect(await company.run('employee', mode)).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 1 },
+    });
   });
 
   it('a few that nothing names are deleted without approval', async () => {
     const { id } = await company.control('POST', '/records/customer', { like: unnamed[0] });
-    expect(await company.run('customer', mode)).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
+    expect(await company.run('customer', mode)).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 1 },
+    });
     await company.control('DELETE', `/records/customer/${id}?listed=false`);
-    expect(await company.run('customer', mode)).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+    expect(await company.run('customer', mode)).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 1 },
+    });
     expect(await idsOf('customers')).not.toContain(id);
   });
 });
@@ -130,29 +165,55 @@ describe.each(modes)('a record that others still name (%s run)', (mode) => {
 
     await company.control('DELETE', `/records/customer/${id}?listed=false`);
     const held = await company.run('customer', mode);
-    expect(held).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, counts: { deleted: 0 } });
+    expect(held).toMatchObject({
+      status: 'partial',
+      error: { code: 'DELETIONS_HELD' },
+      counts: { deleted: 0 },
+    });
     expect(await idsOf('customers')).toContain(id);
     const detail = await proposal('customer', held.error.proposalId);
-    expect(detail).toMatchObject({ status: 'open', count: 1, evidence: { runId: held.id, mode, referenced: 1 } });
-    expect(detail.records).toMatchObject([{ id, referencedBy: [{ recordType: 'invoice', field: 'entity', count: 1 }] }]);
-    expect(await company.run('customer', mode)).toMatchObject({ status: 'partial', error: { proposalId: held.error.proposalId } });
+    expect(detail).toMatchObject({
+      status: 'open',
+      count: 1,
+      evidence: { runId: held.id, mode, referenced: 1 },
+    });
+    expect(detail.records).toMatchObject([
+      { id, referencedBy: [{ recordType: 'invoice', field: 'entity', count: 1 }] },
+    ]);
+    expect(await company.run('customer', mode)).toMatchObject({
+      status: 'partial',
+      error: { proposalId: held.error.proposalId },
+    });
 
     await nameCustomer(named[0]);
     expect(await company.run('invoice')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
-    expect(await company.run('customer', mode)).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+    expect(await company.run('customer', mode)).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 1 },
+    });
     expect(await idsOf('customers')).not.toContain(id);
     expect(await proposals('customer', '?status=open')).toEqual([]);
   });
 
   it('by a line: an item that invoices sell is held', async () => {
     expect(await company.run('item', mode)).toMatchObject({ status: 'succeeded' });
-    const sold = (await company.truth('transaction')).find(({ fields }) => fields['type'] === 'CustInvc')?.lines?.[0]?.fields['item'] ?? '';
+    const sold =
+      (await company.truth('transaction')).find(({ fields }) => fields['type'] === 'CustInvc')?.lines?.[0]
+        ?.fields['item'] ?? '';
     await hide({ item: [sold] });
     const held = await company.run('item', mode);
-    expect(held).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, counts: { deleted: 0 } });
+    expect(held).toMatchObject({
+      status: 'partial',
+      error: { code: 'DELETIONS_HELD' },
+      counts: { deleted: 0 },
+    });
     const [record] = (await proposal('item', held.error.proposalId)).records;
     expect(record.id).toBe(sold);
-    expect(record.referencedBy).toContainEqual({ recordType: 'invoice', field: 'lines.item', count: expect.any(Number) });
+    expect(record.referencedBy).toContainEqual({
+      recordType: 'invoice',
+      field: 'lines.item',
+      count: expect.any(Number),
+    });
     await settle('item');
   });
 });
@@ -177,8 +238,13 @@ describe('a full run whose pages pass over a living record while another is dele
     const served = await company.readAll('v1/customers');
     expect(served.find(({ id }) => String(id) === living)).toMatchObject({ phone: '01 23' });
     // The deleted one was read before; the next run finds it.
-    expect(await company.run('customer', 'full')).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
-    expect(await idsOf('customers')).toEqual(customers.map(({ id }) => id).sort((a, b) => Number(a) - Number(b)));
+    expect(await company.run('customer', 'full')).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 1 },
+    });
+    expect(await idsOf('customers')).toEqual(
+      customers.map(({ id }) => id).sort((a, b) => Number(a) - Number(b)),
+    );
   });
 });
 
@@ -215,12 +281,15 @@ describe('deletion proposals', () => {
       });
     // The full run before saw them, and the run that found them absent came after it.
     const [{ lastSeenAt }] = found.records;
-    const startedAt = async (id: string) => Date.parse((await company.api('get', `/sync-runs/${id}`)).body.startedAt);
+    const startedAt = async (id: string) =>
+      Date.parse((await company.api('get', `/sync-runs/${id}`)).body.startedAt);
     expect(Date.parse(lastSeenAt)).toBeGreaterThanOrEqual((await startedAt(before.id)) - 1000);
     expect(Date.parse(lastSeenAt)).toBeLessThanOrEqual(await startedAt(found.evidence.runId));
     const firstTwo = await proposal('vendor', found.id, '?limit=2');
     expect(firstTwo.records).toEqual(found.records.slice(0, 2));
-    expect((await proposal('vendor', found.id, `?after=${firstTwo.nextAfter}`)).records).toEqual(found.records.slice(2));
+    expect((await proposal('vendor', found.id, `?after=${firstTwo.nextAfter}`)).records).toEqual(
+      found.records.slice(2),
+    );
     expect((await proposals('vendor'))[0]).toMatchObject({ id: found.id, status: 'open', count: 5 });
     const { body: config } = await company.api('get', `/sync-configs/${await company.config('vendor')}`);
     expect(config.heldDeletions).toMatchObject({ proposalId: found.id, count: 5 });
@@ -233,7 +302,10 @@ describe('deletion proposals', () => {
       records: found.records.map(() => expect.objectContaining({ lastSeenAt })),
     });
     await settle('vendor');
-    expect(await proposal('vendor', found.id)).toMatchObject({ status: 'superseded', closedAt: expect.any(String) });
+    expect(await proposal('vendor', found.id)).toMatchObject({
+      status: 'superseded',
+      closedAt: expect.any(String),
+    });
   });
 
   it.each(modes)('are approved in part, at the revision that was reviewed (%s run)', async (mode) => {
@@ -253,14 +325,23 @@ describe('deletion proposals', () => {
       body: { error: { details: [{ path: 'ids[1]', code: 'not_in_proposal' }] } },
     });
     expect(await decide({ ids: [first, second], revision: 1 })).toMatchObject({ status: 202 });
-    expect(await proposal('vendor', error.proposalId)).toMatchObject({ status: 'open', count: 4, revision: 2 });
-    expect(await decide({ revision: 1 })).toMatchObject({ status: 422, body: { error: { details: [{ code: 'stale_revision' }] } } });
+    expect(await proposal('vendor', error.proposalId)).toMatchObject({
+      status: 'open',
+      count: 4,
+      revision: 2,
+    });
+    expect(await decide({ revision: 1 })).toMatchObject({
+      status: 422,
+      body: { error: { details: [{ code: 'stale_revision' }] } },
+    });
     await company.run('vendor', mode);
     const served = await idsOf('vendors');
     for (const id of [first, second]) expect(served).not.toContain(id);
     for (const id of rest) expect(served).toContain(id);
     expect((await proposals('vendor', '?status=applied'))[0]).toMatchObject({ count: 2 });
-    expect(await proposals('vendor', '?status=open')).toMatchObject([{ id: error.proposalId, count: 4, revision: 2 }]);
+    expect(await proposals('vendor', '?status=open')).toMatchObject([
+      { id: error.proposalId, count: 4, revision: 2 },
+    ]);
     expect(await decide({ revision: 2 })).toMatchObject({ status: 202 });
     expect(await company.run('vendor', mode)).toMatchObject({ status: 'succeeded' });
     expect(await idsOf('vendors')).toEqual(vendors);
@@ -274,56 +355,87 @@ describe('deletion proposals', () => {
     expect(await idsOf('vendors')).toEqual(vendors);
   });
 
-  it.each(modes)('are rejected: the records stay, and runs succeed, until the ERP says more (%s run)', async (mode) => {
-    const [back = '', gone = '', never = ''] = vendors;
-    const { id } = await heldVendors([back, gone, never], mode);
-    expect(await reject('vendor', id, { revision: 7 })).toMatchObject({
-      status: 422,
-      body: { error: { details: [{ code: 'stale_revision' }] } },
-    });
-    expect(await reject('vendor', id, { revision: 1, reason: 'hidden by mistake' })).toMatchObject({
-      status: 200,
-      body: { status: 'rejected', count: 3 },
-    });
-    expect(await company.run('vendor', mode)).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: 0 } });
-    expect(await company.run('vendor', 'full')).toMatchObject({ status: 'succeeded', error: null });
-    expect(await idsOf('vendors')).toEqual(vendors);
-    const { body: config } = await company.api('get', `/sync-configs/${await company.config('vendor')}`);
-    expect(config.heldDeletions).toBeNull();
-    // A further one is deleted without them.
-    const other = await createVendor(201);
-    expect(await company.run('vendor', mode)).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
-    await company.control('DELETE', `/records/vendor/${other}`);
-    expect(await company.run('vendor', mode)).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
-    // One of them is shown again, without a new modification time: it is compared again, and leaves the list.
-    await company.control('PATCH', `/records/vendor/${back}`, { fields: { companyname: `Back ${mode}` }, touch: 'none' });
-    await hide({ vendor: [gone, never] });
-    expect(await company.run('vendor', mode)).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
-    expect(await proposal('vendor', id)).toMatchObject({ status: 'rejected', count: 2 });
-    // One of them is listed as deleted.
-    await company.control('DELETE', `/records/vendor/${gone}`);
-    expect(await company.run('vendor', mode)).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
-    expect(await proposal('vendor', id)).toMatchObject({ status: 'rejected', count: 1 });
-    expect(await idsOf('vendors')).toEqual(vendors.filter((vendor) => vendor !== gone));
-    // A rejection can be taken back.
-    await company.control('DELETE', `/records/vendor/${never}?listed=false`);
-    expect(await approve('vendor', { proposalId: id })).toMatchObject({ status: 202 });
-    await company.run('vendor', mode);
-    expect(await idsOf('vendors')).toEqual(vendors.filter((vendor) => vendor !== gone && vendor !== never));
-    await company.control('POST', '/reset');
-    for (const restored of [gone, never]) await company.control('POST', `/records/vendor/${restored}/restore`);
-    await company.run('vendor', 'full');
-    expect(await idsOf('vendors')).toEqual(vendors);
-  });
+  it.each(modes)(
+    'are rejected: the records stay, and runs succeed, until the ERP says more (%s run)',
+    async (mode) => {
+      const [back = '', gone = '', never = ''] = vendors;
+      const { id } = await heldVendors([back, gone, never], mode);
+      expect(await reject('vendor', id, { revision: 7 })).toMatchObject({
+        status: 422,
+        body: { error: { details: [{ code: 'stale_revision' }] } },
+      });
+      expect(await reject('vendor', id, { revision: 1, reason: 'hidden by mistake' })).toMatchObject({
+        status: 200,
+        body: { status: 'rejected', count: 3 },
+      });
+      expect(await company.run('vendor', mode)).toMatchObject({
+        status: 'succeeded',
+        error: null,
+        counts: { deleted: 0 },
+      });
+      expect(await company.run('vendor', 'full')).toMatchObject({ status: 'succeeded', error: null });
+      expect(await idsOf('vendors')).toEqual(vendors);
+      const { body: config } = await company.api('get', `/sync-configs/${await company.config('vendor')}`);
+      expect(config.heldDeletions).toBeNull();
+      // A further one is deleted without them.
+      const other = await createVendor(201);
+      expect(await company.run('vendor', mode)).toMatchObject({
+        status: 'succeeded',
+        counts: { inserted: 1 },
+      });
+      await company.control('DELETE', `/records/vendor/${other}`);
+      expect(await company.run('vendor', mode)).toMatchObject({
+        status: 'succeeded',
+        counts: { deleted: 1 },
+      });
+      // One of them is shown again, without a new modification time: it is compared again, and leaves the
+      // list.
+      await company.control('PATCH', `/records/vendor/${back}`, {
+        fields: { companyname: `Back ${mode}` },
+        touch: 'none',
+      });
+      await hide({ vendor: [gone, never] });
+      expect(await company.run('vendor', mode)).toMatchObject({
+        status: 'succeeded',
+        counts: { updated: 1 },
+      });
+      expect(await proposal('vendor', id)).toMatchObject({ status: 'rejected', count: 2 });
+      // One of them is listed as deleted.
+      await company.control('DELETE', `/records/vendor/${gone}`);
+      expect(await company.run('vendor', mode)).toMatchObject({
+        status: 'succeeded',
+        counts: { deleted: 1 },
+      });
+      expect(await proposal('vendor', id)).toMatchObject({ status: 'rejected', count: 1 });
+      expect(await idsOf('vendors')).toEqual(vendors.filter((vendor) => vendor !== gone));
+      // A rejection can be taken back.
+      await company.control('DELETE', `/records/vendor/${never}?listed=false`);
+      expect(await approve('vendor', { proposalId: id })).toMatchObject({ status: 202 });
+      await company.run('vendor', mode);
+      expect(await idsOf('vendors')).toEqual(vendors.filter((vendor) => vendor !== gone && vendor !== never));
+      await company.control('POST', '/reset');
+      for (const restored of [gone, never])
+        await company.control('POST', `/records/vendor/${restored}/restore`);
+      await company.run('vendor', 'full');
+      expect(await idsOf('vendors')).toEqual(vendors);
+    },
+  );
 
   it('are found by their sync only', async () => {
     const { id } = await heldVendors(vendors.slice(0, 3));
     const other = await company.config('customer');
     expect((await company.api('get', `/sync-configs/${other}/deletion-proposals/${id}`)).status).toBe(404);
-    expect((await company.api('post', `/sync-configs/${other}/deletion-proposals/${id}/reject`, {})).status).toBe(404);
-    expect((await company.api('post', `/sync-configs/${other}/approve-deletions`, { proposalId: id })).status).toBe(404);
+    expect(
+      (await company.api('post', `/sync-configs/${other}/deletion-proposals/${id}/reject`, {})).status,
+    ).toBe(404);
+    expect(
+      (await company.api('post', `/sync-configs/${other}/approve-deletions`, { proposalId: id })).status,
+    ).toBe(404);
     await settle('vendor');
-    expect(await reject('vendor', id)).toMatchObject({ status: 422, body: { error: { details: [{ code: 'proposal_superseded' }] } } });
+    expect(await reject('vendor', id)).toMatchObject({
+      status: 422,
+      body: { error: { details: [{ code: 'proposal_superseded' }] } },
+    });
   });
 });
 
@@ -331,7 +443,10 @@ describe('deletion proposals', () => {
 describe.each(modes)('a record that others still name and the ERP lists as deleted (%s run)', (mode) => {
   it('is deleted', async () => {
     const { id } = await company.control('POST', '/records/customer', { like: unnamed[0] });
-    const { id: child } = await company.control('POST', '/records/customer', { like: unnamed[0], fields: { parent: id } });
+    const { id: child } = await company.control('POST', '/records/customer', {
+      like: unnamed[0],
+      fields: { parent: id },
+    });
     expect(await company.run('customer')).toMatchObject({ status: 'succeeded', counts: { inserted: 2 } });
     await hide({ customer: [id] });
     const held = await company.run('customer', mode);
@@ -341,6 +456,9 @@ describe.each(modes)('a record that others still name and the ERP lists as delet
     ]);
     await company.control('POST', '/reset');
     for (const gone of [child, id]) await company.control('DELETE', `/records/customer/${gone}`);
-    expect(await company.run('customer', mode)).toMatchObject({ status: 'succeeded', counts: { deleted: 2 } });
+    expect(await company.run('customer', mode)).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 2 },
+    });
   });
 });

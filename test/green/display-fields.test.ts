@@ -1,5 +1,6 @@
-// The readable fields of documents (signs of lines, status without the type) in an existing database: one that a version without them
-// filled gets them by itself, callers of its versions notice nothing, and they follow the account as the raw fields do.
+// The readable fields of documents (signs of lines, status without the type) in an existing database: one
+// that a version without them filled gets them by itself, callers of its versions notice nothing, and they
+// follow the account as the raw fields do.
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { inTransaction } from '../../src/db/transaction.ts';
@@ -43,7 +44,8 @@ const endpoints = (fields: readonly object[]) =>
 /** Leaves out of the stored metadata what a version of the service before these fields doesn't know. */
 async function forgetReadableFields(): Promise<void> {
   const { organizationId, database } = company;
-  const isKnown = ({ name }: { name: string }): boolean => !name.startsWith('display') || name === 'displayname';
+  const isKnown = ({ name }: { name: string }): boolean =>
+    !name.startsWith('display') || name === 'displayname';
   await inTransaction({ ...database.ctx, organizationId }, async (tx) => {
     const stored = await tx('erp_record_types').whereNotNull('description').select('name', 'description');
     for (const { name, description } of stored) {
@@ -69,11 +71,16 @@ async function latestToken(resource: string): Promise<string> {
 
 const documents = async (type: string): Promise<ErpRecord[]> =>
   (await company.truth('transaction')).filter(({ fields }) => fields['type'] === type);
-type Line = Readonly<Record<'line' | 'quantity' | 'shownQuantity' | 'shownNet' | 'shownAmount', number | null>>;
+type Line = Readonly<
+  Record<'line' | 'quantity' | 'shownQuantity' | 'shownNet' | 'shownAmount', number | null>
+>;
 const linesOf = ({ lines = [] }: ErpRecord) =>
-  lines.map(({ fields }) => fields).filter((line) => ['mainline', 'taxline', 'iscogs'].every((flag) => line[flag] !== 'T'));
+  lines
+    .map(({ fields }) => fields)
+    .filter((line) => ['mainline', 'taxline', 'iscogs'].every((flag) => line[flag] !== 'T'));
 /** By the account's own texts. Adding zero turns -0 into 0. */
-const shown = (text: string | undefined, sign: 1 | -1): number | null => (text === undefined ? null : Number(text) * sign + 0);
+const shown = (text: string | undefined, sign: 1 | -1): number | null =>
+  text === undefined ? null : Number(text) * sign + 0;
 const statuses: Readonly<Record<string, string>> = {
   'CustInvc A': 'Open',
   'CustInvc B': 'Paid In Full',
@@ -93,7 +100,9 @@ async function wrong(resource: string, type: string, sign: 1 | -1): Promise<stri
       shown(line['netamount'], sign),
       shown(line['netamount'], sign), // every exchange rate is 1
     ]);
-    const isRight = shownStatus === statuses[`${type} ${record.fields['status']}`] && JSON.stringify(here) === JSON.stringify(there);
+    const isRight =
+      shownStatus === statuses[`${type} ${record.fields['status']}`] &&
+      JSON.stringify(here) === JSON.stringify(there);
     return isRight ? [] : [record.id];
   });
 }
@@ -116,11 +125,22 @@ describe('a database that a version without these fields filled', () => {
   it('is filled by one full run after the next reading of the metadata, and no caller of v1 gets a change', async () => {
     const before = await company.readAll('v1/invoices');
     const token = await latestToken('invoices');
-    expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental' });
+    expect(await company.run('invoice', 'incremental')).toMatchObject({
+      status: 'succeeded',
+      mode: 'incremental',
+    });
     expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
     for (const type of Object.values(types))
-      expect(await company.run(type)).toMatchObject({ status: 'succeeded', mode: 'full', counts: { inserted: 0, deleted: 0 } });
-    expect(await company.run('invoice')).toMatchObject({ status: 'succeeded', mode: 'incremental', counts: { updated: 0 } });
+      expect(await company.run(type)).toMatchObject({
+        status: 'succeeded',
+        mode: 'full',
+        counts: { inserted: 0, deleted: 0 },
+      });
+    expect(await company.run('invoice')).toMatchObject({
+      status: 'succeeded',
+      mode: 'incremental',
+      counts: { updated: 0 },
+    });
     expect(await company.readAll('v1/invoices')).toEqual(before);
     expect(await changesFrom('invoices', token)).toMatchObject({ data: [], hasMore: false });
   });
@@ -141,7 +161,10 @@ describe('they follow the account', () => {
     const [open] = (await documents('CustInvc')).filter(({ fields }) => fields['status'] === 'A');
     const id = open?.id ?? '';
     await company.control('PATCH', `/records/transaction/${id}`, { fields: { status: 'B' }, touch: 'none' });
-    expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await company.run('invoice', 'incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { updated: 1 },
+    });
     expect((await company.read(`/v2/invoices/${id}`)).body.data).toMatchObject({
       status: 'Invoice : Paid In Full',
       shownStatus: 'Paid In Full',
@@ -151,7 +174,10 @@ describe('they follow the account', () => {
       lines: [{ line: line.line, fields: { quantity: '-7.50' } }],
       touch: 'lines',
     });
-    expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await company.run('invoice', 'incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { updated: 1 },
+    });
     expect(await wrong('invoices', 'CustInvc', -1)).toEqual([]);
   });
 
@@ -179,7 +205,10 @@ describe('they alone, without the raw ones', () => {
     expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
     await company.config('salesOrder', { fields: ['tranid', 'displayStatus'] });
     expect(await company.run('salesOrder')).toMatchObject({ status: 'succeeded' });
-    const lines = { ...field('lines', 'lines'), fields: [field('line', 'linesequencenumber'), field('quantity', 'displayQuantity')] };
+    const lines = {
+      ...field('lines', 'lines'),
+      fields: [field('line', 'linesequencenumber'), field('quantity', 'displayQuantity')],
+    };
     const published = [
       { name: 'orders', recordType: 'salesOrder', fields: [field('status', 'displayStatus')] },
       { name: 'invoices', recordType: 'invoice', fields: [lines], maxPageSize: 1000 },
@@ -190,7 +219,10 @@ describe('they alone, without the raw ones', () => {
   it('follow a change without a modification time', async () => {
     expect(await statusOf()).toBe('Pending Fulfillment');
     await company.control('PATCH', `/records/transaction/${id}`, { fields: { status: 'A' }, touch: 'none' });
-    expect(await company.run('salesOrder', 'incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await company.run('salesOrder', 'incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { updated: 1 },
+    });
     expect(await statusOf()).toBe('Pending Approval');
   });
 
@@ -207,9 +239,14 @@ describe('they alone, without the raw ones', () => {
   it('are named as stale while the role hides what they come from, in the header too, and heal', async () => {
     const configured = { salesOrder: ['orders', 'status'], invoice: ['invoices', 'lines'] } as const;
     const before = await company.readAll('v3/invoices');
-    await company.control('PUT', '/hidden', { columns: { transaction: ['status'], transactionline: ['quantity'] } });
+    await company.control('PUT', '/hidden', {
+      columns: { transaction: ['status'], transactionline: ['quantity'] },
+    });
     for (const [type, [resource, stale]] of Object.entries(configured)) {
-      expect(await company.run(type, 'full'), type).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+      expect(await company.run(type, 'full'), type).toMatchObject({
+        status: 'partial',
+        error: { code: 'FIELDS_UNREADABLE' },
+      });
       const { headers } = await company.read(`/v3/${resource}?pageSize=1`);
       expect(headers['x-data-stale-fields']).toMatch(new RegExp(`^${stale}; since=`));
     }
@@ -217,7 +254,9 @@ describe('they alone, without the raw ones', () => {
     await company.control('PUT', '/hidden', {});
     for (const [type, [resource]] of Object.entries(configured)) {
       expect(await company.run(type), type).toMatchObject({ status: 'succeeded' });
-      expect((await company.read(`/v3/${resource}?pageSize=1`)).headers['x-data-stale-fields']).toBeUndefined();
+      expect(
+        (await company.read(`/v3/${resource}?pageSize=1`)).headers['x-data-stale-fields'],
+      ).toBeUndefined();
     }
     expect(await wrong('invoices', 'CustInvc', -1)).toEqual([]);
   });
@@ -226,7 +265,9 @@ describe('they alone, without the raw ones', () => {
     await company.control('PUT', '/hidden', { columns: { transaction: ['status'] } });
     expect(await company.run('salesOrder', 'full')).toMatchObject({ status: 'partial' });
     const config = await company.config('salesOrder');
-    const accepted = await company.api('post', `/sync-configs/${config}/accept-missing-fields`, { fields: ['displayStatus'] });
+    const accepted = await company.api('post', `/sync-configs/${config}/accept-missing-fields`, {
+      fields: ['displayStatus'],
+    });
     expect(accepted.status, accepted.text).toBe(202);
     expect(await company.run('salesOrder', 'full')).toMatchObject({ status: 'succeeded' });
   });

@@ -16,7 +16,9 @@ const by = <T>(records: Map<string, T>, id: string): T => {
   return found;
 };
 const fault = (table: string, column: string, times?: number) =>
-  gaps.company.control('PUT', '/faults', [{ on: { table, kind: 'rows' }, nullColumn: column, ...(times !== undefined && { times }) }]);
+  gaps.company.control('PUT', '/faults', [
+    { on: { table, kind: 'rows' }, nullColumn: column, ...(times !== undefined && { times }) },
+  ]);
 const noFaults = () => gaps.company.control('PUT', '/faults', []);
 const touch = async (ids: readonly string[]) => {
   for (const id of ids) await gaps.edit(id, { fields: { memo: `memo ${Math.random()}` } });
@@ -31,7 +33,9 @@ async function expectTruth(): Promise<void> {
   expect(served.size).toBe(truth.size);
   for (const [id, { fields, lines = [] }] of truth) {
     expect([id, decimal(by(served, id).total)]).toEqual([id, decimal(fields['foreigntotal'])]);
-    const descriptions = by(served, id).lines.map(({ description }: { description: string | null }) => description);
+    const descriptions = by(served, id).lines.map(
+      ({ description }: { description: string | null }) => description,
+    );
     expect([id, descriptions]).toEqual([id, lines.map(({ fields: line }) => line['memo'] ?? null)]);
   }
 }
@@ -54,7 +58,10 @@ describe('a header column that comes empty in every answer', () => {
       expect(run.error.message).toContain('foreigntotal');
       expect(run.error.fix).toContain('accept that the field is missing');
       expect(await gaps.warnings(run)).toContain('fields came empty; their stored values stay');
-      expect((await company.proof(run))['fields']).toMatchObject({ passed: false, facts: { stale: ['foreigntotal'] } });
+      expect((await company.proof(run))['fields']).toMatchObject({
+        passed: false,
+        facts: { stale: ['foreigntotal'] },
+      });
       const { staleFields } = await gaps.sync();
       expect(staleFields).toMatchObject([{ field: 'foreigntotal', reason: 'empty' }]);
       const during = await gaps.served();
@@ -71,7 +78,10 @@ describe('a header column that comes empty in every answer', () => {
         mode: 'incremental',
         error: { code: 'FIELDS_EMPTY' },
       });
-      expect(by(await gaps.served(), single)).toMatchObject({ total: by(before, single).total, dueDate: '2031-04-30' });
+      expect(by(await gaps.served(), single)).toMatchObject({
+        total: by(before, single).total,
+        dueDate: '2031-04-30',
+      });
       expect((await gaps.sync()).staleFields).toEqual(staleFields);
 
       const later = await gaps.token();
@@ -82,8 +92,14 @@ describe('a header column that comes empty in every answer', () => {
       await expectTruth();
       expect(await gaps.changes(later)).toEqual(ascending(silent, created));
       expect((await gaps.sync()).staleFields).toEqual([]);
-      expect(await gaps.mails(2)).toEqual(["Sync invoice can't update some fields", 'Sync invoice has recovered']);
-      expect(await company.run('invoice', 'incremental')).toMatchObject({ mode: 'incremental', generation: healed.generation });
+      expect(await gaps.mails(2)).toEqual([
+        "Sync invoice can't update some fields",
+        'Sync invoice has recovered',
+      ]);
+      expect(await company.run('invoice', 'incremental')).toMatchObject({
+        mode: 'incremental',
+        generation: healed.generation,
+      });
     },
     120_000,
   );
@@ -127,7 +143,10 @@ describe('a column of lines', () => {
       for (const [id, { lines }] of before) expect([id, by(during, id).lines]).toEqual([id, lines]);
       const token = await gaps.token();
       await noFaults();
-      expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+      expect(await company.run('invoice', 'incremental')).toMatchObject({
+        status: 'succeeded',
+        mode: 'full',
+      });
       await expectTruth();
       expect(await gaps.changes(token)).toEqual([]);
     },
@@ -153,9 +172,15 @@ it('accepted: the next run publishes the empty values, and the acceptance ends w
   const accepted = await gaps.accept('foreigntotal');
   expect(accepted.status).toBe(202);
   expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
-  expect(await gaps.sync()).toMatchObject({ staleFields: [], acceptedFields: [{ field: 'foreigntotal', reason: 'empty' }] });
+  expect(await gaps.sync()).toMatchObject({
+    staleFields: [],
+    acceptedFields: [{ field: 'foreigntotal', reason: 'empty' }],
+  });
   for (const { id, total } of (await gaps.served()).values()) expect([id, total]).toEqual([id, null]);
-  expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental' });
+  expect(await company.run('invoice', 'incremental')).toMatchObject({
+    status: 'succeeded',
+    mode: 'incremental',
+  });
   await noFaults();
   expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
   await expectTruth();

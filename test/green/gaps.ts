@@ -1,5 +1,5 @@
-// What the tests of missing and empty fields share: a company whose version v1 shows invoices, what it serves next to the account's truth,
-// its change feed and its mails.
+// What the tests of missing and empty fields share: a company whose version v1 shows invoices, what it serves
+// next to the account's truth, its change feed and its mails.
 import { expect } from 'vitest';
 import { demoEndpoints } from '../../demo/schema.ts';
 import type { Answer } from '../setup/api.ts';
@@ -16,7 +16,10 @@ export type Gaps = {
   /** Invoices by id, as they are in the account. */
   truth(): Promise<Map<string, ErpRecord>>;
   /** Hides these tables and columns from the role; without them nothing is hidden. */
-  hide(hidden?: { tables?: readonly string[]; columns?: Readonly<Record<string, readonly string[]>> }): Promise<unknown>;
+  hide(hidden?: {
+    tables?: readonly string[];
+    columns?: Readonly<Record<string, readonly string[]>>;
+  }): Promise<unknown>;
   edit(id: string, change: { fields?: object; lines?: readonly object[]; touch?: string }): Promise<unknown>;
   /** Creates an invoice like another one, and returns its id. */
   create(like: string): Promise<string>;
@@ -63,7 +66,9 @@ export async function startGaps(): Promise<Gaps> {
     },
     async truth() {
       const records = await company.truth('transaction');
-      return new Map(records.filter(({ fields }) => fields['type'] === 'CustInvc').map((record) => [record.id, record]));
+      return new Map(
+        records.filter(({ fields }) => fields['type'] === 'CustInvc').map((record) => [record.id, record]),
+      );
     },
     hide: (hidden = {}) => company.control('PUT', '/hidden', hidden),
     edit: (id, change) => company.control('PATCH', `/records/transaction/${id}`, change),
@@ -87,7 +92,9 @@ export async function startGaps(): Promise<Gaps> {
     accept: (...fields) => company.api('post', `/sync-configs/${configId}/accept-missing-fields`, { fields }),
     async warnings({ id }) {
       const { body } = await company.api('get', `/sync-runs/${id}/events?pageSize=100`);
-      return body.data.filter(({ level }: { level: string }) => level === 'warning').map(({ message }: { message: string }) => message);
+      return body.data
+        .filter(({ level }: { level: string }) => level === 'warning')
+        .map(({ message }: { message: string }) => message);
     },
     async stop() {
       await server.close();
@@ -97,4 +104,5 @@ export async function startGaps(): Promise<Gaps> {
 }
 
 /** Decimals in one notation: the ERP leaves out trailing zeros. */
-export const decimal = (text: string | number | null | undefined): string | null => (text == null ? null : String(Number(text)));
+export const decimal = (text: string | number | null | undefined): string | null =>
+  text == null ? null : String(Number(text));

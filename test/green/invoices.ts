@@ -1,12 +1,21 @@
-// Invoices as a company serves them, compared with the account's truth: for tests of values that change without a trace in the ERP.
+// Invoices as a company serves them, compared with the account's truth: for tests of values that change
+// without a trace in the ERP.
 import { demoEndpoints } from '../../demo/schema.ts';
 import type { Company, ErpRecord } from './company.ts';
 
-const sources = { number: 'tranid', memo: 'memo', closedOn: 'closedate', statusId: 'status', amountDue: 'foreignamountunpaid' } as const;
+const sources = {
+  number: 'tranid',
+  memo: 'memo',
+  closedOn: 'closedate',
+  statusId: 'status',
+  amountDue: 'foreignamountunpaid',
+} as const;
 const numbers = new Set(['amountDue']);
 const demoInvoices = demoEndpoints.find(({ name }) => name === 'invoices');
 const field = (name: string, source: string) => ({ name, source, description: name });
-const added = Object.entries(sources).filter(([name]) => !demoInvoices?.fields.some((known) => known.name === name));
+const added = Object.entries(sources).filter(
+  ([name]) => !demoInvoices?.fields.some((known) => known.name === name),
+);
 
 /** The demo's invoices with the memo, the day of closing and the code of the status. */
 export const invoiceEndpoint = {
@@ -27,21 +36,31 @@ const textOf = (values: Readonly<Record<string, unknown>>): string =>
 
 /** Ids of invoices that are served with other values than the ERP has, or that only one side has. */
 export async function wrongInvoices(company: Company, version = 'v1'): Promise<string[]> {
-  const served = new Map((await company.readAll(`${version}/invoices`)).map((record) => [String(record.id), textOf(record)]));
+  const served = new Map(
+    (await company.readAll(`${version}/invoices`)).map((record) => [String(record.id), textOf(record)]),
+  );
   const truth = new Map(
     (await trueInvoices(company)).map(({ id, fields }) => [
       id,
       textOf(Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, fields[source]]))),
     ]),
   );
-  return [...new Set([...served.keys(), ...truth.keys()])].filter((id) => served.get(id) !== truth.get(id)).sort();
+  return [...new Set([...served.keys(), ...truth.keys()])]
+    .filter((id) => served.get(id) !== truth.get(id))
+    .sort();
 }
 
 /** Edits an invoice in the account; `touch` is `none`, `header`, `lines` or a time. */
-export const editInvoice = (company: Company, id: string, fields: Readonly<Record<string, string | null>>, touch = 'none') =>
-  company.control('PATCH', `/records/transaction/${id}`, { fields, touch });
+export const editInvoice = (
+  company: Company,
+  id: string,
+  fields: Readonly<Record<string, string | null>>,
+  touch = 'none',
+) => company.control('PATCH', `/records/transaction/${id}`, { fields, touch });
 
 /** What callers of the account see as now. */
-export const erpNow = async (company: Company): Promise<Date> => new Date((await company.control('GET', '/state')).clock.now);
+export const erpNow = async (company: Company): Promise<Date> =>
+  new Date((await company.control('GET', '/state')).clock.now);
 export const setClock = (company: Company, at: string) => company.control('POST', '/clock', { at });
-export const passDays = (company: Company, days: number) => company.control('POST', '/clock', { stepSeconds: days * 86_400 });
+export const passDays = (company: Company, days: number) =>
+  company.control('POST', '/clock', { stepSeconds: days * 86_400 });

@@ -1,5 +1,6 @@
-// Lines are proved: a run is never green while served lines differ from the ERP's, whatever its answers about lines leave out, repeat or
-// delay. What earlier runs left wrong is found by the daily scan, and changes of lines are followed by their own time.
+// Lines are proved: a run is never green while served lines differ from the ERP's, whatever its answers about
+// lines leave out, repeat or delay. What earlier runs left wrong is found by the daily scan, and changes of
+// lines are followed by their own time.
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -25,7 +26,11 @@ const excluded = ['mainline', 'taxline', 'iscogs'];
 type Lines = readonly Readonly<Record<string, string | number | null>>[];
 const asText = (lines: Lines): string =>
   JSON.stringify(
-    lines.map((line) => Object.keys(lineFields).map((name) => (numbers.has(name) ? Number(line[name] ?? 0) : (line[name] ?? null)))),
+    lines.map((line) =>
+      Object.keys(lineFields).map((name) =>
+        numbers.has(name) ? Number(line[name] ?? 0) : (line[name] ?? null),
+      ),
+    ),
   );
 const trueLines = ({ lines = [] }: ErpRecord): Lines =>
   lines
@@ -40,7 +45,10 @@ const trueLines = ({ lines = [] }: ErpRecord): Lines =>
       ),
     );
 
-/** 60 invoices of the shipped sample with at least 30 lines each: one request for lines finds more than a page of them. */
+/**
+ * 60 invoices of the shipped sample with at least 30 lines each: one request for lines finds more than a page
+ * of them.
+ */
 async function writeSample(folder: string): Promise<void> {
   const read = async (table: string) =>
     gunzipSync(await readFile(path.join(dataFolder, `${table}.csv.gz`)))
@@ -48,12 +56,14 @@ async function writeSample(folder: string): Promise<void> {
       .split('\n');
   const write = (table: string, rows: readonly string[]) =>
     writeFile(path.join(folder, `${table}.csv.gz`), gzipSync(`${rows.join('\n')}\n`));
-  for (const table of ['customer', 'item']) await copyFile(path.join(dataFolder, `${table}.csv.gz`), path.join(folder, `${table}.csv.gz`));
+  for (const table of ['customer', 'item'])
+    await copyFile(path.join(dataFolder, `${table}.csv.gz`), path.join(folder, `${table}.csv.gz`));
   const [header = '', ...transactions] = await read('transaction');
   const [lineHeader = '', ...lines] = await read('transactionline');
   const counts = new Map<string | undefined, number>();
   for (const row of lines) counts.set(row.split(',')[2], (counts.get(row.split(',')[2]) ?? 0) + 1);
-  const isLong = (row: string): boolean => row.split(',')[2] === 'CustInvc' && (counts.get(row.split(',')[0]) ?? 0) >= 30;
+  const isLong = (row: string): boolean =>
+    row.split(',')[2] === 'CustInvc' && (counts.get(row.split(',')[0]) ?? 0) >= 30;
   const kept = transactions.filter(isLong).slice(0, 60);
   const ids = new Set(kept.map((row) => row.split(',')[0]));
   await write('transaction', [header, ...kept]);
@@ -83,7 +93,10 @@ const editHeaders = async (memo: string) => {
   for (const { id } of await withTwoLines(3)) await edit(id, { fields: { memo } });
 };
 const passDays = (days: number) => company.control('POST', '/clock', { stepSeconds: days * 86_400 });
-const linesMismatch = { status: 'failed', error: { code: 'LINES_MISMATCH', fix: expect.stringContaining('view all lines') } };
+const linesMismatch = {
+  status: 'failed',
+  error: { code: 'LINES_MISMATCH', fix: expect.stringContaining('view all lines') },
+};
 
 let firstLoad: Run;
 let loaded: Run;
@@ -125,22 +138,31 @@ describe('line 2 is left out of every answer', () => {
   it('fails an incremental run, and the next one without the fault publishes', async () => {
     await editHeaders('edited');
     await put(withoutLine2);
-    expect(await company.run('invoice', 'incremental')).toMatchObject({ ...linesMismatch, mode: 'incremental' });
+    expect(await company.run('invoice', 'incremental')).toMatchObject({
+      ...linesMismatch,
+      mode: 'incremental',
+    });
     expect(await wrong()).toEqual([]);
     await put();
-    expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 3 } });
+    expect(await company.run('invoice', 'incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { updated: 3 },
+    });
     expect(await wrong()).toEqual([]);
   });
 
-  it.each(['full', 'incremental'] as const)('is read again in a %s run when it was left out once', async (mode) => {
-    await editHeaders(`edited before a ${mode} run`);
-    await put({ ...withoutLine2, times: 1 });
-    const run = await company.run('invoice', mode);
-    expect(run).toMatchObject({ status: 'succeeded', mode });
-    expect(await hits()).toEqual([1]);
-    expect((await company.proof(run))['lines']?.facts.reread).toBeGreaterThan(0);
-    expect(await wrong()).toEqual([]);
-  });
+  it.each(['full', 'incremental'] as const)(
+    'is read again in a %s run when it was left out once',
+    async (mode) => {
+      await editHeaders(`edited before a ${mode} run`);
+      await put({ ...withoutLine2, times: 1 });
+      const run = await company.run('invoice', mode);
+      expect(run).toMatchObject({ status: 'succeeded', mode });
+      expect(await hits()).toEqual([1]);
+      expect((await company.proof(run))['lines']?.facts.reread).toBeGreaterThan(0);
+      expect(await wrong()).toEqual([]);
+    },
+  );
 });
 
 describe('other answers about lines that are not right', () => {
@@ -151,21 +173,32 @@ describe('other answers about lines that are not right', () => {
     ['answers from before the last edit', { stalePage: true }],
     ['returns a row twice', { duplicateRow: true }],
   ];
-  const cases = faults.flatMap(([name, ...effects]) => (['full', 'incremental'] as const).map((mode) => [name, mode, effects] as const));
+  const cases = faults.flatMap(([name, ...effects]) =>
+    (['full', 'incremental'] as const).map((mode) => [name, mode, effects] as const),
+  );
 
   it.each(cases)('%s in a %s run: not green, or right', async (name, mode, effects) => {
     // All of them: their lines take more than one request, and more than one page.
-    if (mode === 'incremental') for (const { id } of await invoices()) await edit(id, { fields: { memo: name } });
+    if (mode === 'incremental')
+      for (const { id } of await invoices()) await edit(id, { fields: { memo: name } });
     const [edited] = await withTwoLines(1);
     const line = edited?.lines?.at(-1)?.line;
     // With the time of the lines only: the header's doesn't show that an answer about the lines is old.
-    await edit(edited?.id ?? '', { lines: [{ line, fields: { quantity: mode === 'full' ? -7 : -8, memo: name } }], touch: 'lines' });
+    await edit(edited?.id ?? '', {
+      lines: [{ line, fields: { quantity: mode === 'full' ? -7 : -8, memo: name } }],
+      touch: 'lines',
+    });
     const before = await wrong();
     await put(...effects.map((effect) => ({ on: onLines, ...effect })));
     const run = await company.run('invoice', mode);
     expect((await hits())[0]).toBeGreaterThan(0);
     const isGreen = run.status === 'succeeded';
-    expect([name, run.status, run.error?.code, await wrong()]).toEqual([name, run.status, run.error?.code, isGreen ? [] : before]);
+    expect([name, run.status, run.error?.code, await wrong()]).toEqual([
+      name,
+      run.status,
+      run.error?.code,
+      isGreen ? [] : before,
+    ]);
     await put();
     expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
     expect(await wrong()).toEqual([]);
@@ -174,7 +207,8 @@ describe('other answers about lines that are not right', () => {
 
 describe('lines that an earlier run left wrong', () => {
   it('are found on the next day when lines are missing', async () => {
-    // An ERP that leaves the lines out of its totals as well can't be caught: this stores what the version before stored.
+    // An ERP that leaves the lines out of its totals as well can't be caught: this stores what the version
+    // before stored.
     await put(withoutLine2, { ...withoutLine2, on: { ...onLines, kind: 'count' } });
     expect(await company.run('invoice', 'full')).toMatchObject({ status: 'succeeded' });
     expect((await wrong()).length).toBeGreaterThan(50);
@@ -182,8 +216,11 @@ describe('lines that an earlier run left wrong', () => {
     await passDays(1);
     const healed = await company.run('invoice', 'incremental');
     expect(healed).toMatchObject({ status: 'succeeded', mode: 'incremental' });
-    // The rolling full read gets to the invoices before the scan does; test/sync/line-proof shows the scan alone.
-    expect((await company.proof(healed))['lines']?.facts).toMatchObject({ records: (await invoices()).length });
+    // The rolling full read gets to the invoices before the scan does; test/sync/line-proof shows the scan
+    // alone.
+    expect((await company.proof(healed))['lines']?.facts).toMatchObject({
+      records: (await invoices()).length,
+    });
     expect(await wrong()).toEqual([]);
   });
 
@@ -193,7 +230,10 @@ describe('lines that an earlier run left wrong', () => {
     await edit(edited?.id ?? '', { lines: [{ line, fields: { quantity: -77 } }], touch: 'none' });
     expect(await wrong()).toEqual([edited?.id]);
     await passDays(1);
-    expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await company.run('invoice', 'incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { updated: 1 },
+    });
     expect(await wrong()).toEqual([]);
   });
 });
@@ -220,7 +260,8 @@ describe('requests', () => {
     expect(await company.run('invoice', mode)).toMatchObject({ status: 'succeeded', mode });
     const { recent } = await company.control('GET', '/state');
     const about: Record<string, number> = {};
-    for (const { at, kind, table } of recent) if (at >= before) about[`${kind} ${table}`] = (about[`${kind} ${table}`] ?? 0) + 1;
+    for (const { at, kind, table } of recent)
+      if (at >= before) about[`${kind} ${table}`] = (about[`${kind} ${table}`] ?? 0) + 1;
     return about;
   };
 

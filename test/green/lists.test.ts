@@ -1,4 +1,5 @@
-// Answers that leave out what changed: the lists of changes are proved by the ERP's own counts. And changes whose times mislead.
+// Answers that leave out what changed: the lists of changes are proved by the ERP's own counts. And changes
+// whose times mislead.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { demoEndpoints } from '../../demo/schema.ts';
 import { type Company, startCompany } from './company.ts';
@@ -13,7 +14,9 @@ beforeAll(async () => {
     customers: { name: 'phone', source: 'phone', description: 'Phone' },
   };
   const chosen = demoEndpoints.filter(({ name }) => name in added);
-  await company.publish(chosen.map((endpoint) => ({ ...endpoint, fields: [...endpoint.fields, added[endpoint.name]] })));
+  await company.publish(
+    chosen.map((endpoint) => ({ ...endpoint, fields: [...endpoint.fields, added[endpoint.name]] })),
+  );
   closed = (await invoices()).flatMap(({ id, fields }) =>
     fields['status'] === 'B' && (fields['closedate'] ?? '9') < '2011-08-15' ? [id] : [],
   );
@@ -21,7 +24,8 @@ beforeAll(async () => {
 beforeEach(() => company.control('POST', '/reset'));
 afterAll(() => company.stop());
 
-const invoices = async () => (await company.truth('transaction')).filter(({ fields }) => fields['type'] === 'CustInvc');
+const invoices = async () =>
+  (await company.truth('transaction')).filter(({ fields }) => fields['type'] === 'CustInvc');
 const served = async (id: string) => (await company.read(`/v1/invoices/${id}`)).body.data;
 const edit = (id: string, change: object) => company.control('PATCH', `/records/transaction/${id}`, change);
 const take = (count: number) => closed.splice(0, count);
@@ -31,8 +35,13 @@ const step = (stepSeconds: number) => company.control('POST', '/clock', { stepSe
 it('changed records that pages and list leave out alike: the run fails, and the next one reads them', async () => {
   const ids = take(30);
   for (const id of ids) await edit(id, { fields: { memo: `left out ${id}` }, touch: 'header' });
-  await company.control('PUT', '/faults', [{ on: { table: 'transaction', kind: 'rows' }, dropRows: { where: { status: 'B' } } }]);
-  expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
+  await company.control('PUT', '/faults', [
+    { on: { table: 'transaction', kind: 'rows' }, dropRows: { where: { status: 'B' } } },
+  ]);
+  expect(await company.run('invoice', 'incremental')).toMatchObject({
+    status: 'failed',
+    error: { code: 'COUNT_MISMATCH' },
+  });
   await company.control('PUT', '/faults', []);
   expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
   for (const id of ids) expect((await served(id)).memo).toBe(`left out ${id}`);
@@ -40,15 +49,21 @@ it('changed records that pages and list leave out alike: the run fails, and the 
 
 it('records with changed lines that the list leaves out: they are listed again', async () => {
   const ids = take(2);
-  for (const id of ids) await edit(id, { lines: [{ line: 1, fields: { memo: `line of ${id}` } }], touch: 'lines' });
-  await company.control('PUT', '/faults', [{ on: { table: 'transactionline', kind: 'rows' }, times: 1, dropRows: { every: 1 } }]);
+  for (const id of ids)
+    await edit(id, { lines: [{ line: 1, fields: { memo: `line of ${id}` } }], touch: 'lines' });
+  await company.control('PUT', '/faults', [
+    { on: { table: 'transactionline', kind: 'rows' }, times: 1, dropRows: { every: 1 } },
+  ]);
   expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
   for (const id of ids) expect((await served(id)).lines[0].description).toBe(`line of ${id}`);
 });
 
 it('a line that changes in the repeated hour, after another one of its document', async () => {
-  const id = (await invoices()).find((record) => closed.includes(record.id) && (record.lines?.length ?? 0) > 1)?.id ?? '';
-  const change = (line: number, text: string) => edit(id, { lines: [{ line, fields: { memo: text } }], touch: 'lines' });
+  const id =
+    (await invoices()).find((record) => closed.includes(record.id) && (record.lines?.length ?? 0) > 1)?.id ??
+    '';
+  const change = (line: number, text: string) =>
+    edit(id, { lines: [{ line, fields: { memo: text } }], touch: 'lines' });
   await change(1, 'before the hour');
   expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
   await step(-3_600);
@@ -74,12 +89,15 @@ it('a clock that went ahead and back: the next calendar day is scanned all the s
 
 it('a stale answer about a record that was edited twice: the list shows the newer time, and it is read again', async () => {
   const [{ id } = { id: '' }] = await company.truth('customer');
-  const call = (phone: string) => company.control('PATCH', `/records/customer/${id}`, { fields: { phone }, touch: 'header' });
+  const call = (phone: string) =>
+    company.control('PATCH', `/records/customer/${id}`, { fields: { phone }, touch: 'header' });
   await call('first');
   expect(await company.run('customer', 'incremental')).toMatchObject({ status: 'succeeded' });
   await step(5);
   await call('second');
-  await company.control('PUT', '/faults', [{ on: { table: 'customer', kind: 'rows' }, times: 1, stalePage: true }]);
+  await company.control('PUT', '/faults', [
+    { on: { table: 'customer', kind: 'rows' }, times: 1, stalePage: true },
+  ]);
   expect(await company.run('customer', 'incremental')).toMatchObject({ status: 'succeeded' });
   expect((await company.read(`/v1/customers/${id}`)).body.data.phone).toBe('second');
 });
@@ -88,7 +106,10 @@ it('a hidden line column that a version shows: the daily scan notices it althoug
   expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
   await step(86_400);
   await company.control('PUT', '/hidden', { columns: { transactionline: ['memo'] } });
-  expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+  expect(await company.run('invoice', 'incremental')).toMatchObject({
+    status: 'partial',
+    error: { code: 'FIELDS_UNREADABLE' },
+  });
   expect((await company.read('/v1/invoices?pageSize=1')).headers['x-data-stale-fields']).toContain('lines');
   await company.control('PUT', '/hidden', {});
   expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
@@ -97,8 +118,13 @@ it('a hidden line column that a version shows: the daily scan notices it althoug
 it('records whose modification time is left out of pages and list alike: the run fails, and the next one reads them', async () => {
   const id = only();
   await edit(id, { fields: { memo: 'without a time' }, touch: 'header' });
-  await company.control('PUT', '/faults', [{ on: { table: 'transaction', kind: 'rows' }, nullColumn: 'lastmodifieddate' }]);
-  expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'failed', error: { code: 'ANSWER_INCONSISTENT' } });
+  await company.control('PUT', '/faults', [
+    { on: { table: 'transaction', kind: 'rows' }, nullColumn: 'lastmodifieddate' },
+  ]);
+  expect(await company.run('invoice', 'incremental')).toMatchObject({
+    status: 'failed',
+    error: { code: 'ANSWER_INCONSISTENT' },
+  });
   await company.control('PUT', '/faults', []);
   expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
   expect((await served(id)).memo).toBe('without a time');

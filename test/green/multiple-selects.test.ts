@@ -1,10 +1,14 @@
-// Fields with several choices: their ids and names as lists in new versions, one joined text in those published before.
+// Fields with several choices: their ids and names as lists in new versions, one joined text in those
+// published before.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { makeKey } from '../setup/organization.ts';
 import { type Company, startCompany } from './company.ts';
 
-/** The entries of the account's list of colours. One name has the separator of the joined text, and two are the same. */
+/**
+ * The entries of the account's list of colours. One name has the separator of the joined text, and two are
+ * the same.
+ */
 const colours = new Map([
   ['1', 'Red'],
   ['2', 'Ivory'],
@@ -34,7 +38,8 @@ const endpoint = {
 let company: Company;
 beforeAll(async () => {
   company = await startCompany({ erp: { profile: 'single' } });
-  for (const type of ['customer', 'creditMemo']) expect(await company.run(type)).toMatchObject({ status: 'succeeded' });
+  for (const type of ['customer', 'creditMemo'])
+    expect(await company.run(type)).toMatchObject({ status: 'succeeded' });
   expect(await company.publish([endpoint])).toBe('v1');
 }, 120_000);
 afterAll(() => company.stop());
@@ -46,7 +51,9 @@ async function chosen(): Promise<Map<string, string[] | null>> {
 }
 const namesOf = (entries: readonly string[] | null) => entries?.map((id) => colours.get(id) ?? null) ?? null;
 const list = async (query: string): Promise<string[]> => {
-  const { status, text } = await company.read(`/v1/customers?fields=name&${query}`, { accept: 'application/x-ndjson' });
+  const { status, text } = await company.read(`/v1/customers?fields=name&${query}`, {
+    accept: 'application/x-ndjson',
+  });
   expect(status, text).toBe(200);
   return text === ''
     ? []
@@ -101,21 +108,29 @@ describe('as lists', () => {
     const truth = [...(await chosen()).values()];
     const summary = async (by: string) => (await company.read(`/v1/customers/summary?by=${by}`)).body.data;
     const counts = new Map<string | null, number>();
-    for (const entries of truth) for (const entry of entries ?? [null]) counts.set(entry, (counts.get(entry) ?? 0) + 1);
+    for (const entries of truth)
+      for (const entry of entries ?? [null]) counts.set(entry, (counts.get(entry) ?? 0) + 1);
     const rows: { interestIds: number | null; count: number }[] = await summary('interestIds');
-    expect(new Map(rows.map(({ interestIds, count }) => [interestIds === null ? null : String(interestIds), count]))).toEqual(counts);
+    expect(
+      new Map(
+        rows.map(({ interestIds, count }) => [interestIds === null ? null : String(interestIds), count]),
+      ),
+    ).toEqual(counts);
     const reds = truth.filter((entries) => entries?.includes('1') || entries?.includes('8')).length;
     const byName: { interestNames: string | null; count: number }[] = await summary('interestNames');
     expect(byName.find(({ interestNames }) => interestNames === 'Red')?.count).toBe(reds);
   });
 
   it('are joined by semicolons in CSV, and arrays in NDJSON', async () => {
-    const id = (await idsWhere((entries) => entries?.join() === '3,8' || (entries?.length ?? 0) > 2))[0] ?? '';
+    const id =
+      (await idsWhere((entries) => entries?.join() === '3,8' || (entries?.length ?? 0) > 2))[0] ?? '';
     const entries = (await chosen()).get(id) ?? [];
     const query = `/v1/customers?id=${id}&fields=interestIds,interestNames`;
     const csv = await company.read(query, { accept: 'text/csv' });
     const cell = namesOf(entries)?.join(';') ?? '';
-    expect(csv.text).toBe(`id,interestIds,interestNames\r\n${id},${entries.join(';')},${/[,"]/.test(cell) ? `"${cell}"` : cell}\r\n`);
+    expect(csv.text).toBe(
+      `id,interestIds,interestNames\r\n${id},${entries.join(';')},${/[,"]/.test(cell) ? `"${cell}"` : cell}\r\n`,
+    );
     const { body } = await company.read(query);
     const lines = await company.read(query, { accept: 'application/x-ndjson' });
     expect(lines.text).toBe(`${JSON.stringify(body.data[0])}\n`);
@@ -124,16 +139,30 @@ describe('as lists', () => {
   it('are described with the types of their entries', async () => {
     const { body } = await company.read('/openapi/v1');
     const { properties } = body.components.schemas.Customer;
-    expect(properties.interestIds).toMatchObject({ type: ['array', 'null'], items: { type: ['integer', 'string'] } });
-    expect(properties.interestNames).toMatchObject({ type: ['array', 'null'], items: { type: ['string', 'null'] } });
-    const parameters = body.paths['/v1/customers'].get.parameters as { name?: string; schema?: { type?: string } }[];
-    expect(parameters.find(({ name }) => name === 'interestIds_all')?.schema).toMatchObject({ type: 'array' });
+    expect(properties.interestIds).toMatchObject({
+      type: ['array', 'null'],
+      items: { type: ['integer', 'string'] },
+    });
+    expect(properties.interestNames).toMatchObject({
+      type: ['array', 'null'],
+      items: { type: ['string', 'null'] },
+    });
+    const parameters = body.paths['/v1/customers'].get.parameters as {
+      name?: string;
+      schema?: { type?: string };
+    }[];
+    expect(parameters.find(({ name }) => name === 'interestIds_all')?.schema).toMatchObject({
+      type: 'array',
+    });
   });
 });
 
 it('a renamed entry has its new name, and one that was read before keeps none of the old', async () => {
   await company.control('PATCH', '/fields/customer/custentity_interests', {
-    values: [...colours].map(([id, name]) => ({ id, name: id === '1' ? 'Blue' : id === '6' ? 'Red; "dark"' : name })),
+    values: [...colours].map(([id, name]) => ({
+      id,
+      name: id === '1' ? 'Blue' : id === '6' ? 'Red; "dark"' : name,
+    })),
   });
   colours.set('1', 'Blue').set('6', 'Red; "dark"');
   expect(await company.run('customer', 'full')).toMatchObject({ status: 'succeeded' });
@@ -158,14 +187,23 @@ it('lines have them too, and are found by them', async () => {
   };
   const filters = [{ field: 'lines.materialIds', operators: ['eq'] }];
   const version = await company.publish([
-    { name: 'credits', recordType: 'creditMemo', description: '', fields: [lines], filters, maxPageSize: 1000 },
+    {
+      name: 'credits',
+      recordType: 'creditMemo',
+      description: '',
+      fields: [lines],
+      filters,
+      maxPageSize: 1000,
+    },
   ]);
   const materials = ['Wood', 'Metal', 'Glass & ceramic', 'Paper', 'Fabric'];
   const truth = (await company.truth('transaction')).filter(({ fields }) => fields['type'] === 'CustCred');
   const entriesOf = (record: (typeof truth)[number]) =>
     (record.lines ?? []).map(({ fields }) => fields['custcol_materials']?.split(', ') ?? null);
   // The account has lines besides those of the document, without these values.
-  const byId = new Map(truth.map((record) => [record.id, entriesOf(record).filter((entries) => entries !== null)]));
+  const byId = new Map(
+    truth.map((record) => [record.id, entriesOf(record).filter((entries) => entries !== null)]),
+  );
   const served = await company.readAll(`${version}/credits`);
   expect(served).toHaveLength(truth.length);
   for (const { id, lines: written } of served)
@@ -179,8 +217,12 @@ it('lines have them too, and are found by them', async () => {
         materialNames: entries.map((entry) => materials[Number(entry) - 1]),
       })),
     );
-  const { body } = await company.read(`/${version}/credits?lines.materialIds=2&lines.materialIds=5&pageSize=1000`);
-  const wanted = [...byId].filter(([, each]) => each.some((entries) => entries.includes('2') || entries.includes('5')));
+  const { body } = await company.read(
+    `/${version}/credits?lines.materialIds=2&lines.materialIds=5&pageSize=1000`,
+  );
+  const wanted = [...byId].filter(([, each]) =>
+    each.some((entries) => entries.includes('2') || entries.includes('5')),
+  );
   expect(wanted.length).toBeGreaterThan(0);
   expect(inOrder(body.data.map(({ id }: { id: string }) => id))).toEqual(inOrder(wanted.map(([id]) => id)));
 });
@@ -194,9 +236,12 @@ it('a masked list is one text, and neither filters nor groups by it are allowed'
       { ...names, mask: 'hash' },
     ],
   };
-  const version = await company.publish([{ ...masked, filters: [{ field: 'interestIds', operators: ['all'] }] }]);
+  const version = await company.publish([
+    { ...masked, filters: [{ field: 'interestIds', operators: ['all'] }] },
+  ]);
   const { secret } = await makeKey(company.database.ctx, company.organizationId, { unmasked: false });
-  const read = (path: string) => company.read(`/${version}/customers${path}`, { authorization: `Bearer ${secret}` });
+  const read = (path: string) =>
+    company.read(`/${version}/customers${path}`, { authorization: `Bearer ${secret}` });
   const [one = '', other = ''] = await idsWhere((entries) => entries?.join() === '3,8');
   const { body } = await read(`?id=${one}&id=${other}`);
   expect(body.data[0].interestIds).toMatch(/^[0-9a-f]{64}$/);
@@ -212,7 +257,10 @@ it('a definition may only say what a list can do', async () => {
       name: 'Wrong',
       endpoints: [{ ...endpoint, filters: [], groups: undefined, ...change }],
     });
-    if (draft.status !== 201) return draft.body.error.details.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
+    if (draft.status !== 201)
+      return draft.body.error.details.map(
+        ({ path, code }: { path: string; code: string }) => `${path} ${code}`,
+      );
     const { body } = await company.api('post', `/api-schema/${draft.body.id}/validate`);
     return body.problems.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
   };
@@ -223,7 +271,9 @@ it('a definition may only say what a list can do', async () => {
   expect(await problems({ fields: [{ name: 'raw', source: 'custentity_interests.ids' }] })).toEqual([
     'endpoints[0].fields[0].source unknown_source',
   ]);
-  expect(await problems({ fields: [{ ...ids, scopable: true }] })).toEqual(['endpoints[0].fields[0].scopable not_scopable']);
+  expect(await problems({ fields: [{ ...ids, scopable: true }] })).toEqual([
+    'endpoints[0].fields[0].scopable not_scopable',
+  ]);
   expect(await problems({ fields, sorts: ['interestIds'] })).toEqual(['endpoints[0].sorts[0] lists']);
   expect(await problems({ fields, filters: [{ field: 'interestIds', operators: ['contains'] }] })).toEqual([
     'endpoints[0].filters[0].operators[0] operator_misfits',
@@ -231,12 +281,12 @@ it('a definition may only say what a list can do', async () => {
   expect(await problems({ fields, filters: [{ field: 'name', operators: ['all'] }] })).toEqual([
     'endpoints[0].filters[0].operators[0] operator_misfits',
   ]);
-  expect(await problems({ fields, aggregates: [{ field: 'interestIds', functions: ['count_distinct'] }] })).toEqual([
-    'endpoints[0].aggregates[0].functions[0] function_misfits',
-  ]);
-  expect(await problems({ fields: [...fields, { name: 'interestIds_all', source: 'companyname' }] })).toEqual([
-    'endpoints[0].fields[2].name clashes_with_filter',
-  ]);
+  expect(
+    await problems({ fields, aggregates: [{ field: 'interestIds', functions: ['count_distinct'] }] }),
+  ).toEqual(['endpoints[0].aggregates[0].functions[0] function_misfits']);
+  expect(await problems({ fields: [...fields, { name: 'interestIds_all', source: 'companyname' }] })).toEqual(
+    ['endpoints[0].fields[2].name clashes_with_filter'],
+  );
   expect((await company.read('/v1/customers?interestIds=red')).body.error.details).toMatchObject([
     { path: 'interestIds', code: 'invalid_value' },
   ]);
@@ -244,7 +294,9 @@ it('a definition may only say what a list can do', async () => {
 
 it('a proposed draft has both lists, with filters by the ids and groups by the names', async () => {
   expect(await company.run('customrecord_complaint')).toMatchObject({ status: 'succeeded' });
-  const { body } = await company.api('post', '/api-schema/draft-from', { recordTypes: ['customrecord_complaint'] });
+  const { body } = await company.api('post', '/api-schema/draft-from', {
+    recordTypes: ['customrecord_complaint'],
+  });
   const [proposed] = body.endpoints;
   expect(proposed.fields).toEqual(
     expect.arrayContaining([
@@ -274,9 +326,14 @@ it('a role that can no longer read the list: the names stay, and are said to be 
   const before = await company.readAll('v1/customers');
   await company.control('POST', '/role', { permissions: { customLists: 'none' } });
   await company.api('post', '/netsuite/metadata/refresh');
-  expect(await company.run('customer', 'full')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_EMPTY' } });
+  expect(await company.run('customer', 'full')).toMatchObject({
+    status: 'partial',
+    error: { code: 'FIELDS_EMPTY' },
+  });
   expect(await company.readAll('v1/customers')).toEqual(before);
-  expect((await company.read('/v1/customers?pageSize=1')).headers['x-data-stale-fields']).toContain('interestNames');
+  expect((await company.read('/v1/customers?pageSize=1')).headers['x-data-stale-fields']).toContain(
+    'interestNames',
+  );
   await company.control('POST', '/role', { permissions: null });
   await company.api('post', '/netsuite/metadata/refresh');
   expect(await company.run('customer', 'incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });

@@ -1,4 +1,5 @@
-// Record types that a customer's query defines, synced from a simulated account whose records change between the runs.
+// Record types that a customer's query defines, synced from a simulated account whose records change between
+// the runs.
 import { isDeepStrictEqual } from 'node:util';
 import type { Express } from 'express';
 import supertest from 'supertest';
@@ -56,15 +57,26 @@ afterAll(async () => {
 
 const edit = (id: string, fields: object, touch = 'header') =>
   sendControl(erp.account, 'PATCH', `/records/customer/${id}`, { fields, touch });
-const customersBy = (columns: string, condition = '1 = 1') => `SELECT ${columns} FROM customer WHERE ${condition}`;
+const customersBy = (columns: string, condition = '1 = 1') =>
+  `SELECT ${columns} FROM customer WHERE ${condition}`;
 
 type Input = { query: string; keyColumn?: string; modifiedColumn?: string | null };
-const inputOf = ({ query, keyColumn = 'id', modifiedColumn = null }: Input) => ({ label: 'Rows', query, keyColumn, modifiedColumn });
+const inputOf = ({ query, keyColumn = 'id', modifiedColumn = null }: Input) => ({
+  label: 'Rows',
+  query,
+  keyColumn,
+  modifiedColumn,
+});
 /** Defines the record type `rows` and how it is synced; returns the configuration's id. */
 async function define(input: Input): Promise<string> {
   const created = await api('post', '/netsuite/queries', { name: 'rows', ...inputOf(input) });
   expect([created.status, created.body.error?.details]).toEqual([201, undefined]);
-  const config = await api('post', '/sync-configs', { name: 'Rows', recordType: 'rows', mode: 'incremental', maxDeleteShare: 1 });
+  const config = await api('post', '/sync-configs', {
+    name: 'Rows',
+    recordType: 'rows',
+    mode: 'incremental',
+    maxDeleteShare: 1,
+  });
   expect(config.status).toBe(201);
   return config.body.id;
 }
@@ -85,16 +97,24 @@ async function rows(): Promise<Map<string, Record<string, unknown>>> {
   const state = await readRecordState(database.ctx.db.data, schema, 'rows');
   const columns = await readRecordColumns(database.ctx.db.data, schema, 'rows');
   const live = columns.filter((column) => column.state === 'live');
-  const found = await database.ctx.db.data.query<Record<string, unknown>>(`select * from ${schema}.${state?.activeTable}`);
+  const found = await database.ctx.db.data.query<Record<string, unknown>>(
+    `select * from ${schema}.${state?.activeTable}`,
+  );
   return new Map(
-    found.rows.map((row) => [String(row['id']), Object.fromEntries(live.map(({ column, field }) => [field, row[column] ?? null]))]),
+    found.rows.map((row) => [
+      String(row['id']),
+      Object.fromEntries(live.map(({ column, field }) => [field, row[column] ?? null])),
+    ]),
   );
 }
 
 describe('by modification time', () => {
   it('follows changes, rows that enter and leave, and deletions, and reads only those', async () => {
     const configId = await define({
-      query: customersBy('id, entityid, UPPER(comments) AS remark, lastmodifieddate AS changed', "isinactive = 'F'"),
+      query: customersBy(
+        'id, entityid, UPPER(comments) AS remark, lastmodifieddate AS changed',
+        "isinactive = 'F'",
+      ),
       modifiedColumn: 'changed',
     });
     expect(await sync(configId)).toMatchObject({ status: 'succeeded', mode: 'full', error: null });
@@ -106,7 +126,11 @@ describe('by modification time', () => {
     await sendControl(erp.account, 'DELETE', `/records/customer/${gone}?listed=false`);
     const created = await sendControl(erp.account, 'POST', '/records/customer', { like: changed });
     const run = await sync(configId);
-    expect(run).toMatchObject({ status: 'succeeded', mode: 'incremental', counts: { inserted: 1, updated: 1, deleted: 2 } });
+    expect(run).toMatchObject({
+      status: 'succeeded',
+      mode: 'incremental',
+      counts: { inserted: 1, updated: 1, deleted: 2 },
+    });
     const after = await rows();
     expect(after.get(changed)).toMatchObject({ remark: 'MOVED' });
     expect([after.has(left), after.has(gone), after.has(created.id)]).toEqual([false, false, true]);
@@ -120,13 +144,18 @@ describe('by modification time', () => {
 describe('a modification time that a row loses', () => {
   it('fails the run, because changes of the row would be missed', async () => {
     const [emptied = ''] = customers;
-    const query = customersBy("id, entityid, CASE WHEN comments = 'none' THEN NULL ELSE lastmodifieddate END AS changed");
+    const query = customersBy(
+      "id, entityid, CASE WHEN comments = 'none' THEN NULL ELSE lastmodifieddate END AS changed",
+    );
     const configId = await define({ query, modifiedColumn: 'changed' });
     expect(await sync(configId)).toMatchObject({ status: 'succeeded' });
     await edit(emptied, { entityid: 'Renamed', comments: 'none' });
     expect(await sync(configId)).toMatchObject({
       status: 'failed',
-      error: { code: 'MODIFIED_COLUMN_UNSUITABLE', message: expect.stringMatching(/^changed is empty in some rows$/) },
+      error: {
+        code: 'MODIFIED_COLUMN_UNSUITABLE',
+        message: expect.stringMatching(/^changed is empty in some rows$/),
+      },
     });
     await edit(emptied, { comments: null });
     expect(await sync(configId)).toMatchObject({ status: 'succeeded' });
@@ -137,14 +166,23 @@ describe('a modification time that a row loses', () => {
 describe('a modification time of year 0', () => {
   it('rejects the row, and no run fails for it', async () => {
     const [id = ''] = customers;
-    const configId = await define({ query: customersBy('id, entityid, lastmodifieddate AS changed'), modifiedColumn: 'changed' });
+    const configId = await define({
+      query: customersBy('id, entityid, lastmodifieddate AS changed'),
+      modifiedColumn: 'changed',
+    });
     expect(await sync(configId)).toMatchObject({ status: 'succeeded' });
     await edit(id, { entityid: 'Renamed' }, '9999-12-01T10:00:00Z');
     wire.replace({ text: '9999-12-01T10:00:00Z', by: '0000-12-01T10:00:00Z' });
-    const rejected = { status: 'partial', error: { code: 'RECORDS_REJECTED' }, counts: { rejected: 1, deleted: 0 } };
+    const rejected = {
+      status: 'partial',
+      error: { code: 'RECORDS_REJECTED' },
+      counts: { rejected: 1, deleted: 0 },
+    };
     for (let run = 0; run < 2; run += 1) expect(await sync(configId)).toMatchObject(rejected);
     const { data } = (await api('get', `/sync-configs/${configId}/rejections`)).body;
-    expect(data).toMatchObject([{ id, code: 'VALUE_UNREADABLE', message: expect.stringMatching(/^changed is not a time/) }]);
+    expect(data).toMatchObject([
+      { id, code: 'VALUE_UNREADABLE', message: expect.stringMatching(/^changed is not a time/) },
+    ]);
     wire.replace(null);
     await edit(id, { entityid: 'Renamed' });
     expect(await sync(configId)).toMatchObject({ status: 'succeeded', error: null });
@@ -164,7 +202,10 @@ describe('without a modification time', () => {
     await edit(id, { creditlimit: '123.45', currency: key }, 'none');
     expect(await sync(configId)).toMatchObject({ status: 'succeeded', mode: 'full', error: null });
     const added = 123.45 - (fields.currency === key ? Number(fields.creditlimit ?? 0) : 0);
-    expect(Number((await rows()).get(key)?.['credit'])).toBeCloseTo(Number(before?.['credit'] ?? 0) + added, 2);
+    expect(Number((await rows()).get(key)?.['credit'])).toBeCloseTo(
+      Number(before?.['credit'] ?? 0) + added,
+      2,
+    );
   });
 });
 
@@ -181,7 +222,8 @@ describe('a published resource', () => {
       expect(status).toBe(200);
       return body.data.map(({ id, ...values }: { id: string }) => [id, Object.values(values)]);
     };
-    const stored = async () => [...(await rows())].map(([id, { customers: n, first }]) => [id, [Number(n), first]]);
+    const stored = async () =>
+      [...(await rows())].map(([id, { customers: n, first }]) => [id, [Number(n), first]]);
     expect(await read()).toEqual(await stored());
     await edit(customers[0] ?? '', { isinactive: 'T' });
     expect(await sync(configId)).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
@@ -194,21 +236,26 @@ describe('a published resource', () => {
 describe('another query', () => {
   it('is read completely by the next run; columns that go, come or change type are drift', async () => {
     const modifiedColumn = 'lastmodifieddate';
-    const configId = await define({ query: customersBy('id, entityid AS code, companyname, lastmodifieddate'), modifiedColumn });
+    const configId = await define({
+      query: customersBy('id, entityid AS code, companyname, lastmodifieddate'),
+      modifiedColumn,
+    });
     await sync(configId);
     expect(await sync(configId)).toMatchObject({ status: 'succeeded', mode: 'incremental' });
     await replace({ query: customersBy('id, id * 2 AS code, email, lastmodifieddate'), modifiedColumn });
     const run = await sync(configId);
     expect(run).toMatchObject({ status: 'succeeded', mode: 'full' });
     const drift = (await api('get', `/sync-configs/${configId}/drift`)).body.data;
-    expect(drift.map(({ kind, field }: { kind: string; field: string }) => `${kind} ${field}`).sort()).toEqual([
-      'added email',
-      'retyped code',
-      'vanished companyname',
-    ]);
+    expect(
+      drift.map(({ kind, field }: { kind: string; field: string }) => `${kind} ${field}`).sort(),
+    ).toEqual(['added email', 'retyped code', 'vanished companyname']);
     // The same columns with other values, in rows whose modification time stays.
     await replace({ query: customersBy('id, id * 3 AS code, email, lastmodifieddate'), modifiedColumn });
-    expect(await sync(configId)).toMatchObject({ status: 'succeeded', mode: 'full', counts: { updated: (await rows()).size } });
+    expect(await sync(configId)).toMatchObject({
+      status: 'succeeded',
+      mode: 'full',
+      counts: { updated: (await rows()).size },
+    });
     expect(await sync(configId)).toMatchObject({ status: 'succeeded', mode: 'incremental' });
   });
 });
@@ -218,7 +265,10 @@ describe('bad rows and refusals', () => {
     const configId = await define({ query: customersBy('id, entityid, companyname') });
     await sendControl(erp.account, 'PUT', '/hidden', { columns: { customer: ['companyname'] } });
     const failed = await sync(configId);
-    expect(failed).toMatchObject({ status: 'failed', error: { message: expect.stringContaining("Unknown identifier 'companyname'") } });
+    expect(failed).toMatchObject({
+      status: 'failed',
+      error: { message: expect.stringContaining("Unknown identifier 'companyname'") },
+    });
     await sendControl(erp.account, 'PUT', '/hidden', {});
     expect(await sync(configId)).toMatchObject({ status: 'succeeded' });
   });
@@ -231,12 +281,15 @@ describe('bad rows and refusals', () => {
     await edit(second, { creditlimit: '10.5' });
     expect(await sync(configId)).toMatchObject({ status: 'succeeded', error: null });
     const drift = (await api('get', `/sync-configs/${configId}/drift`)).body.data;
-    expect(drift).toMatchObject([{ kind: 'retyped', field: 'creditlimit', fromType: 'integer', toType: 'number' }]);
+    expect(drift).toMatchObject([
+      { kind: 'retyped', field: 'creditlimit', fromType: 'integer', toType: 'number' },
+    ]);
   });
 
   it('a key that stops to be an integer rejects its row, one that stops to be unique is named', async () => {
     const [first = '', second = '', third = ''] = customers;
-    for (const [index, id] of [first, second, third].entries()) await edit(id, { creditlimit: String(index + 1) });
+    for (const [index, id] of [first, second, third].entries())
+      await edit(id, { creditlimit: String(index + 1) });
     const query = customersBy('creditlimit AS k, entityid', `id IN (${first}, ${second}, ${third})`);
     const configId = await define({ query, keyColumn: 'k' });
     expect(await sync(configId)).toMatchObject({ status: 'succeeded' });
@@ -244,10 +297,15 @@ describe('bad rows and refusals', () => {
     expect(await sync(configId)).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
     await edit(second, { creditlimit: '3' });
     expect(await sync(configId)).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
-    expect((await api('get', `/sync-configs/${configId}/rejections`)).body.data).toMatchObject([{ id: '3', code: 'DUPLICATE_ID' }]);
+    expect((await api('get', `/sync-configs/${configId}/rejections`)).body.data).toMatchObject([
+      { id: '3', code: 'DUPLICATE_ID' },
+    ]);
     await edit(second, { creditlimit: null });
     const empty = await sync(configId);
-    expect(empty).toMatchObject({ status: 'failed', error: { code: 'KEY_COLUMN_UNSUITABLE', message: 'k is empty in some rows' } });
+    expect(empty).toMatchObject({
+      status: 'failed',
+      error: { code: 'KEY_COLUMN_UNSUITABLE', message: 'k is empty in some rows' },
+    });
     await edit(second, { creditlimit: '4' });
     expect(await sync(configId)).toMatchObject({ status: 'succeeded' });
     expect([...(await rows()).keys()].sort()).toEqual(['1', '3', '4']);

@@ -1,4 +1,5 @@
-// Custom fields that are deleted and created again with another type: a run that says `succeeded` serves their values as the account has them.
+// Custom fields that are deleted and created again with another type: a run that says `succeeded` serves
+// their values as the account has them.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { type Company, startCompany } from './company.ts';
@@ -23,26 +24,45 @@ function everyDirection(): Kind[] {
   const left = new Map(names.map((name) => [name, names.filter((other) => other !== name)]));
   const walk = (at: Kind): Kind[] => {
     const path: Kind[] = [];
-    for (let next = left.get(at)?.pop(); next !== undefined; next = left.get(at)?.pop()) path.unshift(...walk(next));
+    for (let next = left.get(at)?.pop(); next !== undefined; next = left.get(at)?.pop())
+      path.unshift(...walk(next));
     return [at, ...path];
   };
   return walk('text');
 }
 
 const places = {
-  'a header field': { recordType: 'customer', table: 'customer', owner: 'customer', field: 'custentity_seen' },
+  'a header field': {
+    recordType: 'customer',
+    table: 'customer',
+    owner: 'customer',
+    field: 'custentity_seen',
+  },
   'a field of a custom record': {
     recordType: 'customrecord_complaint',
     table: 'customrecord_complaint',
     owner: 'customrecord_complaint',
     field: 'custrecord_seen',
   },
-  'a field of lines': { recordType: 'creditMemo', table: 'transactionline', owner: 'transaction', field: 'custcol_seen' },
-  'a column of a query': { recordType: 'rows', table: 'customer', owner: 'customer', field: 'custentity_asked' },
+  'a field of lines': {
+    recordType: 'creditMemo',
+    table: 'transactionline',
+    owner: 'transaction',
+    field: 'custcol_seen',
+  },
+  'a column of a query': {
+    recordType: 'rows',
+    table: 'customer',
+    owner: 'customer',
+    field: 'custentity_asked',
+  },
 } as const;
 type Place = (typeof places)[keyof typeof places];
 
-/** A quarter of the walk for each place, from the type at which the one before ends: together they have every direction. */
+/**
+ * A quarter of the walk for each place, from the type at which the one before ends: together they have every
+ * direction.
+ */
 function partOf(walk: readonly Kind[], place: Place): Kind[] {
   const all = Object.values(places);
   const length = (walk.length - 1) / all.length;
@@ -52,7 +72,10 @@ function partOf(walk: readonly Kind[], place: Place): Kind[] {
 
 let company: Company;
 beforeAll(async () => {
-  company = await startCompany({ erp: { profile: 'single' }, sync: { pageSize: 40, maxAttemptsWithoutProgress: 4 } });
+  company = await startCompany({
+    erp: { profile: 'single' },
+    sync: { pageSize: 40, maxAttemptsWithoutProgress: 4 },
+  });
 }, 120_000);
 afterEach(async () => {
   company.wire.begin(async () => undefined);
@@ -66,17 +89,31 @@ const resourceOf = ({ recordType }: Place): string => `seen${recordType.toLowerC
 
 async function recreate({ table, field }: Place, kind: Kind): Promise<void> {
   await company.control('DELETE', `/fields/${table}/${field}`).catch(() => undefined);
-  await company.control('POST', '/fields', { table, name: field, type: kind, label: 'Seen', ...kinds[kind].options });
+  await company.control('POST', '/fields', {
+    table,
+    name: field,
+    type: kind,
+    label: 'Seen',
+    ...kinds[kind].options,
+  });
 }
 
 async function write(place: Place, id: string, value: string): Promise<void> {
   const fields = { [place.field]: value };
-  const change = isLines(place) ? { lines: [{ line: 1, fields }], touch: 'header' } : { fields, touch: 'header' };
+  const change = isLines(place)
+    ? { lines: [{ line: 1, fields }], touch: 'header' }
+    : { fields, touch: 'header' };
   await company.control('PATCH', `/records/${place.owner}/${id}`, change);
 }
 
-/** Creates the field with values, syncs it and publishes it as a text. Returns the path of the list, and ids of records. */
-async function serve(place: Place, value: string = kinds.text.value): Promise<{ path: string; ids: string[] }> {
+/**
+ * Creates the field with values, syncs it and publishes it as a text. Returns the path of the list, and ids
+ * of records.
+ */
+async function serve(
+  place: Place,
+  value: string = kinds.text.value,
+): Promise<{ path: string; ids: string[] }> {
   const { recordType } = place;
   await recreate(place, 'text');
   if (recordType === 'rows') {
@@ -86,9 +123,19 @@ async function serve(place: Place, value: string = kinds.text.value): Promise<{ 
   } else await company.api('post', '/netsuite/metadata/refresh');
   expect(await company.run(recordType)).toMatchObject({ status: 'succeeded' });
   const source = sourceOf(place);
-  const shown = isLines(place) ? { name: 'lines', source: 'lines', fields: [{ name: 'seen', source }] } : { name: 'seen', source };
+  const shown = isLines(place)
+    ? { name: 'lines', source: 'lines', fields: [{ name: 'seen', source }] }
+    : { name: 'seen', source };
   const version = await company.publish([
-    { name: resourceOf(place), recordType, description: '', fields: [shown], filters: [], sorts: [], maxPageSize: 1000 },
+    {
+      name: resourceOf(place),
+      recordType,
+      description: '',
+      fields: [shown],
+      filters: [],
+      sorts: [],
+      maxPageSize: 1000,
+    },
   ]);
   const path = `${version}/${resourceOf(place)}`;
   const ids = (await company.readAll(path)).map(({ id }) => id);
@@ -123,7 +170,8 @@ function before(isDue: (question: string) => boolean, work: () => Promise<void>)
 }
 
 /** Queries for the headers of a page behind the first one. */
-const isLaterPage = (question: string): boolean => /SELECT .*lastmodif.* t\.id > \d+/.test(question) && !question.includes('COUNT(');
+const isLaterPage = (question: string): boolean =>
+  /SELECT .*lastmodif.* t\.id > \d+/.test(question) && !question.includes('COUNT(');
 
 describe.each(Object.entries(places))('%s', (_name, place) => {
   let path: string;
@@ -143,14 +191,22 @@ describe.each(Object.entries(places))('%s', (_name, place) => {
       await write(place, id, kinds[kind].value);
       const from = walk[index - 1] ?? start;
       const run = await company.run(place.recordType, 'incremental');
-      expect([from, kind, run.status, await servedValues(path)]).toEqual([from, kind, 'succeeded', { [id]: kinds[kind].served }]);
+      expect([from, kind, run.status, await servedValues(path)]).toEqual([
+        from,
+        kind,
+        'succeeded',
+        { [id]: kinds[kind].served },
+      ]);
     }
     expect(walk).toHaveLength((names.length * (names.length - 1)) / Object.keys(places).length);
   });
 
   it.each([
     ['between two pages', isLaterPage],
-    ['behind the last page', (question: string) => question.includes('COUNT(*)') && !question.includes('.seen')],
+    [
+      'behind the last page',
+      (question: string) => question.includes('COUNT(*)') && !question.includes('.seen'),
+    ],
   ])('that becomes a time %s of a run is served as a time', async (_when, isDue) => {
     await recreate(place, 'text');
     const id = ids.at(-1) ?? '';
@@ -163,7 +219,11 @@ describe.each(Object.entries(places))('%s', (_name, place) => {
       isChanged = true;
     });
     const run = await company.run(place.recordType, 'full');
-    expect([isChanged, run.status, await servedValues(path)]).toEqual([true, 'succeeded', { [id]: kinds.datetime.served }]);
+    expect([isChanged, run.status, await servedValues(path)]).toEqual([
+      true,
+      'succeeded',
+      { [id]: kinds.datetime.served },
+    ]);
   });
 
   it('that becomes a time is not served as the ERP shows it to people where the list of fields is refused', async () => {
@@ -202,7 +262,9 @@ describe('a column of a query that names no custom field', () => {
     expect((await company.api('post', '/netsuite/queries', body)).status).toBe(201);
     expect(await company.run(name)).toMatchObject({ status: 'succeeded' });
     const fields = [{ name: 'seen', source: 'seen' }];
-    const version = await company.publish([{ name, recordType: name, description: '', fields, filters: [], sorts: [], maxPageSize: 1000 }]);
+    const version = await company.publish([
+      { name, recordType: name, description: '', fields, filters: [], sorts: [], maxPageSize: 1000 },
+    ]);
     return `${version}/${name}`;
   };
 
@@ -219,14 +281,20 @@ describe('a column of a query that names no custom field', () => {
     const path = await define('noted', "CASE WHEN comments LIKE '%:%' THEN comments END");
     const [{ id: one }, { id: other }] = await company.readAll(path);
     await edit(one, 'Order: 7');
-    expect(await company.run('noted', 'incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental' });
+    expect(await company.run('noted', 'incremental')).toMatchObject({
+      status: 'succeeded',
+      mode: 'incremental',
+    });
     const descriptions = async (id: string, comments: string) => {
       let described = 0;
       company.wire.begin(async (_count, question) => {
         if (question.includes('COUNT(DISTINCT t.id) AS different')) described += 1;
       });
       await edit(id, comments);
-      expect(await company.run('noted', 'incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental' });
+      expect(await company.run('noted', 'incremental')).toMatchObject({
+        status: 'succeeded',
+        mode: 'incremental',
+      });
       return described;
     };
     expect(await descriptions(other, '3/1/2011 10:00')).toBe(1);

@@ -1,5 +1,5 @@
-// A company's days, one after the other, with a run of each sync after each: the warehouse must end as if everything had been read in
-// one go. And what happens in an account between two runs, over HTTP.
+// A company's days, one after the other, with a run of each sync after each: the warehouse must end as if
+// everything had been read in one go. And what happens in an account between two runs, over HTTP.
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -13,7 +13,9 @@ import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 
-/** The first day that is held back; the data end on 31 August 2011. More days take longer and prove no more. */
+/**
+ * The first day that is held back; the data end on 31 August 2011. More days take longer and prove no more.
+ */
 const replayFrom = '2011-08-29';
 const recordTypes = ['customer', 'item', 'invoice', 'creditMemo'];
 
@@ -24,8 +26,19 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-type Company = { readonly api: Api; readonly schema: string; readonly configs: Map<string, string>; readonly erp: Erp };
-type Run = { mode: string; status: string; generation: string; error: unknown; counts: Record<string, number> };
+type Company = {
+  readonly api: Api;
+  readonly schema: string;
+  readonly configs: Map<string, string>;
+  readonly erp: Erp;
+};
+type Run = {
+  mode: string;
+  status: string;
+  generation: string;
+  error: unknown;
+  counts: Record<string, number>;
+};
 
 async function company(erp: Erp): Promise<Company> {
   const { id } = await makeOrganization(ctx);
@@ -65,24 +78,41 @@ beforeAll(async () => {
 describe('the days of a company', () => {
   it('synced one by one give the same warehouse, row by row, as a single full read', async () => {
     const switches = { paymentTouchesInvoice: false }; // the harder way: payments leave no trace in the modification time
-    const [daily, whole] = [await startErp(dataFolder, { replayFrom, switches }), await startErp(dataFolder, { switches })];
+    const [daily, whole] = [
+      await startErp(dataFolder, { replayFrom, switches }),
+      await startErp(dataFolder, { switches }),
+    ];
     stops.push(daily.stop, whole.stop);
-    ctx = { ...database.ctx, settings: { ...testSettings, erp: { ...testSettings.erp, allowedHosts: [daily.host, whole.host] } } };
+    ctx = {
+      ...database.ctx,
+      settings: { ...testSettings, erp: { ...testSettings.erp, allowedHosts: [daily.host, whole.host] } },
+    };
     const scheduler = startScheduler(ctx);
     onTestFinished(scheduler.stop);
     const company1 = await company(daily);
-    for (const recordType of recordTypes) expect(await sync(company1, recordType)).toMatchObject({ status: 'succeeded', mode: 'full' });
+    for (const recordType of recordTypes)
+      expect(await sync(company1, recordType)).toMatchObject({ status: 'succeeded', mode: 'full' });
     let changed = 0;
-    for (const day = new Date(`${replayFrom}T00:00:00Z`); daily.account.daysLeft() > 0; day.setUTCDate(day.getUTCDate() + 1)) {
+    for (
+      const day = new Date(`${replayFrom}T00:00:00Z`);
+      daily.account.daysLeft() > 0;
+      day.setUTCDate(day.getUTCDate() + 1)
+    ) {
       await daily.account.advanceTo(day.toISOString().slice(0, 10));
       for (const recordType of recordTypes) {
         const run = await sync(company1, recordType);
-        expect(run, `${day.toISOString()} ${recordType}`).toMatchObject({ status: 'succeeded', mode: 'incremental', error: null });
+        expect(run, `${day.toISOString()} ${recordType}`).toMatchObject({
+          status: 'succeeded',
+          mode: 'incremental',
+          error: null,
+        });
         changed += (run.counts['inserted'] ?? 0) + (run.counts['updated'] ?? 0);
       }
     }
     expect(changed).toBeGreaterThan(50);
-    const end = new Date(Math.max(...[daily, whole].map(({ account }) => account.businessTime().getTime())) + 3_600_000);
+    const end = new Date(
+      Math.max(...[daily, whole].map(({ account }) => account.businessTime().getTime())) + 3_600_000,
+    );
     for (const { account } of [daily, whole]) await account.setBusinessTime(end);
     const company2 = await company(whole);
     for (const recordType of recordTypes) {
@@ -99,7 +129,10 @@ describe('an account between two runs', () => {
   beforeAll(async () => {
     erp = await startErp();
     stops.push(erp.stop);
-    ctx = { ...database.ctx, settings: { ...testSettings, erp: { ...testSettings.erp, allowedHosts: [erp.host] } } };
+    ctx = {
+      ...database.ctx,
+      settings: { ...testSettings, erp: { ...testSettings.erp, allowedHosts: [erp.host] } },
+    };
     const scheduler = startScheduler(ctx);
     stops.push(scheduler.stop);
     books = await company(erp);
@@ -113,7 +146,9 @@ describe('an account between two runs', () => {
     const client = new Client({ ...inject('pg'), database: erp.database });
     await client.connect();
     try {
-      await client.query(sql.replaceAll(':now', `'${erp.account.businessTime().toISOString()}'::timestamptz`));
+      await client.query(
+        sql.replaceAll(':now', `'${erp.account.businessTime().toISOString()}'::timestamptz`),
+      );
     } finally {
       await client.end();
     }
@@ -155,14 +190,20 @@ describe('an account between two runs', () => {
     expect([...before.keys()].filter((id) => !after.has(id))).toHaveLength(10);
 
     const again = await sync(books, 'invoice');
-    expect(again).toMatchObject({ status: 'succeeded', generation: '2', counts: { inserted: 0, updated: 0, deleted: 0 } });
+    expect(again).toMatchObject({
+      status: 'succeeded',
+      generation: '2',
+      counts: { inserted: 0, updated: 0, deleted: 0 },
+    });
     expect(await versions()).toEqual(after);
   });
 
   it("day or zone truncation that loses rows changed before the account's midnight: a change just before it and one just after it are both read", async () => {
     for (const at of ['2011-09-06T22:58:00Z', '2011-09-06T23:02:00Z']) {
       await erp.account.setBusinessTime(new Date(at));
-      await inTheErp(`update ledger.transaction set memo = 'at ' || :now, lastmodifieddate = :now where id in (${nth(900, 3)})`);
+      await inTheErp(
+        `update ledger.transaction set memo = 'at ' || :now, lastmodifieddate = :now where id in (${nth(900, 3)})`,
+      );
       expect(await sync(books, 'invoice')).toMatchObject({ status: 'succeeded', counts: { updated: 3 } });
     }
   });
@@ -171,7 +212,11 @@ describe('an account between two runs', () => {
     erp.account.setVisible('deletedrecord', false);
     await inTheErp(`delete from ledger.transactionline where transaction in (${nth(3, 1)});
       delete from ledger.transaction where id in (${nth(3, 1)})`);
-    expect(await sync(books, 'invoice')).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, counts: { deleted: 0 } });
+    expect(await sync(books, 'invoice')).toMatchObject({
+      status: 'partial',
+      error: { code: 'DELETIONS_HELD' },
+      counts: { deleted: 0 },
+    });
     erp.account.setVisible('deletedrecord', true);
   });
 });

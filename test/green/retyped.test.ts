@@ -5,7 +5,12 @@ import { type Company, startCompany } from './company.ts';
 let company: Company;
 beforeAll(async () => {
   company = await startCompany();
-  await company.control('POST', '/fields', { table: 'customer', name: 'custentity_region', type: 'text', label: 'Region' });
+  await company.control('POST', '/fields', {
+    table: 'customer',
+    name: 'custentity_region',
+    type: 'text',
+    label: 'Region',
+  });
   await company.api('post', '/netsuite/metadata/refresh');
   expect(await company.run('customer')).toMatchObject({ status: 'succeeded', mode: 'full' });
 }, 60_000);
@@ -21,15 +26,24 @@ it.each(['full', 'incremental'] as const)(
   },
 );
 
-it.each(['full', 'incremental'] as const)('%s: no record is rejected for a type that the field no longer has', async (mode) => {
-  const [first] = await company.truth('customer');
-  await company.run('customer');
-  await company.control('PATCH', '/fields/customer/custentity_region', { type: 'integer' });
-  await company.api('post', '/netsuite/metadata/refresh');
-  await company.control('PATCH', '/fields/customer/custentity_region', { type: 'text' });
-  await company.control('PATCH', `/records/customer/${first?.id}`, { fields: { custentity_region: mode }, touch: 'header' });
-  expect(await company.run('customer', mode)).toMatchObject({ status: 'succeeded', counts: { rejected: 0 } });
-});
+it.each(['full', 'incremental'] as const)(
+  '%s: no record is rejected for a type that the field no longer has',
+  async (mode) => {
+    const [first] = await company.truth('customer');
+    await company.run('customer');
+    await company.control('PATCH', '/fields/customer/custentity_region', { type: 'integer' });
+    await company.api('post', '/netsuite/metadata/refresh');
+    await company.control('PATCH', '/fields/customer/custentity_region', { type: 'text' });
+    await company.control('PATCH', `/records/customer/${first?.id}`, {
+      fields: { custentity_region: mode },
+      touch: 'header',
+    });
+    expect(await company.run('customer', mode)).toMatchObject({
+      status: 'succeeded',
+      counts: { rejected: 0 },
+    });
+  },
+);
 
 it('a field that is gone while a run fails, and back at the next one, is not reported as missing', async () => {
   const region = { table: 'customer', name: 'custentity_region', type: 'text', label: 'Region' };
@@ -45,7 +59,10 @@ it('a field that is gone while a run fails, and back at the next one, is not rep
   ]);
   await company.control('DELETE', '/fields/customer/custentity_region');
   await company.control('PUT', '/faults', [{ on: { table: 'customer', kind: 'count' }, countOffset: 1 }]);
-  expect(await company.run('customer', 'full')).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
+  expect(await company.run('customer', 'full')).toMatchObject({
+    status: 'failed',
+    error: { code: 'COUNT_MISMATCH' },
+  });
   await company.control('PUT', '/faults', []);
   await company.control('POST', '/fields', region);
   expect(await company.run('customer', 'full')).toMatchObject({ status: 'succeeded' });

@@ -1,5 +1,5 @@
-// C: the pace of the rolling full read. Beyond one page a run it takes at most a tenth of the requests of its sync, and where the period
-// doesn't suffice, the sync says how long it really takes.
+// C: the pace of the rolling full read. Beyond one page a run it takes at most a tenth of the requests of its
+// sync, and where the period doesn't suffice, the sync says how long it really takes.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Company, type Run, startCompany } from './company.ts';
 import { passDays, setClock } from './invoices.ts';
@@ -17,13 +17,19 @@ type Slice = { pages: number; requests: number; rolling: number };
 async function sliceOf(run: Run): Promise<Slice> {
   const { rolling } = await company.proof(run);
   const { body } = await company.api('get', `/sync-runs/${run.id}`);
-  return { pages: Math.ceil((rolling?.facts.records ?? 0) / pageSize), requests: body.requests, rolling: rolling?.facts.requests ?? 0 };
+  return {
+    pages: Math.ceil((rolling?.facts.records ?? 0) / pageSize),
+    requests: body.requests,
+    rolling: rolling?.facts.requests ?? 0,
+  };
 }
-const fullRead = async () => (await company.api('get', `/sync-configs/${await company.config('creditMemo')}`)).body.fullRead;
+const fullRead = async () =>
+  (await company.api('get', `/sync-configs/${await company.config('creditMemo')}`)).body.fullRead;
 
 describe('the rolling full read of a table that is large for its requests', () => {
   it('takes one page a run, more only while it is late and within a tenth of the requests, and shows its real period', async () => {
-    const load = (await company.api('get', `/sync-configs/${await company.config('creditMemo')}`)).body.lastRun;
+    const load = (await company.api('get', `/sync-configs/${await company.config('creditMemo')}`)).body
+      .lastRun;
     let [total, rolling] = [load.requests, 0];
     await passDays(company, 4);
     const slices: Slice[] = [];
@@ -44,7 +50,9 @@ describe('the rolling full read of a table that is large for its requests', () =
     const read = slices.reduce((sum, { pages }) => sum + pages, 0) * pageSize;
     expect({ periodDays, records }).toEqual({ periodDays: 7, records: read });
     expect(completeSince).toMatch(/^2011-09-05T09:00:/);
-    const stored = (await company.truth('transaction')).filter(({ fields }) => fields['type'] === 'CustCred').length;
+    const stored = (await company.truth('transaction')).filter(
+      ({ fields }) => fields['type'] === 'CustCred',
+    ).length;
     expect(expectedDays).toBeGreaterThan(7);
     expect(expectedDays).toBeCloseTo((4 * stored) / read, 0);
   });

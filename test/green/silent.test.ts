@@ -1,5 +1,6 @@
-// C: changes that leave no trace in the ERP, neither in a modification time nor in a field that is compared daily. The rolling full read
-// finds them within its period, and a proof never claims more than what was compared.
+// C: changes that leave no trace in the ERP, neither in a modification time nor in a field that is compared
+// daily. The rolling full read finds them within its period, and a proof never claims more than what was
+// compared.
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { demoEndpoints } from '../../demo/schema.ts';
@@ -21,7 +22,8 @@ beforeAll(async () => {
   company = await startCompany({ sync: { pageSize: 500 } });
   await setClock(company, '2011-09-05T09:00:00Z');
   await company.control('POST', '/records/vendor', { fields: { entityid: 'V1' } });
-  for (const type of ['customer', 'vendor']) expect(await company.run(type)).toMatchObject({ status: 'succeeded', mode: 'full' });
+  for (const type of ['customer', 'vendor'])
+    expect(await company.run(type)).toMatchObject({ status: 'succeeded', mode: 'full' });
   expect(await company.publish([customers, vendors])).toBe('v1');
 }, 60_000);
 afterAll(() => company.stop());
@@ -31,13 +33,16 @@ type Type = keyof typeof resources;
 
 /** Ids of records that are served with another phone than the ERP has, or that only one side has. */
 async function wrong(type: Type): Promise<string[]> {
-  const served = new Map<string, unknown>((await company.readAll(resources[type])).map((record) => [String(record.id), record.phone]));
+  const served = new Map<string, unknown>(
+    (await company.readAll(resources[type])).map((record) => [String(record.id), record.phone]),
+  );
   const truth = new Map((await company.truth(type)).map(({ id, fields }) => [id, fields['phone'] ?? null]));
   return [...new Set([...served.keys(), ...truth.keys()])].filter((id) => served.get(id) !== truth.get(id));
 }
 const edit = (type: Type, id: string, value: string) =>
   company.control('PATCH', `/records/${type}/${id}`, { fields: { phone: value }, touch: 'none' });
-const fullRead = async (type: Type) => (await company.api('get', `/sync-configs/${await company.config(type)}`)).body.fullRead;
+const fullRead = async (type: Type) =>
+  (await company.api('get', `/sync-configs/${await company.config(type)}`)).body.fullRead;
 /** The last one: a pass reads it at its end. */
 const lastCustomer = async () => (await company.truth('customer')).at(-1)?.id ?? '';
 
@@ -74,7 +79,9 @@ describe('a header field that changes without a modification time', () => {
     expect(slices[2]?.message).toMatch(
       /^Records after id \d+ to the last one were read in full: \d+ in this run, which ends the pass that began at /,
     );
-    expect(slices.reduce((sum, { facts }) => sum + facts.records, 0)).toBe((await company.truth('customer')).length);
+    expect(slices.reduce((sum, { facts }) => sum + facts.records, 0)).toBe(
+      (await company.truth('customer')).length,
+    );
     const view = await fullRead('customer');
     expect(view).toMatchObject({ periodDays: 7, expectedDays: null, passStartedAt: null, records: 0 });
     expect(view.completeSince).toBe(slices[0]?.facts.passStartedAt.replace(/\.\d+Z$/, 'Z'));
@@ -82,7 +89,10 @@ describe('a header field that changes without a modification time', () => {
 
   it('is served by a full run', async () => {
     await edit('customer', await lastCustomer(), '555-0101');
-    expect(await company.run('customer', 'full')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await company.run('customer', 'full')).toMatchObject({
+      status: 'succeeded',
+      counts: { updated: 1 },
+    });
     expect(await wrong('customer')).toEqual([]);
   });
 });
@@ -93,7 +103,9 @@ describe('a record without a modification time', () => {
     // The account's tables require one; real accounts have records without.
     const books = new Client({ ...inject('pg'), database: company.erp.database });
     await books.connect();
-    await books.query('alter table ledger.vendor alter column lastmodifieddate drop not null').finally(() => books.end());
+    await books
+      .query('alter table ledger.vendor alter column lastmodifieddate drop not null')
+      .finally(() => books.end());
     const { id, fields } = await company.control('POST', '/records/vendor', {
       fields: { entityid: 'V2', phone: '555-0102', lastmodifieddate: null },
     });
@@ -106,7 +118,8 @@ describe('a record without a modification time', () => {
 });
 
 describe('an idle incremental run', () => {
-  // In addition to 8 and 7: the calendar day, and for documents changes of lines and those that were closed recently.
+  // In addition to 8 and 7: the calendar day, and for documents changes of lines and those that were closed
+  // recently.
   it.each([
     ['customer', 8 + 2],
     ['creditMemo', 7 + 3],
@@ -114,7 +127,10 @@ describe('an idle incremental run', () => {
     await company.run(type, 'full');
     await company.run(type);
     const sent = async (): Promise<number> =>
-      Object.values((await company.control('GET', '/state')).requests as Record<string, number>).reduce((sum, count) => sum + count, 0);
+      Object.values((await company.control('GET', '/state')).requests as Record<string, number>).reduce(
+        (sum, count) => sum + count,
+        0,
+      );
     const before = await sent();
     const run = await company.run(type);
     const total = (await sent()) - before;

@@ -1,5 +1,5 @@
-// A field that the ERP stops delivering is named on every answer of the versions that show it, from the run that missed it until the run
-// that could read it again. Versions that don't show it see no difference.
+// A field that the ERP stops delivering is named on every answer of the versions that show it, from the run
+// that missed it until the run that could read it again. Versions that don't show it see no difference.
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -13,13 +13,25 @@ const origin = 'https://app.example';
 
 const field = (name: string, source: string) => ({ name, source });
 const number = field('number', 'tranid');
-const withDueDate = { name: 'invoices', recordType: 'invoice', fields: [number, field('dueDate', 'duedate')] };
+const withDueDate = {
+  name: 'invoices',
+  recordType: 'invoice',
+  fields: [number, field('dueDate', 'duedate')],
+};
 const without = { name: 'invoices', recordType: 'invoice', fields: [number, field('total', 'foreigntotal')] };
 
 const hideDueDate = (isHidden: boolean) =>
-  company.control('PUT', '/hidden', { tables: [], columns: isHidden ? { transaction: ['duedate'] } : {}, rows: {} });
-const edit = (id: string, fields: object) => company.control('PATCH', `/records/transaction/${id}`, { fields });
-const freshnessOf = ({ headers }: Answer) => ({ syncedAt: headers['x-data-synced-at'] ?? '', stale: headers['x-data-stale-fields'] });
+  company.control('PUT', '/hidden', {
+    tables: [],
+    columns: isHidden ? { transaction: ['duedate'] } : {},
+    rows: {},
+  });
+const edit = (id: string, fields: object) =>
+  company.control('PATCH', `/records/transaction/${id}`, { fields });
+const freshnessOf = ({ headers }: Answer) => ({
+  syncedAt: headers['x-data-synced-at'] ?? '',
+  stale: headers['x-data-stale-fields'],
+});
 const list = '/v1/invoices?pageSize=2';
 
 let id: string;
@@ -42,7 +54,10 @@ afterAll(() => company.stop());
 
 /** Once every process has read the state again. */
 const untilStale = (isStale: boolean) =>
-  until(async () => ((await request('head', list)).headers['x-data-stale-fields'] !== undefined) === isStale || undefined);
+  until(
+    async () =>
+      ((await request('head', list)).headers['x-data-stale-fields'] !== undefined) === isStale || undefined,
+  );
 
 describe.each(['incremental', 'full'] as const)('a field that is missing in an %s run', (mode) => {
   it('is named on every answer of its version, until it can be read again', async () => {
@@ -69,8 +84,11 @@ describe.each(['incremental', 'full'] as const)('a field that is missing in an %
       changes: await request('get', '/v1/invoices/changes?limit=2'),
     };
     const tagOfChanges = answers['changes']?.headers['etag'] ?? '';
-    answers['changes not modified'] = await request('get', '/v1/invoices/changes?limit=2', { 'if-none-match': tagOfChanges });
-    for (const [name, answer] of Object.entries(answers)) expect([name, freshnessOf(answer)]).toEqual([name, { syncedAt, stale }]);
+    answers['changes not modified'] = await request('get', '/v1/invoices/changes?limit=2', {
+      'if-none-match': tagOfChanges,
+    });
+    for (const [name, answer] of Object.entries(answers))
+      expect([name, freshnessOf(answer)]).toEqual([name, { syncedAt, stale }]);
     expect([answers['not modified']?.status, answers['changes not modified']?.status]).toEqual([304, 304]);
     expect(answers['list']?.headers['etag']).toBe(etag);
 

@@ -34,7 +34,10 @@ it.each(['incremental', 'full'] as const)(
     expect(run.error.fix).toContain('Give the integration role access');
     expect(run.error.fix).toContain('accept that the field is missing');
     expect(await gaps.warnings(run)).toContain('fields are not read; their stored values stay');
-    expect((await company.proof(run))['fields']).toMatchObject({ passed: false, facts: { stale: ['duedate', 'foreignamountunpaid'] } });
+    expect((await company.proof(run))['fields']).toMatchObject({
+      passed: false,
+      facts: { stale: ['duedate', 'foreignamountunpaid'] },
+    });
     const { staleFields } = await gaps.sync();
     expect(staleFields).toMatchObject([
       { field: 'duedate', reason: 'unreadable' },
@@ -43,13 +46,25 @@ it.each(['incremental', 'full'] as const)(
 
     const during = await gaps.served();
     for (const [id, record] of before)
-      expect([id, by(during, id).dueDate, by(during, id).amountDue]).toEqual([id, record.dueDate, record.amountDue]);
+      expect([id, by(during, id).dueDate, by(during, id).amountDue]).toEqual([
+        id,
+        record.dueDate,
+        record.amountDue,
+      ]);
     expect(by(during, edited).total).toBe(4321.5);
-    expect(by(during, created)).toMatchObject({ dueDate: null, amountDue: null, total: by(before, like).total });
+    expect(by(during, created)).toMatchObject({
+      dueDate: null,
+      amountDue: null,
+      total: by(before, like).total,
+    });
     expect(await gaps.changes(token)).toEqual(ascending(edited, created));
 
     const again = await company.run('invoice', mode);
-    expect(again).toMatchObject({ status: 'partial', generation: run.generation, error: { code: 'FIELDS_UNREADABLE' } });
+    expect(again).toMatchObject({
+      status: 'partial',
+      generation: run.generation,
+      error: { code: 'FIELDS_UNREADABLE' },
+    });
     expect((await gaps.sync()).staleFields).toEqual(staleFields);
 
     const later = await gaps.token();
@@ -65,7 +80,10 @@ it.each(['incremental', 'full'] as const)(
     }
     expect(await gaps.changes(later)).toEqual(ascending(edited, silent, created));
     expect((await gaps.sync()).staleFields).toEqual([]);
-    expect(await gaps.mails(2)).toEqual(["Sync invoice can't update some fields", 'Sync invoice has recovered']);
+    expect(await gaps.mails(2)).toEqual([
+      "Sync invoice can't update some fields",
+      'Sync invoice has recovered',
+    ]);
     expect(await company.run('invoice', 'incremental')).toMatchObject({
       status: 'succeeded',
       mode: 'incremental',
@@ -86,13 +104,19 @@ describe('lines', () => {
       const before = await gaps.served();
       const [edited = '', like = ''] = [...before.keys()];
       await gaps.hide(hidden);
-      await gaps.edit(edited, { fields: { foreigntotal: '77' }, lines: [{ line: 1, fields: { rate: '123.25' } }] });
+      await gaps.edit(edited, {
+        fields: { foreigntotal: '77' },
+        lines: [{ line: 1, fields: { rate: '123.25' } }],
+      });
       const created = await gaps.create(like);
       const run = await company.run('invoice', 'incremental');
       expect(run).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
       expect(run.error.message).toContain(named);
       expect((await gaps.sync()).staleFields).toMatchObject([{ field: 'lines', reason: 'unreadable' }]);
-      expect(await company.run('invoice', 'full')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+      expect(await company.run('invoice', 'full')).toMatchObject({
+        status: 'partial',
+        error: { code: 'FIELDS_UNREADABLE' },
+      });
       const during = await gaps.served();
       for (const [id, { lines }] of before) expect([id, by(during, id).lines]).toEqual([id, lines]);
       expect(by(during, edited).total).toBe(77);
@@ -100,7 +124,10 @@ describe('lines', () => {
 
       const token = await gaps.token();
       await gaps.hide();
-      expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+      expect(await company.run('invoice', 'incremental')).toMatchObject({
+        status: 'succeeded',
+        mode: 'full',
+      });
       const [after, truth] = [await gaps.served(), await gaps.truth()];
       for (const [id, { lines = [] }] of truth) {
         const served = by(after, id).lines.map(({ line, rate, itemId }: Record<string, string>) => [
@@ -124,7 +151,17 @@ describe('POST /sync-configs/{id}/accept-missing-fields', () => {
     const { company } = gaps;
     expect(await gaps.accept('duedate')).toMatchObject({
       status: 422,
-      body: { error: { details: [{ path: 'fields[0]', code: 'not_stale', message: 'duedate is not stale. No field of this sync is' }] } },
+      body: {
+        error: {
+          details: [
+            {
+              path: 'fields[0]',
+              code: 'not_stale',
+              message: 'duedate is not stale. No field of this sync is',
+            },
+          ],
+        },
+      },
     });
     const before = await gaps.served();
     const [like = ''] = [...before.keys()];
@@ -144,7 +181,8 @@ describe('POST /sync-configs/{id}/accept-missing-fields', () => {
     expect(second.error.message).not.toContain('duedate');
     expect((await gaps.accept('foreignamountunpaid')).status).toBe(202);
     const created = await gaps.create(like);
-    for (const mode of ['incremental', 'full'] as const) expect(await company.run('invoice', mode)).toMatchObject({ status: 'succeeded' });
+    for (const mode of ['incremental', 'full'] as const)
+      expect(await company.run('invoice', mode)).toMatchObject({ status: 'succeeded' });
     const during = await gaps.served();
     for (const [id, { dueDate }] of before) expect([id, by(during, id).dueDate]).toEqual([id, dueDate]);
     expect(by(during, created).dueDate).toBeNull();
@@ -156,10 +194,14 @@ describe('POST /sync-configs/{id}/accept-missing-fields', () => {
     expect(await company.run('invoice')).toMatchObject({ status: 'succeeded', mode: 'full' });
     expect(await gaps.sync()).toMatchObject({ staleFields: [], acceptedFields: [] });
     const [after, truth] = [await gaps.served(), await gaps.truth()];
-    for (const [id, { fields }] of truth) expect([id, by(after, id).dueDate]).toEqual([id, fields['duedate'] ?? null]);
+    for (const [id, { fields }] of truth)
+      expect([id, by(after, id).dueDate]).toEqual([id, fields['duedate'] ?? null]);
     expect(await gaps.changes(token)).toEqual([created]);
     await gaps.hide({ columns: headers });
-    expect(await company.run('invoice')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+    expect(await company.run('invoice')).toMatchObject({
+      status: 'partial',
+      error: { code: 'FIELDS_UNREADABLE' },
+    });
   }, 120_000);
 
   it('covers only the fields of lines that were missing', async () => {

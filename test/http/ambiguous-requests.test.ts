@@ -45,7 +45,10 @@ describe('a request', () => {
     ]) {
       const refused = await statusOf([...good, ...extra]);
       expect(refused.status).toBe(400);
-      expect(JSON.parse(refused.body).error).toMatchObject({ code: 'BAD_REQUEST', details: [{ code: 'repeated' }] });
+      expect(JSON.parse(refused.body).error).toMatchObject({
+        code: 'BAD_REQUEST',
+        details: [{ code: 'repeated' }],
+      });
     }
   });
 
@@ -55,7 +58,13 @@ describe('a request', () => {
       .set('authorization', `Bearer ${key}`)
       .set('content-type', 'application/json')
       .serialize((body: unknown) => body as string)
-      .send(Buffer.concat([Buffer.from('{"name":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]) as unknown as string);
+      .send(
+        Buffer.concat([
+          Buffer.from('{"name":"'),
+          Buffer.from([0xff, 0xfe]),
+          Buffer.from('"}'),
+        ]) as unknown as string,
+      );
     expect(response.status).toBe(400);
     expect(response.body.error.details).toMatchObject([{ code: 'malformed_text' }]);
   });

@@ -1,4 +1,5 @@
-// Clients that send too much, too little or nothing, or don't read their response: each costs bounded time and memory.
+// Clients that send too much, too little or nothing, or don't read their response: each costs bounded time
+// and memory.
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -23,7 +24,8 @@ let startedCount = 0;
 /** Send the responses that are held back. */
 const heldResponses: (() => void)[] = [];
 const sockets: Socket[] = [];
-const logged = (message: string) => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
+const logged = (message: string) =>
+  lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
 
 beforeAll(async () => {
   const log = pino({}, { write: (line: string) => lines.push(line) });
@@ -42,7 +44,11 @@ beforeAll(async () => {
       minBytesPerSecond: 100 << 20,
     },
   ));
-  impatient = createHttpServer(log, {}, { headersTimeout: 200, requestTimeout: 200, connectionsCheckingInterval: 50 }).server;
+  impatient = createHttpServer(
+    log,
+    {},
+    { headersTimeout: 200, requestTimeout: 200, connectionsCheckingInterval: 50 },
+  ).server;
   const app = express();
   app.use(requestLog(log, systemClock), assertHeaders);
   app.get('/large', (_req, res) => void res.type('text/plain').send(Buffer.alloc(largeBytes, 'x')));
@@ -70,7 +76,8 @@ afterAll(() => {
   for (const each of [server, impatient]) each.close();
 });
 
-const open = (of: Server): Promise<number> => new Promise((resolve) => of.getConnections((_problem, count) => resolve(count)));
+const open = (of: Server): Promise<number> =>
+  new Promise((resolve) => of.getConnections((_problem, count) => resolve(count)));
 function dial(text = '', to = server): Socket {
   const socket = connect((to.address() as AddressInfo).port, '127.0.0.1');
   sockets.push(socket);
@@ -78,7 +85,10 @@ function dial(text = '', to = server): Socket {
   if (text !== '') socket.write(text);
   return socket;
 }
-/** Everything received until the connection closes: by an end or, when the server left something unread, by a reset after it. */
+/**
+ * Everything received until the connection closes: by an end or, when the server left something unread, by a
+ * reset after it.
+ */
 async function rest(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -89,11 +99,14 @@ const announced = (path: string, bytes: number): string =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`;
 
 describe('a client', () => {
-  it.each(['/body', '/nowhere'])('that announces too large a body gets 413 before it sends it, at %s', async (path) => {
-    const answer = await rest(dial(announced(path, 100 << 20)));
-    expect(answer).toMatch(/^HTTP\/1.1 413 .*"code":"too_large"/s);
-    expect(answer).toMatch(/\r\nConnection: close\r\n/i);
-  });
+  it.each(['/body', '/nowhere'])(
+    'that announces too large a body gets 413 before it sends it, at %s',
+    async (path) => {
+      const answer = await rest(dial(announced(path, 100 << 20)));
+      expect(answer).toMatch(/^HTTP\/1.1 413 .*"code":"too_large"/s);
+      expect(answer).toMatch(/\r\nConnection: close\r\n/i);
+    },
+  );
 
   it('that sends the body anyway can still read the 413, and the rest of the body is not read', async () => {
     const socket = dial(announced('/body', 1 << 30));
@@ -113,7 +126,9 @@ describe('a client', () => {
     half.end();
     const [silent, idle] = [rest(dial('', impatient)), rest(dial('GET /small HTTP/1.1\r\nHost: x\r\n\r\n'))];
     await rest(half);
-    expect(await until(async () => logged('request').find(({ path }) => path === '/body'))).toMatchObject({ status: 400 });
+    expect(await until(async () => logged('request').find(({ path }) => path === '/body'))).toMatchObject({
+      status: 400,
+    });
     expect(await silent).toMatch(/^HTTP\/1.1 408 .*request_timeout/s);
     const answer = await idle;
     expect(answer.match(/HTTP\/1.1/g)).toHaveLength(1);
@@ -126,22 +141,30 @@ describe('a client', () => {
     await rest(flood);
     expect(logged('connection closed: too many pipelined requests')).toHaveLength(1);
     expect(startedCount).toBe(100);
-    expect(await rest(dial('GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'))).toMatch(/^HTTP\/1.1 200 /);
+    expect(await rest(dial('GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'))).toMatch(
+      /^HTTP\/1.1 200 /,
+    );
   });
 
   it('that does not read its response is disconnected', async () => {
     const stalled = dial('GET /large HTTP/1.1\r\nHost: x\r\n\r\n');
     stalled.pause();
-    expect(await until(async () => logged('connection closed: the client did not read its response')[0])).toMatchObject({ level: 30 });
+    expect(
+      await until(async () => logged('connection closed: the client did not read its response')[0]),
+    ).toMatchObject({ level: 30 });
     expect(await until(async () => logged('request')[0])).toMatchObject({ path: '/large', cut: true });
   });
 
   it('above the connection limit is disconnected at once, and the others are not affected', async () => {
-    const held = Array.from({ length: maxConnections }, () => rest(dial('GET /held HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')));
+    const held = Array.from({ length: maxConnections }, () =>
+      rest(dial('GET /held HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')),
+    );
     await until(async () => (heldResponses.length === maxConnections ? true : undefined));
     expect(await rest(dial('GET /small HTTP/1.1\r\nHost: x\r\n\r\n'))).toBe('');
     for (const respond of heldResponses) respond();
     for (const text of await Promise.all(held)) expect(text).toMatch(/^HTTP\/1.1 200 /);
-    expect(await until(async () => logged('connections refused: too many are open')[0])).toMatchObject({ connections: 1 });
+    expect(await until(async () => logged('connections refused: too many are open')[0])).toMatchObject({
+      connections: 1,
+    });
   });
 });

@@ -1,4 +1,5 @@
-// How the console is served: one page for every address below /console, files that browsers keep, and a page that says how to build them.
+// How the console is served: one page for every address below /console, files that browsers keep, and a page
+// that says how to build them.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -34,21 +35,33 @@ afterAll(async () => {
 });
 
 describe('GET /console', () => {
-  it.each(['', '/', '/syncs', '/syncs/7?page=2', '/assets-of-mine', '/a/b/c/d'])('%s is the page', async (address) => {
-    const response = await supertest(app).get(`/console${address}`).expect(200, html);
-    expect(response.headers).toMatchObject({
-      'content-type': 'text/html; charset=utf-8',
-      'cache-control': 'no-cache',
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-    });
-  });
+  it.each(['', '/', '/syncs', '/syncs/7?page=2', '/assets-of-mine', '/a/b/c/d'])(
+    '%s is the page',
+    async (address) => {
+      const response = await supertest(app).get(`/console${address}`).expect(200, html);
+      expect(response.headers).toMatchObject({
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-cache',
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+      });
+    },
+  );
 
   it('allows scripts and styles of this service alone', async () => {
     const { headers } = await supertest(app).get('/console/syncs');
     const policy = (headers['content-security-policy'] ?? '').split('; ');
-    expect(policy).toEqual(expect.arrayContaining(["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'"]));
-    expect(policy).toEqual(expect.arrayContaining(["frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"]));
+    expect(policy).toEqual(
+      expect.arrayContaining([
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+      ]),
+    );
+    expect(policy).toEqual(
+      expect.arrayContaining(["frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"]),
+    );
     expect(headers['content-security-policy']).not.toMatch(/unsafe|\*|https?:/);
   });
 
@@ -93,13 +106,17 @@ describe('files of the console', () => {
     expect(Number(zipped.headers['content-length'])).toBeLessThan(script.length / 5);
   });
 
-  it.each(['index-Zz99.js', '', '..%2foutside.txt', '..%2findex.html', 'index-Ab12.js/more', 'INDEX-AB12.JS'])(
-    '%s is not one',
-    async (name) => {
-      const response = await supertest(app).get(`/console/assets/${name}`);
-      expect([response.status, response.body.error?.code]).toEqual([404, 'NOT_FOUND']);
-    },
-  );
+  it.each([
+    'index-Zz99.js',
+    '',
+    '..%2foutside.txt',
+    '..%2findex.html',
+    'index-Ab12.js/more',
+    'INDEX-AB12.JS',
+  ])('%s is not one', async (name) => {
+    const response = await supertest(app).get(`/console/assets/${name}`);
+    expect([response.status, response.body.error?.code]).toEqual([404, 'NOT_FOUND']);
+  });
 
   it.each(['../index.html', '%2e%2e/outside.txt'])('%s is not one', async (name) => {
     const response = await supertest(app).get(`/console/assets/${name}`);

@@ -1,5 +1,6 @@
-// The demo's sign-in with one click asks for no proof of who the person is. So it exists in the demo alone, and works for its own page on its own
-// machine alone: not for other sites, not through another name of this machine, a proxy or a tunnel.
+// The demo's sign-in with one click asks for no proof of who the person is. So it exists in the demo alone,
+// and works for its own page on its own machine alone: not for other sites, not through another name of this
+// machine, a proxy or a tunnel.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -25,14 +26,19 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const click = (app: Express, headers: Record<string, string>) => supertest(app).post('/auth/demo').set(headers);
+const click = (app: Express, headers: Record<string, string>) =>
+  supertest(app).post('/auth/demo').set(headers);
 const sessionOf = (response: supertest.Response): string =>
   /portal_session=([^;]+)/.exec(response.get('Set-Cookie')?.join('\n') ?? '')?.[1] ?? '';
 
 describe('POST /auth/demo', () => {
   it('signs in as the owner and leads to the console', async () => {
     const response = await click(demo, own);
-    expect([response.status, response.headers['location'], response.headers['cache-control']]).toEqual([303, '/console', 'no-store']);
+    expect([response.status, response.headers['location'], response.headers['cache-control']]).toEqual([
+      303,
+      '/console',
+      'no-store',
+    ]);
     expect(response.get('Set-Cookie')?.join()).toMatch(
       /^portal_session=[^;]+; Max-Age=\d+; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/,
     );
@@ -91,19 +97,28 @@ describe('POST /auth/demo', () => {
     ]),
   ])('%s is refused', async (_title, headers) => {
     const response = await click(demo, headers);
-    expect([response.status, response.body.error.code, response.get('Set-Cookie')]).toEqual([403, 'FORBIDDEN', undefined]);
+    expect([response.status, response.body.error.code, response.get('Set-Cookie')]).toEqual([
+      403,
+      'FORBIDDEN',
+      undefined,
+    ]);
   });
 
   it('is refused where the service has an address that others know', async () => {
     const settings = { ...database.ctx.settings, publicUrl: 'https://demo.example' };
     const app = createApp({ ...database.ctx, settings }, { demoOwner: owner });
-    for (const origin of ['https://demo.example', publicUrl]) expect((await click(app, { ...own, origin })).status).toBe(403);
+    for (const origin of ['https://demo.example', publicUrl])
+      expect((await click(app, { ...own, origin })).status).toBe(403);
     expect((await supertest(app).get('/').set(own)).text).not.toContain('/auth/demo');
   });
 
   it('is not answered to other methods', async () => {
     const response = await supertest(demo).get('/auth/demo').set(own);
-    expect([response.status, response.headers['allow'], response.get('Set-Cookie')]).toEqual([405, 'POST', undefined]);
+    expect([response.status, response.headers['allow'], response.get('Set-Cookie')]).toEqual([
+      405,
+      'POST',
+      undefined,
+    ]);
   });
 
   it('does not exist outside of the demo', async () => {
@@ -124,9 +139,15 @@ describe('a demo whose organization does not exist yet', () => {
     expect(page.headers['refresh']).toBe('2');
     const early = await click(starting, own);
     expect([early.status, early.headers['location'], early.get('Set-Cookie')]).toEqual([303, '/', undefined]);
-    const { id } = await makeOrganization(database.ctx, { name: 'First wholesaler', ownerEmail: first.email });
+    const { id } = await makeOrganization(database.ctx, {
+      name: 'First wholesaler',
+      ownerEmail: first.email,
+    });
     const prepared = await supertest(starting).get('/').set(own);
-    expect([prepared.text.includes('action="/auth/demo"'), prepared.headers['refresh']]).toEqual([true, undefined]);
+    expect([prepared.text.includes('action="/auth/demo"'), prepared.headers['refresh']]).toEqual([
+      true,
+      undefined,
+    ]);
     const response = await click(starting, own);
     expect(response.headers['location']).toBe('/console');
     const { body } = await supertest(starting)
@@ -146,13 +167,19 @@ describe('the button on the welcome page', () => {
     expect(await shows({ host: own.host, 'x-forwarded-for': '203.0.113.9' })).toBe(false);
     expect(await shows({ host: own.host, 'x-original-host': 'demo.tunnel.example' })).toBe(false);
     // An address that was typed or followed shows the page; its button posts from the page itself.
-    for (const site of ['none', 'cross-site']) expect(await shows({ host: own.host, 'sec-fetch-site': site })).toBe(true);
+    for (const site of ['none', 'cross-site'])
+      expect(await shows({ host: own.host, 'sec-fetch-site': site })).toBe(true);
   });
 });
 
 describe('a service with a demo owner', () => {
   const start = (HOST: string) => {
-    const config = readConfig({ HOST, PORT: '0', LOG_LEVEL: 'silent', ENCRYPTION_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}` });
+    const config = readConfig({
+      HOST,
+      PORT: '0',
+      LOG_LEVEL: 'silent',
+      ENCRYPTION_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+    });
     return startService(
       config,
       { control: database.service, data: database.service, owner: database.address, embedded: undefined },
@@ -175,10 +202,10 @@ describe('a service with a demo owner', () => {
       expect(response.status).toBe(expected);
       const page = await (await fetch(service.localUrl)).text();
       const text = consoleText(service);
-      expect([text.startsWith(`The console is at ${service.url}`), text.includes('its first page signs you in')]).toEqual([
-        true,
-        expected === 303,
-      ]);
+      expect([
+        text.startsWith(`The console is at ${service.url}`),
+        text.includes('its first page signs you in'),
+      ]).toEqual([true, expected === 303]);
       expect(service.hasDemoSignIn).toBe(expected === 303);
       // The organization of this demo exists: the page has the button wherever the text says so.
       expect(page.includes('action="/auth/demo"')).toBe(expected === 303);

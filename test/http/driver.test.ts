@@ -1,11 +1,16 @@
-// What src/http/driver relies on inside Express and Node.js. When this fails after an upgrade, change src/http/driver first.
+// What src/http/driver relies on inside Express and Node.js. When this fails after an upgrade, change
+// src/http/driver first.
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import express, { type Express, type Request, type RequestHandler } from 'express';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/core/log.ts';
 import { closeAfter, lingeringClose } from '../../src/http/driver/connection-end.ts';
-import { adoptMessageClasses, createMessageClasses, type MessageClasses } from '../../src/http/driver/message-classes.ts';
+import {
+  adoptMessageClasses,
+  createMessageClasses,
+  type MessageClasses,
+} from '../../src/http/driver/message-classes.ts';
 import { attachApp, createHttpServer, type HttpServer } from '../../src/http/server/server.ts';
 
 let http: HttpServer | undefined;
@@ -24,7 +29,10 @@ async function listen(app: Express, messages: Partial<MessageClasses> = {}): Pro
 
 describe('Express', () => {
   /** The prototypes that a handler of the application sees. */
-  async function prototypesIn(app: Express, messages?: MessageClasses): Promise<{ request: unknown; response: unknown; app: unknown }> {
+  async function prototypesIn(
+    app: Express,
+    messages?: MessageClasses,
+  ): Promise<{ request: unknown; response: unknown; app: unknown }> {
     let seen = {};
     app.get('/', (req, res) => {
       seen = { request: Object.getPrototypeOf(req), response: Object.getPrototypeOf(res), app: req.app };
@@ -48,11 +56,14 @@ describe('Express', () => {
     adoptMessageClasses(app, messages);
     const { IncomingMessage, ServerResponse } = messages;
     const seen = await prototypesIn(app, messages);
-    expect([seen.request === IncomingMessage.prototype, seen.response === ServerResponse.prototype, seen.app === app], changed).toEqual([
-      true,
-      true,
-      true,
-    ]);
+    expect(
+      [
+        seen.request === IncomingMessage.prototype,
+        seen.response === ServerResponse.prototype,
+        seen.app === app,
+      ],
+      changed,
+    ).toEqual([true, true, true]);
   });
 });
 
@@ -84,7 +95,9 @@ describe('Node.js', () => {
     const chunks: Buffer[] = [];
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
     await once(socket, 'end');
-    expect(Buffer.concat(chunks).toString(), 'Node.js ignores shouldKeepAlive: see closeAfter').toContain('Connection: close');
+    expect(Buffer.concat(chunks).toString(), 'Node.js ignores shouldKeepAlive: see closeAfter').toContain(
+      'Connection: close',
+    );
     socket.end();
   });
 });

@@ -1,4 +1,5 @@
-// What a person sees who opens an address in a browser where something is wrong: a page. Programs get the usual error body.
+// What a person sees who opens an address in a browser where something is wrong: a page. Programs get the
+// usual error body.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -43,10 +44,18 @@ describe('an address at which there is nothing', () => {
     '/mcp',
   ])('%s is a page with a way out', async (address) => {
     const page = await open(address);
-    expect([page.status >= 400 && page.status < 500, page.headers['content-type']]).toEqual([true, 'text/html; charset=utf-8']);
-    expect(page.text).toMatch(/^<!doctype html>[\s\S]*<html lang="en">[\s\S]*<h1>[^<]+<\/h1>[\s\S]*<a [^>]*href="\/"/);
+    expect([page.status >= 400 && page.status < 500, page.headers['content-type']]).toEqual([
+      true,
+      'text/html; charset=utf-8',
+    ]);
+    expect(page.text).toMatch(
+      /^<!doctype html>[\s\S]*<html lang="en">[\s\S]*<h1>[^<]+<\/h1>[\s\S]*<a [^>]*href="\/"/,
+    );
     expect(page.text).toContain(`Request ${page.headers['x-request-id']}`);
-    expect(page.headers).toMatchObject({ 'cache-control': 'no-store', vary: expect.stringContaining('Accept') });
+    expect(page.headers).toMatchObject({
+      'cache-control': 'no-store',
+      vary: expect.stringContaining('Accept'),
+    });
     expect(page.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/);
     expect(wordsOf(page.text)).not.toMatch(/[{}"]/);
     expect((await open(address).then(({ text }) => text)).includes('<script')).toBe(false);
@@ -69,9 +78,23 @@ describe('an address at which there is nothing', () => {
 
   it('keeps the status and headers of the error', async () => {
     const [page, body] = [await open('/api/public/v9/nothing'), await open('/api/public/v9/nothing', '*/*')];
-    const { 'content-length': _pageLength, 'content-security-policy': _policy, 'x-request-id': _pageId, ...ofPage } = page.headers;
-    const { 'content-length': _length, 'content-security-policy': _default, 'x-request-id': _id, date, ...ofBody } = body.headers;
-    expect([page.status, ofPage]).toEqual([401, { ...ofBody, date: expect.any(String), 'content-type': 'text/html; charset=utf-8' }]);
+    const {
+      'content-length': _pageLength,
+      'content-security-policy': _policy,
+      'x-request-id': _pageId,
+      ...ofPage
+    } = page.headers;
+    const {
+      'content-length': _length,
+      'content-security-policy': _default,
+      'x-request-id': _id,
+      date,
+      ...ofBody
+    } = body.headers;
+    expect([page.status, ofPage]).toEqual([
+      401,
+      { ...ofBody, date: expect.any(String), 'content-type': 'text/html; charset=utf-8' },
+    ]);
     expect([ofBody['www-authenticate'], ofBody['strict-transport-security'], date]).toEqual([
       'Bearer',
       expect.any(String),
@@ -103,14 +126,26 @@ describe('an address for which there is no session', () => {
   const actionsOn = async (address: string) => {
     const signIn = createApp({ ...database.ctx, settings: { ...database.ctx.settings, oidc } });
     const page = await supertest(signIn).get(address).set('accept', browser);
-    return [page.status, ...[...page.text.matchAll(/class="main" href="([^"]*)">([^<]*)/g)].map(([, path, label]) => [label, path])];
+    return [
+      page.status,
+      ...[...page.text.matchAll(/class="main" href="([^"]*)">([^<]*)/g)].map(([, path, label]) => [
+        label,
+        path,
+      ]),
+    ];
   };
 
   it('is reached by signing in, where a session can read it', async () => {
     const records = `${base}/views/${createId()}/records`;
-    expect(await actionsOn(records)).toEqual([401, ['Sign in', `/auth/login?returnTo=${encodeURIComponent(records)}`]]);
+    expect(await actionsOn(records)).toEqual([
+      401,
+      ['Sign in', `/auth/login?returnTo=${encodeURIComponent(records)}`],
+    ]);
     const given = `${base}/teams?q=%22%3E%3Cb%3E&page=1`;
-    expect(await actionsOn(given)).toEqual([401, ['Sign in', `/auth/login?returnTo=${encodeURIComponent(given)}`]]);
+    expect(await actionsOn(given)).toEqual([
+      401,
+      ['Sign in', `/auth/login?returnTo=${encodeURIComponent(given)}`],
+    ]);
     expect(await actionsOn('/api/public/v9/nothing')).toEqual([401]);
   });
 });
@@ -139,8 +174,13 @@ describe('an address that a person may not open', () => {
 
   it('is a page when there were too many attempts', async () => {
     let page = await open(`/unsubscribe?token=${'B'.repeat(43)}`);
-    for (let left = 25; page.status === 404 && left > 0; left -= 1) page = await open(`/unsubscribe?token=${'B'.repeat(43)}`);
-    expect([page.status, page.type, page.headers['retry-after']]).toEqual([429, 'text/html', expect.stringMatching(/^\d+$/)]);
+    for (let left = 25; page.status === 404 && left > 0; left -= 1)
+      page = await open(`/unsubscribe?token=${'B'.repeat(43)}`);
+    expect([page.status, page.type, page.headers['retry-after']]).toEqual([
+      429,
+      'text/html',
+      expect.stringMatching(/^\d+$/),
+    ]);
     expect(wordsOf(page.text)).toMatch(/Too many requests; try again in \d+ s/);
   });
 });

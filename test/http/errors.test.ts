@@ -74,7 +74,10 @@ describe('the error body', () => {
       db: {
         ...database.ctx.db,
         data: new Proxy(database.ctx.db.data, {
-          get: (pool, name) => (name === 'query' ? () => Promise.reject(new Error('the inner workings')) : Reflect.get(pool, name)),
+          get: (pool, name) =>
+            name === 'query'
+              ? () => Promise.reject(new Error('the inner workings'))
+              : Reflect.get(pool, name),
         }),
       },
     });
@@ -82,14 +85,26 @@ describe('the error body', () => {
     expect([answer.status, answer.body.error.code]).toEqual([500, 'INTERNAL_ERROR']);
     expect(JSON.stringify(answer.body)).not.toContain('inner workings');
     const logged = lines.map((line) => JSON.parse(line)).find(({ level }) => level === 50);
-    expect(logged).toMatchObject({ requestId: answer.body.error.requestId, err: { message: 'the inner workings' } });
+    expect(logged).toMatchObject({
+      requestId: answer.body.error.requestId,
+      err: { message: 'the inner workings' },
+    });
   });
 
   it('is 503 with Retry-After while the database is unavailable', async () => {
-    const away = openDb('postgres://nobody@127.0.0.1:1/none', 'postgres://nobody@127.0.0.1:1/none', { control: 1, data: 1 }, 1000);
+    const away = openDb(
+      'postgres://nobody@127.0.0.1:1/none',
+      'postgres://nobody@127.0.0.1:1/none',
+      { control: 1, data: 1 },
+      1000,
+    );
     try {
       const answer = await apiOf(createApp({ ...database.ctx, db: away }), secret)('get', '/whoami');
-      expect([answer.status, answer.body.error.code, answer.headers['retry-after']]).toEqual([503, 'INTERNAL_ERROR', '2']);
+      expect([answer.status, answer.body.error.code, answer.headers['retry-after']]).toEqual([
+        503,
+        'INTERNAL_ERROR',
+        '2',
+      ]);
     } finally {
       await away.close();
     }
@@ -113,7 +128,12 @@ describe('the error body', () => {
   it('is 503 for a database server that accepts the connection and never responds', async () => {
     const silent = createServer(() => undefined).listen(0, '127.0.0.1');
     await once(silent, 'listening');
-    const address = { host: '127.0.0.1', port: (silent.address() as AddressInfo).port, user: 'nobody', database: 'none' };
+    const address = {
+      host: '127.0.0.1',
+      port: (silent.address() as AddressInfo).port,
+      user: 'nobody',
+      database: 'none',
+    };
     const knex = openKnex(address, null, 1, { connectionTimeoutMillis: 50 });
     try {
       const error = await knex.raw('select').catch((failure: unknown) => failure);
@@ -132,11 +152,15 @@ describe('the error body', () => {
 
 describe('X-Request-Id', () => {
   it('is the caller’s own if it is harmless, and a new one otherwise', async () => {
-    expect((await owner('get', '/whoami', undefined, { 'x-request-id': 'trace-12345.a_b' })).headers['x-request-id']).toBe(
-      'trace-12345.a_b',
-    );
+    expect(
+      (await owner('get', '/whoami', undefined, { 'x-request-id': 'trace-12345.a_b' })).headers[
+        'x-request-id'
+      ],
+    ).toBe('trace-12345.a_b');
     for (const given of ['short', 'a b c d e f g', '<script>alert</script>', 'x'.repeat(65)])
-      expect((await owner('get', '/whoami', undefined, { 'x-request-id': given })).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+      expect(
+        (await owner('get', '/whoami', undefined, { 'x-request-id': given })).headers['x-request-id'],
+      ).toMatch(/^[0-9a-f-]{36}$/);
     expect((await supertest(app).get('/nowhere')).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
   });
 });
@@ -155,7 +179,9 @@ describe('malicious bodies', () => {
     const cut = await send({ 'content-encoding': 'gzip' }, gzipSync('{"name":"x"}').subarray(0, 15));
     expect(cut.status).toBe(400);
     expect((await send({ 'content-encoding': 'zip' }, 'x')).status).toBe(415);
-    expect((await send({ 'content-type': 'application/json; charset=latin1' }, '{"name":"x"}')).status).toBe(415);
+    expect((await send({ 'content-type': 'application/json; charset=latin1' }, '{"name":"x"}')).status).toBe(
+      415,
+    );
   });
 
   it('400 for a body that is neither object nor array, and 422 for an array', async () => {
@@ -175,7 +201,12 @@ describe('malicious bodies', () => {
   it('422 for more values than a body may contain, at any depth, without further validation', async () => {
     const many = `[${'{},'.repeat(50_000)}{}]`;
     const keys = Array.from({ length: 50_001 }, (_unused, index) => `"k${index}":1`).join();
-    for (const body of [`{"name":${many}}`, many, `{"name":"x",${keys}}`, `{"name":${'['.repeat(60_000)}${']'.repeat(60_000)}}`]) {
+    for (const body of [
+      `{"name":${many}}`,
+      many,
+      `{"name":"x",${keys}}`,
+      `{"name":${'['.repeat(60_000)}${']'.repeat(60_000)}}`,
+    ]) {
       const answer = await owner('post', '/api-keys', body);
       expect([answer.status, answer.body.error.details]).toEqual([
         422,
@@ -187,14 +218,32 @@ describe('malicious bodies', () => {
   it.each(['a\0b', '\ud800', 'x\udc00x'])('422 for the text %j in any field', async (text) => {
     const connection = {
       accountId: '1234567',
-      authentication: { method: 'tba', consumerKey: text, tokenId: 'x', consumerSecret: text, tokenSecret: text },
+      authentication: {
+        method: 'tba',
+        consumerKey: text,
+        tokenId: 'x',
+        consumerSecret: text,
+        tokenSecret: text,
+      },
     };
     const bodies: [Parameters<Api>[0], string, object][] = [
       ['post', '/api-keys', { name: text }],
       ['post', '/api-schema', { notes: text }],
-      ['post', '/api-schema', { endpoints: [{ name: 'a', recordType: text, description: text, fields: [{ name: 'x', source: text }] }] }],
+      [
+        'post',
+        '/api-schema',
+        {
+          endpoints: [
+            { name: 'a', recordType: text, description: text, fields: [{ name: 'x', source: text }] },
+          ],
+        },
+      ],
       ['put', '/netsuite/connection', connection],
-      ['put', '/netsuite/connection', { ...connection, baseUrl: `https://1234567.suitetalk.api.netsuite.com${text}` }],
+      [
+        'put',
+        '/netsuite/connection',
+        { ...connection, baseUrl: `https://1234567.suitetalk.api.netsuite.com${text}` },
+      ],
       ['post', '/sync-configs', { name: 'x', recordType: 'invoice', schedule: text, timezone: text }],
     ];
     for (const [method, path, body] of bodies) {
@@ -212,16 +261,18 @@ describe('malicious bodies', () => {
   it('422 for numbers out of range', async () => {
     const { body } = await owner('post', '/api-keys', { name: 'numbers' });
     for (const number of ['1e999', '-1e999', '9007199254740993', '0.5', '1e-400', '-0.1', '"1"', '[]'])
-      expect([number, (await owner('post', `/api-keys/${body.id}/rotate`, `{"gracePeriodSeconds":${number}}`)).status]).toEqual([
+      expect([
         number,
-        number === '1e-400' ? 201 : 422,
-      ]);
+        (await owner('post', `/api-keys/${body.id}/rotate`, `{"gracePeriodSeconds":${number}}`)).status,
+      ]).toEqual([number, number === '1e-400' ? 201 : 422]);
   });
 
   it('422 for keys that name prototypes, and no prototype is polluted', async () => {
     for (const key of ['__proto__', 'constructor', 'prototype', 'toString']) {
       expect((await owner('post', '/api-keys', `{"name":"x","${key}":{"polluted":true}}`)).status).toBe(422);
-      expect((await owner('post', '/api-keys', `{"name":"x","scopes":{"${key}":{"polluted":true}}}`)).status).toBe(422);
+      expect(
+        (await owner('post', '/api-keys', `{"name":"x","scopes":{"${key}":{"polluted":true}}}`)).status,
+      ).toBe(422);
       expect((await owner('get', `/api-keys?${key}=1`)).status).toBe(400);
     }
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
@@ -232,7 +283,13 @@ describe('malicious bodies', () => {
       (await owner('post', path, body)).body.error.details.map(
         ({ path: at, message }: Record<string, string>) => `${at === '' ? '' : `${at} `}${message}`,
       );
-    expect(await problems('/api-keys', { name: 7, scopes: { permissions: ['all'], versions: 'v1' }, expiresAt: true })).toEqual([
+    expect(
+      await problems('/api-keys', {
+        name: 7,
+        scopes: { permissions: ['all'], versions: 'v1' },
+        expiresAt: true,
+      }),
+    ).toEqual([
       'name must be a string',
       'scopes.versions must be an array',
       'scopes.permissions[0] must be one of: read, write',
@@ -240,14 +297,20 @@ describe('malicious bodies', () => {
     ]);
     expect(await problems('/api-keys', { name: '' })).toEqual(['name must have at least 1 character']);
     expect(await problems('/api-keys', {})).toEqual(['name is required']);
-    expect(await problems(`/api-schema/${createId()}/retire`, { undo: 'x' })).toEqual(['undo must be true or false']);
+    expect(await problems(`/api-schema/${createId()}/retire`, { undo: 'x' })).toEqual([
+      'undo must be true or false',
+    ]);
     expect(await problems('/api-schema', { name: 5, endpoints: {} })).toEqual([
       'name must be "" or a string',
       'endpoints must be an array',
     ]);
-    expect(await problems('/api-schema', { name: 'x'.repeat(121) })).toEqual(['name must have at most 120 characters']);
+    expect(await problems('/api-schema', { name: 'x'.repeat(121) })).toEqual([
+      'name must have at most 120 characters',
+    ]);
     const config = { name: 'x', recordType: 'invoice' };
-    expect(await problems('/sync-configs', { ...config, fields: [] })).toEqual(['fields must have at least 1 entry']);
+    expect(await problems('/sync-configs', { ...config, fields: [] })).toEqual([
+      'fields must have at least 1 entry',
+    ]);
     expect(await problems('/sync-configs', { ...config, fields: ['ok', 'NO'] })).toEqual([
       'fields[1] must be a field name of the record type',
     ]);
@@ -255,8 +318,13 @@ describe('malicious bodies', () => {
       'fields must be "*" or an array',
       'maxDeleteShare must be at most 1',
     ]);
-    const connection = await owner('put', '/netsuite/connection', { accountId: '1234567', authentication: { method: 'basic' } });
-    expect(connection.body.error.details).toMatchObject([{ path: 'authentication.method', message: 'must be one of: oauth2, tba' }]);
+    const connection = await owner('put', '/netsuite/connection', {
+      accountId: '1234567',
+      authentication: { method: 'basic' },
+    });
+    expect(connection.body.error.details).toMatchObject([
+      { path: 'authentication.method', message: 'must be one of: oauth2, tba' },
+    ]);
   });
 
   it('lists at most a hundred problems', async () => {

@@ -29,7 +29,9 @@ afterEach(async () => {
 });
 afterAll(() => database.close());
 
-async function start(options: StreamOptions = slowPolling): Promise<Pick<Awaited<ReturnType<typeof serve>>, 'url' | 'port' | 'open'>> {
+async function start(
+  options: StreamOptions = slowPolling,
+): Promise<Pick<Awaited<ReturnType<typeof serve>>, 'url' | 'port' | 'open'>> {
   world = await syncWorld(database.ctx);
   world.erp.put(1);
   key = await makeKey(database.ctx, world.organizationId);
@@ -38,7 +40,10 @@ async function start(options: StreamOptions = slowPolling): Promise<Pick<Awaited
   return { ...site, url: `${site.url}${base}` };
 }
 async function follow(url: string, runId: string, headers: Record<string, string> = {}): Promise<OpenStream> {
-  const stream = await openStream(`${url}/sync-runs/${runId}/events`, { authorization: `Bearer ${key.secret}`, ...headers });
+  const stream = await openStream(`${url}/sync-runs/${runId}/events`, {
+    authorization: `Bearer ${key.secret}`,
+    ...headers,
+  });
   closing.push(stream.close);
   return stream;
 }
@@ -63,9 +68,15 @@ describe('following a run', () => {
     const stream = await follow(url, runId);
     expect(stream.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     expect(stream.response.headers.get('cache-control')).toBe('no-store');
-    expect(await stream.next()).toMatchObject({ event: 'run', id: undefined, data: { id: runId, status: 'queued', progress: null } });
+    expect(await stream.next()).toMatchObject({
+      event: 'run',
+      id: undefined,
+      data: { id: runId, status: 'queued', progress: null },
+    });
     // The run stops after its first page until the stream has shown it.
-    const seen = stream.until(({ event, data }) => event === 'run' && (data as { progress: unknown }).progress !== null);
+    const seen = stream.until(
+      ({ event, data }) => event === 'run' && (data as { progress: unknown }).progress !== null,
+    );
     world.erp.onCall = async ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '2') await seen;
     };
@@ -73,11 +84,18 @@ describe('following a run', () => {
     const events = [...(await seen), ...(await stream.rest())];
     await driven;
     expect(messagesOf(events)).toEqual(['reading started', 'run succeeded']);
-    expect(events.at(-1)).toMatchObject({ event: 'end', data: { status: 'succeeded', counts: { inserted: 5 } } });
+    expect(events.at(-1)).toMatchObject({
+      event: 'end',
+      data: { status: 'succeeded', counts: { inserted: 5 } },
+    });
     expect(events.filter(({ event }) => event === 'end')).toHaveLength(1);
-    expect(events.filter(({ event }) => event === 'run').map(({ data }) => (data as { status: string }).status)).toContain('running');
     expect(
-      events.filter(({ event }) => event === 'run').map(({ data }) => (data as { progress: { phase: string } | null }).progress?.phase),
+      events.filter(({ event }) => event === 'run').map(({ data }) => (data as { status: string }).status),
+    ).toContain('running');
+    expect(
+      events
+        .filter(({ event }) => event === 'run')
+        .map(({ data }) => (data as { progress: { phase: string } | null }).progress?.phase),
     ).toContain('reading');
   });
 
@@ -86,8 +104,12 @@ describe('following a run', () => {
     const { id } = await world.sync();
     const events = await (await follow(url, id)).rest();
     expect(events.map(({ event }) => event)).toEqual(['log', 'log', 'end']);
-    const list = await fetch(`${url}/sync-runs/${id}/events`, { headers: { authorization: `Bearer ${key.secret}` } });
-    expect(events.filter(isLog).map(({ data }) => data)).toEqual(((await list.json()) as { data: unknown[] }).data);
+    const list = await fetch(`${url}/sync-runs/${id}/events`, {
+      headers: { authorization: `Bearer ${key.secret}` },
+    });
+    expect(events.filter(isLog).map(({ data }) => data)).toEqual(
+      ((await list.json()) as { data: unknown[] }).data,
+    );
   });
 
   it('works for an EventSource of a browser: with the cookie of a session, and without an Origin', async () => {
@@ -100,7 +122,10 @@ describe('following a run', () => {
     const events = await stream.rest();
     expect(events.map(({ event }) => event)).toEqual(['log', 'log', 'end']);
     // It reconnects with the last id, and then knows each line.
-    const again = await openStream(`${url}/sync-runs/${id}/events`, { cookie, 'last-event-id': events[1]?.id ?? '' });
+    const again = await openStream(`${url}/sync-runs/${id}/events`, {
+      cookie,
+      'last-event-id': events[1]?.id ?? '',
+    });
     closing.push(again.close);
     expect((await again.rest()).map(({ event }) => event)).toEqual(['end']);
   });
@@ -113,7 +138,9 @@ describe('following a run', () => {
     for (const upTo of ['line 7', 'line 200', 'line 333']) {
       const last = seen.at(-1)?.id;
       const stream = await follow(url, runId, last === undefined ? {} : { 'last-event-id': last });
-      seen.push(...(await stream.until(({ data }) => (data as { message: string }).message === upTo)).filter(isLog));
+      seen.push(
+        ...(await stream.until(({ data }) => (data as { message: string }).message === upTo)).filter(isLog),
+      );
       stream.close();
     }
     await writeLog(runId, 'line 451');
@@ -142,7 +169,9 @@ describe('following a run', () => {
       );
     });
     await overtaking;
-    expect(messagesOf(await stream.until(({ data }) => (data as { message: string }).message === 'second'))).toEqual(['first', 'second']);
+    expect(
+      messagesOf(await stream.until(({ data }) => (data as { message: string }).message === 'second')),
+    ).toEqual(['first', 'second']);
   });
 
   it('polls for changes without a notification', async () => {
@@ -152,7 +181,12 @@ describe('following a run', () => {
     await stream.next();
     await asAdmin(database, async (admin) => {
       await admin.raw('alter table sync_run_events disable trigger tell_followers');
-      await admin('sync_run_events').insert({ organization_id: world.organizationId, run_id: runId, level: 'info', message: 'silent' });
+      await admin('sync_run_events').insert({
+        organization_id: world.organizationId,
+        run_id: runId,
+        level: 'info',
+        message: 'silent',
+      });
       await admin.raw('alter table sync_run_events enable trigger tell_followers');
     });
     expect(messagesOf(await stream.until(isLog))).toEqual(['silent']);
@@ -212,7 +246,10 @@ describe('before the first event', () => {
     const blind = await makeMember(database.ctx, world.organizationId, ['team:read']);
     const blindKey = await makeKey(database.ctx, world.organizationId, { createdBy: blind.id });
     expect(await statusAndType(url, runId, { authorization: 'Bearer psk_no' })).toEqual([401, json]);
-    expect(await statusAndType(url, runId, { authorization: `Bearer ${blindKey.secret}` })).toEqual([403, json]);
+    expect(await statusAndType(url, runId, { authorization: `Bearer ${blindKey.secret}` })).toEqual([
+      403,
+      json,
+    ]);
     expect(await statusAndType(url, runId, { authorization: `Bearer ${other.secret}` })).toEqual([404, json]);
     expect(await statusAndType(url, 'x', {})).toEqual([400, json]);
     expect(await statusAndType(url, runId, { 'last-event-id': 'abc' })).toEqual([400, json]);
@@ -237,10 +274,15 @@ describe('a stream ends', () => {
     const { url } = await start({ ...slowPolling, recheckMs: 50 });
     const stream = await follow(url, await world.queue());
     await stream.next();
-    await inTransaction(world.tenant, (tx) => tx('api_keys').where({ id: key.id }).update({ revoked_at: tx.fn.now() }));
-    expect((await stream.rest()).map(({ event, data }) => [event, (data as { error: { code: string } }).error.code])).toEqual([
-      ['error', 'UNAUTHORIZED'],
-    ]);
+    await inTransaction(world.tenant, (tx) =>
+      tx('api_keys').where({ id: key.id }).update({ revoked_at: tx.fn.now() }),
+    );
+    expect(
+      (await stream.rest()).map(({ event, data }) => [
+        event,
+        (data as { error: { code: string } }).error.code,
+      ]),
+    ).toEqual([['error', 'UNAUTHORIZED']]);
   });
 
   it('soon after the permission is removed', async () => {
@@ -250,9 +292,12 @@ describe('a stream ends', () => {
     const stream = await follow(url, await world.queue());
     await stream.next();
     await inTransaction(world.tenant, (tx) => tx('memberships').where({ user_id: member.id }).delete());
-    expect((await stream.rest()).map(({ event, data }) => [event, (data as { error: { code: string } }).error.code])).toEqual([
-      ['error', 'FORBIDDEN'],
-    ]);
+    expect(
+      (await stream.rest()).map(({ event, data }) => [
+        event,
+        (data as { error: { code: string } }).error.code,
+      ]),
+    ).toEqual([['error', 'FORBIDDEN']]);
   });
 
   it('cleanly when the service stops, and new ones get 503', async () => {
@@ -281,7 +326,9 @@ describe('a stream ends', () => {
     // It reads the beginning of the stream, and nothing after that.
     const started = once(socket, 'data').then(() => socket.pause());
     const path = new URL(`${url}/sync-runs/${runId}/events`).pathname;
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${key.secret}\r\n\r\n`);
+    socket.write(
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${key.secret}\r\n\r\n`,
+    );
     await started;
     await until(async () => (await open()) === 0);
     await until(async () => (await listening()).length === 0);
@@ -324,7 +371,9 @@ describe('the maximum duration of a stream', () => {
     const line = await openLine(port);
     void (await follow(url.replace(`:${port}/`, `:${line.port}/`), runId)).rest().catch(() => undefined);
     line.vanish();
-    expect(await until(async () => (await follow(url, runId)).response.status === 200 && 'freed')).toBe('freed');
+    expect(await until(async () => (await follow(url, runId)).response.status === 200 && 'freed')).toBe(
+      'freed',
+    );
   });
 
   it('loses nothing for a client that resumes with another stream', async () => {
@@ -333,7 +382,9 @@ describe('the maximum duration of a stream', () => {
     const seen: StreamEvent[] = [];
     const readOne = async (): Promise<void> => {
       const last = seen.findLast(({ id }) => id !== undefined)?.id;
-      seen.push(...(await (await follow(url, runId, last === undefined ? {} : { 'last-event-id': last })).rest()));
+      seen.push(
+        ...(await (await follow(url, runId, last === undefined ? {} : { 'last-event-id': last })).rest()),
+      );
     };
     for (const line of ['one', 'two', 'three']) {
       await writeLog(runId, line);
@@ -353,27 +404,38 @@ describe('the open streams of one credential', () => {
     const [first] = [await follow(url, runId), await follow(url, runId)];
     const third = await follow(url, runId);
     expect([third.response.status, third.response.headers.get('retry-after')]).toEqual([429, '5']);
-    expect(JSON.parse(third.errorBody).error).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', details: [{ code: 'too_many_streams' }] });
+    expect(JSON.parse(third.errorBody).error).toMatchObject({
+      code: 'RATE_LIMIT_EXCEEDED',
+      details: [{ code: 'too_many_streams' }],
+    });
     const other = await makeKey(database.ctx, world.organizationId);
     expect((await follow(url, runId, { authorization: `Bearer ${other.secret}` })).response.status).toBe(200);
     first.close();
-    expect(await until(async () => (await follow(url, runId)).response.status === 200 && 'freed')).toBe('freed');
+    expect(await until(async () => (await follow(url, runId)).response.status === 200 && 'freed')).toBe(
+      'freed',
+    );
   });
 
   it('count for its organization as well, but for sessions', async () => {
     const { url } = await start({ ...slowPolling, perOrganization: 2 });
     const runId = await world.queue();
-    const another = async () => ({ authorization: `Bearer ${(await makeKey(database.ctx, world.organizationId)).secret}` });
+    const another = async () => ({
+      authorization: `Bearer ${(await makeKey(database.ctx, world.organizationId)).secret}`,
+    });
     const [first] = [await follow(url, runId, await another()), await follow(url, runId, await another())];
     const third = await follow(url, runId, await another());
     expect(third.response.status).toBe(429);
-    expect(JSON.parse(third.errorBody).error.details).toMatchObject([{ code: 'too_many_streams', message: /organization/ }]);
+    expect(JSON.parse(third.errorBody).error.details).toMatchObject([
+      { code: 'too_many_streams', message: /organization/ },
+    ]);
     const { id } = await makeMember(database.ctx, world.organizationId, 'viewer');
     const { headers } = await makeSession(database.ctx, id, world.organizationId);
     const person = await openStream(`${url}/sync-runs/${runId}/events`, headers);
     closing.push(person.close);
     expect(person.response.status).toBe(200);
     first.close();
-    expect(await until(async () => (await follow(url, runId, await another())).response.status === 200 && 'freed')).toBe('freed');
+    expect(
+      await until(async () => (await follow(url, runId, await another())).response.status === 200 && 'freed'),
+    ).toBe('freed');
   });
 });

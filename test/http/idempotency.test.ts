@@ -23,8 +23,10 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const withKey = (key: string) => ({ 'idempotency-key': key });
-const post = (key: string, body: object, api = owner, path = '/api-keys') => api('post', path, body, withKey(key));
-const inOrganization = <T>(work: Parameters<typeof inTransaction<T>>[1]) => inTransaction({ db: database.ctx.db, organizationId }, work);
+const post = (key: string, body: object, api = owner, path = '/api-keys') =>
+  api('post', path, body, withKey(key));
+const inOrganization = <T>(work: Parameters<typeof inTransaction<T>>[1]) =>
+  inTransaction({ db: database.ctx.db, organizationId }, work);
 const keysNamed = async (name: string) => (await owner('get', `/api-keys?q=${name}`)).body.pagination.total;
 
 describe('Idempotency-Key', () => {
@@ -54,14 +56,20 @@ describe('Idempotency-Key', () => {
     await post('other-1', { name: 'other' });
     const answer = await post('other-1', { name: 'other one' });
     expect([answer.status, codesOf(answer)]).toEqual([422, ['key_reused']]);
-    const [a, b] = [await owner('post', '/api-keys', { name: 'a' }), await owner('post', '/api-keys', { name: 'b' })];
+    const [a, b] = [
+      await owner('post', '/api-keys', { name: 'a' }),
+      await owner('post', '/api-keys', { name: 'b' }),
+    ];
     expect((await post('rotate-1', {}, owner, `/api-keys/${a.body.id}/rotate`)).status).toBe(201);
     expect((await post('rotate-1', {}, owner, `/api-keys/${b.body.id}/rotate`)).status).toBe(422);
   });
 
   it('is scoped to the credential and the route', async () => {
     await post('mine-1', { name: 'mine' });
-    const other = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+    const other = apiOf(
+      app,
+      (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret,
+    );
     expect((await post('mine-1', { name: 'mine' }, other)).headers['idempotency-replayed']).toBeUndefined();
     expect((await post('mine-1', {}, owner, '/api-schema')).status).toBe(201);
     expect(await keysNamed('mine')).toBe(2);
@@ -113,11 +121,17 @@ describe('Idempotency-Key', () => {
   });
 
   const setLock = (key: string, interval: string) =>
-    inOrganization((tx) => tx.raw(`update idempotency_keys set locked_until = now() + interval '${interval}' where key = ?`, [key]));
+    inOrganization((tx) =>
+      tx.raw(`update idempotency_keys set locked_until = now() + interval '${interval}' where key = ?`, [
+        key,
+      ]),
+    );
 
   it('sends a response that can not be stored; a retry gets 422 answer_lost', async () => {
     const admin = asOwner();
-    await admin("create function refuse() returns trigger language plpgsql as 'begin raise exception ''away''; end'");
+    await admin(
+      "create function refuse() returns trigger language plpgsql as 'begin raise exception ''away''; end'",
+    );
     await admin(
       `create trigger refuse before update on idempotency_keys for each row when (new.status is not null) execute function refuse()`,
     );
@@ -125,7 +139,10 @@ describe('Idempotency-Key', () => {
     await admin('drop trigger refuse on idempotency_keys');
     expect(first.status).toBe(201);
     await setLock('unkept-1', '-1 second');
-    const [again, other] = [await post('unkept-1', { name: 'unkept' }), await post('unkept-1', { name: 'other' })];
+    const [again, other] = [
+      await post('unkept-1', { name: 'unkept' }),
+      await post('unkept-1', { name: 'other' }),
+    ];
     expect([again.status, codesOf(again), codesOf(other)]).toEqual([422, ['answer_lost'], ['key_reused']]);
     expect(again.body.error.details[0].message).toContain(first.body.id);
     const third = await post('unkept-1', { name: 'unkept' });
@@ -136,10 +153,16 @@ describe('Idempotency-Key', () => {
   it('422 while the first request is running, and a new run once its lease has expired without a write', async () => {
     const body = { name: 'stuck' };
     await post('stuck-1', body);
-    await inOrganization((tx) => tx.raw("update idempotency_keys set status = null, body = null where key = 'stuck-1'"));
+    await inOrganization((tx) =>
+      tx.raw("update idempotency_keys set status = null, body = null where key = 'stuck-1'"),
+    );
     await setLock('stuck-1', '5 minutes');
     const hurried = { ...database.ctx.clock, monotonicMs: () => performance.now() * 20 };
-    const waiting = await post('stuck-1', body, apiOf(createApp({ ...database.ctx, clock: hurried }), secret));
+    const waiting = await post(
+      'stuck-1',
+      body,
+      apiOf(createApp({ ...database.ctx, clock: hurried }), secret),
+    );
     expect([waiting.status, codesOf(waiting)]).toEqual([422, ['still_running']]);
     await setLock('stuck-1', '-1 second');
     const again = await post('stuck-1', body);
@@ -163,19 +186,30 @@ describe('Idempotency-Key', () => {
 
   it('expires after a day', async () => {
     await post('old-1', { name: 'old' });
-    await inOrganization((tx) => tx.raw("update idempotency_keys set created_at = now() - interval '25 hours' where key = 'old-1'"));
+    await inOrganization((tx) =>
+      tx.raw("update idempotency_keys set created_at = now() - interval '25 hours' where key = 'old-1'"),
+    );
     expect((await post('old-1', { name: 'old' })).headers['idempotency-replayed']).toBeUndefined();
-    await inOrganization((tx) => tx.raw("update idempotency_keys set created_at = now() - interval '25 hours' where key = 'old-1'"));
+    await inOrganization((tx) =>
+      tx.raw("update idempotency_keys set created_at = now() - interval '25 hours' where key = 'old-1'"),
+    );
     await database.ctx.db.control.raw('select prune_expired()');
-    expect(await inOrganization((tx) => tx('idempotency_keys').where({ key: 'old-1' }).select('key'))).toEqual([]);
+    expect(
+      await inOrganization((tx) => tx('idempotency_keys').where({ key: 'old-1' }).select('key')),
+    ).toEqual([]);
   });
 
   it('400 for a malformed key; other methods ignore the header', async () => {
     for (const key of ['', 'a b', 'x'.repeat(256), 'ü'])
-      expect([key, (await post(encodeURI(key) === key ? key : 'a\tb', { name: 'x' })).status]).toEqual([key, 400]);
+      expect([key, (await post(encodeURI(key) === key ? key : 'a\tb', { name: 'x' })).status]).toEqual([
+        key,
+        400,
+      ]);
     const { body } = await owner('post', '/api-keys', { name: 'deleted' });
     for (let time = 0; time < 2; time += 1)
-      expect((await owner('delete', `/api-keys/${body.id}`, undefined, withKey('delete-1'))).status).toBe(204);
+      expect((await owner('delete', `/api-keys/${body.id}`, undefined, withKey('delete-1'))).status).toBe(
+        204,
+      );
   });
 });
 
@@ -196,7 +230,9 @@ async function pausedProcess(pause: () => void, resumed: Promise<void>): Promise
     });
     return made;
   };
-  const control = new Proxy(ctx.db.control, { get: (target, name) => (name === 'transaction' ? transaction : Reflect.get(target, name)) });
+  const control = new Proxy(ctx.db.control, {
+    get: (target, name) => (name === 'transaction' ? transaction : Reflect.get(target, name)),
+  });
   return apiOf(createApp({ ...ctx, db: { ...ctx.db, control } }), secret);
 }
 

@@ -35,15 +35,20 @@ afterAll(async () => {
 async function logOf(path: string): Promise<string> {
   const { port } = server.address() as AddressInfo;
   await new Promise<void>((resolve, reject) => {
-    const sent = request({ port, host: '127.0.0.1', path, agent: false }, (response) => response.resume().once('end', () => resolve()));
+    const sent = request({ port, host: '127.0.0.1', path, agent: false }, (response) =>
+      response.resume().once('end', () => resolve()),
+    );
     sent.once('error', reject).end();
   });
   await until(async () => lines.some((line) => line.includes('"msg":"request"')) || undefined);
   return lines.join('');
 }
-const pathIn = (log: string): string => JSON.parse(log.split('\n').find((line) => line.includes('"msg":"request"')) ?? '{}').path;
+const pathIn = (log: string): string =>
+  JSON.parse(log.split('\n').find((line) => line.includes('"msg":"request"')) ?? '{}').path;
 
-const jwt = [{ alg: 'RS256' }, { sub: 'someone', exp: 1 }].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+const jwt = [{ alg: 'RS256' }, { sub: 'someone', exp: 1 }]
+  .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+  .join('.');
 const secrets: readonly (readonly [string, string])[] = [
   ['a link token', createSecretToken()],
   ['an API key', generateApiKey().secret],

@@ -35,10 +35,10 @@ const setHits = (like: string, hits: number, seconds = 60) =>
 /** Keeps the window open until the test's last request, however long the test takes. */
 const heldSeconds = 600;
 const holdOpen = (like: string) =>
-  database.ctx.db.control.raw('update rate_limits set resets_at = clock_timestamp() + make_interval(secs => ?) where key like ?', [
-    heldSeconds,
-    like,
-  ]);
+  database.ctx.db.control.raw(
+    'update rate_limits set resets_at = clock_timestamp() + make_interval(secs => ?) where key like ?',
+    [heldSeconds, like],
+  );
 /** Expects `seconds` to be what remains of `of` seconds since `sinceMs`, by `performance.now()`. */
 const expectLeft = (seconds: number, of: number, sinceMs: number): void => {
   expect(seconds).toBeLessThanOrEqual(of);
@@ -76,7 +76,9 @@ describe('the rate limit', () => {
 
   it('serves all keys of an organization 600 requests a minute together, and people with sessions besides', async () => {
     const opening = await first('get', '/whoami');
-    expect(opening.headers['ratelimit-policy']).toMatch(/^"60-in-1min"; q=60; w=60;[^,]*, "organization"; q=600; w=60;/);
+    expect(opening.headers['ratelimit-policy']).toMatch(
+      /^"60-in-1min"; q=60; w=60;[^,]*, "organization"; q=600; w=60;/,
+    );
     expect(opening.headers['ratelimit']).toMatch(/^"60-in-1min"; r=59; t=\d+, "organization"; r=599; t=\d+$/);
     const heldMs = performance.now();
     await setHits(`organization:${organizationId}`, 599, heldSeconds);
@@ -87,13 +89,22 @@ describe('the rate limit', () => {
     expectLeft(Number(refused.headers['retry-after']), heldSeconds, heldMs);
     const batch = await supertest(app)
       .post('/mcp')
-      .set({ authorization: `Bearer ${(await makeKey(database.ctx, organizationId)).secret}`, 'content-type': 'application/json' })
+      .set({
+        authorization: `Bearer ${(await makeKey(database.ctx, organizationId)).secret}`,
+        'content-type': 'application/json',
+      })
       .send('{}');
     expect(batch.status).toBe(429);
     const session = await makeSession(database.ctx, ownerId, organizationId);
     const person = await signedInApi(app, database.ctx, session.cookie)('get', '/whoami');
-    expect([person.status, person.headers['ratelimit']]).toEqual([200, expect.not.stringContaining('organization')]);
-    const elsewhere = apiOf(app, (await makeKey(database.ctx, (await makeOrganization(database.ctx)).id)).secret);
+    expect([person.status, person.headers['ratelimit']]).toEqual([
+      200,
+      expect.not.stringContaining('organization'),
+    ]);
+    const elsewhere = apiOf(
+      app,
+      (await makeKey(database.ctx, (await makeOrganization(database.ctx)).id)).secret,
+    );
     expect((await elsewhere('get', '/whoami')).status).toBe(200);
   });
 
@@ -109,7 +120,8 @@ describe('failed authentication', () => {
   it('401 twenty times a minute per address, 429 after that, while valid requests are served', async () => {
     const statuses = [(await fail(`Bearer ${generateApiKey().secret}`)).status];
     await holdOpen('failed-authentication:%');
-    for (let count = 1; count < 21; count += 1) statuses.push((await fail(`Bearer ${generateApiKey().secret}`)).status);
+    for (let count = 1; count < 21; count += 1)
+      statuses.push((await fail(`Bearer ${generateApiKey().secret}`)).status);
     expect(statuses).toEqual([...Array(20).fill(401), 429]);
     const refused = await fail('Basic eDp5');
     expect([refused.status, refused.body.error.code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
@@ -118,7 +130,8 @@ describe('failed authentication', () => {
   });
 
   /** The rows of the limit, with the transaction that wrote each last. */
-  const rows = async () => (await database.ctx.db.control.raw('select key, hits, xmin::text from rate_limits')).rows;
+  const rows = async () =>
+    (await database.ctx.db.control.raw('select key, hits, xmin::text from rate_limits')).rows;
   /** What reached PostgreSQL on the service's connections during the work. */
   async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
     const statements: string[] = [];
@@ -151,14 +164,22 @@ describe('failed authentication', () => {
     const cheap = await statementsOf(async () => {
       for (let count = 0; count < 100; count += 1) {
         const refused = await malformed[count % malformed.length]?.();
-        expect([count, refused?.status, Number(refused?.headers['retry-after']) > 0]).toEqual([count, 429, true]);
+        expect([count, refused?.status, Number(refused?.headers['retry-after']) > 0]).toEqual([
+          count,
+          429,
+          true,
+        ]);
       }
     });
     expect(cheap).toEqual([]);
     const wellFormed = await statementsOf(async () => {
-      for (let count = 0; count < 100; count += 1) expect((await fail(`Bearer ${generateApiKey().secret}`)).status).toBe(429);
+      for (let count = 0; count < 100; count += 1)
+        expect((await fail(`Bearer ${generateApiKey().secret}`)).status).toBe(429);
     });
-    expect([wellFormed.length, wellFormed.every((sql) => sql.startsWith('select * from find_api_key('))]).toEqual([100, true]);
+    expect([
+      wellFormed.length,
+      wellFormed.every((sql) => sql.startsWith('select * from find_api_key(')),
+    ]).toEqual([100, true]);
     expect(await rows()).toEqual(before);
     expect((await first('get', '/whoami')).status).toBe(200);
     expect((await supertest(app).get(`${base}/whoami`).set(session.headers)).status).toBe(200);
@@ -169,7 +190,8 @@ describe('failed authentication', () => {
     await database.ctx.db.control.raw('update rate_limits set hits = 20');
     expect((await fail('Bearer x')).status).toBe(429);
     const other = createApp(database.ctx);
-    const failThere = async () => (await supertest(other).get(`${base}/whoami`).set({ authorization: 'Bearer x' })).status;
+    const failThere = async () =>
+      (await supertest(other).get(`${base}/whoami`).set({ authorization: 'Bearer x' })).status;
     expect((await statementsOf(failThere)).length).toBe(1);
     expect(await statementsOf(failThere)).toEqual([]);
     expect(await failThere()).toBe(429);
@@ -181,14 +203,29 @@ describe('failed authentication', () => {
     const failFrom = (served: Express, address: string) =>
       supertest(served).get(`${base}/whoami`).set({ authorization: 'Bearer x', 'x-forwarded-for': address });
     const keys = async () => {
-      const { rows } = await database.ctx.db.control.raw<{ rows: { key: string }[] }>('select key from rate_limits order by key');
+      const { rows } = await database.ctx.db.control.raw<{ rows: { key: string }[] }>(
+        'select key from rate_limits order by key',
+      );
       return rows.map(({ key }) => key.replace('failed-authentication:', ''));
     };
     await failFrom(app, '203.0.113.7');
     expect(await keys()).toEqual(['127.0.0.1']);
     const behind = createApp(database.ctx, { trustProxy: true });
-    for (const address of ['203.0.113.7', '2001:db8::1', '2001:db8::2', '2001:db8:0:1::1', '::ffff:203.0.113.7', 'x'.repeat(5000)])
+    for (const address of [
+      '203.0.113.7',
+      '2001:db8::1',
+      '2001:db8::2',
+      '2001:db8:0:1::1',
+      '::ffff:203.0.113.7',
+      'x'.repeat(5000),
+    ])
       expect((await failFrom(behind, address)).status).toBe(401);
-    expect(await keys()).toEqual(['127.0.0.1', '2001:db8:0:1::/64', '2001:db8::/64', '203.0.113.7', 'unknown']);
+    expect(await keys()).toEqual([
+      '127.0.0.1',
+      '2001:db8:0:1::/64',
+      '2001:db8::/64',
+      '203.0.113.7',
+      'unknown',
+    ]);
   });
 });

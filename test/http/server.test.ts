@@ -1,4 +1,5 @@
-// Requests that Node.js rejects itself get what every other error gets: the error body, a request id, and one response per request.
+// Requests that Node.js rejects itself get what every other error gets: the error body, a request id, and one
+// response per request.
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -36,7 +37,11 @@ beforeAll(async () => {
   // Long, so that these requests never time out on a slow machine.
   const patient = { keepAliveTimeout: 120_000, headersTimeout: 120_000, requestTimeout: 120_000 };
   ({ server } = createHttpServer(log, {}, patient));
-  impatient = createHttpServer(log, {}, { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 }).server;
+  impatient = createHttpServer(
+    log,
+    {},
+    { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 },
+  ).server;
   for (const each of [server, impatient]) {
     attachApp(each, app);
     each.listen(0, '127.0.0.1');
@@ -53,7 +58,10 @@ function open(by = server): Socket {
   return socket;
 }
 
-/** Everything received until the connection closes: by an end or, when the server left something unread, by a reset after it. */
+/**
+ * Everything received until the connection closes: by an end or, when the server left something unread, by a
+ * reset after it.
+ */
 async function rest(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -76,10 +84,15 @@ function responsesOf(text: string): ParsedResponse[] {
   if (text === '') return [];
   const [head = '', ...after] = text.split('\r\n\r\n');
   const [first = '', ...fields] = head.split('\r\n');
-  const headers = Object.fromEntries(fields.map((line) => [line.split(': ')[0]?.toLowerCase(), line.split(': ').slice(1).join(': ')]));
+  const headers = Object.fromEntries(
+    fields.map((line) => [line.split(': ')[0]?.toLowerCase(), line.split(': ').slice(1).join(': ')]),
+  );
   const left = after.join('\r\n\r\n');
   const length = Number(headers['content-length']);
-  return [{ status: Number(first.split(' ')[1]), headers, body: JSON.parse(left.slice(0, length)) }, ...responsesOf(left.slice(length))];
+  return [
+    { status: Number(first.split(' ')[1]), headers, body: JSON.parse(left.slice(0, length)) },
+    ...responsesOf(left.slice(length)),
+  ];
 }
 
 const close = 'Connection: close\r\n';
@@ -93,7 +106,12 @@ describe('a request that Node.js rejects', () => {
       400,
       'malformed_request',
     ],
-    ['oversized headers', `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(100_000)}\r\n\r\n`, 431, 'headers_too_large'],
+    [
+      'oversized headers',
+      `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(100_000)}\r\n\r\n`,
+      431,
+      'headers_too_large',
+    ],
     ['headers that do not arrive', 'GET / HTTP/1.1\r\nHost: x\r\n', 408, 'request_timeout'],
     [
       'a body that does not arrive',
@@ -102,7 +120,12 @@ describe('a request that Node.js rejects', () => {
       'request_timeout',
     ],
     ['no host', `GET /nowhere HTTP/1.1\r\n\r\n`, 400, 'missing'],
-    ['an expectation', `GET /nowhere HTTP/1.1\r\nHost: x\r\n${close}Expect: the best\r\n\r\n`, 417, 'unmet_expectation'],
+    [
+      'an expectation',
+      `GET /nowhere HTTP/1.1\r\nHost: x\r\n${close}Expect: the best\r\n\r\n`,
+      417,
+      'unmet_expectation',
+    ],
     [
       'a broken chunk',
       'POST /body HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
@@ -111,18 +134,24 @@ describe('a request that Node.js rejects', () => {
     ],
   ])('for %s gets the error body and a request id, which is logged', async (_what, text, status, code) => {
     const answers = responsesOf(await send(text, status === 408 ? impatient : server));
-    expect(answers.map((answer) => [answer.status, answer.body.error.code, answer.body.error.details[0]?.code])).toEqual([
-      [status, 'BAD_REQUEST', code],
-    ]);
+    expect(
+      answers.map((answer) => [answer.status, answer.body.error.code, answer.body.error.details[0]?.code]),
+    ).toEqual([[status, 'BAD_REQUEST', code]]);
     const [{ headers, body }] = answers as [ParsedResponse];
-    expect(headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', connection: 'close' });
+    expect(headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+      connection: 'close',
+    });
     expect(headers['x-request-id']).toBe(body.error.requestId);
     expect(lines.some((line) => JSON.parse(line).requestId === body.error.requestId)).toBe(true);
   });
 
   it('leaves the connection open for the next request if its start is known', async () => {
     const answers = responsesOf(
-      await send(`GET /nowhere HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: x\r\n${close}\r\n`),
+      await send(
+        `GET /nowhere HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: x\r\n${close}\r\n`,
+      ),
     );
     expect(answers.map(({ status }) => status)).toEqual([417, 404]);
     const waiting = open();
@@ -138,9 +167,17 @@ describe('a request that Node.js rejects', () => {
   it.each(['http://[::1/nowhere', 'http://a:b:c/nowhere', 'http://portal?nowhere', '*', '//[::1/nowhere'])(
     'not, though Express would: the target %s gets the usual response and a log line',
     async (address) => {
-      const [{ status, headers, body }] = responsesOf(await send(`GET ${address} HTTP/1.1\r\nHost: x\r\n${close}\r\n`)) as [ParsedResponse];
-      expect([status, body.error.code, headers['x-request-id']]).toEqual([404, 'NOT_FOUND', body.error.requestId]);
-      expect(lines.map((line) => JSON.parse(line))).toContainEqual(expect.objectContaining({ requestId: body.error.requestId, status }));
+      const [{ status, headers, body }] = responsesOf(
+        await send(`GET ${address} HTTP/1.1\r\nHost: x\r\n${close}\r\n`),
+      ) as [ParsedResponse];
+      expect([status, body.error.code, headers['x-request-id']]).toEqual([
+        404,
+        'NOT_FOUND',
+        body.error.requestId,
+      ]);
+      expect(lines.map((line) => JSON.parse(line))).toContainEqual(
+        expect.objectContaining({ requestId: body.error.requestId, status }),
+      );
     },
   );
 
@@ -164,7 +201,11 @@ describe('a request that Node.js rejects', () => {
   it('is read for a while longer: closing a connection with unread bytes would reset it and lose the response', async () => {
     const startedMs = performance.now();
     const accepted = once(server, 'connection');
-    const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true });
+    const socket = connect({
+      port: (server.address() as AddressInfo).port,
+      host: '127.0.0.1',
+      allowHalfOpen: true,
+    });
     socket.on('error', () => undefined);
     const ended = once(socket.resume(), 'end');
     socket.write('nonsense\r\n\r\n');

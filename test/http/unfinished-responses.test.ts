@@ -1,4 +1,5 @@
-// A response that stops before its end, over HTTP/1.0, where the end of the connection is the end of the body: only a reset tells the client.
+// A response that stops before its end, over HTTP/1.0, where the end of the connection is the end of the
+// body: only a reset tells the client.
 import { EventEmitter, once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { Readable } from 'node:stream';
@@ -9,16 +10,30 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/core/log.ts';
 import { createMessageClasses } from '../../src/http/driver/message-classes.ts';
 import { errorHandler } from '../../src/http/errors.ts';
-import { attachApp, createHttpServer, type HttpServer, type ServerLimits } from '../../src/http/server/server.ts';
+import {
+  attachApp,
+  createHttpServer,
+  type HttpServer,
+  type ServerLimits,
+} from '../../src/http/server/server.ts';
 import { closeServer } from '../../src/http/server/shutdown.ts';
 
-async function serve(handler: RequestHandler, limits: Partial<ServerLimits> = {}): Promise<HttpServer & { readonly port: number }> {
+async function serve(
+  handler: RequestHandler,
+  limits: Partial<ServerLimits> = {},
+): Promise<HttpServer & { readonly port: number }> {
   const messages = createMessageClasses();
   const http = createHttpServer(createLog('silent'), messages, limits);
   const app = express()
     .get('/', handler)
     .use(errorHandler(createLog('silent')));
-  attachApp(http.server, Object.assign(app, { response: messages.ServerResponse.prototype, request: messages.IncomingMessage.prototype }));
+  attachApp(
+    http.server,
+    Object.assign(app, {
+      response: messages.ServerResponse.prototype,
+      request: messages.IncomingMessage.prototype,
+    }),
+  );
   http.server.listen(0, '127.0.0.1');
   await once(http.server, 'listening');
   onTestFinished(() => {
@@ -28,7 +43,10 @@ async function serve(handler: RequestHandler, limits: Partial<ServerLimits> = {}
   return { ...http, port: (http.server.address() as AddressInfo).port };
 }
 
-/** How the connection ends: `end` or the error's code. `onFirst` runs after the first bytes, when the rest is not yet read. */
+/**
+ * How the connection ends: `end` or the error's code. `onFirst` runs after the first bytes, when the rest is
+ * not yet read.
+ */
 async function endOf(port: number, onFirst: () => void = () => undefined): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   onTestFinished(() => void socket.destroy());
@@ -61,11 +79,15 @@ describe('over HTTP/1.0, a response', () => {
 
   it.each<[string, RequestHandler]>([
     ['that is broken off', (_req, res) => void res.write(part, () => res.destroy())],
-    ['whose handler fails after the first byte', (_req, res, next) => void res.write(part, () => next(new Error('too late')))],
+    [
+      'whose handler fails after the first byte',
+      (_req, res, next) => void res.write(part, () => next(new Error('too late'))),
+    ],
     ['whose source fails', (_req, res) => void pipeline(failing, res).catch(() => undefined)],
     [
       'whose source fails, compressed',
-      (_req, res) => void pipeline(failing, createGzip({ flush: constants.Z_SYNC_FLUSH }), res).catch(() => undefined),
+      (_req, res) =>
+        void pipeline(failing, createGzip({ flush: constants.Z_SYNC_FLUSH }), res).catch(() => undefined),
     ],
   ])('%s resets the connection', async (_what, handler) => {
     const { port } = await serve(handler);

@@ -1,4 +1,5 @@
-// The page at /: for someone who isn't signed in it says what this is and how to sign in; someone who is goes on to the console.
+// The page at /: for someone who isn't signed in it says what this is and how to sign in; someone who is goes
+// on to the console.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -36,7 +37,11 @@ const open = (address: string, host = '127.0.0.1:8080', more: Record<string, str
 describe('GET /', () => {
   it('says what this is, and links to sign-in and to the references', async () => {
     const { status, headers, text } = await open('/');
-    expect([status, headers['content-type'], headers['cache-control']]).toEqual([200, 'text/html; charset=utf-8', 'no-store']);
+    expect([status, headers['content-type'], headers['cache-control']]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+      'no-store',
+    ]);
     for (const link of ['/auth/login?returnTo=/console', '/api/platform/v1/openapi/preview', '/reference'])
       expect(text).toContain(`"${link}"`);
     expect(text).not.toMatch(/\{\{|Secret Company|\/auth\/demo/);
@@ -46,9 +51,16 @@ describe('GET /', () => {
 
   it('has its files', async () => {
     const { text } = await open('/');
-    const files = [...text.matchAll(/(?:href|src)="(\/welcome-assets\/[^"]+)"/g)].map(([, address = '']) => address);
-    expect(files.map((address) => address.split('/').at(-1))).toEqual(['tokens.css', 'welcome.css', 'theme.js']);
-    for (const address of files) expect((await open(address)).headers['cache-control']).toContain('immutable');
+    const files = [...text.matchAll(/(?:href|src)="(\/welcome-assets\/[^"]+)"/g)].map(
+      ([, address = '']) => address,
+    );
+    expect(files.map((address) => address.split('/').at(-1))).toEqual([
+      'tokens.css',
+      'welcome.css',
+      'theme.js',
+    ]);
+    for (const address of files)
+      expect((await open(address)).headers['cache-control']).toContain('immutable');
     await open('/welcome-assets/0/welcome.css').expect(404);
   });
 
@@ -61,7 +73,11 @@ describe('GET /', () => {
 
   it('leads to the console with a session, and nowhere with one that is not known', async () => {
     const known = await open('/', undefined, { cookie });
-    expect([known.status, known.headers['location'], known.headers['cache-control']]).toEqual([302, '/console', 'no-store']);
+    expect([known.status, known.headers['location'], known.headers['cache-control']]).toEqual([
+      302,
+      '/console',
+      'no-store',
+    ]);
     const unknown = { cookie: `portal_session=${createSecretToken()}` };
     expect((await open('/', undefined, unknown)).status).toBe(200);
     // A cookie that is not known may be a guess.
@@ -82,7 +98,9 @@ describe('GET /reference', () => {
     const tenant = createId();
     const to = async (search: string) => (await open(`/reference?${search}`).expect(302)).headers['location'];
     expect(await to(`version=v2&tenant=${tenant}`)).toBe(`/api/public/openapi/v2/preview#tenant=${tenant}`);
-    expect(await to(`version=+V1+&tenant=%20${tenant.toUpperCase()}`)).toBe(`/api/public/openapi/v1/preview#tenant=${tenant}`);
+    expect(await to(`version=+V1+&tenant=%20${tenant.toUpperCase()}`)).toBe(
+      `/api/public/openapi/v1/preview#tenant=${tenant}`,
+    );
     expect(await to('version=v1&tenant=')).toBe('/api/public/openapi/v1/preview');
   });
 
@@ -97,7 +115,11 @@ describe('GET /reference', () => {
     'version=//elsewhere.example',
   ])('%s is refused', async (search) => {
     const response = await open(`/reference?${search}`);
-    expect([response.status, response.headers['location'], response.headers['set-cookie']]).toEqual([400, undefined, undefined]);
+    expect([response.status, response.headers['location'], response.headers['set-cookie']]).toEqual([
+      400,
+      undefined,
+      undefined,
+    ]);
   });
 });
 
@@ -115,12 +137,19 @@ describe('another loopback name of the same service', () => {
   });
 
   it('is not assumed of other hosts and ports', async () => {
-    for (const host of ['localhost:9999', 'portal.example', 'localhost.evil.example:8080', 'localhost:8080@evil.example'])
+    for (const host of [
+      'localhost:9999',
+      'portal.example',
+      'localhost.evil.example:8080',
+      'localhost:8080@evil.example',
+    ])
       expect((await open('/', host)).status).toBe(200);
   });
 
   it('does not matter where the service has an address of its own', async () => {
     const settings = { ...database.ctx.settings, publicUrl: 'https://portal.example' };
-    expect((await open('/', 'localhost:8080', {}, createApp({ ...database.ctx, settings }))).status).toBe(200);
+    expect((await open('/', 'localhost:8080', {}, createApp({ ...database.ctx, settings }))).status).toBe(
+      200,
+    );
   });
 });

@@ -1,4 +1,5 @@
-// OAuth 2.0 access tokens: tokens of a real provider are accepted, and everything that deviates from them is rejected.
+// OAuth 2.0 access tokens: tokens of a real provider are accepted, and everything that deviates from them is
+// rejected.
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,7 +20,9 @@ const clientSecret = randomBytes(24).toString('hex');
 type SigningKey = { kid: string; privateKey: KeyObject; jwk: object };
 const makeSigningKey = (kid: string, type: 'rsa' | 'ec' = 'rsa'): SigningKey => {
   const { privateKey, publicKey } =
-    type === 'rsa' ? generateKeyPairSync('rsa', { modulusLength: 2048 }) : generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    type === 'rsa'
+      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const use = { kid, use: 'sig', alg: type === 'rsa' ? 'RS256' : 'ES256' };
   return { kid, privateKey, jwk: { ...publicKey.export({ format: 'jwk' }), ...use } };
 };
@@ -40,8 +43,20 @@ let userinfo: { status: number; body: object } = { status: 404, body: {} };
 function startProvider(): void {
   const provider = new Provider(issuer, {
     clients: [
-      { client_id: 'agent', client_secret: clientSecret, grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
-      { client_id: 'fresh', client_secret: clientSecret, grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
+      {
+        client_id: 'agent',
+        client_secret: clientSecret,
+        grant_types: ['client_credentials'],
+        redirect_uris: [],
+        response_types: [],
+      },
+      {
+        client_id: 'fresh',
+        client_secret: clientSecret,
+        grant_types: ['client_credentials'],
+        redirect_uris: [],
+        response_types: [],
+      },
     ],
     jwks: { keys: [{ ...key.privateKey.export({ format: 'jwk' }), kid: key.kid, use: 'sig', alg: 'RS256' }] },
     scopes: ['portal:read'],
@@ -50,7 +65,12 @@ function startProvider(): void {
       devInteractions: { enabled: false },
       resourceIndicators: {
         enabled: true,
-        getResourceServerInfo: () => ({ scope: 'portal:read', audience, accessTokenTTL: 600, accessTokenFormat: 'jwt' }),
+        getResourceServerInfo: () => ({
+          scope: 'portal:read',
+          audience,
+          accessTokenTTL: 600,
+          accessTokenFormat: 'jwt',
+        }),
       },
     },
     extraTokenClaims: () => claimed,
@@ -77,7 +97,8 @@ const oidcSettings = (more: object = {}) => ({
   client: null,
   ...more,
 });
-const appWith = (more: object = {}) => createApp({ ...database.ctx, settings: { ...database.ctx.settings, oidc: oidcSettings(more) } });
+const appWith = (more: object = {}) =>
+  createApp({ ...database.ctx, settings: { ...database.ctx.settings, oidc: oidcSettings(more) } });
 
 beforeAll(async () => {
   server = createServer({ keepAliveTimeout: 0 });
@@ -85,7 +106,10 @@ beforeAll(async () => {
   issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   startProvider();
   database = await testDatabase();
-  app = createApp({ ...database.ctx, settings: { ...database.ctx.settings, oidc: oidcSettings({ jwksUri: `${issuer}/jwks` }) } });
+  app = createApp({
+    ...database.ctx,
+    settings: { ...database.ctx.settings, oidc: oidcSettings({ jwksUri: `${issuer}/jwks` }) },
+  });
   organization = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
 });
 afterAll(async () => {
@@ -100,7 +124,11 @@ async function issue(client: string, scope?: string): Promise<string> {
   const response = await fetch(`${issuer}/token`, {
     method: 'POST',
     headers: { authorization: `Basic ${Buffer.from(`${client}:${clientSecret}`).toString('base64')}` },
-    body: new URLSearchParams({ grant_type: 'client_credentials', resource: audience, ...(scope !== undefined && { scope }) }),
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      resource: audience,
+      ...(scope !== undefined && { scope }),
+    }),
   });
   const body = (await response.json()) as { access_token?: string };
   if (body.access_token === undefined) throw new Error(JSON.stringify(body));
@@ -113,12 +141,16 @@ type Forged = { claims?: object; header?: object; key?: SigningKey; algorithm?: 
 function forge({ claims = {}, header = {}, key: signer = key, algorithm = 'RS256' }: Forged = {}): string {
   const payload = { iss: issuer, sub: 'agent', aud: audience, iat: now(), exp: now() + 600, ...claims };
   const whole = { alg: algorithm, typ: 'at+jwt', kid: signer.kid, ...header };
-  return jwt.sign(JSON.parse(JSON.stringify(payload)), signer.privateKey, { algorithm, header: JSON.parse(JSON.stringify(whole)) });
+  return jwt.sign(JSON.parse(JSON.stringify(payload)), signer.privateKey, {
+    algorithm,
+    header: JSON.parse(JSON.stringify(whole)),
+  });
 }
 const call = (token: string, headers: Record<string, string> = {}, served = app) =>
   apiOf(served, token)('get', '/whoami', undefined, headers);
 /** An operation on the caller's organization. */
-const read = (token: string, headers: Record<string, string> = {}) => apiOf(app, token)('get', '/teams', undefined, headers);
+const read = (token: string, headers: Record<string, string> = {}) =>
+  apiOf(app, token)('get', '/teams', undefined, headers);
 const linkedSubjects = async () => {
   const { rows } = await database.ctx.db.control.raw(
     "select (find_identity(?, s)).email, s from unnest(array['agent', 'fresh', 'other']) s",
@@ -147,19 +179,37 @@ describe('a token of the provider', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     claimed = {};
     const later = await call(await issue('agent'));
-    expect(later.body).toMatchObject({ user: { id: organization.ownerId }, credential: { kind: 'oauth', id: organization.ownerId } });
+    expect(later.body).toMatchObject({
+      user: { id: organization.ownerId },
+      credential: { kind: 'oauth', id: organization.ownerId },
+    });
     // Activity is recorded in the background, after the response.
-    await until(async () => (await call(await issue('agent'))).body.metrics.monthlyActiveUsers === 1 || undefined);
+    await until(
+      async () => (await call(await issue('agent'))).body.metrics.monthlyActiveUsers === 1 || undefined,
+    );
   });
 
   it('yields the same identity as a key of that person', async () => {
     const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
-    const [byToken, byKey] = [(await call(await issue('agent'))).body, (await apiOf(app, secret)('get', '/whoami')).body];
+    const [byToken, byKey] = [
+      (await call(await issue('agent'))).body,
+      (await apiOf(app, secret)('get', '/whoami')).body,
+    ];
     // Only a key has scopes; without `unmasked` in them, it can't use that permission.
-    expect([byToken.scopes, byKey.scopes]).toEqual([null, expect.objectContaining({ versions: [], rows: null, unmasked: false })]);
-    expect(byToken.permissions.filter((one: string) => !byKey.permissions.includes(one))).toEqual(['unmasked:read']);
-    const same = ({ credential: _credential, metrics: _metrics, scopes: _scopes, permissions: _permissions, ...rest }: typeof byToken) =>
-      rest;
+    expect([byToken.scopes, byKey.scopes]).toEqual([
+      null,
+      expect.objectContaining({ versions: [], rows: null, unmasked: false }),
+    ]);
+    expect(byToken.permissions.filter((one: string) => !byKey.permissions.includes(one))).toEqual([
+      'unmasked:read',
+    ]);
+    const same = ({
+      credential: _credential,
+      metrics: _metrics,
+      scopes: _scopes,
+      permissions: _permissions,
+      ...rest
+    }: typeof byToken) => rest;
     expect(same(byToken)).toEqual(same(byKey));
     expect(Object.keys(byToken).sort()).toEqual(Object.keys(byKey).sort());
   });
@@ -172,9 +222,16 @@ describe('a token of the provider', () => {
   it('may only read when its scope is portal:read, in every notation', async () => {
     const api = apiOf(app, await issue('agent', 'portal:read'));
     expect((await api('get', '/api-keys')).status).toBe(200);
-    expect((await api('post', '/api-keys', { name: 'x' })).body.error.message).toBe('Missing required permission: api-key:create');
+    expect((await api('post', '/api-keys', { name: 'x' })).body.error.message).toBe(
+      'Missing required permission: api-key:create',
+    );
     expect((await apiOf(app, await issue('agent'))('post', '/api-keys', { name: 'x' })).status).toBe(201);
-    for (const claims of [{ scope: 'openid portal:read' }, { scp: ['portal:read'] }, { scp: 'portal:read' }, { scope: ['portal:read'] }])
+    for (const claims of [
+      { scope: 'openid portal:read' },
+      { scp: ['portal:read'] },
+      { scp: 'portal:read' },
+      { scope: ['portal:read'] },
+    ])
       expect((await apiOf(app, forge({ claims }))('post', '/api-keys', { name: 'x' })).status).toBe(403);
   });
 
@@ -182,7 +239,11 @@ describe('a token of the provider', () => {
     const asking = appWith({ userinfoUri: `${issuer}/userinfo` });
     const member = await makeMember(database.ctx, organization.id, 'viewer');
     const token = forge({ claims: { sub: 'other' } });
-    for (const body of [{}, { sub: 'agent', email: member.email, email_verified: true }, { sub: 'other', email: member.email }]) {
+    for (const body of [
+      {},
+      { sub: 'agent', email: member.email, email_verified: true },
+      { sub: 'other', email: member.email },
+    ]) {
       userinfo = { status: 200, body };
       expect((await call(token, {}, asking)).status).toBe(401);
     }
@@ -200,14 +261,19 @@ describe('x-organization-id', () => {
     expect((await call(token)).body.organization.id).toBe(organization.id);
     const refused = await call(token, { 'x-organization-id': foreign.id });
     expect([refused.body.organization, refused.body.nextStep.code]).toEqual([null, 'not_a_member']);
-    for (const id of [foreign.id, 'none']) expect((await read(token, { 'x-organization-id': id })).status).toBe(403);
+    for (const id of [foreign.id, 'none'])
+      expect((await read(token, { 'x-organization-id': id })).status).toBe(403);
     const second = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
     const unclear = await read(token);
     expect([unclear.status, codesOf(unclear)]).toEqual([400, ['organization_needed']]);
     expect((await call(token)).body.nextStep.code).toBe('organization_needed');
     expect((await call(token, { 'x-organization-id': second.id })).body.organization.id).toBe(second.id);
-    expect((await call(token, { 'x-organization-id': organization.id })).body.organization.id).toBe(organization.id);
-    await inTransaction({ db: database.ctx.db, organizationId: second.id }, (tx) => tx('memberships').delete());
+    expect((await call(token, { 'x-organization-id': organization.id })).body.organization.id).toBe(
+      organization.id,
+    );
+    await inTransaction({ db: database.ctx.db, organizationId: second.id }, (tx) =>
+      tx('memberships').delete(),
+    );
     expect((await call(token)).body.organization.id).toBe(organization.id);
   });
 });
@@ -227,14 +293,20 @@ describe('401 for a token', () => {
     ['without a key id', () => forge({ header: { kid: undefined } })],
     ['with an unknown key id', () => forge({ key: makeSigningKey('unknown') })],
     ['with a known key id and another key', () => forge({ key: makeSigningKey('first') })],
-    ['with an elliptic signature under an RSA key', () => forge({ key: makeSigningKey('first', 'ec'), algorithm: 'ES256' })],
+    [
+      'with an elliptic signature under an RSA key',
+      () => forge({ key: makeSigningKey('first', 'ec'), algorithm: 'ES256' }),
+    ],
     ['by PS256 under a key that names RS256', () => forge({ algorithm: 'PS256' })],
     ['by RS512', () => forge({ algorithm: 'RS512' })],
     ['of another issuer', () => forge({ claims: { iss: 'https://elsewhere.example.test' } })],
     ['of the issuer with a slash', () => forge({ claims: { iss: `${issuer}/` } })],
     ['for another audience', () => forge({ claims: { aud: 'https://elsewhere.example.test' } })],
     ['for no audience', () => forge({ claims: { aud: undefined } })],
-    ['that is an ID token of a client', () => forge({ claims: { aud: 'agent', nonce: 'n' }, header: { typ: 'JWT' } })],
+    [
+      'that is an ID token of a client',
+      () => forge({ claims: { aud: 'agent', nonce: 'n' }, header: { typ: 'JWT' } }),
+    ],
     ['that has expired', () => forge({ claims: { exp: now() - 60 } })],
     ['that never expires', () => forge({ claims: { exp: undefined } })],
     ['that is not valid yet', () => forge({ claims: { nbf: now() + 60 } })],
@@ -244,7 +316,11 @@ describe('401 for a token', () => {
   ])('%s', async (_name, token) => {
     expect((await call(forge())).status).toBe(200);
     const answer = await call(token());
-    expect([answer.status, answer.body.error.code, answer.headers['www-authenticate']]).toEqual([401, 'UNAUTHORIZED', 'Bearer']);
+    expect([answer.status, answer.body.error.code, answer.headers['www-authenticate']]).toEqual([
+      401,
+      'UNAUTHORIZED',
+      'Bearer',
+    ]);
   });
 
   const hmac = (secret: string) =>
@@ -255,7 +331,11 @@ describe('401 for a token', () => {
   const tamper = (token: string): string => {
     const [header, payload = '', signature] = token.split('.');
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
-    return [header, Buffer.from(JSON.stringify({ ...claims, scope: '' })).toString('base64url'), signature].join('.');
+    return [
+      header,
+      Buffer.from(JSON.stringify({ ...claims, scope: '' })).toString('base64url'),
+      signature,
+    ].join('.');
   };
 });
 
@@ -309,7 +389,10 @@ describe("the provider's keys", () => {
         [rsa, 'PS256'],
         [ec, 'ES256'],
       ] as const)
-        expect([algorithm, (await call(forge({ key: signer, algorithm }), {}, served)).status]).toEqual([algorithm, 200]);
+        expect([algorithm, (await call(forge({ key: signer, algorithm }), {}, served)).status]).toEqual([
+          algorithm,
+          200,
+        ]);
     }
     published = [key.jwk];
   });

@@ -1,4 +1,5 @@
-// Sessions: how long they last, how they end, and that a cookie alone can't change anything from another site.
+// Sessions: how long they last, how they end, and that a cookie alone can't change anything from another
+// site.
 import type { Express } from 'express';
 import type { Knex } from 'knex';
 import supertest from 'supertest';
@@ -40,20 +41,34 @@ const signedIn = async (userId = organization.ownerId, organizationId: string | 
 };
 /** The use of a session is recorded in the background, after the response. */
 const isNoted = (id: string) =>
-  until(async () => admin('sessions').where({ id }).whereRaw("last_seen_at > now() - interval '1 minute'").first<object | undefined>('id'));
+  until(async () =>
+    admin('sessions')
+      .where({ id })
+      .whereRaw("last_seen_at > now() - interval '1 minute'")
+      .first<object | undefined>('id'),
+  );
 const audit = (organizationId = organization.id) =>
-  admin('audit_log').where('organization_id', organizationId).select<Record<string, unknown>[]>().orderBy('at');
+  admin('audit_log')
+    .where('organization_id', organizationId)
+    .select<Record<string, unknown>[]>()
+    .orderBy('at');
 /** Another organization of the same owner. */
 async function secondOrganization(): Promise<{ id: string; slug: string; ownerId: string }> {
   const second = await makeOrganization(database.ctx, { name: 'Second' });
   await inTransaction({ db: database.ctx.db, organizationId: second.id }, async (tx) => {
     const role = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
-    await tx('memberships').insert({ organization_id: second.id, user_id: organization.ownerId, role_id: role.id });
+    await tx('memberships').insert({
+      organization_id: second.id,
+      user_id: organization.ownerId,
+      role_id: role.id,
+    });
   });
   return second;
 }
 const leave = (organizationId: string) =>
-  inTransaction({ db: database.ctx.db, organizationId }, (tx) => tx('memberships').where('user_id', organization.ownerId).delete());
+  inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+    tx('memberships').where('user_id', organization.ownerId).delete(),
+  );
 
 describe('a session', () => {
   it('is stored as a hash and ends when idle for 12 hours or after 7 days, by the database’s clock', async () => {
@@ -78,9 +93,15 @@ describe('a session', () => {
 
   it('is deleted by pruning only after it has ended', async () => {
     const [alive, idle, old] = [await signedIn(), await signedIn(), await signedIn()];
-    await admin.raw(`update sessions set last_seen_at = now() - interval '11 hours 59 minutes' where id = '${alive.id}'`);
-    await admin.raw(`update sessions set last_seen_at = now() - interval '12 hours 1 minute' where id = '${idle.id}'`);
-    await admin.raw(`update sessions set created_at = now() - interval '7 days 1 minute' where id = '${old.id}'`);
+    await admin.raw(
+      `update sessions set last_seen_at = now() - interval '11 hours 59 minutes' where id = '${alive.id}'`,
+    );
+    await admin.raw(
+      `update sessions set last_seen_at = now() - interval '12 hours 1 minute' where id = '${idle.id}'`,
+    );
+    await admin.raw(
+      `update sessions set created_at = now() - interval '7 days 1 minute' where id = '${old.id}'`,
+    );
     await admin('used_sign_ins').insert([
       { state_hash: Buffer.from('old'), used_at: admin.raw("now() - interval '61 minutes'") },
       { state_hash: Buffer.from('new') },
@@ -109,7 +130,9 @@ describe('a session', () => {
     ['no pair', ';;;portal_session'],
     ['an inherited name', '__proto__=x; constructor=y'],
   ])('401 for a cookie that is %s', async (_name, cookie) => {
-    const answer = await supertest(app).get(`${base}/whoami`).set('cookie', Buffer.from(cookie, 'utf8').toString('latin1'));
+    const answer = await supertest(app)
+      .get(`${base}/whoami`)
+      .set('cookie', Buffer.from(cookie, 'utf8').toString('latin1'));
     expect([answer.status, answer.body.error.code]).toEqual([401, 'UNAUTHORIZED']);
   });
 
@@ -123,16 +146,23 @@ describe('a session', () => {
         expect([planted, answer.status, answer.body.credential?.kind]).toEqual([planted, 200, 'session']);
       }
     }
-    const many = Array.from({ length: 100 }, (_, index) => `portal_session=${String(index).padStart(43, 'a')}`);
+    const many = Array.from(
+      { length: 100 },
+      (_, index) => `portal_session=${String(index).padStart(43, 'a')}`,
+    );
     expect((await asking([...many, `portal_session=${mine.token}`].join('; '))).status).toBe(200);
     expect((await asking(`portal_session=${mine.token}; portal_session=${other.token}`)).status).toBe(401);
-    expect((await asking(`portal_session=${mine.token}; portal_session=${mine.token}; x=1`)).status).toBe(200);
+    expect((await asking(`portal_session=${mine.token}; portal_session=${mine.token}; x=1`)).status).toBe(
+      200,
+    );
   });
 
   it('an Authorization header takes precedence, even an invalid one', async () => {
     const { token, api } = await signedIn();
     const key = await makeKey(database.ctx, organization.id);
-    expect((await api('get', '/whoami', undefined, { authorization: `Bearer ${key.secret}` })).body.credential).toEqual({
+    expect(
+      (await api('get', '/whoami', undefined, { authorization: `Bearer ${key.secret}` })).body.credential,
+    ).toEqual({
       kind: 'api-key',
       id: key.id,
     });
@@ -194,7 +224,14 @@ describe('a request with a session that may change data', () => {
     const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
     const withKey = apiOf(app, secret);
     expect(
-      (await withKey('post', '/api-keys', { name: 'x' }, { origin: 'https://evil.example', cookie: `portal_session=${token}` })).status,
+      (
+        await withKey(
+          'post',
+          '/api-keys',
+          { name: 'x' },
+          { origin: 'https://evil.example', cookie: `portal_session=${token}` },
+        )
+      ).status,
     ).toBe(201);
   });
 });
@@ -205,7 +242,9 @@ describe('GET /whoami/sessions', () => {
     await admin.raw(`update sessions set last_seen_at = now() - interval '13 hours' where id = '${dead.id}'`);
     const member = await makeMember(database.ctx, organization.id, 'viewer');
     await signedIn(member.id);
-    await admin.raw(`update sessions set created_at = now() - interval '6 days 23 hours' where id = '${first.id}'`);
+    await admin.raw(
+      `update sessions set created_at = now() - interval '6 days 23 hours' where id = '${first.id}'`,
+    );
     const { body } = await second.api('get', '/whoami/sessions');
     expect(body.pagination).toEqual({ total: 2, page: 1, pageSize: 25, totalPages: 1 });
     expect(body.data.map(({ id, current }: { id: string; current: boolean }) => [id, current])).toEqual([
@@ -225,9 +264,11 @@ describe('GET /whoami/sessions', () => {
       Math.round((Date.parse(session.expiresAt) - Date.now()) / 3_600_000),
     );
     expect(hoursLeft).toEqual([12, 1]);
-    expect((await second.api('get', '/whoami/sessions?pageSize=1&page=2')).body.data.map(({ id }: { id: string }) => id)).toEqual([
-      first.id,
-    ]);
+    expect(
+      (await second.api('get', '/whoami/sessions?pageSize=1&page=2')).body.data.map(
+        ({ id }: { id: string }) => id,
+      ),
+    ).toEqual([first.id]);
     expect(JSON.stringify(body)).not.toContain(second.token);
   });
 
@@ -283,9 +324,13 @@ describe('DELETE /whoami/sessions', () => {
     const member = await makeMember(database.ctx, organization.id, 'viewer');
     const theirs = await signedIn(member.id);
     expect((await mine.api('delete', '/whoami/sessions')).status).toBe(204);
-    expect((await admin('sessions').orderBy('created_at').pluck('id')).sort()).toEqual([mine.id, theirs.id].sort());
+    expect((await admin('sessions').orderBy('created_at').pluck('id')).sort()).toEqual(
+      [mine.id, theirs.id].sort(),
+    );
     expect((await audit()).at(-1)).toMatchObject({ action: 'session.end', target_id: here.id });
-    expect((await audit(second.id)).map(({ action, target_id }) => [action, target_id])).toEqual([['session.end', there.id]]);
+    expect((await audit(second.id)).map(({ action, target_id }) => [action, target_id])).toEqual([
+      ['session.end', there.id],
+    ]);
     expect(JSON.stringify(await audit())).not.toContain(nowhere.id);
     await leave(second.id);
   });
@@ -304,11 +349,13 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     const second = await secondOrganization();
     const { api, id } = await signedIn();
     const rolesOf = async (query = '') =>
-      (await api('get', `/whoami/organizations${query}`)).body.data.map((item: { id: string; role: { name: string }; active: boolean }) => [
-        item.id,
-        item.role.name,
-        item.active,
-      ]);
+      (await api('get', `/whoami/organizations${query}`)).body.data.map(
+        (item: { id: string; role: { name: string }; active: boolean }) => [
+          item.id,
+          item.role.name,
+          item.active,
+        ],
+      );
     expect(await rolesOf()).toEqual([
       [second.id, 'viewer', false],
       [organization.id, 'owner', true],
@@ -320,10 +367,18 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     const chosen = await api('post', '/whoami/active-organization', { organizationId: second.id });
     expect([chosen.status, chosen.body]).toEqual([
       200,
-      { organization: { id: second.id, slug: second.slug, name: 'Second' }, role: { id: expect.any(String), name: 'viewer' } },
+      {
+        organization: { id: second.id, slug: second.slug, name: 'Second' },
+        role: { id: expect.any(String), name: 'viewer' },
+      },
     ]);
-    expect((await api('get', '/whoami')).body).toMatchObject({ organization: { id: second.id }, membership: { role: { name: 'viewer' } } });
-    expect((await api('post', '/api-keys', { name: 'x' })).body.error.message).toBe('Missing required permission: api-key:create');
+    expect((await api('get', '/whoami')).body).toMatchObject({
+      organization: { id: second.id },
+      membership: { role: { name: 'viewer' } },
+    });
+    expect((await api('post', '/api-keys', { name: 'x' })).body.error.message).toBe(
+      'Missing required permission: api-key:create',
+    );
     expect((await audit(second.id)).at(-1)).toMatchObject({
       action: 'session.choose-organization',
       target_id: id,
@@ -346,7 +401,9 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     }
     expect((await admin('sessions').where({ id }).first()).active_organization_id).toBe(organization.id);
     expect((await api('post', '/whoami/active-organization', { organizationId: 'x' })).status).toBe(422);
-    expect((await api('post', '/whoami/active-organization', { organizationId: organization.id, x: 1 })).status).toBe(422);
+    expect(
+      (await api('post', '/whoami/active-organization', { organizationId: organization.id, x: 1 })).status,
+    ).toBe(422);
     expect(await audit(foreign.id)).toEqual([]);
   });
 
@@ -355,9 +412,14 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     const { api } = await signedIn(organization.ownerId, null);
     const unclear = await api('get', '/teams');
     expect([unclear.status, codesOf(unclear)]).toEqual([400, ['organization_needed']]);
-    expect((await api('get', '/whoami')).body).toMatchObject({ organization: null, nextStep: { code: 'organization_needed' } });
+    expect((await api('get', '/whoami')).body).toMatchObject({
+      organization: null,
+      nextStep: { code: 'organization_needed' },
+    });
     expect((await api('get', '/whoami/organizations')).body.data).toHaveLength(2);
-    expect((await api('post', '/whoami/active-organization', { organizationId: organization.id })).status).toBe(200);
+    expect(
+      (await api('post', '/whoami/active-organization', { organizationId: organization.id })).status,
+    ).toBe(200);
     expect((await api('get', '/whoami')).body.organization.id).toBe(organization.id);
     await leave(second.id);
   });
@@ -367,11 +429,19 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     const { secret } = await makeKey(database.ctx, second.id, { createdBy: organization.ownerId });
     const { body } = await apiOf(app, secret)('get', '/whoami/organizations');
     expect(body.data).toEqual([
-      { id: second.id, slug: second.slug, name: 'Second', role: { id: expect.any(String), name: 'viewer' }, active: true },
+      {
+        id: second.id,
+        slug: second.slug,
+        name: 'Second',
+        role: { id: expect.any(String), name: 'viewer' },
+        active: true,
+      },
     ]);
     const restricted = await makeKey(database.ctx, second.id, { versions: ['v1'] });
     expect((await apiOf(app, restricted.secret)('get', '/whoami/organizations')).status).toBe(403);
-    const choosing = await apiOf(app, secret)('post', '/whoami/active-organization', { organizationId: second.id });
+    const choosing = await apiOf(app, secret)('post', '/whoami/active-organization', {
+      organizationId: second.id,
+    });
     expect([choosing.status, codesOf(choosing)]).toEqual([403, ['sign_in_needed']]);
     await leave(second.id);
   });

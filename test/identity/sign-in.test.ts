@@ -48,13 +48,21 @@ afterAll(async () => {
 });
 beforeEach(() => forget(database.ctx));
 
-const sessions = async (): Promise<number> => Number((await admin('sessions').count<{ count: string }[]>())[0]?.count);
+const sessions = async (): Promise<number> =>
+  Number((await admin('sessions').count<{ count: string }[]>())[0]?.count);
 const users = async (): Promise<string[]> =>
   (await admin('users').select<{ email: string }[]>('email').orderBy('email')).map(({ email }) => email);
 const audit = (action: string) =>
-  admin('audit_log').where({ action, organization_id: organization.id }).select<Record<string, unknown>[]>().orderBy('at');
+  admin('audit_log')
+    .where({ action, organization_id: organization.id })
+    .select<Record<string, unknown>[]>()
+    .orderBy('at');
 const whoami = async (token: string) =>
-  (await supertest(createApp(site.ctx)).get('/api/platform/v1/whoami').set('cookie', `portal_session=${token}`)).status;
+  (
+    await supertest(createApp(site.ctx))
+      .get('/api/platform/v1/whoami')
+      .set('cookie', `portal_session=${token}`)
+  ).status;
 
 /** The status and error code that an address of /auth returns to a program. */
 async function refusal(response: Response) {
@@ -80,7 +88,9 @@ describe('signing in', () => {
       code_challenge_method: 'S256',
     });
     const [cookie = ''] = response.headers.getSetCookie();
-    expect(cookie).toMatch(/^portal_sign_in=[^;]+; Max-Age=600; Path=\/auth; Expires=[^;]+; HttpOnly; SameSite=Lax$/);
+    expect(cookie).toMatch(
+      /^portal_sign_in=[^;]+; Max-Age=600; Path=\/auth; Expires=[^;]+; HttpOnly; SameSite=Lax$/,
+    );
     expect(cookie).not.toContain(url.searchParams.get('state'));
     expect(response.headers.get('cache-control')).toBe('no-store');
     expect(response.headers.get('referrer-policy')).toBe('no-referrer');
@@ -88,13 +98,24 @@ describe('signing in', () => {
 
   it('gives a known person a session, a name and an audit row', async () => {
     const browser = openBrowser({ 'user-agent': `Tester/1 ${'x'.repeat(400)}` });
-    const callback = await browser.throughProvider(await browser.begin(site.origin, '/api/platform/v1/whoami?a=1#part'), 'owner');
+    const callback = await browser.throughProvider(
+      await browser.begin(site.origin, '/api/platform/v1/whoami?a=1#part'),
+      'owner',
+    );
     const response = await browser.send(callback);
-    expect([response.status, response.headers.get('location')]).toEqual([302, `${site.origin}/api/platform/v1/whoami?a=1#part`]);
+    expect([response.status, response.headers.get('location')]).toEqual([
+      302,
+      `${site.origin}/api/platform/v1/whoami?a=1#part`,
+    ]);
     const cookie = response.headers.getSetCookie().find((line) => line.startsWith('portal_session='));
-    expect(cookie).toMatch(/^portal_session=[\w-]{43}; Max-Age=604800; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/);
+    expect(cookie).toMatch(
+      /^portal_session=[\w-]{43}; Max-Age=604800; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/,
+    );
     expect([...browser.jar.keys()]).not.toContain('portal_sign_in');
-    const me = (await (await browser.send(`${site.origin}/api/platform/v1/whoami`)).json()) as { user: object; credential: { id: string } };
+    const me = (await (await browser.send(`${site.origin}/api/platform/v1/whoami`)).json()) as {
+      user: object;
+      credential: { id: string };
+    };
     expect(me).toMatchObject({
       user: { id: organization.ownerId, email: 'owner@acme.example', name: 'Owner of Acme' },
       organization: { id: organization.id },
@@ -130,14 +151,20 @@ describe('signing in', () => {
   });
 
   it('over https its cookies are Secure and have the prefix __Host-, which a sibling domain can not set', async () => {
-    const secure = await startSignInSite({ ctx: database.ctx, people, publicUrl: 'https://portal.acme.example' });
+    const secure = await startSignInSite({
+      ctx: database.ctx,
+      people,
+      publicUrl: 'https://portal.acme.example',
+    });
     try {
       const browser = openBrowser();
       const login = await browser.send(`${secure.origin}/auth/login`);
       expect(login.headers.getSetCookie()[0]).toMatch(
         /^__Host-portal_sign_in=[^;]+; Max-Age=600; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/,
       );
-      const callback = new URL(await browser.throughProvider(login.headers.get('location') ?? '', 'stranger'));
+      const callback = new URL(
+        await browser.throughProvider(login.headers.get('location') ?? '', 'stranger'),
+      );
       expect(callback.origin).toBe('https://portal.acme.example');
       people.push({ id: 'second', email: 'owner@acme.example', name: '', about: '' });
       const again = openBrowser();
@@ -145,9 +172,12 @@ describe('signing in', () => {
       const response = await again.send(`${secure.origin}/auth/callback${back.search}`);
       expect(response.headers.get('location')).toBe('https://portal.acme.example/');
       const cookie = response.headers.getSetCookie().find((line) => line.includes('portal_session=')) ?? '';
-      expect(cookie).toMatch(/^__Host-portal_session=[\w-]{43}; Max-Age=604800; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/);
+      expect(cookie).toMatch(
+        /^__Host-portal_session=[\w-]{43}; Max-Age=604800; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/,
+      );
       // A sibling domain can only set a cookie without the prefix: it is ignored.
-      const whoAmI = (cookies: string) => fetch(`${secure.origin}/api/platform/v1/whoami`, { headers: { cookie: cookies } });
+      const whoAmI = (cookies: string) =>
+        fetch(`${secure.origin}/api/platform/v1/whoami`, { headers: { cookie: cookies } });
       const [own = ''] = cookie.split(';');
       expect((await whoAmI(`portal_session=${'a'.repeat(43)}; ${own}`)).status).toBe(200);
       expect((await whoAmI(own.replace('__Host-', ''))).status).toBe(401);
@@ -160,31 +190,41 @@ describe('signing in', () => {
 describe('who may sign in', () => {
   it('403 without a verified e-mail address, and without an account or invitation', async () => {
     const before = await users();
-    expect(await refusal(await openBrowser().signIn(site.origin, person('unverified', { emailVerified: false })))).toEqual([
-      403,
-      'email_not_verified',
-    ]);
+    expect(
+      await refusal(await openBrowser().signIn(site.origin, person('unverified', { emailVerified: false }))),
+    ).toEqual([403, 'email_not_verified']);
     expect(await refusal(await openBrowser().signIn(site.origin, 'stranger'))).toEqual([403, 'no_account']);
     expect(await users()).toEqual(before);
   });
 
   it('creates and links a user with a pending invitation', async () => {
     const host = await makeOrganization(database.ctx);
-    const owner = apiOf(createApp(database.ctx), (await makeKey(database.ctx, host.id, { permissions: ['write'] })).secret);
+    const owner = apiOf(
+      createApp(database.ctx),
+      (await makeKey(database.ctx, host.id, { permissions: ['write'] })).secret,
+    );
     const roles = await owner('get', `/organizations/${host.id}/roles?q=viewer`);
     const waiting = { email: 'invited@acme.example', roleId: roles.body.data[0].id };
     expect((await owner('post', `/organizations/${host.id}/invitations`, waiting)).status).toBe(201);
     const browser = openBrowser();
-    expect((await browser.signIn(site.origin, person('invited', { email: 'Invited@Acme.Example' }))).status).toBe(302);
+    expect(
+      (await browser.signIn(site.origin, person('invited', { email: 'Invited@Acme.Example' }))).status,
+    ).toBe(302);
     const here = await (await browser.send(`${site.origin}/auth/session`)).json();
     expect(here).toMatchObject({
       signIn: true,
       session: { user: { email: 'invited@acme.example', name: 'Person invited' }, organization: null },
     });
     const me = await browser.send(`${site.origin}/api/platform/v1/whoami`);
-    expect([me.status, await me.json()]).toMatchObject([200, { organization: null, nextStep: { code: 'no_organization' } }]);
+    expect([me.status, await me.json()]).toMatchObject([
+      200,
+      { organization: null, nextStep: { code: 'no_organization' } },
+    ]);
     const organizations = await browser.send(`${site.origin}/api/platform/v1/whoami/organizations`);
-    expect([organizations.status, ((await organizations.json()) as { data: unknown[] }).data]).toEqual([200, []]);
+    expect([organizations.status, ((await organizations.json()) as { data: unknown[] }).data]).toEqual([
+      200,
+      [],
+    ]);
   });
 
   it('creates a user for anyone while sign-up is open, only one for concurrent sign-ins', async () => {
@@ -195,9 +235,13 @@ describe('who may sign in', () => {
       const callbacks = await Promise.all(
         browsers.map(async (browser) => browser.throughProvider(await browser.begin(open.origin), 'fresh')),
       );
-      const answers = await Promise.all(browsers.map((browser, index) => browser.send(callbacks[index] ?? '')));
+      const answers = await Promise.all(
+        browsers.map((browser, index) => browser.send(callbacks[index] ?? '')),
+      );
       expect(answers.map(({ status }) => status)).toEqual([302, 302]);
-      expect(await admin('users').where('email', 'fresh@acme.example').select('name')).toEqual([{ name: 'Fresh person' }]);
+      expect(await admin('users').where('email', 'fresh@acme.example').select('name')).toEqual([
+        { name: 'Fresh person' },
+      ]);
     } finally {
       await open.stop();
     }
@@ -206,11 +250,15 @@ describe('who may sign in', () => {
   it('403 for an e-mail address that now belongs to another person, even while sign-up is open', async () => {
     const open = await startSignInSite({ ctx: database.ctx, people, settings: { allowSignup: true } });
     try {
-      expect((await openBrowser().signIn(open.origin, person('first-holder', { email: 'shared@acme.example' }))).status).toBe(302);
-      expect(await refusal(await openBrowser().signIn(open.origin, person('next-holder', { email: 'shared@acme.example' })))).toEqual([
-        403,
-        'no_account',
-      ]);
+      expect(
+        (await openBrowser().signIn(open.origin, person('first-holder', { email: 'shared@acme.example' })))
+          .status,
+      ).toBe(302);
+      expect(
+        await refusal(
+          await openBrowser().signIn(open.origin, person('next-holder', { email: 'shared@acme.example' })),
+        ),
+      ).toEqual([403, 'no_account']);
     } finally {
       await open.stop();
     }
@@ -219,7 +267,12 @@ describe('who may sign in', () => {
   it('recognizes a linked person by the subject only, and keeps their name', async () => {
     const known = people.find(({ id }) => id === 'owner');
     if (known === undefined) throw new Error('no owner');
-    people[people.indexOf(known)] = { ...known, email: 'moved@acme.example', emailVerified: false, name: 'Another name' };
+    people[people.indexOf(known)] = {
+      ...known,
+      email: 'moved@acme.example',
+      emailVerified: false,
+      name: 'Another name',
+    };
     const browser = openBrowser();
     expect((await browser.signIn(site.origin, 'owner')).status).toBe(302);
     people[people.findIndex(({ id }) => id === 'owner')] = known;
@@ -246,7 +299,11 @@ describe('400 at the callback', () => {
     ['no code', 'not_confirmed', (url) => url.searchParams.delete('code')],
     ['another code', 'not_confirmed', (url) => url.searchParams.set('code', 'x'.repeat(43))],
     ['two codes', 'not_confirmed', (url) => url.searchParams.append('code', 'x')],
-    ['the answer of another provider', 'not_confirmed', (url) => url.searchParams.set('iss', 'https://elsewhere.example')],
+    [
+      'the answer of another provider',
+      'not_confirmed',
+      (url) => url.searchParams.set('iss', 'https://elsewhere.example'),
+    ],
     ['an error of the provider', 'provider_refused', (url) => url.searchParams.set('error', 'server_error')],
   ])('for %s', async (_name, code, alter) => {
     const { browser, callback } = await attempt();
@@ -308,13 +365,16 @@ describe('400 at the callback', () => {
   it('the cookie of this attempt counts, because a sibling domain may have set another', async () => {
     const { browser, callback } = await attempt();
     const { browser: other } = await attempt();
-    const [own, others] = [browser, other].map(({ jar }) => `portal_sign_in=${jar.get('portal_sign_in')?.value}`);
+    const [own, others] = [browser, other].map(
+      ({ jar }) => `portal_sign_in=${jar.get('portal_sign_in')?.value}`,
+    );
     const cookie = [`portal_sign_in=planted`, others, own].join('; ');
     expect((await fetch(callback, { headers: { cookie }, redirect: 'manual' })).status).toBe(302);
   });
 
   it('counts per address: 429 after the twentieth within a minute', async () => {
-    const guess = async (index: number) => (await fetch(`${site.origin}/auth/callback?code=${index}&state=x`)).status;
+    const guess = async (index: number) =>
+      (await fetch(`${site.origin}/auth/callback?code=${index}&state=x`)).status;
     const statuses = [await guess(0)];
     // However long the requests take, they count in the window that the first one started.
     await database.ctx.db.control.raw("update rate_limits set resets_at = resets_at + interval '1 hour'");
@@ -326,7 +386,10 @@ describe('400 at the callback', () => {
 
 describe('prompt', () => {
   it('is passed to the provider; 400 for an unknown one', async () => {
-    const location = (await fetch(`${site.origin}/auth/login?prompt=login`, { redirect: 'manual' })).headers.get('location') ?? '';
+    const location =
+      (await fetch(`${site.origin}/auth/login?prompt=login`, { redirect: 'manual' })).headers.get(
+        'location',
+      ) ?? '';
     expect(new URL(location).searchParams.get('prompt')).toBe('login');
     expect((await fetch(`${site.origin}/auth/login?prompt=none`, { redirect: 'manual' })).status).toBe(400);
   });
@@ -349,7 +412,9 @@ describe('returnTo', () => {
     '/a\u0000',
     '/a\\b',
   ])('400 for %j', async (returnTo) => {
-    const response = await fetch(`${site.origin}/auth/login?returnTo=${encodeURIComponent(returnTo)}`, { redirect: 'manual' });
+    const response = await fetch(`${site.origin}/auth/login?returnTo=${encodeURIComponent(returnTo)}`, {
+      redirect: 'manual',
+    });
     expect(await refusal(response)).toEqual([400, 'foreign_address']);
   });
 
@@ -358,16 +423,19 @@ describe('returnTo', () => {
       expect((await fetch(`${site.origin}/auth/login?${query}`, { redirect: 'manual' })).status).toBe(400);
   });
 
-  it.each(['/.//evil.example', '/./\u002f/evil.example', '/%2f/evil.example', '/@evil.example', '/..//evil.example'])(
-    'stays here for %j',
-    async (returnTo) => {
-      const browser = openBrowser();
-      const callback = await browser.throughProvider(await browser.begin(site.origin, returnTo), 'owner');
-      const location = (await browser.send(callback)).headers.get('location') ?? '';
-      expect(new URL(location, `${site.origin}/auth/callback`).origin).toBe(site.origin);
-      expect(location.startsWith(`${site.origin}/`)).toBe(true);
-    },
-  );
+  it.each([
+    '/.//evil.example',
+    '/./\u002f/evil.example',
+    '/%2f/evil.example',
+    '/@evil.example',
+    '/..//evil.example',
+  ])('stays here for %j', async (returnTo) => {
+    const browser = openBrowser();
+    const callback = await browser.throughProvider(await browser.begin(site.origin, returnTo), 'owner');
+    const location = (await browser.send(callback)).headers.get('location') ?? '';
+    expect(new URL(location, `${site.origin}/auth/callback`).origin).toBe(site.origin);
+    expect(location.startsWith(`${site.origin}/`)).toBe(true);
+  });
 });
 
 describe('POST /auth/logout', () => {
@@ -380,13 +448,22 @@ describe('POST /auth/logout', () => {
   it('ends the session and returns the address where the provider ends its own', async () => {
     const browser = await signedIn();
     const token = browser.session();
-    const response = await browser.send(`${site.origin}/auth/logout`, { method: 'POST', headers: { origin: site.origin } });
+    const response = await browser.send(`${site.origin}/auth/logout`, {
+      method: 'POST',
+      headers: { origin: site.origin },
+    });
     expect(response.status).toBe(204);
     const next = new URL(response.headers.get('location') ?? '');
     expect([next.origin, next.pathname]).toEqual([site.provider.issuer, '/session/end']);
-    expect(Object.fromEntries(next.searchParams)).toEqual({ client_id: 'portal', post_logout_redirect_uri: `${site.origin}/` });
+    expect(Object.fromEntries(next.searchParams)).toEqual({
+      client_id: 'portal',
+      post_logout_redirect_uri: `${site.origin}/`,
+    });
     expect([browser.session(), await whoami(token)]).toEqual(['', 401]);
-    expect((await audit('session.end')).at(-1)).toMatchObject({ actor_email: 'owner@acme.example', credential_kind: 'session' });
+    expect((await audit('session.end')).at(-1)).toMatchObject({
+      actor_email: 'owner@acme.example',
+      credential_kind: 'session',
+    });
     expect((await browser.send(next.href)).status).toBe(200);
   });
 
@@ -394,10 +471,17 @@ describe('POST /auth/logout', () => {
     const browser = await signedIn();
     const form = {
       method: 'POST',
-      headers: { origin: site.origin, accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' },
+      headers: {
+        origin: site.origin,
+        accept: 'text/html',
+        'content-type': 'application/x-www-form-urlencoded',
+      },
     };
     const response = await browser.send(`${site.origin}/auth/logout`, { ...form, body: 'a=b' });
-    expect([response.status, new URL(response.headers.get('location') ?? '').pathname]).toEqual([303, '/session/end']);
+    expect([response.status, new URL(response.headers.get('location') ?? '').pathname]).toEqual([
+      303,
+      '/session/end',
+    ]);
   });
 
   it('403 without the Origin of this service, and the session continues', async () => {
@@ -408,7 +492,10 @@ describe('POST /auth/logout', () => {
       { origin: 'null' },
       { origin: `${site.origin}.evil.example` },
     ] as const) {
-      const response = await browser.send(`${site.origin}/auth/logout`, { method: 'POST', headers: { ...headers } });
+      const response = await browser.send(`${site.origin}/auth/logout`, {
+        method: 'POST',
+        headers: { ...headers },
+      });
       expect(response.status).toBe(403);
     }
     expect(await whoami(browser.session())).toBe(200);
@@ -416,7 +503,10 @@ describe('POST /auth/logout', () => {
 
   it('responds the same when not signed in; 405 for GET', async () => {
     for (const cookie of ['', 'portal_session=x', `portal_session=${'A'.repeat(43)}`]) {
-      const response = await fetch(`${site.origin}/auth/logout`, { method: 'POST', headers: { origin: site.origin, cookie } });
+      const response = await fetch(`${site.origin}/auth/logout`, {
+        method: 'POST',
+        headers: { origin: site.origin, cookie },
+      });
       expect(response.status).toBe(204);
     }
     const response = await fetch(`${site.origin}/auth/logout`);
@@ -426,8 +516,13 @@ describe('POST /auth/logout', () => {
 
 describe('GET /auth/session', () => {
   it('tells, without a credential, whether sign-in is available and who is signed in', async () => {
-    const unauthenticated = await fetch(`${site.origin}/auth/session`, { headers: { cookie: 'portal_session=nonsense' } });
-    expect([unauthenticated.status, await unauthenticated.json()]).toEqual([200, { signIn: true, session: null }]);
+    const unauthenticated = await fetch(`${site.origin}/auth/session`, {
+      headers: { cookie: 'portal_session=nonsense' },
+    });
+    expect([unauthenticated.status, await unauthenticated.json()]).toEqual([
+      200,
+      { signIn: true, session: null },
+    ]);
     const browser = openBrowser();
     await browser.signIn(site.origin, 'owner');
     expect(await (await browser.send(`${site.origin}/auth/session`)).json()).toMatchObject({
@@ -482,17 +577,19 @@ describe('problems', () => {
   });
 
   it('are a simple page for people: with a strict policy, without scripts and without texts from the provider', async () => {
-    const browser = openBrowser({ accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' });
+    const browser = openBrowser({
+      accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+    });
     const callback = new URL(await browser.throughProvider(await browser.begin(site.origin), 'owner'));
     callback.searchParams.set('error', '<script>alert(1)</script>');
     callback.searchParams.set('error_description', '<img src=x onerror=alert(2)>');
     const response = await browser.send(callback.href);
     const page = await response.text();
-    expect([response.status, response.headers.get('content-type'), response.headers.get('cache-control')]).toEqual([
-      400,
-      'text/html; charset=utf-8',
-      'no-store',
-    ]);
+    expect([
+      response.status,
+      response.headers.get('content-type'),
+      response.headers.get('cache-control'),
+    ]).toEqual([400, 'text/html; charset=utf-8', 'no-store']);
     expect(response.headers.get('content-security-policy')).toMatch(
       /^default-src 'none'; style-src 'sha256-[^']+'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
     );
@@ -509,9 +606,16 @@ describe('problems', () => {
     // It is logged after the response was sent.
     const requestId = response.headers.get('x-request-id') ?? 'none';
     const log = await until(async () =>
-      lines.some((line) => line.includes(requestId) && line.includes('/auth/callback')) ? lines.join('\n') : undefined,
+      lines.some((line) => line.includes(requestId) && line.includes('/auth/callback'))
+        ? lines.join('\n')
+        : undefined,
     );
-    for (const secret of [callback.searchParams.get('code'), callback.searchParams.get('state'), box, browser.session()]) {
+    for (const secret of [
+      callback.searchParams.get('code'),
+      callback.searchParams.get('state'),
+      box,
+      browser.session(),
+    ]) {
       expect((secret ?? '').length).toBeGreaterThan(20);
       expect(log).not.toContain(secret);
     }

@@ -11,7 +11,13 @@ import { createId } from '../../src/core/id.ts';
 import { createKeyring } from '../../src/core/keyring.ts';
 import type { QueueWorker } from '../../src/db/queue-worker.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
-import { cancelQueuedMail, enqueueMail, layoutMail, type NewMail, startMailSender } from '../../src/mail/index.ts';
+import {
+  cancelQueuedMail,
+  enqueueMail,
+  layoutMail,
+  type NewMail,
+  startMailSender,
+} from '../../src/mail/index.ts';
 import { claimMail, markDataStarted, markSent } from '../../src/mail/outgoing-mails.store.ts';
 import type { MailSenderOptions } from '../../src/mail/sender.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
@@ -52,7 +58,11 @@ const tenant = (smtpUrl = server.url): TenantCtx => ({
   ...database.ctx,
   organizationId,
   keyring: createKeyring([{ id: 'test', bytes: key }]),
-  settings: { ...testSettings, publicUrl: 'https://portal.example.test', mail: { ...testSettings.mail, smtpUrl } },
+  settings: {
+    ...testSettings,
+    publicUrl: 'https://portal.example.test',
+    mail: { ...testSettings.mail, smtpUrl },
+  },
 });
 const start = (ctx = tenant(), options: MailSenderOptions = quick): QueueWorker => {
   const sender = startMailSender(ctx, options);
@@ -60,7 +70,10 @@ const start = (ctx = tenant(), options: MailSenderOptions = quick): QueueWorker 
   return sender;
 };
 const content = layoutMail({ title: 'Hello', paragraphs: ['A secret: never-stored-4711'] });
-const enqueue = (mail: Partial<NewMail> = {}, work: (tx: Tx) => Promise<unknown> = async () => undefined): Promise<string> =>
+const enqueue = (
+  mail: Partial<NewMail> = {},
+  work: (tx: Tx) => Promise<unknown> = async () => undefined,
+): Promise<string> =>
   inTransaction(tenant(), async (tx) => {
     const id = await enqueueMail(tx, tenant(), {
       kind: 'test',
@@ -82,13 +95,15 @@ type Row = {
   message_id: string;
   lease_until: Date | null;
 };
-const row = (id: string): Promise<Row> => inTransaction(tenant(), (tx) => tx('outgoing_mails').where({ id }).first());
+const row = (id: string): Promise<Row> =>
+  inTransaction(tenant(), (tx) => tx('outgoing_mails').where({ id }).first());
 const statusIs = (id: string, status: string): Promise<Row> =>
   until(async () => {
     const found = await row(id);
     return found.status === status ? found : undefined;
   });
-const change = (id: string, columns: object) => inTransaction(tenant(), (tx) => tx('outgoing_mails').where({ id }).update(columns));
+const change = (id: string, columns: object) =>
+  inTransaction(tenant(), (tx) => tx('outgoing_mails').where({ id }).update(columns));
 async function script(...args: Parameters<typeof startScriptedServer>): Promise<ScriptedServer> {
   const made = await startScriptedServer(...args);
   scripted.push(made);
@@ -100,7 +115,12 @@ describe('claiming', () => {
     const many = await Promise.all(Array.from({ length: 4 }, () => enqueue()));
     const other = { ...tenant(), organizationId: (await makeOrganization(database.ctx)).id };
     const one = await inTransaction(other, (tx) =>
-      enqueueMail(tx, other, { kind: 'test', to: { address: 'bob@example.test' }, subject: 'Hello', ...content }),
+      enqueueMail(tx, other, {
+        kind: 'test',
+        to: { address: 'bob@example.test' },
+        subject: 'Hello',
+        ...content,
+      }),
     );
     const claimed: (string | undefined)[] = [];
     for (let n = 0; n < 6; n += 1) claimed.push((await claimMail(database.ctx, createId(), 60_000))?.id);
@@ -116,7 +136,9 @@ describe('a queued mail', () => {
     const id = await enqueue();
     const sent = await statusIs(id, 'sent');
     expect(sent).toMatchObject({ attempts: 1, body: null, last_error: null, sent_at: expect.any(Date) });
-    expect(server.delivered.map(({ mail }) => [mail.subject, mail.messageId])).toEqual([['Hello', sent.message_id]]);
+    expect(server.delivered.map(({ mail }) => [mail.subject, mail.messageId])).toEqual([
+      ['Hello', sent.message_id],
+    ]);
     expect(sent.message_id).toBe(`<${id}@portal.example.test>`);
   });
 
@@ -179,7 +201,11 @@ describe('an attempt', () => {
     for (let i = 0; i < 5; i += 1) server.refuseNext.push({ code: 451, text: 'not yet' });
     const id = await enqueue();
     start();
-    expect(await statusIs(id, 'failed')).toMatchObject({ attempts: 3, body: null, last_error: expect.stringContaining('not yet') });
+    expect(await statusIs(id, 'failed')).toMatchObject({
+      attempts: 3,
+      body: null,
+      last_error: expect.stringContaining('not yet'),
+    });
     expect(server.refuseNext).toHaveLength(2);
   });
 
@@ -209,7 +235,9 @@ describe('an attempt', () => {
     const waits: { min: number; max: number }[] = [];
     let dueAt = new Date(startedMs);
     for (let attempt = 1; attempt <= 8; attempt += 1) {
-      await until(async () => ((await row(id)).attempts === attempt && (await row(id)).status !== 'sending' ? true : undefined));
+      await until(async () =>
+        (await row(id)).attempts === attempt && (await row(id)).status !== 'sending' ? true : undefined,
+      );
       const { rows } = await inTransaction(tenant(), (tx) =>
         tx.raw(
           `select extract(epoch from next_attempt_at - ?)::float8 as max, extract(epoch from next_attempt_at - clock_timestamp())::float8 as min
@@ -235,7 +263,10 @@ describe('an attempt', () => {
 
   it('is retried while its body cannot be decrypted, and the body is kept', async () => {
     const id = await enqueue();
-    start({ ...tenant(), keyring: createKeyring([{ id: 'another', bytes: key }]) }, { ...quick, retryDelaysMs: [60_000] });
+    start(
+      { ...tenant(), keyring: createKeyring([{ id: 'another', bytes: key }]) },
+      { ...quick, retryDelaysMs: [60_000] },
+    );
     const waiting = await until(async () => ((await row(id)).last_error === null ? undefined : row(id)));
     expect(waiting).toMatchObject({
       status: 'queued',
@@ -292,7 +323,10 @@ describe('several senders', () => {
     const ready = await startMailServer({
       onRcptTo: (_address, _session, done) => {
         recipients += 1;
-        change(id, { lease_id: createId(), lease_until: new Date(Date.now() + 60_000) }).then(() => done(), done);
+        change(id, { lease_id: createId(), lease_until: new Date(Date.now() + 60_000) }).then(
+          () => done(),
+          done,
+        );
       },
     });
     try {
@@ -300,7 +334,12 @@ describe('several senders', () => {
       await until(async () => (recipients > 0 ? true : undefined));
       await sender.waitUntilIdle();
       expect([recipients, ready.delivered.length]).toEqual([1, 0]);
-      expect(await row(id)).toMatchObject({ status: 'sending', attempts: 1, last_error: null, data_begun_at: null });
+      expect(await row(id)).toMatchObject({
+        status: 'sending',
+        attempts: 1,
+        last_error: null,
+        data_begun_at: null,
+      });
     } finally {
       await ready.close();
     }
@@ -346,8 +385,13 @@ describe('a sender that is killed', () => {
   async function startProcess(smtpUrl: string): Promise<ChildProcess> {
     const file = path.join(folder, `${createId()}.json`);
     const { settings } = tenant(smtpUrl);
-    await writeFile(file, JSON.stringify({ address: database.address, key: key.toString('base64'), settings, options: quick }));
-    const child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [file], { stdio: 'inherit' });
+    await writeFile(
+      file,
+      JSON.stringify({ address: database.address, key: key.toString('base64'), settings, options: quick }),
+    );
+    const child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [file], {
+      stdio: 'inherit',
+    });
     children.push(child);
     return child;
   }
@@ -388,6 +432,10 @@ describe('prune_mails', () => {
     await change(waiting, { created_at: old });
     await change(recent, { status: 'failed', body: null });
     await database.ctx.db.control.raw('select prune_mails()');
-    expect([await row(done), (await row(waiting)).status, (await row(recent)).status]).toEqual([undefined, 'queued', 'failed']);
+    expect([await row(done), (await row(waiting)).status, (await row(recent)).status]).toEqual([
+      undefined,
+      'queued',
+      'failed',
+    ]);
   });
 });

@@ -4,7 +4,10 @@ import { countRowsThatFit, layoutMail, type RecordTable, withSmallPrint } from '
 
 const columns = (count: number): RecordTable['columns'] =>
   Array.from({ length: count }, (_, index) => ({ label: `Column <${index}>`, numeric: index === 1 }));
-const tableOf = (count: number, rows: RecordTable['rows']): RecordTable => ({ columns: columns(count), rows });
+const tableOf = (count: number, rows: RecordTable['rows']): RecordTable => ({
+  columns: columns(count),
+  rows,
+});
 const lay = (table: RecordTable) => layoutMail({ title: 'Records', paragraphs: [], table });
 
 describe('records in a mail', () => {
@@ -25,7 +28,14 @@ describe('records in a mail', () => {
           ['long', '-15.30'],
         ]),
       ).text,
-    ).toContain(['Column <0>  Column <1>', '----------  ----------', 'a                 1.00', 'long            -15.30'].join('\n'));
+    ).toContain(
+      [
+        'Column <0>  Column <1>',
+        '----------  ----------',
+        'a                 1.00',
+        'long            -15.30',
+      ].join('\n'),
+    );
     expect(
       lay(
         tableOf(2, [
@@ -46,12 +56,19 @@ describe('records in a mail', () => {
   });
 
   it('in HTML of another author are followed by our small print, inside its body', () => {
-    const print = { notes: ['Why & how'], smallLink: { label: 'Unsubscribe', url: 'https://x.test/?a=1&b="2"' } };
+    const print = {
+      notes: ['Why & how'],
+      smallLink: { label: 'Unsubscribe', url: 'https://x.test/?a=1&b="2"' },
+    };
     expect(withSmallPrint('<p>Hi</p>', print)).toMatch(
       /^<p>Hi<\/p>\n<hr[\s\S]*Why &amp; how[\s\S]*href="https:\/\/x\.test\/\?a=1&amp;b=&quot;2&quot;"/,
     );
     // Some letters are longer in lower case, which shifts every position behind them.
-    expect(withSmallPrint(`<body>${'\u0130'.repeat(9)}</body>`, print)).toMatch(/\u0130<hr[\s\S]*Unsubscribe<\/a><\/p>\n<\/body>$/);
-    expect(withSmallPrint('<html><BODY>Hi</BODY></html>', print)).toMatch(/Hi<hr[\s\S]*Unsubscribe<\/a><\/p>\n<\/BODY><\/html>$/);
+    expect(withSmallPrint(`<body>${'\u0130'.repeat(9)}</body>`, print)).toMatch(
+      /\u0130<hr[\s\S]*Unsubscribe<\/a><\/p>\n<\/body>$/,
+    );
+    expect(withSmallPrint('<html><BODY>Hi</BODY></html>', print)).toMatch(
+      /Hi<hr[\s\S]*Unsubscribe<\/a><\/p>\n<\/BODY><\/html>$/,
+    );
   });
 });

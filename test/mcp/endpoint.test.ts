@@ -16,13 +16,20 @@ afterAll(() => site.close());
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
-const errorOf = async (response: Response) => ((await response.json()) as { error: { code: string | number; message: string } }).error;
-const wellKnown = (origin: string, path = '/mcp') => fetch(`${origin}/.well-known/oauth-protected-resource${path}`);
+const errorOf = async (response: Response) =>
+  ((await response.json()) as { error: { code: string | number; message: string } }).error;
+const wellKnown = (origin: string, path = '/mcp') =>
+  fetch(`${origin}/.well-known/oauth-protected-resource${path}`);
 
 /** `fetch` doesn't allow a Host header. */
 const withHost = (host: string): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
-    const headers = { host, 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...bearer(secret) };
+    const headers = {
+      host,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...bearer(secret),
+    };
     const sent = request(`${site.origin}/mcp`, { method: 'POST', headers }, (response) => {
       response.resume().once('end', () => resolve(response.statusCode));
     });
@@ -37,7 +44,9 @@ describe('credentials', () => {
     expect(response.headers.get('www-authenticate')).toBe(
       `Bearer resource_metadata="${site.origin}/.well-known/oauth-protected-resource/mcp", scope="portal:read"`,
     );
-    expect((await site.post(ping, bearer('nonsense'))).headers.get('www-authenticate')).toContain('error="invalid_token"');
+    expect((await site.post(ping, bearer('nonsense'))).headers.get('www-authenticate')).toContain(
+      'error="invalid_token"',
+    );
     for (const path of ['', '/mcp']) {
       expect(await (await wellKnown(site.origin, path)).json()).toMatchObject({
         resource: `${site.origin}/mcp`,
@@ -94,9 +103,19 @@ describe('messages', () => {
     ['broken UTF-8', Buffer.from([0x22, 0xff, 0x22]), 400, -32_700],
     ['an object that is no message', { hello: 'world' }, 400, -32_600],
     ['two messages with one id', [ping, ping], 400, -32_600],
-    ['more values than a body may contain', { ...ping, params: { many: Array.from({ length: 50_000 }, () => 1) } }, 400, -32_600],
+    [
+      'more values than a body may contain',
+      { ...ping, params: { many: Array.from({ length: 50_000 }, () => 1) } },
+      400,
+      -32_600,
+    ],
     ['an unknown method', { ...ping, method: 'tools/destroy' }, 200, -32_601],
-    ['an unknown tool', { ...ping, method: 'tools/call', params: { name: 'destroy', arguments: {} } }, 200, -32_602],
+    [
+      'an unknown tool',
+      { ...ping, method: 'tools/call', params: { name: 'destroy', arguments: {} } },
+      200,
+      -32_602,
+    ],
   ])('%s is a protocol error', async (_what, body, status, code) => {
     const response = await site.post(body, bearer(secret));
     expect([response.status, (await errorOf(response)).code]).toEqual([status, code]);
@@ -112,7 +131,9 @@ describe('messages', () => {
       const headers = { ...bearer(secret), 'mcp-protocol-version': revision, 'mcp-method': method };
       return site.post({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }, headers);
     };
-    expect((await (await send('tools/list', '2026-07-28')).json()) as object).toMatchObject({ result: { tools: expect.any(Array) } });
+    expect((await (await send('tools/list', '2026-07-28')).json()) as object).toMatchObject({
+      result: { tools: expect.any(Array) },
+    });
     const unknown = await send('tools/list', '2027-01-01');
     expect([unknown.status, (await errorOf(unknown)).code]).toEqual([400, -32_022]);
     const listening = await send('subscriptions/listen', '2026-07-28', { notifications: {} });
@@ -124,14 +145,20 @@ describe('messages', () => {
     expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
     expect((await site.post(ping, { ...bearer(secret), accept: 'text/html' })).status).toBe(406);
     expect((await site.post(ping, { ...bearer(secret), 'content-type': 'text/plain' })).status).toBe(415);
-    const tooLarge = await site.post(JSON.stringify({ ...ping, params: { pad: 'x'.repeat(1 << 20) } }), bearer(secret));
+    const tooLarge = await site.post(
+      JSON.stringify({ ...ping, params: { pad: 'x'.repeat(1 << 20) } }),
+      bearer(secret),
+    );
     expect([tooLarge.status, (await errorOf(tooLarge)).code]).toEqual([413, 'BAD_REQUEST']);
     expect(tooLarge.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
     expect((await fetch(`${site.origin}/mcp/more`, { headers: bearer(secret) })).status).toBe(404);
   });
 
   it('of a batch get one combined response, notifications none', async () => {
-    const batch = await site.post([ping, { jsonrpc: '2.0', method: 'notifications/initialized' }, { ...ping, id: 'b' }], bearer(secret));
+    const batch = await site.post(
+      [ping, { jsonrpc: '2.0', method: 'notifications/initialized' }, { ...ping, id: 'b' }],
+      bearer(secret),
+    );
     expect(await batch.json()).toEqual([1, 'b'].map((id) => ({ jsonrpc: '2.0', id, result: {} })));
     const silent = await site.post({ jsonrpc: '2.0', method: 'notifications/initialized' }, bearer(secret));
     expect([silent.status, await silent.text()]).toEqual([202, '']);
@@ -143,7 +170,10 @@ describe('without an identity provider', () => {
     const server = createServer({ keepAliveTimeout: 0 });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const app = createApp({ ...site.ctx, settings: { ...site.ctx.settings, publicUrl: origin, oidc: null, rateLimitPerMinute: 6 } });
+    const app = createApp({
+      ...site.ctx,
+      settings: { ...site.ctx.settings, publicUrl: origin, oidc: null, rateLimitPerMinute: 6 },
+    });
     server.on('request', app);
     try {
       expect((await site.post(ping, {}, origin)).headers.get('www-authenticate')).toBe('Bearer');

@@ -19,9 +19,11 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-const operation = (id: string, input: Record<string, unknown> = {}, by = client) => call(by, 'call_operation', { id, ...input });
+const operation = (id: string, input: Record<string, unknown> = {}, by = client) =>
+  call(by, 'call_operation', { id, ...input });
 type Found = { id: string; permission: string; allowed: boolean };
-const search = async (words: string, by = client) => (await call(by, 'search_operations', { words })).value['operations'] as Found[];
+const search = async (words: string, by = client) =>
+  (await call(by, 'search_operations', { words })).value['operations'] as Found[];
 
 describe('search_operations', () => {
   it.each([
@@ -45,8 +47,12 @@ describe('search_operations', () => {
 
   it('reports what the caller may call, and lists the groups when nothing matches', async () => {
     const person = await site.connect(await site.agentToken());
-    const allowed = async (words: string, id: string) => (await search(words, person)).find((found) => found.id === id)?.allowed;
-    expect([await allowed('list sync runs', 'listSyncRuns'), await allowed('create api key', 'createApiKey')]).toEqual([true, false]);
+    const allowed = async (words: string, id: string) =>
+      (await search(words, person)).find((found) => found.id === id)?.allowed;
+    expect([
+      await allowed('list sync runs', 'listSyncRuns'),
+      await allowed('create api key', 'createApiKey'),
+    ]).toEqual([true, false]);
     expect((await call(client, 'search_operations', { words: 'xyzzy' })).value).toMatchObject({
       operations: [],
       found: 0,
@@ -63,7 +69,9 @@ describe('describe_operation', () => {
       const described = describeOperation(route, document);
       const text = JSON.stringify(described);
       expect([route.id, text.length < maxCharacters]).toEqual([route.id, true]);
-      const shapes = Object.keys((described['components'] as { schemas?: object } | undefined)?.schemas ?? {});
+      const shapes = Object.keys(
+        (described['components'] as { schemas?: object } | undefined)?.schemas ?? {},
+      );
       const pointed = [...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name);
       expect(pointed.filter((name) => !shapes.includes(name ?? ''))).toEqual([]);
     }
@@ -80,21 +88,44 @@ describe('describe_operation', () => {
       answer: { status: 201 },
       errors: expect.arrayContaining([403, 422]),
     });
-    expect((await call(client, 'describe_operation', { id: 'nothing' })).value.error).toMatchObject({ code: 'NOT_FOUND' });
+    expect((await call(client, 'describe_operation', { id: 'nothing' })).value.error).toMatchObject({
+      code: 'NOT_FOUND',
+    });
   });
 });
 
 describe('call_operation', () => {
   it('does what the REST interface does: a secret shown once, and an audit row with the request id', async () => {
     const input = { body: { name: 'By an agent' }, idempotencyKey: 'once' };
-    const made = (await operation('createApiKey', input)).value as { status: number; body: { id: string; secret: string } };
+    const made = (await operation('createApiKey', input)).value as {
+      status: number;
+      body: { id: string; secret: string };
+    };
     expect([made.status, made.body.secret]).toEqual([201, expect.stringMatching(/^psk_/)]);
-    expect((await operation('createApiKey', input)).value).toEqual({ status: 201, replayed: true, body: { ...made.body, secret: null } });
+    expect((await operation('createApiKey', input)).value).toEqual({
+      status: 201,
+      replayed: true,
+      body: { ...made.body, secret: null },
+    });
     const key = await api('get', `/api-keys/${made.body.id}`);
-    expect((await operation('getApiKey', { path: { id: made.body.id } })).value).toEqual({ status: 200, body: key.body });
-    const { body } = await api('get', `/organizations/${site.organization.id}/audit-log?targetId=${made.body.id}`);
-    expect(body.data).toEqual([expect.objectContaining({ action: 'api-key.create', requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) })]);
-    expect((await operation('deleteApiKey', { path: { id: made.body.id } })).value).toEqual({ status: 204, body: null });
+    expect((await operation('getApiKey', { path: { id: made.body.id } })).value).toEqual({
+      status: 200,
+      body: key.body,
+    });
+    const { body } = await api(
+      'get',
+      `/organizations/${site.organization.id}/audit-log?targetId=${made.body.id}`,
+    );
+    expect(body.data).toEqual([
+      expect.objectContaining({
+        action: 'api-key.create',
+        requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      }),
+    ]);
+    expect((await operation('deleteApiKey', { path: { id: made.body.id } })).value).toEqual({
+      status: 204,
+      body: null,
+    });
   });
 
   it('accepts numbers for path and query values', async () => {
@@ -103,9 +134,17 @@ describe('call_operation', () => {
   });
 
   it.each([
-    ['createTeam', { body: { name: '', color: 'red' } }, () => api('post', '/teams', { name: '', color: 'red' })],
+    [
+      'createTeam',
+      { body: { name: '', color: 'red' } },
+      () => api('post', '/teams', { name: '', color: 'red' }),
+    ],
     ['listTeams', { query: { color: 'red' } }, () => api('get', '/teams?color=red')],
-    ['getTeam', { path: { id: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' } }, () => api('get', '/teams/01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21')],
+    [
+      'getTeam',
+      { path: { id: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' } },
+      () => api('get', '/teams/01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21'),
+    ],
     ['getTeam', {}, () => api('get', '/teams/x')],
   ])('%s %j gets the same error as by REST', async (id, input, rest) => {
     const { isError, value } = await operation(id, input);
@@ -128,7 +167,10 @@ describe('call_operation', () => {
     expect(streaming?.id).toBe('listSyncRunEvents');
     const unknown = { path: { id: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' } };
     expect((await operation('listSyncRunEvents', unknown)).value.error).toMatchObject({ code: 'NOT_FOUND' });
-    expect((await operation('getOpenApi')).value.error).toMatchObject({ code: 'NOT_FOUND', details: [{ code: 'unknown_operation' }] });
+    expect((await operation('getOpenApi')).value.error).toMatchObject({
+      code: 'NOT_FOUND',
+      details: [{ code: 'unknown_operation' }],
+    });
   });
 
   it('cuts long responses after whole items, or else shows the beginning and says so', () => {
@@ -139,6 +181,10 @@ describe('call_operation', () => {
     expect(body).toMatchObject({ pagination: { total: 100 }, cut: { shown: body.data.length, of: 100 } });
     expect(body.data).toEqual(items.slice(0, body.data.length));
     const long = JSON.parse(responseText(200, { text: '"'.repeat(50_000) }, false));
-    expect(long).toMatchObject({ status: 200, cut: { characters: 100_011 }, bodyStart: expect.stringMatching(/^\{"text":"/) });
+    expect(long).toMatchObject({
+      status: 200,
+      cut: { characters: 100_011 },
+      bodyStart: expect.stringMatching(/^\{"text":"/),
+    });
   });
 });

@@ -1,4 +1,5 @@
-// The protocol errors of /mcp: the right code, and a text of this service rather than of the library behind it.
+// The protocol errors of /mcp: the right code, and a text of this service rather than of the library behind
+// it.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type McpSite, openMcpSite } from './fixture.ts';
@@ -11,7 +12,11 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-type Answer = { id?: unknown; result?: Record<string, unknown>; error?: { code: number; message: string; data?: unknown } };
+type Answer = {
+  id?: unknown;
+  result?: Record<string, unknown>;
+  error?: { code: number; message: string; data?: unknown };
+};
 
 async function send(body: unknown, headers: Record<string, string> = {}): Promise<[number, Answer]> {
   const response = await site.post(body, { authorization: `Bearer ${secret}`, ...headers });
@@ -19,8 +24,13 @@ async function send(body: unknown, headers: Record<string, string> = {}): Promis
 }
 const request = (method: string, params?: unknown) => ({ jsonrpc: '2.0', id: 7, method, params });
 
-const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1.0.0' } };
-const without = (name: keyof typeof hello) => Object.fromEntries(Object.entries(hello).filter(([key]) => key !== name));
+const hello = {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'test', version: '1.0.0' },
+};
+const without = (name: keyof typeof hello) =>
+  Object.fromEntries(Object.entries(hello).filter(([key]) => key !== name));
 
 describe('bad parameters', () => {
   it.each<[string, string, unknown, string]>([
@@ -28,11 +38,26 @@ describe('bad parameters', () => {
     ['no version', 'initialize', without('protocolVersion'), 'protocolVersion'],
     ['a version of another type', 'initialize', { ...hello, protocolVersion: 20_251_125 }, 'protocolVersion'],
     ['no client', 'initialize', without('clientInfo'), 'clientInfo'],
-    ['a client without a version', 'initialize', { ...hello, clientInfo: { name: 'test' } }, 'clientInfo.version'],
+    [
+      'a client without a version',
+      'initialize',
+      { ...hello, clientInfo: { name: 'test' } },
+      'clientInfo.version',
+    ],
     ['a client that is a list', 'initialize', { ...hello, clientInfo: [] }, 'clientInfo'],
     ['capabilities that are null', 'initialize', { ...hello, capabilities: null }, 'capabilities'],
-    ['a capability of another type', 'initialize', { ...hello, capabilities: { roots: 'all' } }, 'capabilities.roots'],
-    ['two', 'initialize', { ...without('protocolVersion'), clientInfo: { version: '1' } }, 'protocolVersion, clientInfo.name'],
+    [
+      'a capability of another type',
+      'initialize',
+      { ...hello, capabilities: { roots: 'all' } },
+      'capabilities.roots',
+    ],
+    [
+      'two',
+      'initialize',
+      { ...without('protocolVersion'), clientInfo: { version: '1' } },
+      'protocolVersion, clientInfo.name',
+    ],
     ['a tool without a name', 'tools/call', {}, 'name'],
     ['a tool with another name', 'tools/call', { name: 5 }, 'name'],
     ['arguments that are a text', 'tools/call', { name: 'query', arguments: 'all' }, 'arguments'],
@@ -41,13 +66,22 @@ describe('bad parameters', () => {
     ['a cursor of another type', 'tools/list', { cursor: 1 }, 'cursor'],
   ])('%s: names those of %s', async (_what, method, params, wrong) => {
     const message = `Invalid params: missing or of a wrong type: ${wrong}`;
-    expect(await send(request(method, params))).toEqual([200, { jsonrpc: '2.0', id: 7, error: { code: -32_602, message } }]);
+    expect(await send(request(method, params))).toEqual([
+      200,
+      { jsonrpc: '2.0', id: 7, error: { code: -32_602, message } },
+    ]);
   });
 
   it('in a batch concern only their own request', async () => {
-    const batch = [request('ping'), { ...request('tools/call', {}), id: 'b' }, { ...request('tools/list', { cursor: {} }), id: 9 }];
+    const batch = [
+      request('ping'),
+      { ...request('tools/call', {}), id: 'b' },
+      { ...request('tools/list', { cursor: {} }), id: 9 },
+    ];
     const [, answers] = await send(batch);
-    expect(Object.values(answers as Answer[]).map(({ id, error }) => [id, error?.message.split(': ').at(-1)])).toEqual([
+    expect(
+      Object.values(answers as Answer[]).map(({ id, error }) => [id, error?.message.split(': ').at(-1)]),
+    ).toEqual([
       [7, undefined],
       ['b', 'name'],
       [9, 'cursor'],
@@ -55,7 +89,9 @@ describe('bad parameters', () => {
   });
 
   it('are listed up to ten, with at most a hundred characters each', async () => {
-    const experimental = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`${'x'.repeat(1_000)}${n}`, 1]));
+    const experimental = Object.fromEntries(
+      Array.from({ length: 30 }, (_, n) => [`${'x'.repeat(1_000)}${n}`, 1]),
+    );
     const [, { error }] = await send(request('initialize', { ...hello, capabilities: { experimental } }));
     expect(error?.message.length).toBeLessThan(1_200);
   });
@@ -63,42 +99,90 @@ describe('bad parameters', () => {
   it('never are answered with a text of the library, whatever they are', async () => {
     const own =
       /^(?:Invalid params(?:: missing or of a wrong type: .+|: _meta must have .+)?|Invalid request: send one .+|Unknown tool: .+|Method not found: .+|Unsupported protocol version.*|Subscriptions are not supported: .+)$/;
-    const methods = ['initialize', 'ping', 'tools/list', 'tools/call', 'server/discover', 'subscriptions/listen', 'prompts/list', 'x'];
-    const names = ['protocolVersion', 'capabilities', 'clientInfo', 'name', 'version', 'arguments', 'cursor', '_meta', 'progressToken'];
+    const methods = [
+      'initialize',
+      'ping',
+      'tools/list',
+      'tools/call',
+      'server/discover',
+      'subscriptions/listen',
+      'prompts/list',
+      'x',
+    ];
+    const names = [
+      'protocolVersion',
+      'capabilities',
+      'clientInfo',
+      'name',
+      'version',
+      'arguments',
+      'cursor',
+      '_meta',
+      'progressToken',
+    ];
     const { value } = fc.letrec((tie) => ({
-      value: fc.oneof({ depthSize: 'small' }, fc.jsonValue(), fc.dictionary(fc.constantFrom(...names), tie('value'))),
+      value: fc.oneof(
+        { depthSize: 'small' },
+        fc.jsonValue(),
+        fc.dictionary(fc.constantFrom(...names), tie('value')),
+      ),
     }));
     await fc.assert(
-      fc.asyncProperty(fc.constantFrom(...methods), fc.oneof(value, fc.constant(undefined)), async (method, params) => {
-        const [, { result, error }] = await send(request(method, params));
-        if (result === undefined) expect(error?.message).toMatch(own);
-      }),
+      fc.asyncProperty(
+        fc.constantFrom(...methods),
+        fc.oneof(value, fc.constant(undefined)),
+        async (method, params) => {
+          const [, { result, error }] = await send(request(method, params));
+          if (result === undefined) expect(error?.message).toMatch(own);
+        },
+      ),
       { numRuns: 300 },
     );
   });
 });
 
 describe('initialize', () => {
-  it.each(['1999-01-01', 'x'.repeat(900_000), ''])('with an unknown version gets one that is supported', async (protocolVersion) => {
-    const [status, { result }] = await send(request('initialize', { ...hello, protocolVersion }));
-    expect([status, result?.['protocolVersion']]).toEqual([200, '2025-11-25']);
-  });
+  it.each(['1999-01-01', 'x'.repeat(900_000), ''])(
+    'with an unknown version gets one that is supported',
+    async (protocolVersion) => {
+      const [status, { result }] = await send(request('initialize', { ...hello, protocolVersion }));
+      expect([status, result?.['protocolVersion']]).toEqual([200, '2025-11-25']);
+    },
+  );
 
   it('with a huge name is answered without it', async () => {
-    const [status, answer] = await send(request('initialize', { ...hello, clientInfo: { name: 'x'.repeat(900_000), version: '1' } }));
+    const [status, answer] = await send(
+      request('initialize', { ...hello, clientInfo: { name: 'x'.repeat(900_000), version: '1' } }),
+    );
     expect([status, JSON.stringify(answer).length < 2_000]).toEqual([200, true]);
   });
 
   it('in a batch is an invalid request', async () => {
     const [status, { error }] = await send([request('initialize', hello), { ...request('ping'), id: 8 }]);
-    expect([status, error?.code, error?.message]).toEqual([400, -32_600, expect.stringMatching(/^Invalid request: send one .* without/)]);
+    expect([status, error?.code, error?.message]).toEqual([
+      400,
+      -32_600,
+      expect.stringMatching(/^Invalid request: send one .* without/),
+    ]);
   });
 });
 
 describe('other errors', () => {
   it.each<[string, unknown, number, number, string]>([
-    ['parameters that are a list', request('initialize', []), 400, -32_600, 'Invalid request: send one JSON-RPC 2.0 message'],
-    ['a progress token of another type', request('ping', { _meta: { progressToken: {} } }), 400, -32_600, 'Invalid request: send one '],
+    [
+      'parameters that are a list',
+      request('initialize', []),
+      400,
+      -32_600,
+      'Invalid request: send one JSON-RPC 2.0 message',
+    ],
+    [
+      'a progress token of another type',
+      request('ping', { _meta: { progressToken: {} } }),
+      400,
+      -32_600,
+      'Invalid request: send one ',
+    ],
     ['a batch of nothing', [], 400, -32_600, 'Invalid request: send one JSON-RPC 2.0 message'],
     ['an unknown tool', request('tools/call', { name: 'destroy' }), 200, -32_602, 'Unknown tool: '],
     ['an unknown method', request('destroy'), 200, -32_601, 'Method not found: '],
@@ -109,7 +193,10 @@ describe('other errors', () => {
 
   it('of versions list the supported ones', async () => {
     const [status, { error }] = await send(request('tools/list'), { 'mcp-protocol-version': '1999-01-01' });
-    expect([status, error?.message]).toEqual([400, expect.stringMatching(/^Unsupported protocol version in the header .*2025-11-25/)]);
+    expect([status, error?.message]).toEqual([
+      400,
+      expect.stringMatching(/^Unsupported protocol version in the header .*2025-11-25/),
+    ]);
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': '2027-01-01',
       'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
@@ -117,7 +204,10 @@ describe('other errors', () => {
     };
     const headers = { 'mcp-protocol-version': '2027-01-01', 'mcp-method': 'tools/list' };
     const [, newest] = await send(request('tools/list', { _meta }), headers);
-    expect(newest.error).toMatchObject({ message: 'Unsupported protocol version', data: { supported: ['2026-07-28'] } });
+    expect(newest.error).toMatchObject({
+      message: 'Unsupported protocol version',
+      data: { supported: ['2026-07-28'] },
+    });
   });
 
   it('of the newest revision: incomplete _meta, headers that disagree, and parameters of a tool', async () => {
@@ -129,11 +219,23 @@ describe('other errors', () => {
     };
     const headers = { 'mcp-protocol-version': revision, 'mcp-method': 'tools/list' };
     const [, incomplete] = await send(request('tools/list', {}), headers);
-    expect(incomplete.error).toEqual({ code: -32_602, message: expect.stringMatching(/^Invalid params: _meta must have io\./) });
+    expect(incomplete.error).toEqual({
+      code: -32_602,
+      message: expect.stringMatching(/^Invalid params: _meta must have io\./),
+    });
     const [, disagreeing] = await send(request('tools/call', { name: 'query', _meta }), headers);
-    expect(disagreeing.error).toEqual({ code: -32_020, message: expect.stringMatching(/^The headers MCP-Protocol-Version, /) });
-    const [, nameless] = await send(request('tools/call', { _meta }), { ...headers, 'mcp-method': 'tools/call' });
-    expect(nameless.error).toEqual({ code: -32_602, message: 'Invalid params: missing or of a wrong type: name' });
+    expect(disagreeing.error).toEqual({
+      code: -32_020,
+      message: expect.stringMatching(/^The headers MCP-Protocol-Version, /),
+    });
+    const [, nameless] = await send(request('tools/call', { _meta }), {
+      ...headers,
+      'mcp-method': 'tools/call',
+    });
+    expect(nameless.error).toEqual({
+      code: -32_602,
+      message: 'Invalid params: missing or of a wrong type: name',
+    });
   });
 
   it('a request that its own batch cancels is answered', async () => {

@@ -1,4 +1,5 @@
-// describe, query and get as an agent uses them: the same records and errors as the public interface, within the size limit.
+// describe, query and get as an agent uses them: the same records and errors as the public interface, within
+// the size limit.
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { maxCharacters } from '../../src/mcp/tool.ts';
@@ -8,7 +9,9 @@ import { brokenRules } from './tool-rules.ts';
 
 let site: McpSite;
 let client: Client;
-let rest: (path: string) => Promise<{ status: number; text: string; body: { error: Record<string, unknown> } }>;
+let rest: (
+  path: string,
+) => Promise<{ status: number; text: string; body: { error: Record<string, unknown> } }>;
 beforeAll(async () => {
   site = await openMcpSite({ records: true });
   const key = await site.key(site.organization.id);
@@ -22,7 +25,12 @@ const v1 = { version: 'v1', resource: 'invoices' };
 const failure = async (name: string, input: Record<string, unknown>, by = client) => {
   const { isError, value } = await call(by, name, input);
   expect(isError).toBe(true);
-  return value.error as { code: string; message: string; details?: { path: string; code: string }[]; requestId: string };
+  return value.error as {
+    code: string;
+    message: string;
+    details?: { path: string; code: string }[];
+    requestId: string;
+  };
 };
 
 describe('the tools', () => {
@@ -43,20 +51,28 @@ describe('the tools', () => {
     expect(tools.flatMap(brokenRules)).toEqual([]);
     const typed = tools.filter(({ outputSchema }) => outputSchema !== undefined).map(({ name }) => name);
     expect(typed).toEqual(['describe', 'query', 'aggregate', 'get']);
-    expect(tools.filter(({ annotations }) => annotations?.readOnlyHint !== true).map(({ name }) => name)).toEqual(['call_operation']);
+    expect(
+      tools.filter(({ annotations }) => annotations?.readOnlyHint !== true).map(({ name }) => name),
+    ).toEqual(['call_operation']);
     expect([modern.getServerVersion()?.name, client.getInstructions()]).toEqual([
       'portal-service',
       expect.stringContaining('never follow'),
     ]);
-    expect((await call(modern, 'get', { ...v1, id: '3' })).value).toEqual((await call(client, 'get', { ...v1, id: '3' })).value);
+    expect((await call(modern, 'get', { ...v1, id: '3' })).value).toEqual(
+      (await call(client, 'get', { ...v1, id: '3' })).value,
+    );
   });
 });
 
 describe('an optional argument', () => {
   it('that is null counts as absent, unlike a required one', async () => {
     const nothing = { sort: null, order: null, page: null, filters: null, fields: null };
-    expect((await call(client, 'query', { ...v1, ...nothing })).value).toEqual((await call(client, 'query', v1)).value);
-    expect((await failure('query', { version: 'v1', resource: null })).details).toMatchObject([{ path: 'resource' }]);
+    expect((await call(client, 'query', { ...v1, ...nothing })).value).toEqual(
+      (await call(client, 'query', v1)).value,
+    );
+    expect((await failure('query', { version: 'v1', resource: null })).details).toMatchObject([
+      { path: 'resource' },
+    ]);
   });
 });
 
@@ -64,7 +80,10 @@ describe('a batch', () => {
   it('of which one message fails keeps the digits of the others', async () => {
     const { secret } = await site.key(site.organization.id);
     const message = (id: string, method: string, params: object) => ({ jsonrpc: '2.0', id, method, params });
-    const batch = [message('a', 'tools/call', { name: 'get', arguments: { ...v1, id: '2' } }), message('b', 'tools/list', { cursor: 1 })];
+    const batch = [
+      message('a', 'tools/call', { name: 'get', arguments: { ...v1, id: '2' } }),
+      message('b', 'tools/list', { cursor: 1 }),
+    ];
     const text = await (await site.post(batch, { authorization: `Bearer ${secret}` })).text();
     expect(text).toMatch(/[^\\]"total":12345678901234567890\.10/);
     expect(text).toContain('"error":{');
@@ -73,7 +92,10 @@ describe('a batch', () => {
 
 describe('describe', () => {
   it('leads from the active versions to the fields of a resource', async () => {
-    const versions = (await call(client, 'describe')).value['versions'] as { version: string; resources: string[] }[];
+    const versions = (await call(client, 'describe')).value['versions'] as {
+      version: string;
+      resources: string[];
+    }[];
     expect(versions.map(({ version, resources }) => [version, resources.length])).toEqual([
       ['v1', 50],
       ['v3', 1],
@@ -99,13 +121,20 @@ describe('describe', () => {
       sortable: true,
     });
     expect((await call(client, 'describe', { ...v1, fields: ['lines'] })).value['fields']).toEqual([
-      { name: 'lines', type: 'lines', fields: ['item', 'itemName', 'quantity'].map((name) => expect.objectContaining({ name })) },
+      {
+        name: 'lines',
+        type: 'lines',
+        fields: ['item', 'itemName', 'quantity'].map((name) => expect.objectContaining({ name })),
+      },
     ]);
     expect(await failure('describe', { ...v1, fields: ['numbr'] })).toMatchObject({
       code: 'BAD_REQUEST',
       message: expect.stringContaining('"number"'),
     });
-    const incomplete = [await failure('describe', { resource: 'invoices' }), await failure('describe', { fields: ['number'] })];
+    const incomplete = [
+      await failure('describe', { resource: 'invoices' }),
+      await failure('describe', { fields: ['number'] }),
+    ];
     expect(incomplete.map(({ code, details }) => [code, details?.[0]?.path])).toEqual([
       ['BAD_REQUEST', 'version'],
       ['BAD_REQUEST', 'resource'],
@@ -115,10 +144,20 @@ describe('describe', () => {
 
 describe('query and get', () => {
   it('return exactly what the public interface returns, and how fresh it is', async () => {
-    const input = { ...v1, filters: { status: ['open', 'paid'], date_after: '2026-01-31' }, sort: 'date', order: 'desc', pageSize: 2 };
+    const input = {
+      ...v1,
+      filters: { status: ['open', 'paid'], date_after: '2026-01-31' },
+      sort: 'date',
+      order: 'desc',
+      pageSize: 2,
+    };
     const { text } = await call(client, 'query', input);
-    const same = await rest('/v1/invoices?status=open&status=paid&date_after=2026-01-31&sort=date&order=desc&pageSize=2');
-    expect(text).toBe(`${same.text.slice(0, -1)},"freshness":{"generation":"1","syncedAt":"2026-03-01T08:00:00Z"}}`);
+    const same = await rest(
+      '/v1/invoices?status=open&status=paid&date_after=2026-01-31&sort=date&order=desc&pageSize=2',
+    );
+    expect(text).toBe(
+      `${same.text.slice(0, -1)},"freshness":{"generation":"1","syncedAt":"2026-03-01T08:00:00Z"}}`,
+    );
     expect(text).toContain('12345678901234567890.10');
     expect((await call(client, 'get', { ...v1, id: '2', fields: ['total', 'lines'] })).text).toContain(
       '{"data":{"id": "2", "total": 12345678901234567890.10, "lines": [{"item": "1", "itemName": null, "quantity": 2.50}]}'.replaceAll(
@@ -126,7 +165,9 @@ describe('query and get', () => {
         '',
       ),
     );
-    expect((await call(client, 'query', { ...v1, version: 'v3', pageSize: 1 })).value['deprecated']).toMatchObject({
+    expect(
+      (await call(client, 'query', { ...v1, version: 'v3', pageSize: 1 })).value['deprecated'],
+    ).toMatchObject({
       sunsetAt: '2027-01-01T00:00:00.000Z',
     });
   });
@@ -152,7 +193,11 @@ describe('query and get', () => {
     [{ ...v1, filters: { seq: 2 ** 53 } }, 'filters.seq', 'VALIDATION_ERROR'],
     [{ ...v1, filters: { number: 'a\0b' } }, 'filters.number', 'VALIDATION_ERROR'],
     [{ ...v1, filters: { pageSize: 5 } }, 'pageSize', 'BAD_REQUEST'],
-    [{ ...v1, filters: JSON.parse('{"__proto__":"open"}') as object }, 'filters.__proto__', 'VALIDATION_ERROR'],
+    [
+      { ...v1, filters: JSON.parse('{"__proto__":"open"}') as object },
+      'filters.__proto__',
+      'VALIDATION_ERROR',
+    ],
   ])('%j is rejected with the path of the problem', async (input, path, code) => {
     const refused = await failure('query', input);
     expect([refused.code, refused.details?.[0]?.path]).toEqual([code, path]);
@@ -162,12 +207,23 @@ describe('query and get', () => {
 describe('aggregate', () => {
   const summary = { version: 'v5', resource: 'invoices' };
   it('returns what /summary returns, with exact digits', async () => {
-    const { text, value } = await call(client, 'aggregate', { ...summary, by: ['status'], sum: ['total'], sort: '-sum.total', limit: 1 });
+    const { text, value } = await call(client, 'aggregate', {
+      ...summary,
+      by: ['status'],
+      sum: ['total'],
+      sort: '-sum.total',
+      limit: 1,
+    });
     const same = await rest('/v5/invoices/summary?by=status&sum=total&sort=-sum.total&limit=1');
-    expect(text).toBe(`${same.text.slice(0, -1)},"freshness":{"generation":"1","syncedAt":"2026-03-01T08:00:00Z"}}`);
+    expect(text).toBe(
+      `${same.text.slice(0, -1)},"freshness":{"generation":"1","syncedAt":"2026-03-01T08:00:00Z"}}`,
+    );
     expect(value['data']).toEqual([{ status: 'open', sum: { total: '12345678901234567900.60' } }]);
     const described = (await call(client, 'describe', summary)).value;
-    expect([described['aggregates'], described['groups']]).toEqual([[{ field: 'total', functions: ['sum'] }], ['status', 'date.month']]);
+    expect([described['aggregates'], described['groups']]).toEqual([
+      [{ field: 'total', functions: ['sum'] }],
+      ['status', 'date.month'],
+    ]);
   });
 
   it.each([
@@ -181,7 +237,10 @@ describe('aggregate', () => {
   });
 
   it('is refused where the version declares no summary', async () => {
-    expect(await failure('aggregate', v1)).toMatchObject({ code: 'BAD_REQUEST', details: [{ code: 'no_summary' }] });
+    expect(await failure('aggregate', v1)).toMatchObject({
+      code: 'BAD_REQUEST',
+      details: [{ code: 'no_summary' }],
+    });
   });
 });
 
@@ -194,22 +253,32 @@ describe('structured results', () => {
     ['query', { ...v1, filters: { status: 'long' } }],
     ['aggregate', { version: 'v5', resource: 'invoices', by: ['date.month'] }],
     ['get', { ...v1, id: '2' }],
-  ])('%s %j equals the text, for old and new clients, which check it against the schema of the tool', async (name, input) => {
-    const modern = await site.connect((await site.key(site.organization.id)).secret, 'auto');
-    for (const by of [client, modern]) {
-      await by.listTools();
-      const { structuredContent, content } = await by.callTool({ name, arguments: input });
-      expect(structuredContent).toEqual(JSON.parse((content as { text: string }[])[0]?.text ?? ''));
-    }
-  });
+  ])(
+    '%s %j equals the text, for old and new clients, which check it against the schema of the tool',
+    async (name, input) => {
+      const modern = await site.connect((await site.key(site.organization.id)).secret, 'auto');
+      for (const by of [client, modern]) {
+        await by.listTools();
+        const { structuredContent, content } = await by.callTool({ name, arguments: input });
+        expect(structuredContent).toEqual(JSON.parse((content as { text: string }[])[0]?.text ?? ''));
+      }
+    },
+  );
 
   it('keep the digits of numbers, and errors have none', async () => {
     const { secret } = await site.key(site.organization.id);
     const send = async (input: object) => {
-      const request = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get', arguments: { ...v1, ...input } } };
+      const request = {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'get', arguments: { ...v1, ...input } },
+      };
       return (await site.post(request, { authorization: `Bearer ${secret}` })).text();
     };
-    expect(await send({ id: '2', fields: ['total'] })).toContain('"structuredContent":{"data":{"id":"2","total":12345678901234567890.10}');
+    expect(await send({ id: '2', fields: ['total'] })).toContain(
+      '"structuredContent":{"data":{"id":"2","total":12345678901234567890.10}',
+    );
     expect(await send({ id: '4711' })).not.toContain('structuredContent');
   });
 });
@@ -251,10 +320,16 @@ describe('what a caller may read', () => {
       ['get', { ...v1, id: '1' }],
     ];
     for (const [name, input] of calls)
-      expect(await failure(name, input, person)).toMatchObject({ code: 'FORBIDDEN', message: 'Missing required permission: view:read' });
+      expect(await failure(name, input, person)).toMatchObject({
+        code: 'FORBIDDEN',
+        message: 'Missing required permission: view:read',
+      });
     await site.permit(['view:read', 'sync:read', 'api-schema:read']);
     for (const [name, input] of calls)
-      expect(await failure(name, input, person)).toMatchObject({ code: 'FORBIDDEN', message: 'Missing required permission: record:read' });
+      expect(await failure(name, input, person)).toMatchObject({
+        code: 'FORBIDDEN',
+        message: 'Missing required permission: record:read',
+      });
     await site.permit(['view:read', 'record:read', 'sync:read', 'sync:create']);
   });
 
@@ -262,7 +337,13 @@ describe('what a caller may read', () => {
     const stranger = await site.connect((await site.key(site.other.id, { permissions: ['write'] })).secret);
     expect((await call(stranger, 'describe')).value).toEqual({ versions: [] });
     expect((await failure('query', v1, stranger)).code).toBe('NOT_FOUND');
-    expect(await failure('call_operation', { id: 'getOrganization', path: { id: site.organization.id } }, stranger)).toMatchObject({
+    expect(
+      await failure(
+        'call_operation',
+        { id: 'getOrganization', path: { id: site.organization.id } },
+        stranger,
+      ),
+    ).toMatchObject({
       code: 'NOT_FOUND',
     });
   });
@@ -272,12 +353,28 @@ describe('long and hostile records', () => {
   it('are cut after whole records, and the result says so', async () => {
     const { text, value } = await call(client, 'query', { ...v1, filters: { status: 'long' } });
     expect(text.length).toBeLessThanOrEqual(maxCharacters);
-    expect(value).toMatchObject({ pagination: { total: 4 }, cut: { shown: 2, of: 4, message: expect.stringContaining('`fields`') } });
-    expect((value['data'] as { customerName: string }[]).map(({ customerName }) => customerName === longText)).toEqual([true, true]);
-    expect((await call(client, 'query', { ...v1, filters: { status: 'long' }, fields: ['number'] })).value['cut']).toBeUndefined();
-    for (const refused of [await failure('query', { ...v1, filters: { id: 9 } }), await failure('get', { ...v1, id: '9' })])
-      expect(refused).toMatchObject({ code: 'BAD_REQUEST', details: [{ path: 'fields', code: 'answer_too_long' }] });
-    expect((await call(client, 'get', { ...v1, id: '9', fields: ['number'] })).value['data']).toEqual({ id: '9', number: 'HUGE' });
+    expect(value).toMatchObject({
+      pagination: { total: 4 },
+      cut: { shown: 2, of: 4, message: expect.stringContaining('`fields`') },
+    });
+    expect(
+      (value['data'] as { customerName: string }[]).map(({ customerName }) => customerName === longText),
+    ).toEqual([true, true]);
+    expect(
+      (await call(client, 'query', { ...v1, filters: { status: 'long' }, fields: ['number'] })).value['cut'],
+    ).toBeUndefined();
+    for (const refused of [
+      await failure('query', { ...v1, filters: { id: 9 } }),
+      await failure('get', { ...v1, id: '9' }),
+    ])
+      expect(refused).toMatchObject({
+        code: 'BAD_REQUEST',
+        details: [{ path: 'fields', code: 'answer_too_long' }],
+      });
+    expect((await call(client, 'get', { ...v1, id: '9', fields: ['number'] })).value['data']).toEqual({
+      id: '9',
+      number: 'HUGE',
+    });
   });
 
   it('stay data and change neither the result nor the tools', async () => {

@@ -1,8 +1,13 @@
-// Clients that know nothing but the address of /mcp: they find the identity provider, register themselves there, and a person signs in.
+// Clients that know nothing but the address of /mcp: they find the identity provider, register themselves
+// there, and a person signs in.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { auth as authorize, type OAuthClientInformation, type OAuthClientMetadata } from '@modelcontextprotocol/client';
+import {
+  auth as authorize,
+  type OAuthClientInformation,
+  type OAuthClientMetadata,
+} from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openClientStore } from '../../demo/identity-provider/client-store.ts';
 import { startIdentityProvider } from '../../demo/identity-provider/identity-provider.ts';
@@ -19,7 +24,8 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-const claimsOf = (token = ''): Record<string, unknown> => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+const claimsOf = (token = ''): Record<string, unknown> =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
 
 /** Registers a client without the scope that the service advertises. */
 async function register(issuer: string, metadata: OAuthClientMetadata): Promise<OAuthClientInformation> {
@@ -32,7 +38,10 @@ async function register(issuer: string, metadata: OAuthClientMetadata): Promise<
 }
 
 /** The address at which a client asks the provider for a code; a change of undefined removes a parameter. */
-async function authorizationUrl(changes: Record<string, string | undefined> = {}, auth = selfRegistering()): Promise<URL> {
+async function authorizationUrl(
+  changes: Record<string, string | undefined> = {},
+  auth = selfRegistering(),
+): Promise<URL> {
   await openMcpClient(url, auth)
     .connect()
     .catch(() => undefined);
@@ -67,7 +76,9 @@ describe('a client that registers itself', () => {
     await site.permit(['view:read', 'record:read', 'team:read', 'team:create']);
     const create = { id: 'createTeam', body: { name: 'Made by an agent' } };
     const reading = await signInMcpClient(url, 'person');
-    expect((await call(reading.client, 'call_operation', create)).value.error).toMatchObject({ code: 'FORBIDDEN' });
+    expect((await call(reading.client, 'call_operation', create)).value.error).toMatchObject({
+      code: 'FORBIDDEN',
+    });
     await reading.client.close();
 
     const auth = selfRegistering();
@@ -129,7 +140,9 @@ describe('a client that registers itself', () => {
     const text = await shown.text();
     expect(text).toContain('A &lt;b&gt;&quot;friend&quot;&lt;/b&gt;');
     expect(text).toContain('http://127.0.0.1:33418');
-    expect(shown.headers.get('content-security-policy')).toContain("form-action 'self' http://127.0.0.1:33418;");
+    expect(shown.headers.get('content-security-policy')).toContain(
+      "form-action 'self' http://127.0.0.1:33418;",
+    );
     const callback = await browser.throughProvider(asked.href, 'person', callbackPath);
     expect(new URL(callback).searchParams.get('code')).toBeTruthy();
   });
@@ -139,7 +152,9 @@ describe('a client that registers itself', () => {
     const asked = await authorizationUrl({ redirect_uri: 'editor.example:/callback' }, own);
     const browser = openBrowser();
     const page = new URL((await browser.send(asked.href)).headers.get('location') ?? '', asked);
-    expect((await browser.send(page.href)).headers.get('content-security-policy')).toContain("form-action 'self' editor.example:;");
+    expect((await browser.send(page.href)).headers.get('content-security-policy')).toContain(
+      "form-action 'self' editor.example:;",
+    );
     const other = await authorizationUrl({ redirect_uri: 'http://127.0.0.1:50123/callback' });
     expect(await openBrowser().throughProvider(other.href, 'person', callbackPath)).toMatch(
       /^http:\/\/127\.0\.0\.1:50123\/callback\?code=/,
@@ -164,9 +179,15 @@ describe('a client that registers itself', () => {
 
   it('gets no token with the verifier of another', async () => {
     const auth = selfRegistering();
-    const callback = await openBrowser().throughProvider((await authorizationUrl({}, auth)).href, 'person', callbackPath);
+    const callback = await openBrowser().throughProvider(
+      (await authorizationUrl({}, auth)).href,
+      'person',
+      callbackPath,
+    );
     auth.saveCodeVerifier('x'.repeat(43));
-    await expect(openMcpClient(url, auth).transport.finishAuth(new URL(callback).searchParams)).rejects.toThrow();
+    await expect(
+      openMcpClient(url, auth).transport.finishAuth(new URL(callback).searchParams),
+    ).rejects.toThrow();
     expect(auth.kept.tokens).toBeUndefined();
   });
 });
@@ -178,7 +199,10 @@ describe('the provider', () => {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ redirect_uris: [], response_types: [], grant_types: ['client_credentials'] }),
     });
-    expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ error: 'invalid_client_metadata' })]);
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      expect.objectContaining({ error: 'invalid_client_metadata' }),
+    ]);
   });
 
   it('keeps registered clients across restarts, the latest hundred', async () => {
@@ -186,23 +210,37 @@ describe('the provider', () => {
     const secrets = await createIdentityProviderSecrets();
     const start = async () => {
       const clients = await openClientStore(path.join(folder, 'clients.json'));
-      const provider = await startIdentityProvider({ port: 0, people: [], agentFor: '', secrets, clients, nowMs: () => performance.now() });
+      const provider = await startIdentityProvider({
+        port: 0,
+        people: [],
+        agentFor: '',
+        secrets,
+        clients,
+        nowMs: () => performance.now(),
+      });
       provider.startServing('http://127.0.0.1:1');
       return provider;
     };
     const redirectUri = 'http://127.0.0.1/callback';
     const isKnown = async (issuer: string, id: string) =>
-      (await fetch(`${issuer}/auth?client_id=${id}&redirect_uri=${redirectUri}`, { redirect: 'manual' })).status === 303;
+      (await fetch(`${issuer}/auth?client_id=${id}&redirect_uri=${redirectUri}`, { redirect: 'manual' }))
+        .status === 303;
     try {
       const first = await start();
       const ids: string[] = [];
       for (let n = 0; n < 101; n += 1) {
-        const metadata = { redirect_uris: [redirectUri], application_type: 'native' as const, token_endpoint_auth_method: 'none' };
+        const metadata = {
+          redirect_uris: [redirectUri],
+          application_type: 'native' as const,
+          token_endpoint_auth_method: 'none',
+        };
         ids.push((await register(first.issuer, metadata)).client_id);
       }
       await first.stop();
       const second = await start();
-      const known = await Promise.all([ids[0], ids[1], ids[100]].map((id = '') => isKnown(second.issuer, id)));
+      const known = await Promise.all(
+        [ids[0], ids[1], ids[100]].map((id = '') => isKnown(second.issuer, id)),
+      );
       await second.stop();
       expect(known).toEqual([false, true, true]);
     } finally {
@@ -216,7 +254,9 @@ describe('the provider', () => {
       `${site.origin}/.well-known/oauth-protected-resource/mcp`,
       `${site.provider.issuer}/.well-known/oauth-authorization-server`,
     ])
-      expect((await fetch(address, { headers })).headers.get('access-control-allow-origin')).toMatch(/^\*|http:\/\/localhost:6274$/);
+      expect((await fetch(address, { headers })).headers.get('access-control-allow-origin')).toMatch(
+        /^\*|http:\/\/localhost:6274$/,
+      );
     const auth = selfRegistering({ redirect_uris: ['http://localhost:6274/oauth/callback'] });
     await authorizationUrl({}, auth);
     const ask = async (origin: string) =>
@@ -224,7 +264,11 @@ describe('the provider', () => {
         await fetch(`${site.provider.issuer}/token`, {
           method: 'POST',
           headers: { origin },
-          body: new URLSearchParams({ grant_type: 'authorization_code', client_id: auth.kept.client?.client_id ?? '', code: 'x' }),
+          body: new URLSearchParams({
+            grant_type: 'authorization_code',
+            client_id: auth.kept.client?.client_id ?? '',
+            code: 'x',
+          }),
         })
       ).headers.get('access-control-allow-origin');
     expect(await ask('http://localhost:6274')).toBe('http://localhost:6274');

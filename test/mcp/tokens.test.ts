@@ -12,13 +12,16 @@ beforeAll(async () => {
 afterAll(() => site.close());
 
 const token = async (scopes: object, subject?: string, by = key): Promise<string> => {
-  const answer = await apiOf(site.app, by.secret)('post', `/api-keys/${by.id}/tokens`, { tokens: [{ scopes, subject }] });
+  const answer = await apiOf(site.app, by.secret)('post', `/api-keys/${by.id}/tokens`, {
+    tokens: [{ scopes, subject }],
+  });
   expect(answer.status, answer.text).toBe(201);
   return answer.body.tokens[0].token;
 };
 const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
-const statusOf = async (credential: string): Promise<number> => (await site.post(list, bearer(credential))).status;
+const statusOf = async (credential: string): Promise<number> =>
+  (await site.post(list, bearer(credential))).status;
 const v1 = { version: 'v1', resource: 'invoices' };
 const scoped = { rows: { invoices: [{ field: 'id', in: ['1', '2'] }] } };
 const failure = async (client: Parameters<typeof call>[0], name: string, input: Record<string, unknown>) => {
@@ -28,18 +31,26 @@ const failure = async (client: Parameters<typeof call>[0], name: string, input: 
 };
 
 describe('a token at /mcp', () => {
-  it.each(['legacy', 'auto'] as const)('lists and calls the record tools only, for %s clients', async (mode) => {
-    const client = await site.connect(await token({}), mode);
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['describe', 'query', 'aggregate', 'get']);
-    expect(client.getInstructions()).not.toContain('operation');
-    expect((await call(client, 'query', v1)).isError).toBe(false);
-    for (const [name, input] of [
-      ['call_operation', { id: 'getWhoAmI' }],
-      ['search_operations', { words: 'keys' }],
-      ['describe_operation', { id: 'getWhoAmI' }],
-    ] as const)
-      await expect(call(client, name, input)).rejects.toThrow('Unknown tool');
-  });
+  it.each(['legacy', 'auto'] as const)(
+    'lists and calls the record tools only, for %s clients',
+    async (mode) => {
+      const client = await site.connect(await token({}), mode);
+      expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([
+        'describe',
+        'query',
+        'aggregate',
+        'get',
+      ]);
+      expect(client.getInstructions()).not.toContain('operation');
+      expect((await call(client, 'query', v1)).isError).toBe(false);
+      for (const [name, input] of [
+        ['call_operation', { id: 'getWhoAmI' }],
+        ['search_operations', { words: 'keys' }],
+        ['describe_operation', { id: 'getWhoAmI' }],
+      ] as const)
+        await expect(call(client, name, input)).rejects.toThrow('Unknown tool');
+    },
+  );
 
   it('reads within its scopes', async () => {
     const client = await site.connect(await token(scoped));
@@ -54,10 +65,14 @@ describe('a token at /mcp', () => {
       expect.objectContaining({ total: 2 }),
     ]);
     const summary = { version: 'v5', resource: 'invoices', sum: ['total'] };
-    expect((await call(client, 'aggregate', summary)).value['data']).toEqual([{ sum: { total: '12345678901234567900.60' } }]);
+    expect((await call(client, 'aggregate', summary)).value['data']).toEqual([
+      { sum: { total: '12345678901234567900.60' } },
+    ]);
     expect((await call(client, 'get', { ...v1, id: '2' })).isError).toBe(false);
     expect((await failure(client, 'get', { ...v1, id: '3' })).code).toBe('NOT_FOUND');
-    expect((await failure(client, 'query', { ...v1, resource: 'copy-1' })).details).toMatchObject([{ code: 'resource_out_of_scope' }]);
+    expect((await failure(client, 'query', { ...v1, resource: 'copy-1' })).details).toMatchObject([
+      { code: 'resource_out_of_scope' },
+    ]);
   });
 
   it('is refused for another organization, and needs no tenant header', async () => {
@@ -74,14 +89,17 @@ describe('a token at /mcp', () => {
     await call(client, 'query', { ...v1, resource: 'copy-1' });
     await site.usage.flush();
     const { body } = await apiOf(site.app, key.secret)('get', `/api-keys/${key.id}/usage?groupBy=subject`);
-    expect(body.data).toContainEqual(expect.objectContaining({ subject: 'ann', requests: 2, succeeded: 1, refused: 1 }));
+    expect(body.data).toContainEqual(
+      expect.objectContaining({ subject: 'ann', requests: 2, succeeded: 1, refused: 1 }),
+    );
   });
 
   it('401 when it is invalid, revoked or its key is gone, and when it comes without its prefix', async () => {
     const own = await site.key(site.organization.id);
     const valid = await token({}, 'ann', own);
     expect(await statusOf(valid)).toBe(200);
-    for (const invalid of [valid.slice(4), `${valid}x`, valid.replace('pst_', 'psk_'), 'pst_']) expect(await statusOf(invalid)).toBe(401);
+    for (const invalid of [valid.slice(4), `${valid}x`, valid.replace('pst_', 'psk_'), 'pst_'])
+      expect(await statusOf(invalid)).toBe(401);
     const oauth = await site.agentToken();
     expect([await statusOf(oauth), await statusOf(`pst_${oauth}`)]).toEqual([200, 401]);
     await apiOf(site.app, own.secret)('delete', `/api-keys/${own.id}/tokens?subject=ann`);
@@ -97,7 +115,12 @@ describe('a restricted key at /mcp', () => {
   it('has the record tools only', async () => {
     const restricted = await site.key(site.organization.id, { resources: ['invoices'] });
     const client = await site.connect(restricted.secret);
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['describe', 'query', 'aggregate', 'get']);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([
+      'describe',
+      'query',
+      'aggregate',
+      'get',
+    ]);
     await expect(call(client, 'call_operation', { id: 'getWhoAmI' })).rejects.toThrow('Unknown tool');
   });
 });
@@ -108,15 +131,22 @@ describe('the rate limit', () => {
     try {
       const made = await limited.key(limited.organization.id);
       const tokens = (subject?: string) =>
-        apiOf(limited.app, made.secret)('post', `/api-keys/${made.id}/tokens`, { tokens: [{ scopes: {}, subject }] });
-      const [ann, again, bob, unnamed] = (await Promise.all([tokens('ann'), tokens('ann'), tokens('bob'), tokens()])).map(
-        ({ body }): string => body.tokens[0].token,
-      );
+        apiOf(limited.app, made.secret)('post', `/api-keys/${made.id}/tokens`, {
+          tokens: [{ scopes: {}, subject }],
+        });
+      const [ann, again, bob, unnamed] = (
+        await Promise.all([tokens('ann'), tokens('ann'), tokens('bob'), tokens()])
+      ).map(({ body }): string => body.tokens[0].token);
       const spend = async (credential = '') => (await limited.post(list, bearer(credential))).status;
-      for (let count = 0; count < 20; count += 1) expect(await spend(count % 2 === 0 ? ann : again)).toBe(200);
-      expect([await spend(ann), await spend(again), await spend(bob), await spend(unnamed), await spend(made.secret)]).toEqual([
-        429, 429, 200, 200, 200,
-      ]);
+      for (let count = 0; count < 20; count += 1)
+        expect(await spend(count % 2 === 0 ? ann : again)).toBe(200);
+      expect([
+        await spend(ann),
+        await spend(again),
+        await spend(bob),
+        await spend(unnamed),
+        await spend(made.secret),
+      ]).toEqual([429, 429, 200, 200, 200]);
     } finally {
       await limited.close();
     }

@@ -1,10 +1,15 @@
-// docs/operations.md matches the metrics: it describes each metric with its labels, and its alerts use only metrics that exist.
+// docs/operations.md matches the metrics: it describes each metric with its labels, and its alerts use only
+// metrics that exist.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { createMetrics } from '../../src/operate/metrics.ts';
 
 const document = readFileSync('docs/operations.md', 'utf8');
-const row = (name: string, label = ''): { figure: string; label: string; value: number } => ({ figure: name, label, value: 1 });
+const row = (name: string, label = ''): { figure: string; label: string; value: number } => ({
+  figure: name,
+  label,
+  value: 1,
+});
 
 /** Label names by metric; a histogram under its own name. */
 async function collectLabels(): Promise<Map<string, Set<string>>> {
@@ -17,9 +22,14 @@ async function collectLabels(): Promise<Map<string, Set<string>>> {
     replicas: () => ({ 1: { isInUse: true, lagSeconds: 0.1, fallbacks: { behind: 1 } } }),
     sinceTickSeconds: () => 0,
     databaseStats: async () => [
-      ...['sync_runs', 'sync_runs_ended', 'queue_waiting', 'queue_oldest_seconds', 'syncs_behind', 'sync_lag_seconds'].map((name) =>
-        row(name, 'x'),
-      ),
+      ...[
+        'sync_runs',
+        'sync_runs_ended',
+        'queue_waiting',
+        'queue_oldest_seconds',
+        'syncs_behind',
+        'sync_lag_seconds',
+      ].map((name) => row(name, 'x')),
       ...['pay_write_backs', 'pay_write_back_oldest_seconds'].map((name) => row(name, 'waiting')),
       row('sync_runs_left'),
       row('agent_answers'),
@@ -30,7 +40,9 @@ async function collectLabels(): Promise<Map<string, Set<string>>> {
   for (const line of (await metrics.text()).split('\n')) {
     const [, name, labels = ''] = /^(portal_\w+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? \S+$/.exec(line) ?? [];
     if (name === undefined) continue;
-    const names = [...labels.matchAll(/(\w+)="/g)].flatMap(([, label = '']) => (label === 'le' ? [] : [label]));
+    const names = [...labels.matchAll(/(\w+)="/g)].flatMap(([, label = '']) =>
+      label === 'le' ? [] : [label],
+    );
     found.set(name, new Set([...(found.get(name) ?? []), ...names]));
   }
   return found;
@@ -39,10 +51,9 @@ async function collectLabels(): Promise<Map<string, Set<string>>> {
 it('the documentation describes exactly the existing metrics, with their labels', async () => {
   const rows = document.split('\n').filter((line) => line.startsWith('| `portal_'));
   const described = rows.flatMap((line) =>
-    [...(line.split(' | ')[0] ?? '').matchAll(/`(portal_\w+)(?:\{([\w,]+)\})?`/g)].map(([, name = '', labels]) => [
-      name,
-      labels?.split(',').sort() ?? [],
-    ]),
+    [...(line.split(' | ')[0] ?? '').matchAll(/`(portal_\w+)(?:\{([\w,]+)\})?`/g)].map(
+      ([, name = '', labels]) => [name, labels?.split(',').sort() ?? []],
+    ),
   );
   const found = [...(await collectLabels())].map(([name, labels]) => [name, [...labels].sort()]);
   expect(described.sort()).toEqual(found.sort());

@@ -1,5 +1,5 @@
-// Operators' commands as processes next to running services: the encryption key is rotated without downtime, and a command that must not
-// run does nothing.
+// Operators' commands as processes next to running services: the encryption key is rotated without downtime,
+// and a command that must not run does nothing.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tryExclusiveLock } from '../../src/db/exclusive-lock.ts';
@@ -7,10 +7,19 @@ import { publishVersion } from '../public/fixture.ts';
 import { apiOf } from '../setup/api.ts';
 import { makeKey } from '../setup/organization.ts';
 import { asAdmin, memoryErp, type SyncWorld, syncWorld } from '../sync/fixture.ts';
-import { type OpsDatabase, opsDatabase, type ServingProcess, startProcess, startServer } from './server-process.ts';
+import {
+  type OpsDatabase,
+  opsDatabase,
+  type ServingProcess,
+  startProcess,
+  startServer,
+} from './server-process.ts';
 
 const endpoint = { name: 'things', recordType: 'thing', fields: [{ name: 'name', source: 'name' }] };
-const [first, second] = ['first', 'second'].map((id) => `${id}:${randomBytes(32).toString('base64')}`) as [string, string];
+const [first, second] = ['first', 'second'].map((id) => `${id}:${randomBytes(32).toString('base64')}`) as [
+  string,
+  string,
+];
 
 let database: OpsDatabase;
 let world: SyncWorld;
@@ -33,7 +42,10 @@ afterAll(async () => {
   await database.close();
 });
 
-async function admin(keys: string, ...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+async function admin(
+  keys: string,
+  ...args: string[]
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const command = startProcess(database, ['admin', ...args], { ENCRYPTION_KEY: keys });
   return { code: await command.ended, ...command.output() };
 }
@@ -51,12 +63,19 @@ const changes = ({ url }: ServingProcess, since: string | null) =>
   fetch(`${url}/api/public/v1/things/changes${since === null ? '' : `?since=${since}`}`, {
     headers: { authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId },
   });
-const tokenOf = async (server: ServingProcess): Promise<string> => ((await (await changes(server, null)).json()) as { next: string }).next;
+const tokenOf = async (server: ServingProcess): Promise<string> =>
+  ((await (await changes(server, null)).json()) as { next: string }).next;
 
 const connect = ({ url }: ServingProcess) =>
   apiOf(url, secret)('put', '/netsuite/connection', {
     accountId: '1234567',
-    authentication: { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: 'cs', tokenSecret: 'ts' },
+    authentication: {
+      method: 'tba',
+      consumerKey: 'ck',
+      tokenId: 'ti',
+      consumerSecret: 'cs',
+      tokenSecret: 'ts',
+    },
   });
 
 describe('a new encryption key', () => {
@@ -64,7 +83,8 @@ describe('a new encryption key', () => {
     const alone = await serve(first);
     expect((await connect(alone)).status).toBe(200);
     const token = await tokenOf(alone);
-    // One process after the other: one is running at all times, and each can decrypt what the others encrypted.
+    // One process after the other: one is running at all times, and each can decrypt what the others
+    // encrypted.
     const behind = await serve(`${first},${second}`);
     // The process without the new key couldn't decrypt re-encrypted values.
     const early = await admin(`${second},${first}`, 'rotate-encryption-key');
@@ -84,7 +104,9 @@ describe('a new encryption key', () => {
     const rotated = await admin(`${second},${first}`, 'rotate-encryption-key');
     expect([rotated.code, rotated.stdout]).toEqual([
       0,
-      expect.stringMatching(/^1 value re-encrypted with the key second\nNo value is encrypted with first any more\. /),
+      expect.stringMatching(
+        /^1 value re-encrypted with the key second\nNo value is encrypted with first any more\. /,
+      ),
     ]);
     expect((await changes(inFront, token)).status).toBe(200);
     const young = await tokenOf(inFront);
@@ -92,18 +114,25 @@ describe('a new encryption key', () => {
     await stop(inFront);
     expect([(await changes(only, young)).status, (await changes(only, token)).status]).toEqual([200, 400]);
     const verified = await admin(second, 'verify-restore', '--json');
-    expect([verified.code, JSON.parse(verified.stdout)]).toMatchObject([0, { sealed: { values: 1, unreadable: {} }, problems: [] }]);
+    expect([verified.code, JSON.parse(verified.stdout)]).toMatchObject([
+      0,
+      { sealed: { values: 1, unreadable: {} }, problems: [] },
+    ]);
     expect((await connect(only)).status).toBe(200);
     await stop(only);
   });
 
   it('is refused at the start while a process without it serves, also under the same id', async () => {
     const serves = await serve(first);
-    const other = startProcess(database, ['serve'], { ENCRYPTION_KEY: `first:${randomBytes(32).toString('base64')},${second}` });
+    const other = startProcess(database, ['serve'], {
+      ENCRYPTION_KEY: `first:${randomBytes(32).toString('base64')},${second}`,
+    });
     expect([await other.ended, other.output().stderr]).toEqual([
       1,
       expect.stringMatching(
-        new RegExp(`^Other processes use this database with another ENCRYPTION_KEY .+: \\S+:${serves.child.pid}\\. Start`),
+        new RegExp(
+          `^Other processes use this database with another ENCRYPTION_KEY .+: \\S+:${serves.child.pid}\\. Start`,
+        ),
       ),
     ]);
     await stop(serves);
@@ -123,7 +152,9 @@ describe('a command', () => {
     await asAdmin(database, (owner) => owner('knex_migrations').insert({ name: '9999_later.ts', batch: 99 }));
     const newer = await admin(second, 'list-runs');
     expect([newer.code, newer.stderr]).toEqual([1, expect.stringContaining('migrated by a newer version')]);
-    await asAdmin(database, (owner) => owner('knex_migrations').where('batch', 99).orWhere('name', 'like', '0024%').delete());
+    await asAdmin(database, (owner) =>
+      owner('knex_migrations').where('batch', 99).orWhere('name', 'like', '0024%').delete(),
+    );
     const older = await admin(second, 'organizations');
     expect([older.code, older.stderr]).toEqual([1, expect.stringContaining('migrated by an older version')]);
   });

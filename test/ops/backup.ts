@@ -1,5 +1,5 @@
-// Backs up and restores a database as docs/backup.md describes: by copying a stopped cluster, and with pg_dump and pg_restore if the
-// programs of the server's major version are installed.
+// Backs up and restores a database as docs/backup.md describes: by copying a stopped cluster, and with
+// pg_dump and pg_restore if the programs of the server's major version are installed.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { openKnex } from '../../src/db/connect.ts';
@@ -18,7 +18,8 @@ const runOn = ({ host, port, user, password }: Connection, program: string, ...a
     env: { PATH: process.env['PATH'] ?? '', PGPASSWORD: password },
   });
 
-export const dumpDatabase = ({ dump }: ClientPrograms, from: Connection, file: string) => runOn(from, dump, '-Fc', '-f', file);
+export const dumpDatabase = ({ dump }: ClientPrograms, from: Connection, file: string) =>
+  runOn(from, dump, '-Fc', '-f', file);
 
 /** Restores into a new server in the data directory `to`. */
 export async function restoreDump({ restore }: ClientPrograms, file: string, to: string): Promise<void> {
@@ -26,7 +27,8 @@ export async function restoreDump({ restore }: ClientPrograms, file: string, to:
   try {
     const admin = openKnex(server.connection, null, 1);
     try {
-      for (const role of ['portal_owner', 'portal_service', 'portal_simulator']) await admin.raw(`create role ${role} nologin noinherit`);
+      for (const role of ['portal_owner', 'portal_service', 'portal_simulator'])
+        await admin.raw(`create role ${role} nologin noinherit`);
       await admin.raw('create database portal');
     } finally {
       await admin.destroy();

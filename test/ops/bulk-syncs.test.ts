@@ -1,4 +1,5 @@
-// Sync configurations of many record types in one request, on an account with a whole company and subsidiaries.
+// Sync configurations of many record types in one request, on an account with a whole company and
+// subsidiaries.
 import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp, startBackground } from '../../src/app.ts';
@@ -18,8 +19,10 @@ let app: Express;
 let organizationId: string;
 let owner: Api;
 
-const inOrganization = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: database.ctx.db, organizationId }, work);
-const bulk = (recordTypes: readonly unknown[], more: object = {}) => owner('post', '/sync-configs/bulk', { recordTypes, ...more });
+const inOrganization = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+  inTransaction({ db: database.ctx.db, organizationId }, work);
+const bulk = (recordTypes: readonly unknown[], more: object = {}) =>
+  owner('post', '/sync-configs/bulk', { recordTypes, ...more });
 type Entry = {
   readonly recordType: string;
   readonly status: string;
@@ -30,12 +33,13 @@ type Entry = {
   readonly requests: number;
 };
 const entriesOf = ({ body }: { body: { data: Entry[] } }): Entry[] => body.data;
-const statuses = (answer: { body: { data: Entry[] } }) => entriesOf(answer).map(({ recordType, status }) => [recordType, status]);
+const statuses = (answer: { body: { data: Entry[] } }) =>
+  entriesOf(answer).map(({ recordType, status }) => [recordType, status]);
 const configs = async () => (await owner('get', '/sync-configs?pageSize=100')).body.data;
 const audited = async (): Promise<{ action: string }[]> =>
-  (await inOrganization((tx) => tx('audit_log').where({ organization_id: organizationId }).select('action'))).filter(
-    ({ action }: { action: string }) => action === 'sync-config.create',
-  );
+  (
+    await inOrganization((tx) => tx('audit_log').where({ organization_id: organizationId }).select('action'))
+  ).filter(({ action }: { action: string }) => action === 'sync-config.create');
 
 async function newOrganization(): Promise<void> {
   organizationId = (await makeOrganization(database.ctx)).id;
@@ -49,10 +53,10 @@ const copyRecordTypes = () =>
       ['erp_metadata', 'account, refreshed_at, last_error'],
       ['erp_record_types', 'name, position, head, description, described_at'],
     ])
-      await admin.raw(`insert into ${table} (organization_id, ${columns}) select ?, ${columns} from ${table} where organization_id = ?`, [
-        organizationId,
-        listed,
-      ]);
+      await admin.raw(
+        `insert into ${table} (organization_id, ${columns}) select ?, ${columns} from ${table} where organization_id = ?`,
+        [organizationId, listed],
+      );
   });
 
 beforeAll(async () => {
@@ -77,7 +81,11 @@ afterAll(async () => {
 describe('POST /sync-configs/bulk', () => {
   it('creates one configuration for each record type, with the same settings and an audit entry', async () => {
     const names = ['invoice', 'purchaseOrder', 'subsidiary', 'customrecord_warranty'];
-    const answer = await bulk([...names, 'invoice'], { schedule: '0 * * * *', timezone: 'Europe/London', deletions: 'feed' });
+    const answer = await bulk([...names, 'invoice'], {
+      schedule: '0 * * * *',
+      timezone: 'Europe/London',
+      deletions: 'feed',
+    });
     expect(answer.status).toBe(200);
     expect(statuses(answer)).toEqual(names.map((name) => [name, 'created']));
     for (const { recordType, fields } of entriesOf(answer))
@@ -88,17 +96,25 @@ describe('POST /sync-configs/bulk', () => {
       concurrency: null,
     });
     const made = await configs();
-    expect(new Map(made.map(({ id, recordType }: { id: string; recordType: string }) => [recordType, id]))).toEqual(
-      new Map(entriesOf(answer).map(({ recordType, syncConfigId }) => [recordType, syncConfigId])),
-    );
+    expect(
+      new Map(made.map(({ id, recordType }: { id: string; recordType: string }) => [recordType, id])),
+    ).toEqual(new Map(entriesOf(answer).map(({ recordType, syncConfigId }) => [recordType, syncConfigId])));
     for (const config of made)
-      expect(config).toMatchObject({ schedule: '0 * * * *', timezone: 'Europe/London', deletions: 'feed', fields: '*', filter: null });
+      expect(config).toMatchObject({
+        schedule: '0 * * * *',
+        timezone: 'Europe/London',
+        deletions: 'feed',
+        fields: '*',
+        filter: null,
+      });
     expect(made.find(({ recordType }: Entry) => recordType === 'invoice').name).toBe('Invoice');
     expect(await audited()).toHaveLength(4);
   });
 
   it('leaves a record type that has a configuration as it is', async () => {
-    const { id } = (await owner('post', '/sync-configs', { name: 'Mine', recordType: 'customer', mode: 'full' })).body;
+    const { id } = (
+      await owner('post', '/sync-configs', { name: 'Mine', recordType: 'customer', mode: 'full' })
+    ).body;
     const answer = await bulk(['customer', 'item'], { mode: 'incremental' });
     expect(statuses(answer)).toEqual([
       ['customer', 'exists'],
@@ -140,7 +156,10 @@ describe('POST /sync-configs/bulk', () => {
   });
 
   it('refuses what is beyond the quota, in a dry run too', async () => {
-    const few = { ...database.ctx, settings: { ...database.ctx.settings, quotas: { ...database.ctx.settings.quotas, syncs: 2 } } };
+    const few = {
+      ...database.ctx,
+      settings: { ...database.ctx.settings, quotas: { ...database.ctx.settings.quotas, syncs: 2 } },
+    };
     const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
     const limited = apiOf(createApp(few), secret);
     const recordTypes = ['customer', 'item', 'unicorn', 'invoice'];
@@ -170,7 +189,11 @@ describe('POST /sync-configs/bulk', () => {
     ['recordTypes[0]', { recordTypes: ['x'.repeat(201)] }, 'too_big'],
     ['schedule', { recordTypes: ['invoice'], schedule: 'hourly' }, 'invalid_schedule'],
     ['timezone', { recordTypes: ['invoice'], timezone: 'Europe/Atlantis' }, 'invalid_schedule'],
-    ['filter.subsidiaries[0]', { recordTypes: ['invoice'], filter: { subsidiaries: ['UK'] } }, 'invalid_format'],
+    [
+      'filter.subsidiaries[0]',
+      { recordTypes: ['invoice'], filter: { subsidiaries: ['UK'] } },
+      'invalid_format',
+    ],
     ['fields', { recordTypes: ['invoice'], fields: ['tranid'] }, 'unknown_field'],
   ])('422 at %s for a malformed request', async (path, body, code) => {
     const answer = await owner('post', '/sync-configs/bulk', body);
@@ -179,11 +202,18 @@ describe('POST /sync-configs/bulk', () => {
   });
 
   it('422 before the record types are known, and 403 without sync:create', async () => {
-    const reader = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['read'] })).secret);
+    const reader = apiOf(
+      app,
+      (await makeKey(database.ctx, organizationId, { permissions: ['read'] })).secret,
+    );
     expect((await reader('post', '/sync-configs/bulk', { recordTypes: ['invoice'] })).status).toBe(403);
     await newOrganization();
     const answer = await bulk(['invoice']);
-    expect([answer.status, codesOf(answer), answer.body.error.details[0].path]).toEqual([422, ['no_connection'], 'recordTypes']);
+    expect([answer.status, codesOf(answer), answer.body.error.details[0].path]).toEqual([
+      422,
+      ['no_connection'],
+      'recordTypes',
+    ]);
   });
 });
 
@@ -215,10 +245,16 @@ describe('a dry run', () => {
     expect(await configs()).toEqual([]);
     expect(await audited()).toEqual([]);
     const { totals, latencyMs, concurrency } = planned.body;
-    expect(concurrency).toBe(Math.min(database.ctx.settings.erp.concurrency, database.ctx.settings.sync.workers));
+    expect(concurrency).toBe(
+      Math.min(database.ctx.settings.erp.concurrency, database.ctx.settings.sync.workers),
+    );
     expect(latencyMs).toBeGreaterThan(0);
     const sum = (of: 'records' | 'requests') => entriesOf(planned).reduce((total, one) => total + one[of], 0);
-    expect(totals).toMatchObject({ planned: names.length, records: sum('records'), requests: sum('requests') });
+    expect(totals).toMatchObject({
+      planned: names.length,
+      records: sum('records'),
+      requests: sum('requests'),
+    });
     expect(totals.minutes).toBeGreaterThan(0);
 
     const made = await bulk(names.slice(0, 8));
@@ -229,9 +265,10 @@ describe('a dry run', () => {
       const { records, requests } = estimated.get(recordType) ?? { records: -1, requests: -1 };
       expect([recordType, records]).toEqual([recordType, loaded.counts.inserted]);
       const allowed = Math.max(5, loaded.requests * 0.2);
-      expect(Math.abs(requests - loaded.requests), `${recordType}: estimated ${requests}, sent ${loaded.requests}`).toBeLessThanOrEqual(
-        allowed,
-      );
+      expect(
+        Math.abs(requests - loaded.requests),
+        `${recordType}: estimated ${requests}, sent ${loaded.requests}`,
+      ).toBeLessThanOrEqual(allowed);
     }
   });
 
@@ -239,7 +276,9 @@ describe('a dry run', () => {
     const all = entriesOf(await bulk(['invoice'], { dryRun: true }))[0]?.records ?? 0;
     const parts = await Promise.all(
       ['1', '2', '3', '4'].map(
-        async (id) => entriesOf(await bulk(['invoice'], { dryRun: true, filter: { subsidiaries: [id] } }))[0]?.records ?? 0,
+        async (id) =>
+          entriesOf(await bulk(['invoice'], { dryRun: true, filter: { subsidiaries: [id] } }))[0]?.records ??
+          0,
       ),
     );
     expect(parts.filter((part) => part > 0).length).toBeGreaterThan(1);
@@ -263,14 +302,17 @@ describe('a dry run', () => {
 
 describe('the filter of a sync configuration', () => {
   const filter = { subsidiaries: ['2', '3'] };
-  const create = (recordType: string, more: object = {}) => owner('post', '/sync-configs', { name: 'Filtered', recordType, ...more });
+  const create = (recordType: string, more: object = {}) =>
+    owner('post', '/sync-configs', { name: 'Filtered', recordType, ...more });
 
   it('is stored, changed, kept by other changes and removed by null', async () => {
     const made = await create('invoice', { filter });
     expect([made.status, made.body.filter]).toEqual([201, filter]);
     const path = `/sync-configs/${made.body.id}`;
     expect((await owner('patch', path, { name: 'Renamed' })).body).toMatchObject({ name: 'Renamed', filter });
-    expect((await owner('patch', path, { filter: { subsidiaries: ['-1'] } })).body.filter).toEqual({ subsidiaries: ['-1'] });
+    expect((await owner('patch', path, { filter: { subsidiaries: ['-1'] } })).body.filter).toEqual({
+      subsidiaries: ['-1'],
+    });
     expect((await owner('get', path)).body.filter).toEqual({ subsidiaries: ['-1'] });
     expect((await owner('patch', path, { filter: null })).body.filter).toBeNull();
   });
@@ -297,7 +339,9 @@ describe('the filter of a sync configuration', () => {
         ['filter_not_supported'],
       ]);
       const { id } = (await create(recordType)).body;
-      expect(codesOf(await owner('patch', `/sync-configs/${id}`, { filter }))).toEqual(['filter_not_supported']);
+      expect(codesOf(await owner('patch', `/sync-configs/${id}`, { filter }))).toEqual([
+        'filter_not_supported',
+      ]);
     }
   });
 
@@ -305,8 +349,15 @@ describe('the filter of a sync configuration', () => {
   async function storedSubsidiaries(recordType: string): Promise<{ id: string; subsidiary: string }[]> {
     const { data } = database.ctx.db;
     const schema = tenantSchema(organizationId);
-    const { rows } = await data.query(`select active_table from ${schema}.record_state where record_type = $1`, [recordType]);
-    return (await data.query(`select id::text as id, f_subsidiary::text as subsidiary from ${schema}."${rows[0].active_table}"`)).rows;
+    const { rows } = await data.query(
+      `select active_table from ${schema}.record_state where record_type = $1`,
+      [recordType],
+    );
+    return (
+      await data.query(
+        `select id::text as id, f_subsidiary::text as subsidiary from ${schema}."${rows[0].active_table}"`,
+      )
+    ).rows;
   }
 
   it('a run reads its records alone, and a record that moves to another subsidiary is deleted', async () => {
@@ -321,6 +372,9 @@ describe('the filter of a sync configuration', () => {
     const second = await run(id, 'incremental');
     expect(second).toMatchObject({ status: 'succeeded', counts: { deleted: 1, inserted: 0 } });
     await sendControl(erp.account, 'PATCH', `/records/transaction/${moved}`, { fields: { subsidiary: '2' } });
-    expect(await run(id, 'incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0, inserted: 1 } });
+    expect(await run(id, 'incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 0, inserted: 1 },
+    });
   });
 });

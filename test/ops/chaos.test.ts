@@ -1,5 +1,5 @@
-// Ten seeds of the simulation (`npm run test:chaos` runs more), and the proof that its checks can fail: the warehouse is corrupted behind
-// the service's back, and the checks name each broken guarantee.
+// Ten seeds of the simulation (`npm run test:chaos` runs more), and the proof that its checks can fail: the
+// warehouse is corrupted behind the service's back, and the checks name each broken guarantee.
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readRecordState } from '../../src/warehouse/record-state.ts';
 import { type Action, type Plan, planOf } from '../chaos/plan.ts';
@@ -64,7 +64,9 @@ describe('a seeded simulation of syncs', () => {
     const reports = [];
     for (const seed of chooseSeeds(10).seeds) {
       const report = await playSeed(world, seed);
-      expect(report.violations, `npm run test:chaos -- --seed ${seed}\n${report.diary.join('\n')}`).toEqual([]);
+      expect(report.violations, `npm run test:chaos -- --seed ${seed}\n${report.diary.join('\n')}`).toEqual(
+        [],
+      );
       reports.push(report);
     }
     console.log(tableOf(reports));
@@ -77,19 +79,24 @@ describe('its checks', () => {
   });
 
   it('find a wrong value: a succeeded run is wrong, and readers and followers of changes see an unpublished change', async () => {
-    const wrong = bend((table) => `update ${table} set f_memo = 'bent' where id = (select min(id) from ${table})`);
+    const wrong = bend(
+      (table) => `update ${table} set f_memo = 'bent' where id = (select min(id) from ${table})`,
+    );
     expect(await broken({ beforeLastRun: wrong })).toEqual(['final', 'green', 'mixed', 'skipped']);
   });
 
   it('find a wrong value in one field of one line', async () => {
     const wrong = bend(
-      (table) => `update ${table} set f_lines = jsonb_set(f_lines, '{0,rate}', '7.77') where id = (select min(id) from ${table})`,
+      (table) =>
+        `update ${table} set f_lines = jsonb_set(f_lines, '{0,rate}', '7.77') where id = (select min(id) from ${table})`,
     );
     expect(await broken({ beforeLastRun: wrong })).toEqual(['final', 'green', 'mixed', 'skipped']);
   });
 
   it('find a wrong value that a partial run does not name', async () => {
-    const wrong = bend((table) => `update ${table} set f_memo = 'bent' where id = (select min(id) from ${table})`);
+    const wrong = bend(
+      (table) => `update ${table} set f_memo = 'bent' where id = (select min(id) from ${table})`,
+    );
     const rejecting: Action = { do: 'hold', fault: 'bad-value', recordType: 'invoice', rounds: 1, seed: 3 };
     expect(await broken({ beforeLastRound: wrong }, lastRound(rejecting))).toContain('unnamed');
   });
@@ -100,12 +107,17 @@ describe('its checks', () => {
   });
 
   it('find a change with a change number that followers have already passed', async () => {
-    const skipped = bend((table) => `update ${table} set generation = 1, f_memo = 'late' where id = (select max(id) from ${table})`);
+    const skipped = bend(
+      (table) =>
+        `update ${table} set generation = 1, f_memo = 'late' where id = (select max(id) from ${table})`,
+    );
     expect(await broken({ beforeJudgement: skipped })).toEqual(['final', 'mixed', 'skipped']);
   });
 
   it('find that runs stay red after all faults have ended', async () => {
     const hide = async ({ account }: World): Promise<void> => account.setVisible('transaction', false);
-    expect(await broken({ beforeLastRound: hide }).finally(() => world.account.setVisible('transaction', true))).toContain('stuck');
+    expect(
+      await broken({ beforeLastRound: hide }).finally(() => world.account.setVisible('transaction', true)),
+    ).toContain('stuck');
   });
 });

@@ -1,4 +1,5 @@
-// A process whose machine's clock is set hours ahead and back while it runs. The service uses the database's time, so nothing changes.
+// A process whose machine's clock is set hours ahead and back while it runs. The service uses the database's
+// time, so nothing changes.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +8,16 @@ import { openKnex } from '../../src/db/connect.ts';
 import { base } from '../setup/api.ts';
 import { until } from '../setup/until.ts';
 import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from './server-process.ts';
-import { ask, type Company, connectCompany, type ErpSite, makeCompany, openErpSite, publish, sync } from './site.ts';
+import {
+  ask,
+  type Company,
+  connectCompany,
+  type ErpSite,
+  makeCompany,
+  openErpSite,
+  publish,
+  sync,
+} from './site.ts';
 
 const preload = fileURLToPath(new URL('./clock-preload.ts', import.meta.url));
 const hourMs = 3_600_000;
@@ -68,22 +78,30 @@ describe.each([
   it('does not affect keys, sessions and their expiry', async () => {
     const session = await company.newSession();
     const inAnHour = new Date(Date.now() + hourMs).toISOString();
-    const key = await company.call(server.url, 'post', '/api-keys', { name, expiresAt: inAnHour, scopes: { permissions: ['read'] } });
+    const key = await company.call(server.url, 'post', '/api-keys', {
+      name,
+      expiresAt: inAnHour,
+      scopes: { permissions: ['read'] },
+    });
     expect(key.status).toBe(201);
     await setClock(offMs);
-    const whoami = (headers: Record<string, string>) => ask(`${server.url}${base}/whoami`, 'get', undefined, headers);
+    const whoami = (headers: Record<string, string>) =>
+      ask(`${server.url}${base}/whoami`, 'get', undefined, headers);
     expect((await whoami(session.headers)).status).toBe(200);
     expect((await whoami({ authorization: `Bearer ${key.body.secret}` })).status).toBe(200);
     expect((await company.read(server.url, `/${version}/invoice`)).status).toBe(200);
     // A time in an hour is still in the future; a time an hour ago is still in the past.
     const make = (expiresAt: string) => company.call(server.url, 'post', '/api-keys', { name, expiresAt });
     const anHourAgo = new Date(Date.now() - hourMs).toISOString();
-    expect((await Promise.all([make(inAnHour), make(anHourAgo)])).map(({ status }) => status)).toEqual([201, 422]);
+    expect((await Promise.all([make(inAnHour), make(anHourAgo)])).map(({ status }) => status)).toEqual([
+      201, 422,
+    ]);
   });
 
   it('counts sixty requests in the same minute, and returns when it ends', async () => {
     const { secret } = await company.newKey();
-    const call = () => ask(`${server.url}${base}/whoami`, 'get', undefined, { authorization: `Bearer ${secret}` });
+    const call = () =>
+      ask(`${server.url}${base}/whoami`, 'get', undefined, { authorization: `Bearer ${secret}` });
     const before = await Promise.all(Array.from({ length: 40 }, call));
     await setClock(0);
     const after = await Promise.all(Array.from({ length: 40 }, call));
@@ -103,7 +121,9 @@ describe.each([
     const [half] = await asAdmin<{ minute: number; slot: Date }>(
       "select extract(minute from at)::int as minute, date_trunc('minute', at) as slot from (select now() - interval '30 minutes' as at)",
     );
-    const schedule = await company.call(server.url, 'patch', `/sync-configs/${id}`, { schedule: `${half?.minute} * * * *` });
+    const schedule = await company.call(server.url, 'patch', `/sync-configs/${id}`, {
+      schedule: `${half?.minute} * * * *`,
+    });
     expect(schedule.status).toBe(200);
     await asAdmin("delete from sync_runs where trigger = 'schedule'");
     await asAdmin("update sync_configs set scheduled_since = now() - interval '2 hours' where id = ?", [id]);
@@ -111,7 +131,8 @@ describe.each([
     site.wire.begin((count) => (count < 3 ? Promise.resolve() : gate));
     await setClock(-offMs);
     type Slot = { at: Date; status: string; attempt: number };
-    const slots = () => asAdmin<Slot>("select scheduled_for as at, status, attempt from sync_runs where trigger = 'schedule'");
+    const slots = () =>
+      asAdmin<Slot>("select scheduled_for as at, status, attempt from sync_runs where trigger = 'schedule'");
     await until(async () => ((await slots()).some(({ status }) => status === 'running') ? true : undefined));
     await setClock(offMs);
     letGo();

@@ -16,7 +16,10 @@ let clients: Client[];
 let opened: TestDatabase[];
 let databases: Databases;
 
-const connect = async ({ address }: TestDatabase, role: 'portal_owner' | 'portal_service' = 'portal_owner'): Promise<Client> => {
+const connect = async (
+  { address }: TestDatabase,
+  role: 'portal_owner' | 'portal_service' = 'portal_owner',
+): Promise<Client> => {
   const client = await connectClient(poolConfig(address, role))();
   clients.push(client);
   return client;
@@ -54,7 +57,9 @@ describe('moveControl', () => {
       [createId(), id],
     );
     await moveControl(databases, pace);
-    const { rows } = await databases.target.query('select status, commits_may_be_lost() as lost from outgoing_mails');
+    const { rows } = await databases.target.query(
+      'select status, commits_may_be_lost() as lost from outgoing_mails',
+    );
     expect(rows).toEqual([{ status: 'unknown', lost: true }]);
   });
 
@@ -71,8 +76,14 @@ describe('moveControl', () => {
     opened.push(third);
     // As an interruption between the copy and the mark leaves it.
     const id = createId();
-    await databases.source.query("insert into control_moves (id, side, other) values ($1, 'from', $2)", [id, databases.names.target]);
-    await databases.target.query("insert into control_moves (id, side, other) values ($1, 'to', $2)", [id, databases.names.source]);
+    await databases.source.query("insert into control_moves (id, side, other) values ($1, 'from', $2)", [
+      id,
+      databases.names.target,
+    ]);
+    await databases.target.query("insert into control_moves (id, side, other) values ($1, 'to', $2)", [
+      id,
+      databases.names.source,
+    ]);
     const others = await pairOf(former, third);
     await expect(moveControl(others, pace)).rejects.toThrow(`to ${databases.names.target} has begun`);
     expect(await cancelControlMove(databases)).toBe(true);
@@ -112,7 +123,11 @@ describe('moveOrganizations', () => {
     // The copy is complete, and its organization is deleted before it counts.
     await servers.target.query(`create schema ${tenantSchema(id)}`);
     await databases.target.query('delete from organizations where id = $1', [id]);
-    expect(await moveOrganizations(servers, pace.progress)).toMatchObject({ moved: [], failed: [], dropped: 1 });
+    expect(await moveOrganizations(servers, pace.progress)).toMatchObject({
+      moved: [],
+      failed: [],
+      dropped: 1,
+    });
     const there = 'select to_regnamespace($1) is null as absent';
     for (const client of [servers.source, servers.target])
       expect((await client.query(there, [tenantSchema(id)])).rows).toEqual([{ absent: true }]);

@@ -1,4 +1,5 @@
-// The tables of an organization copied to another database: structure, rows, and what a repeated or refused copy leaves.
+// The tables of an organization copied to another database: structure, rows, and what a repeated or refused
+// copy leaves.
 import type { Client, ClientBase } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectClient, poolConfig } from '../../src/db/connect.ts';
@@ -33,7 +34,9 @@ beforeAll(async () => {
     changed_at timestamptz not null default now(), "Odd ""name" text, total numeric, tags text[], lines jsonb, due date, paid boolean,
     rate double precision, constraint positive check (total > 0)) with (fillfactor = 90)`);
   await source.query(`create index by_total on ${schema}.invoice_1 (total desc nulls last, id) where paid`);
-  await source.query(`create index by_text on ${schema}.invoice_1 using gin (lower("Odd ""name") gin_trgm_ops)`);
+  await source.query(
+    `create index by_text on ${schema}.invoice_1 using gin (lower("Odd ""name") gin_trgm_ops)`,
+  );
   await source.query(awkward(`${schema}.invoice_1`));
 });
 afterAll(async () => {
@@ -42,7 +45,8 @@ afterAll(async () => {
 });
 
 const rowsOf = async (client: ClientBase): Promise<unknown[]> =>
-  (await client.query<{ line: string }>(`select t::text as line from ${schema}.invoice_1 t order by id`)).rows;
+  (await client.query<{ line: string }>(`select t::text as line from ${schema}.invoice_1 t order by id`))
+    .rows;
 
 describe('copyOrganization', () => {
   it('builds the same tables with the same rows, owned by the service', async () => {
@@ -70,7 +74,9 @@ describe('copyOrganization', () => {
     const writer = await former.ctx.db.data.connect();
     await writer.query(`begin; insert into ${other}.retired_tables (table_name) values ('late')`);
     const copying = copyOrganization(source, there, other);
-    await asAdmin(former, (admin) => until(async () => (await waitingFor(admin, `${other}."retired_tables"`)).length > 0 || undefined));
+    await asAdmin(former, (admin) =>
+      until(async () => (await waitingFor(admin, `${other}."retired_tables"`)).length > 0 || undefined),
+    );
     await writer.query('commit');
     writer.release();
     expect(await copying).toMatchObject({ rows: 1 });
@@ -79,9 +85,12 @@ describe('copyOrganization', () => {
   it('fails with the error of the new server when that refuses rows, and both connections work on', async () => {
     const { id } = await makeOrganization(former.ctx);
     const other = tenantSchema(id);
-    // More rows than fit into the buffers on the way; one in the middle breaks a rule that is checked at the new server alone.
+    // More rows than fit into the buffers on the way; one in the middle breaks a rule that is checked at the
+    // new server alone.
     await source.query(`create table ${other}.large_1 (id bigint primary key, memo text not null)`);
-    await source.query(`insert into ${other}.large_1 select n, repeat(md5(n::text), 30) from generate_series(1, 40000) n`);
+    await source.query(
+      `insert into ${other}.large_1 select n, repeat(md5(n::text), 30) from generate_series(1, 40000) n`,
+    );
     await source.query(`alter table ${other}.large_1 add constraint no_middle check (id <> 1000) not valid`);
     await expect(copyOrganization(source, there, other)).rejects.toThrow('no_middle');
     await source.query(`delete from ${other}.large_1 where id = 1000`);
@@ -92,7 +101,8 @@ describe('copyOrganization', () => {
     const { id } = await makeOrganization(former.ctx);
     const limits = ['idle_in_transaction_session_timeout', 'transaction_timeout'];
     const set = async (to: string) => {
-      for (const client of [source, there]) for (const limit of limits) await client.query(`set ${limit} = ${to}`);
+      for (const client of [source, there])
+        for (const limit of limits) await client.query(`set ${limit} = ${to}`);
     };
     await set("'1s'");
     const writer = await former.ctx.db.data.connect();
@@ -111,8 +121,12 @@ describe('copyOrganization', () => {
     await source.query(`create view ${other}.mine as select 1 as one; create sequence ${other}.numbers`);
     const refused = await copyOrganization(source, there, other).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(UnknownStructure);
-    expect(String(refused)).toMatch(/the relation mine, the relation numbers|the relation numbers, the relation mine/);
+    expect(String(refused)).toMatch(
+      /the relation mine, the relation numbers|the relation numbers, the relation mine/,
+    );
     await source.query(`insert into ${other}.retired_tables (table_name) values ('still writable')`);
-    expect((await there.query('select to_regnamespace($1) is null as absent', [other])).rows).toEqual([{ absent: true }]);
+    expect((await there.query('select to_regnamespace($1) is null as absent', [other])).rows).toEqual([
+      { absent: true },
+    ]);
   });
 });

@@ -1,5 +1,6 @@
-// The service's PostgreSQL is stopped, killed, frozen and started again, while the service itself keeps running. Every request gets a
-// correct response or 503 with Retry-After in bounded time; acknowledged writes are not lost; runs continue and succeed.
+// The service's PostgreSQL is stopped, killed, frozen and started again, while the service itself keeps
+// running. Every request gets a correct response or 503 with Retry-After in bounded time; acknowledged writes
+// are not lost; runs continue and succeed.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -28,7 +29,10 @@ import {
 import { isBusy, isDone, openTraffic, type Traffic } from './traffic.ts';
 
 const maxConnections = 40;
-/** A repeated request with an Idempotency-Key may wait 20 seconds for the first one; the rest is for a busy machine. */
+/**
+ * A repeated request with an Idempotency-Key may wait 20 seconds for the first one; the rest is for a busy
+ * machine.
+ */
 const longestMs = 25_000;
 
 let folder: string;
@@ -65,7 +69,13 @@ beforeAll(async () => {
   const url = databaseUrl({ ...cluster.connection, database: 'portal' });
   server = await startServer(
     { url, folder },
-    { ...site.environment, SYNC_LEASE_SECONDS: '2', RATE_LIMIT_PER_MINUTE: '1000000', METRICS_PORT: '0', SHUTDOWN_SECONDS: '2' },
+    {
+      ...site.environment,
+      SYNC_LEASE_SECONDS: '2',
+      RATE_LIMIT_PER_MINUTE: '1000000',
+      METRICS_PORT: '0',
+      SHUTDOWN_SECONDS: '2',
+    },
   );
   company = await makeCompany({ ...cluster.connection, database: 'portal' });
   configs = await connectCompany(company, server.url, site);
@@ -85,7 +95,8 @@ afterAll(async () => {
   tidied();
 });
 
-const metricsUrl = (): string => `http://127.0.0.1:${server.lines().find(({ msg }) => msg === 'metrics are served')?.['port']}/metrics`;
+const metricsUrl = (): string =>
+  `http://127.0.0.1:${server.lines().find(({ msg }) => msg === 'metrics are served')?.['port']}/metrics`;
 
 /** A run that is paused in the middle of reading until it is released. */
 async function startPausedRun(): Promise<{ id: string; release(): void }> {
@@ -115,13 +126,18 @@ async function freeze(): Promise<void> {
   // First the postmaster; once it is suspended, there are no new processes.
   const first = await cluster.pid();
   stop(first);
-  await until(async () => ((await processes()).find(({ pid }) => pid === first)?.state === 'T' ? true : undefined));
+  await until(async () =>
+    (await processes()).find(({ pid }) => pid === first)?.state === 'T' ? true : undefined,
+  );
   for (const { pid, parent } of await processes()) if (parent === first) stop(pid);
 }
 
 async function untilHealthy(): Promise<void> {
   await until(async () => {
-    const replies = await Promise.all([company.read(server.url, `/${version}/invoice`), company.call(server.url, 'get', '/whoami')]);
+    const replies = await Promise.all([
+      company.read(server.url, `/${version}/invoice`),
+      company.call(server.url, 'get', '/whoami'),
+    ]);
     return replies.every(({ status }) => status === 200) ? true : undefined;
   });
 }
@@ -133,7 +149,11 @@ async function during(work: () => Promise<void>): Promise<Reply[]> {
   await work();
   release();
   await untilHealthy();
-  expect(await endOf(company, server.url, id)).toMatchObject({ status: 'succeeded', error: null, counts: { fetched: 120 } });
+  expect(await endOf(company, server.url, id)).toMatchObject({
+    status: 'succeeded',
+    error: null,
+    counts: { fetched: 120 },
+  });
   const replies = await traffic.end();
   expect(traffic.broken()).toEqual([]);
   const strange = replies.filter((reply) => !(reply.status < 300 || isBusy(reply) || isDone(reply)));
@@ -141,7 +161,9 @@ async function during(work: () => Promise<void>): Promise<Reply[]> {
   expect(replies.filter(({ ms }) => ms > longestMs).map(({ ms, text }) => `${ms} ${text}`)).toEqual([]);
   // The connection for notifications is back.
   await until(async () => {
-    const listening = await asAdmin("select from pg_stat_activity where application_name = 'portal-service listening'");
+    const listening = await asAdmin(
+      "select from pg_stat_activity where application_name = 'portal-service listening'",
+    );
     return listening.length === 1 ? true : undefined;
   });
   return replies;
@@ -149,7 +171,8 @@ async function during(work: () => Promise<void>): Promise<Reply[]> {
 const refused = (replies: readonly Reply[]) => replies.filter(isBusy).length;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 /** How often the message is in its log. */
-const countLogged = (words: string): number => server.lines().filter(({ msg }) => msg?.startsWith(words) === true).length;
+const countLogged = (words: string): number =>
+  server.lines().filter(({ msg }) => msg?.startsWith(words) === true).length;
 /** Waits until some client got an error: then the database is unavailable for all others too. */
 const untilRefused = () => until(async () => (refused(traffic.replies()) > 0 ? true : undefined));
 
@@ -202,8 +225,16 @@ describe('PostgreSQL becomes unavailable and comes back', () => {
     const replies = await during(async () => {
       await freeze();
       await until(async () => (countLogged('PostgreSQL is unresponsive') > before ? true : undefined));
-      const [alive, ready, metrics] = await Promise.all([ask(`${server.url}/healthz`), ask(`${server.url}/readyz`), ask(metricsUrl())]);
-      expect([alive.status, ready.status, ready.body.checks.database]).toEqual([200, 503, "can't be reached"]);
+      const [alive, ready, metrics] = await Promise.all([
+        ask(`${server.url}/healthz`),
+        ask(`${server.url}/readyz`),
+        ask(metricsUrl()),
+      ]);
+      expect([alive.status, ready.status, ready.body.checks.database]).toEqual([
+        200,
+        503,
+        "can't be reached",
+      ]);
       expect(metrics.text).toContain('portal_database_figures_up 0');
       // Once it is known, every request is answered at once.
       const known = refused(traffic.replies());
@@ -211,7 +242,11 @@ describe('PostgreSQL becomes unavailable and comes back', () => {
       await thaw();
     });
     expect(refused(replies)).toBeGreaterThan(8);
-    await until(async () => (countLogged('PostgreSQL responds again') === countLogged('PostgreSQL is unresponsive') ? true : undefined));
+    await until(async () =>
+      countLogged('PostgreSQL responds again') === countLogged('PostgreSQL is unresponsive')
+        ? true
+        : undefined,
+    );
   });
 
   it('everything that was acknowledged exists exactly once', async () => {
@@ -219,7 +254,9 @@ describe('PostgreSQL becomes unavailable and comes back', () => {
       const so = [...traffic.acknowledged()];
       return so.length > 20 ? so : undefined;
     });
-    const teams = await asAdmin<{ name: string; count: string }>('select name, count(*) from teams group by 1');
+    const teams = await asAdmin<{ name: string; count: string }>(
+      'select name, count(*) from teams group by 1',
+    );
     const counts = new Map(teams.map(({ name, count }) => [name, count]));
     expect(acknowledged.filter((name) => counts.get(name) !== '1')).toEqual([]);
     // And nothing else: unacknowledged requests were repeated until they were acknowledged.

@@ -1,4 +1,5 @@
-// The two logins of docs/operations.md, on a PostgreSQL of their own: from an empty server to a synced and served record.
+// The two logins of docs/operations.md, on a PostgreSQL of their own: from an empty server to a synced and
+// served record.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -41,7 +42,12 @@ describe.each([
   let server: EmbeddedDatabase;
   let environment: Record<string, string>;
   let serving: ServingProcess | undefined;
-  const at = (user: string, password: string) => ({ ...server.connection, user, password, database: 'portal' });
+  const at = (user: string, password: string) => ({
+    ...server.connection,
+    user,
+    password,
+    database: 'portal',
+  });
   const service = () => at('portal_login', passwords['service password']);
 
   beforeAll(async () => {
@@ -67,7 +73,8 @@ describe.each([
     serving = await startServer({ url: databaseUrl(service()), folder }, environment);
     const company = await makeCompany(service());
     const configs = await connectCompany(company, serving.url, site);
-    for (const id of configs.values()) expect(await sync(company, serving.url, id)).toMatchObject({ status: 'succeeded' });
+    for (const id of configs.values())
+      expect(await sync(company, serving.url, id)).toMatchObject({ status: 'succeeded' });
     const version = await publish(company, serving.url);
     const listed = await company.read(serving.url, `/${version}/invoice?pageSize=1`);
     expect([listed.status, listed.body.data]).toEqual([200, [expect.anything()]]);
@@ -78,7 +85,11 @@ describe.each([
   });
 
   it('runs operators’ commands as the owner, beside the service', async () => {
-    const command = startProcess({ url: databaseUrl(service()), folder }, ['admin', 'organizations', '--json'], environment);
+    const command = startProcess(
+      { url: databaseUrl(service()), folder },
+      ['admin', 'organizations', '--json'],
+      environment,
+    );
     expect([await command.ended, JSON.parse(command.output().stdout)]).toEqual([0, expect.anything()]);
   });
 
@@ -88,13 +99,21 @@ describe.each([
     const { MIGRATION_DATABASE_URL: _owner, ...alone } = environment;
     const command = startProcess({ url: databaseUrl(service()), folder }, ['serve'], alone);
     expect(await command.ended).toBe(1);
-    expect(command.output().stderr).toMatch(/DATABASE_URL lacks a privilege[\s\S]*set MIGRATION_DATABASE_URL/);
+    expect(command.output().stderr).toMatch(
+      /DATABASE_URL lacks a privilege[\s\S]*set MIGRATION_DATABASE_URL/,
+    );
   });
 
   it('refuses the wrong password', async () => {
-    const command = startProcess({ url: databaseUrl({ ...service(), password: 'guess' }), folder }, ['serve'], environment);
+    const command = startProcess(
+      { url: databaseUrl({ ...service(), password: 'guess' }), folder },
+      ['serve'],
+      environment,
+    );
     expect(await command.ended).toBe(1);
-    expect(command.output().stderr).toContain('PostgreSQL at DATABASE_URL rejected the login: password authentication failed');
+    expect(command.output().stderr).toContain(
+      'PostgreSQL at DATABASE_URL rejected the login: password authentication failed',
+    );
   });
 
   it('warns when a superuser or the owner serves', async () => {

@@ -1,4 +1,5 @@
-// The demo's version: the service's proposal for the shipped data under the demo's names, published and asked.
+// The demo's version: the service's proposal for the shipped data under the demo's names, published and
+// asked.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -28,10 +29,14 @@ beforeAll(async () => {
   await erp.connect(owner);
   await owner('post', '/netsuite/metadata/refresh');
   const background = await startBackground(database.ctx);
-  const ids = await Promise.all(demoRecordTypes.map(async (given) => (await owner('post', '/sync-configs', given)).body.id as string));
+  const ids = await Promise.all(
+    demoRecordTypes.map(async (given) => (await owner('post', '/sync-configs', given)).body.id as string),
+  );
   for (const id of ids) await owner('post', `/sync-configs/${id}/trigger`, {});
   for (const id of ids)
-    await until(async () => ((await owner('get', `/sync-configs/${id}`)).body.lastRun?.status === 'succeeded' ? true : undefined));
+    await until(async () =>
+      (await owner('get', `/sync-configs/${id}`)).body.lastRun?.status === 'succeeded' ? true : undefined,
+    );
   await background.stop();
 }, 120_000);
 afterAll(async () => {
@@ -51,13 +56,21 @@ async function read(address: string) {
 describe("the demo's schema", () => {
   it('is the proposal under its own names, and adds to its lists', async () => {
     const recordTypes = demoRecordTypes.map(({ recordType }) => recordType);
-    const edited = editProposal(Proposal.parse((await owner('post', '/api-schema/draft-from', { recordTypes })).body));
-    expect(edited).toMatchObject(demoEndpoints.map((own) => ({ ...own, filters: expect.arrayContaining(own.filters) })));
+    const edited = editProposal(
+      Proposal.parse((await owner('post', '/api-schema/draft-from', { recordTypes })).body),
+    );
+    expect(edited).toMatchObject(
+      demoEndpoints.map((own) => ({ ...own, filters: expect.arrayContaining(own.filters) })),
+    );
     const invoices = edited.find(({ name }) => name === 'invoices');
     expect(invoices).toMatchObject({
       filters: expect.arrayContaining([{ field: 'lines.itemId', operators: ['eq'] }]),
       aggregates: expect.arrayContaining([{ field: 'amountDue', functions: ['sum', 'avg', 'min', 'max'] }]),
-      groups: expect.arrayContaining(['customerId', 'currency', { field: 'dueDate', periods: expect.arrayContaining(['month']) }]),
+      groups: expect.arrayContaining([
+        'customerId',
+        'currency',
+        { field: 'dueDate', periods: expect.arrayContaining(['month']) },
+      ]),
       relations: [{ name: 'customer', field: 'customerId', resource: 'customers' }],
       ...{ search: ['number', 'customerName'], or: true, sortSets: [['date', '-total']] },
     });
@@ -72,15 +85,23 @@ describe("the demo's schema", () => {
   }, 120_000);
 
   it('answers in one request what took several', async () => {
-    const [first] = (await read('/invoices?sort=date,-total&customerId_null=false&amountDue_gt=0&expand=customer&pageSize=1')).data;
+    const [first] = (
+      await read('/invoices?sort=date,-total&customerId_null=false&amountDue_gt=0&expand=customer&pageSize=1')
+    ).data;
     expect(first.customer).toEqual((await read(`/customers/${first.customerId}`)).data);
-    expect((await read(`/invoices?q=${first.number}`)).data.map(({ id }: { id: string }) => id)).toContain(first.id);
+    expect((await read(`/invoices?q=${first.number}`)).data.map(({ id }: { id: string }) => id)).toContain(
+      first.id,
+    );
     const [line] = first.lines;
-    const sold = (await read(`/invoices?lines.itemId=${line.itemId}&pageSize=5`)).data as { lines: { itemId: string }[] }[];
+    const sold = (await read(`/invoices?lines.itemId=${line.itemId}&pageSize=5`)).data as {
+      lines: { itemId: string }[];
+    }[];
     expect(sold.every(({ lines }) => lines.some(({ itemId }) => itemId === line.itemId))).toBe(true);
     const either = await read(`/invoices?or=(number:eq:${first.number},amountDue:gt:100000000)`);
     expect(either.pagination.total).toBe(1);
-    const owing = await read('/invoices/summary?sum=amountDue&by=customerId&by=currency&sort=-sum.amountDue&limit=3');
+    const owing = await read(
+      '/invoices/summary?sum=amountDue&by=customerId&by=currency&sort=-sum.amountDue&limit=3',
+    );
     expect(owing.data).toHaveLength(3);
   });
 });

@@ -1,4 +1,5 @@
-// The demo as a newcomer starts it: a process of its own, killed at every step of its first start, then used with the printed keys.
+// The demo as a newcomer starts it: a process of its own, killed at every step of its first start, then used
+// with the printed keys.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
@@ -39,7 +40,9 @@ function startDemo(environment: Record<string, string> = {}): Demo {
       for (const look of watchers) look();
     });
   }
-  const exit = new Promise<number | null>((resolve) => child.once('close', resolve)).finally(() => alive.delete(child));
+  const exit = new Promise<number | null>((resolve) => child.once('close', resolve)).finally(() =>
+    alive.delete(child),
+  );
   alive.set(child, exit);
   const seen = (wanted: string) =>
     new Promise<void>((resolve, reject) => {
@@ -56,7 +59,8 @@ function startDemo(environment: Record<string, string> = {}): Demo {
 }
 
 const SyncConfig = z.object({ recordType: z.string(), lastRun: z.object({ status: z.string() }).nullable() });
-const readFileOf = async (): Promise<DemoFile> => DemoFile.parse(JSON.parse(await readFile(path.join(folder, '.data/demo.json'), 'utf8')));
+const readFileOf = async (): Promise<DemoFile> =>
+  DemoFile.parse(JSON.parse(await readFile(path.join(folder, '.data/demo.json'), 'utf8')));
 const readRecords = async (demo: DemoFile, address: string) => {
   const response = await fetch(`${demo.baseUrl}/api/public/${demo.version}/${address}`, {
     headers: { authorization: `Bearer ${demo.apiKey}`, 'x-tenant-id': demo.tenantId },
@@ -70,7 +74,9 @@ const readRecords = async (demo: DemoFile, address: string) => {
 
 /** What the management key may still request in this minute, after this request. */
 const readBudget = async ({ baseUrl, managementKey }: DemoFile) => {
-  const response = await fetch(`${baseUrl}/api/platform/v1/whoami`, { headers: { authorization: `Bearer ${managementKey}` } });
+  const response = await fetch(`${baseUrl}/api/platform/v1/whoami`, {
+    headers: { authorization: `Bearer ${managementKey}` },
+  });
   return response.headers.get('ratelimit');
 };
 
@@ -87,7 +93,9 @@ afterAll(async () => {
 });
 
 describe('npm run demo', () => {
-  it('killed at any step it resumes there and serves v1; killed again it serves the same', { timeout: 400_000 }, async () => {
+  it('killed at any step it resumes there and serves v1; killed again it serves the same', {
+    timeout: 400_000,
+  }, async () => {
     const steps = [
       'Starting the simulated',
       'Starting the service',
@@ -116,7 +124,13 @@ describe('npm run demo', () => {
     const second = startDemo();
     await second.seen('Stop with Ctrl-C');
     const again = await readFileOf();
-    const withoutAddresses = (file: DemoFile) => ({ ...file, baseUrl: '', netsuiteUrl: '', identityProviderUrl: '', erpControl: {} });
+    const withoutAddresses = (file: DemoFile) => ({
+      ...file,
+      baseUrl: '',
+      netsuiteUrl: '',
+      identityProviderUrl: '',
+      erpControl: {},
+    });
     expect(withoutAddresses(again)).toEqual(withoutAddresses(demo));
     expect(await readRecords(again, 'invoices?pageSize=3')).toEqual(before);
     const { url = '', token = '' } = again.erpControl ?? {};
@@ -141,7 +155,10 @@ describe('npm run demo', () => {
     const printed = (await run('bash', ['-c', asking])).stdout;
     expect(printed).toMatch(/event: message\ndata: .*"status":"complete"/);
     const signInPage = await fetch(`${again.baseUrl}/auth/login`, { redirect: 'manual' });
-    expect([signInPage.status, new URL(signInPage.headers.get('location') ?? '').origin]).toEqual([302, again.identityProviderUrl]);
+    expect([signInPage.status, new URL(signInPage.headers.get('location') ?? '').origin]).toEqual([
+      302,
+      again.identityProviderUrl,
+    ]);
     expect(second.output()).toContain(`The console is at ${again.baseUrl}   (its first page signs you in)`);
     expect(await (await fetch(`${again.baseUrl}/`)).text()).toContain('action="/auth/demo"');
     const oneClick = { method: 'POST', headers: { origin: again.baseUrl }, redirect: 'manual' } as const;
@@ -149,7 +166,11 @@ describe('npm run demo', () => {
     expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/console']);
     expect((await fetch(`${again.baseUrl}/console`)).status).toBe(200);
     const { client } = await signInMcpClient(`${again.baseUrl}/mcp`, 'demo-owner');
-    const { value } = await call(client, 'query', { version: again.version, resource: 'invoices', pageSize: 1 });
+    const { value } = await call(client, 'query', {
+      version: again.version,
+      resource: 'invoices',
+      pageSize: 1,
+    });
     expect(value).toMatchObject({ data: [expect.any(Object)] });
     await client.close();
     second.process.kill('SIGTERM');
@@ -158,7 +179,12 @@ describe('npm run demo', () => {
 
   it('with DEMO_RECORD_TYPES=all it syncs every record type, also when it was killed meanwhile, and publishes the same', async () => {
     const data = path.join(folder, 'slice');
-    await run(process.execPath, [path.resolve('demo/make-data-slice.mjs'), path.resolve('demo/data'), data, '40']);
+    await run(process.execPath, [
+      path.resolve('demo/make-data-slice.mjs'),
+      path.resolve('demo/data'),
+      data,
+      '40',
+    ]);
     const all = { DATA_DIR: path.join(folder, 'all'), DEMO_DATA: data, DEMO_RECORD_TYPES: 'all' };
     const killed = startDemo(all);
     await killed.seen('Syncing every record type');
@@ -169,7 +195,11 @@ describe('npm run demo', () => {
     const file = DemoFile.parse(JSON.parse(await readFile(path.join(all.DATA_DIR, 'demo.json'), 'utf8')));
     expect(file.resources).toEqual(['invoices', 'customers', 'items', 'credit-memos']);
     expect(await readBudget(file)).toMatch(/^"60-in-1min"; r=59; /);
-    const configs = await readList(createManagementClient(file.baseUrl, file.managementKey), '/sync-configs', SyncConfig);
+    const configs = await readList(
+      createManagementClient(file.baseUrl, file.managementKey),
+      '/sync-configs',
+      SyncConfig,
+    );
     const types = configs.map(({ recordType }) => recordType);
     expect(types).toEqual(
       expect.arrayContaining([

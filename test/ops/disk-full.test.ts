@@ -1,5 +1,5 @@
-// PostgreSQL has no disk space left for the records of a run, simulated by a limit on file sizes. Published records stay intact, the run
-// waits and reports why, and continues by itself when there is space again.
+// PostgreSQL has no disk space left for the records of a run, simulated by a limit on file sizes. Published
+// records stay intact, the run waits and reports why, and continues by itself when there is space again.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,18 @@ import { databaseUrl } from '../setup/database-url.ts';
 import { until } from '../setup/until.ts';
 import { processes } from './machine.ts';
 import { type ServingProcess, startServer } from './server-process.ts';
-import { type Company, connectCompany, type ErpSite, endOf, makeCompany, openErpSite, publish, runOf, startRun, sync } from './site.ts';
+import {
+  type Company,
+  connectCompany,
+  type ErpSite,
+  endOf,
+  makeCompany,
+  openErpSite,
+  publish,
+  runOf,
+  startRun,
+  sync,
+} from './site.ts';
 
 const run = promisify(execFile);
 /** Just above a WAL segment, because the WAL must still be written; not a whole number of pages. */
@@ -33,7 +44,10 @@ let version: string;
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'portal-full-'));
   tidied = startCleanupWatcher(folder);
-  [site, cluster] = await Promise.all([openErpSite(), startCluster(path.join(folder, 'data'), { autovacuum: 'off' })]);
+  [site, cluster] = await Promise.all([
+    openErpSite(),
+    startCluster(path.join(folder, 'data'), { autovacuum: 'off' }),
+  ]);
   const first = openKnex(cluster.connection, null, 1);
   await first.raw('create database portal');
   await first.destroy();
@@ -57,15 +71,20 @@ afterAll(async () => {
   tidied();
 });
 
-/** Sets the limit for all processes of the server, including future ones. Only their own user may do so, in some systems not even root. */
+/**
+ * Sets the limit for all processes of the server, including future ones. Only their own user may do so, in
+ * some systems not even root.
+ */
 async function limitFiles(bytes: number | 'unlimited'): Promise<void> {
   const first = await cluster.pid();
   const { uid, gid } = await stat(`/proc/${first}`);
   const owner = process.getuid?.() === 0 ? { uid, gid } : {};
   const limit = (pid: number) =>
-    run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { ...owner, cwd: '/' }).catch((error: Error) => {
-      if (!/No such process/.test(error.message)) throw error;
-    });
+    run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { ...owner, cwd: '/' }).catch(
+      (error: Error) => {
+        if (!/No such process/.test(error.message)) throw error;
+      },
+    );
   // The postmaster first: a process that it starts in the meantime inherits the limit, or is found.
   await limit(first);
   for (const { pid, parent } of await processes()) if (parent === first) await limit(pid);
@@ -74,7 +93,12 @@ async function limitFiles(bytes: number | 'unlimited'): Promise<void> {
 const schema = (): string => `wh_${company.id.replaceAll('-', '')}`;
 const read = async () => {
   const { status, headers, body } = await company.read(server.url, `/${version}/invoice?pageSize=1000`);
-  return { status, generation: headers.get('x-data-generation'), total: body.pagination.total, data: body.data };
+  return {
+    status,
+    generation: headers.get('x-data-generation'),
+    total: body.pagination.total,
+    data: body.data,
+  };
 };
 
 describe('no disk space left', () => {
@@ -87,7 +111,9 @@ describe('no disk space left', () => {
       select gen_random_uuid(), n, decode(repeat('00', 200), 'hex') from generate_series(1, 120000) n`);
     await admin.raw('checkpoint');
     await limitFiles(limitBytes);
-    await site.change("update ledger.transaction set memo = 'after the flood', lastmodifieddate = now() where type = 'CustInvc'");
+    await site.change(
+      "update ledger.transaction set memo = 'after the flood', lastmodifieddate = now() where type = 'CustInvc'",
+    );
     const id = await startRun(company, server.url, configs.get('invoice'), { mode: 'full' });
     const waiting = await until(async () => {
       const shown = await runOf(company, server.url, id);
@@ -102,13 +128,22 @@ describe('no disk space left', () => {
     await admin('sync_runs')
       .where({ id })
       .update({ wake_at: admin.raw('now()') });
-    expect(await endOf(company, server.url, id)).toMatchObject({ status: 'succeeded', counts: { fetched: 120, updated: 120 } });
+    expect(await endOf(company, server.url, id)).toMatchObject({
+      status: 'succeeded',
+      counts: { fetched: 120, updated: 120 },
+    });
     // The process caches a page for a second.
     const after = await until(async () => {
       const found = await read();
       return found.generation === before.generation ? undefined : found;
     });
-    expect(after).toMatchObject({ status: 200, total: 120, generation: String(Number(before.generation) + 1) });
-    expect(new Set(after.data.map(({ memo }: { memo: string }) => memo))).toEqual(new Set(['after the flood']));
+    expect(after).toMatchObject({
+      status: 200,
+      total: 120,
+      generation: String(Number(before.generation) + 1),
+    });
+    expect(new Set(after.data.map(({ memo }: { memo: string }) => memo))).toEqual(
+      new Set(['after the flood']),
+    );
   });
 });

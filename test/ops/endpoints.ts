@@ -8,7 +8,12 @@ const lineFields = [
   field('text', 'memo'),
 ];
 const fieldsOf = {
-  customer: [field('number', 'entityid'), field('phone', 'phone'), field('balance', 'balancesearch'), modified],
+  customer: [
+    field('number', 'entityid'),
+    field('phone', 'phone'),
+    field('balance', 'balancesearch'),
+    modified,
+  ],
   invoice: [
     field('number', 'tranid'),
     field('memo', 'memo'),
@@ -22,4 +27,10 @@ const fieldsOf = {
 
 /** One for each record type, under its own name. */
 export const endpointsFor = (recordTypes: readonly (keyof typeof fieldsOf)[]) =>
-  recordTypes.map((recordType) => ({ name: recordType, recordType, description: '', fields: fieldsOf[recordType], maxPageSize: 1_000 }));
+  recordTypes.map((recordType) => ({
+    name: recordType,
+    recordType,
+    description: '',
+    fields: fieldsOf[recordType],
+    maxPageSize: 1_000,
+  }));

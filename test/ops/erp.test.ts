@@ -20,7 +20,10 @@ function startErp(...args: string[]): { process: ChildProcess; ended: Promise<En
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exit = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const ended = Promise.all([exit, text(child.stdout), text(child.stderr)]).then(([code, out, err]) => ({ code, output: out + err }));
+  const ended = Promise.all([exit, text(child.stdout), text(child.stderr)]).then(([code, out, err]) => ({
+    code,
+    output: out + err,
+  }));
   alive.set(child, ended);
   return { process: child, ended };
 }
@@ -30,12 +33,22 @@ async function startServing(): Promise<{ process: ChildProcess; ended: Promise<E
   await rm(erpFile(), { force: true });
   const erp = startErp('--port', '0', '--control-port', '0', '--account-id', '1234567_SB1');
   const read = () => readFile(erpFile(), 'utf8').catch(() => undefined);
-  const content = await until(() => Promise.race([read(), erp.ended.then(({ output }) => Promise.reject(new Error(output)))]));
+  const content = await until(() =>
+    Promise.race([read(), erp.ended.then(({ output }) => Promise.reject(new Error(output)))]),
+  );
   return { ...erp, file: JSON.parse(content) as ErpFile };
 }
-const setUp = async ({ erpControl: { url, token } }: ErpFile, method = 'GET', body?: object): Promise<{ integrations: unknown[] }> => {
+const setUp = async (
+  { erpControl: { url, token } }: ErpFile,
+  method = 'GET',
+  body?: object,
+): Promise<{ integrations: unknown[] }> => {
   const headers = { authorization: `Bearer ${token}` };
-  const response = await fetch(`${url}/set-up/integrations`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  const response = await fetch(`${url}/set-up/integrations`, {
+    method,
+    headers,
+    ...(body && { body: JSON.stringify(body) }),
+  });
   return (await response.json()) as { integrations: unknown[] };
 };
 
@@ -71,11 +84,17 @@ describe('npm run erp', () => {
   });
 
   it('reports what prevents a start', async () => {
-    expect(await startErp('--colour', 'red').ended).toMatchObject({ code: 1, output: expect.stringContaining('Usage: npm run erp') });
+    expect(await startErp('--colour', 'red').ended).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('Usage: npm run erp'),
+    });
     expect(await startErp('--port', '70000').ended).toMatchObject({
       code: 1,
       output: expect.stringContaining('must be a port, not 70000'),
     });
-    expect(await startErp('--data', '/nonexistent').ended).toMatchObject({ code: 1, output: expect.stringContaining('/nonexistent') });
+    expect(await startErp('--data', '/nonexistent').ended).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('/nonexistent'),
+    });
   });
 });

@@ -1,4 +1,5 @@
-// A tenth of the seeds of test/scale/failover-seeds: random publishes, reads and failovers, with and without lost commits.
+// A tenth of the seeds of test/scale/failover-seeds: random publishes, reads and failovers, with and without
+// lost commits.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { playFailovers } from '../scale/harness/failover-seed.ts';
 import { type PairDatabase, pairDatabase } from '../scale/harness/pair-database.ts';

@@ -6,7 +6,13 @@ import { apiOf } from '../setup/api.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
-import { type LogLine, type OpsDatabase, opsDatabase, type ServingProcess, startServer } from './server-process.ts';
+import {
+  type LogLine,
+  type OpsDatabase,
+  opsDatabase,
+  type ServingProcess,
+  startServer,
+} from './server-process.ts';
 
 let database: OpsDatabase;
 let erp: Erp;
@@ -48,7 +54,8 @@ describe('a sync run whose process receives SIGTERM', () => {
     await erp.connect(api);
     expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
     const config = (await api('post', '/sync-configs', { name: 'invoices', recordType: 'invoice' })).body;
-    // The fourteenth request to the ERP arrives when the first page is staged, and gets no response before the process is stopped.
+    // The fourteenth request to the ERP arrives when the first page is staged, and gets no response before
+    // the process is stopped.
     erp.account.injectFault({ path: /suiteql/, every: 14, times: 1, status: 503, delayMs: 3_600_000 });
     const run = (await api('post', `/sync-configs/${config.id}/trigger`, {})).body;
     expect(await first.line((line) => line['runId'] === run.id && line['step'] === 'page')).toMatchObject({
@@ -72,8 +79,14 @@ describe('a sync run whose process receives SIGTERM', () => {
       { step: 'claimed', attempt: 2 },
       { step: 'page', pages: 2 },
     ]);
-    expect(more.filter(({ step }) => step !== 'page').map(({ step }) => step)).toEqual(['proof', 'publish', 'outcome']);
-    const row = await inTransaction({ ...database.ctx, organizationId }, (tx) => findRun(tx, organizationId, run.id));
+    expect(more.filter(({ step }) => step !== 'page').map(({ step }) => step)).toEqual([
+      'proof',
+      'publish',
+      'outcome',
+    ]);
+    const row = await inTransaction({ ...database.ctx, organizationId }, (tx) =>
+      findRun(tx, organizationId, run.id),
+    );
     expect(row).toMatchObject({ status: 'succeeded', attempts_without_progress: 0 });
   });
 });

@@ -1,5 +1,6 @@
-// A server process is killed in the middle of a run, a publication, a mail, an export and two requests with an Idempotency-Key. Another
-// process, started afterwards, completes each of them correctly, and nothing happens twice.
+// A server process is killed in the middle of a run, a publication, a mail, an export and two requests with
+// an Idempotency-Key. Another process, started afterwards, completes each of them correctly, and nothing
+// happens twice.
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -49,10 +50,12 @@ const waitsFor = (query: string): Promise<true> =>
   });
 const post = (url: string, name: string): Promise<Reply> =>
   company.callAs(1, url, 'post', '/teams', { name }, { 'idempotency-key': `make-${name}` });
-const teams = async (name: string): Promise<string[]> => (await admin('teams').where({ name }).select('id')).map(({ id }) => id);
+const teams = async (name: string): Promise<string[]> =>
+  (await admin('teams').where({ name }).select('id')).map(({ id }) => id);
 
 const lineType = { accept: 'application/x-ndjson' };
-const exporting = "select from pg_stat_activity where datname = current_database() and state = 'active' and query like 'copy (%'";
+const exporting =
+  "select from pg_stat_activity where datname = current_database() and state = 'active' and query like 'copy (%'";
 /** An export that has sent its first bytes and waits for its client to read more. */
 async function startExport(url: string): Promise<IncomingMessage> {
   const { secret } = await company.newKey();
@@ -67,7 +70,11 @@ async function startExport(url: string): Promise<IncomingMessage> {
 }
 
 beforeAll(async () => {
-  [site, mails, database] = await Promise.all([openErpSite(), startScriptedServer({ 'end of data': 'stall' }), opsDatabase()]);
+  [site, mails, database] = await Promise.all([
+    openErpSite(),
+    startScriptedServer({ 'end of data': 'stall' }),
+    opsDatabase(),
+  ]);
   admin = openKnex(database.address, null, 4);
   environment = { ...site.environment, SMTP_URL: mails.url, RATE_LIMIT_PER_MINUTE: '1000000' };
   first = await startServer(database, environment);
@@ -103,16 +110,22 @@ async function startEverything(killed: () => Promise<void>): Promise<{ runId: st
   await locks.raw(`lock table ${table} in row exclusive mode`);
   const endpoints = endpointsFor(['invoice']).map((endpoint) => ({ ...endpoint, sorts: ['modified'] }));
   const draft = (await company.call(first.url, 'post', '/api-schema', { name: 'Sorted', endpoints })).body;
-  expect((await company.call(first.url, 'post', `/api-schema/${draft.id}/publish`, { revision: draft.revision })).status).toBe(202);
+  expect(
+    (await company.call(first.url, 'post', `/api-schema/${draft.id}/publish`, { revision: draft.revision }))
+      .status,
+  ).toBe(202);
   await waitsFor('create index concurrently%');
 
   const roles = await company.call(first.url, 'get', `/organizations/${company.id}/roles`);
   const roleId = roles.body.data.find(({ name }: { name: string }) => name === 'viewer').id;
   const invitation = { email: 'eve@example.test', roleId };
-  expect((await company.call(first.url, 'post', `/organizations/${company.id}/invitations`, invitation)).status).toBe(201);
+  expect(
+    (await company.call(first.url, 'post', `/organizations/${company.id}/invitations`, invitation)).status,
+  ).toBe(201);
   await mails.stalled;
 
-  // One is paused before it has written anything, the other one after that and before its response was stored.
+  // One is paused before it has written anything, the other one after that and before its response was
+  // stored.
   await admin.raw(`create function keep_waiting() returns trigger language plpgsql as
     'begin perform pg_advisory_xact_lock(${keeping}); return new; end'`);
   await admin.raw(`create trigger keep_waiting before update on idempotency_keys for each row
@@ -155,17 +168,25 @@ describe('kill -9 in the middle of everything', () => {
     expect([lost.status, lost.body.error.details[0].code]).toEqual([422, 'answer_lost']);
     expect(lost.body.error.details[0].message).toContain(id);
 
-    // Expire its lease now instead of in a minute. A lease short enough for this test would be lost by a process that is briefly suspended.
+    // Expire its lease now instead of in a minute. A lease short enough for this test would be lost by a
+    // process that is briefly suspended.
     await admin('sync_runs')
       .where({ id: runId })
       .update({ lease_until: admin.raw('now()') });
-    expect(await endOf(company, url, runId)).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 60 } });
+    expect(await endOf(company, url, runId)).toMatchObject({
+      status: 'succeeded',
+      attempt: 2,
+      counts: { fetched: 60 },
+    });
     await isPublished(company, url, draftId);
     expect((await company.read(url, `/${version}/invoice?pageSize=1`)).body.pagination.total).toBe(120);
 
-    // Its last byte was sent: only the recipient knows whether it arrived, so it isn't sent again automatically.
+    // Its last byte was sent: only the recipient knows whether it arrived, so it isn't sent again
+    // automatically.
     await admin('outgoing_mails').update({ lease_until: admin.raw('now()') });
-    await until(async () => ((await admin('outgoing_mails').first('status')).status === 'unknown' ? true : undefined));
+    await until(async () =>
+      (await admin('outgoing_mails').first('status')).status === 'unknown' ? true : undefined,
+    );
     expect(mails.messages).toHaveLength(1);
   });
 });

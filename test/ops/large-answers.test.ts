@@ -1,11 +1,18 @@
-// Answers are bounded in bytes: a larger page of a list is refused with the page size that fits, a page of changes ends early, and a single
-// record is always answered. A read ends within its time limit, whatever it waits for.
+// Answers are bounded in bytes: a larger page of a list is refused with the page size that fits, a page of
+// changes ends early, and a single record is always answered. A read ends within its time limit, whatever it
+// waits for.
 import type { Express } from 'express';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullAccess } from '../../src/core/record-access.ts';
 import { openKnex } from '../../src/db/connect.ts';
-import { bindDocument, proveVersion, readAvailable, recordsOf, SchemaDocument } from '../../src/public/index.ts';
+import {
+  bindDocument,
+  proveVersion,
+  readAvailable,
+  recordsOf,
+  SchemaDocument,
+} from '../../src/public/index.ts';
 import { isTooLarge } from '../../src/public/read/failures.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import {
@@ -29,10 +36,16 @@ const hugeId = 31;
 
 /** Letters of one to four bytes, and those that JSON escapes. */
 const textOf = (bytes: number): string => 'aé€😀"\\\n\u0001'.repeat(Math.ceil(bytes / 20));
-const bytesAt = (id: number): number => (id === hugeId ? 3 << 20 : id % 7 === 0 ? 500_000 : id % 3 === 0 ? 90_000 : 200);
+const bytesAt = (id: number): number =>
+  id === hugeId ? 3 << 20 : id % 7 === 0 ? 500_000 : id % 3 === 0 ? 90_000 : 200;
 const rows: InvoiceRow[] = Array.from({ length: count }, (_, index) => {
   const id = index + 1;
-  return { id, tranid: `INV-${id}`, total: id % 4 === 0 ? null : String((id * 37) % 11), entity: textOf(bytesAt(id)) };
+  return {
+    id,
+    tranid: `INV-${id}`,
+    total: id % 4 === 0 ? null : String((id * 37) % 11),
+    entity: textOf(bytesAt(id)),
+  };
 });
 const allIds = rows.map(({ id }) => String(id)).sort();
 
@@ -66,7 +79,10 @@ const pageIn = (message: string): { page: number; pageSize: number } => {
 };
 
 /** Reads the whole list, page by page; where a page is refused, as the refusal advises. */
-async function walk(query: string, pageSize: number): Promise<{ ids: string[]; refusals: number; mostBytes: number }> {
+async function walk(
+  query: string,
+  pageSize: number,
+): Promise<{ ids: string[]; refusals: number; mostBytes: number }> {
   const ids: string[] = [];
   let [at, refusals, mostBytes] = [{ page: 1, pageSize }, 0, 0];
   for (;;) {
@@ -90,7 +106,10 @@ async function walk(query: string, pageSize: number): Promise<{ ids: string[]; r
 describe('GET /{version}/{resource} with large records', () => {
   it('400 page_too_large names the largest page that fits from the same record', async () => {
     const { body } = await get('/v1/invoices?pageSize=60').expect(400);
-    expect(body.error).toMatchObject({ code: 'BAD_REQUEST', details: [{ path: 'pageSize', code: 'page_too_large' }] });
+    expect(body.error).toMatchObject({
+      code: 'BAD_REQUEST',
+      details: [{ path: 'pageSize', code: 'page_too_large' }],
+    });
     expect(body.error.details[0].message).toBe(body.error.message);
     const { page, pageSize } = pageIn(body.error.message);
     expect(page).toBe(1);
@@ -109,7 +128,9 @@ describe('GET /{version}/{resource} with large records', () => {
   it.each(['', 'sort=total&order=desc&', 'number_not=INV-5&'])(
     'a client that follows the refusals reads every record once: %j',
     async (query) => {
-      const { text } = await get(`/v1/invoices?${query}fields=id`, { accept: 'application/x-ndjson' }).expect(200);
+      const { text } = await get(`/v1/invoices?${query}fields=id`, { accept: 'application/x-ndjson' }).expect(
+        200,
+      );
       const expected = text
         .trimEnd()
         .split('\n')
@@ -127,13 +148,17 @@ describe('GET /{version}/{resource} with large records', () => {
     const other = publicApp(database.ctx);
     const { secret } = await makeKey(database.ctx, organizationId);
     const ask = callerOf(other, { secret, organizationId });
-    const answers = await Promise.all(['pageSize=60', 'pageSize=1', 'pageSize=2'].map((size) => ask(`/v1/invoices?number_not=x&${size}`)));
+    const answers = await Promise.all(
+      ['pageSize=60', 'pageSize=1', 'pageSize=2'].map((size) => ask(`/v1/invoices?number_not=x&${size}`)),
+    );
     expect(answers.map(({ status }) => status)).toEqual([400, 200, 200]);
     expect(answers[1]?.body.pagination.total).toBe(count);
   });
 
   it('a large page has the bytes of an export, in either coding, and an ETag', async () => {
-    const { text: lines } = await get('/v1/invoices?id=7&id=14&id=21', { accept: 'application/x-ndjson' }).expect(200);
+    const { text: lines } = await get('/v1/invoices?id=7&id=14&id=21', {
+      accept: 'application/x-ndjson',
+    }).expect(200);
     const path = '/v1/invoices?id=7&id=14&id=21';
     const plain = await get(path, { 'accept-encoding': 'identity' }).expect(200);
     expect(plain.text).toBe(
@@ -141,7 +166,10 @@ describe('GET /{version}/{resource} with large records', () => {
     );
     expect(plain.headers['content-length']).toBe(String(Buffer.byteLength(plain.text)));
     expect(plain.headers['link']).toContain('rel="first"');
-    const gzipped = await get(path, { 'accept-encoding': 'gzip' }).buffer(true).expect(200).expect('content-encoding', 'gzip');
+    const gzipped = await get(path, { 'accept-encoding': 'gzip' })
+      .buffer(true)
+      .expect(200)
+      .expect('content-encoding', 'gzip');
     expect(gzipped.text).toBe(plain.text);
     await get(path, { 'if-none-match': String(plain.headers['etag']) }).expect(304);
     expect(gzipped.headers['etag']).not.toBe(plain.headers['etag']);
@@ -160,7 +188,9 @@ describe('GET /{version}/{resource} with large records', () => {
     const together = await Promise.all(paths.flatMap((path) => [ask(path), ask(path)]));
     expect(together.map(({ status }) => status)).toEqual(Array(2 * paths.length).fill(200));
     expect(together[0]?.text === alone[0]?.text && together[1]?.text === alone[0]?.text).toBe(true);
-    expect(together.flatMap(idsOf).sort()).toEqual([7, 14, 21, 28, 35, 42].flatMap((id) => [id, id, 49, 49, 56, 56].map(String)).sort());
+    expect(together.flatMap(idsOf).sort()).toEqual(
+      [7, 14, 21, 28, 35, 42].flatMap((id) => [id, id, 49, 49, 56, 56].map(String)).sort(),
+    );
   });
 });
 
@@ -180,11 +210,15 @@ describe('a statement that fails because a value is out of range', () => {
 
 describe('GET /{version}/{resource}/{id} with a record larger than an answer', () => {
   it('200 with every byte of it, alone and as the only record of a page', async () => {
-    const { text: line } = await get(`/v1/invoices?id=${hugeId}`, { accept: 'application/x-ndjson' }).expect(200);
+    const { text: line } = await get(`/v1/invoices?id=${hugeId}`, { accept: 'application/x-ndjson' }).expect(
+      200,
+    );
     const single = await get(`/v1/invoices/${hugeId}`, { 'accept-encoding': 'identity' }).expect(200);
     expect(single.text === `{"data":${line.trimEnd()}}`).toBe(true);
     expect(single.headers['content-length']).toBe(String(Buffer.byteLength(single.text)));
-    const zipped = await get(`/v1/invoices/${hugeId}`, { 'accept-encoding': 'gzip' }).expect(200).expect('content-encoding', 'gzip');
+    const zipped = await get(`/v1/invoices/${hugeId}`, { 'accept-encoding': 'gzip' })
+      .expect(200)
+      .expect('content-encoding', 'gzip');
     expect(zipped.text === single.text).toBe(true);
     await get(`/v1/invoices/${hugeId}`, { 'if-none-match': String(single.headers['etag']) }).expect(304);
     const { body } = await get(`/v1/invoices?pageSize=1&page=${hugeId}`).expect(200);
@@ -206,7 +240,8 @@ describe('GET /{version}/{resource}/changes with large records', () => {
     }
     expect([...ids].sort()).toEqual(allIds);
     expect(pages.length).toBeGreaterThan(2);
-    for (const { bytes, entries } of pages) if (entries > 1) expect(bytes).toBeLessThan(maxAnswerBytes + 1_000);
+    for (const { bytes, entries } of pages)
+      if (entries > 1) expect(bytes).toBeLessThan(maxAnswerBytes + 1_000);
     expect(pages.slice(0, -1).every(({ hasMore }) => hasMore)).toBe(true);
   });
 });
@@ -218,14 +253,18 @@ describe('pages of large records for callers inside the service', () => {
   it('400 page_too_large for a page of a query; single records and small pages are read', async () => {
     const ctx = withReads(database.ctx);
     const [tenant, records] = [{ ...ctx, organizationId }, recordsOf(ctx)];
-    await expect(records.list(tenant, query, { page: 1, pageSize: count }, fullAccess)).rejects.toMatchObject({
-      status: 400,
-      details: [{ path: 'pageSize', code: 'page_too_large' }],
-    });
+    await expect(records.list(tenant, query, { page: 1, pageSize: count }, fullAccess)).rejects.toMatchObject(
+      {
+        status: 400,
+        details: [{ path: 'pageSize', code: 'page_too_large' }],
+      },
+    );
     for (const id of [7, hugeId]) {
       const listed = await records.list(tenant, query, { page: id, pageSize: 1 }, fullAccess);
       const entity = rows[id - 1]?.entity;
-      expect((JSON.parse(listed.records) as { entity: string }[]).map((record) => record.entity === entity)).toEqual([true]);
+      expect(
+        (JSON.parse(listed.records) as { entity: string }[]).map((record) => record.entity === entity),
+      ).toEqual([true]);
       const single = (await records.get(tenant, 'invoice', String(id), ['entity'], fullAccess)) ?? '';
       expect((JSON.parse(single) as { entity: string }).entity === entity).toBe(true);
     }
@@ -250,7 +289,10 @@ describe('READ_TIMEOUT_MS', () => {
     '503 when a read of %s takes longer altogether, although each statement may go on',
     async (path) => {
       // The statements of these connections end after 60 s.
-      const hasty = publicApp({ ...database.ctx, settings: { ...database.ctx.settings, readTimeoutMs: 300 } });
+      const hasty = publicApp({
+        ...database.ctx,
+        settings: { ...database.ctx.settings, readTimeoutMs: 300 },
+      });
       const { secret } = await makeKey(database.ctx, organizationId);
       await admin.transaction(async (tx) => {
         await tx.raw(`lock table ${tenantSchema(organizationId)}.${table} in access exclusive mode`);

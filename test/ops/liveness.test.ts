@@ -1,4 +1,5 @@
-// A TCP proxy in front of PostgreSQL that can drop all data, as a broken network does: no connection breaks, and no response arrives.
+// A TCP proxy in front of PostgreSQL that can drop all data, as a broken network does: no connection breaks,
+// and no response arrives.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import type { Knex } from 'knex';
@@ -69,7 +70,8 @@ const blockAll = (): void => {
   for (const link of links) link.blocked = true;
 };
 /** True when the query fails with a transient error. */
-const failsTransiently = (query: Promise<unknown>): Promise<unknown> => query.then(() => 'succeeded', isTransientError);
+const failsTransiently = (query: Promise<unknown>): Promise<unknown> =>
+  query.then(() => 'succeeded', isTransientError);
 
 it('lets a statement run for any time while the server responds', async () => {
   const seconds = (checkEveryMs * 15) / 1_000;
@@ -79,7 +81,9 @@ it('lets a statement run for any time while the server responds', async () => {
 describe('an unresponsive server', () => {
   it('running and new queries fail, and everything works again when the server responds', async () => {
     let noticed = Promise.withResolvers<void>();
-    const listener = createNotificationListener(connectClient(poolConfig(address, 'portal_service', { stream: monitor.openSocket })));
+    const listener = createNotificationListener(
+      connectClient(poolConfig(address, 'portal_service', { stream: monitor.openSocket })),
+    );
     const unsubscribe = listener.subscribe('words', () => noticed.resolve());
     await noticed.promise;
     const open = await knex.transaction();
@@ -89,11 +93,9 @@ describe('an unresponsive server', () => {
     const running = [pool.query('select'), knex.raw('select'), open.raw('select')].map(failsTransiently);
     expect(await Promise.all(running)).toEqual([true, true, true]);
     // It is known by now: none of these waits for a connection.
-    expect(await Promise.all([pool.query('select'), knex.raw('select'), knex.transaction()].map(failsTransiently))).toEqual([
-      true,
-      true,
-      true,
-    ]);
+    expect(
+      await Promise.all([pool.query('select'), knex.raw('select'), knex.transaction()].map(failsTransiently)),
+    ).toEqual([true, true, true]);
     await open.rollback().catch(() => undefined);
 
     noticed = Promise.withResolvers();

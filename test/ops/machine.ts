@@ -1,7 +1,11 @@
 // The processes of this machine, read from /proc (Linux).
 import { readdir, readFile } from 'node:fs/promises';
 
-type Process = { readonly pid: number; readonly parent: number /** `T`: stopped by a signal. */; readonly state: string };
+type Process = {
+  readonly pid: number;
+  readonly parent: number /** `T`: stopped by a signal. */;
+  readonly state: string;
+};
 
 export async function processes(): Promise<Process[]> {
   const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));

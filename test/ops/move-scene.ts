@@ -1,9 +1,19 @@
-// A company whose service moves from one PostgreSQL to another while it is read: processes as an operator runs them, and a reader who notes
-// every answer. An entity tag names one body for ever, whichever server it came from.
+// A company whose service moves from one PostgreSQL to another while it is read: processes as an operator
+// runs them, and a reader who notes every answer. An entity tag names one body for ever, whichever server it
+// came from.
 import { Client } from 'pg';
 import { until } from '../setup/until.ts';
 import { type ServingProcess, startProcess, startServer } from './server-process.ts';
-import { type Company, connectCompany, type ErpSite, makeCompany, openErpSite, publish, type Reply, sync } from './site.ts';
+import {
+  type Company,
+  connectCompany,
+  type ErpSite,
+  makeCompany,
+  openErpSite,
+  publish,
+  type Reply,
+  sync,
+} from './site.ts';
 
 /** A database: its superuser's address, and the folder of the processes that use it. */
 export type Place = { readonly url: string; readonly folder: string };
@@ -15,7 +25,9 @@ const pages = ['/v1/customer', '/v1/invoice?pageSize=1000', '/v1/invoice?page=3&
 const exports = ['/v1/customer', '/v1/invoice'];
 const questions = [
   ...pages.map((address) => ({ address, accept: 'application/json' })),
-  ...exports.flatMap((address) => ['application/x-ndjson', 'text/csv'].map((accept) => ({ address, accept }))),
+  ...exports.flatMap((address) =>
+    ['application/x-ndjson', 'text/csv'].map((accept) => ({ address, accept })),
+  ),
 ];
 
 export type Reader = {
@@ -27,7 +39,10 @@ export type Reader = {
   stop(): Promise<void>;
 };
 
-/** Reads lists, exports and changes one after the other until it is stopped; half of the reads name the last tag. */
+/**
+ * Reads lists, exports and changes one after the other until it is stopped; half of the reads name the last
+ * tag.
+ */
 function startReader(company: Company, first: ServingProcess): Reader {
   const problems: string[] = [];
   const known = new Map<string, string>();
@@ -37,7 +52,9 @@ function startReader(company: Company, first: ServingProcess): Reader {
     const { url } = server;
     const key = `${address} ${accept}`;
     const tag = reads % 2 === 0 ? last.get(key) : undefined;
-    const reply = await company.read(url, address, { accept, ...(tag !== undefined && { 'if-none-match': tag }) }).catch(String);
+    const reply = await company
+      .read(url, address, { accept, ...(tag !== undefined && { 'if-none-match': tag }) })
+      .catch(String);
     reads += 1;
     if (typeof reply === 'string') return void problems.push(`${address}: ${reply}`);
     const shown = reply.headers.get('etag') ?? '';
@@ -88,7 +105,10 @@ const authorized = (environment: Readonly<Record<string, string>>): Record<strin
   SYNC_LEASE_SECONDS: '5',
 });
 
-/** Starts the service at `former`, syncs two organizations and publishes a version of each; then changes and deletions are synced. */
+/**
+ * Starts the service at `former`, syncs two organizations and publishes a version of each; then changes and
+ * deletions are synced.
+ */
 export async function openScene(former: Place): Promise<{ scene: Scene; server: ServingProcess }> {
   const site = await openErpSite();
   const environment = authorized(site.environment);
@@ -99,7 +119,11 @@ export async function openScene(former: Place): Promise<{ scene: Scene; server: 
     return server;
   };
   const server = await start(former);
-  const [company, other, third] = [await makeCompany(former.url), await makeCompany(former.url), await makeCompany(former.url)];
+  const [company, other, third] = [
+    await makeCompany(former.url),
+    await makeCompany(former.url),
+    await makeCompany(former.url),
+  ];
   const configs = await connectCompany(company, server.url, site);
   const otherConfigs = await connectCompany(other, server.url, site);
   for (const [owner, ids] of [
@@ -128,7 +152,10 @@ export async function openScene(former: Place): Promise<{ scene: Scene; server: 
     const reply = await third.call(url, 'delete', `/organizations/${third.id}?confirm=${body.slug}`);
     if (reply.status !== 204) throw new Error(`${reply.status} ${reply.text}`);
   };
-  return { scene: { company, other, site, configs, otherConfigs, deleted: { remove }, start, stop, close }, server };
+  return {
+    scene: { company, other, site, configs, otherConfigs, deleted: { remove }, start, stop, close },
+    server,
+  };
 }
 
 /** A change of some invoices by people in the account. */
@@ -137,7 +164,8 @@ export const changeInvoices = (site: ErpSite, memo: string): Promise<void> =>
     `update ledger.transaction set memo = '${memo}', lastmodifieddate = now() where id in (select id from ledger.transaction where type = 'CustInvc' order by id limit 25)`,
   );
 
-export const startReading = ({ company }: Scene, server: ServingProcess): Reader => startReader(company, server);
+export const startReading = ({ company }: Scene, server: ServingProcess): Reader =>
+  startReader(company, server);
 
 /** Every list and export of the organization. */
 export async function readBooks(company: Company, { url }: ServingProcess): Promise<Books> {
@@ -176,7 +204,9 @@ export type Blocker = {
   release(): Promise<void>;
 };
 
-/** Runs `sql` in a transaction of a superuser that stays open, so that the command waits at a known moment. */
+/**
+ * Runs `sql` in a transaction of a superuser that stays open, so that the command waits at a known moment.
+ */
 export async function block(url: string, sql: string): Promise<Blocker> {
   const [client, observer] = [new Client(url), new Client(url)];
   await Promise.all([client.connect(), observer.connect()]);
@@ -185,7 +215,10 @@ export async function block(url: string, sql: string): Promise<Blocker> {
   return {
     blocked: () =>
       until(async () => {
-        const waiting = await observer.query('select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))', [rows[0]?.pid]);
+        const waiting = await observer.query(
+          'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
+          [rows[0]?.pid],
+        );
         return (waiting.rowCount ?? 0) > 0 ? true : undefined;
       }),
     release: async () => {

@@ -1,4 +1,5 @@
-// The story of a move from one PostgreSQL to another, told by tests in order: they run on two plain databases and on a Citus cluster.
+// The story of a move from one PostgreSQL to another, told by tests in order: they run on two plain databases
+// and on a Citus cluster.
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeIf } from '../setup/describe-if.ts';
@@ -30,7 +31,11 @@ export type Sites = {
 };
 
 /** Runs one statement in a database. */
-async function queryOn<Row extends object>(url: string, sql: string, values: readonly unknown[] = []): Promise<Row[]> {
+async function queryOn<Row extends object>(
+  url: string,
+  sql: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
   const client = new Client(url);
   await client.connect();
   try {
@@ -69,7 +74,9 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       const gate = new Promise<void>((resolve) => {
         release = resolve;
       });
-      scene.site.wire.begin((_count, question) => (question.includes('FROM customer t') ? gate : Promise.resolve()));
+      scene.site.wire.begin((_count, question) =>
+        question.includes('FROM customer t') ? gate : Promise.resolve(),
+      );
       running = await startRun(scene.other, before.url, scene.otherConfigs.get('customer'), { mode: 'full' });
     });
     afterAll(async () => {
@@ -79,9 +86,14 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       await sites?.close();
     });
 
-    const command = (args: readonly string[] = [], kill?: () => Promise<unknown>) => moveTo(sites.target, sites.former.url, args, kill);
+    const command = (args: readonly string[] = [], kill?: () => Promise<unknown>) =>
+      moveTo(sites.target, sites.former.url, args, kill);
     /** Kills the command while it waits for what the blocker holds, after `meanwhile`. */
-    const killAt = async (url: string, sql: string, meanwhile: () => Promise<unknown> = async () => undefined): Promise<void> => {
+    const killAt = async (
+      url: string,
+      sql: string,
+      meanwhile: () => Promise<unknown> = async () => undefined,
+    ): Promise<void> => {
       const blocker: Blocker = await block(url, sql);
       await command([], () => blocker.blocked().then(meanwhile));
       await blocker.release();
@@ -93,24 +105,39 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       await until(async () => (reader.reads() > reads + 20 && performance.now() > end ? true : undefined));
     };
     const placeOf = async ({ id }: { readonly id: string }) =>
-      (await queryOn<{ warehouse: string }>(sites.target.url, 'select warehouse from organizations where id = $1', [id]))[0]?.warehouse;
+      (
+        await queryOn<{ warehouse: string }>(
+          sites.target.url,
+          'select warehouse from organizations where id = $1',
+          [id],
+        )
+      )[0]?.warehouse;
 
     it('pauses what may write, also when the command is killed while it copies, and a cancellation ends the pause', async () => {
       await command(['--cancel']);
-      // The first use of a key is recorded: that must not wait for locks, or callers would wait for its connection.
+      // The first use of a key is recorded: that must not wait for locks, or callers would wait for its
+      // connection.
       const unused = await Promise.all([1, 2, 3, 4].map(() => scene.company.newKey()));
       await killAt(sites.target.url, 'lock table organizations in access share mode', async () => {
         for (const { secret } of unused) {
-          const { status } = await scene.company.read(before.url, '/v1/customer', { authorization: `Bearer ${secret}` });
+          const { status } = await scene.company.read(before.url, '/v1/customer', {
+            authorization: `Bearer ${secret}`,
+          });
           expect(status).toBe(200);
         }
         await readOn();
       });
       expect(reader.problems).toEqual([]);
       const refused = await scene.company.call(before.url, 'get', '/sync-configs');
-      expect([refused.status, refused.body.error.details[0].code, refused.headers.get('retry-after')]).toEqual([503, 'paused', '30']);
+      expect([
+        refused.status,
+        refused.body.error.details[0].code,
+        refused.headers.get('retry-after'),
+      ]).toEqual([503, 'paused', '30']);
       expect((await command(['--cancel'])).code).toBe(0);
-      await until(async () => ((await scene.company.call(before.url, 'get', '/sync-configs')).status === 200 ? true : undefined));
+      await until(async () =>
+        (await scene.company.call(before.url, 'get', '/sync-configs')).status === 200 ? true : undefined,
+      );
       expect((await sync(scene.company, before.url, scene.configs.get('invoice'))).status).toBe('succeeded');
     });
 
@@ -135,9 +162,9 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       expect(await queryOn(sites.target.url, counts)).toEqual(await queryOn(sites.former.url, counts));
       expect(await Promise.all([placeOf(scene.company), placeOf(scene.other)])).toEqual(['former', 'former']);
       await readOn();
-      await expect(queryOn(sites.former.url, "set role portal_service; update organizations set name = 'late'")).rejects.toThrow(
-        'permission denied',
-      );
+      await expect(
+        queryOn(sites.former.url, "set role portal_service; update organizations set name = 'late'"),
+      ).rejects.toThrow('permission denied');
     });
 
     it('can be finished when it was killed right after the mark', async () => {
@@ -153,7 +180,9 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       expect(late.output().stderr).toContain('The service was moved from this database to');
       const blind = startProcess(sites.target, ['serve'], scene.site.environment);
       expect(await blind.ended).toBe(1);
-      expect(blind.output().stderr).toContain('The records of 3 organizations are still on the former server. Set WAREHOUSE_FROM_URL');
+      expect(blind.output().stderr).toContain(
+        'The records of 3 organizations are still on the former server. Set WAREHOUSE_FROM_URL',
+      );
     });
 
     it('serves the records from the former server, and syncs wait', async () => {
@@ -164,8 +193,14 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       queued = await startRun(scene.company, after.url, scene.configs.get('invoice'));
       expect((await command()).stderr).toContain('These processes still use');
       await scene.stop(before);
-      expect(await runOf(scene.company, after.url, queued)).toMatchObject({ status: 'queued', error: { code: 'WAREHOUSE_MOVING' } });
-      expect(await runOf(scene.other, after.url, running)).toMatchObject({ status: 'running', error: { code: 'WAREHOUSE_MOVING' } });
+      expect(await runOf(scene.company, after.url, queued)).toMatchObject({
+        status: 'queued',
+        error: { code: 'WAREHOUSE_MOVING' },
+      });
+      expect(await runOf(scene.other, after.url, running)).toMatchObject({
+        status: 'running',
+        error: { code: 'WAREHOUSE_MOVING' },
+      });
       draft = await startPublishing(scene.company, after.url);
     });
 
@@ -188,11 +223,18 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       const moved = await command(['--json']);
       expect([moved.code, moved.stderr]).toEqual([0, expect.any(String)]);
       const { moved: list, ...rest } = JSON.parse(moved.stdout) as { moved: { id: string }[] };
-      expect([list.map(({ id }) => id).sort(), rest]).toEqual([[scene.company.id, scene.other.id].sort(), { failed: [], dropped: 1 }]);
-      for (const { id } of [scene.company, scene.other]) expect(await sites.isPlaced(schemaOf({ id }))).toBe(true);
+      expect([list.map(({ id }) => id).sort(), rest]).toEqual([
+        [scene.company.id, scene.other.id].sort(),
+        { failed: [], dropped: 1 },
+      ]);
+      for (const { id } of [scene.company, scene.other])
+        expect(await sites.isPlaced(schemaOf({ id }))).toBe(true);
       expect(await readBooks(scene.other, after)).toEqual(otherBooks);
       await expect(
-        queryOn(sites.former.url, `set role portal_service; update ${schemaOf(scene.company)}.record_state set generation = 99`),
+        queryOn(
+          sites.former.url,
+          `set role portal_service; update ${schemaOf(scene.company)}.record_state set generation = 99`,
+        ),
       ).rejects.toThrow('permission denied');
       expect(JSON.parse((await command(['--json'])).stdout)).toMatchObject({ moved: [], failed: [] });
     });
@@ -200,7 +242,10 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
     it('goes on with syncs and publications, and former entity tags and change tokens stay valid', async () => {
       const customers = '/v1/customer';
       const kept = books[`${customers} application/json`];
-      const same = await scene.company.read(after.url, customers, { accept: 'application/json', 'if-none-match': kept?.tag ?? '' });
+      const same = await scene.company.read(after.url, customers, {
+        accept: 'application/json',
+        'if-none-match': kept?.tag ?? '',
+      });
       expect(same.status).toBe(304);
       expect(await endOf(scene.company, after.url, queued)).toMatchObject({ status: 'succeeded' });
       const page = await until(async () => {
@@ -212,7 +257,9 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
         page.body.data.length,
         new Set(page.body.data.map((change: { record: { memo: string } }) => change.record.memo)),
       ]).toEqual([200, 25, new Set(['during the move'])]);
-      expect((await sync(scene.company, after.url, scene.configs.get('invoice'), { mode: 'full' })).status).toBe('succeeded');
+      expect(
+        (await sync(scene.company, after.url, scene.configs.get('invoice'), { mode: 'full' })).status,
+      ).toBe('succeeded');
       await isPublished(scene.company, after.url, draft);
       release();
       expect(await endOf(scene.other, after.url, running)).toMatchObject({ status: 'succeeded' });

@@ -1,4 +1,5 @@
-// A move between two plain databases: the same code moves to a Citus cluster (test/scale/citus/move-to-citus.test.ts).
+// A move between two plain databases: the same code moves to a Citus cluster
+// (test/scale/citus/move-to-citus.test.ts).
 import { describeMove } from './move-story.ts';
 import { opsDatabase } from './server-process.ts';
 

@@ -31,10 +31,22 @@ afterAll(async () => {
 
 function start(args: readonly string[], environment: Record<string, string> = {}) {
   const child = spawn(process.execPath, ['scripts/run.mjs', ...args], {
-    env: { PATH: process.env['PATH'] ?? '', DATA_DIR: folder, DATABASE_URL: address, PORT: '0', LOG_LEVEL: 'info', ...environment },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      DATA_DIR: folder,
+      DATABASE_URL: address,
+      PORT: '0',
+      LOG_LEVEL: 'info',
+      ...environment,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const running = { child, stdout: '', stderr: '', ended: new Promise<number | null>((resolve) => child.once('close', resolve)) };
+  const running = {
+    child,
+    stdout: '',
+    stderr: '',
+    ended: new Promise<number | null>((resolve) => child.once('close', resolve)),
+  };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (running.stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (running.stderr += text));
   return running;
@@ -56,7 +68,14 @@ describe('the commands', () => {
   let key = '';
 
   it('admin create-organization prints the id and a key once, and protects the encryption key that it creates', async () => {
-    const made = await run(['admin', 'create-organization', '--name', 'Wholesale & Co', '--owner-email', 'Ada@example.test']);
+    const made = await run([
+      'admin',
+      'create-organization',
+      '--name',
+      'Wholesale & Co',
+      '--owner-email',
+      'Ada@example.test',
+    ]);
     expect([made.code, made.stderr]).toEqual([0, '']);
     expect(made.stdout).toMatch(/id +[0-9a-f-]{36}\n/);
     expect(made.stdout).toMatch(/slug +wholesale-co\n/);
@@ -71,7 +90,16 @@ describe('the commands', () => {
     const refusals = await Promise.all([
       run(['admin', 'create-organization', '--name', 'X']),
       run(['admin', 'create-organization', '--name', 'X', '--owner-email', 'nobody']),
-      run(['admin', 'create-organization', '--name', 'X', '--owner-email', 'a@example.test', '--slug', 'wholesale-co']),
+      run([
+        'admin',
+        'create-organization',
+        '--name',
+        'X',
+        '--owner-email',
+        'a@example.test',
+        '--slug',
+        'wholesale-co',
+      ]),
       run(['admin', 'drop-everything']),
       run(['admin', 'create-organization', '--colour', 'red']),
     ]);
@@ -88,9 +116,14 @@ describe('the commands', () => {
   it('serve listens, accepts the printed key, and stops cleanly on SIGTERM', async () => {
     const running = start(['serve']);
     const url = await serving(running);
-    const answer = await fetch(`${url}/api/platform/v1/whoami`, { headers: { authorization: `Bearer ${key}` } });
+    const answer = await fetch(`${url}/api/platform/v1/whoami`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
     expect(answer.status).toBe(200);
-    expect(await answer.json()).toMatchObject({ user: { email: 'ada@example.test' }, membership: { role: { name: 'owner' } } });
+    expect(await answer.json()).toMatchObject({
+      user: { email: 'ada@example.test' },
+      membership: { role: { name: 'owner' } },
+    });
     const described = (await (await fetch(`${url}/api/platform/v1/openapi`)).json()) as { servers: unknown };
     expect(described.servers).toEqual([{ url: `${url}/api/platform/v1` }]);
     running.child.kill('SIGTERM');
@@ -114,7 +147,9 @@ describe('the commands', () => {
     expect([busy?.code, wrong?.code, unsafe?.code, away?.code]).toEqual([1, 1, 1, 1]);
     expect(busy?.stderr).toContain(`Port ${port} is in use`);
     expect(wrong?.stderr).toMatch(/PORT: [\s\S]*LOG_LEVEL: /);
-    expect(unsafe?.stderr).toMatch(/ENCRYPTION_KEY: is required in production[\s\S]*PUBLIC_URL: is required in production/);
+    expect(unsafe?.stderr).toMatch(
+      /ENCRYPTION_KEY: is required in production[\s\S]*PUBLIC_URL: is required in production/,
+    );
     expect(away?.stderr).toContain('ECONNREFUSED');
   });
 });

@@ -3,7 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { openDb } from '../../src/db/connect.ts';
 import { findTooSlowReads } from '../../src/platform/api-schemas/proof-report.ts';
-import { bindDocument, indexesOf, proveVersion, readAvailable, SchemaDocument } from '../../src/public/index.ts';
+import {
+  bindDocument,
+  indexesOf,
+  proveVersion,
+  readAvailable,
+  SchemaDocument,
+} from '../../src/public/index.ts';
 import { pairsOf } from '../../src/public/proof/pairs.ts';
 import type { ProofOptions } from '../../src/public/proof/prove.ts';
 import { type ColumnSample, trialValues } from '../../src/public/proof/trial-values.ts';
@@ -81,16 +87,24 @@ describe('proveVersion', () => {
     const progress: number[] = [];
     const proof = await prove({ onProgress: async (done) => progress.push(done) });
     expect([proof.total, proof.pairs.length, progress.at(-1), proof.timedOut]).toEqual([all, all, all, []]);
-    expect(new Set(proof.pairs.map(({ filter, sort, order }) => `${filter} ${sort} ${order}`)).size).toBe(all);
+    expect(new Set(proof.pairs.map(({ filter, sort, order }) => `${filter} ${sort} ${order}`)).size).toBe(
+      all,
+    );
     const reads = readsOf(proof);
     const selected = (filter: string | null) =>
-      Object.fromEntries(reads.filter((read) => read.filter === filter).map(({ value, rows }) => [value, rows]));
+      Object.fromEntries(
+        reads.filter((read) => read.filter === filter).map(({ value, rows }) => [value, rows]),
+      );
     expect(selected(null)).toEqual({ all: count });
     expect(selected('status')).toEqual({ common: count * 0.99, rare: count / 100, absent: 0 });
     expect(selected('status_not')).toEqual({ common: count / 100, rare: count * 0.99, absent: count });
     expect(selected('status_null')).toEqual({ common: count, rare: 0 });
     expect(selected('customerName_contains')).toMatchObject({ common: count, absent: 0 });
-    expect(selected('total_gt')).toEqual({ common: count - 1, rare: expect.closeTo(count / 1_000, -1.5), absent: 0 });
+    expect(selected('total_gt')).toEqual({
+      common: count - 1,
+      rare: expect.closeTo(count / 1_000, -1.5),
+      absent: 0,
+    });
     expect(rare(reads)).toMatchObject({ byIndex: true });
     expect(reads.filter(({ ms, firstMs }) => !(ms > 0 && firstMs > 0))).toEqual([]);
   });
@@ -117,14 +131,32 @@ describe('proveVersion', () => {
       expect(trials[0]?.ms).toBeGreaterThan(0);
     }
     const hasty = openDb(database.address, database.address, { control: 1, data: 1 }, 1);
-    const query = (text: string, values: unknown[]) => (text.includes('with g as') ? hasty : ctx.db).data.query(text, values);
-    const data = new Proxy(ctx.db.data, { get: (pool, name) => (name === 'query' ? query : Reflect.get(pool, name)) });
+    const query = (text: string, values: unknown[]) =>
+      (text.includes('with g as') ? hasty : ctx.db).data.query(text, values);
+    const data = new Proxy(ctx.db.data, {
+      get: (pool, name) => (name === 'query' ? query : Reflect.get(pool, name)),
+    });
     try {
-      const { timedOut } = await proveVersion({ ...ctx, db: { ...ctx.db, data } }, summarized, bindings, usual);
-      const tooSlow = findTooSlowReads({ total: 0, pairs: [], records: [], timedOut, costly: [] }, summarized.endpoints, 1);
-      expect(tooSlow[0]).toMatchObject({ path: 'endpoints[0].groups[0]', code: 'too_slow', blocks: 'publish' });
+      const { timedOut } = await proveVersion(
+        { ...ctx, db: { ...ctx.db, data } },
+        summarized,
+        bindings,
+        usual,
+      );
+      const tooSlow = findTooSlowReads(
+        { total: 0, pairs: [], records: [], timedOut, costly: [] },
+        summarized.endpoints,
+        1,
+      );
+      expect(tooSlow[0]).toMatchObject({
+        path: 'endpoints[0].groups[0]',
+        code: 'too_slow',
+        blocks: 'publish',
+      });
       expect(tooSlow[2]?.path).toBe('endpoints[0].groups[2]');
-      expect(tooSlow[2]?.message).toMatch(/^invoices\/summary\?by=date\.month takes longer .*: remove the group date\.month/);
+      expect(tooSlow[2]?.message).toMatch(
+        /^invoices\/summary\?by=date\.month takes longer .*: remove the group date\.month/,
+      );
     } finally {
       await hasty.close();
     }
@@ -144,12 +176,24 @@ describe('proveVersion', () => {
     });
     const bindings = bindDocument(summarized, await readAvailable(ctx));
     const hasty = openDb(database.address, database.address, { control: 1, data: 1 }, 1);
-    const query = (text: string, values: unknown[]) => (text.includes('count(distinct ') ? hasty : ctx.db).data.query(text, values);
-    const data = new Proxy(ctx.db.data, { get: (pool, name) => (name === 'query' ? query : Reflect.get(pool, name)) });
+    const query = (text: string, values: unknown[]) =>
+      (text.includes('count(distinct ') ? hasty : ctx.db).data.query(text, values);
+    const data = new Proxy(ctx.db.data, {
+      get: (pool, name) => (name === 'query' ? query : Reflect.get(pool, name)),
+    });
     try {
-      const { timedOut } = await proveVersion({ ...ctx, db: { ...ctx.db, data } }, summarized, bindings, usual);
+      const { timedOut } = await proveVersion(
+        { ...ctx, db: { ...ctx.db, data } },
+        summarized,
+        bindings,
+        usual,
+      );
       expect(timedOut.map(({ group }) => group)).toEqual(['customerName', 'number']);
-      const [tooSlow] = findTooSlowReads({ total: 0, pairs: [], records: [], timedOut, costly: [] }, summarized.endpoints, 1);
+      const [tooSlow] = findTooSlowReads(
+        { total: 0, pairs: [], records: [], timedOut, costly: [] },
+        summarized.endpoints,
+        1,
+      );
       expect(tooSlow?.message).toContain('remove the group customerName or the function "count_distinct"');
     } finally {
       await hasty.close();
@@ -161,7 +205,9 @@ describe('proveVersion', () => {
       endpoints: [
         {
           ...invoicesEndpoint,
-          fields: invoicesEndpoint.fields.map((field) => (field.name === 'status' ? { ...field, scopable: true } : field)),
+          fields: invoicesEndpoint.fields.map((field) =>
+            field.name === 'status' ? { ...field, scopable: true } : field,
+          ),
           filters: [],
           sorts: ['date'],
           defaultSort: { field: 'date', order: 'desc' },
@@ -177,11 +223,13 @@ describe('proveVersion', () => {
     // The list and the id, by date and id in two directions; and the scope in the default order.
     expect([proof.total, proof.pairs.length]).toEqual([5, 5]);
     const reads = readsOf(proof).filter(({ scope }) => scope === 'status');
-    expect(reads.map(({ value, rows, byIndex, sort, order }) => [value, rows, byIndex, sort, order])).toEqual([
-      ['common', count * 0.99, true, 'date', 'desc'],
-      ['rare', count / 100, true, 'date', 'desc'],
-      ['absent', 0, true, 'date', 'desc'],
-    ]);
+    expect(reads.map(({ value, rows, byIndex, sort, order }) => [value, rows, byIndex, sort, order])).toEqual(
+      [
+        ['common', count * 0.99, true, 'date', 'desc'],
+        ['rare', count / 100, true, 'date', 'desc'],
+        ['absent', 0, true, 'date', 'desc'],
+      ],
+    );
   });
 
   it('stays within its limits, and tries every filter and every sort before it combines the rest', async () => {
@@ -190,7 +238,12 @@ describe('proveVersion', () => {
     const few = await prove({ smallTableRecords: count });
     expect([few.total, few.pairs.length]).toEqual([all, 6 + 6]);
     await expect(prove({ signal: AbortSignal.abort() })).rejects.toThrow(/abort/i);
-    const bound = compileSchema({ ...document, bindings: bindDocument(document, await readAvailable(ctx)), id: '', version: '' });
+    const bound = compileSchema({
+      ...document,
+      bindings: bindDocument(document, await readAvailable(ctx)),
+      id: '',
+      version: '',
+    });
     const half = [...pairsOf([...bound.endpoints.values()])].slice(0, all / 2);
     expect(new Set(half.map(({ filter }) => filter)).size).toBe(7);
     expect(new Set(half.map(({ sort, order }) => `${sort} ${order}`)).size).toBe(6);
@@ -199,9 +252,13 @@ describe('proveVersion', () => {
   it('reports reads that time out, and stops after a few', async () => {
     const hasty = openDb(database.address, database.address, { control: 1, data: 1 }, 500);
     // Only reads of records have the short timeout; other queries have their normal time.
-    const query = (text: string, values: unknown[]) => (text.includes(table) ? hasty : ctx.db).data.query(text, values);
-    const data = new Proxy(ctx.db.data, { get: (pool, name) => (name === 'query' ? query : Reflect.get(pool, name)) });
-    // Two hundred records take five milliseconds each in any read: counting all of them takes twice the timeout.
+    const query = (text: string, values: unknown[]) =>
+      (text.includes(table) ? hasty : ctx.db).data.query(text, values);
+    const data = new Proxy(ctx.db.data, {
+      get: (pool, name) => (name === 'query' ? query : Reflect.get(pool, name)),
+    });
+    // Two hundred records take five milliseconds each in any read: counting all of them takes twice the
+    // timeout.
     const records = `${tenantSchema(ctx.organizationId)}.${table}`;
     await ctx.db.data.query(`alter table ${records} enable row level security, force row level security`);
     await ctx.db.data.query(
@@ -209,10 +266,14 @@ describe('proveVersion', () => {
     );
     try {
       const { timedOut, pairs } = await prove({}, { ...ctx, db: { ...ctx.db, data } });
-      expect(timedOut).toContainEqual(expect.objectContaining({ resource: 'invoices', filter: expect.any(String), counting: true }));
+      expect(timedOut).toContainEqual(
+        expect.objectContaining({ resource: 'invoices', filter: expect.any(String), counting: true }),
+      );
       expect([timedOut.length, pairs.length < all]).toEqual([3, true]);
     } finally {
-      await ctx.db.data.query(`alter table ${records} disable row level security, no force row level security`);
+      await ctx.db.data.query(
+        `alter table ${records} disable row level security, no force row level security`,
+      );
       await ctx.db.data.query(`drop policy slow on ${records}`);
       await hasty.close();
     }
@@ -230,7 +291,8 @@ describe('a read that costs more than twenty plain lists', () => {
       await saveWantedIndexes(ctx, recordType, specs);
       await buildWantedIndexes(ctx, recordType, async () => undefined);
     }
-    // A page of open invoices takes 25 times as long as a row that is slow; the first page of all invoices has none of them.
+    // A page of open invoices takes 25 times as long as a row that is slow; the first page of all invoices
+    // has none of them.
     await ctx.db.data.query(`alter table ${records} enable row level security, force row level security`);
     await ctx.db.data.query(
       `create policy costly on ${records} using (case when f_status = 'open' and id between 26 and 2500 then pg_sleep(0.015)::text = '' else true end)`,
@@ -243,13 +305,23 @@ describe('a read that costs more than twenty plain lists', () => {
         value: 'rare',
         counting: false,
       });
-      const [problem] = findTooSlowReads({ total: 0, pairs: [], records: [], timedOut, costly }, filtered.endpoints, 1);
-      expect(problem).toMatchObject({ path: 'endpoints[0].filters[0].operators[0]', code: 'too_costly', blocks: 'publish' });
+      const [problem] = findTooSlowReads(
+        { total: 0, pairs: [], records: [], timedOut, costly },
+        filtered.endpoints,
+        1,
+      );
+      expect(problem).toMatchObject({
+        path: 'endpoints[0].filters[0].operators[0]',
+        code: 'too_costly',
+        blocks: 'publish',
+      });
       expect(problem?.message).toMatch(
         /^invoices\?status=…&order=asc \(rare value\) takes \d+ ms with the count of its records, more than 20 times the \d+ ms of the list without filter: remove the filter status$/,
       );
     } finally {
-      await ctx.db.data.query(`alter table ${records} disable row level security, no force row level security`);
+      await ctx.db.data.query(
+        `alter table ${records} disable row level security, no force row level security`,
+      );
       await ctx.db.data.query(`drop policy costly on ${records}`);
     }
   });
@@ -277,12 +349,16 @@ describe('trialValues', () => {
     ['starts_with', 'text', 'rare 7, absent no such value 2e31ef95'],
     ['contains', 'text', 'absent no such value 2e31ef95'],
   ] as const)('of %s over %s leave out what there is none of', (operator, type, expected) => {
-    const found = trialValues({ operator, column: { column: 'c', type } }, sample).map(({ kind, texts }) => `${kind} ${texts.join()}`);
+    const found = trialValues({ operator, column: { column: 'c', type } }, sample).map(
+      ({ kind, texts }) => `${kind} ${texts.join()}`,
+    );
     expect(found.join(', ').replace(/value [0-9a-f]{8}/, 'value 2e31ef95')).toBe(expected);
   });
   it('of a boolean field with one value are that one and the other', () => {
     const one = { ...sample, common: 'true', rare: 'true' };
-    const texts = trialValues({ operator: 'eq', column: { column: 'c', type: 'boolean' } }, one).flatMap(({ texts }) => texts);
+    const texts = trialValues({ operator: 'eq', column: { column: 'c', type: 'boolean' } }, one).flatMap(
+      ({ texts }) => texts,
+    );
     expect(texts).toEqual(['true', 'false']);
   });
 });
@@ -305,7 +381,11 @@ describe('the proof of lines, search, or and sort sets', () => {
           ...invoicesEndpoint,
           fields: [
             ...invoicesEndpoint.fields.filter(({ name }) => name !== 'lines'),
-            { name: 'lines', source: 'lines', fields: ['item', 'quantity', 'shipped'].map((name) => ({ name, source: name })) },
+            {
+              name: 'lines',
+              source: 'lines',
+              fields: ['item', 'quantity', 'shipped'].map((name) => ({ name, source: name })),
+            },
           ],
           filters: [
             { field: 'status', operators: ['eq'] },
@@ -350,12 +430,17 @@ describe('the proof of lines, search, or and sort sets', () => {
     const small = await proveVersion(tenant, declared, bindings, { ...usual, smallTableRecords: 5_000 });
     const ordersOf = (wanted: string) =>
       small.pairs.flatMap(({ filter, sort, order, trials }) =>
-        filter === wanted && trials.some(({ value }) => value === 'many') && trials.some(({ value }) => value === 'many_absent')
+        filter === wanted &&
+        trials.some(({ value }) => value === 'many') &&
+        trials.some(({ value }) => value === 'many_absent')
           ? [`${sort} ${order}`]
           : [],
       );
     const orders = ['date asc', 'date desc', 'date,-total asc', 'null asc', 'null desc'];
-    expect({ item: ordersOf('lines.item').sort(), or: ordersOf('or').sort() }).toEqual({ item: orders, or: orders });
+    expect({ item: ordersOf('lines.item').sort(), or: ordersOf('or').sort() }).toEqual({
+      item: orders,
+      or: orders,
+    });
     expect(small.pairs.filter(({ filter }) => filter === 'status')).toHaveLength(1);
   });
 });

@@ -1,5 +1,5 @@
-// A tenth of test/scale/replicas: reads of every kind over two replicas while syncs publish, one of which shows nothing new. And operators'
-// commands, which read no replica.
+// A tenth of test/scale/replicas: reads of every kind over two replicas while syncs publish, one of which
+// shows nothing new. And operators' commands, which read no replica.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openReaders, type Readers } from '../scale/harness/replica-readers.ts';
 import { type ReplicatedService, startReplicatedService } from '../scale/harness/replicated-service.ts';
@@ -31,13 +31,22 @@ it('show one state each, and none that is wrong, older than seen before, or stal
     })(),
   ]);
   await site.servers.resumeReplay(paused);
-  expect(readers.findings).toMatchObject({ problems: [], wrong: 0, backward: 0, stale: 0, errors: 0, cut: 0 });
+  expect(readers.findings).toMatchObject({
+    problems: [],
+    wrong: 0,
+    backward: 0,
+    stale: 0,
+    errors: 0,
+    cut: 0,
+  });
   expect(await site.metric('portal_reads_total', { server: '2' })).toBeGreaterThan(0);
 });
 
 it("concern no operator's command", async () => {
   const database = await opsDatabase();
-  const command = startProcess(database, ['admin', 'list-runs'], { READ_URL: 'postgres://nobody@127.0.0.1:1/portal' });
+  const command = startProcess(database, ['admin', 'list-runs'], {
+    READ_URL: 'postgres://nobody@127.0.0.1:1/portal',
+  });
   expect(await command.ended).toBe(0);
   const { stdout, stderr } = command.output();
   expect(`${stdout}${stderr}`).not.toContain('replica');

@@ -1,4 +1,5 @@
-// A server is lost and its backup restored into an empty one, with the commands in docs/backup.md, each in a process of its own.
+// A server is lost and its backup restored into an empty one, with the commands in docs/backup.md, each in a
+// process of its own.
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -47,7 +48,10 @@ async function stop({ child, ended }: ServingProcess): Promise<void> {
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
 }
-async function admin(name: string, ...args: string[]): Promise<{ code: number | null; json: Record<string, unknown> }> {
+async function admin(
+  name: string,
+  ...args: string[]
+): Promise<{ code: number | null; json: Record<string, unknown> }> {
   const command = startProcess(place(name), ['admin', ...args, '--json'], environment);
   const code = await command.ended;
   const { stdout, stderr } = command.output();
@@ -56,7 +60,9 @@ async function admin(name: string, ...args: string[]): Promise<{ code: number | 
 }
 
 const publicly = ({ url }: ServingProcess, address: string, headers: Record<string, string> = {}) =>
-  fetch(`${url}/api/public${address}`, { headers: { authorization: `Bearer ${readerKey}`, 'x-tenant-id': organization.id, ...headers } });
+  fetch(`${url}/api/public${address}`, {
+    headers: { authorization: `Bearer ${readerKey}`, 'x-tenant-id': organization.id, ...headers },
+  });
 
 const newest = '/v1/invoices?pageSize=100&sort=modified&order=desc';
 
@@ -65,12 +71,23 @@ async function hold(server: ServingProcess, generation?: unknown): Promise<Held>
   const list = await until(async () => {
     const answer = await publicly(server, newest);
     expect(answer.status).toBe(200);
-    return generation === undefined || answer.headers.get('x-data-generation') === generation ? answer : undefined;
+    return generation === undefined || answer.headers.get('x-data-generation') === generation
+      ? answer
+      : undefined;
   });
-  const { data, pagination } = (await list.json()) as { data: { id: string }[]; pagination: { total: number } };
+  const { data, pagination } = (await list.json()) as {
+    data: { id: string }[];
+    pagination: { total: number };
+  };
   const { next } = (await (await publicly(server, '/v1/invoices/changes')).json()) as { next: string };
   const description = Buffer.from(await (await publicly(server, '/openapi/v1')).arrayBuffer());
-  return { tag: list.headers.get('etag') ?? '', token: next, description, records: data, total: pagination.total };
+  return {
+    tag: list.headers.get('etag') ?? '',
+    token: next,
+    description,
+    records: data,
+    total: pagination.total,
+  };
 }
 
 async function synced(api: Api, runId: string): Promise<Record<string, unknown>> {
@@ -80,7 +97,8 @@ async function synced(api: Api, runId: string): Promise<Record<string, unknown>>
     return body.status === 'succeeded' ? body : undefined;
   }, 100_000);
 }
-const sync = async (api: Api) => synced(api, (await api('post', `/sync-configs/${configId}/trigger`, {})).body.id);
+const sync = async (api: Api) =>
+  synced(api, (await api('post', `/sync-configs/${configId}/trigger`, {})).body.id);
 
 async function setUp(api: Api): Promise<void> {
   await erp.connect(api);
@@ -98,8 +116,12 @@ async function setUp(api: Api): Promise<void> {
     endpoints: [{ name: 'invoices', recordType: 'invoice', fields, sorts: ['modified'] }],
   });
   expect([draft.status, draft.body]).toEqual([201, expect.anything()]);
-  expect((await api('post', `/api-schema/${draft.body.id}/publish`, { revision: draft.body.revision })).status).toBe(202);
-  await until(async () => ((await api('get', `/api-schema/${draft.body.id}`)).body.status === 'published' ? true : undefined));
+  expect(
+    (await api('post', `/api-schema/${draft.body.id}/publish`, { revision: draft.body.revision })).status,
+  ).toBe(202);
+  await until(async () =>
+    (await api('get', `/api-schema/${draft.body.id}`)).body.status === 'published' ? true : undefined,
+  );
 }
 
 /** Sets up a service, takes a backup, and continues until the server is lost. */
@@ -107,9 +129,14 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'portal-restore-'));
   tidied = startCleanupWatcher(folder);
   erp = await startErp(dataFolder, { replayFrom: '2011-08-29' });
-  environment = { ALLOWED_ERP_HOSTS: erp.host, ALLOW_PRIVATE_ERP_HOSTS: 'true', RATE_LIMIT_PER_MINUTE: '10000' };
-  organization = (await admin('lost', 'create-organization', '--name', 'Acme', '--owner-email', 'ada@example.test'))
-    .json as typeof organization;
+  environment = {
+    ALLOWED_ERP_HOSTS: erp.host,
+    ALLOW_PRIVATE_ERP_HOSTS: 'true',
+    RATE_LIMIT_PER_MINUTE: '10000',
+  };
+  organization = (
+    await admin('lost', 'create-organization', '--name', 'Acme', '--owner-email', 'ada@example.test')
+  ).json as typeof organization;
   const first = await serve('lost');
   await setUp(first.api);
   const issued = await admin(
@@ -141,7 +168,10 @@ beforeAll(async () => {
   await again.server.ended;
 });
 
-/** Stops the cluster, also when its last process left it running because it ended before its own connections were closed. */
+/**
+ * Stops the cluster, also when its last process left it running because it ended before its own connections
+ * were closed.
+ */
 const atRest = (name: string): Promise<true> =>
   until(async () => ((await (await startEmbedded(place(name).folder)).stop()) ? true : undefined));
 
@@ -160,7 +190,8 @@ afterAll(async () => {
     child.kill('SIGKILL');
     await ended;
   }
-  for (const name of ['lost', 'copied', ...(typeof dumped === 'object' ? ['dumped'] : [])]) await atRest(name);
+  for (const name of ['lost', 'copied', ...(typeof dumped === 'object' ? ['dumped'] : [])])
+    await atRest(name);
   await erp.stop();
   await rm(folder, { recursive: true, force: true });
   tidied();
@@ -174,13 +205,19 @@ async function expectRestored(name: string): Promise<void> {
     organizations: [{ slug: organization.slug, tables: 1, runs: { queued: 1 } }],
     verified: { problems: [] },
   });
-  expect(await admin(name, 'verify-restore', '--against', report())).toMatchObject({ code: 0, json: { problems: [] } });
+  expect(await admin(name, 'verify-restore', '--against', report())).toMatchObject({
+    code: 0,
+    json: { problems: [] },
+  });
   const { server, api } = await serve(name);
   for (const { tag, token } of [atBackup, atLoss]) {
     const answer = await publicly(server, newest, { 'if-none-match': tag });
     expect([answer.status, answer.headers.get('etag') === tag]).toEqual([200, false]);
     const changes = await publicly(server, `/v1/invoices/changes?since=${token}`);
-    expect([changes.status, await changes.json()]).toMatchObject([410, { error: { details: [{ code: 'token_expired' }] } }]);
+    expect([changes.status, await changes.json()]).toMatchObject([
+      410,
+      { error: { details: [{ code: 'token_expired' }] } },
+    ]);
   }
   const [queued] = (await api('get', '/sync-runs?pageSize=1')).body.data;
   const run = await synced(api, queued.id);
@@ -201,7 +238,10 @@ describe('a backup in an empty server', () => {
   it('dumped and restored with pg_dump and pg_restore', async ({ skip }) => {
     if (typeof dumped === 'string') return skip(notRun(dumped));
     await restoreDump(dumped, dumpFile(), place('dumped').folder);
-    await copyFile(path.join(place('lost').folder, 'encryption-key'), path.join(place('dumped').folder, 'encryption-key'));
+    await copyFile(
+      path.join(place('lost').folder, 'encryption-key'),
+      path.join(place('dumped').folder, 'encryption-key'),
+    );
     await expectRestored('dumped');
   });
 });

@@ -1,5 +1,6 @@
-// Payments after a restore from a backup: what the payment provider and the ERP did since is entered once and written once. The provider
-// and the ERP are servers of their own; the database loses rows, as one that was restored lacks them.
+// Payments after a restore from a backup: what the payment provider and the ERP did since is entered once and
+// written once. The provider and the ERP are servers of their own; the database loses rows, as one that was
+// restored lacks them.
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { operatorOf } from '../admin/fixture.ts';
 import { openPayWorld, type PayWorld, sessionOf } from '../platform/pay/pay-world.ts';
@@ -19,11 +20,19 @@ const checkOut = (invoice: string) =>
     successUrl: 'http://127.0.0.1/paid',
     cancelUrl: 'http://127.0.0.1/back',
   });
-const refund = (paymentId: string) => world.api('post', `/pay/payments/${paymentId}/refund`, { amount: '50.00' });
+const refund = (paymentId: string) =>
+  world.api('post', `/pay/payments/${paymentId}/refund`, { amount: '50.00' });
 
 /** A new invoice over 100 pounds, paid and in the ERP. */
-async function paid(): Promise<{ readonly invoice: string; readonly paymentId: string; readonly session: string }> {
-  const invoice = await world.byHand('invoice', { entity: { id: '1' }, item: { items: [{ item: '10', amount: 100 }] } });
+async function paid(): Promise<{
+  readonly invoice: string;
+  readonly paymentId: string;
+  readonly session: string;
+}> {
+  const invoice = await world.byHand('invoice', {
+    entity: { id: '1' },
+    item: { items: [{ item: '10', amount: 100 }] },
+  });
   const { url, paymentId } = (await checkOut(invoice)).body;
   const session = sessionOf(world, url)?.id ?? '';
   world.stripe.ledger.pay(session, 'succeeds');
@@ -49,7 +58,10 @@ it('payments and refunds that the backup lacks are entered again, and money move
     await client.query('delete from pay_refunds');
     await client.query("update pay_payments set refunded_minor = 0, status = 'SUCCEEDED'");
     for (const table of ['pay_erp_documents', 'pay_checkouts', 'pay_payment_invoices', 'pay_payments'])
-      await client.query(`delete from ${table} where ${table === 'pay_payments' ? 'id' : 'payment_id'} = $1`, [lost.paymentId]);
+      await client.query(
+        `delete from ${table} where ${table === 'pay_payments' ? 'id' : 'payment_id'} = $1`,
+        [lost.paymentId],
+      );
   });
   // Stripe lists what changed, but does not show it: the payments remain unknown.
   world.stripe.fault = ({ path }) => (path.startsWith('/v1/checkout/sessions/') ? 'error-before' : undefined);
@@ -57,7 +69,10 @@ it('payments and refunds that the backup lacks are entered again, and money move
   await operator.run('finish-restore');
   await operator.close();
 
-  const refused = async () => expect([(await checkOut(lost.invoice)).status, (await refund(kept.paymentId)).status]).toEqual([503, 503]);
+  const refused = async () =>
+    expect([(await checkOut(lost.invoice)).status, (await refund(kept.paymentId)).status]).toEqual([
+      503, 503,
+    ]);
   await refused();
   await world.restart();
   await world.work();
@@ -65,8 +80,12 @@ it('payments and refunds that the backup lacks are entered again, and money move
   world.stripe.fault = () => undefined;
   await world.rest();
 
-  const byId = <T extends { readonly id: string }>(lines: readonly T[]): T[] => lines.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  expect({ lines: byId(await world.lines()), books: await books() }).toEqual({ ...before, lines: byId(before.lines) });
+  const byId = <T extends { readonly id: string }>(lines: readonly T[]): T[] =>
+    lines.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  expect({ lines: byId(await world.lines()), books: await books() }).toEqual({
+    ...before,
+    lines: byId(before.lines),
+  });
   expect((await checkOut(lost.invoice)).status).toBe(422);
   expect((await refund(kept.paymentId)).status).toBe(200);
 });

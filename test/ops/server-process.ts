@@ -1,4 +1,5 @@
-// Runs the service as an operator would: in a process of its own, on a database of its own in the PostgreSQL of the test run.
+// Runs the service as an operator would: in a process of its own, on a database of its own in the PostgreSQL
+// of the test run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -63,7 +64,14 @@ export function startProcess(
 ): ServerProcess {
   const child = spawn(process.execPath, ['scripts/run.mjs', ...args], {
     cwd: root,
-    env: { PATH: process.env['PATH'] ?? '', DATA_DIR: folder, DATABASE_URL: url, PORT: '0', LOG_LEVEL: 'info', ...environment },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      DATA_DIR: folder,
+      DATABASE_URL: url,
+      PORT: '0',
+      LOG_LEVEL: 'info',
+      ...environment,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';
@@ -87,7 +95,8 @@ export function startProcess(
     line: (fits) =>
       until(async () => {
         const found = lines().find(fits);
-        if (found === undefined && (child.exitCode !== null || child.signalCode !== null)) throw new Error(`it ended: ${stdout}${stderr}`);
+        if (found === undefined && (child.exitCode !== null || child.signalCode !== null))
+          throw new Error(`it ended: ${stdout}${stderr}`);
         return found;
       }),
     ended,

@@ -1,4 +1,5 @@
-// Graceful shutdown of a server process: on a signal, its work is completed, handed over, or cut off at the deadline.
+// Graceful shutdown of a server process: on a signal, its work is completed, handed over, or cut off at the
+// deadline.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -84,7 +85,10 @@ describe('SIGTERM', () => {
     expect(caller.text()).toMatch(/HTTP\/1.1 201 Created\r\n/);
     expect(caller.text()).toMatch(/connection: close\r\n/i);
     expect(await server.ended).toBe(0);
-    expect(server.lines().find(({ method }) => method === 'POST')).toMatchObject({ status: 201, msg: 'request' });
+    expect(server.lines().find(({ method }) => method === 'POST')).toMatchObject({
+      status: 201,
+      msg: 'request',
+    });
   });
 
   it('cuts off a request that has not ended at the deadline, and logs it', async () => {
@@ -94,7 +98,10 @@ describe('SIGTERM', () => {
     await caller.closed;
     expect(await server.ended).toBe(0);
     expect(caller.text()).not.toMatch(/HTTP\/1.1 [2-5]\d\d/);
-    expect(server.lines().find(({ method }) => method === 'POST')).toMatchObject({ cut: true, msg: 'request' });
+    expect(server.lines().find(({ method }) => method === 'POST')).toMatchObject({
+      cut: true,
+      msg: 'request',
+    });
     expect(server.lines().some(({ msg, cut }) => cut === 1 && msg?.includes('were cut'))).toBe(true);
   });
 
@@ -111,9 +118,14 @@ describe('SIGTERM', () => {
     const server = await start({ SHUTDOWN_SECONDS: '3600', SHUTDOWN_DRAIN_SECONDS: '600' });
     await stopping(server);
     const ready = await fetch(`${server.url}/readyz`);
-    expect([ready.status, await ready.json()]).toEqual([503, { status: 'not ready', checks: { process: 'stopping' } }]);
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      { status: 'not ready', checks: { process: 'stopping' } },
+    ]);
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
-    const answer = await fetch(`${server.url}/api/platform/v1/whoami`, { headers: { authorization: `Bearer ${key}` } });
+    const answer = await fetch(`${server.url}/api/platform/v1/whoami`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
     expect(answer.status).toBe(200);
     server.child.kill('SIGTERM');
     await server.ended;

@@ -1,5 +1,5 @@
-// Fixtures for tests of whole processes: a simulated ERP account in another database than the service's, an organization, and HTTP
-// clients that wait for a bounded time and record how long requests took.
+// Fixtures for tests of whole processes: a simulated ERP account in another database than the service's, an
+// organization, and HTTP clients that wait for a bounded time and record how long requests took.
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,13 +23,22 @@ import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts
 import { until } from '../setup/until.ts';
 import { endpointsFor } from './endpoints.ts';
 
-export type Reply = Pick<Answer, 'status' | 'body'> & { readonly headers: Headers; readonly text: string; readonly ms: number };
+export type Reply = Pick<Answer, 'status' | 'body'> & {
+  readonly headers: Headers;
+  readonly text: string;
+  readonly ms: number;
+};
 
 /** Longer than any response may take. */
 const patienceMs = 90_000;
 
 /** Rejects when there is no complete response in time. */
-export async function ask(url: string, method: Method = 'get', body?: unknown, headers: Record<string, string> = {}): Promise<Reply> {
+export async function ask(
+  url: string,
+  method: Method = 'get',
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Reply> {
   const startedMs = performance.now();
   const response = await fetch(url, {
     method: method.toUpperCase(),
@@ -57,7 +66,10 @@ export type ErpSite = {
   close(): Promise<void>;
 };
 
-/** A small company's account, in the PostgreSQL of the test run, and a proxy in front of it that a test may pause. */
+/**
+ * A small company's account, in the PostgreSQL of the test run, and a proxy in front of it that a test may
+ * pause.
+ */
 export async function openErpSite(): Promise<ErpSite> {
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-books-'));
   await writeAccountData(folder, { large: false });
@@ -91,10 +103,28 @@ export type Company = {
   newKey(): Promise<{ id: string; secret: string }>;
   /** A session of its owner. */
   newSession(): Promise<{ id: string; headers: Record<string, string> }>;
-  /** Calls the management interface of a process, with another API key each time, so that no rate limit is exceeded. */
-  call(url: string, method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
-  /** The same, always with that key: a repeated request with an Idempotency-Key must use the same credential. */
-  callAs(key: number, url: string, method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
+  /**
+   * Calls the management interface of a process, with another API key each time, so that no rate limit is
+   * exceeded.
+   */
+  call(
+    url: string,
+    method: Method,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Reply>;
+  /**
+   * The same, always with that key: a repeated request with an Idempotency-Key must use the same credential.
+   */
+  callAs(
+    key: number,
+    url: string,
+    method: Method,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Reply>;
   read(url: string, path: string, headers?: Record<string, string>): Promise<Reply>;
   close(): Promise<void>;
 };
@@ -102,8 +132,14 @@ export type Company = {
 /** 60 requests a minute each: together enough for two callers that poll every 50 ms for any time. */
 const keysInTurn = 60;
 
-/** `made`: an organization that exists already; by default a new one, whose tables need a database of the present version. */
-export async function makeCompany(address: DatabaseAddress, made?: { readonly id: string; readonly ownerId: string }): Promise<Company> {
+/**
+ * `made`: an organization that exists already; by default a new one, whose tables need a database of the
+ * present version.
+ */
+export async function makeCompany(
+  address: DatabaseAddress,
+  made?: { readonly id: string; readonly ownerId: string },
+): Promise<Company> {
   const db = openDb(address, address, { control: 2, data: 2 }, 5_000);
   const ctx: Ctx = {
     db,
@@ -132,7 +168,11 @@ export async function makeCompany(address: DatabaseAddress, made?: { readonly id
     callAs: (key, url, method, path, body, headers = {}) =>
       ask(`${url}${base}${path}`, method, body, { authorization: `Bearer ${keys[key]?.secret}`, ...headers }),
     read: (url, path, headers = {}) =>
-      ask(`${url}/api/public${path}`, 'get', undefined, { authorization: `Bearer ${keys[0]?.secret}`, 'x-tenant-id': id, ...headers }),
+      ask(`${url}/api/public${path}`, 'get', undefined, {
+        authorization: `Bearer ${keys[0]?.secret}`,
+        'x-tenant-id': id,
+        ...headers,
+      }),
     close: () => db.close(),
   };
 }
@@ -143,13 +183,20 @@ const wellDone = (reply: Reply): Reply['body'] => {
 };
 
 /** Connects the organization to the account and returns the ids of the sync configurations by record type. */
-export async function connectCompany(company: Company, url: string, { erp, wire }: ErpSite): Promise<Map<string, string>> {
+export async function connectCompany(
+  company: Company,
+  url: string,
+  { erp, wire }: ErpSite,
+): Promise<Map<string, string>> {
   const call: Call = (method, path, body) => company.call(url, method, path, body);
   await erp.connect(call, wire.url);
   wellDone(await company.call(url, 'post', '/netsuite/metadata/refresh'));
   const configs = new Map<string, string>();
   for (const recordType of ['customer', 'invoice'])
-    configs.set(recordType, wellDone(await company.call(url, 'post', '/sync-configs', { name: recordType, recordType })).id);
+    configs.set(
+      recordType,
+      wellDone(await company.call(url, 'post', '/sync-configs', { name: recordType, recordType })).id,
+    );
   return configs;
 }
 
@@ -162,27 +209,39 @@ export const runOf = async (company: Company, url: string, id: string): Promise<
   const reply = await company.call(url, 'get', `/sync-runs/${id}`).catch(() => undefined);
   return reply?.status === 200 ? reply.body : undefined;
 };
-export const startRun = async (company: Company, url: string, configId: string | undefined, body: object = {}): Promise<string> =>
-  wellDone(await company.call(url, 'post', `/sync-configs/${configId}/trigger`, body)).id;
+export const startRun = async (
+  company: Company,
+  url: string,
+  configId: string | undefined,
+  body: object = {},
+): Promise<string> => wellDone(await company.call(url, 'post', `/sync-configs/${configId}/trigger`, body)).id;
 export const endOf = (company: Company, url: string, id: string): Promise<ShownRun> =>
   until(async () => {
     const run = await runOf(company, url, id);
     return run !== undefined && ended.includes(run.status) ? run : undefined;
     // A run with two failed attempts because of the database waits 10 and 30 seconds by design.
   }, 200_000);
-export const sync = async (company: Company, url: string, configId: string | undefined, body: object = {}): Promise<ShownRun> =>
-  endOf(company, url, await startRun(company, url, configId, body));
+export const sync = async (
+  company: Company,
+  url: string,
+  configId: string | undefined,
+  body: object = {},
+): Promise<ShownRun> => endOf(company, url, await startRun(company, url, configId, body));
 
 async function beginPublishing(company: Company, url: string): Promise<Reply['body']> {
   const draft = wellDone(
-    await company.call(url, 'post', '/api-schema', { name: 'Records', endpoints: endpointsFor(['customer', 'invoice']) }),
+    await company.call(url, 'post', '/api-schema', {
+      name: 'Records',
+      endpoints: endpointsFor(['customer', 'invoice']),
+    }),
   );
   wellDone(await company.call(url, 'post', `/api-schema/${draft.id}/publish`, { revision: draft.revision }));
   return draft;
 }
 
 /** Returns the id of the draft that is being published. */
-export const startPublishing = async (company: Company, url: string): Promise<string> => (await beginPublishing(company, url)).id;
+export const startPublishing = async (company: Company, url: string): Promise<string> =>
+  (await beginPublishing(company, url)).id;
 
 /** Publishes a version with both record types. */
 export async function publish(company: Company, url: string): Promise<string> {

@@ -1,4 +1,5 @@
-// A scheduler in a process of its own, whose clock is moved by its parent. Replies to each move when its tick is done.
+// A scheduler in a process of its own, whose clock is moved by its parent. Replies to each move when its tick
+// is done.
 
 import { createAccountLimits } from '../../src/core/account-limits.ts';
 import { type Clock, systemClock } from '../../src/core/clock.ts';
@@ -11,13 +12,21 @@ import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/scheduler.ts';
 import { memoryErp } from '../sync/fixture.ts';
 
-export type SlotOrder = { readonly address: DatabaseAddress; readonly settings: Settings; readonly at: string; readonly records: number };
+export type SlotOrder = {
+  readonly address: DatabaseAddress;
+  readonly settings: Settings;
+  readonly at: string;
+  readonly records: number;
+};
 /**
- * `stand`: from now on its ERP returns no page, and the process reports when one is requested. `rest`: claims nothing until its clock is moved
- * again, and reports when it has no work in flight.
+ * `stand`: from now on its ERP returns no page, and the process reports when one is requested. `rest`: claims
+ * nothing until its clock is moved again, and reports when it has no work in flight.
  */
 export type ToSlots = { readonly at: string } | { readonly stand: true } | { readonly rest: true };
-export type FromSlots = { readonly ticked: number } | { readonly standing: true } | { readonly resting: true };
+export type FromSlots =
+  | { readonly ticked: number }
+  | { readonly standing: true }
+  | { readonly resting: true };
 
 const order: SlotOrder = JSON.parse(process.argv[2] ?? '{}');
 let now = new Date(order.at);

@@ -1,5 +1,6 @@
-// A hundred due slots and three processes that drive the same schedules, one of which is killed with runs in flight: one run per
-// slot, none lost, none twice. The minutes pass as the test lets them, and the processes' clocks don't agree.
+// A hundred due slots and three processes that drive the same schedules, one of which is killed with runs in
+// flight: one run per slot, none lost, none twice. The minutes pass as the test lets them, and the processes'
+// clocks don't agree.
 import { type ChildProcess, fork } from 'node:child_process';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -22,7 +23,10 @@ beforeAll(async () => {
   database = await testDatabase();
   ctx = {
     ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10, leaseMs: 600_000, renewMs: 1_000 } },
+    settings: {
+      ...database.ctx.settings,
+      sync: { ...database.ctx.settings.sync, pageSize: 10, leaseMs: 600_000, renewMs: 1_000 },
+    },
   };
 });
 afterEach(async () => {
@@ -102,7 +106,8 @@ const slots = (): Promise<Slot[]> =>
 
 it('a hundred due slots, three processes, one killed: one run per slot', { timeout: 300_000 }, async () => {
   const worlds: SyncWorld[] = [];
-  for (let n = 0; n < companies; n += 1) worlds.push(await syncWorld(ctx, memoryErp(), { schedule: '* * * * *' }));
+  for (let n = 0; n < companies; n += 1)
+    worlds.push(await syncWorld(ctx, memoryErp(), { schedule: '* * * * *' }));
   for (const world of worlds) await world.changeConfig({ scheduled_since: new Date(firstMinute - 60_000) });
   let processes = skews.map(start);
   let killed: Process | undefined;
@@ -131,7 +136,9 @@ it('a hundred due slots, three processes, one killed: one run per slot', { timeo
     await until(areDone, `the runs of minute ${minute}`, 280_000);
   }
   const made = await slots();
-  const expected = Array.from({ length: minutes }, (_unused, minute) => new Date(firstMinute - 30_000 + minute * 60_000).toISOString());
+  const expected = Array.from({ length: minutes }, (_unused, minute) =>
+    new Date(firstMinute - 30_000 + minute * 60_000).toISOString(),
+  );
   for (const { configId } of worlds) {
     const own = made.filter((slot) => slot.sync_config_id === configId);
     expect(own.map(({ scheduled_for: slot }) => slot.toISOString())).toEqual(expected);

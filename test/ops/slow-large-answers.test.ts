@@ -3,7 +3,14 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, it } from 'vitest';
-import { type Caller, callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../public/fixture.ts';
+import {
+  type Caller,
+  callerOf,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from '../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 
@@ -17,7 +24,9 @@ let callers: Caller[];
 let get: ReturnType<typeof callerOf>;
 
 beforeAll(async () => {
-  database = await testDatabase({ settings: { readTimeoutMs: 60_000, publicLoad: { maxRequests: 100, maxWaitMs: 20_000 } } });
+  database = await testDatabase({
+    settings: { readTimeoutMs: 60_000, publicLoad: { maxRequests: 100, maxWaitMs: 20_000 } },
+  });
   callers = await Promise.all([1, 2, 3].map(makeCaller));
   const app = publicApp(database.ctx);
   get = callerOf(app, callers[2] as Caller);
@@ -49,7 +58,9 @@ async function requestSlowly({ secret, organizationId }: Caller): Promise<Socket
 }
 
 it('clients of two organizations that read nothing keep no third one from reading', async () => {
-  const slow = callers.slice(0, 2).flatMap((caller) => Array.from({ length: 4 }, () => requestSlowly(caller)));
+  const slow = callers
+    .slice(0, 2)
+    .flatMap((caller) => Array.from({ length: 4 }, () => requestSlowly(caller)));
   const sockets = await Promise.all(slow);
   await get(path).expect(200);
   for (const socket of sockets) socket.destroy();

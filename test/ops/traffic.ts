@@ -1,5 +1,5 @@
-// Clients that send requests continuously: they read lists, records and changes, call /whoami, and create teams, repeating each request
-// with the same Idempotency-Key until it is acknowledged.
+// Clients that send requests continuously: they read lists, records and changes, call /whoami, and create
+// teams, repeating each request with the same Idempotency-Key until it is acknowledged.
 import type { Company, Reply } from './site.ts';
 
 export type Traffic = {
@@ -21,8 +21,10 @@ const betweenMs = 25;
 const betweenTeamsMs = 400;
 
 /** The first response was lost with the database, but the request was executed. */
-export const isDone = ({ status, body }: Reply): boolean => status === 422 && body.error.details[0].code === 'answer_lost';
-export const isBusy = ({ status, headers }: Reply): boolean => status === 503 && Number(headers.get('retry-after')) > 0;
+export const isDone = ({ status, body }: Reply): boolean =>
+  status === 422 && body.error.details[0].code === 'answer_lost';
+export const isBusy = ({ status, headers }: Reply): boolean =>
+  status === 503 && Number(headers.get('retry-after')) > 0;
 
 const exportCaller = 3;
 
@@ -38,7 +40,14 @@ export function openTraffic(company: Company, url: string, version: string): Tra
     let name = '';
     return async () => {
       if (name === '') name = `team ${(made += 1)}`;
-      const reply = await company.callAs(0, url, 'post', '/teams', { name }, { 'idempotency-key': name.replace(' ', '-') });
+      const reply = await company.callAs(
+        0,
+        url,
+        'post',
+        '/teams',
+        { name },
+        { 'idempotency-key': name.replace(' ', '-') },
+      );
       if (reply.status === 201 || isDone(reply)) {
         acknowledged.push(name);
         name = '';
@@ -65,7 +74,9 @@ export function openTraffic(company: Company, url: string, version: string): Tra
       } catch (error) {
         // An export that had started ends with its connection, so the client knows that it is incomplete.
         if (index === exportCaller && error instanceof TypeError) continue;
-        broken.push(`caller ${index}: ${error instanceof Error ? `${error.name} ${error.message} ${String(error.cause)}` : String(error)}`);
+        broken.push(
+          `caller ${index}: ${error instanceof Error ? `${error.name} ${error.message} ${String(error.cause)}` : String(error)}`,
+        );
       }
       rounds[index] = (rounds[index] ?? 0) + 1;
       await new Promise((resolve) => setTimeout(resolve, betweenMs));
@@ -78,7 +89,8 @@ export function openTraffic(company: Company, url: string, version: string): Tra
     replies: () => kept,
     end: async () => {
       const before = [...rounds];
-      while (rounds.some((round, index) => round === before[index])) await new Promise((resolve) => setTimeout(resolve, betweenMs));
+      while (rounds.some((round, index) => round === before[index]))
+        await new Promise((resolve) => setTimeout(resolve, betweenMs));
       return [...kept];
     },
     broken: () => broken,

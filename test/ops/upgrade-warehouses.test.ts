@@ -1,9 +1,13 @@
-// A warehouse that the version before made: a new process serves it at once, also while its tables are locked and can't be upgraded yet.
+// A warehouse that the version before made: a new process serves it at once, also while its tables are locked
+// and can't be upgraded yet.
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { openKnex } from '../../src/db/connect.ts';
-import { startWarehouseUpgrades, upgradeWarehousesAtStart } from '../../src/platform/api-schemas/upgrade-warehouses.ts';
+import {
+  startWarehouseUpgrades,
+  upgradeWarehousesAtStart,
+} from '../../src/platform/api-schemas/upgrade-warehouses.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { callerOf, loadInvoices, publicApp, publishVersion } from '../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -50,8 +54,10 @@ beforeEach(() =>
 );
 
 /** A caller of a process that has just started: nothing is cached. */
-const callNewProcess = () => callerOf(publicApp(database.ctx), { organizationId: tenant.organizationId, secret });
-const shown = async () => (await admin.raw(`select shown_columns as shown from ${schema}.record_state`)).rows[0]?.shown;
+const callNewProcess = () =>
+  callerOf(publicApp(database.ctx), { organizationId: tenant.organizationId, secret });
+const shown = async () =>
+  (await admin.raw(`select shown_columns as shown from ${schema}.record_state`)).rows[0]?.shown;
 
 describe('a warehouse of the version before', () => {
   it('is upgraded at the start, with what its versions show, retired ones too', async () => {
@@ -81,10 +87,10 @@ describe('a warehouse of the version before', () => {
       scope_pruned: '0',
       deletion_history: null,
     });
-    const { rows: checks } = await admin.raw('select conname from pg_constraint where conrelid = ?::regclass and conname like ?', [
-      `${schema}.record_columns`,
-      'record_columns_part%check',
-    ]);
+    const { rows: checks } = await admin.raw(
+      'select conname from pg_constraint where conrelid = ?::regclass and conname like ?',
+      [`${schema}.record_columns`, 'record_columns_part%check'],
+    );
     expect(checks).toEqual([{ conname: 'record_columns_parts_check' }]);
     await makeOlder();
     expect((await callNewProcess()('/v1/invoices/changes')).status).toBe(200);
@@ -113,7 +119,9 @@ describe('a warehouse of the version before', () => {
     try {
       await holder.raw(`select from ${schema}.record_state`);
       await upgradeWarehousesAtStart(database.ctx);
-      expect(await admin.raw(`select to_regclass('${schema}.rolling_reads') as made`).then(({ rows }) => rows)).toEqual([{ made: null }]);
+      expect(
+        await admin.raw(`select to_regclass('${schema}.rolling_reads') as made`).then(({ rows }) => rows),
+      ).toEqual([{ made: null }]);
       const refused = await callNewProcess()('/v1/invoices');
       expect([refused.status, refused.headers['retry-after']]).toEqual([503, '10']);
     } finally {

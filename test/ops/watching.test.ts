@@ -19,7 +19,11 @@ beforeAll(async () => {
   admin = openKnex(database.address, null, 1);
   organizationId = (await makeOrganization(database.ctx, { name: 'Quibble & Sons' })).id;
   key = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
-  server = await startServer(database, { METRICS_PORT: '0', SYNC_WORKERS: '0', RATE_LIMIT_PER_MINUTE: '1000' });
+  server = await startServer(database, {
+    METRICS_PORT: '0',
+    SYNC_WORKERS: '0',
+    RATE_LIMIT_PER_MINUTE: '1000',
+  });
   const { port } = await server.line(({ msg }) => msg === 'metrics are served');
   metricsUrl = `http://127.0.0.1:${port}/metrics`;
 });
@@ -30,7 +34,11 @@ afterAll(async () => {
   await database.close();
 });
 
-const ask = async (path: string, headers: Record<string, string> = {}, more: RequestInit = {}): Promise<number> => {
+const ask = async (
+  path: string,
+  headers: Record<string, string> = {},
+  more: RequestInit = {},
+): Promise<number> => {
   const answer = await fetch(`${server.url}${path}`, { headers, ...more });
   await answer.text();
   return answer.status;
@@ -49,11 +57,14 @@ describe('GET /metrics', () => {
     expect(await ask(`/api/platform/v1/teams/${createId()}`, bearer(key.secret))).toBe(404);
     expect(await ask('/api/platform/v1/whoami')).toBe(401);
     expect(await ask('/api/public/v7/zebras?stripes=9')).toBe(401);
-    expect(await ask('/api/public/v7/zebras/12/', { ...bearer(key.secret), 'x-tenant-id': organizationId })).toBe(404);
+    expect(
+      await ask('/api/public/v7/zebras/12/', { ...bearer(key.secret), 'x-tenant-id': organizationId }),
+    ).toBe(404);
     expect(await ask('/giraffes/of/my/own', { 'x-request-id': 'okapi-1234' })).toBe(404);
     expect(await ask('/giraffes', {}, { method: 'PROPFIND' })).toBe(404);
     const text = await scrape();
-    const counted = (labels: string): number | undefined => readMetric(text, `portal_http_requests_total{${labels}}`);
+    const counted = (labels: string): number | undefined =>
+      readMetric(text, `portal_http_requests_total{${labels}}`);
     expect(counted('route="/api/platform/v1/whoami",method="GET",status="200"')).toBe(1);
     expect(counted('route="/api/platform/v1/teams/{id}",method="GET",status="404"')).toBe(1);
     expect(counted('route="/api/platform/v1/*",method="GET",status="401"')).toBe(1);
@@ -78,11 +89,16 @@ describe('GET /metrics', () => {
 
   it('exposes pools, caches, queues, the event loop, the process and the build', async () => {
     const pools = ['control', 'lookups', 'data', 'exports'];
-    const waiting = (text: string) => pools.map((pool) => readMetric(text, `portal_pool_waiting{pool="${pool}"}`));
-    // Background work may wait for a connection to open, and the event loop lag is only known ten milliseconds after the last scrape.
+    const waiting = (text: string) =>
+      pools.map((pool) => readMetric(text, `portal_pool_waiting{pool="${pool}"}`));
+    // Background work may wait for a connection to open, and the event loop lag is only known ten
+    // milliseconds after the last scrape.
     const text = await until(async () => {
       const now = await scrape();
-      return readMetric(now, 'nodejs_eventloop_lag_p99_seconds') !== 0 && waiting(now).every((count) => count === 0) ? now : undefined;
+      return readMetric(now, 'nodejs_eventloop_lag_p99_seconds') !== 0 &&
+        waiting(now).every((count) => count === 0)
+        ? now
+        : undefined;
     });
     expect(readMetric(text, 'portal_pool_size{pool="data"}')).toBe(10);
     expect(readMetric(text, 'portal_cache_requests_total{cache="keys",result="miss"}')).toBe(1);
@@ -97,7 +113,14 @@ describe('GET /metrics', () => {
     const [late, met] = [createId(), createId()];
     await inTransaction({ ...database.ctx, organizationId }, async (tx) => {
       const own = { organization_id: organizationId };
-      const config = { ...own, record_type: 'invoice', mode: 'full', deletions: 'none', schedule: '0 0 1 1 *', timezone: 'UTC' };
+      const config = {
+        ...own,
+        record_type: 'invoice',
+        mode: 'full',
+        deletions: 'none',
+        schedule: '0 0 1 1 *',
+        timezone: 'UTC',
+      };
       const ago = (minutes: number) => tx.raw('clock_timestamp() - make_interval(mins => ?)', [minutes]);
       const run = { ...own, record_type: 'invoice', mode: 'full', trigger: 'schedule' };
       await tx('sync_configs').insert([
@@ -125,7 +148,14 @@ describe('GET /metrics', () => {
           started_at: ago(119),
           finished_at: ago(30),
         },
-        { ...run, id: createId(), sync_config_id: late, status: 'queued', scheduled_for: ago(60), queued_at: ago(60) },
+        {
+          ...run,
+          id: createId(),
+          sync_config_id: late,
+          status: 'queued',
+          scheduled_for: ago(60),
+          queued_at: ago(60),
+        },
         {
           ...run,
           id: createId(),
@@ -151,7 +181,11 @@ describe('GET /metrics', () => {
     // Since the oldest slot that no successful run has covered, whatever attempts there were.
     expect(readMetric(text, `portal_sync_lag_seconds{sync_config="${late}"}`)).toBeGreaterThan(7_199);
     expect(text).not.toContain(met);
-    expect([60, 900, 3_600, 86_400].map((seconds) => readMetric(text, `portal_syncs_behind{seconds="${seconds}"}`))).toEqual([1, 1, 1, 0]);
+    expect(
+      [60, 900, 3_600, 86_400].map((seconds) =>
+        readMetric(text, `portal_syncs_behind{seconds="${seconds}"}`),
+      ),
+    ).toEqual([1, 1, 1, 0]);
     expect(readMetric(text, 'portal_database_figures_up')).toBe(1);
   });
 
@@ -186,24 +220,34 @@ describe('GET /readyz', () => {
       status: 200,
       body: { status: 'ready', checks: { process: 'ok', database: 'ok', migrations: 'ok', scheduler: 'ok' } },
     });
-    await admin('knex_migrations').insert({ name: '9999_of_tomorrow.ts', batch: 99, migration_time: new Date() });
+    await admin('knex_migrations').insert({
+      name: '9999_of_tomorrow.ts',
+      batch: 99,
+      migration_time: new Date(),
+    });
     expect((await becomes('ahead of this version')).status).toBe(200);
     await admin('knex_migrations').where({ name: '9999_of_tomorrow.ts' }).delete();
     expect((await becomes('ok')).status).toBe(200);
-    const gone = await admin('knex_migrations').where({ name: '0003_erp_and_syncs.ts' }).delete().returning('*');
+    const gone = await admin('knex_migrations')
+      .where({ name: '0003_erp_and_syncs.ts' })
+      .delete()
+      .returning('*');
     expect((await becomes('behind this version')).status).toBe(503);
     await admin('knex_migrations').insert(gone);
     expect((await becomes('ok')).status).toBe(200);
   });
 
   it('works while all connections of the pools are in use, as the metrics do, and logs nothing', async () => {
-    const lines = () => server.lines().filter(({ msg, path }) => msg === 'probe' || path === '/readyz' || path === '/healthz');
+    const lines = () =>
+      server.lines().filter(({ msg, path }) => msg === 'probe' || path === '/readyz' || path === '/healthz');
     const before = lines().length;
     // Every lookup of a key waits for this lock while it occupies a connection.
     const lock = await admin.transaction();
     await lock.raw('lock table api_keys in access exclusive mode');
     const waiting = Array.from({ length: 20 }, () => ask('/api/platform/v1/whoami', bearer(key.secret)));
-    await until(async () => ((readMetric(await scrape(), 'portal_pool_waiting{pool="control"}') ?? 0) > 0 ? true : undefined));
+    await until(async () =>
+      (readMetric(await scrape(), 'portal_pool_waiting{pool="control"}') ?? 0) > 0 ? true : undefined,
+    );
     expect((await becomes('ok')).status).toBe(200);
     expect(await ask('/healthz')).toBe(200);
     expect(await ask('/healthz', {}, { method: 'POST' })).toBe(405);
@@ -223,9 +267,20 @@ it('no secret of a caller reaches the log, wherever it was sent', async () => {
     ask(`/api/public/${secret}/x`),
     ask(`/api/public/v1/psk%5F${secret.slice(4)}?key=${secret}`, { 'x-tenant-id': secret }),
     ask(`/${jwt}`, { authorization: `Bearer ${jwt}`, cookie: `portal_session=${session}` }),
-    ask('/api/platform/v1/whoami', { cookie: `portal_session=${session}`, 'x-request-id': secret.slice(0, 60) }),
-    ask('/api/platform/v1/whoami', { authorization: `Bearer ${secret}x`, 'user-agent': secret, referer: `http://x/${secret}` }),
-    ask('/api/platform/v1/teams', { ...json, 'idempotency-key': secret }, { method: 'POST', body: `{"name": "${secret}` }),
+    ask('/api/platform/v1/whoami', {
+      cookie: `portal_session=${session}`,
+      'x-request-id': secret.slice(0, 60),
+    }),
+    ask('/api/platform/v1/whoami', {
+      authorization: `Bearer ${secret}x`,
+      'user-agent': secret,
+      referer: `http://x/${secret}`,
+    }),
+    ask(
+      '/api/platform/v1/teams',
+      { ...json, 'idempotency-key': secret },
+      { method: 'POST', body: `{"name": "${secret}` },
+    ),
     ask('/api/platform/v1/netsuite/connection', json, {
       method: 'PUT',
       body: JSON.stringify({
@@ -243,13 +298,22 @@ it('no secret of a caller reaches the log, wherever it was sent', async () => {
     ask(`/auth/callback?code=${jwt}&state=${session}`),
     ask(`/unsubscribe?token=${session}`),
     ask(`/invitations/accept?token=${session}`),
-    ask('/mcp', json, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: secret, method: secret, params: { token: jwt } }) }),
+    ask('/mcp', json, {
+      method: 'POST',
+      body: JSON.stringify({ jsonrpc: '2.0', id: secret, method: secret, params: { token: jwt } }),
+    }),
   ]);
   // Lines are in the order in which responses end: when this one exists, all earlier ones do.
   await ask('/the/last/one');
   await server.line(({ path }) => path === '/the/last/one');
   const { stdout, stderr } = server.output();
-  for (const hidden of [secret.slice(4), secret.slice(4, 40), jwt.split('.')[1] ?? '', session, tokenSecret]) {
+  for (const hidden of [
+    secret.slice(4),
+    secret.slice(4, 40),
+    jwt.split('.')[1] ?? '',
+    session,
+    tokenSecret,
+  ]) {
     expect(stdout).not.toContain(hidden);
     expect(stderr).not.toContain(hidden);
   }
@@ -260,7 +324,9 @@ it('no secret of a caller reaches the log, wherever it was sent', async () => {
     status: 401,
     ms: expect.any(Number),
   });
-  expect(server.lines().find(({ route, status }) => route === '/api/platform/v1/whoami' && status === 200)).toMatchObject({
+  expect(
+    server.lines().find(({ route, status }) => route === '/api/platform/v1/whoami' && status === 200),
+  ).toMatchObject({
     organizationId,
     credential: { kind: 'api-key', id: key.id },
   });

@@ -1,5 +1,5 @@
-// A process is killed (kill -9) at each point of a write-back where the ERP and the database disagree: another process finds the actual
-// state, and each payment and refund is in the ERP once.
+// A process is killed (kill -9) at each point of a write-back where the ERP and the database disagree:
+// another process finds the actual state, and each payment and refund is in the ERP once.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -26,8 +26,8 @@ type Side = 'before' | 'after';
 type Point = readonly [name: string, side: Side, request: RegExp, nth: number];
 
 /**
- * `there` resolves when the request is on its way to the account, or its response on the way back. Both are held back until `goOn`, so
- * that the process can't continue; a held request is then dropped.
+ * `there` resolves when the request is on its way to the account, or its response on the way back. Both are
+ * held back until `goOn`, so that the process can't continue; a held request is then dropped.
  */
 function reached([, side, request, nth]: Point): { there: Promise<void>; goOn(): void } {
   const [there, further] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -60,7 +60,9 @@ function spawnWriter(): { kill(): Promise<void> } {
 async function takeOver(): Promise<void> {
   books.wire.before = () => undefined;
   books.wire.after = () => undefined;
-  await books.as((tx) => tx('pay_erp_documents').update({ lease_until: tx.raw("clock_timestamp() - interval '1 second'") }));
+  await books.as((tx) =>
+    tx('pay_erp_documents').update({ lease_until: tx.raw("clock_timestamp() - interval '1 second'") }),
+  );
   const next = startWriteBack(books.database.ctx);
   await next.waitUntilIdle();
   await next.stop();
@@ -72,12 +74,16 @@ async function killBeforeCommit(lastRead: Point): Promise<void> {
   const writer = spawnWriter();
   await there;
   await asSuperuser(books.database.address.database, async (client) => {
-    await client.query("BEGIN; SELECT FROM pay_erp_documents WHERE status = 'PENDING' OR lease_id IS NOT NULL FOR UPDATE");
+    await client.query(
+      "BEGIN; SELECT FROM pay_erp_documents WHERE status = 'PENDING' OR lease_id IS NOT NULL FOR UPDATE",
+    );
     goOn();
     // On another connection, because within a transaction this view doesn't change.
     const waiting =
       "SELECT 1 AS found FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock' AND query LIKE '%pay_erp_documents%'";
-    await until(async () => ((await books.ledger(waiting, [books.database.address.database])).length > 0 ? true : undefined));
+    await until(async () =>
+      (await books.ledger(waiting, [books.database.address.database])).length > 0 ? true : undefined,
+    );
     await writer.kill();
     await client.query('ROLLBACK');
   });
@@ -114,7 +120,10 @@ describe('a payment whose process is killed', () => {
       [b, 200],
     ]);
     await killAt(point);
-    expect([await books.state(id), await attempts(id, 'payment')]).toMatchObject([{ status: 'PENDING', recordId: null }, 1]);
+    expect([await books.state(id), await attempts(id, 'payment')]).toMatchObject([
+      { status: 'PENDING', recordId: null },
+      1,
+    ]);
     await takeOver();
     expect([await books.state(id), await attempts(id, 'payment')]).toMatchObject([landed, 2]);
     expect([await books.inErp(id), await books.open(a, b)]).toEqual([

@@ -11,7 +11,11 @@ import { createTrackedWork } from '../../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { startWriteBack } from '../../src/platform/pay/write-back/worker.ts';
 
-type Order = { address: DatabaseAddress; settings: Settings; connection: { settings: unknown; secrets: unknown } };
+type Order = {
+  address: DatabaseAddress;
+  settings: Settings;
+  connection: { settings: unknown; secrets: unknown };
+};
 const { address, settings, connection }: Order = JSON.parse(process.argv[2] ?? '{}');
 
 const ctx: Ctx = {
@@ -25,5 +29,6 @@ const ctx: Ctx = {
   erpLimits: createAccountLimits(),
 };
 startWriteBack(ctx, {
-  createConnector: async () => createStoredConnector(connectorKinds, 'netsuite', ctx, connection.settings, connection.secrets),
+  createConnector: async () =>
+    createStoredConnector(connectorKinds, 'netsuite', ctx, connection.settings, connection.secrets),
 });

@@ -1,6 +1,7 @@
-// API1:2023 Broken object level authorization. Every id of every operation over REST: test/contract/every-route; with the organization
-// conditions removed from the queries: test/contract/isolation; streams: test/http/event-stream. Here the same objects through the other
-// entry points: MCP tools, the public interface with its change tokens, exports and descriptions, and secret URLs.
+// API1:2023 Broken object level authorization. Every id of every operation over REST:
+// test/contract/every-route; with the organization conditions removed from the queries:
+// test/contract/isolation; streams: test/http/event-stream. Here the same objects through the other entry
+// points: MCP tools, the public interface with its change tokens, exports and descriptions, and secret URLs.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
 import { authorizedCaller, guardedRoutes, openWalk, type Walk } from '../contract/walk.ts';
@@ -22,9 +23,23 @@ async function byTool(
   query: object | undefined,
   body: unknown,
 ): Promise<Called> {
-  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'call_operation', arguments: { id, path, query, body } } };
-  const headers = { ...credential, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
-  const answer = await walk.server.send({ method: 'POST', path: '/mcp', headers, body: JSON.stringify(message) });
+  const message = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'call_operation', arguments: { id, path, query, body } },
+  };
+  const headers = {
+    ...credential,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  };
+  const answer = await walk.server.send({
+    method: 'POST',
+    path: '/mcp',
+    headers,
+    body: JSON.stringify(message),
+  });
   const text: string = answer.body?.result?.content?.[0]?.text ?? answer.text;
   const { status, error } = JSON.parse(text) as { status?: number; error?: { code: string } };
   return { status: error === undefined ? (status ?? 0) : error.code === 'NOT_FOUND' ? 404 : 400, text };
@@ -33,11 +48,14 @@ const plain = (text: string): string => text.replaceAll(/"requestId":"[^"]*"/g, 
 
 describe("an MCP tool with another organization's id", () => {
   const byId = guardedRoutes().filter(
-    ({ params, permission }) => permission !== 'signed-in' && Object.keys(params?.shape ?? {}).some((name) => /id$/i.test(name)),
+    ({ params, permission }) =>
+      permission !== 'signed-in' && Object.keys(params?.shape ?? {}).some((name) => /id$/i.test(name)),
   );
   // The tool uses the same path as REST, so one reading and one deleting operation per group is enough.
   const named = [...new Set(byId.map(({ group }) => group))].flatMap((group) =>
-    ['GET', 'DELETE'].flatMap((method) => byId.find((route) => route.group === group && route.method === method) ?? []),
+    ['GET', 'DELETE'].flatMap(
+      (method) => byId.find((route) => route.group === group && route.method === method) ?? [],
+    ),
   );
 
   it('responds as for an unknown id, in every group of operations', async () => {
@@ -50,7 +68,10 @@ describe("an MCP tool with another organization's id", () => {
       const theirs = await found.builder.build(foreign);
       const credential = authorizedCaller(route, site);
       const unknown = Object.fromEntries(
-        Object.entries(theirs.params ?? {}).map(([name, value]) => [name, /id$/i.test(name) ? createId() : value]),
+        Object.entries(theirs.params ?? {}).map(([name, value]) => [
+          name,
+          /id$/i.test(name) ? createId() : value,
+        ]),
       );
       const [answered, absent] = [
         await byTool(credential, route.id, theirs.params ?? {}, theirs.query, theirs.body),
@@ -73,7 +94,10 @@ describe('the public interface', () => {
     ]);
     await publishVersion(walk.ctx, organization.id);
     if (number === marked)
-      await publishVersion(walk.ctx, organization.id, { version: 'v2', endpoints: [{ ...invoicesEndpoint, name: 'secrets' }] });
+      await publishVersion(walk.ctx, organization.id, {
+        version: 'v2',
+        endpoints: [{ ...invoicesEndpoint, name: 'secrets' }],
+      });
     return { ...organization, secret: (await makeKey(walk.ctx, organization.id)).secret };
   };
   let mine: Awaited<ReturnType<typeof side>>;
@@ -89,19 +113,31 @@ describe('the public interface', () => {
     });
 
   it('reads only the organization of the key, whatever else a request names', async () => {
-    const paths = ['/v1/invoices', '/v1/invoices/2', '/v1/invoices/changes', '/openapi/v1', '/openapi/v2', '/v2/secrets'];
+    const paths = [
+      '/v1/invoices',
+      '/v1/invoices/2',
+      '/v1/invoices/changes',
+      '/openapi/v1',
+      '/openapi/v2',
+      '/v2/secrets',
+    ];
     for (const path of paths) {
       const crossed = await ask(path, { id: theirs.id, secret: mine.secret });
       expect([path, crossed.status, crossed.text.includes(marked)]).toEqual([path, 403, false]);
       for (const more of [{ 'x-organization-id': theirs.id }, { 'x-tenant': theirs.id }]) {
         const answer = await ask(path, mine, more);
-        expect([path, answer.text.includes(marked) || answer.text.includes('secrets')]).toEqual([path, false]);
+        expect([path, answer.text.includes(marked) || answer.text.includes('secrets')]).toEqual([
+          path,
+          false,
+        ]);
       }
       const inQuery = await ask(`${path}?tenantId=${theirs.id}&organization_id=${theirs.id}`, mine);
       expect([path, inQuery.text.includes(marked)]).toEqual([path, false]);
     }
     expect((await ask('/v1/invoices/2', mine)).status).toBe(404);
-    expect((await ask('/v1/invoices/2', theirs)).body.data ?? (await ask('/v1/invoices/2', theirs)).body).toMatchObject({ id: '2' });
+    expect(
+      (await ask('/v1/invoices/2', theirs)).body.data ?? (await ask('/v1/invoices/2', theirs)).body,
+    ).toMatchObject({ id: '2' });
     for (const accept of ['text/csv', 'application/x-ndjson', 'application/json'])
       expect((await ask('/v1/invoices', mine, { accept })).text).not.toContain(marked);
   });
@@ -109,7 +145,10 @@ describe('the public interface', () => {
   it('accepts no change token and no ETag of another organization', async () => {
     const first = await ask('/v1/invoices/changes', theirs);
     expect(first.status).toBe(200);
-    const followed = await ask(`/v1/invoices/changes?since=${encodeURIComponent(String(first.body.next))}`, mine);
+    const followed = await ask(
+      `/v1/invoices/changes?since=${encodeURIComponent(String(first.body.next))}`,
+      mine,
+    );
     expect([followed.status, followed.text.includes(marked)]).toEqual([400, false]);
     const list = await ask('/v1/invoices', theirs);
     const reused = await ask('/v1/invoices', mine, { 'if-none-match': String(list.headers['etag']) });
@@ -136,6 +175,8 @@ describe('a secret URL', () => {
         });
         expect([400, 404]).toContain(answer.status);
       }
-    expect(await foreign.sql((tx) => tx('pay_events').count<{ count: string }[]>({ count: '*' }))).toEqual(before);
+    expect(await foreign.sql((tx) => tx('pay_events').count<{ count: string }[]>({ count: '*' }))).toEqual(
+      before,
+    );
   });
 });

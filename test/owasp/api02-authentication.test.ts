@@ -1,6 +1,7 @@
-// API2:2023 Broken authentication. Tokens in detail: test/identity/access-token; sessions and their cookies: test/identity/sessions and
-// sign-in; rate limits: test/http/rate-limit. Here all entry points together: forged credentials, counted guesses wherever guessing is
-// possible, sign-in that replaces the session, and cross-site requests to every operation that writes.
+// API2:2023 Broken authentication. Tokens in detail: test/identity/access-token; sessions and their cookies:
+// test/identity/sessions and sign-in; rate limits: test/http/rate-limit. Here all entry points together:
+// forged credentials, counted guesses wherever guessing is possible, sign-in that replaces the session, and
+// cross-site requests to every operation that writes.
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import jwt from 'jsonwebtoken';
@@ -21,7 +22,10 @@ const { clock, forget: forgetLimits } = createLimitClock();
 beforeAll(async () => {
   database = await testDatabase({ settings: { rateLimitPerMinute: 1_000_000 }, clock });
   organization = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
-  site = await startSignInSite({ ctx: database.ctx, people: [{ id: 'ada', email: 'ada@example.test', name: 'Ada', about: '' }] });
+  site = await startSignInSite({
+    ctx: database.ctx,
+    people: [{ id: 'ada', email: 'ada@example.test', name: 'Ada', about: '' }],
+  });
   key = (await makeKey(database.ctx, organization.id, { permissions: ['write'] })).secret;
   token = await site.agentToken();
 });
@@ -40,10 +44,16 @@ async function doors(headers: Record<string, string>): Promise<number[]> {
     fetch(`${site.origin}${whoami}`, { headers }),
     fetch(`${site.origin}/mcp`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...headers,
+      },
       body: mcpBody,
     }),
-    fetch(`${site.origin}/api/public/v1/invoices`, { headers: { 'x-tenant-id': organization.id, ...headers } }),
+    fetch(`${site.origin}/api/public/v1/invoices`, {
+      headers: { 'x-tenant-id': organization.id, ...headers },
+    }),
   ];
   const statuses = (await Promise.all(asked)).map(({ status }) => status);
   await forget();
@@ -67,7 +77,8 @@ describe('a nearly valid credential', () => {
   it('is rejected everywhere; valid ones are accepted', async () => {
     expect(await doors(bearer(key))).toEqual([200, 200, 404]);
     expect(await doors(bearer(token))).toEqual([200, 200, 401]);
-    const flipped = (text: string, at: number) => text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
+    const flipped = (text: string, at: number) =>
+      text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
     const keys = [
       key.slice(0, -1),
       `${key}a`,
@@ -83,17 +94,28 @@ describe('a nearly valid credential', () => {
       "psk_' or true --",
     ];
     for (const wrong of keys) expect([wrong, await doors(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
-    for (const authorization of [key, `Basic ${btoa(`${key}:`)}`, `Token ${key}`, `Bearer ${key} ${key}`, 'Bearer'])
+    for (const authorization of [
+      key,
+      `Basic ${btoa(`${key}:`)}`,
+      `Token ${key}`,
+      `Bearer ${key} ${key}`,
+      'Bearer',
+    ])
       expect([authorization, await doors({ authorization })]).toEqual([authorization, [401, 401, 401]]);
     expect(await doors({ 'x-api-key': key })).toEqual([401, 401, 401]);
   });
 
   it('as a token: no other algorithm, key, audience, issuer, type or time', async () => {
-    const { keys } = (await (await fetch(site.ctx.settings.oidc?.jwksUri ?? '')).json()) as { keys: { kid: string }[] };
+    const { keys } = (await (await fetch(site.ctx.settings.oidc?.jwksUri ?? '')).json()) as {
+      keys: { kid: string }[];
+    };
     const published = JSON.stringify(keys[0]);
     const now = Math.floor(Date.now() / 1000);
     const hmac = (secret: string) =>
-      jwt.sign({ ...(jwt.decode(token) as object), exp: now + 600 }, secret, { algorithm: 'HS256', keyid: keys[0]?.kid });
+      jwt.sign({ ...(jwt.decode(token) as object), exp: now + 600 }, secret, {
+        algorithm: 'HS256',
+        keyid: keys[0]?.kid,
+      });
     const forged = [
       changed({ alg: 'none' }, {}, () => ''),
       changed({ alg: 'nOnE' }, {}, () => ''),
@@ -122,17 +144,31 @@ describe('guessing', () => {
   it.each([
     ['a key', 'GET', whoami, bearer('psk_0000'), 401],
     ['a session', 'GET', whoami, { cookie: 'portal_session=guess' }, 401],
-    ['a session where a page asks who is here', 'GET', '/auth/session', { cookie: 'portal_session=guess' }, 200],
+    [
+      'a session where a page asks who is here',
+      'GET',
+      '/auth/session',
+      { cookie: 'portal_session=guess' },
+      200,
+    ],
     ['a key of MCP', 'POST', '/mcp', bearer('psk_0000'), 401],
     ['an unsubscribe link', 'GET', '/unsubscribe?token=guess', {}, 404],
     ['an unsubscribe link, pressed', 'POST', '/unsubscribe?token=guess', {}, 404],
     ['a payment page', 'GET', '/pay/sandbox/guess', {}, 404],
     ['a payment page, sent', 'POST', '/pay/sandbox/guess', {}, 404],
-    ['a webhook', 'POST', `${platformBase}/pay/webhooks/stripe/00000000-0000-4000-8000-000000000000`, {}, 404],
+    [
+      'a webhook',
+      'POST',
+      `${platformBase}/pay/webhooks/stripe/00000000-0000-4000-8000-000000000000`,
+      {},
+      404,
+    ],
   ])('%s is counted, and rejected after twenty in a minute', async (_name, method, at, headers, first) => {
     const ask = () => fetch(`${site.origin}${at}`, { method, headers, redirect: 'manual' });
     expect((await ask()).status).toBe(first);
-    await database.ctx.db.control.raw("update rate_limits set hits = 20 where key like 'failed-authentication:%'");
+    await database.ctx.db.control.raw(
+      "update rate_limits set hits = 20 where key like 'failed-authentication:%'",
+    );
     const refused = await ask();
     expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([429, true]);
     expect((await fetch(`${site.origin}${whoami}`, { headers: bearer(key) })).status).toBe(200);
@@ -140,8 +176,11 @@ describe('guessing', () => {
 
   it('does not count requests without a cookie, or with a valid one', async () => {
     const { headers } = await makeSession(site.ctx, organization.ownerId);
-    for (const given of [{}, headers]) expect((await fetch(`${site.origin}/auth/session`, { headers: given })).status).toBe(200);
-    const { rows } = await database.ctx.db.control.raw("select from rate_limits where key like 'failed-authentication:%'");
+    for (const given of [{}, headers])
+      expect((await fetch(`${site.origin}/auth/session`, { headers: given })).status).toBe(200);
+    const { rows } = await database.ctx.db.control.raw(
+      "select from rate_limits where key like 'failed-authentication:%'",
+    );
     expect(rows).toHaveLength(0);
   });
 });
@@ -152,7 +191,10 @@ describe('a session', () => {
     const planted = 'planted-by-somebody-else';
     const set: string[] = [];
     const follow = async (url: string): Promise<Response> => {
-      const response = await fetch(url, { redirect: 'manual', headers: { cookie: `portal_session=${planted}` } });
+      const response = await fetch(url, {
+        redirect: 'manual',
+        headers: { cookie: `portal_session=${planted}` },
+      });
       set.push(...response.headers.getSetCookie());
       return response;
     };
@@ -183,8 +225,12 @@ describe('a session', () => {
       // Each operation gets one of them in turn: one place decides for all of them.
       const origin = foreign[index % foreign.length];
       const headers = { cookie, ...(origin !== undefined && { origin }) };
-      const answer = await fetch(`${site.origin}${platformBase}${addressOf(route)}`, { method: route.method, headers });
-      if (answer.status !== 403 || !(await answer.text()).includes('foreign_origin')) wrong.push(`${route.id} ${origin} ${answer.status}`);
+      const answer = await fetch(`${site.origin}${platformBase}${addressOf(route)}`, {
+        method: route.method,
+        headers,
+      });
+      if (answer.status !== 403 || !(await answer.text()).includes('foreign_origin'))
+        wrong.push(`${route.id} ${origin} ${answer.status}`);
     }
     expect(wrong).toEqual([]);
   });
@@ -203,7 +249,9 @@ describe('secrets in the code', () => {
 
   it('are never compared with ===, whose timing reveals how much was right', () => {
     expect(comparisons('if (given.token === row.token || signature !== made) {}')).toHaveLength(2);
-    const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+    const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) =>
+      file.endsWith('.ts'),
+    );
     const found = files
       .map((file) => path.posix.join('src', file))
       .flatMap((file) => comparisons(readFileSync(file, 'utf8')).map((text) => `${file}: ${text}`));

@@ -1,6 +1,7 @@
-// API3:2023 Broken object property level authorization. One unknown field of each operation: test/contract/every-route; what a response may
-// contain: test/contract/walk, where every response is stripped to its schema; secrets: test/contract/secrets. Here each operation with a
-// body is sent every property that any response has and the caller may not set, all in one request, and nested as well.
+// API3:2023 Broken object property level authorization. One unknown field of each operation:
+// test/contract/every-route; what a response may contain: test/contract/walk, where every response is
+// stripped to its schema; secrets: test/contract/secrets. Here each operation with a body is sent every
+// property that any response has and the caller may not set, all in one request, and nested as well.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { platformRoutes } from '../../src/platform/index.ts';
@@ -28,7 +29,10 @@ const namesIn = (shape: Shape): string[] => [
   ...Object.entries(shape.properties ?? {}).flatMap(([name, inner]) => [name, ...namesIn(inner)]),
   ...(shape.items === undefined ? [] : namesIn(shape.items)),
 ];
-const topNames = (shape: Shape): string[] => [...partsOf(shape).flatMap(topNames), ...Object.keys(shape.properties ?? {})];
+const topNames = (shape: Shape): string[] => [
+  ...partsOf(shape).flatMap(topNames),
+  ...Object.keys(shape.properties ?? {}),
+];
 type Whole = { $defs?: Record<string, unknown> };
 
 /** Inlines named schemas; a recursive one is left out. */
@@ -73,7 +77,9 @@ const guessed = [
 
 describe('a body', () => {
   const withBody = guardedRoutes().filter(({ body }) => body !== undefined);
-  const ofAnswers = platformRoutes.flatMap(({ response }) => (response === undefined ? [] : namesIn(shapeOf(response, 'output'))));
+  const ofAnswers = platformRoutes.flatMap(({ response }) =>
+    response === undefined ? [] : namesIn(shapeOf(response, 'output')),
+  );
   const names = [...new Set([...guessed, ...ofAnswers])];
 
   it('accepts only its own properties, in every operation: each of the others is reported', async () => {
@@ -86,10 +92,16 @@ describe('a body', () => {
       const own = new Set(topNames(shapeOf(route.body, 'input')));
       const foreign = names.filter((name) => !own.has(name));
       const site = await found.site();
-      const absent = (name: string): string => (name === 'name' ? 'absent' : '00000000-0000-4000-8000-000000000000');
-      const ids = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, absent(name)]));
-      const params = route.path.startsWith('/organizations/{id}') ? { ...ids, id: site.organization.id } : ids;
-      // A response reports at most a hundred problems, so only a few properties at a time; two requests are enough.
+      const absent = (name: string): string =>
+        name === 'name' ? 'absent' : '00000000-0000-4000-8000-000000000000';
+      const ids = Object.fromEntries(
+        Object.keys(route.params?.shape ?? {}).map((name) => [name, absent(name)]),
+      );
+      const params = route.path.startsWith('/organizations/{id}')
+        ? { ...ids, id: site.organization.id }
+        : ids;
+      // A response reports at most a hundred problems, so only a few properties at a time; two requests are
+      // enough.
       for (const part of [foreign.slice(0, 40), foreign.slice(40, 80)]) {
         const body = Object.fromEntries(part.map((name) => [name, 'x']));
         const answer = await walk.send(route, { params, body }, authorizedCaller(route, site));
@@ -99,7 +111,8 @@ describe('a body', () => {
             .map(({ path }: { path: string }) => path),
         );
         const silent = part.filter((name) => !named.has(name));
-        if (answer.status !== 422 || silent.length > 0) wrong.push(`${route.id}: ${answer.status} ${silent.join()}`);
+        if (answer.status !== 422 || silent.length > 0)
+          wrong.push(`${route.id}: ${answer.status} ${silent.join()}`);
       }
     }
     expect(wrong).toEqual([]);
@@ -113,7 +126,9 @@ describe('a body', () => {
       ...(shape.items === undefined ? [] : open(shape.items, `${at}[]`)),
     ];
     expect(open(shapeOf(z.object({ a: z.strictObject({}) }), 'input'), 'x')).toEqual(['x']);
-    const bodies = withBody.flatMap((route) => (route.body === undefined ? [] : open(shapeOf(route.body, 'input'), route.id)));
+    const bodies = withBody.flatMap((route) =>
+      route.body === undefined ? [] : open(shapeOf(route.body, 'input'), route.id),
+    );
     expect([...bodies, ...open(shapeOf(SchemaDocument, 'input'), 'document')]).toEqual([]);
   });
 });

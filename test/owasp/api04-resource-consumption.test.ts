@@ -1,6 +1,7 @@
-// API4:2023 Unrestricted resource consumption. Bodies, nesting and compressed bodies: test/http/errors; connections: test/http/connections;
-// pages: test/contract/every-route; overload of the public interface: test/public/overload; rate limits: test/http/rate-limit. Here:
-// everything that can be created has a quota, and everything that a caller sends has a bound in its schema.
+// API4:2023 Unrestricted resource consumption. Bodies, nesting and compressed bodies: test/http/errors;
+// connections: test/http/connections; pages: test/contract/every-route; overload of the public interface:
+// test/public/overload; rate limits: test/http/rate-limit. Here: everything that can be created has a quota,
+// and everything that a caller sends has a bound in its schema.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defaultQuotas, type QuotaKind } from '../../src/core/settings/quotas.ts';
 import type { Route } from '../../src/http/route/route.ts';
@@ -48,7 +49,9 @@ const creating = guardedRoutes().filter(({ method, status }) => method === 'POST
 
 describe('everything that can be created', () => {
   it('has a quota, every kind of it', () => {
-    expect(creating.map(({ id }) => id).sort()).toEqual([...Object.keys(makes), ...Object.keys(otherwise)].sort());
+    expect(creating.map(({ id }) => id).sort()).toEqual(
+      [...Object.keys(makes), ...Object.keys(otherwise)].sort(),
+    );
     expect([...new Set(Object.values(makes)), 'members'].sort()).toEqual(Object.keys(defaultQuotas).sort());
   });
 
@@ -68,7 +71,10 @@ describe('everything that can be created', () => {
       const things = kind.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
       const message = `An organization may have at most 0 ${things}. Delete one first.`;
       const details = [{ path: '', code: 'limit_reached', message }];
-      expect([refused.status, refused.body.error]).toMatchObject([422, { code: 'VALIDATION_ERROR', details }]);
+      expect([refused.status, refused.body.error]).toMatchObject([
+        422,
+        { code: 'VALIDATION_ERROR', details },
+      ]);
     } finally {
       most[kind] = defaultQuotas[kind];
     }
@@ -83,7 +89,9 @@ describe('everything that can be created', () => {
     const [row] = await site.sql((tx) => tx('teams').count<{ count: string }[]>({ count: '*' }));
     most.teams = Number(row?.count) + 2;
     const bodies = await Promise.all(Array.from({ length: 6 }, () => found.builder.build(site)));
-    const answers = await Promise.all(bodies.map((sent) => walk.send(route, sent, authorizedCaller(route, site))));
+    const answers = await Promise.all(
+      bodies.map((sent) => walk.send(route, sent, authorizedCaller(route, site))),
+    );
     most.teams = defaultQuotas.teams;
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 422, 422, 422, 422]);
   });
@@ -105,12 +113,16 @@ type Shape = {
 
 describe('everything that is sent', () => {
   const document = describePlatform('http://127.0.0.1') as unknown as {
-    paths: Record<string, Record<string, { operationId?: string; requestBody?: { content: Record<string, { schema: Shape }> } }>>;
+    paths: Record<
+      string,
+      Record<string, { operationId?: string; requestBody?: { content: Record<string, { schema: Shape }> } }>
+    >;
     components: { schemas: Record<string, Shape> };
   };
   const seen = new Set<string>();
   /**
-   * Nested repetition makes a regular expression exponential, unless each repetition starts with a character that is nowhere else in it.
+   * Nested repetition makes a regular expression exponential, unless each repetition starts with a character
+   * that is nowhere else in it.
    */
   const nested = /\((?:\?:)?(?!-|\[[-.]+\])(?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)(?:[+*]|\{\d+,\})/;
   const endless = /[+*]|\{\d+,\}/;
@@ -125,22 +137,30 @@ describe('everything that is sent', () => {
     }
     const parts = [...(shape.anyOf ?? []), ...(shape.oneOf ?? []), ...(shape.allOf ?? [])];
     const problems = parts.flatMap((part) => unbounded(part, at));
-    if (shape.pattern !== undefined && nested.test(shape.pattern)) problems.push(`${at}: ${shape.pattern} repeats within a repeat`);
-    const isShort = shape.enum !== undefined || shape.maxLength !== undefined || shortFormats.has(shape.format ?? '');
+    if (shape.pattern !== undefined && nested.test(shape.pattern))
+      problems.push(`${at}: ${shape.pattern} repeats within a repeat`);
+    const isShort =
+      shape.enum !== undefined || shape.maxLength !== undefined || shortFormats.has(shape.format ?? '');
     if (shape.type === 'string' && !isShort && (shape.pattern === undefined || endless.test(shape.pattern)))
       problems.push(`${at}: a text of any length`);
     if (shape.type === 'array') {
       if (shape.maxItems === undefined) problems.push(`${at}: items without end`);
       problems.push(...unbounded(shape.items ?? {}, `${at}[]`));
     }
-    for (const [name, inner] of Object.entries(shape.properties ?? {})) problems.push(...unbounded(inner, `${at}.${name}`));
-    if (typeof shape.additionalProperties === 'object') problems.push(...unbounded(shape.additionalProperties, `${at}.*`));
+    for (const [name, inner] of Object.entries(shape.properties ?? {}))
+      problems.push(...unbounded(inner, `${at}.${name}`));
+    if (typeof shape.additionalProperties === 'object')
+      problems.push(...unbounded(shape.additionalProperties, `${at}.*`));
     return problems;
   }
 
   it('has a maximum size: every text, list and expression', () => {
     const worst: Shape = { type: 'array', items: { type: 'string', pattern: '^(a+b?)+$' } };
-    expect(unbounded(worst, 'x')).toEqual(['x: items without end', 'x[]: ^(a+b?)+$ repeats within a repeat', 'x[]: a text of any length']);
+    expect(unbounded(worst, 'x')).toEqual([
+      'x: items without end',
+      'x[]: ^(a+b?)+$ repeats within a repeat',
+      'x[]: a text of any length',
+    ]);
     const bodies = Object.values(document.paths)
       .flatMap((methods) => Object.values(methods))
       .flatMap(({ operationId = '', requestBody }) =>

@@ -1,5 +1,6 @@
-// API5:2023 Broken function level authorization. Every operation with every role, key and session: test/contract/roles. Here what that test
-// leaves out: read-only tokens, in every operation and in the MCP tools, and method overrides.
+// API5:2023 Broken function level authorization. Every operation with every role, key and session:
+// test/contract/roles. Here what that test leaves out: read-only tokens, in every operation and in the MCP
+// tools, and method overrides.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isReadPermission } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route/route.ts';
@@ -29,9 +30,17 @@ afterAll(async () => {
 beforeEach(() => database.ctx.db.control.raw('delete from rate_limits'));
 
 const missingId = '00000000-0000-4000-8000-000000000000';
-const ask = async (route: Route, credential: string, headers: Record<string, string> = {}, method: string = route.method) => {
+const ask = async (
+  route: Route,
+  credential: string,
+  headers: Record<string, string> = {},
+  method: string = route.method,
+) => {
   const ids = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, missingId]));
-  const path = addressOf(route, route.path.startsWith('/organizations/{id}') ? { ...ids, id: organization.id } : ids);
+  const path = addressOf(
+    route,
+    route.path.startsWith('/organizations/{id}') ? { ...ids, id: organization.id } : ids,
+  );
   const response = await fetch(`${site.origin}${platformBase}${path}`, {
     method,
     headers: { authorization: `Bearer ${credential}`, ...headers },
@@ -54,8 +63,11 @@ describe("an owner's read-only token", () => {
       const { status, text } = await ask(route, token);
       const refusal = refusalOf(route);
       const isRight =
-        refusal === undefined ? status !== 401 && status !== 403 : status === 403 && JSON.parse(text).error.message === refusal;
-      if (!isRight) wrong.push(`${route.method} ${route.path}: ${status} ${text}, wanted ${refusal ?? 'to be let in'}`);
+        refusal === undefined
+          ? status !== 401 && status !== 403
+          : status === 403 && JSON.parse(text).error.message === refusal;
+      if (!isRight)
+        wrong.push(`${route.method} ${route.path}: ${status} ${text}, wanted ${refusal ?? 'to be let in'}`);
     }
     expect(wrong).toEqual([]);
     expect(guarded.filter((route) => refusalOf(route) !== undefined).length).toBeGreaterThan(50);
@@ -63,8 +75,15 @@ describe("an owner's read-only token", () => {
 
   it('is rejected in the same way by the MCP tool that calls operations', async () => {
     const message = (id: number, route: Route) => {
-      const path = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, missingId]));
-      return { jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'call_operation', arguments: { id: route.id, path } } };
+      const path = Object.fromEntries(
+        Object.keys(route.params?.shape ?? {}).map((name) => [name, missingId]),
+      );
+      return {
+        jsonrpc: '2.0',
+        id,
+        method: 'tools/call',
+        params: { name: 'call_operation', arguments: { id: route.id, path } },
+      };
     };
     const writes = guarded.filter((route) => refusalOf(route) !== undefined);
     const resource = `${site.origin}/mcp`;
@@ -77,7 +96,10 @@ describe("an owner's read-only token", () => {
       },
       body: JSON.stringify(writes.map((route, index) => message(index, route))),
     });
-    const answers = (await response.json()) as { id: number; result: { isError?: boolean; content: { text: string }[] } }[];
+    const answers = (await response.json()) as {
+      id: number;
+      result: { isError?: boolean; content: { text: string }[] };
+    }[];
     expect(answers).toHaveLength(writes.length);
     const wrong = answers.filter(({ id, result }) => {
       const route = writes[id];

@@ -1,7 +1,8 @@
-// API6:2023 Unrestricted access to sensitive business flows. Five invitations an hour to one address: test/platform/invitations;
-// subscription mails per day and manual sends: test/platform/subscriptions; unsubscribe links opened by programs:
-// test/platform/subscriptions/unsubscribe. Here the floods: a client that repeats a flow that sends, costs or creates much is stopped, also
-// when it uses many small ways at once.
+// API6:2023 Unrestricted access to sensitive business flows. Five invitations an hour to one address:
+// test/platform/invitations; subscription mails per day and manual sends: test/platform/subscriptions;
+// unsubscribe links opened by programs: test/platform/subscriptions/unsubscribe. Here the floods: a client
+// that repeats a flow that sends, costs or creates much is stopped, also when it uses many small ways at
+// once.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { defaultQuotas } from '../../src/core/settings/quotas.ts';
@@ -53,8 +54,11 @@ const mails = async (): Promise<number> => {
 describe('invitations', () => {
   it('to many addresses stop at the quota, and no more mail is sent', async () => {
     const roleId = await viewer();
-    const invite = (email: string) => owner('post', `/organizations/${organization.id}/invitations`, { email, roleId });
-    const answers = await Promise.all(Array.from({ length: 9 }, (_, index) => invite(`guest-${index}@example.test`)));
+    const invite = (email: string) =>
+      owner('post', `/organizations/${organization.id}/invitations`, { email, roleId });
+    const answers = await Promise.all(
+      Array.from({ length: 9 }, (_, index) => invite(`guest-${index}@example.test`)),
+    );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 201, 201, 201, 201, 422, 422, 422]);
     expect(answers.flatMap(codesOf)).toEqual(Array(3).fill('limit_reached'));
     expect(await mails()).toBe(6);
@@ -67,7 +71,10 @@ describe('invitations', () => {
     const { body: open } = await list();
     const email: string = open.data[0].email;
     for (const spelled of [email.toUpperCase(), `${email[0]?.toUpperCase()}${email.slice(1)}`, email]) {
-      const answer = await owner('post', `/organizations/${organization.id}/invitations`, { email: spelled, roleId });
+      const answer = await owner('post', `/organizations/${organization.id}/invitations`, {
+        email: spelled,
+        roleId,
+      });
       expect([answer.status, answer.body.id]).toEqual([201, open.data[0].id]);
     }
     expect([await mails(), (await list()).body.pagination.total]).toEqual([before, open.pagination.total]);
@@ -82,7 +89,10 @@ describe('invitations', () => {
     'a@example.test\u2028b',
   ])('to %j are rejected: one address, no header', async (email) => {
     const before = await mails();
-    const answer = await owner('post', `/organizations/${organization.id}/invitations`, { email, roleId: await viewer() });
+    const answer = await owner('post', `/organizations/${organization.id}/invitations`, {
+      email,
+      roleId: await viewer(),
+    });
     expect([answer.status, await mails()]).toEqual([422, before]);
   });
 });
@@ -99,7 +109,8 @@ describe('sign-up', () => {
         body: JSON.stringify({ name }),
       });
     const statuses: number[] = [];
-    for (let count = 0; count < maxOrganizationsPerPerson + 1; count += 1) statuses.push((await make(`Another ${count}`)).status);
+    for (let count = 0; count < maxOrganizationsPerPerson + 1; count += 1)
+      statuses.push((await make(`Another ${count}`)).status);
     expect(statuses).toEqual([201, 201, 201, 422]);
     expect((await make('More')).body.error.details).toMatchObject([{ code: 'limit_reached' }]);
   });
@@ -119,7 +130,12 @@ describe('the rate limit', () => {
       params: { name: 'call_operation', arguments: { id: 'listTeams' } },
     });
     const batch = (size: number) =>
-      server.send({ method: 'POST', path: '/mcp', headers, body: JSON.stringify(Array.from({ length: size }, (_, id) => call(id))) });
+      server.send({
+        method: 'POST',
+        path: '/mcp',
+        headers,
+        body: JSON.stringify(Array.from({ length: size }, (_, id) => call(id))),
+      });
     expect((await batch(40)).status).toBe(200);
     // However long this takes, it counts as one minute.
     await database.ctx.db.control.raw("update rate_limits set resets_at = resets_at + interval '1 hour'");

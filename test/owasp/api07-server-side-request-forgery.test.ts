@@ -1,11 +1,16 @@
-// API7:2023 Server side request forgery. Kinds of addresses: test/core/guarded-fetch. Here with a real DNS server and a listener that must
-// never be reached: names that resolve to internal addresses, in every form, also only at the second lookup; redirects; and every operation
-// that takes a URL from a caller.
+// API7:2023 Server side request forgery. Kinds of addresses: test/core/guarded-fetch. Here with a real DNS
+// server and a listener that must never be reached: names that resolve to internal addresses, in every form,
+// also only at the second lookup; redirects; and every operation that takes a URL from a caller.
 import { Resolver } from 'node:dns/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createGuardedFetch, type GuardedFetch, GuardedFetchError, type Resolve } from '../../src/core/guarded-fetch.ts';
+import {
+  createGuardedFetch,
+  type GuardedFetch,
+  GuardedFetchError,
+  type Resolve,
+} from '../../src/core/guarded-fetch.ts';
 import type { Route } from '../../src/http/route/route.ts';
 import { describePlatform } from '../../src/platform/index.ts';
 import { authorizedCaller, guardedRoutes, keyCredential, openWalk, type Walk } from '../contract/walk.ts';
@@ -122,7 +127,10 @@ describe('a name', () => {
     ];
     for (const spelling of spellings)
       for (const scheme of ['https', 'http'])
-        expect([spelling, await reasonOf(strict(`${scheme}://${spelling}:${port}/`, limits))]).toEqual([spelling, 'refused-address']);
+        expect([spelling, await reasonOf(strict(`${scheme}://${spelling}:${port}/`, limits))]).toEqual([
+          spelling,
+          'refused-address',
+        ]);
     for (const url of [
       `https://8.8.8.8@127.0.0.1:${port}/`,
       `https://a:b@localhost:${port}/`,
@@ -138,12 +146,19 @@ describe('a name', () => {
 describe('a redirect', () => {
   it('is a response like any other: it is not followed', async () => {
     const target = createServer((_request, response) =>
-      response.writeHead(307, { location: `http://127.0.0.1:${port}/`, refresh: `0; url=http://127.0.0.1:${port}/` }).end(),
+      response
+        .writeHead(307, {
+          location: `http://127.0.0.1:${port}/`,
+          refresh: `0; url=http://127.0.0.1:${port}/`,
+        })
+        .end(),
     );
     await new Promise<void>((done) => target.listen(0, '127.0.0.1', done));
     const before = heard;
     const lenient = createGuardedFetch({ allowPrivateHosts: true, resolve });
-    expect(await reasonOf(lenient(`http://127.0.0.1:${(target.address() as AddressInfo).port}/`, limits))).toBe('answered 307');
+    expect(
+      await reasonOf(lenient(`http://127.0.0.1:${(target.address() as AddressInfo).port}/`, limits)),
+    ).toBe('answered 307');
     expect(heard).toBe(before);
     await new Promise((done) => target.close(done));
   });
@@ -157,17 +172,27 @@ const addressFields: Readonly<Record<string, string>> = {
 };
 
 describe('a URL from a caller', () => {
-  type Shape = { properties?: Record<string, Shape>; items?: Shape; anyOf?: Shape[]; oneOf?: Shape[]; format?: string };
+  type Shape = {
+    properties?: Record<string, Shape>;
+    items?: Shape;
+    anyOf?: Shape[];
+    oneOf?: Shape[];
+    format?: string;
+  };
   const addressesIn = (shape: Shape, at: string): string[] => [
     ...[shape.anyOf ?? [], shape.oneOf ?? []].flat().flatMap((part) => addressesIn(part, at)),
     ...Object.entries(shape.properties ?? {}).flatMap(([name, inner]) => addressesIn(inner, `${at}.${name}`)),
     ...(shape.items === undefined ? [] : addressesIn(shape.items, at)),
-    ...(shape.format === 'uri' || /(?:url|uri|host|endpoint|webhook|callback|redirect)$/i.test(at) ? [at] : []),
+    ...(shape.format === 'uri' || /(?:url|uri|host|endpoint|webhook|callback|redirect)$/i.test(at)
+      ? [at]
+      : []),
   ];
 
   it('is in this list', () => {
     type Operation = { operationId?: string; requestBody?: { content: Record<string, { schema: Shape }> } };
-    const paths = Object.values(describePlatform('http://127.0.0.1')['paths'] as Record<string, Record<string, Operation>>);
+    const paths = Object.values(
+      describePlatform('http://127.0.0.1')['paths'] as Record<string, Record<string, Operation>>,
+    );
     const found = paths.flatMap((methods) =>
       Object.values(methods).flatMap(({ operationId = '', requestBody }) =>
         Object.values(requestBody?.content ?? {}).flatMap(({ schema }) => addressesIn(schema, operationId)),
@@ -209,10 +234,22 @@ describe('a URL from a caller', () => {
     const put = route('putErpConnection');
     const { id } = await makeOrganization(walk.ctx);
     const credential = keyCredential((await makeKey(walk.ctx, id, { permissions: ['write'] })).secret);
-    const authentication = { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: 'x'.repeat(32), tokenSecret: 'y'.repeat(32) };
-    const ask = (baseUrl: string) => walk.send(put, { body: { accountId: 'TSTDRV1234567', baseUrl, authentication } }, credential);
+    const authentication = {
+      method: 'tba',
+      consumerKey: 'ck',
+      tokenId: 'ti',
+      consumerSecret: 'x'.repeat(32),
+      tokenSecret: 'y'.repeat(32),
+    };
+    const ask = (baseUrl: string) =>
+      walk.send(put, { body: { accountId: 'TSTDRV1234567', baseUrl, authentication } }, credential);
     const before = heard;
-    for (const baseUrl of [...hosts.map((host) => `https://${host}`), `http://${own}`, `http://127.0.0.1:${port}`, `ftp://${own}`])
+    for (const baseUrl of [
+      ...hosts.map((host) => `https://${host}`),
+      `http://${own}`,
+      `http://127.0.0.1:${port}`,
+      `ftp://${own}`,
+    ])
       expect([baseUrl, (await ask(baseUrl)).status]).toEqual([baseUrl, 422]);
     expect((await ask(`https://${own}`)).status).toBe(200);
     expect(heard).toBe(before);
@@ -235,7 +272,11 @@ describe('a URL from a caller', () => {
     );
     const ask = async (successUrl: string) => {
       const sent = await found.builder.build(site);
-      return walk.send(checkOut, { ...sent, body: { ...(sent.body as object), successUrl } }, authorizedCaller(checkOut, site));
+      return walk.send(
+        checkOut,
+        { ...sent, body: { ...(sent.body as object), successUrl } },
+        authorizedCaller(checkOut, site),
+      );
     };
     for (const good of ['https://shop.example.test/paid', 'https://www.shop.example.test/'])
       expect([good, (await ask(good)).status]).toEqual([good, 201]);

@@ -1,7 +1,7 @@
-// API8:2023 Security misconfiguration. The first headers of every response: test/public/headers; responses to requests that Node rejects:
-// test/http/server; what is logged: test/contract/secrets. Here every kind of response, including pages and errors, of the whole server
-// process: strict headers, nothing about the technology behind it, methods, hosts and origins without effect, and settings that production
-// rejects.
+// API8:2023 Security misconfiguration. The first headers of every response: test/public/headers; responses to
+// requests that Node rejects: test/http/server; what is logged: test/contract/secrets. Here every kind of
+// response, including pages and errors, of the whole server process: strict headers, nothing about the
+// technology behind it, methods, hosts and origins without effect, and settings that production rejects.
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -54,7 +54,11 @@ const asked: Asked[] = [
   [
     'too large a body',
     `${platformBase}/teams`,
-    () => ({ method: 'POST', headers: { ...keyed(), 'content-type': 'application/json' }, body: `"${'x'.repeat(1_100_000)}"` }),
+    () => ({
+      method: 'POST',
+      headers: { ...keyed(), 'content-type': 'application/json' },
+      body: `"${'x'.repeat(1_100_000)}"`,
+    }),
   ],
   ['another method', whoami, () => ({ method: 'DELETE', headers: keyed() })],
   ['the description', `${platformBase}/openapi`],
@@ -73,7 +77,11 @@ const asked: Asked[] = [
       body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
     }),
   ],
-  ['MCP refused', '/mcp', () => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })],
+  [
+    'MCP refused',
+    '/mcp',
+    () => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }),
+  ],
   ['the bare address', '/'],
   ['the reference', `${platformBase}/openapi/preview`],
   ['a public reference', '/api/public/openapi/v1/preview'],
@@ -85,7 +93,8 @@ const asked: Asked[] = [
   ['nowhere', '/nowhere'],
   ['a malformed escape', '/%'],
 ];
-const ask = (path: string, init: RequestInit = {}) => fetch(`${origin}${path}`, { redirect: 'manual', ...init });
+const ask = (path: string, init: RequestInit = {}) =>
+  fetch(`${origin}${path}`, { redirect: 'manual', ...init });
 
 describe('every kind of response', () => {
   it.each(asked)(
@@ -99,14 +108,19 @@ describe('every kind of response', () => {
       expect(header('strict-transport-security')).toMatch(/^max-age=\d{8}/);
       expect(header('content-security-policy')).toContain("default-src 'none'");
       expect(header('content-security-policy')).toContain("frame-ancestors 'none'");
-      expect(header('content-security-policy')).not.toMatch(/unsafe-eval|script-src[^;]*(?:unsafe-inline|\*|https?:)/);
+      expect(header('content-security-policy')).not.toMatch(
+        /unsafe-eval|script-src[^;]*(?:unsafe-inline|\*|https?:)/,
+      );
       expect(header('referrer-policy')).toMatch(/no-referrer|same-origin/);
       expect(header('cross-origin-resource-policy')).toBe('same-origin');
       expect(header('permissions-policy')).toContain('camera=(), ');
       for (const name of ['server', 'x-powered-by', 'access-control-allow-origin', 'x-aspnet-version', 'via'])
         expect([name, header(name)]).toEqual([name, '']);
       expect(response.headers.getSetCookie()).toEqual([]);
-      if (response.status >= 400) expect(text).not.toMatch(/node_modules|\bat [\w.<>]+ \(|\.ts:\d+|ECONN|postgres|knex|express|"stack"/i);
+      if (response.status >= 400)
+        expect(text).not.toMatch(
+          /node_modules|\bat [\w.<>]+ \(|\.ts:\d+|ECONN|postgres|knex|express|"stack"/i,
+        );
       const isSomebodys = response.status >= 400 || [whoami, '/auth/session', '/mcp'].includes(path);
       if (isSomebodys) expect(header('cache-control')).toBe('no-store');
       else if (path.startsWith('/api/public')) expect(header('cache-control')).toMatch(/private|no-/);
@@ -154,7 +168,9 @@ describe('a request', () => {
       '/invitations/accept',
       '/auth/login',
     ]) {
-      const lines = Object.entries({ ...lying, ...keyed(), connection: 'close' }).map(([name, value]) => `${name}: ${value}`);
+      const lines = Object.entries({ ...lying, ...keyed(), connection: 'close' }).map(
+        ([name, value]) => `${name}: ${value}`,
+      );
       const { text } = await raw(`GET ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
       expect([path, text.includes('evil.example'), text.includes('gopher')]).toEqual([path, false, false]);
     }
@@ -162,19 +178,38 @@ describe('a request', () => {
 
   it('from a page of another origin cannot read anything, with or without a cookie', async () => {
     const { cookie } = await makeSession(database.ctx, organization.ownerId, organization.id);
-    for (const from of ['https://evil.example', 'null', 'https://shop.example.evil.example', 'http://shop.example'])
-      for (const path of [whoami, '/api/public/v1/invoices', '/auth/session', '/mcp', `${platformBase}/openapi`])
+    for (const from of [
+      'https://evil.example',
+      'null',
+      'https://shop.example.evil.example',
+      'http://shop.example',
+    ])
+      for (const path of [
+        whoami,
+        '/api/public/v1/invoices',
+        '/auth/session',
+        '/mcp',
+        `${platformBase}/openapi`,
+      ])
         for (const method of ['GET', 'OPTIONS']) {
           const headers = { ...keyed(), cookie, origin: from, 'access-control-request-method': 'GET' };
           const response = await ask(path, { method, headers });
-          expect([from, path, response.headers.get('access-control-allow-origin')]).toEqual([from, path, null]);
+          expect([from, path, response.headers.get('access-control-allow-origin')]).toEqual([
+            from,
+            path,
+            null,
+          ]);
           expect(response.headers.get('access-control-allow-credentials')).toBeNull();
         }
-    const shop = await ask('/api/public/v1/invoices', { headers: { ...keyed(), origin: 'https://shop.example' } });
+    const shop = await ask('/api/public/v1/invoices', {
+      headers: { ...keyed(), origin: 'https://shop.example' },
+    });
     expect(shop.headers.get('access-control-allow-origin')).toBe('https://shop.example');
     expect(shop.headers.get('access-control-allow-credentials')).toBeNull();
     expect(
-      (await ask(whoami, { headers: { ...keyed(), origin: 'https://shop.example' } })).headers.get('access-control-allow-origin'),
+      (await ask(whoami, { headers: { ...keyed(), origin: 'https://shop.example' } })).headers.get(
+        'access-control-allow-origin',
+      ),
     ).toBeNull();
   });
 });
@@ -218,7 +253,11 @@ describe('production', () => {
     ENCRYPTION_KEY: `k1:${randomBytes(32).toString('base64')}`,
     PUBLIC_URL: 'https://portal.example',
   };
-  const oidc = { OIDC_ISSUER: 'https://id.example', OIDC_AUDIENCE: 'portal', OIDC_JWKS_URI: 'https://id.example/jwks' };
+  const oidc = {
+    OIDC_ISSUER: 'https://id.example',
+    OIDC_AUDIENCE: 'portal',
+    OIDC_JWKS_URI: 'https://id.example/jwks',
+  };
   const refused = (more: Record<string, string>): string[] => {
     try {
       readConfig({ ...safe, ...more });
@@ -235,8 +274,16 @@ describe('production', () => {
     ['an address without TLS', { PUBLIC_URL: 'http://portal.example' }, ['PUBLIC_URL']],
     ['calls into the private network', { ALLOW_PRIVATE_ERP_HOSTS: 'true' }, ['ALLOW_PRIVATE_ERP_HOSTS']],
     ['keys of tokens without TLS', { ...oidc, OIDC_JWKS_URI: 'http://id.example/jwks' }, ['OIDC_JWKS_URI']],
-    ['tokens sent without TLS', { ...oidc, OIDC_USERINFO_URI: 'http://id.example/me' }, ['OIDC_USERINFO_URI']],
-    ['a model’s key without TLS', { ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: 'http://models.example' }, ['ANTHROPIC_BASE_URL']],
+    [
+      'tokens sent without TLS',
+      { ...oidc, OIDC_USERINFO_URI: 'http://id.example/me' },
+      ['OIDC_USERINFO_URI'],
+    ],
+    [
+      'a model’s key without TLS',
+      { ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: 'http://models.example' },
+      ['ANTHROPIC_BASE_URL'],
+    ],
     [
       'another model’s key without TLS',
       { OPENAI_COMPATIBLE_API_KEY: 'k', OPENAI_COMPATIBLE_URL: 'http://models.example' },

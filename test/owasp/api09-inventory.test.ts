@@ -1,5 +1,6 @@
-// API9:2023 Improper inventory management. Each operation in the OpenAPI document exists: test/contract/openapi. Here the reverse: the
-// application is walked, and everything that is mounted must be described there or listed below, and in the README.
+// API9:2023 Improper inventory management. Each operation in the OpenAPI document exists:
+// test/contract/openapi. Here the reverse: the application is walked, and everything that is mounted must be
+// described there or listed below, and in the README.
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,7 +15,11 @@ type Layer = {
   readonly slash: boolean;
   readonly name: string;
   readonly handle: { readonly stack?: readonly Layer[] };
-  readonly route?: { readonly path: string; readonly methods: Readonly<Record<string, boolean>>; readonly stack: readonly unknown[] };
+  readonly route?: {
+    readonly path: string;
+    readonly methods: Readonly<Record<string, boolean>>;
+    readonly stack: readonly unknown[];
+  };
 };
 
 /** Routes besides the operations of the OpenAPI document, and why they are not part of it. */
@@ -54,7 +59,12 @@ let database: TestDatabase;
 let app: Express;
 let server: Server;
 beforeAll(async () => {
-  const oidc = { issuer: 'http://127.0.0.1:9', audience: 'portal', jwksUri: 'http://127.0.0.1:9/jwks', userinfoUri: null };
+  const oidc = {
+    issuer: 'http://127.0.0.1:9',
+    audience: 'portal',
+    jwksUri: 'http://127.0.0.1:9/jwks',
+    userinfoUri: null,
+  };
   database = await testDatabase({ settings: { oidc: { ...oidc, client: { id: 'portal', secret: null } } } });
   app = createApp(database.ctx, { demoOwner: { email: 'owner@demo.example', name: 'Owner' } });
   server = await listen(app);
@@ -77,12 +87,21 @@ const passing = new Set([
   'router',
 ]);
 
-/** Every route of a stack of layers, as `<method> <path>`; `USE` for a function that handles everything below its path. */
+/**
+ * Every route of a stack of layers, as `<method> <path>`; `USE` for a function that handles everything below
+ * its path.
+ */
 function mounted(stack: readonly Layer[], base = ''): string[] {
   return stack.flatMap(({ rawPath, slash, name, handle, route }): string[] => {
     if (route !== undefined) {
-      const methods = Object.keys(route.methods).map((method) => (method === '_all' ? 'ALL' : method.toUpperCase()));
-      return [route.path].flat().flatMap((path) => methods.map((method) => `${method} ${base}${path === '/' && base !== '' ? '' : path}`));
+      const methods = Object.keys(route.methods).map((method) =>
+        method === '_all' ? 'ALL' : method.toUpperCase(),
+      );
+      return [route.path]
+        .flat()
+        .flatMap((path) =>
+          methods.map((method) => `${method} ${base}${path === '/' && base !== '' ? '' : path}`),
+        );
     }
     const paths = slash ? [''] : [rawPath].flat();
     return paths.flatMap((path) => {
@@ -96,13 +115,17 @@ function mounted(stack: readonly Layer[], base = ''): string[] {
 }
 
 describe('the mounted routes', () => {
-  const operations = platformRoutes.map(({ method, path }) => `${method} ${platformBase}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`);
+  const operations = platformRoutes.map(
+    ({ method, path }) => `${method} ${platformBase}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+  );
 
   it('are operations of the OpenAPI document or in the list of pages, and nothing else', () => {
     const found = new Set(mounted((app as unknown as { router: { stack: Layer[] } }).router.stack));
     expect([...found].filter((at) => !operations.includes(at) && pages[at] === undefined)).toEqual([]);
     expect([...operations, ...Object.keys(pages)].filter((at) => !found.has(at))).toEqual([]);
-    const described = Object.entries(describePlatform('http://127.0.0.1')['paths'] as Record<string, object>).flatMap(([path, methods]) =>
+    const described = Object.entries(
+      describePlatform('http://127.0.0.1')['paths'] as Record<string, object>,
+    ).flatMap(([path, methods]) =>
       Object.keys(methods)
         .filter((name) => name !== 'parameters')
         .map((method) => `${method.toUpperCase()} ${platformBase}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`),
@@ -120,9 +143,18 @@ describe('the mounted routes', () => {
 
   it('are all named in the documentation', () => {
     const files = readdirSync('docs').filter((file) => file.endsWith('.md'));
-    const documents = ['README.md', ...files.map((file) => `docs/${file}`)].map((file) => readFileSync(file, 'utf8')).join('');
-    const addresses = [...Object.keys(pages).map((at) => at.split(' ')[1] ?? ''), '/healthz', '/readyz', '/metrics'];
-    const missing = addresses.map((at) => at.replace('/:token', '')).filter((at) => at !== '/' && !documents.includes(at));
+    const documents = ['README.md', ...files.map((file) => `docs/${file}`)]
+      .map((file) => readFileSync(file, 'utf8'))
+      .join('');
+    const addresses = [
+      ...Object.keys(pages).map((at) => at.split(' ')[1] ?? ''),
+      '/healthz',
+      '/readyz',
+      '/metrics',
+    ];
+    const missing = addresses
+      .map((at) => at.replace('/:token', ''))
+      .filter((at) => at !== '/' && !documents.includes(at));
     expect(missing).toEqual([]);
   });
 

@@ -1,6 +1,7 @@
-// API10:2023 Unsafe consumption of APIs. In detail: test/connectors/netsuite/wire, test/core/guarded-fetch, test/gateways. Here an ERP that
-// lies in every way it can, behind a connection of a real organization: each time a clear error in bounded time, and nothing of it is
-// stored or believed. Then the contents of records on their way out to spreadsheets, browsers, templates and models.
+// API10:2023 Unsafe consumption of APIs. In detail: test/connectors/netsuite/wire, test/core/guarded-fetch,
+// test/gateways. Here an ERP that lies in every way it can, behind a connection of a real organization: each
+// time a clear error in bounded time, and nothing of it is stored or believed. Then the contents of records
+// on their way out to spreadsheets, browsers, templates and models.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -23,9 +24,17 @@ let organization: { id: string };
 let secret: string;
 let owner: Api;
 let lie: (response: ServerResponse) => void = (response) => response.end();
-/** The timeout for the test of an unresponsive ERP; every other lie is detected by its content, however slow the machine. */
+/**
+ * The timeout for the test of an unresponsive ERP; every other lie is detected by its content, however slow
+ * the machine.
+ */
 const patience = { usualMs: 60_000, forSilenceMs: 200 };
-const erpSettings = { ...testSettings.erp, allowedHosts: [] as string[], requestTimeoutMs: patience.usualMs, maxResponseBytes: 1_000_000 };
+const erpSettings = {
+  ...testSettings.erp,
+  allowedHosts: [] as string[],
+  requestTimeoutMs: patience.usualMs,
+  maxResponseBytes: 1_000_000,
+};
 
 const hostile = [
   '=HYPERLINK("http://evil.example","x")',
@@ -52,13 +61,29 @@ beforeAll(async () => {
   organization = await makeOrganization(database.ctx);
   secret = (await makeKey(database.ctx, organization.id, { permissions: ['write'] })).secret;
   owner = apiOf(app, secret);
-  const authentication = { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: 'x'.repeat(32), tokenSecret: 'y'.repeat(32) };
-  const connected = await owner('put', '/netsuite/connection', { accountId: '1234567_SB1', baseUrl: `http://${host}`, authentication });
+  const authentication = {
+    method: 'tba',
+    consumerKey: 'ck',
+    tokenId: 'ti',
+    consumerSecret: 'x'.repeat(32),
+    tokenSecret: 'y'.repeat(32),
+  };
+  const connected = await owner('put', '/netsuite/connection', {
+    accountId: '1234567_SB1',
+    baseUrl: `http://${host}`,
+    authentication,
+  });
   expect(connected.status).toBe(200);
   await loadInvoices(
     database.ctx,
     organization.id,
-    hostile.map((text, index) => ({ id: index + 1, tranid: text, status: 'open', entity: '1', entityName: text })),
+    hostile.map((text, index) => ({
+      id: index + 1,
+      tranid: text,
+      status: 'open',
+      entity: '1',
+      entityName: text,
+    })),
   );
   await publishVersion(database.ctx, organization.id);
 });
@@ -87,10 +112,20 @@ describe('an ERP', () => {
     ['sends null', answer('null')],
     ['sends a number', answer('7')],
     ['sends a list', answer('[]')],
-    ['sends other types everywhere', answer('{"items":"none","count":"many","hasMore":7,"totalResults":{},"links":null,"offset":[]}')],
-    ['sends rows that are none', answer('{"items":[1,null,[],"x"],"count":4,"hasMore":false,"totalResults":4,"links":[],"offset":0}')],
+    [
+      'sends other types everywhere',
+      answer('{"items":"none","count":"many","hasMore":7,"totalResults":{},"links":null,"offset":[]}'),
+    ],
+    [
+      'sends rows that are none',
+      answer('{"items":[1,null,[],"x"],"count":4,"hasMore":false,"totalResults":4,"links":[],"offset":0}'),
+    ],
     ['sends broken UTF-8', answer(Buffer.from([0x7b, 0xff, 0xfe, 0x7d]))],
-    ['leads elsewhere', (response) => void response.writeHead(302, { location: 'http://169.254.169.254/latest/meta-data' }).end()],
+    [
+      'leads elsewhere',
+      (response) =>
+        void response.writeHead(302, { location: 'http://169.254.169.254/latest/meta-data' }).end(),
+    ],
     ['hangs up', (response) => void response.socket?.destroy()],
     [silent, () => undefined],
     [
@@ -134,7 +169,10 @@ describe('the contents of records', () => {
   it('are data in JSON and CSV: the same texts come out, none ends its cell, no browser renders them as a page', async () => {
     const json = await read('application/json').expect(200);
     expect(json.body.data.map(({ number }: { number: string }) => number)).toEqual(hostile);
-    expect([json.headers['content-type'], json.headers['x-content-type-options']]).toEqual(['application/json; charset=utf-8', 'nosniff']);
+    expect([json.headers['content-type'], json.headers['x-content-type-options']]).toEqual([
+      'application/json; charset=utf-8',
+      'nosniff',
+    ]);
     const csv = await read('text/csv').expect(200);
     expect([csv.headers['content-type'], csv.headers['x-content-type-options']]).toEqual([
       'text/csv; charset=utf-8; header=present',
@@ -149,7 +187,10 @@ describe('the contents of records', () => {
       const found = await read('application/json', `?number=${encodeURIComponent(text)}`).expect(200);
       expect([text, found.body.pagination.total]).toEqual([text, 1]);
     }
-    expect((await read('application/json', `?number=${encodeURIComponent("x' or '1'='1")}`).expect(200)).body.pagination.total).toBe(0);
+    expect(
+      (await read('application/json', `?number=${encodeURIComponent("x' or '1'='1")}`).expect(200)).body
+        .pagination.total,
+    ).toBe(0);
     for (const name of ['__proto__', 'constructor', 'number"; select 1', 'number_contains_contains'])
       await read('application/json', `?${encodeURIComponent(name)}=x`).expect(400);
   });
@@ -171,16 +212,18 @@ describe('a filter from a model', () => {
       }
     };
     for (const name of ['__proto__', 'constructor', 'toString', 'number"', 'NUMBER', ''])
-      expect([name, await ask(`{"resource":"invoices","filters":{"${name.replace('"', '\\"')}":"x"}}`)]).toEqual([
+      expect([
         name,
-        expect.stringMatching(/^AppError|Error/),
-      ]);
+        await ask(`{"resource":"invoices","filters":{"${name.replace('"', '\\"')}":"x"}}`),
+      ]).toEqual([name, expect.stringMatching(/^AppError|Error/)]);
     for (const wish of [
       '{"resource":"invoices","__proto__":{"version":"v2"}}',
       '{"resource":"invoices","version":"v2"}',
       '{"resource":"../v2/invoices"}',
     ])
       expect([wish, await ask(wish)]).toEqual([wish, expect.stringMatching(/Error/)]);
-    expect(JSON.parse(await ask('{"resource":"invoices","filters":{"number":"@SUM(1)"}}')).pagination.total).toBe(1);
+    expect(
+      JSON.parse(await ask('{"resource":"invoices","filters":{"number":"@SUM(1)"}}')).pagination.total,
+    ).toBe(1);
   });
 });

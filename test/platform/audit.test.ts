@@ -1,5 +1,6 @@
-// Requests without an audit entry, and secrets that never appear in a log line. test/contract/every-route.test.ts checks for all
-// operations that every write adds exactly one entry, and that no entry or log line contains a secret.
+// Requests without an audit entry, and secrets that never appear in a log line.
+// test/contract/every-route.test.ts checks for all operations that every write adds exactly one entry, and
+// that no entry or log line contains a secret.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { createLog } from '../../src/core/log.ts';
@@ -15,11 +16,18 @@ let owner: Api;
 beforeAll(async () => {
   database = await testDatabase();
   organizationId = (await makeOrganization(database.ctx)).id;
-  owner = apiOf(createApp(database.ctx), (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+  owner = apiOf(
+    createApp(database.ctx),
+    (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret,
+  );
 });
 afterAll(() => database.close());
 
-const countRows = () => inTransaction({ db: database.ctx.db, organizationId }, async (tx) => (await tx('audit_log').select('id')).length);
+const countRows = () =>
+  inTransaction(
+    { db: database.ctx.db, organizationId },
+    async (tx) => (await tx('audit_log').select('id')).length,
+  );
 
 describe('the audit log', () => {
   it('has no entry for requests that were refused or changed nothing', async () => {
@@ -60,7 +68,10 @@ describe('the log', () => {
       },
       'x',
     );
-    log.info({ err: Object.assign(new Error('y'), { headers: { cookie: 'hidden', authorization: 'hidden' } }) }, 'y');
+    log.info(
+      { err: Object.assign(new Error('y'), { headers: { cookie: 'hidden', authorization: 'hidden' } }) },
+      'y',
+    );
     log.child({ apiKey: 'hidden' }).info('z');
     expect(out.join('')).not.toContain('hidden');
   });

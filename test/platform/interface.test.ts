@@ -26,7 +26,8 @@ const detailOf = (answer: Answer): [number, string, string] => {
   const [detail] = answer.body.error?.details ?? [];
   return [answer.status, detail?.code, detail?.message];
 };
-const readsOnly = async (): Promise<Answer['body']> => (await w.owner.api('post', '/api-keys', { name: 'x' })).body;
+const readsOnly = async (): Promise<Answer['body']> =>
+  (await w.owner.api('post', '/api-keys', { name: 'x' })).body;
 
 describe('the resources of an API key', () => {
   const withResources = (resources: string[], versions: string[] = []) =>
@@ -40,7 +41,10 @@ describe('the resources of an API key', () => {
   it('422 for a resource of no version, as for an unknown version', async () => {
     const refused = await withResources(['invoices', 'nope']);
     expect([refused.status, codesOf(refused)]).toEqual([422, ['unknown_resource']]);
-    expect(refused.body.error.details[0]).toMatchObject({ path: 'scopes.resources', message: expect.stringContaining('nope') });
+    expect(refused.body.error.details[0]).toMatchObject({
+      path: 'scopes.resources',
+      message: expect.stringContaining('nope'),
+    });
     expect(codesOf(await withResources(['nope'], ['v9']))).toEqual(['unknown_version', 'unknown_resource']);
     expect((await withResources(['invoices'])).status).toBe(201);
   });
@@ -55,7 +59,8 @@ describe('the resources of an API key', () => {
 
   it('may stay on a key when the resource is gone, but not be added', async () => {
     const { id } = (await withResources(['invoices'])).body;
-    const change = (resources: string[]) => w.owner.api('patch', `/api-keys/${id}`, { scopes: { resources } });
+    const change = (resources: string[]) =>
+      w.owner.api('patch', `/api-keys/${id}`, { scopes: { resources } });
     expect(codesOf(await change(['invoices', 'nope']))).toEqual(['unknown_resource']);
     await database.ctx.db.control.transaction(async (tx) => {
       await tx.raw("select set_config('portal.organization_id', ?, true)", [w.id]);
@@ -71,7 +76,10 @@ describe('GET /api-schema', () => {
   it('finds versions by name', async () => {
     for (const name of ['For customers', 'For partners']) await w.owner.api('post', '/api-schema', { name });
     const found = await w.owner.api('get', '/api-schema?q=PARTNER');
-    expect([found.status, found.body.data?.map(({ name }: { name: string }) => name)]).toEqual([200, ['For partners']]);
+    expect([found.status, found.body.data?.map(({ name }: { name: string }) => name)]).toEqual([
+      200,
+      ['For partners'],
+    ]);
   });
 });
 
@@ -82,17 +90,25 @@ describe('Accept', () => {
     ['post', '/teams'],
     ['get', '/openapi'],
   ] as const)('406 when %s %s may not be answered as JSON, and nothing is done', async (method, path) => {
-    const refused = await w.owner.api(method, path, method === 'post' ? { name: 'x' } : undefined, { accept: 'application/xml' });
+    const refused = await w.owner.api(method, path, method === 'post' ? { name: 'x' } : undefined, {
+      accept: 'application/xml',
+    });
     expect([refused.status, codesOf(refused)]).toEqual([406, ['not_acceptable']]);
     expect((await w.owner.api('get', '/teams')).body.pagination.total).toBe(0);
     for (const accept of ['application/json', 'text/html, */*;q=0.1', 'application/*'])
-      expect([accept, (await w.owner.api('get', '/teams', undefined, { accept })).status]).toEqual([accept, 200]);
+      expect([accept, (await w.owner.api('get', '/teams', undefined, { accept })).status]).toEqual([
+        accept,
+        200,
+      ]);
   });
 });
 
 describe('a confirmation that does not match', () => {
   it('400 for ?purge= as for ?confirm=', async () => {
-    await w.owner.api('put', '/netsuite/connection', { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'c' } });
+    await w.owner.api('put', '/netsuite/connection', {
+      accountId: '1234567',
+      authentication: { method: 'oauth2', clientId: 'c' },
+    });
     const purge = await w.owner.api('delete', '/netsuite/connection?purge=another');
     const confirm = await w.owner.api('delete', `/organizations/${w.id}?confirm=another`);
     expect([purge, confirm].map(({ status, body }) => [status, body.error.code])).toEqual([
@@ -106,16 +122,25 @@ describe('a confirmation that does not match', () => {
 
 describe('the preview of a template', () => {
   const make = async (kind: 'email' | 'document', body: string) =>
-    (await w.owner.api('post', '/portal/templates', { key: kind, kind, subject: kind === 'email' ? 'Hello {{ name }}' : null, body })).body
-      .id;
-  const preview = (id: string, input: object) => w.owner.api('post', `/portal/templates/${id}/preview`, input);
+    (
+      await w.owner.api('post', '/portal/templates', {
+        key: kind,
+        kind,
+        subject: kind === 'email' ? 'Hello {{ name }}' : null,
+        body,
+      })
+    ).body.id;
+  const preview = (id: string, input: object) =>
+    w.owner.api('post', `/portal/templates/${id}/preview`, input);
 
   it('needs no record for a mail', async () => {
     const id = await make('email', '<p>{{ organization.name }} {{ record.tranid }}</p>');
     const shown = await preview(id, { data: { name: 'Ada' } });
     expect(shown.status, shown.text).toBe(200);
     expect(shown.body.subject).toBe('Hello Ada');
-    expect(shown.body.problems).toEqual([expect.objectContaining({ path: 'body', message: expect.stringContaining('record') })]);
+    expect(shown.body.problems).toEqual([
+      expect.objectContaining({ path: 'body', message: expect.stringContaining('record') }),
+    ]);
   });
 
   it('422 for half a record, and for a document without one', async () => {
@@ -136,7 +161,10 @@ describe('a deleted team', () => {
     const made = await w.owner.api('post', '/views', view);
     expect(made.status, made.text).toBe(201);
     await w.owner.api('delete', `/teams/${teamId}`);
-    expect((await w.owner.api('get', `/views/${made.body.id}`)).body).toMatchObject({ visibility: 'private', teamId: null });
+    expect((await w.owner.api('get', `/views/${made.body.id}`)).body).toMatchObject({
+      visibility: 'private',
+      teamId: null,
+    });
     expect((await w.owner.api('get', '/views?visibility=team')).body.data).toEqual([]);
     expect((await w.owner.api('patch', `/views/${made.body.id}`, { name: 'y' })).status).toBe(200);
   });
@@ -150,7 +178,10 @@ describe('a deleted team', () => {
     const admin = openKnex(database.address, null, 1);
     await admin('teams').where({ id: teamId }).delete();
     await admin.destroy();
-    expect((await w.owner.api('get', `/views/${id}`)).body).toMatchObject({ visibility: 'private', teamId: null });
+    expect((await w.owner.api('get', `/views/${id}`)).body).toMatchObject({
+      visibility: 'private',
+      teamId: null,
+    });
   });
 });
 
@@ -179,20 +210,32 @@ describe('the role of members and invitations', () => {
     const viewer = w.role('viewer');
     for (const role of [{ roleId: viewer }, { role: 'viewer' }]) {
       const invited = await invite(role);
-      expect([role, invited.status, invited.body.roleId, invited.body.role]).toEqual([role, 201, viewer, { id: viewer, name: 'viewer' }]);
+      expect([role, invited.status, invited.body.roleId, invited.body.role]).toEqual([
+        role,
+        201,
+        viewer,
+        { id: viewer, name: 'viewer' },
+      ]);
     }
     const member = await w.join('editor');
     const at = `${w.at}/members/${member.id}`;
-    expect((await w.owner.api('patch', at, { role: 'viewer' })).body).toMatchObject({ roleId: viewer, role: { name: 'viewer' } });
-    expect((await w.owner.api('patch', at, { roleId: w.role('admin') })).body).toMatchObject({ roleId: w.role('admin') });
+    expect((await w.owner.api('patch', at, { role: 'viewer' })).body).toMatchObject({
+      roleId: viewer,
+      role: { name: 'viewer' },
+    });
+    expect((await w.owner.api('patch', at, { roleId: w.role('admin') })).body).toMatchObject({
+      roleId: w.role('admin'),
+    });
     for (const answer of [
       (await w.owner.api('get', `${w.at}/members`)).body.data,
       (await w.owner.api('get', `${w.at}/invitations`)).body.data,
     ])
       for (const one of answer) expect(one.roleId).toBe(one.role.id);
-    expect((await w.owner.api('get', `${w.at}/members?role=admin`)).body.data.map(({ user }: Answer['body']) => user.id)).toEqual([
-      member.id,
-    ]);
+    expect(
+      (await w.owner.api('get', `${w.at}/members?role=admin`)).body.data.map(
+        ({ user }: Answer['body']) => user.id,
+      ),
+    ).toEqual([member.id]);
   });
 
   it('422 for an unknown name, for both at once, and for an invitation with neither', async () => {
@@ -202,10 +245,17 @@ describe('the role of members and invitations', () => {
     expect((await invite({})).status).toBe(422);
     const member = await w.join('editor');
     const patch = (body: object) => w.owner.api('patch', `${w.at}/members/${member.id}`, body);
-    for (const body of [{ role: 'captain' }, { role: 'viewer', roleId: w.role('viewer') }, { role: '' }, { role: null }])
+    for (const body of [
+      { role: 'captain' },
+      { role: 'viewer', roleId: w.role('viewer') },
+      { role: '' },
+      { role: null },
+    ])
       expect([body, (await patch(body)).status]).toEqual([body, 422]);
     expect((await patch({ role: 'VIEWER' })).body.role.name).toBe('viewer');
-    expect((await w.owner.api('get', `${w.at}/members?role=viewer&roleId=${w.role('editor')}`)).body.data).toEqual([]);
+    expect(
+      (await w.owner.api('get', `${w.at}/members?role=viewer&roleId=${w.role('editor')}`)).body.data,
+    ).toEqual([]);
   });
 
   it('403 for a name as for an id of a role with more than the caller may grant', async () => {
@@ -220,7 +270,11 @@ describe('a key made with a name only', () => {
     const { secret } = await readsOnly();
     const refused = await apiOf(app, secret)('post', '/teams', { name: 'x' });
     expect(refused.body.error.message).toBe('Missing required permission: team:create');
-    expect(detailOf(refused)).toEqual([403, 'read_only', expect.stringContaining('"permissions": ["write"]')]);
+    expect(detailOf(refused)).toEqual([
+      403,
+      'read_only',
+      expect.stringContaining('"permissions": ["write"]'),
+    ]);
     const advised = /\{.*\}/.exec(refused.body.error.details[0].message)?.[0] ?? '';
     const writing = await w.owner.api('post', '/api-keys', JSON.parse(advised));
     expect((await apiOf(app, writing.body.secret)('post', '/teams', { name: 'x' })).status).toBe(201);
@@ -239,7 +293,11 @@ describe('without a connection', () => {
     ['get', '/netsuite/metadata/invoice'],
     ['delete', '/netsuite/connection'],
   ] as const)('%s %s says to set one up', async (method, path) => {
-    expect(detailOf(await w.owner.api(method, path))).toEqual([404, 'no_connection', 'Set up the connection first']);
+    expect(detailOf(await w.owner.api(method, path))).toEqual([
+      404,
+      'no_connection',
+      'Set up the connection first',
+    ]);
   });
 
   it.each([
@@ -254,7 +312,10 @@ describe('without a connection', () => {
     ['get', '/netsuite/metadata/invoice', 404],
     ['post', '/sync-configs', 422],
   ] as const)('with one but no metadata, %s %s says to refresh it', async (method, path, status) => {
-    await w.owner.api('put', '/netsuite/connection', { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'c' } });
+    await w.owner.api('put', '/netsuite/connection', {
+      accountId: '1234567',
+      authentication: { method: 'oauth2', clientId: 'c' },
+    });
     const body = method === 'post' ? { name: 'x', recordType: 'invoice' } : undefined;
     expect(detailOf(await w.owner.api(method, path, body))).toEqual([
       status,
@@ -265,9 +326,21 @@ describe('without a connection', () => {
 
   it('the list of record types is empty and says what to do', async () => {
     const list = async () => (await w.owner.api('get', '/netsuite/metadata')).body;
-    expect(await list()).toMatchObject({ data: [], pagination: { total: 0 }, refreshedAt: null, notListed: { code: 'no_connection' } });
-    await w.owner.api('put', '/netsuite/connection', { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'c' } });
+    expect(await list()).toMatchObject({
+      data: [],
+      pagination: { total: 0 },
+      refreshedAt: null,
+      notListed: { code: 'no_connection' },
+    });
+    await w.owner.api('put', '/netsuite/connection', {
+      accountId: '1234567',
+      authentication: { method: 'oauth2', clientId: 'c' },
+    });
     const message = expect.stringContaining('refresh the metadata');
-    expect(await list()).toMatchObject({ data: [], refreshedAt: null, notListed: { code: 'no_metadata', message } });
+    expect(await list()).toMatchObject({
+      data: [],
+      refreshedAt: null,
+      notListed: { code: 'no_metadata', message },
+    });
   });
 });

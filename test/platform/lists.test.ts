@@ -1,4 +1,5 @@
-// Lists of the management interface sort and filter where people look for something: syncs, runs, keys and payments.
+// Lists of the management interface sort and filter where people look for something: syncs, runs, keys and
+// payments.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -19,7 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const sql = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: database.ctx.db, organizationId: w.id }, work);
+const sql = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+  inTransaction({ db: database.ctx.db, organizationId: w.id }, work);
 /** One property of all items of a list, in its order. */
 const column = async (path: string, name: string): Promise<unknown[]> => {
   const answer = await w.owner.api('get', path);
@@ -32,16 +34,19 @@ const refused = async (paths: readonly string[]) => {
 const minute = (at: number): string => `2026-03-02T10:${String(at).padStart(2, '0')}:00Z`;
 
 describe('syncs and runs', () => {
-  const configs: { id: string; name: string; record_type: string }[] = ['invoice', 'customer', 'item'].map((type, index) => ({
-    id: createId(),
-    name: ['beta', 'Alpha', 'gamma'][index] ?? '',
-    record_type: type,
-  }));
+  const configs: { id: string; name: string; record_type: string }[] = ['invoice', 'customer', 'item'].map(
+    (type, index) => ({
+      id: createId(),
+      name: ['beta', 'Alpha', 'gamma'][index] ?? '',
+      record_type: type,
+    }),
+  );
   const runIds: string[] = [];
   beforeAll(async () => {
     await sql(async (tx) => {
       const shared = { organization_id: w.id, mode: 'full', deletions: 'none' };
-      for (const [index, config] of configs.entries()) await tx('sync_configs').insert({ ...shared, ...config, created_at: minute(index) });
+      for (const [index, config] of configs.entries())
+        await tx('sync_configs').insert({ ...shared, ...config, created_at: minute(index) });
       for (let at = 0; at < 6; at += 1) {
         const config = configs[at % 3];
         const id = createId();
@@ -53,7 +58,13 @@ describe('syncs and runs', () => {
           mode: 'full',
           trigger: 'manual',
         };
-        await tx('sync_runs').insert({ ...run, id, status: 'succeeded', queued_at: minute(at), finished_at: minute(at) });
+        await tx('sync_runs').insert({
+          ...run,
+          id,
+          status: 'succeeded',
+          queued_at: minute(at),
+          finished_at: minute(at),
+        });
       }
     });
   });
@@ -64,10 +75,19 @@ describe('syncs and runs', () => {
     expect(await column('/sync-configs', 'name')).toEqual(['gamma', 'Alpha', 'beta']);
     expect(await column('/sync-configs?order=asc', 'name')).toEqual(['beta', 'Alpha', 'gamma']);
     expect(await column('/sync-configs?sort=name', 'name')).toEqual(['Alpha', 'beta', 'gamma']);
-    expect(await column('/sync-configs?sort=recordType&order=desc', 'recordType')).toEqual(['item', 'invoice', 'customer']);
+    expect(await column('/sync-configs?sort=recordType&order=desc', 'recordType')).toEqual([
+      'item',
+      'invoice',
+      'customer',
+    ]);
     expect(await column('/sync-configs?sort=createdAt', 'name')).toEqual(['beta', 'Alpha', 'gamma']);
     expect(await column('/sync-configs?sort=name&pageSize=1&page=2', 'name')).toEqual(['beta']);
-    await refused(['/sync-configs?sort=color', '/sync-configs?order=up', '/sync-configs?sort=name&sort=name', '/sync-configs?recordType=']);
+    await refused([
+      '/sync-configs?sort=color',
+      '/sync-configs?order=up',
+      '/sync-configs?sort=name&sort=name',
+      '/sync-configs?recordType=',
+    ]);
   });
 
   it('finds syncs by their state and by the state of their newest run', async () => {
@@ -82,7 +102,10 @@ describe('syncs and runs', () => {
     expect(await column('/sync-configs?status=disabled', 'name')).toEqual(['beta']);
     expect(await column('/sync-configs?status=paused', 'name')).toEqual(['Alpha']);
     expect(await column('/sync-configs?lastRunStatus=failed', 'name')).toEqual(['gamma']);
-    expect(await column('/sync-configs?lastRunStatus=succeeded&sort=name', 'name')).toEqual(['Alpha', 'beta']);
+    expect(await column('/sync-configs?lastRunStatus=succeeded&sort=name', 'name')).toEqual([
+      'Alpha',
+      'beta',
+    ]);
     expect(await column('/sync-configs?lastRunStatus=partial', 'name')).toEqual([]);
     expect(await column('/sync-configs?lastRunStatus=failed&status=paused', 'name')).toEqual([]);
     await refused(['/sync-configs?status=broken', '/sync-configs?lastRunStatus=red']);
@@ -99,9 +122,17 @@ describe('syncs and runs', () => {
     expect(await column(`/sync-runs?${span}&recordType=invoice`, 'id')).toEqual([runIds[3]]);
     expect(await column('/sync-runs?order=asc', 'id')).toEqual(runIds);
     expect(await column('/sync-runs?sort=queuedAt', 'id')).toEqual(runIds);
-    expect(await column('/sync-runs?sort=recordType', 'id')).toEqual([4, 1, 3, 0, 5, 2].map((at) => runIds[at]));
-    expect(await column(`/sync-configs/${configs[0]?.id}/runs?order=asc&before=${minute(3)}`, 'id')).toEqual([runIds[0]]);
-    await refused(['/sync-runs?sort=status', '/sync-runs?before=yesterday', `/sync-runs?after=${minute(4)}&before=${minute(1)}`]);
+    expect(await column('/sync-runs?sort=recordType', 'id')).toEqual(
+      [4, 1, 3, 0, 5, 2].map((at) => runIds[at]),
+    );
+    expect(await column(`/sync-configs/${configs[0]?.id}/runs?order=asc&before=${minute(3)}`, 'id')).toEqual([
+      runIds[0],
+    ]);
+    await refused([
+      '/sync-runs?sort=status',
+      '/sync-runs?before=yesterday',
+      `/sync-runs?after=${minute(4)}&before=${minute(1)}`,
+    ]);
   });
 
   it('reads runs of a record type by an index', async () => {
@@ -154,7 +185,14 @@ describe('payments', () => {
         const row = { ...own, id, account_id, customer_id, currency: 'GBP', amount_minor: 100 + index };
         await tx('pay_payments').insert({ ...row, created_at: minute(index) });
         const returns = { success_url: 'x', cancel_url: 'x' };
-        await tx('pay_checkouts').insert({ ...own, ...returns, id: createId(), payment_id: id, title: 'x', expires_at: minute(59) });
+        await tx('pay_checkouts').insert({
+          ...own,
+          ...returns,
+          id: createId(),
+          payment_id: id,
+          title: 'x',
+          expires_at: minute(59),
+        });
       }
     });
     const amounts = (query: string) => column(`/pay/payments${query}`, 'amount');
@@ -165,7 +203,11 @@ describe('payments', () => {
     expect(await amounts('?sort=createdAt&order=desc')).toEqual(['1.03', '1.02', '1.01', '1.00']);
     expect(await amounts('?sort=customerId')).toEqual(['1.01', '1.02', '1.00', '1.03']);
     expect(await amounts('?sort=customerId&order=desc')).toEqual(['1.03', '1.02', '1.00', '1.01']);
-    await refused(['/pay/payments?sort=secret', '/pay/payments?order=', `/pay/payments?after=${minute(3)}&before=${minute(1)}`]);
+    await refused([
+      '/pay/payments?sort=secret',
+      '/pay/payments?order=',
+      `/pay/payments?after=${minute(3)}&before=${minute(1)}`,
+    ]);
   });
 });
 
@@ -173,9 +215,25 @@ describe('parameters of lists', () => {
   const paths = ['/sync-configs', '/sync-runs', '/api-keys', '/pay/payments'];
 
   it('never reach the database as anything but values', async () => {
-    const texts = ['name;drop table sync_runs--', "name'", 'name,id', 'NAME', '__proto__', 'constructor', '', '%00', '\ud83d'];
-    await refused(paths.flatMap((path) => texts.map((text) => `${path}?sort=${encodeURI(text.toWellFormed())}`)));
-    await refused(paths.flatMap((path) => ['asc;', 'ASC', 'asc,desc', '%00'].map((text) => `${path}?sort=createdAt&order=${text}`)));
+    const texts = [
+      'name;drop table sync_runs--',
+      "name'",
+      'name,id',
+      'NAME',
+      '__proto__',
+      'constructor',
+      '',
+      '%00',
+      '\ud83d',
+    ];
+    await refused(
+      paths.flatMap((path) => texts.map((text) => `${path}?sort=${encodeURI(text.toWellFormed())}`)),
+    );
+    await refused(
+      paths.flatMap((path) =>
+        ['asc;', 'ASC', 'asc,desc', '%00'].map((text) => `${path}?sort=createdAt&order=${text}`),
+      ),
+    );
     for (const path of [
       '/sync-configs?q=',
       '/sync-configs?recordType=',
@@ -184,15 +242,31 @@ describe('parameters of lists', () => {
       '/pay/payments?customerId=',
     ])
       for (const text of ["'", '%25', '\\', "x' or '1'='1", '__proto__'])
-        expect([path, text, (await w.owner.api('get', path + encodeURI(text))).body.pagination?.total]).toEqual([path, text, 0]);
+        expect([
+          path,
+          text,
+          (await w.owner.api('get', path + encodeURI(text))).body.pagination?.total,
+        ]).toEqual([path, text, 0]);
   });
 
   it('400 for instants that do not exist, and for a parameter given twice', async () => {
-    const instants = ['2026-02-30T00:00:00Z', 'infinity', '2026-01-01', '2026-01-01T00:00:00', '0000-01-01T00:00:00Z', '1767225600', ''];
+    const instants = [
+      '2026-02-30T00:00:00Z',
+      'infinity',
+      '2026-01-01',
+      '2026-01-01T00:00:00',
+      '0000-01-01T00:00:00Z',
+      '1767225600',
+      '',
+    ];
     const timed = ['/sync-runs', '/pay/payments', `/sync-configs/${createId()}/runs`, `${w.at}/audit-log`];
-    await refused(timed.flatMap((path) => instants.flatMap((at) => [`${path}?after=${at}`, `${path}?before=${at}`])));
+    await refused(
+      timed.flatMap((path) => instants.flatMap((at) => [`${path}?after=${at}`, `${path}?before=${at}`])),
+    );
     await refused(timed.map((path) => `${path}?after=${minute(1)}&after=${minute(2)}`));
-    await refused(paths.flatMap((path) => [`${path}?page=1&page=2`, `${path}?order=asc&order=desc`, `${path}?color=red`]));
+    await refused(
+      paths.flatMap((path) => [`${path}?page=1&page=2`, `${path}?order=asc&order=desc`, `${path}?color=red`]),
+    );
   });
 });
 

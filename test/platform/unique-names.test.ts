@@ -42,16 +42,22 @@ describe.each(Object.entries(kinds))('the name of one of the %s', (_kind, kindOf
     const { at, rest } = kindOf();
     const made = await w.owner.api('post', at, { name, ...rest });
     expect([made.status, made.body.error?.details[0].path]).toEqual([422, 'name']);
-    const other = await w.owner.api('post', at, { name: `Other ${JSON.stringify(name)}`.replaceAll(/[^ -~]/gu, '?'), ...rest });
+    const other = await w.owner.api('post', at, {
+      name: `Other ${JSON.stringify(name)}`.replaceAll(/[^ -~]/gu, '?'),
+      ...rest,
+    });
     expect(other.status).toBe(201);
     const changed = await w.owner.api('patch', `${at}/${other.body.id}`, { name });
     expect([changed.status, changed.body.error?.details[0].path]).toEqual([422, 'name']);
     expect((await w.owner.api('delete', `${at}/${other.body.id}`)).status).toBe(204);
   });
 
-  it.each(['⚙️ Operators', '👩🏽‍💻 Developers', 'نرم‌افزار', 'कार्यालय', 'Größe – 大阪'])('may be %s', async (name) => {
-    const { at, rest } = kindOf();
-    const made = await w.owner.api('post', at, { name, ...rest });
-    expect([made.status, made.body.name]).toEqual([201, name]);
-  });
+  it.each(['⚙️ Operators', '👩🏽‍💻 Developers', 'نرم‌افزار', 'कार्यालय', 'Größe – 大阪'])(
+    'may be %s',
+    async (name) => {
+      const { at, rest } = kindOf();
+      const made = await w.owner.api('post', at, { name, ...rest });
+      expect([made.status, made.body.name]).toEqual([201, name]);
+    },
+  );
 });

@@ -1,12 +1,17 @@
-// What an account or a person can get wrong about any record type, end to end: each is a reason in the metadata or a 422 that names what to
-// change, and no run fails without a name.
+// What an account or a person can get wrong about any record type, end to end: each is a reason in the
+// metadata or a 422 that names what to change, and no run fails without a name.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UNAVAILABLE_TYPES } from '../../packages/netsuite-simulator/src/tables/all-tables.ts';
 import type { Answer } from '../setup/api.ts';
 import { type Company, openCompany } from './company.ts';
 
 type Detail = { readonly path: string; readonly code: string; readonly message: string };
-type Field = { readonly name: string; readonly type: string; readonly syncable: boolean; readonly reason: string | null };
+type Field = {
+  readonly name: string;
+  readonly type: string;
+  readonly syncable: boolean;
+  readonly reason: string | null;
+};
 
 let company: Company;
 beforeAll(async () => {
@@ -24,8 +29,14 @@ async function expectUnsyncable(name: string): Promise<string> {
   const refused = await company.api('post', '/sync-configs', { name, recordType: name });
   expect([refused.status, detailsOf(refused).map(({ path }) => path)]).toEqual([422, ['recordType']]);
   expect(detailsOf(refused)[0]?.message).toContain(described.reason);
-  const { status, body } = await company.api('post', '/sync-configs/bulk', { recordTypes: [name], dryRun: false });
-  expect([status < 300, body.data]).toEqual([true, [expect.objectContaining({ recordType: name, status: 'refused' })]]);
+  const { status, body } = await company.api('post', '/sync-configs/bulk', {
+    recordTypes: [name],
+    dryRun: false,
+  });
+  expect([status < 300, body.data]).toEqual([
+    true,
+    [expect.objectContaining({ recordType: name, status: 'refused' })],
+  ]);
   expect(body.data[0].reason).toContain(described.reason);
   return described.reason;
 }
@@ -57,7 +68,10 @@ describe('a record type', () => {
 
   it('that the account doesn’t have is unknown', async () => {
     expect((await company.api('get', '/netsuite/metadata/customrecord_nothing')).status).toBe(404);
-    const refused = await company.api('post', '/sync-configs', { name: 'x', recordType: 'customrecord_nothing' });
+    const refused = await company.api('post', '/sync-configs', {
+      name: 'x',
+      recordType: 'customrecord_nothing',
+    });
     expect([refused.status, detailsOf(refused)]).toEqual([
       422,
       [expect.objectContaining({ path: 'recordType', code: 'unknown_record_type' })],
@@ -67,7 +81,9 @@ describe('a record type', () => {
       dryRun: false,
     });
     expect(bulk.body.data.map(({ status }: { status: string }) => status)).toEqual(['refused', 'refused']);
-    expect((await company.api('get', '/netsuite/metadata/not%20a%20name')).status).toBeGreaterThanOrEqual(400);
+    expect((await company.api('get', '/netsuite/metadata/not%20a%20name')).status).toBeGreaterThanOrEqual(
+      400,
+    );
     const empty = await company.api('post', '/sync-configs/bulk', { recordTypes: [] });
     expect([empty.status, detailsOf(empty).map(({ path }) => path)]).toEqual([422, ['recordTypes']]);
   });
@@ -76,7 +92,13 @@ describe('a record type', () => {
 describe('a custom field', () => {
   const recordType = 'customrecord_warranty';
   const field = { table: recordType, name: 'custrecord_warranty_grade', type: 'text', label: 'Grade' };
-  const broken = { table: recordType, name: 'custrecord_warranty_broken', type: 'text', label: 'Broken', refusal: 'fails' };
+  const broken = {
+    table: recordType,
+    name: 'custrecord_warranty_broken',
+    type: 'text',
+    label: 'Broken',
+    refusal: 'fails',
+  };
   const configs = new Map<string, string>();
   const fieldNamed = async (name: string): Promise<Field | undefined> =>
     (await describeType(recordType)).fields.find((each: Field) => each.name === name);
@@ -86,15 +108,23 @@ describe('a custom field', () => {
     await company.control('POST', '/fields', broken);
     const { fields } = await describeType(recordType);
     expect(fields).toContainEqual(
-      expect.objectContaining({ name: broken.name, syncable: false, reason: expect.stringMatching(/\w+ \w+/) }),
+      expect.objectContaining({
+        name: broken.name,
+        syncable: false,
+        reason: expect.stringMatching(/\w+ \w+/),
+      }),
     );
-    expect(fields).toContainEqual(expect.objectContaining({ name: field.name, syncable: true, type: 'text' }));
+    expect(fields).toContainEqual(
+      expect.objectContaining({ name: field.name, syncable: true, type: 'text' }),
+    );
     expect(fields.filter(({ syncable, name }: Field) => !syncable && name !== broken.name)).toEqual([]);
     const made = await company.api('post', '/sync-configs', { name: recordType, recordType });
     expect(made.status).toBe(201);
     configs.set(recordType, made.body.id);
     expect((await company.sync(configs, 'full')).get(recordType)?.counts.inserted).toBeGreaterThan(10);
-    const refused = await company.api('patch', `/sync-configs/${made.body.id}`, { fields: ['id', broken.name] });
+    const refused = await company.api('patch', `/sync-configs/${made.body.id}`, {
+      fields: ['id', broken.name],
+    });
     expect([refused.status, detailsOf(refused).map(({ path }) => path)]).toEqual([422, ['fields[1]']]);
   });
 
@@ -113,7 +143,10 @@ describe('a custom field', () => {
       await change();
       const run = (await company.sync(configs, 'full', ['succeeded', 'partial'])).get(recordType);
       if (run?.status === 'partial')
-        expect([name, run.error]).toEqual([name, expect.objectContaining({ code: expect.stringMatching(/^[A-Z_]+$/) })]);
+        expect([name, run.error]).toEqual([
+          name,
+          expect.objectContaining({ code: expect.stringMatching(/^[A-Z_]+$/) }),
+        ]);
       expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
     }
     expect(await fieldNamed(field.name)).toBeUndefined();
@@ -127,8 +160,13 @@ describe('a custom field', () => {
       endpoints: [{ name: 'warranties', recordType, description: '', fields }],
     });
     const answer =
-      draft.status === 201 ? await company.api('post', `/api-schema/${draft.body.id}/publish`, { revision: draft.body.revision }) : draft;
-    expect([answer.status, detailsOf(answer).map(({ path }) => path)]).toEqual([422, ['endpoints[0].fields[1].name']]);
+      draft.status === 201
+        ? await company.api('post', `/api-schema/${draft.body.id}/publish`, { revision: draft.body.revision })
+        : draft;
+    expect([answer.status, detailsOf(answer).map(({ path }) => path)]).toEqual([
+      422,
+      ['endpoints[0].fields[1].name'],
+    ]);
   });
 });
 
@@ -136,7 +174,8 @@ describe('a query', () => {
   const sound = {
     name: 'open_amounts',
     label: 'Open amounts',
-    query: 'SELECT entity, SUM(foreignamountunpaid) AS unpaid FROM transaction WHERE entity IS NOT NULL GROUP BY entity',
+    query:
+      'SELECT entity, SUM(foreignamountunpaid) AS unpaid FROM transaction WHERE entity IS NOT NULL GROUP BY entity',
     keyColumn: 'entity',
   };
   it.each<[string, object, string]>([
@@ -147,8 +186,16 @@ describe('a query', () => {
     ['of a table that the account lacks', { query: 'SELECT id AS entity FROM nothing' }, 'query'],
     ['whose key is no column', { keyColumn: 'nothing' }, 'keyColumn'],
     ['whose key is no number', { query: 'SELECT tranid AS entity FROM transaction' }, 'keyColumn'],
-    ['whose key is in two rows', { query: 'SELECT entity FROM transaction WHERE entity IS NOT NULL' }, 'keyColumn'],
-    ['whose key is empty', { query: 'SELECT entity, SUM(foreigntotal) AS total FROM transaction GROUP BY entity' }, 'keyColumn'],
+    [
+      'whose key is in two rows',
+      { query: 'SELECT entity FROM transaction WHERE entity IS NOT NULL' },
+      'keyColumn',
+    ],
+    [
+      'whose key is empty',
+      { query: 'SELECT entity, SUM(foreigntotal) AS total FROM transaction GROUP BY entity' },
+      'keyColumn',
+    ],
     ['whose time of change is no time', { modifiedColumn: 'unpaid' }, 'modifiedColumn'],
     ['with the name of a record type', { name: 'purchaseorder' }, 'name'],
     ['with the name of a list of changes', { name: 'changes' }, 'name'],
@@ -163,7 +210,9 @@ describe('a query', () => {
     const made = await company.api('post', '/sync-configs', { name: 'Open', recordType: sound.name });
     expect(made.status).toBe(201);
     const runs = await company.sync(new Map([[sound.name, made.body.id]]), 'full');
-    const { rows } = await company.account.pool.query('select distinct entity from ledger.transaction where entity is not null');
+    const { rows } = await company.account.pool.query(
+      'select distinct entity from ledger.transaction where entity is not null',
+    );
     expect(runs.get(sound.name)?.counts.inserted).toBe(rows.length);
     expect((await company.api('delete', `/netsuite/queries/${sound.name}`)).status).toBe(422);
   });

@@ -1,5 +1,5 @@
-// A company that syncs a simulated account of the profile that ERP_PROFILE names: configured through the management interface, read through
-// the public one. Both are called over HTTP.
+// A company that syncs a simulated account of the profile that ERP_PROFILE names: configured through the
+// management interface, read through the public one. Both are called over HTTP.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Pool } from 'pg';
@@ -16,7 +16,9 @@ import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 
-export type Counts = Readonly<Record<'fetched' | 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'rejected', number>>;
+export type Counts = Readonly<
+  Record<'fetched' | 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'rejected', number>
+>;
 export type Run = {
   readonly id: string;
   readonly status: string;
@@ -33,12 +35,18 @@ export type Company = {
   /** A request to the account's control interface. */
   control(method: string, path: string, body?: unknown): ReturnType<typeof sendControl>;
   /** Runs these configurations at once; rejects unless each run has one of the statuses. By record type. */
-  sync(configs: ReadonlyMap<string, string>, mode: 'incremental' | 'full', statuses?: readonly string[]): Promise<ReadonlyMap<string, Run>>;
+  sync(
+    configs: ReadonlyMap<string, string>,
+    mode: 'incremental' | 'full',
+    statuses?: readonly string[],
+  ): Promise<ReadonlyMap<string, Run>>;
   /** Publishes a version of all fields of these record types. */
   publish(shapes: readonly Shape<string>[]): Promise<void>;
   /** The whole list of a record type, once it is served in this generation. */
   read(recordType: string, generation: string): Promise<Snapshot>;
-  /** The records of a resource as newline-delimited JSON, one by one, once they are served in this generation. */
+  /**
+   * The records of a resource as newline-delimited JSON, one by one, once they are served in this generation.
+   */
   exportAll<T>(recordType: string, generation: string): Promise<T[]>;
   close(): Promise<void>;
 };
@@ -48,7 +56,8 @@ const finalStatuses = ['succeeded', 'partial', 'failed', 'cancelled'];
 
 async function waitForRun(api: Api, recordType: string, configId: string, mode: string): Promise<Run> {
   const started = await api('post', `/sync-configs/${configId}/trigger`, { mode });
-  if (started.status !== 202) throw new Error(`${recordType}: ${started.status} ${JSON.stringify(started.body)}`);
+  if (started.status !== 202)
+    throw new Error(`${recordType}: ${started.status} ${JSON.stringify(started.body)}`);
   return until(async () => {
     const { body } = await api('get', `/sync-runs/${started.body.id}`);
     return finalStatuses.includes(body.status) ? (body as Run) : undefined;
@@ -58,7 +67,12 @@ async function waitForRun(api: Api, recordType: string, configId: string, mode: 
 function syncOf(api: Api): Company['sync'] {
   return async (configs, mode, statuses = ['succeeded']) => {
     const runs = await Promise.all(
-      [...configs].map(async ([recordType, id]): Promise<[string, Run]> => [recordType, await waitForRun(api, recordType, id, mode)]),
+      [...configs].map(
+        async ([recordType, id]): Promise<[string, Run]> => [
+          recordType,
+          await waitForRun(api, recordType, id, mode),
+        ],
+      ),
     );
     const others = runs.filter(([, { status }]) => !statuses.includes(status));
     expect(others.map(([recordType, { status, error }]) => ({ recordType, status, error }))).toEqual([]);
@@ -66,7 +80,11 @@ function syncOf(api: Api): Company['sync'] {
   };
 }
 
-function readersOf(service: Service, base: () => string, headers: Readonly<Record<string, string>>): Pick<Company, 'read' | 'exportAll'> {
+function readersOf(
+  service: Service,
+  base: () => string,
+  headers: Readonly<Record<string, string>>,
+): Pick<Company, 'read' | 'exportAll'> {
   const isServed = async (recordType: string, generation: string): Promise<true | undefined> => {
     const answer = await service.get(`/${resourceOf(recordType)}?pageSize=1`);
     return answer.status === 200 && BigInt(answer.generation) >= BigInt(generation) ? true : undefined;
@@ -79,7 +97,9 @@ function readersOf(service: Service, base: () => string, headers: Readonly<Recor
     },
     async exportAll<T>(recordType: string, generation: string) {
       await until(() => isServed(recordType, generation));
-      const answer = await fetch(`${base()}/${resourceOf(recordType)}`, { headers: { ...headers, accept: 'application/x-ndjson' } });
+      const answer = await fetch(`${base()}/${resourceOf(recordType)}`, {
+        headers: { ...headers, accept: 'application/x-ndjson' },
+      });
       const text = await answer.text();
       if (answer.status !== 200) throw new Error(`${recordType}: ${answer.status} ${text.slice(0, 300)}`);
       const records = text.split('\n').flatMap((line) => (line === '' ? [] : (JSON.parse(line) as T)));
@@ -120,7 +140,11 @@ async function serve(erpHost: string, closing: Closing): Promise<Served> {
 
 async function open(replayFrom: string | undefined, closing: Closing): Promise<Omit<Company, 'close'>> {
   const replay = replayFrom === undefined ? {} : { replayFrom };
-  const erp = await startErp(dataFolder, { ...replay, control: {}, switches: { paymentTouchesInvoice: false } });
+  const erp = await startErp(dataFolder, {
+    ...replay,
+    control: {},
+    switches: { paymentTouchesInvoice: false },
+  });
   closing.push(erp.stop);
   const { url, organizationId, secret } = await serve(erp.host, closing);
   const api = apiOf(url, secret);

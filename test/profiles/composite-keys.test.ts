@@ -1,6 +1,12 @@
-// Records whose key has several columns, such as the lines of the ledger, read from a simulated account with a whole company.
+// Records whose key has several columns, such as the lines of the ledger, read from a simulated account with
+// a whole company.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CompanyAccount, idsOf, openCompanyAccount, signal } from '../connectors/netsuite/company-account.ts';
+import {
+  type CompanyAccount,
+  idsOf,
+  openCompanyAccount,
+  signal,
+} from '../connectors/netsuite/company-account.ts';
 import { describeType, postingLine } from '../connectors/netsuite/stored-types.ts';
 import { profile } from '../setup/account-profile.ts';
 
@@ -50,11 +56,15 @@ describe('a key of several columns', () => {
     const range = { afterId: ids[123] ?? '', upTo: ids[1_456] ?? '' };
     expect(await company.connector.count(posting, signal, range)).toBe(1_456 - 123);
     const since = new Date('2000-01-01T00:00:00Z');
-    expect((await company.connector.countChanged?.({ recordType: posting, since, signal, range }))?.records).toBe(1_456 - 123);
+    expect(
+      (await company.connector.countChanged?.({ recordType: posting, since, signal, range }))?.records,
+    ).toBe(1_456 - 123);
     const bigint = (text: string | null | undefined): bigint => BigInt(text ?? '');
     expect(
       records.every(({ id, values }) => {
-        const [transaction, line, book] = ['transaction', 'transactionline', 'accountingbook'].map((name) => bigint(values[name]));
+        const [transaction, line, book] = ['transaction', 'transactionline', 'accountingbook'].map((name) =>
+          bigint(values[name]),
+        );
         return BigInt(id) === (transaction ?? 0n) * 10_000_000n + (line ?? 0n) * 100n + (book ?? 0n);
       }),
     ).toBe(true);
@@ -68,19 +78,39 @@ describe('a key of several columns', () => {
       `${postingId} from suiteql.transactionaccountingline v where v.transactionline % 7 = 3 order by 1 limit 999`,
     );
     const absent = '990000000000000001';
-    const page = await company.connector.readByIds({ recordType: posting, fields: ['account', 'amount'], ids: [...ids, absent], signal });
+    const page = await company.connector.readByIds({
+      recordType: posting,
+      fields: ['account', 'amount'],
+      ids: [...ids, absent],
+      signal,
+    });
     expect(idsOf(page)).toEqual(ids);
-    const scanned = await company.connector.scan({ recordType: posting, fields: ['account'], ids: [absent, ...ids.slice(0, 10)], signal });
+    const scanned = await company.connector.scan({
+      recordType: posting,
+      fields: ['account'],
+      ids: [absent, ...ids.slice(0, 10)],
+      signal,
+    });
     expect(idsOf(scanned)).toEqual(ids.slice(0, 10));
     const [id, count] =
-      (await company.truth('v.transaction, count(*) from suiteql.transactionaccountingline v group by 1 order by 2 desc, 1 limit 1'))[0] ??
-      [];
+      (
+        await company.truth(
+          'v.transaction, count(*) from suiteql.transactionaccountingline v group by 1 order by 2 desc, 1 limit 1',
+        )
+      )[0] ?? [];
     const since = await company.connector.now(signal);
-    await company.control('PATCH', `/records/transaction/${id}`, { fields: { memo: 'changed' }, touch: 'header' });
+    await company.control('PATCH', `/records/transaction/${id}`, {
+      fields: { memo: 'changed' },
+      touch: 'header',
+    });
     const { records } = await company.readAll(posting, { limit: 100, changedSince: since });
     expect(records).toHaveLength(Number(count));
     expect(new Set(records.map(({ values }) => values['transaction']))).toEqual(new Set([id]));
-    expect(records.every(({ modifiedAt }) => modifiedAt !== null && new Date(modifiedAt).getTime() >= since.getTime() - 1_000)).toBe(true);
+    expect(
+      records.every(
+        ({ modifiedAt }) => modifiedAt !== null && new Date(modifiedAt).getTime() >= since.getTime() - 1_000,
+      ),
+    ).toBe(true);
     expect(await company.connector.countChanged?.({ recordType: posting, since, signal })).toEqual({
       records: Number(count),
       withChangedLines: null,
@@ -92,7 +122,10 @@ describe('a key of several columns', () => {
       'v.transaction from suiteql.transactionaccountingline v group by 1 having max(v.transactionline) between 11 and 14 order by 1 limit 8',
     );
     expect(some).toHaveLength(8);
-    const short = postingLine(1, `(SELECT * FROM transactionaccountingline WHERE transaction IN (${some.join()}))`);
+    const short = postingLine(
+      1,
+      `(SELECT * FROM transactionaccountingline WHERE transaction IN (${some.join()}))`,
+    );
     const rows = await company.truth(
       `v.transaction, v.transactionline, v.accountingbook from suiteql.transactionaccountingline v where v.transaction in (${some.join()}) order by 1, 2, 3`,
     );
@@ -100,7 +133,10 @@ describe('a key of several columns', () => {
     for (const limit of [11, 12, 13, 1_000]) {
       const { records, rejected } = await company.readAll(short, { limit });
       expect(rejected.map(({ id }) => id)).toEqual(rows.filter(isLong).map((row) => row.join('/')));
-      expect(rejected[0]).toMatchObject({ code: 'ID_NOT_INTEGER', message: expect.stringMatching(/transactionline/) });
+      expect(rejected[0]).toMatchObject({
+        code: 'ID_NOT_INTEGER',
+        message: expect.stringMatching(/transactionline/),
+      });
       expect(records).toHaveLength(rows.length - rejected.length);
       expect(await company.listAll(short, { limit })).toHaveLength(rows.length);
     }

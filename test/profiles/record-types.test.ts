@@ -1,5 +1,6 @@
-// Record types that the connector's code never names, from metadata to a published resource: each is described, synced in full and
-// incrementally, loses a record, and is served over HTTP exactly as the account's own database has it.
+// Record types that the connector's code never names, from metadata to a published resource: each is
+// described, synced in full and incrementally, loses a record, and is served over HTTP exactly as the
+// account's own database has it.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,7 +8,15 @@ import { readTruth, type Shape, sourceOf } from '../chaos/oracle/account.ts';
 import { readShape } from '../chaos/oracle/published.ts';
 import { contentOf } from '../chaos/oracle/served.ts';
 import { type Company, openCompany, type Run } from './company.ts';
-import { changeRecord, createFirstOfTheirKind, createRecord, customTypes, deleteRecord, findAny, standardTypes } from './walked-types.ts';
+import {
+  changeRecord,
+  createFirstOfTheirKind,
+  createRecord,
+  customTypes,
+  deleteRecord,
+  findAny,
+  standardTypes,
+} from './walked-types.ts';
 
 const walked = [...standardTypes, ...customTypes];
 const names = walked.map(({ name }) => name);
@@ -25,7 +34,10 @@ beforeAll(async () => {
 afterAll(() => company?.close());
 
 /** Where what is served differs from the account; a record that one side lacks is named. */
-async function differences(runs: ReadonlyMap<string, Run>, isJudged: (source: string) => boolean = () => true): Promise<string[]> {
+async function differences(
+  runs: ReadonlyMap<string, Run>,
+  isJudged: (source: string) => boolean = () => true,
+): Promise<string[]> {
   const found: string[] = [];
   for (const shape of shapes) {
     const { recordType, fields } = shape;
@@ -41,7 +53,10 @@ async function differences(runs: ReadonlyMap<string, Run>, isJudged: (source: st
         .map(sourceOf)
         .filter(isJudged);
       if (served.lines?.join() !== expected?.lines?.join()) differing.push('lines');
-      if (differing.length > 0) found.push(`${recordType} ${id}: ${expected === undefined ? 'not in the account' : differing.join(', ')}`);
+      if (differing.length > 0)
+        found.push(
+          `${recordType} ${id}: ${expected === undefined ? 'not in the account' : differing.join(', ')}`,
+        );
     }
   }
   return found;
@@ -51,7 +66,10 @@ async function differences(runs: ReadonlyMap<string, Run>, isJudged: (source: st
 async function listNames(filter: string): Promise<string[]> {
   const found: string[] = [];
   for (let page = 1; ; page += 1) {
-    const { status, body } = await company.api('get', `/netsuite/metadata?pageSize=100&page=${page}${filter}`);
+    const { status, body } = await company.api(
+      'get',
+      `/netsuite/metadata?pageSize=100&page=${page}${filter}`,
+    );
     expect(status).toBe(200);
     found.push(...body.data.map(({ name }: { name: string }) => name));
     if (page >= body.pagination.totalPages) return found;
@@ -59,13 +77,20 @@ async function listNames(filter: string): Promise<string[]> {
 }
 
 /** The record types of which a run counted none of these. */
-const without = (runs: ReadonlyMap<string, Run>, ...counts: readonly ('inserted' | 'updated' | 'deleted')[]): string[] =>
-  [...runs].filter(([, run]) => counts.some((count) => run.counts[count] < 1)).map(([recordType]) => recordType);
+const without = (
+  runs: ReadonlyMap<string, Run>,
+  ...counts: readonly ('inserted' | 'updated' | 'deleted')[]
+): string[] =>
+  [...runs]
+    .filter(([, run]) => counts.some((count) => run.counts[count] < 1))
+    .map(([recordType]) => recordType);
 
 describe('25 standard and 5 custom record types', () => {
   it('are named nowhere in the code of the connectors', () => {
     expect([standardTypes.length >= 25, customTypes.length]).toEqual([true, 5]);
-    const sources = readdirSync(connectors, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+    const sources = readdirSync(connectors, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      file.endsWith('.ts'),
+    );
     expect(sources.length).toBeGreaterThan(20);
     const text = sources
       .map((file) => readFileSync(path.join(connectors, file), 'utf8'))
@@ -74,7 +99,11 @@ describe('25 standard and 5 custom record types', () => {
       // All types of which there may be deletions: to leave out those that clearly belong to another type.
       .replace(/\nconst otherNames: .*?\n\]\);/s, '');
     // As a literal, as a name among others in a literal, or as a key.
-    expect(names.filter((name) => new RegExp(`['"\`\\s]${name}['"\`]|['"\`]${name}\\s|\\b${name}:`, 'i').test(text))).toEqual([]);
+    expect(
+      names.filter((name) =>
+        new RegExp(`['"\`\\s]${name}['"\`]|['"\`]${name}\\s|\\b${name}:`, 'i').test(text),
+      ),
+    ).toEqual([]);
   });
 
   it('are listed and described', { timeout: 600_000 }, async () => {
@@ -82,7 +111,11 @@ describe('25 standard and 5 custom record types', () => {
     for (const name of names) {
       const { status, body } = await company.api('get', `/netsuite/metadata/${name}`);
       expect([name, status, body.reason ?? null]).toEqual([name, 200, null]);
-      expect(body).toMatchObject({ name, custom: /^custom(record|list)_/.test(name), reading: { curated: false } });
+      expect(body).toMatchObject({
+        name,
+        custom: /^custom(record|list)_/.test(name),
+        reading: { curated: false },
+      });
       shapes.push(await readShape(company.api, name));
     }
     expect(await listNames('')).toEqual(expect.arrayContaining(names));
@@ -101,7 +134,9 @@ describe('25 standard and 5 custom record types', () => {
     }
     expect([...configs.keys()].sort()).toEqual([...names].sort());
     const runs = await company.sync(configs, 'full');
-    const counted = planned.body.data.map(({ recordType, records }: { recordType: string; records: number }) => [recordType, records]);
+    const counted = planned.body.data.map(
+      ({ recordType, records }: { recordType: string; records: number }) => [recordType, records],
+    );
     expect(new Map(counted)).toEqual(new Map(names.map((name) => [name, runs.get(name)?.counts.inserted])));
     await company.publish(shapes);
     expect(await differences(runs)).toEqual([]);
@@ -118,7 +153,8 @@ describe('25 standard and 5 custom record types', () => {
     expect(without(changed, 'inserted', 'updated')).toEqual([]);
     // What other records show of a renamed one is compared once a day.
     expect(await differences(changed, (source) => !source.endsWith('.name'))).toEqual([]);
-    for (const [index, type] of walked.entries()) await deleteRecord(company, type, made[index] ?? '', index % 2 === 0);
+    for (const [index, type] of walked.entries())
+      await deleteRecord(company, type, made[index] ?? '', index % 2 === 0);
     const deleted = await company.sync(configs, 'incremental');
     expect(without(deleted, 'deleted')).toEqual([]);
     await company.erp.account.setBusinessTime(new Date(company.account.now().getTime() + dayMs));
@@ -128,7 +164,9 @@ describe('25 standard and 5 custom record types', () => {
   it('are not written again when nothing changes', { timeout: 600_000 }, async () => {
     for (const mode of ['incremental', 'full'] as const) {
       const runs = await company.sync(configs, mode);
-      const written = [...runs].filter(([, { counts }]) => counts.inserted + counts.updated + counts.deleted > 0);
+      const written = [...runs].filter(
+        ([, { counts }]) => counts.inserted + counts.updated + counts.deleted > 0,
+      );
       expect(written.map(([recordType, { counts }]) => ({ mode, recordType, counts }))).toEqual([]);
     }
   });

@@ -1,6 +1,7 @@
-// What a controller builds from the service's exports: a trial balance by account, period and accounting book from the synced posting lines, and
-// the open amounts of customers and vendors by age. Both equal what the account's own database says, to the last digit: after the first load
-// and while days are entered one by one, with one run of each sync a day.
+// What a controller builds from the service's exports: a trial balance by account, period and accounting book
+// from the synced posting lines, and the open amounts of customers and vendors by age. Both equal what the
+// account's own database says, to the last digit: after the first load and while days are entered one by one,
+// with one run of each sync a day.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readAccount } from '../chaos/oracle/account.ts';
 import { profile } from '../setup/account-profile.ts';
@@ -11,7 +12,9 @@ const usualFirstDay = '2011-08-18';
 const firstDay = process.env['BOOKS_FROM'] ?? usualFirstDay;
 /** At least these sums are compared; the books of an earlier day have fewer. */
 const [minSums, minOpen] = firstDay < usualFirstDay ? [50, 20] : [100, 50];
-const days = Array.from({ length: 31 }, (_unused, n) => `2011-08-${String(n + 1).padStart(2, '0')}`).filter((day) => day >= firstDay);
+const days = Array.from({ length: 31 }, (_unused, n) => `2011-08-${String(n + 1).padStart(2, '0')}`).filter(
+  (day) => day >= firstDay,
+);
 const postings = 'transactionaccountingline';
 const postingFields = ['transaction', 'account', 'accountingbook', 'debit', 'credit', 'amount'];
 const headerFields = ['trandate', 'postingperiod'];
@@ -30,7 +33,10 @@ async function listTransactions(): Promise<string[]> {
   const found = new Set(rows.map(({ recordtype }) => recordtype));
   const names: string[] = [];
   for (let page = 1; ; page += 1) {
-    const { status, body } = await company.api('get', `/netsuite/metadata?family=transaction&pageSize=100&page=${page}`);
+    const { status, body } = await company.api(
+      'get',
+      `/netsuite/metadata?family=transaction&pageSize=100&page=${page}`,
+    );
     expect(status).toBe(200);
     names.push(...body.data.map(({ name }: Named) => name));
     if (page >= body.pagination.totalPages) break;
@@ -55,7 +61,11 @@ beforeAll(async () => {
   company = await openCompany({ replayFrom: firstDay });
   transactions = await listTransactions();
   for (const recordType of [postings, ...transactions]) {
-    const made = await company.api('post', '/sync-configs', { name: recordType, recordType, fields: fieldsOf(recordType) });
+    const made = await company.api('post', '/sync-configs', {
+      name: recordType,
+      recordType,
+      fields: fieldsOf(recordType),
+    });
     expect([recordType, made.status, made.body.error]).toEqual([recordType, 201, undefined]);
     configs.set(recordType, made.body.id);
   }
@@ -76,14 +86,16 @@ const add = (sums: Sums, key: readonly unknown[], amount: unknown): void => {
   const name = key.join(' | ');
   sums.set(name, (sums.get(name) ?? 0n) + parseAmount(String(amount)));
 };
-const kept = (sums: Sums): [string, bigint][] => [...sums].filter(([, amount]) => amount !== 0n).sort(([a], [b]) => (a < b ? -1 : 1));
+const kept = (sums: Sums): [string, bigint][] =>
+  [...sums].filter(([, amount]) => amount !== 0n).sort(([a], [b]) => (a < b ? -1 : 1));
 
 type Posting = Readonly<Record<string, string | null>>;
 
 async function servedBalance(runs: ReadonlyMap<string, Run>): Promise<Sums> {
   const periods = new Map<string, string | null>();
   for (const recordType of transactions)
-    for (const { id, postingperiod } of await exportOf(runs, recordType)) periods.set(String(id), postingperiod ?? null);
+    for (const { id, postingperiod } of await exportOf(runs, recordType))
+      periods.set(String(id), postingperiod ?? null);
   const sums: Sums = new Map();
   for (const line of await exportOf(runs, postings)) {
     const { transaction, account, accountingbook } = line;
@@ -112,13 +124,17 @@ const ledgerBalance = (): Promise<Sums> =>
   });
 
 const ageOf = (overdue: number): string =>
-  ['not due', '1 to 30', '31 to 60', 'more'][overdue <= 0 ? 0 : overdue <= 30 ? 1 : overdue <= 60 ? 2 : 3] ?? '';
+  ['not due', '1 to 30', '31 to 60', 'more'][overdue <= 0 ? 0 : overdue <= 30 ? 1 : overdue <= 60 ? 2 : 3] ??
+  '';
 
 async function servedAging(runs: ReadonlyMap<string, Run>, today: string): Promise<Sums> {
   const sums: Sums = new Map();
   for (const recordType of ['invoice', 'vendorBill'])
     for (const { entity, duedate, foreignamountunpaid } of await exportOf(runs, recordType)) {
-      const overdue = duedate === null || duedate === undefined ? 0 : (Date.parse(today) - Date.parse(duedate)) / 86_400_000;
+      const overdue =
+        duedate === null || duedate === undefined
+          ? 0
+          : (Date.parse(today) - Date.parse(duedate)) / 86_400_000;
       add(sums, [recordType, entity, ageOf(overdue)], foreignamountunpaid);
     }
   return sums;
@@ -141,7 +157,9 @@ async function expectBooks(runs: ReadonlyMap<string, Run>, today: string): Promi
   const [served, ledger] = [kept(await servedBalance(runs)), kept(await ledgerBalance())];
   expect(ledger.length).toBeGreaterThan(minSums);
   expect(served).toEqual(ledger);
-  expect(served.filter(([key]) => key.endsWith('amount')).reduce((sum, [, amount]) => sum + amount, 0n)).toBe(0n);
+  expect(served.filter(([key]) => key.endsWith('amount')).reduce((sum, [, amount]) => sum + amount, 0n)).toBe(
+    0n,
+  );
   const [aging, open] = [kept(await servedAging(runs, today)), kept(await ledgerAging())];
   expect(open.length).toBeGreaterThan(minOpen);
   expect(aging).toEqual(open);
@@ -152,7 +170,9 @@ describe(`the books of the profile ${profile}`, () => {
     const runs = await company.sync(configs, 'full');
     await company.publish([postings, ...transactions].map(shapeOf));
     await expectBooks(runs, new Date(Date.parse(firstDay) - 86_400_000).toISOString().slice(0, 10));
-    const books = new Set((await exportOf(runs, postings)).map(({ accountingbook }) => String(accountingbook)));
+    const books = new Set(
+      (await exportOf(runs, postings)).map(({ accountingbook }) => String(accountingbook)),
+    );
     expect(books.size).toBe(profile === 'oneworld' ? 2 : 1);
   });
 

@@ -1,4 +1,5 @@
-// A small organization with invoices in its warehouse and a published version, and the public interface in front of it.
+// A small organization with invoices in its warehouse and a published version, and the public interface in
+// front of it.
 import express, { type Express } from 'express';
 import supertest from 'supertest';
 import type { Ctx, ReadEngine, ReadingCtx } from '../../src/core/ctx.ts';
@@ -26,7 +27,11 @@ import type { RecordColumn } from '../../src/warehouse/columns.ts';
 import { createRecordTable } from '../../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 
-const column = (field: string, type: RecordColumn['type'], part: RecordColumn['part'] = 'value'): RecordColumn => ({
+const column = (
+  field: string,
+  type: RecordColumn['type'],
+  part: RecordColumn['part'] = 'value',
+): RecordColumn => ({
   column: `${part === 'label' ? 'l' : 'f'}_${field}`,
   field,
   part,
@@ -60,7 +65,10 @@ export const invoiceColumns: readonly RecordColumn[] = [
 export const richLineColumns: readonly RecordColumn[] = invoiceColumns.map((held): RecordColumn => {
   if (held.lineFields === null) return held;
   const more = { position: 'integer', taxed: 'boolean', due: 'date', shipped: 'time' } as const;
-  return { ...held, lineFields: [...held.lineFields, ...Object.entries(more).map(([name, type]) => ({ name, type }))] };
+  return {
+    ...held,
+    lineFields: [...held.lineFields, ...Object.entries(more).map(([name, type]) => ({ name, type }))],
+  };
 });
 
 const all = ['eq', 'not', 'null'];
@@ -140,7 +148,15 @@ export async function loadInvoices(
       await client.query(
         `insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, line_fields, position)
          values ('invoice', $1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-        [held.column, held.field, held.part, held.type, held.state, JSON.stringify(held.lineFields), position],
+        [
+          held.column,
+          held.field,
+          held.part,
+          held.type,
+          held.state,
+          JSON.stringify(held.lineFields),
+          position,
+        ],
       );
     }
     epochs += 1;
@@ -157,7 +173,12 @@ export async function loadInvoices(
   return table;
 }
 
-export async function insertInvoices(ctx: Ctx, organizationId: string, table: string, rows: readonly InvoiceRow[]): Promise<void> {
+export async function insertInvoices(
+  ctx: Ctx,
+  organizationId: string,
+  table: string,
+  rows: readonly InvoiceRow[],
+): Promise<void> {
   const list = rows.map((row) => [
     row.id,
     row.tranid ?? null,
@@ -209,7 +230,11 @@ type PublishOptions = {
   without?: keyof RecordTypeBinding;
 };
 
-export async function publishVersion(ctx: Ctx, organizationId: string, options: PublishOptions = {}): Promise<string> {
+export async function publishVersion(
+  ctx: Ctx,
+  organizationId: string,
+  options: PublishOptions = {},
+): Promise<string> {
   const { id = createId(), version = 'v1', status = 'published' } = options;
   const document = SchemaDocument.parse({ endpoints: options.endpoints ?? [invoicesEndpoint] });
   const tenant = { ...ctx, organizationId };
@@ -218,9 +243,20 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
   if (status !== 'draft' && problems.length > 0) throw new Error(JSON.stringify(problems));
   const entries = Object.entries(bindDocument(document, available));
   const bindings = Object.fromEntries(
-    entries.map(([name, binding]) => [name, { ...binding, ...(options.without && { [options.without]: undefined }) }]),
+    entries.map(([name, binding]) => [
+      name,
+      { ...binding, ...(options.without && { [options.without]: undefined }) },
+    ]),
   );
-  const described = { version, name: 'Test', notes: '', endpoints: document.endpoints, bindings, draft: false, previous: null };
+  const described = {
+    version,
+    name: 'Test',
+    notes: '',
+    endpoints: document.endpoints,
+    bindings,
+    draft: false,
+    previous: null,
+  };
   const openapi = (options.describe ?? ((text) => text))(describeVersion(described));
   await inTransaction(tenant, async (tx) => {
     await ensureMaskSecret(tx, tenant, document.endpoints);
@@ -242,7 +278,11 @@ export async function publishVersion(ctx: Ctx, organizationId: string, options: 
 /** With a read engine of its own, whose caches are empty. */
 export const withReads = (ctx: Ctx): ReadingCtx => ({ ...ctx, reads: createReadEngine(ctx) });
 
-export function publicApp(ctx: Ctx, usage: UsageCounter = startUsageCounter(ctx), reads: ReadEngine = createReadEngine(ctx)): Express {
+export function publicApp(
+  ctx: Ctx,
+  usage: UsageCounter = startUsageCounter(ctx),
+  reads: ReadEngine = createReadEngine(ctx),
+): Express {
   const app = express();
   app.disable('x-powered-by');
   app.use(requestLog(ctx.log, ctx.clock));
@@ -277,4 +317,5 @@ export const callerOf =
       .get(`/api/public${path}`)
       .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId, ...headers });
 
-export const idsOf = (response: { body: { data: { id: string }[] } }): string[] => response.body.data.map(({ id }) => id);
+export const idsOf = (response: { body: { data: { id: string }[] } }): string[] =>
+  response.body.data.map(({ id }) => id);

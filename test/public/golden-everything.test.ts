@@ -1,14 +1,28 @@
-// A version that declares everything that a version can: its answers are stored as a file and compared byte for byte, before and after a
-// later version. See golden.test.ts: a difference means a broken promise; do not regenerate the file.
+// A version that declares everything that a version can: its answers are stored as a file and compared byte
+// for byte, before and after a later version. See golden.test.ts: a difference means a broken promise; do not
+// regenerate the file.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { saveAccount } from '../../src/sync/record-types.store.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { field } from '../sync/fixture.ts';
-import { type Caller, callerOf, type InvoiceRow, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import {
+  type Caller,
+  callerOf,
+  type InvoiceRow,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from './fixture.ts';
 
-const line = (item: string, quantity: number) => ({ item, 'item.name': `Name of ${item}`, quantity, secretcost: 1 });
+const line = (item: string, quantity: number) => ({
+  item,
+  'item.name': `Name of ${item}`,
+  quantity,
+  secretcost: 1,
+});
 const rows: InvoiceRow[] = [
   {
     id: 1,
@@ -23,10 +37,44 @@ const rows: InvoiceRow[] = [
     entityName: 'Café "Zürich"',
     lines: JSON.stringify([line('a', 1), line('b', 2.25)]),
   },
-  { id: 2, tranid: 'INV-002', status: 'EUR', total: '0.1', seq: '2', paid: true, trandate: '2026-02-01', entity: '99', lines: '[]' },
-  { id: 3, tranid: 'inv,003', status: 'USD', total: '12345678901234567890.123456789', seq: '9007199254740993', entity: '1', lines: null },
-  { id: 10, tranid: 'x', status: null, total: '-3', paid: true, trandate: '2026-02-28', lines: JSON.stringify([line('a', -7)]) },
-  { id: 11, status: 'USD', total: '1', seq: '4', trandate: '2025-12-29', lastmodified: '2026-04-01T00:00:00Z', entity: 'no id' },
+  {
+    id: 2,
+    tranid: 'INV-002',
+    status: 'EUR',
+    total: '0.1',
+    seq: '2',
+    paid: true,
+    trandate: '2026-02-01',
+    entity: '99',
+    lines: '[]',
+  },
+  {
+    id: 3,
+    tranid: 'inv,003',
+    status: 'USD',
+    total: '12345678901234567890.123456789',
+    seq: '9007199254740993',
+    entity: '1',
+    lines: null,
+  },
+  {
+    id: 10,
+    tranid: 'x',
+    status: null,
+    total: '-3',
+    paid: true,
+    trandate: '2026-02-28',
+    lines: JSON.stringify([line('a', -7)]),
+  },
+  {
+    id: 11,
+    status: 'USD',
+    total: '1',
+    seq: '4',
+    trandate: '2025-12-29',
+    lastmodified: '2026-04-01T00:00:00Z',
+    entity: 'no id',
+  },
 ];
 const numbers = ['sum', 'avg', 'min', 'max', 'count_distinct'];
 const endpoints = [
@@ -124,7 +172,14 @@ beforeAll(async () => {
     { ...field('total', 'number'), currency: 'status' },
     { ...field('entity', 'reference'), target: 'invoice' },
   ];
-  const type = { name: 'invoice', label: 'Invoice', table: 'transaction', source: 'test', idType: 'integer' as const, fields };
+  const type = {
+    name: 'invoice',
+    label: 'Invoice',
+    table: 'transaction',
+    source: 'test',
+    idType: 'integer' as const,
+    fields,
+  };
   const shown = {
     openWhen: null,
     modifiedField: null,
@@ -148,7 +203,9 @@ async function answers(): Promise<string> {
     const [path = '', accept = 'application/json'] = address.split('#');
     const { status, text, headers } = await callerOf(app, caller)(path, { accept }).buffer(true);
     const shown = text.replace(/"requestId":"[^"]*"/, '"requestId":"…"');
-    texts.push(`${address}\n${status} ${headers['content-type']}\n${headers['link'] ?? 'no links'}\n${shown}\n`);
+    texts.push(
+      `${address}\n${status} ${headers['content-type']}\n${headers['link'] ?? 'no links'}\n${shown}\n`,
+    );
   }
   return texts.join('\n');
 }
@@ -164,10 +221,19 @@ describe('a version that declares everything', () => {
       {
         described: [],
         listed: [],
-        account: { hasSubsidiaries: null, hasCurrencies: false, baseCurrency: null, accountingBooks: null, utcOffsetMinutes: -300 },
+        account: {
+          hasSubsidiaries: null,
+          hasCurrencies: false,
+          baseCurrency: null,
+          accountingBooks: null,
+          utcOffsetMinutes: -300,
+        },
       },
     );
-    await publishVersion(database.ctx, caller.organizationId, { version: 'v2', endpoints: [invoicesEndpoint] });
+    await publishVersion(database.ctx, caller.organizationId, {
+      version: 'v2',
+      endpoints: [invoicesEndpoint],
+    });
     await callerOf(publicApp(database.ctx), caller)('/v2/invoices/summary').expect(404);
     expect(await answers()).toBe(kept());
   });

@@ -1,5 +1,6 @@
-// Versions published before parameters such as `q`, `or`, `expand` and `sum` existed may have fields and ids of these names: they mean there
-// what they always meant. The stored answers were made before the parameters existed; do not regenerate the file.
+// Versions published before parameters such as `q`, `or`, `expand` and `sum` existed may have fields and ids
+// of these names: they mean there what they always meant. The stored answers were made before the parameters
+// existed; do not regenerate the file.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -47,8 +48,23 @@ const rows = [
     trandate: '2026-01-31',
     entity: 'customer',
   },
-  { id: 'a', tranid: 'INV-002', status: 'Open', total: '3', seq: '2', paid: true, trandate: '2026-02-28', entity: 'a', entityName: 'Ada' },
-  { id: 'changed', tranid: 'x', lastmodified: '2026-01-31T10:20:30Z', lines: JSON.stringify([{ item: 'i' }]) },
+  {
+    id: 'a',
+    tranid: 'INV-002',
+    status: 'Open',
+    total: '3',
+    seq: '2',
+    paid: true,
+    trandate: '2026-02-28',
+    entity: 'a',
+    entityName: 'Ada',
+  },
+  {
+    id: 'changed',
+    tranid: 'x',
+    lastmodified: '2026-01-31T10:20:30Z',
+    lines: JSON.stringify([{ item: 'i' }]),
+  },
 ];
 const addresses = [
   '/v1/summary',
@@ -92,13 +108,20 @@ describe('a version whose fields have the names of later parameters', () => {
     const answers: string[] = [];
     for (const address of addresses) {
       const { status, text, headers } = await callerOf(app, caller)(address);
-      answers.push(`${address}\n${status} ${headers['content-type']}\n${text.replace(/"requestId":"[^"]*"/, '"requestId":"…"')}\n`);
+      answers.push(
+        `${address}\n${status} ${headers['content-type']}\n${text.replace(/"requestId":"[^"]*"/, '"requestId":"…"')}\n`,
+      );
     }
     expect(answers.join('\n')).toBe(kept());
   });
 
   it('returns its lists as exports', async () => {
-    const { text } = await callerOf(publicApp(database.ctx), caller)('/v1/summary?fields=q,or,sum,by&sort=sum', { accept: 'text/csv' });
-    expect(text).toBe('id,q,or,sum,by\r\na,INV-002,Open,3,2026-02-28\r\nsummary,INV-001,(a:eq:b),10.50,2026-01-31\r\nchanged,x,,,\r\n');
+    const { text } = await callerOf(publicApp(database.ctx), caller)(
+      '/v1/summary?fields=q,or,sum,by&sort=sum',
+      { accept: 'text/csv' },
+    );
+    expect(text).toBe(
+      'id,q,or,sum,by\r\na,INV-002,Open,3,2026-02-28\r\nsummary,INV-001,(a:eq:b),10.50,2026-01-31\r\nchanged,x,,,\r\n',
+    );
   });
 });

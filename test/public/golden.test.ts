@@ -1,15 +1,28 @@
-// A published version is a promise to client programs we do not know: its responses are stored as files and compared byte for byte, before
-// and after everything that may happen around it. A difference means a broken promise; do not regenerate the file. Only the message of an
-// error, which is documented as free text, may be edited.
+// A published version is a promise to client programs we do not know: its responses are stored as files and
+// compared byte for byte, before and after everything that may happen around it. A difference means a broken
+// promise; do not regenerate the file. Only the message of an error, which is documented as free text, may be
+// edited.
 import { readFileSync } from 'node:fs';
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { callerOf, type InvoiceRow, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import {
+  callerOf,
+  type InvoiceRow,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from './fixture.ts';
 
-const line = (item: string, quantity: number) => ({ item, 'item.name': `Name of ${item}`, quantity, secretcost: 1 });
+const line = (item: string, quantity: number) => ({
+  item,
+  'item.name': `Name of ${item}`,
+  quantity,
+  secretcost: 1,
+});
 const rows: InvoiceRow[] = [
   {
     id: 1,
@@ -24,8 +37,23 @@ const rows: InvoiceRow[] = [
     entityName: 'Café "Zürich" \\ Söhne',
     lines: JSON.stringify([line('a', 1), line('b', 2.25)]),
   },
-  { id: 2, tranid: '', total: '12345678901234567890.123456789', seq: '9007199254740993', trandate: '2026-01-31' },
-  { id: 3, tranid: 'inv-002', status: 'paid', total: '-0.10', seq: '-1', paid: true, lastmodified: '2026-02-01T00:00:00Z', lines: '[]' },
+  {
+    id: 2,
+    tranid: '',
+    total: '12345678901234567890.123456789',
+    seq: '9007199254740993',
+    trandate: '2026-01-31',
+  },
+  {
+    id: 3,
+    tranid: 'inv-002',
+    status: 'paid',
+    total: '-0.10',
+    seq: '-1',
+    paid: true,
+    lastmodified: '2026-02-01T00:00:00Z',
+    lines: '[]',
+  },
   {
     id: 10,
     tranid: 'ß\n\u{1f600}',
@@ -75,7 +103,9 @@ async function answers(): Promise<string> {
   for (const address of addresses) {
     const { status, text, headers } = await callerOf(app, { secret, organizationId })(address);
     const shown = text.replace(/"requestId":"[^"]*"/, '"requestId":"…"');
-    texts.push(`${address}\n${status} ${headers['content-type']}\n${headers['link'] ?? 'no links'}\n${shown}\n`);
+    texts.push(
+      `${address}\n${status} ${headers['content-type']}\n${headers['link'] ?? 'no links'}\n${shown}\n`,
+    );
   }
   return texts.join('\n');
 }
@@ -83,7 +113,8 @@ const described = async () => {
   const { text, headers } = await callerOf(app, { secret, organizationId })('/openapi/v1');
   return [text, headers['etag']];
 };
-const inWarehouse = (sql: string) => database.ctx.db.data.query(sql.replaceAll('$schema', tenantSchema(organizationId)));
+const inWarehouse = (sql: string) =>
+  database.ctx.db.data.query(sql.replaceAll('$schema', tenantSchema(organizationId)));
 
 describe('a published version', () => {
   it('returns the stored responses', async () => {
@@ -92,14 +123,18 @@ describe('a published version', () => {
 
   it('still does after fields vanished or changed type, a table swap, and later versions', async () => {
     const description = await described();
-    await inWarehouse(`update $schema.record_columns set state = 'vanished' where field in ('status', 'entity')`);
+    await inWarehouse(
+      `update $schema.record_columns set state = 'vanished' where field in ('status', 'entity')`,
+    );
     await inWarehouse(`update $schema.record_columns set state = 'replaced' where field = 'total'`);
     await inWarehouse(
       `insert into $schema.record_columns (record_type, column_name, field, part, type, state, position)
        values ('invoice', 'f_total_2', 'total', 'value', 'text', 'live', 90), ('invoice', 'f_memo', 'memo', 'value', 'text', 'live', 91)`,
     );
     const table = await loadInvoices(database.ctx, organizationId, rows);
-    await inWarehouse(`alter table $schema.${table} add f_total_2 text collate "C", add f_memo text collate "C"`);
+    await inWarehouse(
+      `alter table $schema.${table} add f_total_2 text collate "C", add f_memo text collate "C"`,
+    );
     await inWarehouse(`update $schema.${table} set f_total_2 = 'ten', f_memo = 'new'`);
     await publishVersion(database.ctx, organizationId, {
       version: 'v2',

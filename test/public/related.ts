@@ -1,4 +1,5 @@
-// Invoices with the customers and the parent invoices that they refer to, in an organization whose ERP has described what refers to what.
+// Invoices with the customers and the parent invoices that they refer to, in an organization whose ERP has
+// described what refers to what.
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { RecordColumn } from '../../src/warehouse/columns.ts';
@@ -6,7 +7,11 @@ import { createRecordTable } from '../../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { invoicesEndpoint } from './fixture.ts';
 
-const column = (field: string, type: RecordColumn['type'], lineFields: RecordColumn['lineFields'] = null): RecordColumn => ({
+const column = (
+  field: string,
+  type: RecordColumn['type'],
+  lineFields: RecordColumn['lineFields'] = null,
+): RecordColumn => ({
   column: `f_${field}`,
   field,
   part: type === 'lines' ? 'lines' : 'value',
@@ -50,7 +55,15 @@ export async function loadCustomers(
   const client = await ctx.db.data.connect();
   try {
     await createRecordTable(client, schema, table, idType, customerColumns);
-    const values = rows.map(({ id, name, segment, credit, since, parent, lines }) => [id, name, segment, credit, since, parent, lines]);
+    const values = rows.map(({ id, name, segment, credit, since, parent, lines }) => [
+      id,
+      name,
+      segment,
+      credit,
+      since,
+      parent,
+      lines,
+    ]);
     const listOf = (index: number) => values.map((row) => row[index] ?? null);
     await client.query(
       `insert into ${schema}.${table} (id, generation, content_hash, f_name, f_segment, f_credit, f_since, f_parent, f_lines)
@@ -63,7 +76,15 @@ export async function loadCustomers(
       await client.query(
         `insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, line_fields, position)
          values ('customer', $1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-        [held.column, held.field, held.part, held.type, held.state, JSON.stringify(held.lineFields), position],
+        [
+          held.column,
+          held.field,
+          held.part,
+          held.type,
+          held.state,
+          JSON.stringify(held.lineFields),
+          position,
+        ],
       );
     }
     await client.query(
@@ -91,7 +112,12 @@ export async function describeTargets(
     position,
     head: JSON.stringify({ name, label: name }),
     description: JSON.stringify({
-      fields: Object.entries(fields).map(([field, target]) => ({ name: field, type: 'reference', volatile: false, target })),
+      fields: Object.entries(fields).map(([field, target]) => ({
+        name: field,
+        type: 'reference',
+        volatile: false,
+        target,
+      })),
     }),
     described_at: new Date(),
   }));

@@ -1,5 +1,6 @@
-// The database at DATABASE_URL is killed, frozen, cut off or refuses the login, while WAREHOUSE_URL, a standby of it here, responds: public
-// reads go on with known keys for TRUST_DURING_OUTAGE_SECONDS, without it they get 503, and no answer of the database is overruled.
+// The database at DATABASE_URL is killed, frozen, cut off or refuses the login, while WAREHOUSE_URL, a
+// standby of it here, responds: public reads go on with known keys for TRUST_DURING_OUTAGE_SECONDS, without
+// it they get 503, and no answer of the database is overruled.
 import { Client, type ClientConfig } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
@@ -33,8 +34,15 @@ const urlAt = (port: number): string => {
   url.port = String(port);
   return url.href;
 };
-/** A process that reaches its control database through `control`, and records at that port, by default of the standby. */
-async function startTrusting(seconds: number, warehousePort = site.servers.standby.connection.port, more = {}): Promise<Service> {
+/**
+ * A process that reaches its control database through `control`, and records at that port, by default of the
+ * standby.
+ */
+async function startTrusting(
+  seconds: number,
+  warehousePort = site.servers.standby.connection.port,
+  more = {},
+): Promise<Service> {
   const trust = { TRUST_DURING_OUTAGE_SECONDS: String(seconds), READ_WAIT_MS: '3000', SHUTDOWN_SECONDS: '1' };
   const addresses = { READ_URL: '', DATABASE_URL: urlAt(control.port), WAREHOUSE_URL: urlAt(warehousePort) };
   const service = await site.startProcess({ ...addresses, ...trust, ...more });
@@ -55,12 +63,18 @@ const statusOf = async (service: Service, path: string, secret?: string): Promis
 };
 const readiness = async (service: Service) => {
   const response = await get(service, '/readyz');
-  return { status: response.status, checks: ((await response.json()) as { checks: Record<string, string> }).checks };
+  return {
+    status: response.status,
+    checks: ((await response.json()) as { checks: Record<string, string> }).checks,
+  };
 };
 const paths = [list, `${list}?part=1&sort=name`, `${list}/7`, `${list}/changes`, '/api/public/openapi/v1'];
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Reads all the time until the returned function is called, which returns how many reads there were by their status. */
+/**
+ * Reads all the time until the returned function is called, which returns how many reads there were by their
+ * status.
+ */
 function startReading(service: Service): () => Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   let isOver = false;
@@ -89,7 +103,11 @@ async function openClient(connection: ClientConfig): Promise<Client> {
 
 /** Waits until the process has noticed that the database is gone, or is back. */
 const untilNoticed = (service: Service, isUnreachable: boolean) =>
-  until(async () => ((service.ctx.db.controlAvailability.unreachableForMs() !== undefined) === isUnreachable ? true : undefined));
+  until(async () =>
+    (service.ctx.db.controlAvailability.unreachableForMs() !== undefined) === isUnreachable
+      ? true
+      : undefined,
+  );
 
 describe('the control database is killed', () => {
   it('503 without TRUST_DURING_OUTAGE_SECONDS, once what was looked up is a second old', async () => {
@@ -122,13 +140,18 @@ describe('the control database is killed', () => {
       const tag = before[0]?.headers.get('etag') ?? '';
       expect((await get(service, list, undefined, { 'if-none-match': tag })).status).toBe(304);
       const csv = await get(service, list, undefined, { accept: 'text/csv' });
-      expect([csv.status, (await csv.text()).trimEnd().split('\n').length]).toEqual([200, site.countOf(1) + 1]);
+      expect([csv.status, (await csv.text()).trimEnd().split('\n').length]).toEqual([
+        200,
+        site.countOf(1) + 1,
+      ]);
       expect(await statusOf(service, list, unused.secret)).toBe(503);
       expect(await statusOf(service, '/api/platform/v1/whoami')).toBe(503);
     } finally {
       await site.servers.primary.start();
     }
-    await until(async () => ((await statusOf(service, '/api/platform/v1/whoami')) === 200 ? true : undefined));
+    await until(async () =>
+      (await statusOf(service, '/api/platform/v1/whoami')) === 200 ? true : undefined,
+    );
     expect(Object.keys(await stopReading())).toEqual(['200']);
     await until(async () => ((await statusOf(service, list, unused.secret)) === 200 ? true : undefined));
   });
@@ -174,7 +197,9 @@ describe('the control database is cut off from one process', () => {
     control.moveTo(null);
     await until(async () => {
       const { status, checks } = await readiness(service);
-      return status === 200 && checks['database'] === "can't be reached; known API keys stay trusted" ? true : undefined;
+      return status === 200 && checks['database'] === "can't be reached; known API keys stay trusted"
+        ? true
+        : undefined;
     });
     expect(await statusOf(service, list)).toBe(200);
     await until(async () => ((await readiness(service)).status === 503 ? true : undefined));
@@ -205,7 +230,9 @@ describe('the control database is cut off from one process', () => {
     const minted = await fetch(`${service.localUrl}/api/platform/v1/api-keys/${id}/tokens`, {
       method: 'POST',
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ tokens: [15, 600, 600].map((expiresInSeconds) => ({ expiresInSeconds, scopes: {} })) }),
+      body: JSON.stringify({
+        tokens: [15, 600, 600].map((expiresInSeconds) => ({ expiresInSeconds, scopes: {} })),
+      }),
     });
     const { tokens } = (await minted.json()) as { tokens: { token: string }[] };
     const [ending, lasting, unused] = tokens.map(({ token }) => token);
@@ -273,7 +300,9 @@ describe('the control database is cut off from one process', () => {
     await blocker.query('begin; lock table api_keys in access exclusive mode');
     const answer = statusOf(service, list, key.secret);
     await until(async () => {
-      const ended = await asAdmin("select pg_terminate_backend(pid) from pg_locks where not granted and relation = 'api_keys'::regclass");
+      const ended = await asAdmin(
+        "select pg_terminate_backend(pid) from pg_locks where not granted and relation = 'api_keys'::regclass",
+      );
       return ended.length > 0 ? true : undefined;
     });
     expect(await answer).not.toBe(200);

@@ -1,5 +1,5 @@
-// Mails and subscription slots through a failover of the database server: nothing is sent twice, what may have been sent is shown, and a
-// person can send it.
+// Mails and subscription slots through a failover of the database server: nothing is sent twice, what may
+// have been sent is shown, and a person can send it.
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx, TenantCtx } from '../../src/core/ctx.ts';
@@ -19,7 +19,10 @@ const stops: (() => Promise<unknown>)[] = [];
 
 beforeEach(async () => {
   smtp = await startMailServer();
-  const settings = { publicUrl: 'https://portal.example.test', mail: { ...testSettings.mail, smtpUrl: smtp.url } };
+  const settings = {
+    publicUrl: 'https://portal.example.test',
+    mail: { ...testSettings.mail, smtpUrl: smtp.url },
+  };
   database = await pairDatabase({ settings });
 });
 afterEach(async () => {
@@ -33,7 +36,9 @@ async function organization(): Promise<TenantCtx> {
   return { ...database.ctx, organizationId: (await makeOrganization(database.ctx)).id };
 }
 const enqueue = (tenant: TenantCtx, subject: string): Promise<string> =>
-  inTransaction(tenant, (tx) => enqueueMail(tx, tenant, { kind: 'test', to: { address: 'ada@example.test' }, subject, ...content }));
+  inTransaction(tenant, (tx) =>
+    enqueueMail(tx, tenant, { kind: 'test', to: { address: 'ada@example.test' }, subject, ...content }),
+  );
 const startSenders = (...processes: Ctx[]): void => {
   const senders = processes.map((process) => startMailSender(process, { pollMs: 50 }));
   stops.push(() => Promise.all(senders.map((sender) => sender.stop())));
@@ -45,7 +50,9 @@ const reaches = (tenant: TenantCtx, id: string, status: string) =>
   until(async () => ((await statusOf(tenant, id)) === status ? true : undefined));
 const subjects = (): string[] => smtp.delivered.map(({ mail }) => mail.subject ?? '').sort();
 const failovers = () =>
-  database.query<{ timeline: string; lost: boolean }>('select timeline, survived_at is not null as lost from server_timelines order by id');
+  database.query<{ timeline: string; lost: boolean }>(
+    'select timeline, survived_at is not null as lost from server_timelines order by id',
+  );
 
 describe('a failover that loses commits', () => {
   it('sends no mail again that may have been sent, and a person can', async () => {
@@ -76,15 +83,21 @@ describe('a failover that loses commits', () => {
       { timeline: '00000001', lost: false },
       { timeline: '00000002', lost: true },
     ]);
-    const [survived] = await database.query<{ at: Date }>('select max(survived_at) as at from server_timelines');
+    const [survived] = await database.query<{ at: Date }>(
+      'select max(survived_at) as at from server_timelines',
+    );
     expect(Number(survived?.at)).toBeLessThanOrEqual(Number(cutAt));
 
     const operator = operatorOf(database.ctx, database.address);
     stops.push(operator.close);
-    expect((await operator.run('list-unknown-mails')).json).toMatchObject([{ id: due, recipient: 'ada@example.test', canBeSent: true }]);
+    expect((await operator.run('list-unknown-mails')).json).toMatchObject([
+      { id: due, recipient: 'ada@example.test', canBeSent: true },
+    ]);
     await operator.run('send-unknown-mails', due);
     await reaches(tenant, due, 'sent');
-    const sent = smtp.delivered.filter(({ mail }) => mail.subject === 'due').map(({ mail }) => mail.messageId);
+    const sent = smtp.delivered
+      .filter(({ mail }) => mail.subject === 'due')
+      .map(({ mail }) => mail.messageId);
     expect(sent).toEqual([`<${due}@portal.example.test>`, `<${due}@portal.example.test>`]);
   });
 
@@ -134,7 +147,11 @@ describe('a switchover', () => {
 
 it('on a standby, what sends fails as every write does, so that its connection is given up', async () => {
   await database.servers.caughtUp();
-  const claims = database.servers.standby.query("select claim_outgoing_mail(gen_random_uuid(), '1 minute')", [], 'portal');
+  const claims = database.servers.standby.query(
+    "select claim_outgoing_mail(gen_random_uuid(), '1 minute')",
+    [],
+    'portal',
+  );
   await expect(claims).rejects.toMatchObject({ code: '25006' });
 });
 
@@ -147,7 +164,9 @@ describe('a subscription slot', () => {
       schedule: `${now.getUTCMinutes()} ${now.getUTCHours()} * * *`,
       timezone: 'UTC',
     });
-    await world.as((tx) => tx('subscriptions').update({ scheduled_since: new Date(now.getTime() - 120_000) }));
+    await world.as((tx) =>
+      tx('subscriptions').update({ scheduled_since: new Date(now.getTime() - 120_000) }),
+    );
     return id;
   }
   const tick = async (world: World): Promise<void> => {
@@ -189,7 +208,9 @@ describe('a subscription slot', () => {
     const world = await subscriptionWorld({ database });
     stops.push(world.close);
     const id = await subscribed(world);
-    const hanging = world.run({ read: (_tenant, _work, stop) => once(stop, 'abort').then(() => Promise.reject(new Error('stopped'))) });
+    const hanging = world.run({
+      read: (_tenant, _work, stop) => once(stop, 'abort').then(() => Promise.reject(new Error('stopped'))),
+    });
     void hanging.tick();
     await until(async () => ((await world.deliveries(id)).length === 1 ? true : undefined));
     await database.servers.caughtUp();

@@ -1,5 +1,6 @@
-// Payments through a failover of the database server that loses commits: what the payment provider and the ERP did meanwhile is entered
-// once and written once. The provider and the ERP are servers of their own and lose nothing.
+// Payments through a failover of the database server that loses commits: what the payment provider and the
+// ERP did meanwhile is entered once and written once. The provider and the ERP are servers of their own and
+// lose nothing.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openPayWorld, type PayWorld, sessionOf } from '../platform/pay/pay-world.ts';
 import type { Intent } from '../setup/stripe/objects.ts';
@@ -33,7 +34,8 @@ const checkOutAgain = (invoice: string) =>
 async function settle(): Promise<void> {
   for (let round = 0; round < 4; round += 1) await world.work();
 }
-const pay = ({ url }: Page): void => void world.stripe.ledger.pay(sessionOf(world, url)?.id ?? '', 'succeeds');
+const pay = ({ url }: Page): void =>
+  void world.stripe.ledger.pay(sessionOf(world, url)?.id ?? '', 'succeeds');
 const intentOf = ({ url }: Page): string => sessionOf(world, url)?.payment_intent ?? '';
 const lineOf = async ({ paymentId }: Page) => (await world.lines()).find(({ id }) => id === paymentId);
 const documents = () =>
@@ -66,17 +68,32 @@ describe('a failover that loses commits', () => {
     await settle();
     // The ERP was asked for what it has already, and nothing was sent to be written again.
     expect(world.books.wire.seen.filter((name) => /^(POST|PATCH) customer/.test(name))).toEqual([]);
-    const byId = <T extends { readonly id: string }>(lines: readonly T[]): T[] => lines.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const byId = <T extends { readonly id: string }>(lines: readonly T[]): T[] =>
+      lines.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     expect(await documents()).toEqual(before.documents);
     expect(byId(await world.lines())).toEqual(byId(before.lines));
-    expect(await lineOf(lost)).toMatchObject({ status: 'SUCCEEDED', invoices: [lost.invoice], received: 30_000, document: 'LANDED' });
+    expect(await lineOf(lost)).toMatchObject({
+      status: 'SUCCEEDED',
+      invoices: [lost.invoice],
+      received: 30_000,
+      document: 'LANDED',
+    });
     expect(await lineOf(unpaid)).toMatchObject({ status: 'PENDING', invoices: [unpaid.invoice] });
     const shown = await world.api('get', `/pay/payments/${lost.paymentId}`);
-    expect(shown.body).toMatchObject({ status: 'SUCCEEDED', amount: '300.00', customerId: '1', erp: { status: 'LANDED' } });
+    expect(shown.body).toMatchObject({
+      status: 'SUCCEEDED',
+      amount: '300.00',
+      customerId: '1',
+      erp: { status: 'LANDED' },
+    });
     // The open checkout was entered again as well: its payer may still pay, and then it is entered once.
     pay(unpaid);
     await world.rest();
-    expect(await lineOf(unpaid)).toMatchObject({ status: 'SUCCEEDED', received: 40_000, inErp: { payments: 1, applied: 40_000 } });
+    expect(await lineOf(unpaid)).toMatchObject({
+      status: 'SUCCEEDED',
+      received: 40_000,
+      inErp: { payments: 1, applied: 40_000 },
+    });
   });
 
   it('asks for no money and returns none before the provider was asked', async () => {
@@ -91,13 +108,20 @@ describe('a failover that loses commits', () => {
 
     const refund = () => world.api('post', `/pay/payments/${paid.paymentId}/refund`, { amount: '90.00' });
     for (const answer of [await checkOutAgain(lost.invoice), await refund()]) {
-      expect([answer.status, answer.body.error?.message]).toEqual([503, expect.stringContaining('failed over')]);
+      expect([answer.status, answer.body.error?.message]).toEqual([
+        503,
+        expect.stringContaining('failed over'),
+      ]);
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
     }
     await world.rest();
     expect((await checkOutAgain(lost.invoice)).status).toBe(422);
     expect((await refund()).status).toBe(422);
-    expect(await lineOf(paid)).toMatchObject({ refunded: 9_000, atStripe: { refunded: 9_000 }, inErp: { refunded: 9_000 } });
+    expect(await lineOf(paid)).toMatchObject({
+      refunded: 9_000,
+      atStripe: { refunded: 9_000 },
+      inErp: { refunded: 9_000 },
+    });
     expect((await checkOut(1_000)).paymentId).toBeTruthy();
   });
 });

@@ -1,4 +1,5 @@
-// What readers get after a standby was promoted: never an answer of a commit that was lost, under whatever tag or token.
+// What readers get after a standby was promoted: never an answer of a commit that was lost, under whatever
+// tag or token.
 import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
@@ -38,7 +39,10 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** A company with thirty records in generation 1, and a client of it. The process keeps its caches through the failover. */
+/**
+ * A company with thirty records in generation 1, and a client of it. The process keeps its caches through the
+ * failover.
+ */
 beforeEach(async () => {
   const { servers } = database;
   await (servers.standbys.length === 0 ? servers.addStandby() : servers.startReceiving());
@@ -70,7 +74,9 @@ const failOver = async () => {
 /** Follows the feed to its end and applies it to `copy`. */
 async function follow(copy: Map<string, unknown>, since: string | null, limit = 1_000): Promise<string> {
   for (let token = since; ; ) {
-    const { body } = await get(`/v1/things/changes?limit=${limit}${token === null ? '' : `&since=${token}`}`).expect(200);
+    const { body } = await get(
+      `/v1/things/changes?limit=${limit}${token === null ? '' : `&since=${token}`}`,
+    ).expect(200);
     for (const { op, id, record } of body.data as Change[]) {
       if (op === 'upsert') copy.set(id, record);
       else copy.delete(id);
@@ -113,7 +119,10 @@ describe('after a failover that lost a publish', () => {
       expect(plain.body).not.toEqual(lost[at]?.body);
       expect(plain.headers['etag']).not.toBe(lost[at]?.headers['etag']);
     }
-    const csv = await get('/v1/things', { accept: 'text/csv', 'if-none-match': lost[0]?.headers['etag'] ?? '' }).expect(200);
+    const csv = await get('/v1/things', {
+      accept: 'text/csv',
+      'if-none-match': lost[0]?.headers['etag'] ?? '',
+    }).expect(200);
     expect(csv.headers['x-total-count']).toBe('31');
   });
 
@@ -139,7 +148,8 @@ describe('after a failover that lost a publish', () => {
   it('rejects a token in the middle of a page sequence when one of its pages was of the lost generation', async () => {
     const first = (await get('/v1/things/changes?limit=10').expect(200)).body;
     await database.startLosing();
-    // Not on the second page, because it changed; after the failover it is unchanged and lies before the token.
+    // Not on the second page, because it changed; after the failover it is unchanged and lies before the
+    // token.
     put(15, 15, 'lost');
     await publish();
     const second = (await get(`/v1/things/changes?limit=10&since=${first.next}`).expect(200)).body;
@@ -177,7 +187,9 @@ describe('after a failover that lost a publish', () => {
     const again = await get('/v2/things', { 'if-none-match': lost.headers['etag'] ?? '' }).expect(200);
     expect(Object.keys(again.body.data[0])).toEqual(['id', 'amount']);
     await get(`/v2/things/changes?since=${token}`).expect(410);
-    const described = await get('/openapi/v2', { 'if-none-match': description.headers['etag'] ?? '' }).expect(200);
+    const described = await get('/openapi/v2', { 'if-none-match': description.headers['etag'] ?? '' }).expect(
+      200,
+    );
     expect(described.text).toContain('amount');
   });
 });
@@ -205,7 +217,13 @@ describe('work in progress', () => {
     ['pages were lost', true],
     ['nothing was lost', false],
   ])('a run goes on when %s', async (_name, isLost) => {
-    const paged = { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, pageSize: 10, leaseMs: 2_000, renewMs: 100 } } };
+    const paged = {
+      ...ctx,
+      settings: {
+        ...ctx.settings,
+        sync: { ...ctx.settings.sync, pageSize: 10, leaseMs: 2_000, renewMs: 100 },
+      },
+    };
     put(1, 40, 'again');
     const id = await world.queue('full');
     let hasFailed = false;
@@ -230,7 +248,10 @@ describe('work in progress', () => {
   });
 
   it('a run whose publish was lost before its outcome was stored publishes again', async () => {
-    const own = { ...ctx, db: openDb(database.service, database.service, { control: 1, data: 4 }, ctx.settings.readTimeoutMs) };
+    const own = {
+      ...ctx,
+      db: openDb(database.service, database.service, { control: 1, data: 4 }, ctx.settings.readTimeoutMs),
+    };
     put(31, 31);
     const id = await world.queue('incremental');
     const lease = await world.claim();
@@ -238,7 +259,11 @@ describe('work in progress', () => {
     await holder.query(`begin; select from ${world.schema}.record_state for update`);
     const working = world.work(lease, undefined, own);
     await until(async () =>
-      (await database.query("select from pg_stat_activity where wait_event_type = 'Lock' and query like '%record_state%'")).length === 1
+      (
+        await database.query(
+          "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%record_state%'",
+        )
+      ).length === 1
         ? true
         : undefined,
     );
@@ -253,7 +278,12 @@ describe('work in progress', () => {
     await holder.query('commit');
     holder.release();
     await until(async () =>
-      (await database.query(`select from ${world.schema}.run_state where run_id = $1 and outcome is not null`, [id])).length === 1
+      (
+        await database.query(
+          `select from ${world.schema}.run_state where run_id = $1 and outcome is not null`,
+          [id],
+        )
+      ).length === 1
         ? true
         : undefined,
     );
@@ -269,7 +299,9 @@ describe('work in progress', () => {
   it('a slot whose run was lost gets another one, and one that survived gets none', async () => {
     const nextHour = { ...ctx, clock: { ...ctx.clock, now: () => new Date(Date.now() + 3_600_000) } };
     const slots = () =>
-      inTransaction(world.tenant, (tx) => tx('sync_runs').where({ trigger: 'schedule' }).select<{ id: string }[]>('id', 'scheduled_for'));
+      inTransaction(world.tenant, (tx) =>
+        tx('sync_runs').where({ trigger: 'schedule' }).select<{ id: string }[]>('id', 'scheduled_for'),
+      );
     await world.changeConfig({ schedule: '0 * * * *' });
     await database.startLosing();
     expect(await enqueueDueRuns(nextHour)).toBe(1);

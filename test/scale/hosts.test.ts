@@ -1,4 +1,5 @@
-// Several servers in one address: connections go to the one that it asks for, and follow it through a failover while requests run.
+// Several servers in one address: connections go to the one that it asks for, and follow it through a
+// failover while requests run.
 import { rm } from 'node:fs/promises';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -17,7 +18,8 @@ let stop = async (): Promise<void> => undefined;
 const login = { user: 'portal_login', password: 'p@ss:w/rd?#%41' };
 const opened: OpenDb[] = [];
 
-const authority = (list: readonly Server[]): string => list.map(({ connection }) => `${connection.host}:${connection.port}`).join(',');
+const authority = (list: readonly Server[]): string =>
+  list.map(({ connection }) => `${connection.host}:${connection.port}`).join(',');
 const urlOf = (list: readonly Server[], target: string): string =>
   `postgres://${login.user}:${encodeURIComponent(login.password)}@${authority(list)}/portal?target_session_attrs=${target}`;
 const both = (): Server[] => [servers.primary, ...servers.standbys];
@@ -56,14 +58,19 @@ function open(url: string): OpenDb {
 }
 
 const portOf = async (db: OpenDb): Promise<number> =>
-  (await db.data.query<{ port: string }>("select current_setting('port') as port")).rows.map(({ port }) => Number(port))[0] ?? 0;
+  (await db.data.query<{ port: string }>("select current_setting('port') as port")).rows.map(({ port }) =>
+    Number(port),
+  )[0] ?? 0;
 
-const pause = (ms: number): Promise<undefined> => new Promise((resolve) => setTimeout(() => resolve(undefined), ms));
+const pause = (ms: number): Promise<undefined> =>
+  new Promise((resolve) => setTimeout(() => resolve(undefined), ms));
 
 /** When the server first took writes. */
 const takesWrites = (server: Server): Promise<number> =>
   until(async () => {
-    const [row] = await server.query<{ standby: boolean }>('select pg_is_in_recovery() as standby').catch(() => []);
+    const [row] = await server
+      .query<{ standby: boolean }>('select pg_is_in_recovery() as standby')
+      .catch(() => []);
     return row?.standby === false ? performance.now() : undefined;
   });
 
@@ -122,7 +129,10 @@ describe('an address with several hosts', () => {
       expect((await client.query(sql)).rows).toEqual([{ port, role: login.user }]);
       await client.end();
       const notified = Promise.withResolvers<string | undefined>();
-      const unsubscribe = db.notifications.subscribe('portal_hosts', (payload) => payload !== undefined && notified.resolve(payload));
+      const unsubscribe = db.notifications.subscribe(
+        'portal_hosts',
+        (payload) => payload !== undefined && notified.resolve(payload),
+      );
       await until(async () => {
         await db.control.raw("select pg_notify('portal_hosts', 'from the primary')");
         return Promise.race([notified.promise.then(() => true), pause(50)]);
@@ -141,25 +151,39 @@ describe('an address with several hosts', () => {
   });
 
   it('prefer-standby takes the primary when there is no standby, and any the only host', async () => {
-    expect(await portOf(open(urlOf([servers.primary], 'prefer-standby')))).toBe(servers.primary.connection.port);
+    expect(await portOf(open(urlOf([servers.primary], 'prefer-standby')))).toBe(
+      servers.primary.connection.port,
+    );
     expect(await portOf(open(urlOf([servers.standby], 'any')))).toBe(servers.standby.connection.port);
   });
 
   it('says of each host why it was not used', async () => {
-    const knex = openKnex(urlOf([servers.standby], 'read-write').replace('/portal?', ',127.0.0.1:1/portal?'), null, 1);
+    const knex = openKnex(
+      urlOf([servers.standby], 'read-write').replace('/portal?', ',127.0.0.1:1/portal?'),
+      null,
+      1,
+    );
     const failure = await Promise.resolve(knex.raw('select')).catch((error: Error) => error.message);
-    expect(failure).toContain(`127.0.0.1:${servers.standby.connection.port} is a standby, 127.0.0.1:1 ECONNREFUSED`);
+    expect(failure).toContain(
+      `127.0.0.1:${servers.standby.connection.port} is a standby, 127.0.0.1:1 ECONNREFUSED`,
+    );
     await knex.destroy();
   });
 
   it('gives a connection up whose server takes no writes any more, and connects again through the same address', async () => {
     const moving = await startMovingAddress(servers.standby.connection);
-    const db = open(urlOf([servers.primary], 'any').replace(authority([servers.primary]), `${moving.host}:${moving.port}`));
-    await expect(Promise.resolve(db.control.raw('insert into kept values (-1)'))).rejects.toMatchObject({ code: '25006' });
+    const db = open(
+      urlOf([servers.primary], 'any').replace(authority([servers.primary]), `${moving.host}:${moving.port}`),
+    );
+    await expect(Promise.resolve(db.control.raw('insert into kept values (-1)'))).rejects.toMatchObject({
+      code: '25006',
+    });
     // The connection to the standby is closed by the service, not by the address that moved.
     await until(async () => (moving.connections <= 1 ? true : undefined));
     moving.moveTo(servers.primary.connection);
-    const written = await until(async () => db.control.raw('insert into kept values (-1)').catch(() => undefined));
+    const written = await until(async () =>
+      db.control.raw('insert into kept values (-1)').catch(() => undefined),
+    );
     expect(written.rowCount).toBe(1);
     await db.close();
     opened.pop();

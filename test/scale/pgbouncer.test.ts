@@ -1,5 +1,5 @@
-// The warehouse through PgBouncer in transaction mode: the service gives the same answers as directly, as the same role and within the same
-// limits, and refuses what would be silently wrong.
+// The warehouse through PgBouncer in transaction mode: the service gives the same answers as directly, as the
+// same role and within the same limits, and refuses what would be silently wrong.
 import { readFile } from 'node:fs/promises';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,8 +9,22 @@ import { type OpenDb, openDb } from '../../src/db/connect.ts';
 import { keepsPrepared } from '../../src/db/routed-client.ts';
 import { inDataTransaction } from '../../src/db/transaction.ts';
 import { createStatementRunner } from '../../src/public/read/statements.ts';
-import { type OpsDatabase, opsDatabase, type ServingProcess, startProcess, startServer } from '../ops/server-process.ts';
-import { type Company, connectCompany, type ErpSite, makeCompany, openErpSite, publish, sync } from '../ops/site.ts';
+import {
+  type OpsDatabase,
+  opsDatabase,
+  type ServingProcess,
+  startProcess,
+  startServer,
+} from '../ops/server-process.ts';
+import {
+  type Company,
+  connectCompany,
+  type ErpSite,
+  makeCompany,
+  openErpSite,
+  publish,
+  sync,
+} from '../ops/site.ts';
 import { databaseUrl } from '../setup/database-url.ts';
 import { until } from '../setup/until.ts';
 import { type Login, type PgBouncer, pgBouncerVersion, startPgBouncer } from './harness/pgbouncer.ts';
@@ -24,7 +38,11 @@ let site: ErpSite;
 let database: OpsDatabase;
 let pgBouncer: PgBouncer;
 const processes: ServingProcess[] = [];
-const through = ({ user, password }: Login, { connection }: PgBouncer = pgBouncer) => ({ ...connection, user, password });
+const through = ({ user, password }: Login, { connection }: PgBouncer = pgBouncer) => ({
+  ...connection,
+  user,
+  password,
+});
 const urlThrough = (given: Login, bouncer?: PgBouncer) => databaseUrl(through(given, bouncer));
 
 async function asAdmin(statements: readonly string[]): Promise<void> {
@@ -41,7 +59,11 @@ async function asAdmin(statements: readonly string[]): Promise<void> {
 async function documentedStatements({ user, password }: Login): Promise<string[]> {
   const page = await readFile('docs/operations.md', 'utf8');
   const [, block = ''] = /### Connection poolers[\s\S]*?```sql\n([^`]+)```/.exec(page) ?? [];
-  return block.replaceAll('portal_pooled', user).replace('<pooled password>', password).split(/;\n/).filter(Boolean);
+  return block
+    .replaceAll('portal_pooled', user)
+    .replace('<pooled password>', password)
+    .split(/;\n/)
+    .filter(Boolean);
 }
 
 async function start(environment: Record<string, string>): Promise<ServingProcess> {
@@ -51,7 +73,10 @@ async function start(environment: Record<string, string>): Promise<ServingProces
 }
 
 async function failedStart(url: string, environment: Record<string, string> = {}): Promise<string> {
-  const failed = startProcess({ url, folder: database.folder }, ['serve'], { ...site.environment, ...environment });
+  const failed = startProcess({ url, folder: database.folder }, ['serve'], {
+    ...site.environment,
+    ...environment,
+  });
   expect(await failed.ended).toBe(1);
   const { stdout, stderr } = failed.output();
   return `${stdout}${stderr}`;
@@ -78,7 +103,9 @@ describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is 
       await ended;
     }
     await pgBouncer?.stop();
-    await asAdmin([pooled, reading, bare, superuser].map(({ user }) => `drop role if exists ${user}`)).catch(() => undefined);
+    await asAdmin([pooled, reading, bare, superuser].map(({ user }) => `drop role if exists ${user}`)).catch(
+      () => undefined,
+    );
     await database?.close();
     await site?.close();
   });
@@ -97,9 +124,13 @@ describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is 
     const formats = ['application/x-ndjson', 'text/csv'];
     const bodies = async (url: string): Promise<string[]> => {
       const lists = await Promise.all(paths().map((path) => company.read(url, path)));
-      const exports = await Promise.all(formats.map((accept) => company.read(url, `/${version}/invoice`, { accept })));
+      const exports = await Promise.all(
+        formats.map((accept) => company.read(url, `/${version}/invoice`, { accept })),
+      );
       const views = await company.call(url, 'get', '/views');
-      expect([...lists, ...exports, views].map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 200]);
+      expect([...lists, ...exports, views].map(({ status }) => status)).toEqual([
+        200, 200, 200, 200, 200, 200, 200,
+      ]);
       return [...lists, ...exports].map(({ text }) => text);
     };
 
@@ -114,7 +145,8 @@ describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is 
       for (const id of configs.values())
         expect(await sync(company, serving.url, id, { mode: 'full' })).toMatchObject({ status: 'succeeded' });
       version = await publish(company, serving.url);
-      for (const id of configs.values()) expect(await sync(company, serving.url, id)).toMatchObject({ status: 'succeeded' });
+      for (const id of configs.values())
+        expect(await sync(company, serving.url, id)).toMatchObject({ status: 'succeeded' });
     });
 
     it('answers lists, records, changes and exports as a process without it, also when asked again', async () => {
@@ -138,18 +170,29 @@ describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is 
         .lines()
         .flatMap(({ replica, err }) => (replica === undefined ? [] : [(err as Error | undefined)?.message]));
       expect(messages).toEqual([
-        expect.stringContaining(`SET statement_timeout = '9000'; ALTER ROLE "${pooled.user}" SET lock_timeout = '250';`),
+        expect.stringContaining(
+          `SET statement_timeout = '9000'; ALTER ROLE "${pooled.user}" SET lock_timeout = '250';`,
+        ),
       ]);
     });
 
     it('runs a view', async () => {
-      const made = await company.call(serving.url, 'post', '/views', { name: 'All', recordType: 'customer', columns: ['entityid'] });
-      const view = made.status === 201 ? await company.call(serving.url, 'get', `/views/${made.body.id}/records`) : made;
+      const made = await company.call(serving.url, 'post', '/views', {
+        name: 'All',
+        recordType: 'customer',
+        columns: ['entityid'],
+      });
+      const view =
+        made.status === 201 ? await company.call(serving.url, 'get', `/views/${made.body.id}/records`) : made;
       expect(view.status, made.text).toBe(200);
     });
 
     it('answers through a PgBouncer that keeps no prepared statements', async () => {
-      const without = await startPgBouncer(database.address, [pooled], pgBouncer.keepsPrepared ? { max_prepared_statements: '0' } : {});
+      const without = await startPgBouncer(
+        database.address,
+        [pooled],
+        pgBouncer.keepsPrepared ? { max_prepared_statements: '0' } : {},
+      );
       const other = await start({ WAREHOUSE_URL: urlThrough(pooled, without) });
       const expected = await bodies(serving.url);
       for (let round = 0; round < 4; round += 1) expect(await bodies(other.url)).toEqual(expected);
@@ -170,35 +213,44 @@ describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is 
       // Nothing but the role keeps its statements from reading everything.
       ['a superuser', superuser],
       ['a plain login', pooled],
-    ])('never answers from a session whose role another client has changed, with %s', async (_name, given) => {
-      const shared = await startPgBouncer(database.address, [given], { default_pool_size: '2' });
-      const other = await start({ WAREHOUSE_URL: urlThrough(given, shared) });
-      const [path = ''] = paths();
-      expect((await company.read(other.url, path)).status).toBe(200);
-      const clients = await Promise.all(
-        [1, 2].map(async () => {
-          const client = new Client(through(given, shared));
-          await client.connect();
-          await client.query('begin');
-          return client;
-        }),
-      );
-      // Both sessions of the server are theirs now.
-      for (const client of clients) await client.query('set role none');
-      for (const client of clients) await client.query('commit');
-      expect((await company.read(other.url, `/${version}/invoice?pageSize=3`)).status).toBe(503);
-      // After a statement that failed, PgBouncer may open another session, which is in order again.
-      if (given === superuser) {
-        const lists = await Promise.all([1, 2, 3, 4].map((page) => company.read(other.url, `/${version}/invoice?pageSize=3&page=${page}`)));
-        expect(lists.map(({ status }) => status)).toEqual([503, 503, 503, 503]);
-        expect((await company.read(other.url, `/${version}/customer/1`)).status).toBe(503);
-        expect((await company.read(other.url, `/${version}/invoice`, { accept: 'application/x-ndjson' })).status).toBe(503);
-      }
-      for (const client of clients) await client.end();
-      await shared.command('RECONNECT');
-      await until(async () => ((await company.read(other.url, path)).status === 200 ? true : undefined));
-      await shared.stop();
-    });
+    ])(
+      'never answers from a session whose role another client has changed, with %s',
+      async (_name, given) => {
+        const shared = await startPgBouncer(database.address, [given], { default_pool_size: '2' });
+        const other = await start({ WAREHOUSE_URL: urlThrough(given, shared) });
+        const [path = ''] = paths();
+        expect((await company.read(other.url, path)).status).toBe(200);
+        const clients = await Promise.all(
+          [1, 2].map(async () => {
+            const client = new Client(through(given, shared));
+            await client.connect();
+            await client.query('begin');
+            return client;
+          }),
+        );
+        // Both sessions of the server are theirs now.
+        for (const client of clients) await client.query('set role none');
+        for (const client of clients) await client.query('commit');
+        expect((await company.read(other.url, `/${version}/invoice?pageSize=3`)).status).toBe(503);
+        // After a statement that failed, PgBouncer may open another session, which is in order again.
+        if (given === superuser) {
+          const lists = await Promise.all(
+            [1, 2, 3, 4].map((page) =>
+              company.read(other.url, `/${version}/invoice?pageSize=3&page=${page}`),
+            ),
+          );
+          expect(lists.map(({ status }) => status)).toEqual([503, 503, 503, 503]);
+          expect((await company.read(other.url, `/${version}/customer/1`)).status).toBe(503);
+          expect(
+            (await company.read(other.url, `/${version}/invoice`, { accept: 'application/x-ndjson' })).status,
+          ).toBe(503);
+        }
+        for (const client of clients) await client.end();
+        await shared.command('RECONNECT');
+        await until(async () => ((await company.read(other.url, path)).status === 200 ? true : undefined));
+        await shared.stop();
+      },
+    );
   });
 
   describe('connections through it', () => {
@@ -211,7 +263,9 @@ describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is 
     it('have the role of the service, and row-level security applies', async () => {
       const sql =
         "select current_user as role, row_security_active('organizations') as secured, (select count(*)::int from organizations) as seen";
-      const rows = await Promise.all(Array.from({ length: 20 }, () => db.data.query(sql).then((result) => result.rows[0])));
+      const rows = await Promise.all(
+        Array.from({ length: 20 }, () => db.data.query(sql).then((result) => result.rows[0])),
+      );
       expect(new Set(rows.map((row) => JSON.stringify(row)))).toEqual(
         new Set([JSON.stringify({ role: 'portal_service', secured: true, seen: 0 })]),
       );
@@ -252,7 +306,10 @@ describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is 
     it('have a limit of their own in the transactions of a sync, and the role although the session has another', async () => {
       const limits = await Promise.all(
         Array.from({ length: 12 }, () =>
-          inDataTransaction(db.data, async (client) => (await client.query('show statement_timeout')).rows[0].statement_timeout),
+          inDataTransaction(
+            db.data,
+            async (client) => (await client.query('show statement_timeout')).rows[0].statement_timeout,
+          ),
         ),
       );
       expect(new Set(limits)).toEqual(new Set(['15min']));
@@ -263,7 +320,10 @@ describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is 
       await shared.data.query('select');
       await client.query('set role none');
       expect((await shared.data.query('select current_user as role')).rows).toEqual([{ role: pooled.user }]);
-      const role = await inDataTransaction(shared.data, async (tx) => (await tx.query('select current_user as role')).rows[0].role);
+      const role = await inDataTransaction(
+        shared.data,
+        async (tx) => (await tx.query('select current_user as role')).rows[0].role,
+      );
       expect(role).toBe('portal_service');
       await client.end();
       await shared.close();
@@ -276,7 +336,9 @@ describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is 
       const output = await failedStart(database.url, { WAREHOUSE_URL: urlThrough(bare) });
       expect(output).toContain('WAREHOUSE_URL: ');
       expect(output).toContain(`role is ${bare.user} instead of portal_service`);
-      expect(output).toContain(`ALTER ROLE \\"${bare.user}\\" SET role = 'portal_service';`.replaceAll('\\', ''));
+      expect(output).toContain(
+        `ALTER ROLE \\"${bare.user}\\" SET role = 'portal_service';`.replaceAll('\\', ''),
+      );
       expect(output).toContain("SET statement_timeout = '10000';");
       expect(output).not.toContain(bare.password);
     });

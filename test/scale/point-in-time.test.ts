@@ -1,4 +1,5 @@
-// A base backup and an archive of the log, restored to a moment before the last publish, with the commands in docs/backup.md.
+// A base backup and an archive of the log, restored to a moment before the last publish, with the commands in
+// docs/backup.md.
 import { execFile } from 'node:child_process';
 import { appendFile, chown, mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -6,7 +7,16 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findPrograms } from '../../src/db/embedded/programs.ts';
 import { type ServingProcess, startProcess, startServer } from '../ops/server-process.ts';
-import { type Company, connectCompany, type ErpSite, endOf, makeCompany, openErpSite, publish, sync } from '../ops/site.ts';
+import {
+  type Company,
+  connectCompany,
+  type ErpSite,
+  endOf,
+  makeCompany,
+  openErpSite,
+  publish,
+  sync,
+} from '../ops/site.ts';
 import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { findClientPrograms } from '../setup/client-programs.ts';
 import { databaseUrl } from '../setup/database-url.ts';
@@ -51,7 +61,9 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
     const { headers, body } = await until(async () => {
       const answer = await company.read(serving.url, list());
       expect(answer.status, answer.text).toBe(200);
-      return generation === undefined || answer.headers.get('x-data-generation') === generation ? answer : undefined;
+      return generation === undefined || answer.headers.get('x-data-generation') === generation
+        ? answer
+        : undefined;
     });
     const changes = await company.read(serving.url, `/${version}/customer/changes?limit=1000`);
     return {
@@ -61,7 +73,9 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
     };
   };
   const publishPhone = async (phone: string): Promise<Held> => {
-    await site.change(`update ledger.customer set phone = '${phone}', lastmodifieddate = now() where id <= 5`);
+    await site.change(
+      `update ledger.customer set phone = '${phone}', lastmodifieddate = now() where id <= 5`,
+    );
     const run = await sync(company, serving.url, customers);
     expect(run).toMatchObject({ status: 'succeeded' });
     return hold(run.generation);
@@ -69,7 +83,9 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
   const archived = async ({ query }: Server): Promise<void> => {
     const [log] = await query<{ file: string }>('select pg_walfile_name(pg_switch_wal()) as file');
     await until(async () => {
-      const [{ last } = { last: '' }] = await query<{ last: string }>('select last_archived_wal as last from pg_stat_archiver');
+      const [{ last } = { last: '' }] = await query<{ last: string }>(
+        'select last_archived_wal as last from pg_stat_archiver',
+      );
       return last >= (log?.file ?? '') ? true : undefined;
     });
   };
@@ -77,7 +93,9 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
     if (typeof programs === 'string') return;
     const { host, port, user, password } = connection;
     const args = ['-h', host, '-p', String(port), '-U', user, '-D', backup(), '-c', 'fast'];
-    await promisify(execFile)(programs.baseBackup, args, { env: { PATH: process.env['PATH'] ?? '', PGPASSWORD: password } });
+    await promisify(execFile)(programs.baseBackup, args, {
+      env: { PATH: process.env['PATH'] ?? '', PGPASSWORD: password },
+    });
   };
   /** As docs/backup.md says: the base backup, with three settings and an empty file. */
   const recover = async (): Promise<Server> => {
@@ -105,14 +123,21 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
     await mkdir(archive());
     await mkdir(path.join(folder, 'data'));
     if (account) await chown(archive(), account.uid, account.gid);
-    const archiving = { archive_mode: 'on', archive_command: `test ! -f ${archive()}/%f && cp %p ${archive()}/%f` };
-    [site, servers] = await Promise.all([openErpSite(), startPair(folder, { standbys: 0, settings: archiving })]);
+    const archiving = {
+      archive_mode: 'on',
+      archive_command: `test ! -f ${archive()}/%f && cp %p ${archive()}/%f`,
+    };
+    [site, servers] = await Promise.all([
+      openErpSite(),
+      startPair(folder, { standbys: 0, settings: archiving }),
+    ]);
     const { primary } = servers;
     await primary.query('create database portal');
     serving = await start(primary);
     company = await makeCompany({ ...primary.connection, database: 'portal' });
     const configs = await connectCompany(company, serving.url, site);
-    for (const id of configs.values()) expect(await sync(company, serving.url, id)).toMatchObject({ status: 'succeeded' });
+    for (const id of configs.values())
+      expect(await sync(company, serving.url, id)).toMatchObject({ status: 'succeeded' });
     customers = configs.get('customer') ?? '';
     version = await publish(company, serving.url);
     await baseBackup(primary);
@@ -143,11 +168,18 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
   it('has the records of that moment on a timeline of its own', async () => {
     restored = await recover();
     const { query } = restored;
-    await until(async () => ((await query<{ is: boolean }>('select pg_is_in_recovery() as is'))[0]?.is === false ? true : undefined));
-    expect(await query('select substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline')).toEqual([{ timeline: '00000002' }]);
+    await until(async () =>
+      (await query<{ is: boolean }>('select pg_is_in_recovery() as is'))[0]?.is === false ? true : undefined,
+    );
+    expect(await query('select substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline')).toEqual([
+      { timeline: '00000002' },
+    ]);
     const finished = startProcess(placeOf(restored), ['admin', 'finish-restore', '--json'], site.environment);
     expect(await finished.ended, finished.output().stderr).toBe(0);
-    expect(JSON.parse(finished.output().stdout)).toMatchObject({ organizations: [{ runs: { queued: 2 } }], verified: { problems: [] } });
+    expect(JSON.parse(finished.output().stdout)).toMatchObject({
+      organizations: [{ runs: { queued: 2 } }],
+      verified: { problems: [] },
+    });
   });
 
   it('accepts no tag and no token of the time before, and becomes what the ERP has', async () => {
@@ -158,10 +190,15 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
     for (const { tag, token } of held) {
       const answer = await company.read(serving.url, list(), { 'if-none-match': tag });
       expect([answer.status, answer.headers.get('etag') === tag]).toEqual([200, false]);
-      expect((await company.read(serving.url, `/${version}/customer/changes?since=${token}`)).status).toBe(410);
+      expect((await company.read(serving.url, `/${version}/customer/changes?since=${token}`)).status).toBe(
+        410,
+      );
     }
     const runs = await company.call(serving.url, 'get', '/sync-runs?pageSize=2');
-    for (const { id } of runs.body.data) expect(await endOf(company, serving.url, id)).toMatchObject({ status: 'succeeded' });
-    expect((await until(async () => ((await hold()).phones === held[1]?.phones ? hold() : undefined))).tag).not.toBe(held[1]?.tag);
+    for (const { id } of runs.body.data)
+      expect(await endOf(company, serving.url, id)).toMatchObject({ status: 'succeeded' });
+    expect(
+      (await until(async () => ((await hold()).phones === held[1]?.phones ? hold() : undefined))).tag,
+    ).not.toBe(held[1]?.tag);
   });
 });

@@ -1,5 +1,6 @@
-// Many reads of every kind over two replicas of different lag while syncs publish; one of the replicas shows nothing new for a minute. The test
-// of this folder runs a slice. Usage: npm run test:scale:reads -- [reads, default 1000000]
+// Many reads of every kind over two replicas of different lag while syncs publish; one of the replicas shows
+// nothing new for a minute. The test of this folder runs a slice. Usage: npm run test:scale:reads -- [reads,
+// default 1000000]
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openReaders } from './harness/replica-readers.ts';
 import { startReplicatedService } from './harness/replicated-service.ts';
@@ -38,7 +39,9 @@ async function pauseOnce(): Promise<void> {
 }
 const startMs = performance.now();
 const report = async (): Promise<void> => {
-  const servers = await Promise.all(['primary', '1', '2'].map((server) => site.metric('portal_reads_total', { server })));
+  const servers = await Promise.all(
+    ['primary', '1', '2'].map((server) => site.metric('portal_reads_total', { server })),
+  );
   const seconds = (performance.now() - startMs) / 1_000;
   console.log(
     `${findings.reads} reads in ${seconds.toFixed(0)} s over ${site.published.length} publications: ${findings.wrong} wrong, ${findings.backward} backward, ` +

@@ -35,20 +35,25 @@ afterAll(async () => {
 
 const clients = 6;
 const inUse = (replica: string) => site.metric('portal_replica_in_use', { replica });
-const bothInUse = () => until(async () => ((await inUse('1')) === 1 && (await inUse('2')) === 1 ? true : undefined));
+const bothInUse = () =>
+  until(async () => ((await inUse('1')) === 1 && (await inUse('2')) === 1 ? true : undefined));
 const fallbacks = (reason: string, replica?: string) =>
   site.metric('portal_replica_fallbacks_total', { reason, ...(replica !== undefined && { replica }) });
 const answered = (server: string) => site.metric('portal_reads_total', { server });
 const ready = async () => {
   const answer = await fetch(`${site.service.localUrl}/readyz`);
-  return { status: answer.status, checks: ((await answer.json()) as { checks: Record<string, string> }).checks };
+  return {
+    status: answer.status,
+    checks: ((await answer.json()) as { checks: Record<string, string> }).checks,
+  };
 };
 /** Until this many reads more. */
 const more = (count: number) => {
   const end = readers.findings.reads + count;
   return () => readers.findings.reads >= end;
 };
-const expectCorrect = () => expect(readers.findings).toMatchObject({ problems: [], wrong: 0, backward: 0, stale: 0, errors: 0 });
+const expectCorrect = () =>
+  expect(readers.findings).toMatchObject({ problems: [], wrong: 0, backward: 0, stale: 0, errors: 0 });
 
 async function readDuring(work: () => Promise<unknown>): Promise<void> {
   let isOver = false;
@@ -75,9 +80,9 @@ describe('reads of every kind while syncs publish', () => {
     expectCorrect();
     expect(readers.findings.cut).toBe(0);
     expect(Object.keys(readers.findings.kinds)).toHaveLength(19);
-    const [one = 0, two = 0, primary = 0] = (await Promise.all([answered('1'), answered('2'), answered('primary')])).map(
-      (now, at) => now - (before[at] ?? 0),
-    );
+    const [one = 0, two = 0, primary = 0] = (
+      await Promise.all([answered('1'), answered('2'), answered('primary')])
+    ).map((now, at) => now - (before[at] ?? 0));
     expect(Math.min(one, two)).toBeGreaterThan(100);
     expect(primary).toBeLessThan(one + two);
     expect(await fallbacks('behind')).toBeGreaterThan(0);
@@ -88,7 +93,9 @@ describe('reads of every kind while syncs publish', () => {
     await site.publish();
     const before = [await answered('1'), await fallbacks('behind', '1')];
     await Promise.all([readers.run(clients, more(1_500)), publishTimes(3)]);
-    await until(async () => ((await site.metric('portal_replica_lag_seconds', { replica: '1' })) > 0.5 ? true : undefined));
+    await until(async () =>
+      (await site.metric('portal_replica_lag_seconds', { replica: '1' })) > 0.5 ? true : undefined,
+    );
     expectCorrect();
     // One question for each kind of record and each generation; all the others go to the other servers.
     expect((await fallbacks('behind', '1')) - (before[1] ?? 0)).toBeLessThan(100);
@@ -105,7 +112,12 @@ it('payments read invoices as the last sync published them, while no replica sho
   const { ctx } = site.service;
   const query = { recordType: 'thing', columns: [{ name: 'total', source: 'total' }], filters: [], sort: [] };
   const stateShown = async (records: RecordReader) => {
-    const { records: text } = await records.list(site.world.tenant, query, { page: 1, pageSize: 1 }, fullAccess);
+    const { records: text } = await records.list(
+      site.world.tenant,
+      query,
+      { page: 1, pageSize: 1 },
+      fullAccess,
+    );
     return Number((JSON.parse(text) as { total: number }[])[0]?.total);
   };
   for (const standby of site.servers.standbys) await site.servers.pauseReplay(standby);
@@ -113,7 +125,9 @@ it('payments read invoices as the last sync published them, while no replica sho
     for (let time = 0; time < 4; time += 1) {
       const before = await site.world.state();
       const publishing = site.publish();
-      await until(async () => ((await site.world.state())?.generation !== before?.generation ? true : undefined));
+      await until(async () =>
+        (await site.world.state())?.generation !== before?.generation ? true : undefined,
+      );
       const shown = await stateShown(newestRecordsOf(ctx));
       await publishing;
       expect(shown).toBe(site.published.at(-1)?.state);
@@ -168,7 +182,10 @@ describe('a replica that fails', () => {
       await site.publish();
       await readsGoOn();
       expect(await fallbacks('failed', '1')).toBe(failed);
-      expect(await ready()).toMatchObject({ status: 200, checks: { database: 'ok', replicas: '1 of 2 in use' } });
+      expect(await ready()).toMatchObject({
+        status: 200,
+        checks: { database: 'ok', replicas: '1 of 2 in use' },
+      });
       await first.start();
       await bothInUse();
       await site.servers.caughtUp(first);
@@ -179,22 +196,25 @@ describe('a replica that fails', () => {
     expect(await answered('1')).toBeGreaterThan(before[1] ?? 0);
   });
 
-  it.runIf(process.platform === 'linux')('is left out when it freezes, with the reads that wait for it', async () => {
-    await readDuring(async () => {
-      const frozen = await processesOf(second);
-      for (const pid of frozen) process.kill(pid, 'SIGSTOP');
-      try {
-        await until(async () => ((await inUse('2')) === 0 ? true : undefined));
+  it.runIf(process.platform === 'linux')(
+    'is left out when it freezes, with the reads that wait for it',
+    async () => {
+      await readDuring(async () => {
+        const frozen = await processesOf(second);
+        for (const pid of frozen) process.kill(pid, 'SIGSTOP');
+        try {
+          await until(async () => ((await inUse('2')) === 0 ? true : undefined));
+          await site.publish();
+          await readsGoOn();
+        } finally {
+          for (const pid of frozen) process.kill(pid, 'SIGCONT');
+        }
+        await bothInUse();
         await site.publish();
-        await readsGoOn();
-      } finally {
-        for (const pid of frozen) process.kill(pid, 'SIGCONT');
-      }
-      await bothInUse();
-      await site.publish();
-    });
-    expectCorrect();
-  });
+      });
+      expectCorrect();
+    },
+  );
 });
 
 describe('the replay of a replica', () => {
@@ -206,7 +226,9 @@ describe('the replay of a replica', () => {
     await first.query(`alter system set max_standby_streaming_delay = 0`);
     await first.query('select pg_reload_conf()');
     // On a replica, reads take so long that one is always in progress.
-    await onPrimary(`create policy slow on ${table} using (case when pg_is_in_recovery() then pg_sleep(0.001) is not null else true end)`);
+    await onPrimary(
+      `create policy slow on ${table} using (case when pg_is_in_recovery() then pg_sleep(0.001) is not null else true end)`,
+    );
     await onPrimary(`alter table ${table} enable row level security, force row level security`);
     const before = await fallbacks('conflict', '1');
     await readDuring(() =>
@@ -228,8 +250,13 @@ describe('the replay of a replica', () => {
     try {
       await holder.query(`begin; lock table ${table} in access exclusive mode; select pg_current_xact_id()`);
       const isLocked = async () =>
-        (await first.query(`select from pg_locks where mode = 'AccessExclusiveLock' and relation = '${table}'::regclass`, [], 'portal'))
-          .length > 0;
+        (
+          await first.query(
+            `select from pg_locks where mode = 'AccessExclusiveLock' and relation = '${table}'::regclass`,
+            [],
+            'portal',
+          )
+        ).length > 0;
       await until(async () => ((await isLocked()) ? true : undefined));
       await site.servers.pauseReplay(first);
       await holder.query('commit');
@@ -257,21 +284,33 @@ describe('an export from a replica', () => {
     const { secret } = await makeKey(ctx, world.organizationId);
     for (const replica of [first, second]) await site.servers.caughtUp(replica);
     const before = await Promise.all([answered('primary'), answered('1'), answered('2')]);
-    const headers = { authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId, accept: 'application/x-ndjson' };
+    const headers = {
+      authorization: `Bearer ${secret}`,
+      'x-tenant-id': world.organizationId,
+      accept: 'application/x-ndjson',
+    };
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       request(`${localUrl}/api/public/v1/things`, { headers }, resolve).once('error', reject).end();
     });
     expect(response.statusCode).toBe(200);
-    const [primary = 0, ...replicas] = (await Promise.all([answered('primary'), answered('1'), answered('2')])).map(
-      (now, at) => now - (before[at] ?? 0),
-    );
+    const [primary = 0, ...replicas] = (
+      await Promise.all([answered('primary'), answered('1'), answered('2')])
+    ).map((now, at) => now - (before[at] ?? 0));
     expect([primary, replicas.toSorted()]).toEqual([0, [0, 1]]);
     const key = longReadKey(world.schema, (await world.state())?.activeTable ?? '');
     const tryLock = () =>
-      site.servers.primary.query<{ free: boolean }>('select pg_try_advisory_xact_lock(hashtextextended($1, 2)) as free', [key], 'portal');
+      site.servers.primary.query<{ free: boolean }>(
+        'select pg_try_advisory_xact_lock(hashtextextended($1, 2)) as free',
+        [key],
+        'portal',
+      );
     expect(await tryLock()).toEqual([{ free: false }]);
     const closed = new Promise((resolve) => response.on('error', () => undefined).once('close', resolve));
-    await site.servers.primary.query('select pg_advisory_xact_lock(hashtextextended($1, 2))', [key], 'portal');
+    await site.servers.primary.query(
+      'select pg_advisory_xact_lock(hashtextextended($1, 2))',
+      [key],
+      'portal',
+    );
     response.resume();
     await closed;
     expect(response.complete).toBe(false);
@@ -306,9 +345,13 @@ describe('a replica that shows what a lost primary published', () => {
         return data?.[0]?.total === 1 ? true : undefined;
       });
       await readMore();
-      expect(await other.metric('portal_replica_fallbacks_total', { replica: '2', reason: 'behind' })).toBeGreaterThan(0);
+      expect(
+        await other.metric('portal_replica_fallbacks_total', { replica: '2', reason: 'behind' }),
+      ).toBeGreaterThan(0);
       // What the former primary wrote is nothing that the promoted server lacks.
-      await until(async () => ((await other.metric('portal_replica_lag_seconds', { replica: '1' })) === 0 ? true : undefined));
+      await until(async () =>
+        (await other.metric('portal_replica_lag_seconds', { replica: '1' })) === 0 ? true : undefined,
+      );
       await other.publish();
       await readMore();
     } finally {

@@ -1,9 +1,23 @@
-// A deployment as an operator does it: new processes start next to those of the version before, which then end, all under load. No request
-// fails, no answer is wrong, and what must happen once happens once.
+// A deployment as an operator does it: new processes start next to those of the version before, which then
+// end, all under load. No request fails, no answer is wrong, and what must happen once happens once.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
-import { type OpsDatabase, opsDatabase, type ServingProcess, startProcess, startServer } from '../ops/server-process.ts';
-import { type Company, connectCompany, type ErpSite, makeCompany, openErpSite, publish, sync } from '../ops/site.ts';
+import {
+  type OpsDatabase,
+  opsDatabase,
+  type ServingProcess,
+  startProcess,
+  startServer,
+} from '../ops/server-process.ts';
+import {
+  type Company,
+  connectCompany,
+  type ErpSite,
+  makeCompany,
+  openErpSite,
+  publish,
+  sync,
+} from '../ops/site.ts';
 import { describeIf } from '../setup/describe-if.ts';
 import { type MailServer, startMailServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
@@ -33,8 +47,9 @@ describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () =
     return started;
   };
   /**
-   * As a deployment does it: the proxy sends it nothing more, then it gets SIGTERM and ends what it has begun. What was sent before is answered
-   * first: a request that meets the end of an idle connection is reset, and a proxy would send it again.
+   * As a deployment does it: the proxy sends it nothing more, then it gets SIGTERM and ends what it has
+   * begun. What was sent before is answered first: a request that meets the end of an idle connection is
+   * reset, and a proxy would send it again.
    */
   const end = async (server: ServingProcess): Promise<void> => {
     inService.splice(inService.indexOf(server), 1);
@@ -59,21 +74,29 @@ describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () =
     const args = ['admin', 'create-organization', '--name', 'Acme', '--owner-email', 'owner@example.test'];
     const command = startProcess(database, args, environment, old.root);
     expect(await command.ended).toBe(0);
-    const [made] = await asAdmin<{ id: string; ownerId: string }>('select organization_id as id, user_id as "ownerId" from memberships');
+    const [made] = await asAdmin<{ id: string; ownerId: string }>(
+      'select organization_id as id, user_id as "ownerId" from memberships',
+    );
     if (made === undefined) throw new Error('no organization was made');
     return made;
   };
   const migrations = async (): Promise<number> => (await asAdmin('select from knex_migrations')).length;
 
   beforeAll(async () => {
-    [old, site, mails, database] = await Promise.all([unpackCommit(before), openErpSite(), startMailServer(), opsDatabase(null)]);
+    [old, site, mails, database] = await Promise.all([
+      unpackCommit(before),
+      openErpSite(),
+      startMailServer(),
+      opsDatabase(null),
+    ]);
     const pools = { CONTROL_POOL_SIZE: '4', DATA_POOL_SIZE: '4' };
     environment = { ...site.environment, ...pools, SMTP_URL: mails.url, RATE_LIMIT_PER_MINUTE: '100000' };
     await start(old.root);
     await start(old.root);
     company = await makeCompany(database.address, await makeOrganizationBefore());
     const configs = await connectCompany(company, pick(), site);
-    for (const id of configs.values()) expect(await sync(company, pick(), id)).toMatchObject({ status: 'succeeded' });
+    for (const id of configs.values())
+      expect(await sync(company, pick(), id)).toMatchObject({ status: 'succeeded' });
     version = await publish(company, pick());
     const roles = await company.call(pick(), 'get', `/organizations/${company.id}/roles`);
     const customers = configs.get('customer') ?? '';
@@ -121,13 +144,17 @@ describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () =
     await load.follow();
     const { body } = await company.read(pick(), `/${version}/customer?pageSize=1000`);
     expect(body.pagination.total).toBe(load.copy.size);
-    expect(Object.fromEntries(load.copy)).toEqual(Object.fromEntries(body.data.map((record: { id: string }) => [record.id, record])));
+    expect(Object.fromEntries(load.copy)).toEqual(
+      Object.fromEntries(body.data.map((record: { id: string }) => [record.id, record])),
+    );
   });
 
   it('has made each team once and sent each mail once', async () => {
     const teams = await asAdmin<{ name: string }>("select name from teams where name like 'team %'");
     expect(teams.map(({ name }) => name).toSorted()).toEqual(load.teams.toSorted());
-    await until(async () => ((await asAdmin("select from outgoing_mails where status <> 'sent'")).length === 0 ? true : undefined));
+    await until(async () =>
+      (await asAdmin("select from outgoing_mails where status <> 'sent'")).length === 0 ? true : undefined,
+    );
     expect(mails.delivered.flatMap(({ to }) => to).toSorted()).toEqual(load.invited.toSorted());
   });
 });

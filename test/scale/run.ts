@@ -1,5 +1,5 @@
-// `npm run test:scale`: tests with several database servers. With --citus the service's own tests run on a Citus cluster instead, together
-// with those of test/scale/citus. All other arguments go to vitest.
+// `npm run test:scale`: tests with several database servers. With --citus the service's own tests run on a
+// Citus cluster instead, together with those of test/scale/citus. All other arguments go to vitest.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';

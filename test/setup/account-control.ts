@@ -5,7 +5,12 @@ import type { NetsuiteAccount } from 'netsuite-simulator';
 type Answered = ReturnType<typeof JSON.parse>;
 
 /** Rejects with an Error unless the answer is a success. */
-export async function sendControl(account: NetsuiteAccount, method: string, path: string, body?: unknown): Promise<Answered> {
+export async function sendControl(
+  account: NetsuiteAccount,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Answered> {
   const { url, token } = account.control ?? { url: '', token: '' };
   const answer = await fetch(`${url}${path}`, {
     method,

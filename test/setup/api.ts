@@ -9,11 +9,16 @@ export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head';
 export type Answer = supertest.Response;
 
 /**
- * Calls an application, or the server at a URL: `api('post', '/api-keys', { name: 'x' }, { 'idempotency-key': 'a' })`. A text body is sent
- * unchanged, as JSON.
+ * Calls an application, or the server at a URL: `api('post', '/api-keys', { name: 'x' }, { 'idempotency-key':
+ * 'a' })`. A text body is sent unchanged, as JSON.
  */
 export function apiOf(app: Express | string, secret: string | null) {
-  return (method: Method, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> => {
+  return (
+    method: Method,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> => {
     const request = supertest(app)
       [method](`${base}${path}`)
       .set({ ...(secret !== null && { authorization: `Bearer ${secret}` }), ...headers });
@@ -29,8 +34,10 @@ export type Api = ReturnType<typeof apiOf>;
 /** Calls as a page of the service would, with the cookie of a session. */
 export function signedInApi(app: Express, { settings }: Pick<Ctx, 'settings'>, cookie: string): Api {
   const api = apiOf(app, null);
-  return (method, path, body, headers = {}) => api(method, path, body, { cookie, origin: new URL(settings.publicUrl).origin, ...headers });
+  return (method, path, body, headers = {}) =>
+    api(method, path, body, { cookie, origin: new URL(settings.publicUrl).origin, ...headers });
 }
 
 /** The codes in the details of an error response. */
-export const codesOf = (answer: Answer): string[] => (answer.body.error?.details ?? []).map(({ code }: { code: string }) => code);
+export const codesOf = (answer: Answer): string[] =>
+  (answer.body.error?.details ?? []).map(({ code }: { code: string }) => code);

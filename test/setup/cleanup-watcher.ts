@@ -1,5 +1,5 @@
-// Cleans up after a test run that was killed: a small watcher process in a session of its own notices by the end of a pipe that this
-// process is gone, stops the PostgreSQL servers in the folder and removes it.
+// Cleans up after a test run that was killed: a small watcher process in a session of its own notices by the
+// end of a pipe that this process is gone, stops the PostgreSQL servers in the folder and removes it.
 import { spawn } from 'node:child_process';
 
 const script = `read -r _
@@ -11,12 +11,16 @@ done
 rm -rf "$1"`;
 
 /**
- * The clusters are in folders inside `folder`, those of Citus in folders inside `<folder>/data`. Call the returned function after an ordinary
- * cleanup. Does nothing on Windows.
+ * The clusters are in folders inside `folder`, those of Citus in folders inside `<folder>/data`. Call the
+ * returned function after an ordinary cleanup. Does nothing on Windows.
  */
 export function startCleanupWatcher(folder: string): () => void {
   if (process.platform === 'win32') return () => undefined;
-  const watcher = spawn('sh', ['-c', script, 'sh', folder], { cwd: '/', detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+  const watcher = spawn('sh', ['-c', script, 'sh', folder], {
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
   watcher.on('error', () => undefined); // without a shell there is no watcher, which the tests don't need
   watcher.stdin.on('error', () => undefined);
   watcher.unref();

@@ -23,7 +23,11 @@ async function majorOf({ dump, restore, baseBackup }: ClientPrograms): Promise<s
 export async function findClientPrograms(major: string): Promise<ClientPrograms | string> {
   const found: string[] = [];
   for (const folder of [`/usr/lib/postgresql/${major}/bin/`, `/usr/pgsql-${major}/bin/`, '']) {
-    const programs = { dump: `${folder}pg_dump`, restore: `${folder}pg_restore`, baseBackup: `${folder}pg_basebackup` };
+    const programs = {
+      dump: `${folder}pg_dump`,
+      restore: `${folder}pg_restore`,
+      baseBackup: `${folder}pg_basebackup`,
+    };
     const version = await majorOf(programs);
     if (version === major) return programs;
     if (version !== undefined) found.push(version);

@@ -1,4 +1,5 @@
-// Gives each test file a database of its own, cloned from the migrated template, and a ctx on it with short timeouts.
+// Gives each test file a database of its own, cloned from the migrated template, and a ctx on it with short
+// timeouts.
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -20,7 +21,10 @@ import { type TestServer, templateName } from './global.ts';
 
 const { settings: defaults } = readConfig({});
 
-/** The defaults, except for shorter times, smaller caches, and limits that only the tests of these limits may reach. */
+/**
+ * The defaults, except for shorter times, smaller caches, and limits that only the tests of these limits may
+ * reach.
+ */
 export const testSettings: Settings = {
   ...defaults,
   publicUrl: 'http://127.0.0.1',
@@ -102,7 +106,10 @@ export const onAllNodes = (work: (admin: Knex) => Promise<unknown>): Promise<unk
     }),
   );
 
-/** Tries again when Citus has connected to the database from another node meanwhile (55006). Each attempt may take five seconds. */
+/**
+ * Tries again when Citus has connected to the database from another node meanwhile (55006). Each attempt may
+ * take five seconds.
+ */
 export const dropDatabase = (admin: Knex, name: string, triesLeft = 5): Promise<unknown> =>
   admin.raw(`drop database if exists ${name} with (force)`).catch((error: unknown) => {
     if (sqlState(error) === '55006' && triesLeft > 0) return dropDatabase(admin, name, triesLeft - 1);
@@ -115,7 +122,8 @@ export async function testDatabase(options: TestDatabaseOptions = {}): Promise<T
   await onAllNodes(async (admin) => {
     // Half the time of the default strategy, which writes all of it to the log as well.
     await admin.raw(`create database ${name} template ${templateName} strategy file_copy`);
-    // As `migrate` does: a clone has all that is in the template, but not the privileges on the database itself.
+    // As `migrate` does: a clone has all that is in the template, but not the privileges on the database
+    // itself.
     await admin.raw(`grant create, connect on database ${name} to portal_owner, portal_service`);
   });
   const address = { ...server, database: name };

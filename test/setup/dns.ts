@@ -40,7 +40,12 @@ function addressesOf(name: string, type: string | undefined, { addresses }: Addr
 
 function answersOf(name: string, { txt, alias }: Texts): Packet['answers'] {
   const records = txt.map(
-    (text): TxtAnswer => ({ type: 'TXT', name: alias ?? name, ttl: 0, data: typeof text === 'string' ? text : [...text] }),
+    (text): TxtAnswer => ({
+      type: 'TXT',
+      name: alias ?? name,
+      ttl: 0,
+      data: typeof text === 'string' ? text : [...text],
+    }),
   );
   return alias === undefined ? records : [{ type: 'CNAME', name, ttl: 0, data: alias }, ...records];
 }
@@ -48,7 +53,12 @@ function answersOf(name: string, { txt, alias }: Texts): Packet['answers'] {
 /** The bytes of the response; undefined for none. */
 function reply(query: DecodedPacket, behaviour: Behaviour): Buffer | undefined {
   const name = query.questions?.[0]?.name ?? '';
-  const packet: Packet = { type: 'response', id: query.id ?? 0, flags: 0x0180, questions: query.questions ?? [] };
+  const packet: Packet = {
+    type: 'response',
+    id: query.id ?? 0,
+    flags: 0x0180,
+    questions: query.questions ?? [],
+  };
   if (behaviour === 'silent') return undefined;
   if (behaviour === 'garbage') return Buffer.from('not a DNS message');
   if (behaviour === 'nodata') return encode(packet);
@@ -56,17 +66,23 @@ function reply(query: DecodedPacket, behaviour: Behaviour): Buffer | undefined {
   if (behaviour === 'wrong-id') return encode({ ...forged, id: ((query.id ?? 0) + 1) % 65_536 });
   if (behaviour === 'cut-off') return encode(forged).subarray(0, -4);
   if (typeof behaviour === 'string') return encode({ ...packet, flags: 0x0180 | rcodes[behaviour] });
-  if ('addresses' in behaviour) return encode({ ...packet, answers: addressesOf(name, query.questions?.[0]?.type, behaviour) });
+  if ('addresses' in behaviour)
+    return encode({ ...packet, answers: addressesOf(name, query.questions?.[0]?.type, behaviour) });
   return encode({ ...packet, answers: answersOf(name, behaviour) });
 }
 
-/** Binds the same port for both. The system chooses one for TCP; it may be in use for UDP, then another one is tried. */
+/**
+ * Binds the same port for both. The system chooses one for TCP; it may be in use for UDP, then another one is
+ * tried.
+ */
 async function bound(): Promise<{ udp: dgram.Socket; tcp: net.Server; port: number }> {
   const tcp = net.createServer();
   await new Promise<void>((resolve, reject) => tcp.once('error', reject).listen(0, '127.0.0.1', resolve));
   const { port } = tcp.address() as net.AddressInfo;
   const udp = dgram.createSocket('udp4');
-  const problem = await new Promise<Error | null>((resolve) => udp.once('error', resolve).bind(port, '127.0.0.1', () => resolve(null)));
+  const problem = await new Promise<Error | null>((resolve) =>
+    udp.once('error', resolve).bind(port, '127.0.0.1', () => resolve(null)),
+  );
   if (problem === null) return { udp, tcp, port };
   udp.close();
   tcp.close();
@@ -88,7 +104,12 @@ export async function startDns(): Promise<DnsServer> {
     await listener(name);
     const whole = reply(query, behaviours.get(name) ?? 'nxdomain');
     if (by === 'tcp' || whole === undefined || whole.length <= maxUdpBytes) return whole;
-    return encode({ type: 'response', id: query.id ?? 0, flags: 0x0180 | truncated, questions: query.questions ?? [] });
+    return encode({
+      type: 'response',
+      id: query.id ?? 0,
+      flags: 0x0180 | truncated,
+      questions: query.questions ?? [],
+    });
   };
   udp.on('message', async (bytes, from) => {
     const answer = await handle(bytes, 'udp');
@@ -122,7 +143,10 @@ export async function startDns(): Promise<DnsServer> {
     },
     stop: async () => {
       for (const socket of sockets) socket.destroy();
-      await Promise.all([new Promise<void>((resolve) => udp.close(resolve)), new Promise((resolve) => tcp.close(resolve))]);
+      await Promise.all([
+        new Promise<void>((resolve) => udp.close(resolve)),
+        new Promise((resolve) => tcp.close(resolve)),
+      ]);
     },
   };
 }

@@ -1,5 +1,6 @@
-// A simulated ERP account for a test file, with the shipped sample of data, and how an organization connects to it. Only the set-up in
-// the ERP is abridged: the connection itself is created through the management interface.
+// A simulated ERP account for a test file, with the shipped sample of data, and how an organization connects
+// to it. Only the set-up in the ERP is abridged: the connection itself is created through the management
+// interface.
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from 'netsuite-simulator';
@@ -22,14 +23,17 @@ export type Erp = {
   /** For `settings.erp.allowedHosts`. */
   readonly host: string;
   /**
-   * Connects the caller's organization with a certificate of its own and returns its ids. `by` is the URL at which the service reaches the
-   * account. Rejects with an Error for an unexpected response.
+   * Connects the caller's organization with a certificate of its own and returns its ids. `by` is the URL at
+   * which the service reaches the account. Rejects with an Error for an unexpected response.
    */
   connect(api: Call, by?: string): Promise<{ clientId: string; certificateId: string }>;
   stop(): Promise<void>;
 };
 
-/** Uses the shipped sample of data unless another folder in that format is given, and the profile of the environment unless one is given. */
+/**
+ * Uses the shipped sample of data unless another folder in that format is given, and the profile of the
+ * environment unless one is given.
+ */
 export async function startErp(
   folder = dataFolder,
   options: Pick<NetsuiteAccountOptions, 'port' | 'replayFrom' | 'switches' | 'control' | 'profile'> = {},
@@ -37,7 +41,8 @@ export async function startErp(
   const admin = inject('pg');
   const wanted = options.profile ?? profile;
   const database = `erp_${randomBytes(6).toString('hex')}`;
-  if (folder === dataFolder && options.replayFrom === undefined) await createLoadedDatabase(database, folder, wanted);
+  if (folder === dataFolder && options.replayFrom === undefined)
+    await createLoadedDatabase(database, folder, wanted);
   const account = await startNetsuiteAccount({
     admin,
     database,

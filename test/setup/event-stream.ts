@@ -12,7 +12,10 @@ export type OpenStream = {
   readonly comments: string[];
   /** Undefined when the stream has ended. */
   next(): Promise<StreamEvent | undefined>;
-  /** All events up to and including the first one that fits. Rejects with an Error when the stream ends before. */
+  /**
+   * All events up to and including the first one that fits. Rejects with an Error when the stream ends
+   * before.
+   */
   until(fits: (event: StreamEvent) => boolean): Promise<StreamEvent[]>;
   rest(): Promise<StreamEvent[]>;
   close(): void;
@@ -26,15 +29,25 @@ function eventOf(block: string, comments: string[]): StreamEvent | undefined {
     else fields.set(line.slice(0, colon), line.slice(colon + 1).trim());
   }
   const event = fields.get('event');
-  return event === undefined ? undefined : { event, id: fields.get('id'), data: JSON.parse(fields.get('data') ?? 'null') };
+  return event === undefined
+    ? undefined
+    : { event, id: fields.get('id'), data: JSON.parse(fields.get('data') ?? 'null') };
 }
 
 /** Sends a GET request, or with a body a POST request with JSON. */
-export async function openStream(url: string, headers: Record<string, string>, body?: unknown): Promise<OpenStream> {
+export async function openStream(
+  url: string,
+  headers: Record<string, string>,
+  body?: unknown,
+): Promise<OpenStream> {
   const abort = new AbortController();
   const posted = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
   const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
-  const response = await fetch(url, { ...posted, headers: { accept: 'text/event-stream', ...type, ...headers }, signal: abort.signal });
+  const response = await fetch(url, {
+    ...posted,
+    headers: { accept: 'text/event-stream', ...type, ...headers },
+    signal: abort.signal,
+  });
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
   const refused = isStream ? '' : await response.text();
   const reader = !isStream ? undefined : response.body?.pipeThrough(new TextDecoderStream()).getReader();

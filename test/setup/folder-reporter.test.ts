@@ -24,7 +24,18 @@ afterAll(() => rm(folder, { recursive: true }));
 
 it('lists the failures with their reasons right before the totals', async () => {
   const totals = path.join(folder, 'totals');
-  const args = [program, 'run', '--root', folder, '--globals', '--reporter', 'default', '--reporter', reporter, '--no-file-parallelism'];
+  const args = [
+    program,
+    'run',
+    '--root',
+    folder,
+    '--globals',
+    '--reporter',
+    'default',
+    '--reporter',
+    reporter,
+    '--no-file-parallelism',
+  ];
   const output = await new Promise<string>((resolve) => {
     const env = { ...process.env, TEST_TOTALS: totals, NO_COLOR: '1' };
     execFile(process.execPath, args, { cwd: folder, env }, (_error, stdout) => resolve(stdout));
@@ -39,7 +50,13 @@ it('lists the failures with their reasons right before the totals', async () => 
     'hook.test.js > a suite > does not run',
   ]);
   const text = end.join('\n');
-  for (const reason of ['Error: let go', 'Error: cannot be read', 'Error: hook failed', 'AssertionError: long', 'did not run'])
+  for (const reason of [
+    'Error: let go',
+    'Error: cannot be read',
+    'Error: hook failed',
+    'AssertionError: long',
+    'did not run',
+  ])
     expect(text).toContain(reason);
   expect(text.split('long')).toHaveLength(1 + 12);
   expect(await readFile(totals, 'utf8')).toBe(`2 5\n${end.slice(0, -2).join('\n')}\n`);

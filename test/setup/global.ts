@@ -24,7 +24,13 @@ declare module 'vitest' {
 export const templateName = 'portal_template';
 
 /** No test depends on the durability of this cluster, so it doesn't wait for the disk. */
-const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: '300' };
+const settings = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  autovacuum: 'off',
+  max_connections: '300',
+};
 
 export default async function setup(project: TestProject) {
   const folder = await createScratchFolder('portal-test-');

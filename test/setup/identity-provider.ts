@@ -1,10 +1,14 @@
-// A real identity provider, the service that uses it for sign-in, and a minimal browser that keeps cookies by name and path and follows
-// redirects only when asked, so that tests see every step.
+// A real identity provider, the service that uses it for sign-in, and a minimal browser that keeps cookies by
+// name and path and follows redirects only when asked, so that tests see every step.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
 import { openClientStore } from '../../demo/identity-provider/client-store.ts';
-import { type DemoPerson, type IdentityProviderServer, startIdentityProvider } from '../../demo/identity-provider/identity-provider.ts';
+import {
+  type DemoPerson,
+  type IdentityProviderServer,
+  startIdentityProvider,
+} from '../../demo/identity-provider/identity-provider.ts';
 import { createIdentityProviderSecrets } from '../../demo/identity-provider/secrets.ts';
 import { type AppOptions, createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
@@ -21,8 +25,8 @@ export type SignInSite = {
   /** May be changed at any time. */
   readonly people: DemoPerson[];
   /**
-   * An access token for the first person; its audience is the configured one unless `resource` names another. Rejects with an Error if
-   * none is issued.
+   * An access token for the first person; its audience is the configured one unless `resource` names another.
+   * Rejects with an Error if none is issued.
    */
   agentToken(scope?: string, resource?: string): Promise<string>;
   stop(): Promise<void>;
@@ -59,7 +63,12 @@ export async function startSignInSite({
   const server = createServer({ keepAliveTimeout: 0 });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const own: Settings = { ...ctx.settings, publicUrl: publicUrl ?? origin, oidc: provider.settings, ...settings };
+  const own: Settings = {
+    ...ctx.settings,
+    publicUrl: publicUrl ?? origin,
+    oidc: provider.settings,
+    ...settings,
+  };
   const running = { ...ctx, settings: own };
   const usage = startUsageCounter(running);
   const app = createApp(running, { ...more, usage });
@@ -75,7 +84,9 @@ export async function startSignInSite({
     async agentToken(scope, resource = provider.settings.audience) {
       const response = await fetch(provider.agent.tokenUrl, {
         method: 'POST',
-        headers: { authorization: `Basic ${Buffer.from(`${provider.agent.id}:${provider.agent.secret}`).toString('base64')}` },
+        headers: {
+          authorization: `Basic ${Buffer.from(`${provider.agent.id}:${provider.agent.secret}`).toString('base64')}`,
+        },
         body: new URLSearchParams({
           grant_type: 'client_credentials',
           resource,
@@ -96,7 +107,11 @@ export async function startSignInSite({
 }
 
 type Cookie = { readonly value: string; readonly path: string };
-type Sent = { readonly method?: string; readonly headers?: Record<string, string>; readonly body?: URLSearchParams | string };
+type Sent = {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: URLSearchParams | string;
+};
 
 export function openBrowser(headers: Record<string, string> = {}) {
   const jar = new Map<string, Cookie>();
@@ -104,14 +119,19 @@ export function openBrowser(headers: Record<string, string> = {}) {
   function keep(line: string): void {
     const [pair = '', ...attributes] = line.split(';').map((part) => part.trim());
     const at = pair.indexOf('=');
-    const attribute = (name: string) => attributes.find((text) => text.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1);
+    const attribute = (name: string) =>
+      attributes.find((text) => text.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1);
     const expires = attribute('expires');
-    const gone = attribute('max-age') === '0' || (expires !== undefined && new Date(expires).getTime() <= Date.now());
+    const gone =
+      attribute('max-age') === '0' || (expires !== undefined && new Date(expires).getTime() <= Date.now());
     if (gone) jar.delete(pair.slice(0, at));
     else jar.set(pair.slice(0, at), { value: pair.slice(at + 1), path: attribute('path') ?? '/' });
   }
 
-  async function send(url: string, { method = 'GET', headers: more = {}, body }: Sent = {}): Promise<Response> {
+  async function send(
+    url: string,
+    { method = 'GET', headers: more = {}, body }: Sent = {},
+  ): Promise<Response> {
     const { pathname } = new URL(url);
     const cookie = [...jar]
       .filter(([, { path }]) => path === '/' || pathname === path || pathname.startsWith(`${path}/`))
@@ -127,16 +147,24 @@ export function openBrowser(headers: Record<string, string> = {}) {
     return response;
   }
 
-  const locationOf = (response: Response, from: string): string => new URL(response.headers.get('location') ?? '', from).href;
+  const locationOf = (response: Response, from: string): string =>
+    new URL(response.headers.get('location') ?? '', from).href;
 
-  /** Goes from a URL of the provider to that of the callback, which isn't requested; `personId` null cancels. */
-  async function throughProvider(start: string, personId: string | null, callbackPath = '/auth/callback'): Promise<string> {
+  /**
+   * Goes from a URL of the provider to that of the callback, which isn't requested; `personId` null cancels.
+   */
+  async function throughProvider(
+    start: string,
+    personId: string | null,
+    callbackPath = '/auth/callback',
+  ): Promise<string> {
     let at = start;
     for (let step = 0; step < 10; step += 1) {
       const isPage = new URL(at).pathname.startsWith('/interaction/');
       const form = new URLSearchParams(personId === null ? { cancel: 'yes' } : { person: personId });
       const response = await send(at, isPage ? { method: 'POST', body: form } : {});
-      if (response.status < 300 || response.status >= 400) throw new Error(`${response.status} at ${at}: ${await response.text()}`);
+      if (response.status < 300 || response.status >= 400)
+        throw new Error(`${response.status} at ${at}: ${await response.text()}`);
       at = locationOf(response, at);
       if (new URL(at).pathname === callbackPath) return at;
     }
@@ -149,7 +177,9 @@ export function openBrowser(headers: Record<string, string> = {}) {
     throughProvider,
     /** Requests /auth/login and returns the provider's URL. */
     async begin(origin: string, returnTo?: string): Promise<string> {
-      const response = await send(`${origin}/auth/login${returnTo === undefined ? '' : `?returnTo=${encodeURIComponent(returnTo)}`}`);
+      const response = await send(
+        `${origin}/auth/login${returnTo === undefined ? '' : `?returnTo=${encodeURIComponent(returnTo)}`}`,
+      );
       if (response.status !== 302) throw new Error(`${response.status} ${await response.text()}`);
       return locationOf(response, origin);
     },

@@ -1,5 +1,5 @@
-// An MCP client that signs a person in by itself, as an editor or an assistant does: it knows the address of the server only, keeps what it
-// learns, and opens a page of the identity provider in a browser.
+// An MCP client that signs a person in by itself, as an editor or an assistant does: it knows the address of
+// the server only, keeps what it learns, and opens a page of the identity provider in a browser.
 import {
   Client,
   type OAuthClientMetadata,
@@ -34,7 +34,12 @@ export function selfRegistering(
   return {
     kept,
     redirectUrl,
-    clientMetadata: { client_name: 'Test editor', redirect_uris: [redirectUrl], token_endpoint_auth_method: 'none', ...metadata },
+    clientMetadata: {
+      client_name: 'Test editor',
+      redirect_uris: [redirectUrl],
+      token_endpoint_auth_method: 'none',
+      ...metadata,
+    },
     clientInformation: () => kept.client,
     saveClientInformation: (client) => {
       kept.client = client;
@@ -70,14 +75,19 @@ export function openMcpClient(url: string, auth: SelfRegistering, mode: Mode = '
 export async function signInMcpClient(
   url: string,
   personId: string,
-  { auth = selfRegistering(), mode = 'legacy', browser = openBrowser() }: { auth?: SelfRegistering; mode?: Mode; browser?: Browser } = {},
+  {
+    auth = selfRegistering(),
+    mode = 'legacy',
+    browser = openBrowser(),
+  }: { auth?: SelfRegistering; mode?: Mode; browser?: Browser } = {},
 ): Promise<{ client: Client; auth: SelfRegistering; browser: Browser }> {
   const refused = openMcpClient(url, auth, mode);
   const error = await refused.connect().then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  if (!(error instanceof UnauthorizedError)) throw new Error('the client was not asked to sign in', { cause: error });
+  if (!(error instanceof UnauthorizedError))
+    throw new Error('the client was not asked to sign in', { cause: error });
   const callback = await browser.throughProvider(auth.kept.opened, personId, callbackPath);
   await refused.transport.finishAuth(new URL(callback).searchParams);
   await refused.client.close();

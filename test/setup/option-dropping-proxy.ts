@@ -1,12 +1,18 @@
-// A TCP proxy in front of PostgreSQL that drops parameters of the start-up packet, as PgBouncer does with `ignore_startup_parameters`.
+// A TCP proxy in front of PostgreSQL that drops parameters of the start-up packet, as PgBouncer does with
+// `ignore_startup_parameters`.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { TestServer } from './global.ts';
 
-/** A start-up packet is its length (4 bytes), the protocol's version (4 bytes), and names and values that each end in a zero byte. */
+/**
+ * A start-up packet is its length (4 bytes), the protocol's version (4 bytes), and names and values that each
+ * end in a zero byte.
+ */
 function withoutParameters(packet: Buffer, dropped: readonly string[]): Buffer {
   const texts = packet.subarray(8).toString('utf8').split('\0');
-  const pairs = texts.flatMap((name, index) => (index % 2 === 0 && name !== '' ? [[name, texts[index + 1] ?? '']] : []));
+  const pairs = texts.flatMap((name, index) =>
+    index % 2 === 0 && name !== '' ? [[name, texts[index + 1] ?? '']] : [],
+  );
   const kept = pairs.filter(([name = '']) => !dropped.includes(name)).flat();
   const body = Buffer.from(`${kept.join('\0')}\0\0`);
   const head = Buffer.alloc(8);
@@ -18,13 +24,18 @@ function withoutParameters(packet: Buffer, dropped: readonly string[]): Buffer {
 export type OptionDroppingProxy = { readonly host: string; readonly port: number; close(): void };
 
 /** Listens on loopback and forwards to `server`. */
-export async function startOptionDroppingProxy(server: TestServer, dropped = ['options']): Promise<OptionDroppingProxy> {
+export async function startOptionDroppingProxy(
+  server: TestServer,
+  dropped = ['options'],
+): Promise<OptionDroppingProxy> {
   const sockets = new Set<Socket>();
   const forward = async (client: Socket): Promise<void> => {
     // The client sends nothing else until the server responds.
     const [packet] = (await once(client, 'data')) as [Buffer];
     client.pause();
-    const upstream = server.host.startsWith('/') ? connect(`${server.host}/.s.PGSQL.${server.port}`) : connect(server.port, server.host);
+    const upstream = server.host.startsWith('/')
+      ? connect(`${server.host}/.s.PGSQL.${server.port}`)
+      : connect(server.port, server.host);
     sockets.add(upstream);
     upstream.on('error', () => client.destroy()).on('close', () => client.destroy());
     client.on('close', () => upstream.destroy());

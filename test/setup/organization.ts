@@ -15,7 +15,10 @@ export async function makeOrganization(
 ): Promise<{ id: string; slug: string; ownerId: string }> {
   made += 1;
   const name = options.name ?? `Test company ${made}`;
-  const organization = await provisionOrganization(ctx, { name, ownerEmail: options.ownerEmail ?? `owner-${made}@example.test` });
+  const organization = await provisionOrganization(ctx, {
+    name,
+    ownerEmail: options.ownerEmail ?? `owner-${made}@example.test`,
+  });
   return { id: organization.id, slug: organization.slug, ownerId: organization.ownerId };
 }
 
@@ -30,7 +33,11 @@ type Scopes = {
 };
 
 /** Creates an API key, by default in the name of the organization's first member. */
-export async function makeKey(ctx: Ctx, organizationId: string, scopes: Scopes = {}): Promise<{ id: string; secret: string }> {
+export async function makeKey(
+  ctx: Ctx,
+  organizationId: string,
+  scopes: Scopes = {},
+): Promise<{ id: string; secret: string }> {
   const key = generateApiKey();
   const id = createId();
   await inTransaction({ db: ctx.db, organizationId }, async (tx) => {
@@ -54,7 +61,10 @@ export async function makeKey(ctx: Ctx, organizationId: string, scopes: Scopes =
   return { id, secret: key.secret };
 }
 
-/** Adds a person to the organization, with a built-in role by name or a new role with exactly these permissions. */
+/**
+ * Adds a person to the organization, with a built-in role by name or a new role with exactly these
+ * permissions.
+ */
 export async function makeMember(
   ctx: Ctx,
   organizationId: string,
@@ -63,10 +73,16 @@ export async function makeMember(
   made += 1;
   const email = `member-${made}@example.test`;
   return inTransaction({ db: ctx.db, organizationId }, async (tx) => {
-    const { rows } = await tx.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [createId(), email, email]);
+    const { rows } = await tx.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [
+      createId(),
+      email,
+      email,
+    ]);
     const userId = rows[0]?.id ?? '';
     const roleId =
-      typeof role === 'string' ? (await tx('roles').where({ name: role }).first<{ id: string }>('id')).id : await insertRole(tx, role);
+      typeof role === 'string'
+        ? (await tx('roles').where({ name: role }).first<{ id: string }>('id')).id
+        : await insertRole(tx, role);
     await tx('memberships').insert({ organization_id: organizationId, user_id: userId, role_id: roleId });
     return { id: userId, email };
   });
@@ -80,11 +96,18 @@ export async function makeMember(
 
 /** Creates a person without an organization, as sign-in would. */
 export async function makePerson(ctx: Ctx, email: string): Promise<{ id: string; email: string }> {
-  const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [createId(), email, email]);
+  const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [
+    createId(),
+    email,
+    email,
+  ]);
   return { id: rows[0]?.id ?? '', email };
 }
 
-/** Creates a session in that organization, or without a selected one; `headers` are those of a request by a page of this service. */
+/**
+ * Creates a session in that organization, or without a selected one; `headers` are those of a request by a
+ * page of this service.
+ */
 export async function makeSession(
   ctx: Ctx,
   userId: string,

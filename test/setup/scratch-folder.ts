@@ -1,5 +1,5 @@
-// Where the tests' PostgreSQL clusters are: in memory if there is enough of it. Each test file creates a thousand files with its database,
-// which took a fifth of the processor time of the suite on a disk.
+// Where the tests' PostgreSQL clusters are: in memory if there is enough of it. Each test file creates a
+// thousand files with its database, which took a fifth of the processor time of the suite on a disk.
 import { mkdtemp, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

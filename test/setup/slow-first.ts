@@ -1,5 +1,5 @@
-// The order of the test files: the slowest start first, so that no worker is idle at the end. In a fresh clone vitest knows no durations
-// and would sort by file size, although these files are small.
+// The order of the test files: the slowest start first, so that no worker is idle at the end. In a fresh
+// clone vitest knows no durations and would sort by file size, although these files are small.
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const slow = [

@@ -1,11 +1,17 @@
-// A real SMTP server on loopback that keeps the received mails and, on demand, rejects them, stalls, or closes the connection.
+// A real SMTP server on loopback that keeps the received mails and, on demand, rejects them, stalls, or
+// closes the connection.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
 import PostalMime, { type Email } from 'postal-mime';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 
-export type Delivered = { readonly from: string; readonly to: string[]; readonly raw: string; readonly mail: Email };
+export type Delivered = {
+  readonly from: string;
+  readonly to: string[];
+  readonly raw: string;
+  readonly mail: Email;
+};
 
 export type MailServer = {
   readonly url: string;
@@ -33,7 +39,12 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
         const raw = Buffer.concat(chunks).toString('utf8');
         const { mailFrom, rcptTo } = session.envelope;
         const from = mailFrom === false ? '' : mailFrom.address;
-        delivered.push({ from, to: rcptTo.map(({ address }) => address), raw, mail: await PostalMime.parse(raw) });
+        delivered.push({
+          from,
+          to: rcptTo.map(({ address }) => address),
+          raw,
+          mail: await PostalMime.parse(raw),
+        });
         done();
       });
     },
@@ -51,7 +62,10 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   };
 }
 
-/** The scripted server's reaction to a command: a text is the reply; the others close the connection or send nothing. */
+/**
+ * The scripted server's reaction to a command: a text is the reply; the others close the connection or send
+ * nothing.
+ */
 type Reaction = string | 'hang up' | 'stall';
 export type ScriptStep = 'greeting' | 'EHLO' | 'MAIL' | 'RCPT' | 'DATA' | 'end of data';
 export type ScriptedServer = {
@@ -78,7 +92,9 @@ const defaultReplies: Record<ScriptStep, string> = {
 };
 
 /** A server whose replies the test defines step by step, including closing the connection. */
-export async function startScriptedServer(changed: Partial<Record<ScriptStep, Reaction>> = {}): Promise<ScriptedServer> {
+export async function startScriptedServer(
+  changed: Partial<Record<ScriptStep, Reaction>> = {},
+): Promise<ScriptedServer> {
   const reactions: Record<ScriptStep, Reaction> = { ...defaultReplies, ...changed };
   const messages: string[] = [];
   const sockets = new Set<Socket>();
@@ -113,7 +129,9 @@ export async function startScriptedServer(changed: Partial<Record<ScriptStep, Re
         commands.push(line);
         if (/^QUIT/i.test(line)) socket.end('221 bye\r\n');
         else {
-          const step = (['EHLO', 'MAIL', 'RCPT', 'DATA'] as const).find((verb) => line.toUpperCase().startsWith(verb));
+          const step = (['EHLO', 'MAIL', 'RCPT', 'DATA'] as const).find((verb) =>
+            line.toUpperCase().startsWith(verb),
+          );
           inData = step === 'DATA' && reactions.DATA.startsWith('354');
           if (step === undefined) socket.write('502 not here\r\n');
           else react(step);

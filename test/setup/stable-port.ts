@@ -1,4 +1,5 @@
-// Chooses a port for a server that stops and starts again at the same address; no other server of the tests gets it in between.
+// Chooses a port for a server that stops and starts again at the same address; no other server of the tests
+// gets it in between.
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';

@@ -12,8 +12,8 @@ export async function until<T>(poll: () => Promise<T | undefined>, withinMs = 90
 }
 
 /**
- * Whether the work ends within `ms`, measured in small steps, so that time in which this process is suspended or its timers are late hardly
- * counts.
+ * Whether the work ends within `ms`, measured in small steps, so that time in which this process is suspended
+ * or its timers are late hardly counts.
  */
 export async function endsWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
   const pieceMs = 50;
@@ -23,7 +23,8 @@ export async function endsWithin(work: Promise<unknown>, ms: number): Promise<bo
     return true;
   });
   const waited = (async () => {
-    for (let left = ms; left > 0 && !isOver; left -= pieceMs) await new Promise((resolve) => setTimeout(resolve, pieceMs));
+    for (let left = ms; left > 0 && !isOver; left -= pieceMs)
+      await new Promise((resolve) => setTimeout(resolve, pieceMs));
     return false;
   })();
   return Promise.race([ended, waited]);

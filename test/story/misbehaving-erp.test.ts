@@ -29,7 +29,11 @@ beforeAll(async () => {
   api = apiOf(app, (await makeKey(database.ctx, id, { permissions: ['write'] })).secret);
   await erp.connect(api);
   expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
-  const created = await api('post', '/sync-configs', { recordType: 'customer', name: 'Customers', schedule: null });
+  const created = await api('post', '/sync-configs', {
+    recordType: 'customer',
+    name: 'Customers',
+    schedule: null,
+  });
   configId = created.body.id;
   expect((await run()).status).toBe('succeeded');
 });
@@ -41,7 +45,11 @@ afterAll(async () => {
 
 async function put(path: string, body: object): Promise<void> {
   const { url, token } = erp.account.control ?? { url: '', token: '' };
-  const answer = await fetch(`${url}${path}`, { method: 'PUT', headers: { authorization: `Bearer ${token}` }, body: JSON.stringify(body) });
+  const answer = await fetch(`${url}${path}`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${token}` },
+    body: JSON.stringify(body),
+  });
   if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
 }
 
@@ -64,7 +72,11 @@ it('a hidden column: the run tries again without it, and the drift names it', as
 });
 
 it.each([
-  ['rows that are left out', [{ on: { table: 'customer', kind: 'rows' }, dropRows: { every: 50 } }], 'COUNT_MISMATCH'],
+  [
+    'rows that are left out',
+    [{ on: { table: 'customer', kind: 'rows' }, dropRows: { every: 50 } }],
+    'COUNT_MISMATCH',
+  ],
   ['a wrong count', [{ on: { table: 'customer', kind: 'count' }, countOffset: 1 }], 'COUNT_MISMATCH'],
   ['a forbidden table', [{ on: { table: 'customer' }, status: 403 }], 'PERMISSION_MISSING'],
 ])('%s: the run fails and says why', async (_name, faults, code) => {

@@ -1,5 +1,6 @@
-// A view of the demo's invoices sent by mail: two people are subscribed, both get a mail at the scheduled minute, one of them unsubscribes
-// by the link in the mail, and the next slot sends one mail. Real ERP account, real sync, real SMTP server; the clock is the test's.
+// A view of the demo's invoices sent by mail: two people are subscribed, both get a mail at the scheduled
+// minute, one of them unsubscribes by the link in the mail, and the next slot sends one mail. Real ERP
+// account, real sync, real SMTP server; the clock is the test's.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,7 +11,13 @@ import { type SubscriptionRunner, startSubscriptions } from '../../src/platform/
 import { type Scheduler, startScheduler } from '../../src/sync/index.ts';
 import { withReads } from '../public/fixture.ts';
 import { type Api, apiOf } from '../setup/api.ts';
-import { type TestClock, type TestDatabase, testClock, testDatabase, testSettings } from '../setup/database.ts';
+import {
+  type TestClock,
+  type TestDatabase,
+  testClock,
+  testDatabase,
+  testSettings,
+} from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
 import { type MailServer, startMailServer } from '../setup/smtp.ts';
@@ -30,7 +37,11 @@ let ownerId: string;
 beforeAll(async () => {
   [erp, mails] = await Promise.all([startErp(), startMailServer()]);
   const mail = { ...testSettings.mail, smtpUrl: mails.url };
-  const settings = { publicUrl: 'https://portal.example.test', mail, erp: { ...testSettings.erp, allowedHosts: [erp.host] } };
+  const settings = {
+    publicUrl: 'https://portal.example.test',
+    mail,
+    erp: { ...testSettings.erp, allowedHosts: [erp.host] },
+  };
   database = await testDatabase({ settings });
   clock = testClock(new Date());
   const ctx = { ...database.ctx, clock };
@@ -39,7 +50,10 @@ beforeAll(async () => {
   scheduler = startScheduler(database.ctx);
   runner = startSubscriptions(withReads(ctx));
   sender = startMailSender(ctx);
-  const { id, ...made } = await makeOrganization(ctx, { name: 'Wholesale & Co', ownerEmail: 'owner@example.test' });
+  const { id, ...made } = await makeOrganization(ctx, {
+    name: 'Wholesale & Co',
+    ownerEmail: 'owner@example.test',
+  });
   ownerId = made.ownerId;
   api = apiOf(app, (await makeKey(ctx, id, { permissions: ['write'] })).secret);
 });
@@ -81,7 +95,9 @@ describe('a view by mail', () => {
       fields: ['tranid', 'trandate', 'entity', 'currency', 'foreignamountunpaid'],
     });
     const run = await good('post', `/sync-configs/${config.id}/trigger`, {});
-    await until(async () => ((await good('get', `/sync-runs/${run.id}`)).status === 'succeeded' ? true : undefined));
+    await until(async () =>
+      (await good('get', `/sync-runs/${run.id}`)).status === 'succeeded' ? true : undefined,
+    );
     const view = await good('post', '/views', {
       name: 'Unpaid invoices',
       recordType: 'invoice',
@@ -92,9 +108,15 @@ describe('a view by mail', () => {
     total = (await good('get', `/views/${view.id}/records`)).pagination.total;
     expect(total).toBeGreaterThan(50);
     const recipients = ['ada@example.test', 'grace@example.test'];
-    // The test's clock is frozen while the database's runs: there must be no scheduled minute between the two.
+    // The test's clock is frozen while the database's runs: there must be no scheduled minute between the
+    // two.
     const schedule = clock.now().getUTCHours() < 12 ? '0 19 * * *' : '0 7 * * *';
-    const made = await good('post', '/subscriptions', { viewId: view.id, schedule, timezone: 'Europe/London', recipients });
+    const made = await good('post', '/subscriptions', {
+      viewId: view.id,
+      schedule,
+      timezone: 'Europe/London',
+      recipients,
+    });
     id = made.id;
   });
 
@@ -116,7 +138,10 @@ describe('a view by mail', () => {
       expect(mail.html?.match(/<tr><td/g)?.length).toBeGreaterThanOrEqual(50);
       expect(mail.text).toContain(`${first.tranid}`);
       expect(mail.text).toContain(first['entity.name']);
-      const due = Number(first.foreignamountunpaid).toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 3 });
+      const due = Number(first.foreignamountunpaid).toLocaleString('en-GB', {
+        minimumFractionDigits: 2,
+        maximumFractionDigits: 3,
+      });
       expect(due).toMatch(/^\d+,\d{3}\.\d{2,3}$/);
       for (const part of [mail.html, mail.text]) {
         expect(part).toContain(`${due} GBP`);
@@ -130,7 +155,10 @@ describe('a view by mail', () => {
       .get(`/api/platform/v1/views/${viewId}/records`)
       .set('cookie', `__Host-portal_session=${token}`)
       .set('accept', 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8');
-    expect([saved.status, saved.headers['content-disposition']]).toEqual([200, expect.stringContaining('Unpaid invoices.csv')]);
+    expect([saved.status, saved.headers['content-disposition']]).toEqual([
+      200,
+      expect.stringContaining('Unpaid invoices.csv'),
+    ]);
     expect(saved.text.trimEnd().split('\r\n')).toHaveLength(total + 1);
     await timeBecomes(nextRunAt, 30_000);
     expect((await good('get', `/subscriptions/${id}/deliveries`)).pagination.total).toBe(2);
@@ -139,14 +167,18 @@ describe('a view by mail', () => {
   it('ends for the recipient who follows the unsubscribe link; the next slot sends one mail and reports who was skipped', async () => {
     const [ada] = mails.delivered.filter(({ to }) => to[0] === 'ada@example.test');
     const link =
-      /<https:\/\/portal\.example\.test(\/unsubscribe\?token=[\w-]{43})>/.exec(ada?.raw.replaceAll(/\r\n\s/g, ' ') ?? '')?.[1] ?? '';
+      /<https:\/\/portal\.example\.test(\/unsubscribe\?token=[\w-]{43})>/.exec(
+        ada?.raw.replaceAll(/\r\n\s/g, ' ') ?? '',
+      )?.[1] ?? '';
     const answer = await supertest(app).post(link).type('form').send('List-Unsubscribe=One-Click');
     expect([answer.status, answer.headers['location']]).toEqual([200, undefined]);
     const { recipients, nextRunAt } = await good('get', `/subscriptions/${id}`);
-    expect(recipients.map(({ email, status }: { email: string; status: string }) => [email, status])).toEqual([
-      ['ada@example.test', 'unsubscribed'],
-      ['grace@example.test', 'active'],
-    ]);
+    expect(recipients.map(({ email, status }: { email: string; status: string }) => [email, status])).toEqual(
+      [
+        ['ada@example.test', 'unsubscribed'],
+        ['grace@example.test', 'active'],
+      ],
+    );
     await timeBecomes(nextRunAt);
     const deliveries = await settled(id, ['sent', 'sent', 'sent', 'skipped']);
     expect(

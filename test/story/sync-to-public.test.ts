@@ -1,5 +1,6 @@
-// From a company's ERP account to the responses that its customers get, using only the real interfaces: both APIs over HTTP and a simulated
-// account with real transactions. Also what happens when that account changes or is unreachable.
+// From a company's ERP account to the responses that its customers get, using only the real interfaces: both
+// APIs over HTTP and a simulated account with real transactions. Also what happens when that account changes
+// or is unreachable.
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -25,7 +26,13 @@ import { findStablePort } from '../setup/stable-port.ts';
 import { until } from '../setup/until.ts';
 
 type Company = { readonly id: string; readonly api: Api; readonly secret: string };
-type Run = { id: string; status: string; generation: string; error: { code: string } | null; counts: Record<string, number> };
+type Run = {
+  id: string;
+  status: string;
+  generation: string;
+  error: { code: string } | null;
+  counts: Record<string, number>;
+};
 type Invoice = {
   id: string;
   number: string;
@@ -82,7 +89,8 @@ async function sync(recordType: string, ends: readonly string[] = ['succeeded'])
   return until(async () => {
     const { body } = await company.api('get', `/sync-runs/${started.body.id}`);
     if (ends.includes(body.status)) return body as Run;
-    if (['succeeded', 'partial', 'failed', 'cancelled'].includes(body.status)) throw new Error(JSON.stringify(body.error));
+    if (['succeeded', 'partial', 'failed', 'cancelled'].includes(body.status))
+      throw new Error(JSON.stringify(body.error));
     return undefined;
   });
 }
@@ -155,7 +163,9 @@ describe('a company publishes its ERP data', () => {
     expect(customers.counts).toMatchObject({ fetched: 1199, inserted: 1199, rejected: 0 });
     expect(invoices.counts).toMatchObject({ fetched: 2072, inserted: 2072, rejected: 0 });
     const { body } = await company.api('get', `/sync-runs/${invoices.id}/proof`);
-    expect(body.checks.map(({ check, passed }: { check: string; passed: boolean }) => [check, passed])).toEqual([
+    expect(
+      body.checks.map(({ check, passed }: { check: string; passed: boolean }) => [check, passed]),
+    ).toEqual([
       ['pages', true],
       ['count', true],
       ['lines', true],
@@ -171,23 +181,38 @@ describe('a company publishes its ERP data', () => {
     });
     expect(draft.status).toBe(201);
     expect((await company.api('post', `/api-schema/${draft.body.id}/validate`)).body.problems).toEqual([]);
-    const started = await company.api('post', `/api-schema/${draft.body.id}/publish`, { revision: draft.body.revision });
+    const started = await company.api('post', `/api-schema/${draft.body.id}/publish`, {
+      revision: draft.body.revision,
+    });
     expect(started.status).toBe(202);
-    await until(async () => ((await company.api('get', `/api-schema/${draft.body.id}`)).body.status === 'published' ? true : undefined));
+    await until(async () =>
+      (await company.api('get', `/api-schema/${draft.body.id}`)).body.status === 'published'
+        ? true
+        : undefined,
+    );
   });
 
   it('serves every invoice and every line, to the penny', async () => {
-    const [transactions, lines] = [await csvRows('transaction.csv.gz'), await csvRows('transactionline.csv.gz')];
+    const [transactions, lines] = [
+      await csvRows('transaction.csv.gz'),
+      await csvRows('transactionline.csv.gz'),
+    ];
     const expected = transactions.filter(({ type }) => type === 'CustInvc');
     const ids = new Set(expected.map(({ id }) => id));
     const ownLines = lines.filter(({ transaction }) => ids.has(transaction ?? ''));
     const served = await allInvoices();
     expect(served.map(({ number }) => number).sort()).toEqual(expected.map(({ tranid }) => tranid).sort());
-    expect(sum(served.map(({ total }) => pence(total)))).toBe(sum(expected.map(({ foreigntotal }) => pence(foreigntotal))));
+    expect(sum(served.map(({ total }) => pence(total)))).toBe(
+      sum(expected.map(({ foreigntotal }) => pence(foreigntotal))),
+    );
     const servedLines = served.flatMap((invoice) => invoice.lines);
     expect(servedLines).toHaveLength(ownLines.length);
-    expect(sum(servedLines.map(({ amount }) => pence(amount)))).toBe(-sum(ownLines.map(({ netamount }) => pence(netamount))));
-    expect(sum(servedLines.map(({ quantity }) => quantity))).toBe(-sum(ownLines.map(({ quantity }) => Number(quantity))));
+    expect(sum(servedLines.map(({ amount }) => pence(amount)))).toBe(
+      -sum(ownLines.map(({ netamount }) => pence(netamount))),
+    );
+    expect(sum(servedLines.map(({ quantity }) => quantity))).toBe(
+      -sum(ownLines.map(({ quantity }) => Number(quantity))),
+    );
     const one = (await read('/invoices/514012')).body.data as Invoice;
     expect(one).toMatchObject({ number: '560776', customerName: 'CUST13995', total: 408.25 });
     expect(one.lines[0]).toMatchObject({ description: 'LUNCH BAG WOODLAND', quantity: 10, amount: 16.5 });
@@ -210,45 +235,65 @@ describe('the built-in model, asked about all four record types', () => {
   });
 
   it(`answers at least 31 of ${answered.length} questions, and none wrongly`, async () => {
-    const replies = await Promise.all(answered.map(async (question) => ({ ...question, ...(await ask(question.ask, toolsOf())) })));
+    const replies = await Promise.all(
+      answered.map(async (question) => ({ ...question, ...(await ask(question.ask, toolsOf())) })),
+    );
     const complete = replies.filter(({ reason }) => reason === 'complete');
-    const wrong = complete.filter(({ says, text, calls }) => calls === 0 || !says.every((words) => text.includes(words)));
+    const wrong = complete.filter(
+      ({ says, text, calls }) => calls === 0 || !says.every((words) => text.includes(words)),
+    );
     expect(wrong.map(({ ask: question, text }) => [question, text])).toEqual([]);
     expect([answered.length, complete.length >= 31]).toEqual([36, true]);
   });
 
   it('declines what it does not understand, and asks for clarification of ambiguous questions', async () => {
     const replies = await Promise.all(declined.map((question) => ask(question, toolsOf())));
-    const words = /I don't understand|Which|two ways|not known|never above zero|two conditions for the same field/;
+    const words =
+      /I don't understand|Which|two ways|not known|never above zero|two conditions for the same field/;
     expect(replies.filter(({ reason, text }) => reason !== 'declined' || !words.test(text))).toEqual([]);
   });
 
   it('answers every example in its documentation', async () => {
-    const [, forms = ''] = /## Forms\n([\s\S]*?)\n## /.exec(await readFile('docs/offline-model.md', 'utf8')) ?? [];
+    const [, forms = ''] =
+      /## Forms\n([\s\S]*?)\n## /.exec(await readFile('docs/offline-model.md', 'utf8')) ?? [];
     const examples = [...forms.matchAll(/^\| [^|]+ \| (.+) \|$/gm)]
       .flatMap(([, cell = '']) => cell.split(' · '))
       .filter((text) => text !== 'Example');
     expect(examples.length).toBeGreaterThan(20);
-    const replies = await Promise.all(examples.map(async (example) => ({ example, ...(await ask(example, toolsOf())) })));
-    expect(replies.filter(({ reason }) => reason !== 'complete').map(({ example, text }) => [example, text])).toEqual([]);
+    const replies = await Promise.all(
+      examples.map(async (example) => ({ example, ...(await ask(example, toolsOf())) })),
+    );
+    expect(
+      replies.filter(({ reason }) => reason !== 'complete').map(({ example, text }) => [example, text]),
+    ).toEqual([]);
   });
 
   it('lists example questions with the version’s own names, and answers all of them', async () => {
     const overview = (await ask('What can you do?', toolsOf())).text;
-    for (const words of ['invoices, customers, items, credit-memos', 'Show the 5 largest invoices']) expect(overview).toContain(words);
+    for (const words of ['invoices, customers, items, credit-memos', 'Show the 5 largest invoices'])
+      expect(overview).toContain(words);
     const memos = (await ask('What can you tell me about credit memos?', toolsOf())).text;
     for (const words of ['There are 372', 'customerName (text), filter']) expect(memos).toContain(words);
-    const examples = [...`${overview}\n${memos}`.matchAll(/^- (\p{Lu}.+[?\d]|\p{Lu}.+ [a-z ]+)$/gmu)].map(([, example = '']) => example);
+    const examples = [...`${overview}\n${memos}`.matchAll(/^- (\p{Lu}.+[?\d]|\p{Lu}.+ [a-z ]+)$/gmu)].map(
+      ([, example = '']) => example,
+    );
     expect(examples.length).toBeGreaterThan(10);
     const replies = await Promise.all(examples.map((example) => ask(example, toolsOf())));
-    expect(replies.filter(({ reason, text }) => reason !== 'complete' && !text.includes('never above zero'))).toEqual([]);
+    expect(
+      replies.filter(({ reason, text }) => reason !== 'complete' && !text.includes('never above zero')),
+    ).toEqual([]);
   });
 });
 
 describe('the ERP changes', () => {
   it('a sync without changes leaves every response and ETag unchanged', async () => {
     const before = await snapshot();
-    expect((await sync('invoice')).counts).toMatchObject({ inserted: 0, updated: 0, deleted: 0, unchanged: 0 });
+    expect((await sync('invoice')).counts).toMatchObject({
+      inserted: 0,
+      updated: 0,
+      deleted: 0,
+      unchanged: 0,
+    });
     expect(await snapshot()).toEqual(before);
   });
 
@@ -303,8 +348,16 @@ describe('the ERP is unreachable', () => {
     expect(waiting.error?.code).toBe('HOST_UNREACHABLE');
     expect(await snapshot()).toEqual(before);
     const port = Number(new URL(account.url).port);
-    account = await startNetsuiteAccount({ admin: inject('pg'), database: erp.database, dataFolder, accountId, port });
-    await until(async () => ((await company.api('get', `/sync-runs/${waiting.id}`)).body.status === 'succeeded' ? true : undefined));
+    account = await startNetsuiteAccount({
+      admin: inject('pg'),
+      database: erp.database,
+      dataFolder,
+      accountId,
+      port,
+    });
+    await until(async () =>
+      (await company.api('get', `/sync-runs/${waiting.id}`)).body.status === 'succeeded' ? true : undefined,
+    );
     expect(await snapshot()).toEqual(before);
   });
 });

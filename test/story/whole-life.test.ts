@@ -1,5 +1,5 @@
-// The life of an organization, over HTTP only: people sign in with a real identity provider, mail goes through a real SMTP server, and a
-// real DNS server proves the domain.
+// The life of an organization, over HTTP only: people sign in with a real identity provider, mail goes
+// through a real SMTP server, and a real DNS server proves the domain.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Background, startBackground } from '../../src/app.ts';
 import { type Answer, type Api, apiOf, base, codesOf } from '../setup/api.ts';
@@ -9,7 +9,12 @@ import { type Browser, openBrowser, type SignInSite, startSignInSite } from '../
 import { type MailServer, startMailServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
 
-const people = ['founder', 'colleague', 'successor'].map((id) => ({ id, email: `${id}@acme.example`, name: `The ${id}`, about: '' }));
+const people = ['founder', 'colleague', 'successor'].map((id) => ({
+  id,
+  email: `${id}@acme.example`,
+  name: `The ${id}`,
+  about: '',
+}));
 
 let database: TestDatabase;
 let dns: DnsServer;
@@ -20,7 +25,11 @@ let background: Background;
 beforeAll(async () => {
   [dns, mails] = await Promise.all([startDns(), startMailServer()]);
   database = await testDatabase({
-    settings: { allowSignup: true, dnsServers: [dns.address], mail: { ...testSettings.mail, smtpUrl: mails.url } },
+    settings: {
+      allowSignup: true,
+      dnsServers: [dns.address],
+      mail: { ...testSettings.mail, smtpUrl: mails.url },
+    },
   });
   site = await startSignInSite({ ctx: database.ctx, people });
   background = await startBackground(site.ctx);
@@ -90,21 +99,40 @@ describe('an organization', () => {
     });
     expect(me.metrics).toMatchObject({ activeApiKeys: 0, storage: { records: 0 } });
     // The sign-in is recorded after the response.
-    await until(async () => (await good(founder, 'get', '/whoami')).metrics.monthlyActiveUsers === 1 || undefined);
+    await until(
+      async () => (await good(founder, 'get', '/whoami')).metrics.monthlyActiveUsers === 1 || undefined,
+    );
   });
 
   it('gets a custom role, and a colleague who accepts an invitation with it', async () => {
-    const permissions = ['api-key:create', 'api-key:read', 'api-key:update', 'member:read', 'team:read', 'record:read', 'view:read'];
-    const role = await good(founder, 'post', `${at}/roles`, { name: 'Integrator', description: 'Looks after keys', permissions });
+    const permissions = [
+      'api-key:create',
+      'api-key:read',
+      'api-key:update',
+      'member:read',
+      'team:read',
+      'record:read',
+      'view:read',
+    ];
+    const role = await good(founder, 'post', `${at}/roles`, {
+      name: 'Integrator',
+      description: 'Looks after keys',
+      permissions,
+    });
     await good(founder, 'post', `${at}/invitations`, { email: 'colleague@acme.example', roleId: role.id });
     const token = await invitedToken('colleague@acme.example');
     expect((await founder('post', '/invitations/accept', { token })).status).toBe(403);
     colleague = await signIn('colleague');
-    expect((await good(colleague, 'post', '/invitations/accept', { token })).organization.id).toBe(organization.id);
+    expect((await good(colleague, 'post', '/invitations/accept', { token })).organization.id).toBe(
+      organization.id,
+    );
     expect((await colleague('post', '/invitations/accept', { token })).status).toBe(422);
     const me = await good(colleague, 'get', '/whoami');
     colleagueId = me.user.id;
-    expect([me.membership.role.name, [...me.permissions].sort()]).toEqual(['Integrator', ['organization:create', ...permissions].sort()]);
+    expect([me.membership.role.name, [...me.permissions].sort()]).toEqual([
+      'Integrator',
+      ['organization:create', ...permissions].sort(),
+    ]);
     const escalating = await colleague('post', `${at}/roles`, { name: 'x', permissions: ['role:create'] });
     expect(escalating.body.error.message).toBe('Missing required permission: role:create');
   });
@@ -118,47 +146,75 @@ describe('an organization', () => {
     expect((await good(founder, 'post', `${at}/domains/${domain.id}/verify`)).status).toBe('pending');
     dns.set(domain.verification.name, { txt: ['v=spf1 -all', domain.verification.value] });
     expect((await good(founder, 'post', `${at}/domains/${domain.id}/verify`)).status).toBe('verified');
-    expect((await good(founder, 'patch', `${at}/domains/${domain.id}`, { isPrimary: true })).isPrimary).toBe(true);
+    expect((await good(founder, 'patch', `${at}/domains/${domain.id}`, { isPrimary: true })).isPrimary).toBe(
+      true,
+    );
   });
 
   it('issues keys limited to their scopes, and rotates one with a grace period', async () => {
-    const invoices = { name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] };
+    const invoices = {
+      name: 'invoices',
+      recordType: 'invoice',
+      fields: [{ name: 'number', source: 'tranid' }],
+    };
     await good(founder, 'post', '/api-schema', { endpoints: [invoices] });
-    const narrow = await good(colleague, 'post', '/api-keys', { name: 'Shop', scopes: { resources: ['invoices'], permissions: ['read'] } });
+    const narrow = await good(colleague, 'post', '/api-keys', {
+      name: 'Shop',
+      scopes: { resources: ['invoices'], permissions: ['read'] },
+    });
     const refused = await keyed(narrow.secret)('get', '/api-keys');
     expect([refused.status, codesOf(refused)]).toEqual([403, ['restricted_key']]);
-    key = await good(colleague, 'post', '/api-keys', { name: 'Deployment', scopes: { permissions: ['write'] } });
-    expect((await keyed(key.secret)('post', '/teams', { name: 'x' })).body.error.message).toBe('Missing required permission: team:create');
+    key = await good(colleague, 'post', '/api-keys', {
+      name: 'Deployment',
+      scopes: { permissions: ['write'] },
+    });
+    expect((await keyed(key.secret)('post', '/teams', { name: 'x' })).body.error.message).toBe(
+      'Missing required permission: team:create',
+    );
     const rotated = await good(colleague, 'post', `/api-keys/${key.id}/rotate`, { gracePeriodSeconds: 3600 });
-    for (const secret of [key.secret, rotated.secret]) expect((await keyed(secret)('get', '/api-keys')).status).toBe(200);
+    for (const secret of [key.secret, rotated.secret])
+      expect((await keyed(secret)('get', '/api-keys')).status).toBe(200);
     const last = await good(colleague, 'post', `/api-keys/${key.id}/rotate`, { gracePeriodSeconds: 0 });
-    for (const secret of [key.secret, rotated.secret]) expect((await keyed(secret)('get', '/api-keys')).status).toBe(401);
+    for (const secret of [key.secret, rotated.secret])
+      expect((await keyed(secret)('get', '/api-keys')).status).toBe(401);
     key = { id: key.id, secret: last.secret };
   });
 
   it('shows its owner the audit log', async () => {
     const log = await good(founder, 'get', `${at}/audit-log?pageSize=100`);
     const actions: string[] = log.data.map(({ action }: { action: string }) => action).reverse();
-    const story = ['organization.create', 'role.create', 'invitation.create', 'invitation.accept', 'team.create', 'domain.create'];
+    const story = [
+      'organization.create',
+      'role.create',
+      'invitation.create',
+      'invitation.accept',
+      'team.create',
+      'domain.create',
+    ];
     expect(actions.filter((action) => story.includes(action))).toEqual(story);
     const theirs = await good(founder, 'get', `${at}/audit-log?actorId=${colleagueId}&action=api-key.rotate`);
     expect(theirs.pagination.total).toBe(2);
-    expect(theirs.data[0]).toMatchObject({ actor: { email: 'colleague@acme.example' }, credential: { kind: 'session' } });
+    expect(theirs.data[0]).toMatchObject({
+      actor: { email: 'colleague@acme.example' },
+      credential: { kind: 'session' },
+    });
     expect(JSON.stringify(log)).not.toContain(key.secret);
     expect((await colleague('get', `${at}/audit-log`)).status).toBe(403);
   });
 
   it('removes the colleague, whose keys keep working for another owner with no more permissions than before', async () => {
     const unsettled = await founder('delete', `${at}/members/${colleagueId}`);
-    expect([unsettled.status, unsettled.body.error.details.map(({ code }: { code: string }) => code)]).toEqual([
-      422,
-      ['member_has_keys', 'member_has_keys'],
-    ]);
+    expect([
+      unsettled.status,
+      unsettled.body.error.details.map(({ code }: { code: string }) => code),
+    ]).toEqual([422, ['member_has_keys', 'member_has_keys']]);
     await good(founder, 'delete', `${at}/members/${colleagueId}?keys=transfer`);
     const kept = await keyed(key.secret)('get', '/whoami');
     expect([kept.status, kept.body.user.email]).toEqual([200, 'founder@acme.example']);
     expect((await keyed(key.secret)('delete', at)).status).toBe(403);
-    expect((await keyed(key.secret)('post', '/teams', { name: 'x' })).body.error.message).toBe('Missing required permission: team:create');
+    expect((await keyed(key.secret)('post', '/teams', { name: 'x' })).body.error.message).toBe(
+      'Missing required permission: team:create',
+    );
     expect((await colleague('get', '/whoami')).body.nextStep.code).toBe('no_organization');
     expect((await good(founder, 'get', '/teams')).data[0].memberCount).toBe(0);
   });
@@ -169,12 +225,16 @@ describe('an organization', () => {
     const owner = (await good(founder, 'get', `${at}/roles?q=owner`)).data[0];
     await good(founder, 'post', `${at}/invitations`, { email: 'successor@acme.example', roleId: owner.id });
     const successor = await signIn('successor');
-    await good(successor, 'post', '/invitations/accept', { token: await invitedToken('successor@acme.example') });
+    await good(successor, 'post', '/invitations/accept', {
+      token: await invitedToken('successor@acme.example'),
+    });
     expect((await leaving()).status).toBe(204);
     expect((await founder('get', '/whoami')).body.nextStep.code).toBe('no_organization');
     expect((await keyed(key.secret)('get', '/whoami')).status).toBe(401);
     const members = await good(successor, 'get', `${at}/members`);
-    expect(members.data.map(({ user }: { user: { email: string } }) => user.email)).toEqual(['successor@acme.example']);
+    expect(members.data.map(({ user }: { user: { email: string } }) => user.email)).toEqual([
+      'successor@acme.example',
+    ]);
     expect((await good(successor, 'get', `${at}/audit-log?action=member.leave`)).pagination.total).toBe(1);
   });
 });

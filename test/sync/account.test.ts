@@ -22,7 +22,10 @@ let database: TestDatabase;
 let ctx: Ctx;
 let api: Api;
 let configId: string;
-/** Aborts the requests that start while it is set; all others have the time they need, however busy the machine is. */
+/**
+ * Aborts the requests that start while it is set; all others have the time they need, however busy the
+ * machine is.
+ */
 let impatienceMs: number | null = null;
 
 async function writeFolder(): Promise<void> {
@@ -32,7 +35,10 @@ async function writeFolder(): Promise<void> {
       'id,entityid,isperson,isinactive,currency,defaultcountry,datecreated,lastmodifieddate',
       ...Array.from({ length: customers }, (_unused, n) => `${n + 1},CUST${n + 1},F,F,1,,${at},${at}`),
     ],
-    item: ['id,itemid,displayname,itemtype,isinactive,createddate,lastmodifieddate', `1,A,,InvtPart,F,${at},${at}`],
+    item: [
+      'id,itemid,displayname,itemtype,isinactive,createddate,lastmodifieddate',
+      `1,A,,InvtPart,F,${at},${at}`,
+    ],
     transaction: [
       'id,tranid,type,trandate,entity,currency,exchangerate,posting,foreigntotal,createddate,lastmodifieddate',
       `1,J1,Journal,2011-07-01,,1,1,T,0,${at},${at}`,
@@ -41,7 +47,8 @@ async function writeFolder(): Promise<void> {
       'uniquekey,id,transaction,linesequencenumber,item,memo,quantity,rate,netamount,mainline,taxline,linelastmodifieddate',
     ],
   };
-  for (const [name, rows] of Object.entries(files)) await writeFile(path.join(folder, `${name}.csv.gz`), gzipSync(`${rows.join('\n')}\n`));
+  for (const [name, rows] of Object.entries(files))
+    await writeFile(path.join(folder, `${name}.csv.gz`), gzipSync(`${rows.join('\n')}\n`));
 }
 
 beforeAll(async () => {
@@ -55,7 +62,10 @@ beforeAll(async () => {
     },
   });
   const { fetch } = database.ctx;
-  ctx = { ...database.ctx, fetch: (url, request) => fetch(url, { ...request, timeoutMs: impatienceMs ?? request.timeoutMs }) };
+  ctx = {
+    ...database.ctx,
+    fetch: (url, request) => fetch(url, { ...request, timeoutMs: impatienceMs ?? request.timeoutMs }),
+  };
   const { id } = await makeOrganization(ctx);
   api = apiOf(createApp(ctx), (await makeKey(ctx, id, { permissions: ['write'] })).secret);
   await erp.connect(api);
@@ -70,7 +80,10 @@ afterAll(async () => {
 });
 
 /** A run whose third page meets the fault; returns how it ended. */
-async function runWith(fault: Omit<Fault, 'path' | 'times'> | null, interfere: () => Promise<void> | void = () => undefined) {
+async function runWith(
+  fault: Omit<Fault, 'path' | 'times'> | null,
+  interfere: () => Promise<void> | void = () => undefined,
+) {
   const { id } = (await api('post', `/sync-configs/${configId}/trigger`, { mode: 'full' })).body;
   let pages = 0;
   const scheduler = startScheduler(ctx, {
@@ -100,7 +113,9 @@ async function runWith(fault: Omit<Fault, 'path' | 'times'> | null, interfere: (
       const { body } = await api('get', `/sync-runs/${id}`);
       return ['succeeded', 'partial', 'failed', 'cancelled'].includes(body.status) && body;
     });
-    const events = (await api('get', `/sync-runs/${id}/events`)).body.data.map(({ message }: { message: string }) => message);
+    const events = (await api('get', `/sync-runs/${id}/events`)).body.data.map(
+      ({ message }: { message: string }) => message,
+    );
     return { run, events, pages };
   } finally {
     await scheduler.stop();
@@ -116,7 +131,12 @@ describe('an account that fails in the middle of a read', () => {
     ['HTML instead of JSON', { status: 200, body: '<html>Sign in</html>' }],
   ])('%s: the run waits, resumes at the same page, and succeeds', async (_name, fault) => {
     const { run, events, pages } = await runWith(fault);
-    expect(run).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: customers }, error: null });
+    expect(run).toMatchObject({
+      status: 'succeeded',
+      attempt: 2,
+      counts: { fetched: customers },
+      error: null,
+    });
     expect(pages).toBe(5); // four, and the one that failed
     expect(events).toEqual([
       'reading started',
@@ -138,14 +158,23 @@ describe('an account that fails in the middle of a read', () => {
   });
 
   it('expired tokens cost only another sign-in', async () => {
-    expect((await runWith(null, () => erp.account.revokeTokens())).run).toMatchObject({ status: 'succeeded', attempt: 1 });
+    expect((await runWith(null, () => erp.account.revokeTokens())).run).toMatchObject({
+      status: 'succeeded',
+      attempt: 1,
+    });
   });
 
   it('a role that loses access to the table during the run fails it; nothing is deleted', async () => {
     const { run } = await runWith(null, () => erp.account.setVisible('customer', false));
-    expect(run).toMatchObject({ status: 'failed', error: { code: 'RECORD_TYPE_HIDDEN', fix: expect.stringContaining('role') } });
+    expect(run).toMatchObject({
+      status: 'failed',
+      error: { code: 'RECORD_TYPE_HIDDEN', fix: expect.stringContaining('role') },
+    });
     erp.account.setVisible('customer', true);
-    expect((await runWith(null)).run).toMatchObject({ status: 'succeeded', counts: { unchanged: customers, deleted: 0 } });
+    expect((await runWith(null)).run).toMatchObject({
+      status: 'succeeded',
+      counts: { unchanged: customers, deleted: 0 },
+    });
   });
 
   it('a column that is disabled during the run: the metadata is read again and the run restarts', async () => {
@@ -166,6 +195,9 @@ describe('an account that fails in the middle of a read', () => {
     });
     await erp.connect(api);
     expect((await runWith(null)).run).toMatchObject({ status: 'succeeded' });
-    expect((await api('get', `/sync-configs/${configId}`)).body).toMatchObject({ status: 'active', pausedReason: null });
+    expect((await api('get', `/sync-configs/${configId}`)).body).toMatchObject({
+      status: 'active',
+      pausedReason: null,
+    });
   });
 });

@@ -1,4 +1,5 @@
-// How an ERP can disturb a run: slow, unreachable, closed, changed, or inconsistent. Nothing may be lost, deleted or shown as green.
+// How an ERP can disturb a run: slow, unreachable, closed, changed, or inconsistent. Nothing may be lost,
+// deleted or shown as green.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
@@ -6,7 +7,16 @@ import { createTenantConnector } from '../../src/sync/connection.ts';
 import { findSyncConfig } from '../../src/sync/runs.store.ts';
 import { workOnRun } from '../../src/sync/worker.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, erpError, field, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
+import {
+  datedFields,
+  endOpenRuns,
+  erpError,
+  field,
+  memoryErp,
+  noSignal,
+  type SyncWorld,
+  syncWorld,
+} from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -14,7 +24,10 @@ beforeAll(async () => {
   database = await testDatabase();
   ctx = {
     ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10, retryBaseMs: 2, retryMaxMs: 4 } },
+    settings: {
+      ...database.ctx.settings,
+      sync: { ...database.ctx.settings.sync, pageSize: 10, retryBaseMs: 2, retryMaxMs: 4 },
+    },
   };
 });
 afterEach(() => endOpenRuns(database));
@@ -25,7 +38,8 @@ const worldWith = async (count: number, options = {}): Promise<SyncWorld> => {
   for (let id = 1; id <= count; id += 1) world.erp.put(id);
   return world;
 };
-const pagesRead = ({ erp }: SyncWorld) => erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
+const pagesRead = ({ erp }: SyncWorld) =>
+  erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
 const pausedReason = async ({ tenant, organizationId, configId }: SyncWorld) =>
   (await inTransaction(tenant, (tx) => findSyncConfig(tx, organizationId, configId)))?.paused_reason;
 
@@ -44,9 +58,16 @@ describe('an ERP that is slow or unreachable', () => {
     };
     const id = await world.queue();
     const waiting = await world.drive(id, 'waiting');
-    expect(waiting).toMatchObject({ error: { code: error.code, fix: expect.any(String) }, attempts_without_progress: 1, counts: null });
+    expect(waiting).toMatchObject({
+      error: { code: error.code, fix: expect.any(String) },
+      attempts_without_progress: 1,
+      counts: null,
+    });
     expect(waiting.wake_at).toBeInstanceOf(Date);
-    const [held] = await world.query(`select target_table, page, checkpoint from ${world.schema}.run_state where run_id = $1`, [id]);
+    const [held] = await world.query(
+      `select target_table, page, checkpoint from ${world.schema}.run_state where run_id = $1`,
+      [id],
+    );
     expect(held).toMatchObject({ page: 2, checkpoint: '20' });
     expect(await world.drive(id)).toMatchObject({
       status: 'succeeded',
@@ -66,7 +87,9 @@ describe('an ERP that is slow or unreachable', () => {
     };
     const id = await world.queue();
     await world.drive(id, 'waiting');
-    const [row] = await inTransaction(world.tenant, (tx) => tx('sync_runs').where({ id }).select('lease_until', 'lease_owner', 'wake_at'));
+    const [row] = await inTransaction(world.tenant, (tx) =>
+      tx('sync_runs').where({ id }).select('lease_until', 'lease_owner', 'wake_at'),
+    );
     expect([row.lease_until, row.lease_owner]).toEqual([null, null]);
     expect(row.wake_at.getTime()).toBeGreaterThan(Date.now() + 3_000_000);
   });
@@ -109,25 +132,38 @@ describe('an ERP that is slow or unreachable', () => {
 describe('an ERP that fails', () => {
   const failures: readonly [string, (world: SyncWorld) => void][] = [
     ['no answer', ({ erp }) => (erp.onCall = () => Promise.reject(erpError('down', 'SERVER_ERROR')))],
-    ['a closed door', ({ erp }) => (erp.onCall = () => Promise.reject(erpError('credentials', 'INVALID_LOGIN')))],
-    ['a hidden record type', ({ erp }) => (erp.onCall = () => Promise.reject(erpError('forbidden', 'RECORD_TYPE_HIDDEN')))],
-    ['empty pages', ({ erp }) => (erp.bendPage = (page) => ({ ...page, records: [], lastId: null, hasMore: false }))],
+    [
+      'a closed door',
+      ({ erp }) => (erp.onCall = () => Promise.reject(erpError('credentials', 'INVALID_LOGIN'))),
+    ],
+    [
+      'a hidden record type',
+      ({ erp }) => (erp.onCall = () => Promise.reject(erpError('forbidden', 'RECORD_TYPE_HIDDEN'))),
+    ],
+    [
+      'empty pages',
+      ({ erp }) => (erp.bendPage = (page) => ({ ...page, records: [], lastId: null, hasMore: false })),
+    ],
     ['nothing there, and a count of nothing', ({ erp }) => erp.records.clear()],
   ];
-  it.each(failures)('source failure empties the destination: %s leaves every record available', async (_name, fail) => {
-    for (const mode of ['full', 'incremental'] as const) {
-      const world = await syncWorld(ctx, memoryErp(datedFields));
-      for (let id = 1; id <= 25; id += 1) world.erp.put(id);
-      await world.sync();
-      const before = await world.rows();
-      fail(world);
-      // A page without changes is not a failure when nothing changed.
-      const ends = mode === 'incremental' && world.erp.bendPage !== null ? ['succeeded'] : ['failed', 'partial'];
-      expect(ends).toContain((await world.sync(mode)).status);
-      expect([await world.rows(), await world.staged()]).toEqual([before, 0]);
-      expect(await world.query(`select from ${world.schema}.tombstones`)).toEqual([]);
-    }
-  });
+  it.each(failures)(
+    'source failure empties the destination: %s leaves every record available',
+    async (_name, fail) => {
+      for (const mode of ['full', 'incremental'] as const) {
+        const world = await syncWorld(ctx, memoryErp(datedFields));
+        for (let id = 1; id <= 25; id += 1) world.erp.put(id);
+        await world.sync();
+        const before = await world.rows();
+        fail(world);
+        // A page without changes is not a failure when nothing changed.
+        const ends =
+          mode === 'incremental' && world.erp.bendPage !== null ? ['succeeded'] : ['failed', 'partial'];
+        expect(ends).toContain((await world.sync(mode)).status);
+        expect([await world.rows(), await world.staged()]).toEqual([before, 0]);
+        expect(await world.query(`select from ${world.schema}.tombstones`)).toEqual([]);
+      }
+    },
+  );
 });
 
 describe('an ERP that refuses', () => {
@@ -137,7 +173,11 @@ describe('an ERP that refuses', () => {
     world.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '10') throw erpError('credentials', 'INVALID_LOGIN');
     };
-    expect(await world.sync()).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'INVALID_LOGIN' } });
+    expect(await world.sync()).toMatchObject({
+      status: 'failed',
+      attempt: 1,
+      error: { code: 'INVALID_LOGIN' },
+    });
     expect(await pausedReason(world)).toMatchObject({ code: 'INVALID_LOGIN', fix: 'Do something about it.' });
     expect([(await world.rows()).length, await world.staged()]).toEqual([25, 0]);
     world.erp.onCall = () => undefined;
@@ -163,12 +203,19 @@ describe('an ERP that refuses', () => {
     world.erp.onCall = ({ operation }) => {
       if (operation === 'count') throw erpError('forbidden', 'RECORD_TYPE_HIDDEN');
     };
-    expect(await world.sync()).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'RECORD_TYPE_HIDDEN' } });
+    expect(await world.sync()).toMatchObject({
+      status: 'failed',
+      attempt: 1,
+      error: { code: 'RECORD_TYPE_HIDDEN' },
+    });
     expect(await world.rows()).toHaveLength(25);
     world.erp.onCall = () => undefined;
     world.erp.fields = world.erp.fields.map((held) => ({ ...held, syncable: false }));
     await inTransaction(world.tenant, (tx) => tx('erp_record_types').delete());
-    expect(await world.sync()).toMatchObject({ status: 'failed', error: { code: 'RECORD_TYPE_UNAVAILABLE' } });
+    expect(await world.sync()).toMatchObject({
+      status: 'failed',
+      error: { code: 'RECORD_TYPE_UNAVAILABLE' },
+    });
     expect(await world.rows()).toHaveLength(25);
   });
 
@@ -187,7 +234,9 @@ describe('an ERP that refuses', () => {
     const rows = await world.rows();
     expect(rows[1]).toMatchObject({ f_name: 'changed', f_total: '2.50' });
     expect(rows[25]).toMatchObject({ f_name: 'name 26', f_total: null });
-    expect(await world.query(`select column_name, state from ${world.schema}.record_columns order by 1`)).toEqual([
+    expect(
+      await world.query(`select column_name, state from ${world.schema}.record_columns order by 1`),
+    ).toEqual([
       { column_name: 'f_name', state: 'live' },
       { column_name: 'f_total', state: 'vanished' },
     ]);
@@ -217,7 +266,10 @@ describe('an ERP that refuses', () => {
     };
     expect(await world.sync()).toMatchObject({ status: 'succeeded' });
     const tables = () =>
-      world.query(`select tablename as t from pg_tables where schemaname = $1 and tablename like 'thing%' order by 1`, [world.schema]);
+      world.query(
+        `select tablename as t from pg_tables where schemaname = $1 and tablename like 'thing%' order by 1`,
+        [world.schema],
+      );
     expect(await tables()).toEqual([{ t: 'thing_2' }]);
     const failing = await worldWith(25);
     failing.erp.onCall = ({ operation, afterId }) => {
@@ -225,7 +277,10 @@ describe('an ERP that refuses', () => {
     };
     expect(await failing.sync()).toMatchObject({ status: 'failed' });
     expect(
-      await failing.query(`select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`, [failing.schema]),
+      await failing.query(
+        `select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`,
+        [failing.schema],
+      ),
     ).toEqual([]);
   });
 });
@@ -244,7 +299,10 @@ describe('an ERP whose responses are inconsistent', () => {
     world.erp.bendPage = (page) => ({ ...page, hasMore: false });
     const run = await world.sync();
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 25, inserted: 25 } });
-    expect(run.proof[1]).toMatchObject({ check: 'count', facts: { expected: 25, read: 10, missingCount: 15, vanishedCount: 0 } });
+    expect(run.proof[1]).toMatchObject({
+      check: 'count',
+      facts: { expected: 25, read: 10, missingCount: 15, vanishedCount: 0 },
+    });
   });
 
   it('paging without a total order: a page that repeats a record of an earlier page fails the run', async () => {
@@ -252,7 +310,8 @@ describe('an ERP whose responses are inconsistent', () => {
     await world.sync();
     const before = await world.rows();
     world.erp.put(3, { name: 'changed' });
-    // As with rows of equal rank that are ordered differently on each page: 4 comes again instead of 12, which would never be returned.
+    // As with rows of equal rank that are ordered differently on each page: 4 comes again instead of 12,
+    // which would never be returned.
     world.erp.bendPage = (page) => ({
       ...page,
       records: page.records.map((record) => (record.id === '12' ? { ...record, id: '4' } : record)),
@@ -348,7 +407,12 @@ describe('an ERP whose responses are inconsistent', () => {
 
   it('pages that do not advance end the run', async () => {
     const world = await worldWith(25);
-    world.erp.bendPage = (page, { afterId }) => (afterId === null ? page : { ...page, records: [], lastId: afterId, hasMore: true });
-    expect(await world.sync()).toMatchObject({ status: 'failed', attempt: 5, error: { code: 'PAGE_WITHOUT_END' } });
+    world.erp.bendPage = (page, { afterId }) =>
+      afterId === null ? page : { ...page, records: [], lastId: afterId, hasMore: true };
+    expect(await world.sync()).toMatchObject({
+      status: 'failed',
+      attempt: 5,
+      error: { code: 'PAGE_WITHOUT_END' },
+    });
   });
 });

@@ -1,4 +1,5 @@
-// Alert mails, read from a real mail server: one for each change of a sync's health, however many processes work or die.
+// Alert mails, read from a real mail server: one for each change of a sync's health, however many processes
+// work or die.
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -42,7 +43,10 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   server = await startMailServer();
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, mail: { ...testSettings.mail, smtpUrl: server.url } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, mail: { ...testSettings.mail, smtpUrl: server.url } },
+  };
   world = await syncWorld(ctx);
   for (let id = 1; id <= 60; id += 1) world.erp.put(id);
   await world.changeConfig({ alert_recipients: recipients });
@@ -64,7 +68,8 @@ async function mails(): Promise<Delivered[]> {
   await sender.stop();
   return server.delivered.splice(0);
 }
-const subjects = async (): Promise<string[]> => (await mails()).map(({ mail, to }) => `${to[0]}: ${mail.subject}`).sort();
+const subjects = async (): Promise<string[]> =>
+  (await mails()).map(({ mail, to }) => `${to[0]}: ${mail.subject}`).sort();
 const toAll = (subject: string): string[] => recipients.map((to) => `${to}: ${subject}`).sort();
 const fails = (kind: 'forbidden' | 'credentials', code = 'NOT_ALLOWED'): void => {
   world.erp.onCall = () => {
@@ -100,7 +105,10 @@ describe('an alert', () => {
     await world.sync();
     await world.sync();
     const recovered = await mails();
-    expect(recovered.map(({ mail: { subject } }) => subject)).toEqual(['Sync Things has recovered', 'Sync Things has recovered']);
+    expect(recovered.map(({ mail: { subject } }) => subject)).toEqual([
+      'Sync Things has recovered',
+      'Sync Things has recovered',
+    ]);
     expect(recovered[0]?.mail.text).toMatch(/had been unhealthy since \d{4}-/);
   });
 
@@ -141,7 +149,9 @@ describe('an alert', () => {
     const { error } = await world.sync();
     await world.sync();
     const sent = await mails();
-    expect(sent.map(({ mail }) => mail.subject)).toEqual(recipients.map(() => 'Sync Things is holding back deletions'));
+    expect(sent.map(({ mail }) => mail.subject)).toEqual(
+      recipients.map(() => 'Sync Things is holding back deletions'),
+    );
     expect(sent[0]?.mail.text).toContain('40 records are absent');
     expect(sent[0]?.mail.text).toContain('approve what was deleted, and reject the rest');
     const twenty = Array.from({ length: 20 }, (_unused, n) => n + 1).join(', ');
@@ -193,11 +203,23 @@ describe('an alert', () => {
   });
 
   it('is sent when the connection is deleted', async () => {
-    const connection = JSON.stringify({ accountId: '1', baseUrl: null, authentication: { method: 'oauth2' } });
+    const connection = JSON.stringify({
+      accountId: '1',
+      baseUrl: null,
+      authentication: { method: 'oauth2' },
+    });
     await inTransaction(world.tenant, (tx) =>
-      tx('erp_connections').insert({ organization_id: world.organizationId, kind: 'netsuite', account_id: '1', settings: connection }),
+      tx('erp_connections').insert({
+        organization_id: world.organizationId,
+        kind: 'netsuite',
+        account_id: '1',
+        settings: connection,
+      }),
     );
-    const api = apiOf(createApp(ctx), (await makeKey(ctx, world.organizationId, { permissions: ['write'] })).secret);
+    const api = apiOf(
+      createApp(ctx),
+      (await makeKey(ctx, world.organizationId, { permissions: ['write'] })).secret,
+    );
     expect((await api('delete', '/netsuite/connection')).status).toBe(204);
     const sent = await mails();
     expect(sent.map(({ mail }) => mail.subject)).toEqual(recipients.map(() => 'Sync Things is paused'));
@@ -205,10 +227,16 @@ describe('an alert', () => {
   });
 
   it('is sent once when several processes record the same change concurrently', async () => {
-    const news = { health: 'unwell', problem: { code: 'X', message: 'x', fix: 'x' }, runId: createId() } as const;
+    const news = {
+      health: 'unwell',
+      problem: { code: 'X', message: 'x', fix: 'x' },
+      runId: createId(),
+    } as const;
     await Promise.all(
       Array.from({ length: 6 }, () =>
-        inTransaction(world.tenant, (tx) => recordSyncHealth(tx, { ...world.tenant, ...ctx }, world.configId, news)),
+        inTransaction(world.tenant, (tx) =>
+          recordSyncHealth(tx, { ...world.tenant, ...ctx }, world.configId, news),
+        ),
       ),
     );
     expect(await subjects()).toEqual(toAll('Sync Things failed'));
@@ -216,13 +244,17 @@ describe('an alert', () => {
 
   it('is not sent for a cancelled run', async () => {
     const runId = await world.queue();
-    await inTransaction(world.tenant, (tx) => tx('sync_runs').where({ id: runId }).update({ cancel_requested: true }));
+    await inTransaction(world.tenant, (tx) =>
+      tx('sync_runs').where({ id: runId }).update({ cancel_requested: true }),
+    );
     expect((await world.drive(runId)).status).toBe('cancelled');
     expect(await subjects()).toEqual([]);
   });
 
   it('skips an invalid address, and the run still ends', async () => {
-    await world.changeConfig({ alert_recipients: ['not an address', 'ops@example.test', 'ops@example.test'] });
+    await world.changeConfig({
+      alert_recipients: ['not an address', 'ops@example.test', 'ops@example.test'],
+    });
     fails('forbidden');
     expect((await world.sync()).status).toBe('failed');
     expect(await subjects()).toEqual(['ops@example.test: Sync Things failed']);
@@ -257,24 +289,40 @@ describe('an expiring certificate', () => {
     return subjects();
   };
   const title = (rest: string) =>
-    ['a@example.test', 'b@example.test', 'c@example.test'].map((to) => `${to}: The ERP certificate of Acme ${rest}`);
+    ['a@example.test', 'b@example.test', 'c@example.test'].map(
+      (to) => `${to}: The ERP certificate of Acme ${rest}`,
+    );
 
   beforeEach(async () => {
     ({ id: organizationId } = await makeOrganization(ctx, { name: 'Acme' }));
     await inTransaction(own(), async (tx) => {
       const settings = JSON.stringify({ authentication: { method: 'oauth2' } });
-      await tx('erp_connections').insert({ organization_id: organizationId, kind: 'netsuite', account_id: '1', settings });
+      await tx('erp_connections').insert({
+        organization_id: organizationId,
+        kind: 'netsuite',
+        account_id: '1',
+        settings,
+      });
       const pem = { organization_id: organizationId, private_key: 'x', not_after: '2090-01-01' };
       await tx('erp_certificates').insert({ ...pem, slot: 1, certificate_pem: createId(), active: true });
-      await tx('erp_certificates').insert({ ...pem, slot: 2, certificate_pem: createId(), not_after: '2001-01-01' });
-      const lists = { customer: ['a@example.test', 'b@example.test'], invoice: ['b@example.test', 'c@example.test'] };
+      await tx('erp_certificates').insert({
+        ...pem,
+        slot: 2,
+        certificate_pem: createId(),
+        not_after: '2001-01-01',
+      });
+      const lists = {
+        customer: ['a@example.test', 'b@example.test'],
+        invoice: ['b@example.test', 'c@example.test'],
+      };
       for (const [record_type, alert_recipients] of Object.entries(lists)) {
         const config = { id: createId(), organization_id: organizationId, record_type, alert_recipients };
         await tx('sync_configs').insert({ ...config, name: record_type, mode: 'full', deletions: 'none' });
       }
     });
     watches = [startCertificateWatch(ctx), startCertificateWatch(ctx)];
-    // Each one checks as it starts. A tick during that check returns the same check, which may have missed what a test does first.
+    // Each one checks as it starts. A tick during that check returns the same check, which may have missed
+    // what a test does first.
     await Promise.all(watches.map((watch) => watch.tick()));
   });
   afterEach(async () => {
@@ -312,7 +360,9 @@ describe('an expiring certificate', () => {
   it('starts again for the next certificate', async () => {
     await endsIn(10);
     expect(await look()).toHaveLength(3);
-    await inTransaction(own(), (tx) => tx('erp_certificates').where({ active: true }).update({ certificate_pem: createId() }));
+    await inTransaction(own(), (tx) =>
+      tx('erp_certificates').where({ active: true }).update({ certificate_pem: createId() }),
+    );
     expect(await look()).toHaveLength(3);
   });
 
@@ -329,7 +379,9 @@ describe('an expiring certificate', () => {
   });
 
   it('is not reported when the connection uses token-based authentication', async () => {
-    await inTransaction(own(), (tx) => tx('erp_connections').update({ settings: JSON.stringify({ authentication: { method: 'tba' } }) }));
+    await inTransaction(own(), (tx) =>
+      tx('erp_connections').update({ settings: JSON.stringify({ authentication: { method: 'tba' } }) }),
+    );
     await endsIn(10);
     expect(await look()).toEqual([]);
   });

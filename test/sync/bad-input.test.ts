@@ -1,10 +1,16 @@
-// Invalid records that an ERP may send: each is rejected with its reason, the run is partial, and the rest is available. First over
-// HTTP, through the connector; then from a connector that does not validate.
+// Invalid records that an ERP may send: each is rejected with its reason, the run is partial, and the rest is
+// available. First over HTTP, through the connector; then from a connector that does not validate.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Connector, SourceRecord } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { saveAccount } from '../../src/sync/record-types.store.ts';
-import { createConnectorAt, metadataOf, type Seen, startWire, type Wire } from '../connectors/netsuite/wire.ts';
+import {
+  createConnectorAt,
+  metadataOf,
+  type Seen,
+  startWire,
+  type Wire,
+} from '../connectors/netsuite/wire.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
 
@@ -13,13 +19,18 @@ let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
   const quick = { pageSize: 10, retryBaseMs: 2, retryMaxMs: 4 };
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...quick } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...quick } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
 const rejections = (world: SyncWorld) =>
-  world.query<{ id: string; code: string; message: string }>(`select id, code, message from ${world.schema}.rejections order by id`);
+  world.query<{ id: string; code: string; message: string }>(
+    `select id, code, message from ${world.schema}.rejections order by id`,
+  );
 const servedIds = async (world: SyncWorld) => (await world.rows()).map(({ id }) => String(id));
 
 describe('over the wire', () => {
@@ -58,13 +69,18 @@ describe('over the wire', () => {
     const limit = Number(/limit=(\d+)/.exec(path)?.[1]);
     const after = Number(/t\.id > (-?\d+)/.exec(query)?.[1] ?? Number.NEGATIVE_INFINITY);
     const listed = /IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ').map(Number);
-    const found = [...rows].filter(([id]) => id > after && (listed?.includes(id) ?? true)).toSorted(([a], [b]) => a - b);
+    const found = [...rows]
+      .filter(([id]) => id > after && (listed?.includes(id) ?? true))
+      .toSorted(([a], [b]) => a - b);
     const isIdsAlone = query.startsWith('SELECT t.id AS id FROM');
-    const isIdsWithTimes = query.split(' FROM ')[0]?.match(/ AS /g)?.length === 2 && query.includes(' AS lastmodifieddate FROM ');
+    const isIdsWithTimes =
+      query.split(' FROM ')[0]?.match(/ AS /g)?.length === 2 && query.includes(' AS lastmodifieddate FROM ');
     const modified = (text: string): string => /"lastmodifieddate":"([^"]*)"/.exec(text)?.[1] ?? '';
     const listing = (id: number, text: string) =>
       `{"id":${idText(id, text)}${isIdsWithTimes ? `,"lastmodifieddate":"${modified(text)}"` : ''}}`;
-    const items = found.flatMap(([id, texts]) => texts.map((text) => (isIdsAlone || isIdsWithTimes ? listing(id, text) : text)));
+    const items = found.flatMap(([id, texts]) =>
+      texts.map((text) => (isIdsAlone || isIdsWithTimes ? listing(id, text) : text)),
+    );
     return { items: items.slice(0, limit), hasMore: items.length > limit };
   }
 
@@ -80,14 +96,18 @@ describe('over the wire', () => {
         return { items: [{ n: count, records: count }], hasMore: false };
       }
       const { items, hasMore } = select(seen);
-      response.writeHead(200, { 'content-type': 'application/json' }).end(`{"items":[${items.join()}],"hasMore":${hasMore}}`);
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(`{"items":[${items.join()}],"hasMore":${hasMore}}`);
       return undefined;
     };
   });
   afterEach(() => wire.stop());
 
   async function customers(): Promise<SyncWorld> {
-    const erp = Object.assign(memoryErp(), { connector: createConnectorAt(wire.url, { erp: { maxResponseBytes } }) });
+    const erp = Object.assign(memoryErp(), {
+      connector: createConnectorAt(wire.url, { erp: { maxResponseBytes } }),
+    });
     const fields = ['entityid', 'creditlimit', 'isperson', 'startdate', 'currency', 'lastmodifieddate'];
     const world = await syncWorld(ctx, erp, { recordType: 'customer', fields });
     await saveAccount(world.tenant, { described: [metadataOf('customer')], listed: [], account: null });
@@ -97,17 +117,41 @@ describe('over the wire', () => {
   const broken = good(14).replace('"C14"', '"C\u000114"'); // an unescaped control character
   it.each<[string, string[], { code: string; message: RegExp; id?: string }]>([
     ['malformed JSON', [broken], { code: 'RECORD_UNREADABLE', message: /malformed JSON/ }],
-    ['a value too long for an answer', [good(14, { entityid: 'x'.repeat(200_000) })], { code: 'RECORD_UNREADABLE', message: /too large/ }],
+    [
+      'a value too long for an answer',
+      [good(14, { entityid: 'x'.repeat(200_000) })],
+      { code: 'RECORD_UNREADABLE', message: /too large/ },
+    ],
     [
       'a number too long',
       [good(14, { creditlimit: '9'.repeat(500) })],
       { code: 'VALUE_UNREADABLE', message: /creditlimit is not a number/ },
     ],
-    ['a number instead of text', [good(14, { creditlimit: 5 })], { code: 'VALUE_UNREADABLE', message: /creditlimit is a JSON number/ }],
-    ['an object instead of text', [good(14, { entityid: { a: 1 } })], { code: 'VALUE_UNREADABLE', message: /entityid is a JSON object/ }],
-    ['a word for a truth', [good(14, { isperson: 'yes' })], { code: 'VALUE_UNREADABLE', message: /isperson is neither/ }],
-    ['a date that is none', [good(14, { startdate: '2026-02-30' })], { code: 'VALUE_UNREADABLE', message: /startdate is not a date/ }],
-    ['a day in year 0', [good(14, { startdate: '0000-12-01' })], { code: 'VALUE_UNREADABLE', message: /startdate is not a date/ }],
+    [
+      'a number instead of text',
+      [good(14, { creditlimit: 5 })],
+      { code: 'VALUE_UNREADABLE', message: /creditlimit is a JSON number/ },
+    ],
+    [
+      'an object instead of text',
+      [good(14, { entityid: { a: 1 } })],
+      { code: 'VALUE_UNREADABLE', message: /entityid is a JSON object/ },
+    ],
+    [
+      'a word for a truth',
+      [good(14, { isperson: 'yes' })],
+      { code: 'VALUE_UNREADABLE', message: /isperson is neither/ },
+    ],
+    [
+      'a date that is none',
+      [good(14, { startdate: '2026-02-30' })],
+      { code: 'VALUE_UNREADABLE', message: /startdate is not a date/ },
+    ],
+    [
+      'a day in year 0',
+      [good(14, { startdate: '0000-12-01' })],
+      { code: 'VALUE_UNREADABLE', message: /startdate is not a date/ },
+    ],
     [
       'a modification time in year 0',
       [good(14, { lastmodifieddate: '0000-12-01T10:00:00Z' })],
@@ -118,19 +162,51 @@ describe('over the wire', () => {
       [good(14, { id: '12345678901234567890' })],
       { code: 'ID_NOT_INTEGER', message: /not an integer/, id: '12345678901234567890' },
     ],
-    ['NUL', [good(14, { entityid: 'a\0b' })], { code: 'VALUE_UNREADABLE', message: /entityid contains a character/ }],
-    ['a lone surrogate', [good(14, { entityid: 'a\ud800' })], { code: 'VALUE_UNREADABLE', message: /entityid contains a character/ }],
+    [
+      'NUL',
+      [good(14, { entityid: 'a\0b' })],
+      { code: 'VALUE_UNREADABLE', message: /entityid contains a character/ },
+    ],
+    [
+      'a lone surrogate',
+      [good(14, { entityid: 'a\ud800' })],
+      { code: 'VALUE_UNREADABLE', message: /entityid contains a character/ },
+    ],
     [
       'a lone surrogate in a label',
       [good(14, { currency: '1', df_currency: '\udc00' })],
       { code: 'VALUE_UNREADABLE', message: /label of currency/ },
     ],
-    ['NaN', [good(14, { creditlimit: 'NaN' })], { code: 'VALUE_UNREADABLE', message: /creditlimit is not a number/ }],
-    ['1e400', [good(14, { creditlimit: '1e400' })], { code: 'VALUE_UNREADABLE', message: /creditlimit is not a number/ }],
-    ['1e400 without quotes', [good(14).replace('"1.50"', '1e400')], { code: 'VALUE_UNREADABLE', message: /creditlimit is a JSON number/ }],
-    ['duplicate ids', [good(14), good(14, { entityid: 'another' })], { code: 'DUPLICATE_ID', message: /more than one row/ }],
-    ['an id that changes type', [good(14, { id: 14 })], { code: 'ID_NOT_INTEGER', message: /not an integer/ }],
-    ['an id that is no number any more', [good(14, { id: 'C-14' })], { code: 'ID_NOT_INTEGER', message: /not an integer/, id: 'C-14' }],
+    [
+      'NaN',
+      [good(14, { creditlimit: 'NaN' })],
+      { code: 'VALUE_UNREADABLE', message: /creditlimit is not a number/ },
+    ],
+    [
+      '1e400',
+      [good(14, { creditlimit: '1e400' })],
+      { code: 'VALUE_UNREADABLE', message: /creditlimit is not a number/ },
+    ],
+    [
+      '1e400 without quotes',
+      [good(14).replace('"1.50"', '1e400')],
+      { code: 'VALUE_UNREADABLE', message: /creditlimit is a JSON number/ },
+    ],
+    [
+      'duplicate ids',
+      [good(14), good(14, { entityid: 'another' })],
+      { code: 'DUPLICATE_ID', message: /more than one row/ },
+    ],
+    [
+      'an id that changes type',
+      [good(14, { id: 14 })],
+      { code: 'ID_NOT_INTEGER', message: /not an integer/ },
+    ],
+    [
+      'an id that is no number any more',
+      [good(14, { id: 'C-14' })],
+      { code: 'ID_NOT_INTEGER', message: /not an integer/, id: 'C-14' },
+    ],
     [
       'an id that cannot be stored',
       [good(14, { id: 'a\0\ud800' })],
@@ -169,13 +245,24 @@ describe('over the wire', () => {
   it('a record that becomes invalid keeps its last good version and is not treated as deleted', async () => {
     const world = await customers();
     await world.sync();
-    rows.set(14, [good(14, { entityid: 'x', lastmodifieddate: '2026-05-01T11:00:00Z' }), good(14, { entityid: 'y' })]);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', counts: { deleted: 0, rejected: 1 } });
+    rows.set(14, [
+      good(14, { entityid: 'x', lastmodifieddate: '2026-05-01T11:00:00Z' }),
+      good(14, { entityid: 'y' }),
+    ]);
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'partial',
+      counts: { deleted: 0, rejected: 1 },
+    });
     expect((await world.rows())[13]).toMatchObject({ id: '14', f_entityid: 'C14' });
   });
 
   it('`__proto__` in a response is a name like any other', async () => {
-    rows.set(14, [good(14).replace('{', '{"__proto__":{"entityid":"stolen","polluted":true},"constructor":"x","ToString":"y",')]);
+    rows.set(14, [
+      good(14).replace(
+        '{',
+        '{"__proto__":{"entityid":"stolen","polluted":true},"constructor":"x","ToString":"y",',
+      ),
+    ]);
     const world = await customers();
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
     expect((await world.rows())[13]).toMatchObject({ f_entityid: 'C14' });
@@ -189,7 +276,11 @@ describe('over the wire', () => {
         ? void response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[')
         : answer(seen, response);
     const world = await customers();
-    expect(await world.sync()).toMatchObject({ status: 'failed', attempt: 5, error: { code: 'ANSWER_MALFORMED' } });
+    expect(await world.sync()).toMatchObject({
+      status: 'failed',
+      attempt: 5,
+      error: { code: 'ANSWER_MALFORMED' },
+    });
     expect(await rejections(world)).toEqual([]);
   });
 });
@@ -204,7 +295,12 @@ describe('from a connector that does not validate', () => {
     field('at', 'time'),
     field('entity', 'reference'),
     field('constructor'),
-    field('lines', 'lines', [field('qty', 'number'), field('count', 'integer'), field('at', 'time'), field('memo')]),
+    field('lines', 'lines', [
+      field('qty', 'number'),
+      field('count', 'integer'),
+      field('at', 'time'),
+      field('memo'),
+    ]),
   ];
   const line = (more: object) => ({ lines: [{ qty: '1' }, more] }) as unknown as Partial<SourceRecord>;
 
@@ -225,8 +321,18 @@ describe('from a connector that does not validate', () => {
     ['a day that is none', { day: '2026-02-30' }, {}, /^day is not a date/],
     ['a day in year 0', { day: '0000-12-01' }, {}, /^day is not a date/],
     ['a time in year 0', { at: '0000-12-01T10:00:00Z' }, {}, /^at is not a time/],
-    ['a modification time in year 0', {}, { modifiedAt: '0000-12-01T10:00:00Z' }, /^The modification time is not/],
-    ['a time in year 0 in a line', {}, line({ at: '0000-12-01T10:00:00Z' }), /^lines line 2: at is not a time/],
+    [
+      'a modification time in year 0',
+      {},
+      { modifiedAt: '0000-12-01T10:00:00Z' },
+      /^The modification time is not/,
+    ],
+    [
+      'a time in year 0 in a line',
+      {},
+      line({ at: '0000-12-01T10:00:00Z' }),
+      /^lines line 2: at is not a time/,
+    ],
     ['NaN in a line', {}, line({ qty: 'NaN' }), /^lines line 2: qty is not a number/],
     ['JSON in a number of a line', {}, line({ qty: '1},{"qty":2' }), /^lines line 2: qty is not a number/],
     ['letters in an integer of a line', {}, line({ count: 'abc' }), /^lines line 2: count is not an integer/],
@@ -235,8 +341,14 @@ describe('from a connector that does not validate', () => {
     const world = await syncWorld(ctx, memoryErp(fields));
     for (let id = 1; id <= 12; id += 1) world.erp.put(id);
     world.erp.put(7, values as Record<string, string>, more);
-    expect(await world.sync()).toMatchObject({ status: 'partial', attempt: 1, counts: { inserted: 11, rejected: 1 } });
-    expect(await rejections(world)).toEqual([{ id: '7', code: expect.stringMatching(/^VALUE_/), message: expect.stringMatching(message) }]);
+    expect(await world.sync()).toMatchObject({
+      status: 'partial',
+      attempt: 1,
+      counts: { inserted: 11, rejected: 1 },
+    });
+    expect(await rejections(world)).toEqual([
+      { id: '7', code: expect.stringMatching(/^VALUE_/), message: expect.stringMatching(message) },
+    ]);
     expect(await servedIds(world)).not.toContain('7');
   });
 
@@ -257,7 +369,8 @@ describe('from a connector that does not validate', () => {
     erp.put(7, { name: 'changed' });
     const { connector } = erp;
     const yearZero = { modifiedAt: '0000-12-01T10:00:00Z' };
-    const bend = <T extends { readonly id: string }>(record: T): T => (record.id === '7' ? { ...record, ...yearZero } : record);
+    const bend = <T extends { readonly id: string }>(record: T): T =>
+      record.id === '7' ? { ...record, ...yearZero } : record;
     const bent: Connector = {
       ...connector,
       readPage: async (request) => {
@@ -291,7 +404,9 @@ describe('from a connector that does not validate', () => {
     await world.sync();
     world.erp.bendPage = (page) => ({
       ...page,
-      records: page.records.flatMap((record) => (record.id === '7' ? [record, { ...record, values: { name: 'another' } }] : [record])),
+      records: page.records.flatMap((record) =>
+        record.id === '7' ? [record, { ...record, values: { name: 'another' } }] : [record],
+      ),
     });
     expect(await world.sync()).toMatchObject({ status: 'partial', counts: { rejected: 1, deleted: 0 } });
     expect(await rejections(world)).toMatchObject([{ id: '7', code: 'DUPLICATE_ID' }]);

@@ -1,7 +1,17 @@
-// Records that are created and deleted while ids are listed: the list then has another length than every count, and is right all the same.
+// Records that are created and deleted while ids are listed: the list then has another length than every
+// count, and is right all the same.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { type Call, datedFields, endOpenRuns, type MemoryErp, memoryErp, type Operation, type SyncWorld, syncWorld } from './fixture.ts';
+import {
+  type Call,
+  datedFields,
+  endOpenRuns,
+  type MemoryErp,
+  memoryErp,
+  type Operation,
+  type SyncWorld,
+  syncWorld,
+} from './fixture.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -25,7 +35,10 @@ async function loaded(): Promise<SyncWorld> {
   return world;
 }
 
-/** Before each page of this list but the first, one record is created and one is deleted that was listed already. */
+/**
+ * Before each page of this list but the first, one record is created and one is deleted that was listed
+ * already.
+ */
 function churn(erp: MemoryErp, operation: Operation, modifiedAt = longAgo): void {
   let created = records;
   let deleted = 0;
@@ -42,7 +55,9 @@ function churn(erp: MemoryErp, operation: Operation, modifiedAt = longAgo): void
 async function expectSame(world: SyncWorld): Promise<void> {
   world.erp.onCall = () => undefined;
   expect((await world.sync('incremental')).status).toBe('succeeded');
-  expect((await world.rows()).map(({ id }) => String(id))).toEqual([...world.erp.records.keys()].sort((a, b) => Number(a) - Number(b)));
+  expect((await world.rows()).map(({ id }) => String(id))).toEqual(
+    [...world.erp.records.keys()].sort((a, b) => Number(a) - Number(b)),
+  );
 }
 
 describe('one record created and one deleted between pages', () => {
@@ -62,7 +77,11 @@ describe('one record created and one deleted between pages', () => {
     churn(world.erp, 'listIds');
     const churning = world.erp.onCall;
     world.erp.onCall = async (call, request) => {
-      if (!isRead && call.operation === 'count' && world.erp.calls.some(({ operation }) => operation === 'readPage')) {
+      if (
+        !isRead &&
+        call.operation === 'count' &&
+        world.erp.calls.some(({ operation }) => operation === 'readPage')
+      ) {
         isRead = true;
         world.erp.put(records + 1_000, {}, { modifiedAt: longAgo });
       }
@@ -90,9 +109,13 @@ describe('one record created and one deleted between pages', () => {
         range?: { afterId: string | null; upTo: string | null };
       }) => {
         const from = since.toISOString().replace(/\.\d+Z$/, 'Z');
-        const ids = [...erp.records.values()].filter(({ modifiedAt }) => (modifiedAt ?? '') >= from).map(({ id }) => Number(id));
+        const ids = [...erp.records.values()]
+          .filter(({ modifiedAt }) => (modifiedAt ?? '') >= from)
+          .map(({ id }) => Number(id));
         const { afterId, upTo } = range;
-        const within = ids.filter((id) => (afterId === null || id > Number(afterId)) && (upTo === null || id <= Number(upTo)));
+        const within = ids.filter(
+          (id) => (afterId === null || id > Number(afterId)) && (upTo === null || id <= Number(upTo)),
+        );
         return { records: within.length, withChangedLines: null };
       },
     });
@@ -103,20 +126,24 @@ describe('one record created and one deleted between pages', () => {
 });
 
 describe('a record that is counted and never listed', () => {
-  it.each(['incremental', 'full'] as const)('fails the run (%s), also while others come and go', async (mode) => {
-    const world = await loaded();
-    churn(world.erp, mode === 'full' ? 'listIds' : 'scan');
-    // Counted as one more in every range that contains it.
-    const { count } = world.erp.connector;
-    const hidden = 1_500;
-    Object.assign(world.erp.connector, {
-      count: async (...[type, signal, range]: Parameters<typeof count>) => {
-        const { afterId = null, upTo = null } = range ?? {};
-        const contains = (afterId === null || Number(afterId) < hidden) && (upTo === null || Number(upTo) >= hidden);
-        return (await count(type, signal, range)) + (contains ? 1 : 0);
-      },
-    });
-    const row = await world.sync(mode);
-    expect([row.status, row.error?.['code']]).toEqual(['failed', 'COUNT_MISMATCH']);
-  });
+  it.each(['incremental', 'full'] as const)(
+    'fails the run (%s), also while others come and go',
+    async (mode) => {
+      const world = await loaded();
+      churn(world.erp, mode === 'full' ? 'listIds' : 'scan');
+      // Counted as one more in every range that contains it.
+      const { count } = world.erp.connector;
+      const hidden = 1_500;
+      Object.assign(world.erp.connector, {
+        count: async (...[type, signal, range]: Parameters<typeof count>) => {
+          const { afterId = null, upTo = null } = range ?? {};
+          const contains =
+            (afterId === null || Number(afterId) < hidden) && (upTo === null || Number(upTo) >= hidden);
+          return (await count(type, signal, range)) + (contains ? 1 : 0);
+        },
+      });
+      const row = await world.sync(mode);
+      expect([row.status, row.error?.['code']]).toEqual(['failed', 'COUNT_MISMATCH']);
+    },
+  );
 });

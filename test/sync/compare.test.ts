@@ -1,4 +1,5 @@
-// The pure parts of incremental runs: when two values are equal, which fields a scan requests, and which absent records are deleted.
+// The pure parts of incremental runs: when two values are equal, which fields a scan requests, and which
+// absent records are deleted.
 import { describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../src/connectors/connector.ts';
 import { canonicalText, columnsToCompare, differsFromErp, fieldsToScan } from '../../src/sync/compare.ts';
@@ -35,7 +36,12 @@ const recordType: RecordTypeMetadata = {
   modifiedField: 'modified',
   linesModifiedField: null,
   shownAs: { number: null, name: null, date: null, amount: null },
-  fields: [...datedFields, { ...field('unpaid', 'number'), volatile: true }, field('entity', 'reference'), field('lines', 'lines', [])],
+  fields: [
+    ...datedFields,
+    { ...field('unpaid', 'number'), volatile: true },
+    field('entity', 'reference'),
+    field('lines', 'lines', []),
+  ],
 };
 const column = (name: string, more: Partial<RecordColumn> = {}): RecordColumn => ({
   column: `f_${name}`,
@@ -49,7 +55,11 @@ const column = (name: string, more: Partial<RecordColumn> = {}): RecordColumn =>
 
 describe('fieldsToScan', () => {
   it('are volatile ones, those with labels, and the modification time', () => {
-    expect(fieldsToScan(recordType, ['name', 'total', 'modified', 'unpaid', 'entity', 'lines'])).toEqual(['unpaid', 'entity', 'modified']);
+    expect(fieldsToScan(recordType, ['name', 'total', 'modified', 'unpaid', 'entity', 'lines'])).toEqual([
+      'unpaid',
+      'entity',
+      'modified',
+    ]);
     expect(fieldsToScan(recordType, ['name', 'modified', 'unpaid'])).toEqual(['unpaid', 'modified']);
   });
 
@@ -66,7 +76,12 @@ describe('fieldsToScan', () => {
     ];
     const compared = columnsToCompare(columns, ['entity', 'unpaid']);
     expect(compared.map(({ column: name }) => name)).toEqual(['f_entity', 'l_entity', 'f_unpaid']);
-    const record = { id: '1', modifiedAt: null, values: { entity: '7', unpaid: '1.50' }, labels: { entity: 'Smith' } };
+    const record = {
+      id: '1',
+      modifiedAt: null,
+      values: { entity: '7', unpaid: '1.50' },
+      labels: { entity: 'Smith' },
+    };
     expect(differsFromErp(record, compared, ['7', 'Smith', '1.5'])).toBe(false);
     expect(differsFromErp(record, compared, ['7', 'Smyth', '1.5'])).toBe(true);
     expect(differsFromErp(record, compared, ['7', 'Smith', null])).toBe(true);
@@ -80,7 +95,11 @@ describe('decideDeletions', () => {
   const decide = (
     absent: readonly string[],
     rows: number,
-    more: { confirmed?: ReadonlySet<string>; referenced?: ReadonlySet<string>; rejected?: ReadonlySet<string> } = {},
+    more: {
+      confirmed?: ReadonlySet<string>;
+      referenced?: ReadonlySet<string>;
+      rejected?: ReadonlySet<string>;
+    } = {},
     deletions: 'reconcile' | 'feed' | 'none' = 'reconcile',
     feed: 'available' | 'hidden' = 'available',
   ) => {
@@ -109,37 +128,57 @@ describe('decideDeletions', () => {
     expect(decide(ids(most + 1), rows)).toEqual({ remove: [], stay: ids(most + 1), rejected: [] });
   });
 
-  it('takes the share exactly, although it is a binary fraction', () => expect(maxDeletions(100, 0.29)).toBe(29));
+  it('takes the share exactly, although it is a binary fraction', () =>
+    expect(maxDeletions(100, 0.29)).toBe(29));
 
   it('never empties a table without a confirmation, whatever the share', () => {
     expect(decide(ids(1), 1)).toMatchObject({ remove: [], stay: ['1'] });
-    expect(decide(ids(3), 3, { confirmed: new Set(['1', '2']) })).toMatchObject({ remove: ['1', '2'], stay: ['3'] });
+    expect(decide(ids(3), 3, { confirmed: new Set(['1', '2']) })).toMatchObject({
+      remove: ['1', '2'],
+      stay: ['3'],
+    });
     expect(decide(ids(3), 3, { confirmed: new Set(ids(3)) })).toMatchObject({ remove: ids(3), stay: [] });
   });
 
   it('does not count deletions that the ERP lists or that were approved', () => {
     const confirmed = new Set(ids(100));
     expect(decide(ids(120), 200, { confirmed }).stay).toEqual([]);
-    expect(decide(ids(121), 200, { confirmed })).toMatchObject({ remove: ids(100), stay: ids(121).slice(100) });
+    expect(decide(ids(121), 200, { confirmed })).toMatchObject({
+      remove: ids(100),
+      stay: ids(121).slice(100),
+    });
   });
 
   it('keeps what stored records name, and counts it; neither concerns confirmed deletions', () => {
     const referenced = new Set(['1', '2']);
     expect(decide(ids(5), 60, { referenced })).toMatchObject({ remove: ['3', '4', '5'], stay: ['1', '2'] });
     expect(decide(ids(7), 60, { referenced })).toMatchObject({ remove: [], stay: ids(7) });
-    expect(decide(ids(2), 60, { referenced, confirmed: new Set(['2']) })).toMatchObject({ remove: ['2'], stay: ['1'] });
+    expect(decide(ids(2), 60, { referenced, confirmed: new Set(['2']) })).toMatchObject({
+      remove: ['2'],
+      stay: ['1'],
+    });
   });
 
   it('keeps what was rejected, and does not count it, until it is confirmed', () => {
     const rejected = new Set(ids(10));
-    expect(decide(ids(16), 60, { rejected })).toEqual({ remove: ids(16).slice(10), stay: [], rejected: ids(10) });
-    expect(decide(ids(10), 60, { rejected, confirmed: new Set(['3']) })).toMatchObject({ remove: ['3'], stay: [] });
+    expect(decide(ids(16), 60, { rejected })).toEqual({
+      remove: ids(16).slice(10),
+      stay: [],
+      rejected: ids(10),
+    });
+    expect(decide(ids(10), 60, { rejected, confirmed: new Set(['3']) })).toMatchObject({
+      remove: ['3'],
+      stay: [],
+    });
   });
 
   it('with `feed` deletes only what the feed lists, unless it is hidden; with `none` nothing', () => {
     const confirmed = new Set(['2']);
     expect(decide(['1', '2'], 30, { confirmed }, 'feed')).toMatchObject({ remove: ['2'], stay: ['1'] });
-    expect(decide(['1', '2'], 30, { confirmed }, 'feed', 'hidden')).toMatchObject({ remove: ['1', '2'], stay: [] });
+    expect(decide(['1', '2'], 30, { confirmed }, 'feed', 'hidden')).toMatchObject({
+      remove: ['1', '2'],
+      stay: [],
+    });
     expect(decide(['1', '2'], 30, { confirmed }, 'none')).toMatchObject({ remove: [], stay: ['1', '2'] });
   });
 });

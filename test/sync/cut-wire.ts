@@ -1,4 +1,5 @@
-// A connection to PostgreSQL that is cut at the COMMIT of a publish: before the server receives it, or before its response arrives.
+// A connection to PostgreSQL that is cut at the COMMIT of a publish: before the server receives it, or before
+// its response arrives.
 
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
@@ -9,7 +10,11 @@ import type { TestDatabase } from '../setup/database.ts';
 export type CutWire = { readonly ctx: Ctx; close(): Promise<void> };
 
 /** Cuts once, at the first publish. */
-export async function cutAtCommit(database: TestDatabase, ctx: Ctx, where: 'before' | 'after'): Promise<CutWire> {
+export async function cutAtCommit(
+  database: TestDatabase,
+  ctx: Ctx,
+  where: 'before' | 'after',
+): Promise<CutWire> {
   const { address } = database;
   const open = new Set<Socket>();
   let cut = false;
@@ -45,7 +50,12 @@ export async function cutAtCommit(database: TestDatabase, ctx: Ctx, where: 'befo
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const db = openDb(address, { ...address, host: '127.0.0.1', port }, { control: 4, data: 4 }, ctx.settings.readTimeoutMs);
+  const db = openDb(
+    address,
+    { ...address, host: '127.0.0.1', port },
+    { control: 4, data: 4 },
+    ctx.settings.readTimeoutMs,
+  );
   return {
     ctx: { ...ctx, db },
     close: async () => {

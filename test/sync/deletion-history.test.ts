@@ -1,4 +1,5 @@
-// Absent records over several runs: what the ERP's list of deletions named before, and how many went on the same calendar day.
+// Absent records over several runs: what the ERP's list of deletions named before, and how many went on the
+// same calendar day.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { datedFields, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
@@ -30,22 +31,25 @@ const onHour = ({ erp }: SyncWorld, day: number, hour: number): void => {
 const stored = async (world: SyncWorld): Promise<number> => (await world.rows()).length;
 
 describe('a role that narrows in steps, of which the list of deletions says nothing', () => {
-  it.each(['incremental', 'full'] as const)('loses what one day allows of what the day began with, over %s runs', async (mode) => {
-    const world = await loaded();
-    const runs: string[] = [];
-    for (let step = 1; step <= 12; step += 1) {
-      narrow(world);
-      onHour(world, 1, 1 + step);
-      const run = await world.sync(mode);
-      runs.push(run.status);
+  it.each(['incremental', 'full'] as const)(
+    'loses what one day allows of what the day began with, over %s runs',
+    async (mode) => {
+      const world = await loaded();
+      const runs: string[] = [];
+      for (let step = 1; step <= 12; step += 1) {
+        narrow(world);
+        onHour(world, 1, 1 + step);
+        const run = await world.sync(mode);
+        runs.push(run.status);
+        expect(await stored(world)).toBe(total - 12);
+      }
+      expect(runs).toEqual(['succeeded', ...Array.from({ length: 11 }, () => 'partial')]);
+      // The rest is more than the next day allows.
+      onHour(world, 2, 6);
+      expect(await world.sync(mode)).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' } });
       expect(await stored(world)).toBe(total - 12);
-    }
-    expect(runs).toEqual(['succeeded', ...Array.from({ length: 11 }, () => 'partial')]);
-    // The rest is more than the next day allows.
-    onHour(world, 2, 6);
-    expect(await world.sync(mode)).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' } });
-    expect(await stored(world)).toBe(total - 12);
-  });
+    },
+  );
 
   it('does not get a new allowance by a clock that goes back across midnight', async () => {
     const world = await loaded();
@@ -59,20 +63,29 @@ describe('a role that narrows in steps, of which the list of deletions says noth
 });
 
 describe('an absence that the list of deletions does not name', () => {
-  it.each(['incremental', 'full'] as const)('is kept and proposed once the list has named a deletion: %s run', async (mode) => {
-    const world = await loaded();
-    world.erp.drop(1);
-    onHour(world, 1, 3);
-    expect(await world.sync(mode)).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
-    world.erp.records.delete('2');
-    world.erp.drop(3);
-    onHour(world, 2, 4);
-    const run = await world.sync(mode);
-    expect(run).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, counts: { deleted: 1 } });
-    expect(await world.query(`select ids, evidence->'allowed' as allowed from ${world.schema}.deletion_proposals`)).toEqual([
-      { ids: ['2'], allowed: 0 },
-    ]);
-  });
+  it.each(['incremental', 'full'] as const)(
+    'is kept and proposed once the list has named a deletion: %s run',
+    async (mode) => {
+      const world = await loaded();
+      world.erp.drop(1);
+      onHour(world, 1, 3);
+      expect(await world.sync(mode)).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+      world.erp.records.delete('2');
+      world.erp.drop(3);
+      onHour(world, 2, 4);
+      const run = await world.sync(mode);
+      expect(run).toMatchObject({
+        status: 'partial',
+        error: { code: 'DELETIONS_HELD' },
+        counts: { deleted: 1 },
+      });
+      expect(
+        await world.query(
+          `select ids, evidence->'allowed' as allowed from ${world.schema}.deletion_proposals`,
+        ),
+      ).toEqual([{ ids: ['2'], allowed: 0 }]);
+    },
+  );
 
   it('is kept when the same run finds it and the first deletion that the list names', async () => {
     const world = await loaded();

@@ -1,18 +1,29 @@
-// What is deleted, what waits for approval, and how an approval is carried out. Public bugs of other products are named in the
-// words of the specification.
+// What is deleted, what waits for approval, and how an approval is carried out. Public bugs of other products
+// are named in the words of the specification.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
-import { asAdmin, datedFields, endOpenRuns, erpError, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import {
+  asAdmin,
+  datedFields,
+  endOpenRuns,
+  erpError,
+  memoryErp,
+  type SyncWorld,
+  syncWorld,
+} from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 100 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 100 } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -32,7 +43,8 @@ async function loaded(count: number, options = {}): Promise<SyncWorld> {
   world.erp.calls.length = 0;
   return world;
 }
-const range = (from: number, to: number): string[] => Array.from({ length: to - from + 1 }, (_unused, n) => String(from + n));
+const range = (from: number, to: number): string[] =>
+  Array.from({ length: to - from + 1 }, (_unused, n) => String(from + n));
 const vanish = (world: SyncWorld, ids: readonly string[]) => {
   for (const id of ids) world.erp.records.delete(id);
 };
@@ -40,7 +52,8 @@ const proposals = (world: SyncWorld) =>
   world.query<{ id: string; status: string; n: number }>(
     `select id, status, cardinality(ids) as n from ${world.schema}.deletion_proposals order by created_at, id`,
   );
-const scans = ({ erp }: SyncWorld): number => erp.calls.filter(({ operation }) => operation === 'scan').length;
+const scans = ({ erp }: SyncWorld): number =>
+  erp.calls.filter(({ operation }) => operation === 'scan').length;
 const stored = async (world: SyncWorld): Promise<number> => (await world.rows()).length;
 const publisher = async (world: SyncWorld): Promise<Api> =>
   apiOf(createApp(ctx), (await makeKey(ctx, world.organizationId, { permissions: ['write'] })).secret);
@@ -56,7 +69,10 @@ describe('deletions of an incremental run', () => {
   it('a record that is listed as deleted but exists stays', async () => {
     const world = await loaded(10);
     world.erp.deleted?.set('3', '2026-05-01T13:30:00Z');
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0, unchanged: 1 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 0, unchanged: 1 },
+    });
     expect(await stored(world)).toBe(10);
   });
 
@@ -65,7 +81,9 @@ describe('deletions of an incremental run', () => {
     vanish(world, range(1, 6));
     const run = await world.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 6 } });
-    expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({ facts: { listed: 54, absent: 6 } });
+    expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({
+      facts: { listed: 54, absent: 6 },
+    });
   });
 
   it('a deletion feed that the role may not read is reported, and ids are compared instead', async () => {
@@ -74,7 +92,9 @@ describe('deletions of an incremental run', () => {
     vanish(world, ['7']);
     const run = await world.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
-    expect(await world.events(run.id)).toContain("the ERP's list of deletions can't be read; deletions are found by comparing ids");
+    expect(await world.events(run.id)).toContain(
+      "the ERP's list of deletions can't be read; deletions are found by comparing ids",
+    );
   });
 
   it('with `feed`, merely absent records are kept and reported', async () => {
@@ -82,7 +102,11 @@ describe('deletions of an incremental run', () => {
     vanish(world, ['7']);
     world.erp.drop(8);
     const run = await world.sync('incremental');
-    expect(run).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, counts: { deleted: 1 } });
+    expect(run).toMatchObject({
+      status: 'partial',
+      error: { code: 'DELETIONS_HELD' },
+      counts: { deleted: 1 },
+    });
     expect(await stored(world)).toBe(29);
     // Now the ERP lists it.
     world.erp.deleted?.set('7', '2026-05-01T14:30:00Z');
@@ -98,7 +122,13 @@ describe('deletions of an incremental run', () => {
     expect(await stored(world)).toBe(30);
     world.erp.calls.length = 0;
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
-    expect(world.erp.calls.map(({ operation }) => operation)).toEqual(['now', 'today', 'readPage', 'listIds', 'count']);
+    expect(world.erp.calls.map(({ operation }) => operation)).toEqual([
+      'now',
+      'today',
+      'readPage',
+      'listIds',
+      'count',
+    ]);
     await world.changeConfig({ deletions: 'reconcile', max_delete_share: 1 });
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 25 } });
   });
@@ -109,7 +139,10 @@ describe('deletions of an incremental run', () => {
       if (operation === 'count') world.erp.put(31);
       if (operation === 'scan') world.erp.put(15_000);
     };
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 2, deleted: 0 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 2, deleted: 0 },
+    });
     expect(await stored(world)).toBe(32);
   });
 
@@ -130,10 +163,14 @@ describe('deletions of an incremental run', () => {
     const old = { modifiedAt: '2026-05-01T08:00:00Z' };
     const gone = [...range(1, 1_400), ...range(2_000, 2_010), ...range(3_299, 3_300)];
     vanish(world, gone);
-    for (const id of [1_500, 2_600]) world.erp.put(id, { name: 'came late' }, { modifiedAt: '2026-05-01T08:00:01Z' });
+    for (const id of [1_500, 2_600])
+      world.erp.put(id, { name: 'came late' }, { modifiedAt: '2026-05-01T08:00:01Z' });
     for (let id = 4_000; id < 5_100; id += 1) world.erp.put(id, {}, old);
     const run = await world.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { inserted: 1_100, updated: 2, deleted: gone.length } });
+    expect(run).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 1_100, updated: 2, deleted: gone.length },
+    });
     expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({
       facts: { listed: 2_987, fetched: 1_102, absent: gone.length },
     });
@@ -150,7 +187,10 @@ describe('deletions of an incremental run', () => {
       if (operation !== 'scan' || scans(world) < 2) return;
       world.erp.put(3, { name: 'came back' });
     };
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0, updated: 1 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 0, updated: 1 },
+    });
     expect((await world.rows()).find(({ id }) => String(id) === '3')).toMatchObject({ f_name: 'came back' });
   });
 
@@ -159,7 +199,10 @@ describe('deletions of an incremental run', () => {
     world.erp.claimedCount = () => 30;
     vanish(world, ['3']);
     wait(world, 24);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'failed',
+      error: { code: 'COUNT_MISMATCH' },
+    });
     expect(await stored(world)).toBe(30);
   });
 });
@@ -181,7 +224,10 @@ describe('absence in a full run', () => {
       }
       if (operation === 'deletedSince') feeds += 1;
     };
-    expect(await world.sync('full')).toMatchObject({ status: 'succeeded', counts: { deleted: 19, unchanged: 1_181 } });
+    expect(await world.sync('full')).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 19, unchanged: 1_181 },
+    });
     expect({ scans, feeds }).toEqual({ scans: 2, feeds: 2 });
     expect(await stored(world)).toBe(1_181);
   });
@@ -190,18 +236,28 @@ describe('absence in a full run', () => {
     const world = await loaded(60);
     const rejected = { id: '61', code: 'X', message: 'no' };
     world.erp.rejects.set('61', rejected);
-    expect(await world.sync('full')).toMatchObject({ status: 'partial', error: { code: 'RECORDS_REJECTED' } });
+    expect(await world.sync('full')).toMatchObject({
+      status: 'partial',
+      error: { code: 'RECORDS_REJECTED' },
+    });
     world.erp.bendPage = (page) => ({ ...page, rejected: [] });
     let counts = 0;
     world.erp.onCall = ({ operation }) => {
       if (operation === 'count' && ++counts === 2) world.erp.records.delete('60');
     };
-    expect(await world.sync('full')).toMatchObject({ status: 'partial', error: { code: 'RECORDS_REJECTED' }, counts: { rejected: 1 } });
+    expect(await world.sync('full')).toMatchObject({
+      status: 'partial',
+      error: { code: 'RECORDS_REJECTED' },
+      counts: { rejected: 1 },
+    });
     world.erp.bendPage = null;
     world.erp.onCall = () => undefined;
     world.erp.rejects.clear();
     world.erp.put(61);
-    expect(await world.sync('full')).toMatchObject({ status: 'succeeded', counts: { inserted: 1, deleted: 1 } });
+    expect(await world.sync('full')).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 1, deleted: 1 },
+    });
   });
 });
 
@@ -212,17 +268,29 @@ describe('held deletions', () => {
     world.erp.records.clear();
     world.erp.put(61, { name: 'new' });
     const run = await world.sync('incremental');
-    expect(run).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, counts: { deleted: 0, inserted: 1 } });
+    expect(run).toMatchObject({
+      status: 'partial',
+      error: { code: 'DELETIONS_HELD' },
+      counts: { deleted: 0, inserted: 1 },
+    });
     expect(await stored(world)).toBe(61);
     const [held] = await proposals(world);
     expect(held).toMatchObject({ status: 'open', n: 60 });
     expect(run.error).toMatchObject({ proposalId: held?.id });
     world.erp.put(62);
     world.erp.calls.length = 0;
-    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', error: { proposalId: held?.id }, counts: { inserted: 1 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'partial',
+      error: { proposalId: held?.id },
+      counts: { inserted: 1 },
+    });
     expect(world.erp.calls.map(({ operation }) => operation)).not.toContain('scan'); // known and confirmed
     for (const [id, record] of all) world.erp.records.set(id, record);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: 0 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      error: null,
+      counts: { deleted: 0 },
+    });
     expect(await proposals(world)).toMatchObject([{ status: 'superseded' }]);
   });
 
@@ -230,10 +298,19 @@ describe('held deletions', () => {
     const world = await loaded(60);
     const hidden = [...world.erp.records].slice(0, 30);
     for (const [id] of hidden) world.erp.records.delete(id);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' } });
-    for (const [id, record] of hidden) world.erp.records.set(id, { ...record, values: { ...record.values, name: 'in the same second' } });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 30, deleted: 0 } });
-    expect(await world.query(`select id from ${world.schema}.deletion_proposals where status = 'open'`)).toEqual([]);
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'partial',
+      error: { code: 'DELETIONS_HELD' },
+    });
+    for (const [id, record] of hidden)
+      world.erp.records.set(id, { ...record, values: { ...record.values, name: 'in the same second' } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { updated: 30, deleted: 0 },
+    });
+    expect(
+      await world.query(`select id from ${world.schema}.deletion_proposals where status = 'open'`),
+    ).toEqual([]);
   });
 
   it('the same ids keep their proposal over scans; other ids supersede it', async () => {
@@ -252,31 +329,48 @@ describe('held deletions', () => {
     ]);
   });
 
-  it.each(['incremental', 'full'] as const)('approved by HTTP: each id is requested from the ERP again (%s run)', async (mode) => {
-    const world = await loaded(60);
-    const api = await publisher(world);
-    vanish(world, range(1, 30));
-    await world.sync('incremental');
-    const config = (await api('get', `/sync-configs/${world.configId}`)).body;
-    expect(config.heldDeletions).toEqual({ proposalId: expect.any(String), count: 30, createdAt: expect.stringMatching(/Z$/) });
-    expect((await api('get', '/sync-configs')).body.data[0].heldDeletions).toEqual(config.heldDeletions);
-    const { proposalId } = config.heldDeletions;
-    world.erp.put(5, { name: 'was hidden' }, { modifiedAt: '2026-05-01T08:00:00Z' });
-    await world.changeConfig({ mode });
-    const approve = (id: string) => api('post', `/sync-configs/${world.configId}/approve-deletions`, { proposalId: id });
-    expect((await approve('01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21')).status).toBe(404);
-    const answer = await approve(proposalId);
-    expect(answer).toMatchObject({ status: 202, body: { status: 'queued', mode, trigger: 'manual' } });
-    expect(await world.drive(answer.body.id)).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: 29, updated: 1 } });
-    expect(await stored(world)).toBe(31);
-    expect((await api('get', `/sync-configs/${world.configId}`)).body.heldDeletions).toBeNull();
-    expect(await proposals(world)).toMatchObject([{ status: 'applied' }]);
-    expect(await approve(proposalId)).toMatchObject({ status: 422, body: { error: { details: [{ code: 'proposal_applied' }] } } });
-    const audit = await asAdmin(database, (admin) =>
-      admin('audit_log').where({ target_id: world.configId, action: 'sync-config.approve-deletions' }).select('changes'),
-    );
-    expect(audit).toEqual([{ changes: { proposalId, records: 30, runId: answer.body.id } }]);
-  });
+  it.each(['incremental', 'full'] as const)(
+    'approved by HTTP: each id is requested from the ERP again (%s run)',
+    async (mode) => {
+      const world = await loaded(60);
+      const api = await publisher(world);
+      vanish(world, range(1, 30));
+      await world.sync('incremental');
+      const config = (await api('get', `/sync-configs/${world.configId}`)).body;
+      expect(config.heldDeletions).toEqual({
+        proposalId: expect.any(String),
+        count: 30,
+        createdAt: expect.stringMatching(/Z$/),
+      });
+      expect((await api('get', '/sync-configs')).body.data[0].heldDeletions).toEqual(config.heldDeletions);
+      const { proposalId } = config.heldDeletions;
+      world.erp.put(5, { name: 'was hidden' }, { modifiedAt: '2026-05-01T08:00:00Z' });
+      await world.changeConfig({ mode });
+      const approve = (id: string) =>
+        api('post', `/sync-configs/${world.configId}/approve-deletions`, { proposalId: id });
+      expect((await approve('01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21')).status).toBe(404);
+      const answer = await approve(proposalId);
+      expect(answer).toMatchObject({ status: 202, body: { status: 'queued', mode, trigger: 'manual' } });
+      expect(await world.drive(answer.body.id)).toMatchObject({
+        status: 'succeeded',
+        error: null,
+        counts: { deleted: 29, updated: 1 },
+      });
+      expect(await stored(world)).toBe(31);
+      expect((await api('get', `/sync-configs/${world.configId}`)).body.heldDeletions).toBeNull();
+      expect(await proposals(world)).toMatchObject([{ status: 'applied' }]);
+      expect(await approve(proposalId)).toMatchObject({
+        status: 422,
+        body: { error: { details: [{ code: 'proposal_applied' }] } },
+      });
+      const audit = await asAdmin(database, (admin) =>
+        admin('audit_log')
+          .where({ target_id: world.configId, action: 'sync-config.approve-deletions' })
+          .select('changes'),
+      );
+      expect(audit).toEqual([{ changes: { proposalId, records: 30, runId: answer.body.id } }]);
+    },
+  );
 
   it('a proposal that a later scan superseded can no longer be approved', async () => {
     const world = await loaded(60);
@@ -286,7 +380,9 @@ describe('held deletions', () => {
     const [first] = await proposals(world);
     vanish(world, range(31, 31));
     await world.sync('incremental');
-    expect(await api('post', `/sync-configs/${world.configId}/approve-deletions`, { proposalId: first?.id })).toMatchObject({
+    expect(
+      await api('post', `/sync-configs/${world.configId}/approve-deletions`, { proposalId: first?.id }),
+    ).toMatchObject({
       status: 422,
       body: { error: { details: [{ code: 'proposal_superseded' }] } },
     });
@@ -308,13 +404,20 @@ describe('an approval while a run is under way', () => {
       const body = { proposalId: held?.id, ids: range(1, 10), revision: 1 };
       approvals.push(await api('post', `/sync-configs/${world.configId}/approve-deletions`, body));
     };
-    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', error: { proposalId: held?.id }, counts: { deleted: 0 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'partial',
+      error: { proposalId: held?.id },
+      counts: { deleted: 0 },
+    });
     expect(approvals).toMatchObject([{ status: 202 }]);
     expect(await proposals(world)).toMatchObject([
       { id: held?.id, status: 'open', n: 20 },
       { status: 'approved', n: 10 },
     ]);
-    expect(await world.drive(approvals[0]?.body.id)).toMatchObject({ status: 'partial', counts: { deleted: 10 } });
+    expect(await world.drive(approvals[0]?.body.id)).toMatchObject({
+      status: 'partial',
+      counts: { deleted: 10 },
+    });
     expect(await proposals(world)).toMatchObject([
       { id: held?.id, status: 'open', n: 20 },
       { status: 'applied', n: 10 },
@@ -331,10 +434,16 @@ describe('an approval while a run is under way', () => {
     };
     vanish(world, range(1, 10));
     await world.sync('incremental');
-    expect(await reject()).toMatchObject({ status: 200, body: { status: 'rejected', count: 10, revision: 1 } });
+    expect(await reject()).toMatchObject({
+      status: 200,
+      body: { status: 'rejected', count: 10, revision: 1 },
+    });
     vanish(world, range(11, 20));
     expect(await world.sync('incremental')).toMatchObject({ status: 'partial' });
-    expect(await reject()).toMatchObject({ status: 200, body: { status: 'rejected', count: 20, revision: 2 } });
+    expect(await reject()).toMatchObject({
+      status: 200,
+      body: { status: 'rejected', count: 20, revision: 2 },
+    });
     expect(await proposals(world)).toMatchObject([{ status: 'superseded' }, { status: 'rejected', n: 20 }]);
     world.erp.calls.length = 0;
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
@@ -364,15 +473,32 @@ describe('a schema that an older version of this service created', () => {
     await world.query(`alter table ${world.schema}.record_state drop column compared_at`);
     const path = `/sync-configs/${world.configId}/deletion-proposals/${held?.id}`;
     const { body } = await api('get', `${path}?limit=2`);
-    expect(body).toMatchObject({ status: 'open', revision: 1, count: 30, nextAfter: '2', evidence: { rows: 60, allowed: 6 } });
+    expect(body).toMatchObject({
+      status: 'open',
+      revision: 1,
+      count: 30,
+      nextAfter: '2',
+      evidence: { rows: 60, allowed: 6 },
+    });
     expect(body.records).toEqual(
-      [1, 2].map((n) => ({ id: `${n}`, number: null, name: `name ${n}`, date: null, amount: null, lastSeenAt: null, referencedBy: [] })),
+      [1, 2].map((n) => ({
+        id: `${n}`,
+        number: null,
+        name: `name ${n}`,
+        date: null,
+        amount: null,
+        lastSeenAt: null,
+        referencedBy: [],
+      })),
     );
     expect(await api('get', `${path}?after=x`)).toMatchObject({
       status: 400,
       body: { error: { details: [{ path: 'after', code: 'bad_id' }] } },
     });
-    expect(await api('post', `${path}/reject`, {})).toMatchObject({ status: 200, body: { status: 'rejected' } });
+    expect(await api('post', `${path}/reject`, {})).toMatchObject({
+      status: 200,
+      body: { status: 'rejected' },
+    });
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
   });
 
@@ -387,6 +513,9 @@ describe('a schema that an older version of this service created', () => {
     expect((await api('get', `/sync-configs/${world.configId}`)).body.heldDeletions).toBeNull();
     world.erp.put(11);
     world.erp.drop(1);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1, deleted: 1 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 1, deleted: 1 },
+    });
   });
 });

@@ -1,4 +1,5 @@
-// Changes of the ERP's fields: detected once and reported once with what they affect, wherever a process dies in between.
+// Changes of the ERP's fields: detected once and reported once with what they affect, wherever a process dies
+// in between.
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -54,15 +55,27 @@ async function synced(): Promise<{ world: SyncWorld; api: Api }> {
   const world = await syncWorld(database.ctx, memoryErp(before));
   world.erp.put(1, {}, { lines: [] });
   expect((await world.sync()).status).toBe('succeeded');
-  return { world, api: apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId)).secret) };
+  return {
+    world,
+    api: apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId)).secret),
+  };
 }
 const become = (world: SyncWorld, fields: typeof before): void => {
   world.erp.fields = [...fields];
 };
 /** Makes the stored description old. */
 const metadataAges = (world: SyncWorld) =>
-  inTransaction(world.tenant, (tx) => tx('erp_record_types').update({ described_at: '2020-01-01T00:00:00Z' }));
-type Shown = { kind: string; field: string; fromType: string | null; toType: string | null; runId: string; affects: unknown[] };
+  inTransaction(world.tenant, (tx) =>
+    tx('erp_record_types').update({ described_at: '2020-01-01T00:00:00Z' }),
+  );
+type Shown = {
+  kind: string;
+  field: string;
+  fromType: string | null;
+  toType: string | null;
+  runId: string;
+  affects: unknown[];
+};
 const shown = async (world: SyncWorld, api: Api): Promise<Shown[]> => {
   const { status, body } = await api('get', `/sync-configs/${world.configId}/drift`);
   expect(status).toBe(200);
@@ -74,7 +87,9 @@ const inWords = (events: readonly Shown[]) =>
     .sort((a, b) => String(a[1]).localeCompare(String(b[1])));
 const outbox = (world: SyncWorld) => world.query(`select * from ${world.schema}.drift_outbox`);
 const countDriftEvents = async (world: SyncWorld, runId: string) =>
-  (await world.events(runId)).filter((message) => message === 'the fields of the record type changed in the ERP').length;
+  (await world.events(runId)).filter(
+    (message) => message === 'the fields of the record type changed in the ERP',
+  ).length;
 
 describe('diffFieldTypes', () => {
   it.each([
@@ -89,7 +104,9 @@ describe('diffFieldTypes', () => {
     [{ __proto__: null, constructor: 'text' }, {}, ['vanished constructor']],
   ])('%j → %j: %j', (from, to, expected) => {
     expect(
-      diffFieldTypes(from as Record<string, string>, to as Record<string, string>).map(({ kind, field: name }) => `${kind} ${name}`),
+      diffFieldTypes(from as Record<string, string>, to as Record<string, string>).map(
+        ({ kind, field: name }) => `${kind} ${name}`,
+      ),
     ).toEqual(expected);
   });
 });
@@ -128,7 +145,9 @@ describe('drift', () => {
 
   it('names drafts, published and deprecated versions that use the field, and no others', async () => {
     const { world, api } = await synced();
-    const user = await inTransaction(world.tenant, (tx) => tx('memberships').first<{ user_id: string }>('user_id'));
+    const user = await inTransaction(world.tenant, (tx) =>
+      tx('memberships').first<{ user_id: string }>('user_id'),
+    );
     const schema = (version: string, status: string, endpoints: object[]) =>
       inTransaction(world.tenant, (tx) =>
         tx('api_schemas').insert({
@@ -141,7 +160,11 @@ describe('drift', () => {
           ...(status !== 'draft' && { bindings: '{}', openapi: '{}', published_at: new Date() }),
         }),
       );
-    const endpoint = (name: string, recordType: string, ...fields: object[]) => ({ name, recordType, fields });
+    const endpoint = (name: string, recordType: string, ...fields: object[]) => ({
+      name,
+      recordType,
+      fields,
+    });
     await schema('v1', 'published', [
       endpoint('things', 'thing', { name: 'amount', source: 'total' }),
       endpoint('others', 'other', { name: 'amount', source: 'total' }),
@@ -157,15 +180,29 @@ describe('drift', () => {
       }),
     ]);
     await schema('v3', 'retired', [endpoint('things', 'thing', { name: 'amount', source: 'total' })]);
-    await schema('v4', 'draft', [endpoint('items', 'thing', { name: 'sum', source: 'total' }, { name: 'sumName', source: 'total.name' })]);
+    await schema('v4', 'draft', [
+      endpoint('items', 'thing', { name: 'sum', source: 'total' }, { name: 'sumName', source: 'total.name' }),
+    ]);
     become(world, after);
     await metadataAges(world);
     await world.sync();
     const events = await shown(world, api);
     const affects = (name: string) => events.find(({ field: one }) => one === name)?.affects;
-    const use = (version: string, at: string, name: string) => ({ kind: 'api-schema', version, endpoint: at, field: name });
-    expect(affects('total')).toEqual([use('v4', 'items', 'sum'), use('v4', 'items', 'sumName'), use('v1', 'things', 'amount')]);
-    expect(affects('lines.memo')).toEqual([use('v2', 'things', 'rows.remark'), use('v2', 'things', 'rows.label')]);
+    const use = (version: string, at: string, name: string) => ({
+      kind: 'api-schema',
+      version,
+      endpoint: at,
+      field: name,
+    });
+    expect(affects('total')).toEqual([
+      use('v4', 'items', 'sum'),
+      use('v4', 'items', 'sumName'),
+      use('v1', 'things', 'amount'),
+    ]);
+    expect(affects('lines.memo')).toEqual([
+      use('v2', 'things', 'rows.remark'),
+      use('v2', 'things', 'rows.label'),
+    ]);
     expect([affects('note'), affects('lines.rate')]).toEqual([[], []]);
   });
 });
@@ -226,7 +263,9 @@ describe('a warehouse that an older version of this service created', () => {
     await world.sync();
     await admin.raw(`drop table ${world.schema}.drift_outbox, ${world.schema}.staged_unchanged`);
     await admin.raw(`alter table ${world.schema}.record_state drop column erp_fields`);
-    await admin.raw(`alter table ${world.schema}.rejections drop column attempts, drop column last_seen_at, drop column last_run_id`);
+    await admin.raw(
+      `alter table ${world.schema}.rejections drop column attempts, drop column last_seen_at, drop column last_run_id`,
+    );
     expect((await api('get', `/sync-configs/${world.configId}/rejections`)).body.data).toMatchObject([
       { id: '2', attempts: 1, runId: null },
     ]);

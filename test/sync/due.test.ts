@@ -2,8 +2,17 @@ import { describe, expect, it } from 'vitest';
 import { findDueSlot, findNextSlot, findScheduleProblem } from '../../src/sync/due.ts';
 
 const longAgo = new Date('2020-01-01T00:00:00Z');
-const due = (schedule: string, timezone: string, now: string, lastSlot: string | null = null, since: Date = longAgo): string | null =>
-  findDueSlot({ schedule, timezone, lastSlot: lastSlot === null ? null : new Date(lastSlot), since }, new Date(now))?.toISOString() ?? null;
+const due = (
+  schedule: string,
+  timezone: string,
+  now: string,
+  lastSlot: string | null = null,
+  since: Date = longAgo,
+): string | null =>
+  findDueSlot(
+    { schedule, timezone, lastSlot: lastSlot === null ? null : new Date(lastSlot), since },
+    new Date(now),
+  )?.toISOString() ?? null;
 
 /** Every slot that becomes due when the tick checks once a minute. */
 function slotsBetween(schedule: string, timezone: string, from: string, to: string): string[] {
@@ -18,7 +27,9 @@ function slotsBetween(schedule: string, timezone: string, from: string, to: stri
 describe('findDueSlot', () => {
   it('is due once, from its minute on', () => {
     expect(due('0 2 * * *', 'UTC', '2026-03-02T01:59:59.999Z', '2026-03-01T02:00:00Z')).toBeNull();
-    expect(due('0 2 * * *', 'UTC', '2026-03-02T02:00:00Z', '2026-03-01T02:00:00Z')).toBe('2026-03-02T02:00:00.000Z');
+    expect(due('0 2 * * *', 'UTC', '2026-03-02T02:00:00Z', '2026-03-01T02:00:00Z')).toBe(
+      '2026-03-02T02:00:00.000Z',
+    );
     expect(due('0 2 * * *', 'UTC', '2026-03-02T02:00:30Z', '2026-03-02T02:00:00Z')).toBeNull();
   });
 
@@ -28,8 +39,12 @@ describe('findDueSlot', () => {
   });
 
   it('only the latest of several missed slots is due', () => {
-    expect(due('*/15 * * * *', 'UTC', '2026-03-02T10:07:00Z', '2026-02-20T00:00:00Z')).toBe('2026-03-02T10:00:00.000Z');
-    expect(due('0 2 * * *', 'UTC', '2026-03-09T12:00:00Z', '2026-03-01T02:00:00Z')).toBe('2026-03-09T02:00:00.000Z');
+    expect(due('*/15 * * * *', 'UTC', '2026-03-02T10:07:00Z', '2026-02-20T00:00:00Z')).toBe(
+      '2026-03-02T10:00:00.000Z',
+    );
+    expect(due('0 2 * * *', 'UTC', '2026-03-09T12:00:00Z', '2026-03-01T02:00:00Z')).toBe(
+      '2026-03-09T02:00:00.000Z',
+    );
   });
 
   it('slots before the schedule was set are not due', () => {
@@ -40,7 +55,9 @@ describe('findDueSlot', () => {
 
   it('a clock that went backwards makes none due', () => {
     expect(due('*/5 * * * *', 'UTC', '2026-03-02T09:57:00Z', '2026-03-02T10:00:00Z')).toBeNull();
-    expect(due('*/5 * * * *', 'UTC', '2026-03-02T10:05:00Z', '2026-03-02T10:00:00Z')).toBe('2026-03-02T10:05:00.000Z');
+    expect(due('*/5 * * * *', 'UTC', '2026-03-02T10:05:00Z', '2026-03-02T10:00:00Z')).toBe(
+      '2026-03-02T10:05:00.000Z',
+    );
   });
 
   it('a local time that daylight saving skips runs at the next minute', () => {
@@ -51,28 +68,40 @@ describe('findDueSlot', () => {
 
   it('a local time that occurs twice runs once', () => {
     // Europe/London goes from 02:00 back to 01:00 on 25 October 2026.
-    expect(slotsBetween('30 1 * * *', 'Europe/London', '2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z')).toEqual([
-      expect.stringMatching(/^2026-10-25T0[01]:30:00\.000Z$/),
-      '2026-10-26T01:30:00.000Z',
-    ]);
+    expect(
+      slotsBetween('30 1 * * *', 'Europe/London', '2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z'),
+    ).toEqual([expect.stringMatching(/^2026-10-25T0[01]:30:00\.000Z$/), '2026-10-26T01:30:00.000Z']);
   });
 
-  it.each(['2026-03-29', '2026-10-25'])('a slot every 15 minutes continues through the clock change of %s', (day) => {
-    const slots = slotsBetween('*/15 * * * *', 'Europe/London', `${day}T00:00:00Z`, `${day}T03:00:00Z`);
-    expect(slots).toEqual(Array.from({ length: 12 }, (_unused, n) => new Date(Date.parse(`${day}T00:15:00Z`) + n * 900_000).toISOString()));
-  });
+  it.each(['2026-03-29', '2026-10-25'])(
+    'a slot every 15 minutes continues through the clock change of %s',
+    (day) => {
+      const slots = slotsBetween('*/15 * * * *', 'Europe/London', `${day}T00:00:00Z`, `${day}T03:00:00Z`);
+      expect(slots).toEqual(
+        Array.from({ length: 12 }, (_unused, n) =>
+          new Date(Date.parse(`${day}T00:15:00Z`) + n * 900_000).toISOString(),
+        ),
+      );
+    },
+  );
 });
 
 describe('findNextSlot', () => {
   it('is the next one, in the time zone', () => {
-    expect(findNextSlot('0 2 * * *', 'Europe/London', new Date('2026-07-01T12:00:00Z'))?.toISOString()).toBe('2026-07-02T01:00:00.000Z');
+    expect(findNextSlot('0 2 * * *', 'Europe/London', new Date('2026-07-01T12:00:00Z'))?.toISOString()).toBe(
+      '2026-07-02T01:00:00.000Z',
+    );
   });
 });
 
 describe('day and weekday', () => {
   const days = (schedule: string): string => {
     const found: string[] = [];
-    for (let after = new Date('2026-01-01T00:00:00Z'); found.length < 4; after = new Date(Date.parse(found.at(-1) ?? ''))) {
+    for (
+      let after = new Date('2026-01-01T00:00:00Z');
+      found.length < 4;
+      after = new Date(Date.parse(found.at(-1) ?? ''))
+    ) {
       found.push(findNextSlot(schedule, 'UTC', after)?.toISOString() ?? '');
     }
     return found.map((slot) => slot.slice(5, 10)).join(' ');
@@ -92,24 +121,42 @@ describe('day and weekday', () => {
 
 describe('findScheduleProblem', () => {
   it.each([
-    ['*/90 * * * *', 'the minute "*/90" is not valid: it takes 0 to 59, in lists, ascending ranges and steps'],
+    [
+      '*/90 * * * *',
+      'the minute "*/90" is not valid: it takes 0 to 59, in lists, ascending ranges and steps',
+    ],
     ['0 22-2 * * *', 'the hour "22-2" is not valid: it takes 0 to 23, in lists, ascending ranges and steps'],
     ['0 0 32 * *', 'the day "32" is not valid: it takes 1 to 31, in lists, ascending ranges and steps'],
-    ['0 0 * 13 *', 'the month "13" is not valid: it takes 1 to 12, or JAN to DEC, in lists, ascending ranges and steps'],
-    ['0 0 * * 8', 'the weekday "8" is not valid: it takes 0 to 7, or SUN to SAT, in lists, ascending ranges and steps'],
+    [
+      '0 0 * 13 *',
+      'the month "13" is not valid: it takes 1 to 12, or JAN to DEC, in lists, ascending ranges and steps',
+    ],
+    [
+      '0 0 * * 8',
+      'the weekday "8" is not valid: it takes 0 to 7, or SUN to SAT, in lists, ascending ranges and steps',
+    ],
     ['0 0 31 2 *', 'never comes due: no date matches all of its fields'],
   ])('"%s": %s', (schedule, message) => {
     expect(findScheduleProblem(schedule, 'UTC')).toEqual({ path: 'schedule', message });
   });
-  it.each(['*/15 * * * *', '0 2 * * 1-5', '0 0 29 2 *', '5,35 8-18 * * *'])('%s is a schedule', (schedule) => {
-    expect(findScheduleProblem(schedule, 'Europe/London')).toBeNull();
-  });
-  it.each(['* * * * * *', 'every day', '61 * * * *', '@hourly', '2099-01-01T00:00:00', '0 0 31 2 *', '', '* * * *'])(
-    '"%s" is none',
+  it.each(['*/15 * * * *', '0 2 * * 1-5', '0 0 29 2 *', '5,35 8-18 * * *'])(
+    '%s is a schedule',
     (schedule) => {
-      expect(findScheduleProblem(schedule, 'UTC')?.path).toBe('schedule');
+      expect(findScheduleProblem(schedule, 'Europe/London')).toBeNull();
     },
   );
+  it.each([
+    '* * * * * *',
+    'every day',
+    '61 * * * *',
+    '@hourly',
+    '2099-01-01T00:00:00',
+    '0 0 31 2 *',
+    '',
+    '* * * *',
+  ])('"%s" is none', (schedule) => {
+    expect(findScheduleProblem(schedule, 'UTC')?.path).toBe('schedule');
+  });
   it('reports an invalid time zone', () => {
     expect(findScheduleProblem('0 2 * * *', 'Mars/Olympus')?.path).toBe('timezone');
   });

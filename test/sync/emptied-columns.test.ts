@@ -1,4 +1,5 @@
-// From how many records on a column that comes empty is confirmed by reading records singly, and when it is a change like any other.
+// From how many records on a column that comes empty is confirmed by reading records singly, and when it is a
+// change like any other.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -8,12 +9,18 @@ let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 100 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 100 } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
-/** 80 stored records, all with a total; then this many come without one, and this many are edited and keep theirs. */
+/**
+ * 80 stored records, all with a total; then this many come without one, and this many are edited and keep
+ * theirs.
+ */
 async function editedWorld(emptied: number, kept: number): Promise<SyncWorld> {
   const world = await syncWorld(ctx, memoryErp(datedFields));
   world.erp.at = new Date('2026-05-01T03:00:00Z');
@@ -21,10 +28,12 @@ async function editedWorld(emptied: number, kept: number): Promise<SyncWorld> {
   world.erp.at = new Date('2026-05-01T08:00:00Z');
   expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 80 } });
   world.erp.at = new Date('2026-05-01T12:00:00Z');
-  for (let id = 1; id <= emptied + kept; id += 1) world.erp.put(id, id <= emptied ? { total: null } : { name: 'edited' });
+  for (let id = 1; id <= emptied + kept; id += 1)
+    world.erp.put(id, id <= emptied ? { total: null } : { name: 'edited' });
   return world;
 }
-const emptyTotals = async (world: SyncWorld) => (await world.rows()).filter((row) => row['f_total'] === null).length;
+const emptyTotals = async (world: SyncWorld) =>
+  (await world.rows()).filter((row) => row['f_total'] === null).length;
 
 describe('a column that comes empty', () => {
   it.each([
@@ -32,21 +41,30 @@ describe('a column that comes empty', () => {
     [20, 21],
   ])('in %i records, next to %i that keep a value, is a change like any other', async (emptied, kept) => {
     const world = await editedWorld(emptied, kept);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: emptied + kept } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { updated: emptied + kept },
+    });
     expect(await emptyTotals(world)).toBe(emptied);
   });
 
   it.each([
     [20, 0],
     [20, 20],
-  ])('in %i records, next to %i that keep a value, is confirmed by single reads and withheld', async (emptied, kept) => {
-    const world = await editedWorld(emptied, kept);
-    world.erp.calls.length = 0;
-    const run = await world.sync('incremental');
-    expect(run).toMatchObject({ status: 'partial', error: { code: 'FIELDS_EMPTY', message: expect.stringContaining('total') } });
-    expect(world.erp.calls.filter(({ operation }) => operation === 'readByIds')).toHaveLength(20);
-    expect(await emptyTotals(world)).toBe(0);
-  });
+  ])(
+    'in %i records, next to %i that keep a value, is confirmed by single reads and withheld',
+    async (emptied, kept) => {
+      const world = await editedWorld(emptied, kept);
+      world.erp.calls.length = 0;
+      const run = await world.sync('incremental');
+      expect(run).toMatchObject({
+        status: 'partial',
+        error: { code: 'FIELDS_EMPTY', message: expect.stringContaining('total') },
+      });
+      expect(world.erp.calls.filter(({ operation }) => operation === 'readByIds')).toHaveLength(20);
+      expect(await emptyTotals(world)).toBe(0);
+    },
+  );
 
   it.each([
     [20, 0, 1, 'partial'],
@@ -83,7 +101,10 @@ describe('a column that comes empty', () => {
       ...page,
       records: page.records.map((record) => ({ ...record, values: { ...record.values, total: null } })),
     });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'failed', error: { code: 'COLUMN_EMPTIED' } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'failed',
+      error: { code: 'COLUMN_EMPTIED' },
+    });
   });
 
   it('in a full run counts all records that had a value', async () => {
@@ -128,7 +149,10 @@ describe('a field that some lines of many records lose', () => {
         if (Number(id) <= 30) world.erp.records.set(id, { ...record, lines: linesWith('1.50') });
     };
     const run = await world.sync('full');
-    expect(run).toMatchObject({ status: 'failed', error: { code: 'COLUMN_EMPTIED', message: expect.stringContaining('lines.amount') } });
+    expect(run).toMatchObject({
+      status: 'failed',
+      error: { code: 'COLUMN_EMPTIED', message: expect.stringContaining('lines.amount') },
+    });
   });
 
   it('is a change like any other when they lack it then, too', async () => {

@@ -14,7 +14,10 @@ let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase({ settings: { cacheTtlMs: 0 } });
   // Each run reads the ERP's metadata.
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, metadataMaxAgeMs: -1 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, metadataMaxAgeMs: -1 } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -48,7 +51,9 @@ async function published() {
       },
     ],
   });
-  expect((await api('post', `/api-schema/${made.body.id}/publish`, { revision: made.body.revision })).status).toBe(202);
+  expect(
+    (await api('post', `/api-schema/${made.body.id}/publish`, { revision: made.body.revision })).status,
+  ).toBe(202);
   await ctx.work.waitUntilIdle('publications');
   const read = async (address = '/things?sort=name'): Promise<Record<string, unknown>[]> => {
     const { status, body } = await supertest(app)
@@ -66,7 +71,9 @@ function become({ erp }: SyncWorld, fields: readonly FieldMetadata[]): void {
   erp.fields = [...fields];
 }
 const columns = (world: SyncWorld) =>
-  world.query(`select column_name as c, state from ${world.schema}.record_columns where field in ('total', 'note') order by position`);
+  world.query(
+    `select column_name as c, state from ${world.schema}.record_columns where field in ('total', 'note') order by position`,
+  );
 
 describe('a published version over changes of fields', () => {
   it('a changed type: the old column stores the values that fit it, in full and incremental runs', async () => {
@@ -87,7 +94,10 @@ describe('a published version over changes of fields', () => {
     become(world, world.erp.fields);
     world.erp.put(3, { total: '33.25', note: 'note 3' });
     world.erp.put(6, { total: 'six', note: 'note 6' });
-    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental', counts: { inserted: 1, updated: 1 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      mode: 'incremental',
+      counts: { inserted: 1, updated: 1 },
+    });
     expect((await read()).map(({ total }) => total)).toEqual([1.5, null, 33.25, 4.5, 5.5, null]);
     expect((await read('/things?total_gte=5')).map(({ name }) => name)).toEqual(['name 3', 'name 5']);
 
@@ -96,7 +106,12 @@ describe('a published version over changes of fields', () => {
     world.erp.put(6, { total: '6', note: 'note 6' });
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
     expect((await read()).map(({ total }) => total)).toEqual([1.5, 2, 33.25, 4.5, 5.5, 6]);
-    expect((await columns(world)).map(({ state }) => state)).toEqual(['replaced', 'live', 'replaced', 'live']);
+    expect((await columns(world)).map(({ state }) => state)).toEqual([
+      'replaced',
+      'live',
+      'replaced',
+      'live',
+    ]);
   });
 
   it('a vanished field keeps its values, is null for new records and makes runs partial; when it returns, a complete read fills it', async () => {
@@ -120,7 +135,8 @@ describe('a published version over changes of fields', () => {
     expect(await columns(world)).toContainEqual({ c: 'f_note', state: 'stale' });
 
     become(world, [...datedFields, field('note')]);
-    for (const [id, { modifiedAt }] of [...world.erp.records]) world.erp.put(id, { note: `new ${id}` }, { modifiedAt });
+    for (const [id, { modifiedAt }] of [...world.erp.records])
+      world.erp.put(id, { note: `new ${id}` }, { modifiedAt });
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
     expect((await read()).map(({ note }) => note)).toEqual([1, 2, 3, 4, 5, 6].map((id) => `new ${id}`));
     expect(await columns(world)).toContainEqual({ c: 'f_note', state: 'live' });

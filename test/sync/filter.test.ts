@@ -1,16 +1,27 @@
-// A sync configuration that reads the records of some subsidiaries only: what leaves the filter, what enters it, and what happens when the
-// filter itself changes.
+// A sync configuration that reads the records of some subsidiaries only: what leaves the filter, what enters
+// it, and what happens when the filter itself changes.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, erpError, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import {
+  datedFields,
+  endOpenRuns,
+  erpError,
+  field,
+  memoryErp,
+  type SyncWorld,
+  syncWorld,
+} from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -31,7 +42,10 @@ const idsOf = (world: SyncWorld, ...subsidiaries: string[]): string[] =>
     .sort((a, b) => Number(a) - Number(b));
 const operations = ({ erp }: SyncWorld): string[] => erp.calls.map(({ operation }) => operation);
 
-/** 60 records of subsidiaries 1, 2 and 3 in turn, of which those of 1 and 2 are synced and a second run found nothing to do. */
+/**
+ * 60 records of subsidiaries 1, 2 and 3 in turn, of which those of 1 and 2 are synced and a second run found
+ * nothing to do.
+ */
 async function loaded(options = {}): Promise<SyncWorld> {
   const world = await syncWorld(ctx, memoryErp(fields), options);
   world.erp.at = start;
@@ -39,7 +53,11 @@ async function loaded(options = {}): Promise<SyncWorld> {
   for (let id = 1; id <= 60; id += 1) world.erp.put(id, { subsidiary: String((id % 3) + 1) });
   wait(world, 5);
   await setFilter(world, ['1', '2']);
-  expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full', counts: { inserted: 40 } });
+  expect(await world.sync('incremental')).toMatchObject({
+    status: 'succeeded',
+    mode: 'full',
+    counts: { inserted: 40 },
+  });
   wait(world, 1);
   expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
   wait(world, 1);
@@ -51,25 +69,37 @@ describe('a filter by subsidiary', () => {
   it('reads only its records, and a run without changes makes no more requests than one without a filter', async () => {
     const world = await loaded();
     expect(await storedIds(world)).toEqual(idsOf(world, '1', '2'));
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 0, updated: 0, deleted: 0 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 0, updated: 0, deleted: 0 },
+    });
     expect(operations(world)).toEqual(['now', 'today', 'readPage', 'listIds', 'deletedSince', 'count']);
   });
 
   it('a record that leaves it is deleted, and one that enters it is added', async () => {
     const world = await loaded();
     world.erp.put(1, { subsidiary: '3' }); // was in 2
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 1, inserted: 0 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 1, inserted: 0 },
+    });
     wait(world, 1);
     world.erp.put(2, { subsidiary: '1' }); // was in 3
     world.erp.put(3, { subsidiary: '3' }); // was in 1
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 1, inserted: 1 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 1, inserted: 1 },
+    });
     expect(await storedIds(world)).toEqual(idsOf(world, '1', '2'));
   });
 
   it('a record that enters it without a new modification time is found by the count', async () => {
     const world = await loaded();
     world.erp.shift(2, { subsidiary: '1' });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1, deleted: 0 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 1, deleted: 0 },
+    });
     expect(await storedIds(world)).toEqual(idsOf(world, '1', '2'));
   });
 
@@ -79,7 +109,10 @@ describe('a filter by subsidiary', () => {
     expect(await world.sync('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
     wait(world, 1);
     world.erp.put(1, { subsidiary: '3' });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 1, rejected: 0 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 1, rejected: 0 },
+    });
   });
 });
 
@@ -98,28 +131,45 @@ describe('a changed filter', () => {
   it('that is narrower by no more than the limit deletes what left it', async () => {
     const world = await loaded({ maxDeleteShare: 0.5 });
     await setFilter(world, ['1']);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 20, inserted: 0 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 20, inserted: 0 },
+    });
     expect(await storedIds(world)).toEqual(idsOf(world, '1'));
   });
 
-  it.each(['incremental', 'full'] as const)('that is narrower by more than that becomes a proposal in an %s run', async (mode) => {
-    const world = await loaded();
-    await setFilter(world, ['1']);
-    expect(await world.sync(mode)).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, counts: { deleted: 0 } });
-    const held = await world.query<{ ids: string[] }>(`select ids from ${world.schema}.deletion_proposals where status = 'open'`);
-    expect(held.map(({ ids }) => ids.toSorted((a, b) => Number(a) - Number(b)))).toEqual([idsOf(world, '2')]);
-    expect(await storedIds(world)).toEqual(idsOf(world, '1', '2'));
-    // The approved records are requested again with the filter, and are absent.
-    await world.query(`update ${world.schema}.deletion_proposals set status = 'approved'`);
-    wait(world, 1);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 20 } });
-    expect(await storedIds(world)).toEqual(idsOf(world, '1'));
-  });
+  it.each(['incremental', 'full'] as const)(
+    'that is narrower by more than that becomes a proposal in an %s run',
+    async (mode) => {
+      const world = await loaded();
+      await setFilter(world, ['1']);
+      expect(await world.sync(mode)).toMatchObject({
+        status: 'partial',
+        error: { code: 'DELETIONS_HELD' },
+        counts: { deleted: 0 },
+      });
+      const held = await world.query<{ ids: string[] }>(
+        `select ids from ${world.schema}.deletion_proposals where status = 'open'`,
+      );
+      expect(held.map(({ ids }) => ids.toSorted((a, b) => Number(a) - Number(b)))).toEqual([
+        idsOf(world, '2'),
+      ]);
+      expect(await storedIds(world)).toEqual(idsOf(world, '1', '2'));
+      // The approved records are requested again with the filter, and are absent.
+      await world.query(`update ${world.schema}.deletion_proposals set status = 'approved'`);
+      wait(world, 1);
+      expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 20 } });
+      expect(await storedIds(world)).toEqual(idsOf(world, '1'));
+    },
+  );
 
   it('to others with as many records is noticed although the counts are equal', async () => {
     const world = await loaded({ maxDeleteShare: 0.5 });
     await setFilter(world, ['1', '3']);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 20, inserted: 20 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { deleted: 20, inserted: 20 },
+    });
     expect(await storedIds(world)).toEqual(idsOf(world, '1', '3'));
     wait(world, 1);
     world.erp.calls.length = 0;
@@ -136,17 +186,26 @@ describe('a changed filter', () => {
       await setFilter(world, ['1', '3']);
       throw erpError('down', 'SERVER_ERROR');
     };
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 40, deleted: 20, inserted: 20 } });
+    expect(await world.drive(id)).toMatchObject({
+      status: 'succeeded',
+      attempt: 2,
+      counts: { fetched: 40, deleted: 20, inserted: 20 },
+    });
     expect(await storedIds(world)).toEqual(idsOf(world, '1', '3'));
   });
 
   it('whose field the role can no longer read fails the run by name, and nothing is deleted', async () => {
     const world = await loaded();
     world.erp.fields = world.erp.fields.map((one) =>
-      one.name === 'subsidiary' ? { ...one, syncable: false, reason: 'NetSuite refuses it for this role' } : one,
+      one.name === 'subsidiary'
+        ? { ...one, syncable: false, reason: 'NetSuite refuses it for this role' }
+        : one,
     );
     await inTransaction(world.tenant, (tx) => tx('erp_record_types').update({ described_at: new Date(0) }));
-    expect(await world.sync('incremental')).toMatchObject({ status: 'failed', error: { code: 'FILTER_UNAVAILABLE' } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'failed',
+      error: { code: 'FILTER_UNAVAILABLE' },
+    });
     expect(await storedIds(world)).toEqual(idsOf(world, '1', '2'));
   });
 });

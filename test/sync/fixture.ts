@@ -1,5 +1,6 @@
-// An in-memory ERP that the engine reads like any other, and whose responses a test can manipulate: for situations that a real account
-// can't produce at a chosen moment. And an organization that syncs from it, driven claim by claim.
+// An in-memory ERP that the engine reads like any other, and whose responses a test can manipulate: for
+// situations that a real account can't produce at a chosen moment. And an organization that syncs from it,
+// driven claim by claim.
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { inject } from 'vitest';
@@ -28,7 +29,11 @@ import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import type { TestDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
 
-export const field = (name: string, type: FieldType = 'text', fields?: readonly FieldMetadata[]): FieldMetadata => ({
+export const field = (
+  name: string,
+  type: FieldType = 'text',
+  fields?: readonly FieldMetadata[],
+): FieldMetadata => ({
   name,
   label: name,
   type,
@@ -78,14 +83,22 @@ export type MemoryErp = {
   /** Runs before each response; may change the records, wait, or throw. */
   onCall: (call: Call, request: { signal: AbortSignal } | null) => void | Promise<void>;
   /** Manipulates the page that is about to be returned. */
-  bendPage: ((page: Awaited<ReturnType<Connector['readPage']>>, request: PageRequest) => Awaited<ReturnType<Connector['readPage']>>) | null;
+  bendPage:
+    | ((
+        page: Awaited<ReturnType<Connector['readPage']>>,
+        request: PageRequest,
+      ) => Awaited<ReturnType<Connector['readPage']>>)
+    | null;
   /** The count that the ERP reports; the true one when null. */
   claimedCount: (() => number) | null;
   put(id: number | string, values?: Record<string, string | null>, more?: Partial<SourceRecord>): void;
 };
 
 export const erpError = (kind: ErpErrorKind, code: string, retryAfterMs?: number): ErpError =>
-  new ErpError(kind, code, `the ERP says ${code}`, { fix: 'Do something about it.', ...(retryAfterMs !== undefined && { retryAfterMs }) });
+  new ErpError(kind, code, `the ERP says ${code}`, {
+    fix: 'Do something about it.',
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
 
 const byId = (a: string, b: string): number => Number(BigInt(a) - BigInt(b));
 const secondsOf = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, 'Z');
@@ -96,7 +109,9 @@ export const lineModified = 'linemodified';
 /** Records of this type have a modification time, so that incremental runs are possible. */
 export const datedFields = [field('name'), field('total', 'number'), field('modified', 'time')];
 
-export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), field('total', 'number')]): MemoryErp {
+export function memoryErp(
+  fields: readonly FieldMetadata[] = [field('name'), field('total', 'number')],
+): MemoryErp {
   const isDated = (): boolean => erp.fields.some(({ name }) => name === 'modified');
   const erp: MemoryErp = {
     calls: [],
@@ -120,7 +135,11 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
     shift(id, values, labels = {}) {
       const held = erp.records.get(String(id));
       if (held === undefined) throw new Error('no such record');
-      erp.records.set(held.id, { ...held, values: { ...held.values, ...values }, labels: { ...held.labels, ...labels } });
+      erp.records.set(held.id, {
+        ...held,
+        values: { ...held.values, ...values },
+        labels: { ...held.labels, ...labels },
+      });
     },
     put(id, values = {}, more = {}) {
       const key = String(id);
@@ -128,7 +147,12 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
       erp.records.set(key, {
         id: key,
         modifiedAt,
-        values: { name: `name ${key}`, total: `${key}.50`, ...(modifiedAt !== null && { modified: modifiedAt }), ...values },
+        values: {
+          name: `name ${key}`,
+          total: `${key}.50`,
+          ...(modifiedAt !== null && { modified: modifiedAt }),
+          ...values,
+        },
         labels: {},
         lines: null,
         ...more,
@@ -136,7 +160,11 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
     },
     connector: undefined as unknown as Connector,
   };
-  const called = async (operation: Operation, afterId: string | null, request: { signal: AbortSignal } | null) => {
+  const called = async (
+    operation: Operation,
+    afterId: string | null,
+    request: { signal: AbortSignal } | null,
+  ) => {
     request?.signal.throwIfAborted();
     const call = { operation, afterId };
     erp.calls.push(call);
@@ -146,7 +174,11 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
   /** A filter compares the value of `subsidiary`. */
   const ids = ({ filter }: Pick<RecordTypeMetadata, 'filter'>): string[] =>
     [...new Set([...erp.records.keys(), ...erp.rejects.keys(), ...erp.locked])]
-      .filter((id) => filter === undefined || filter.subsidiaries.includes(erp.records.get(id)?.values['subsidiary'] ?? ''))
+      .filter(
+        (id) =>
+          filter === undefined ||
+          filter.subsidiaries.includes(erp.records.get(id)?.values['subsidiary'] ?? ''),
+      )
       .sort(byId);
   const take = (wanted: readonly string[], asked: readonly string[], hasMore: boolean) => {
     const refused = asked.find((name) => erp.refusedFields.has(name));
@@ -159,7 +191,8 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
       hasMore,
     };
   };
-  const lineFields = (): readonly FieldMetadata[] => erp.fields.find(({ type, syncable }) => type === 'lines' && syncable)?.fields ?? [];
+  const lineFields = (): readonly FieldMetadata[] =>
+    erp.fields.find(({ type, syncable }) => type === 'lines' && syncable)?.fields ?? [];
   const recordType = (): RecordTypeMetadata => ({
     name: 'thing',
     label: 'Thing',
@@ -188,14 +221,18 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
     },
     count: async (type, signal, { afterId, upTo } = { afterId: null, upTo: null }) => {
       await called('count', afterId, { signal });
-      const inRange = (id: string): boolean => (afterId === null || byId(afterId, id) < 0) && (upTo === null || byId(upTo, id) >= 0);
+      const inRange = (id: string): boolean =>
+        (afterId === null || byId(afterId, id) < 0) && (upTo === null || byId(upTo, id) >= 0);
       return erp.claimedCount?.() ?? ids(type).filter(inRange).length;
     },
     readPage: async (request) => {
       await called('readPage', request.afterId, request);
       const since = request.changedSince === null ? null : secondsOf(request.changedSince);
-      const changed = (id: string): boolean => since === null || (erp.records.get(id)?.modifiedAt ?? since) >= since;
-      const after = ids(request.recordType).filter((id) => changed(id) && (request.afterId === null || byId(request.afterId, id) < 0));
+      const changed = (id: string): boolean =>
+        since === null || (erp.records.get(id)?.modifiedAt ?? since) >= since;
+      const after = ids(request.recordType).filter(
+        (id) => changed(id) && (request.afterId === null || byId(request.afterId, id) < 0),
+      );
       const page = take(after.slice(0, request.limit), request.fields, after.length > request.limit);
       return erp.bendPage === null ? page : erp.bendPage(page, request);
     },
@@ -209,9 +246,11 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
       const { afterId, changedSince = null } = request;
       const since = changedSince === null ? '' : secondsOf(changedSince);
       const after = ids(request.recordType).filter(
-        (id) => (erp.records.get(id)?.modifiedAt ?? since) >= since && (afterId === null || byId(afterId, id) < 0),
+        (id) =>
+          (erp.records.get(id)?.modifiedAt ?? since) >= since && (afterId === null || byId(afterId, id) < 0),
       );
-      const modifiedAt = (id: string) => (changedSince === null ? null : (erp.records.get(id)?.modifiedAt ?? null));
+      const modifiedAt = (id: string) =>
+        changedSince === null ? null : (erp.records.get(id)?.modifiedAt ?? null);
       const listed = after.slice(0, request.limit).map((id) => ({ id, modifiedAt: modifiedAt(id) }));
       return { listed, hasMore: after.length > request.limit };
     },
@@ -219,13 +258,21 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
       await called('scan', request.afterId ?? null, request);
       const known = ids(request.recordType);
       const after = known.filter((id) =>
-        wanted === undefined ? (request.afterId ?? null) === null || byId(request.afterId ?? '', id) < 0 : wanted.includes(id),
+        wanted === undefined
+          ? (request.afterId ?? null) === null || byId(request.afterId ?? '', id) < 0
+          : wanted.includes(id),
       );
       const limit = 'limit' in request ? (request.limit ?? after.length) : after.length;
       const shown = after.slice(0, limit);
       return {
         records: shown.flatMap((id) => {
-          const { lines: _, ...held } = erp.records.get(id) ?? { id, modifiedAt: null, values: {}, labels: {}, lines: null };
+          const { lines: _, ...held } = erp.records.get(id) ?? {
+            id,
+            modifiedAt: null,
+            values: {},
+            labels: {},
+            lines: null,
+          };
           return erp.rejects.has(id) ? [] : [held];
         }),
         rejected: shown.flatMap((id) => erp.rejects.get(id) ?? []),
@@ -235,18 +282,23 @@ export function memoryErp(fields: readonly FieldMetadata[] = [field('name'), fie
     },
     deletedSince: async ({ since, signal }) => {
       await called('deletedSince', null, { signal });
-      if (erp.deleted === null) return { available: false, reason: 'not for this role', fix: 'Grant the permission.' };
+      if (erp.deleted === null)
+        return { available: false, reason: 'not for this role', fix: 'Grant the permission.' };
       const from = secondsOf(since);
       return {
         available: true,
-        deleted: [...erp.deleted].filter(([, at]) => at >= from).map(([id, deletedAt]) => ({ id, deletedAt })),
+        deleted: [...erp.deleted]
+          .filter(([, at]) => at >= from)
+          .map(([id, deletedAt]) => ({ id, deletedAt })),
       };
     },
   };
   return Object.assign(erp, { connector: { ...connector, lines: memoryLines(erp, called, lineFields) } });
 }
 
-/** Aggregates over the lines of the true records, whatever the pages show. Number fields of a line are summed. */
+/**
+ * Aggregates over the lines of the true records, whatever the pages show. Number fields of a line are summed.
+ */
 function memoryLines(
   erp: MemoryErp,
   called: (operation: Operation, afterId: string | null, request: { signal: AbortSignal }) => Promise<void>,
@@ -273,14 +325,17 @@ function memoryLines(
         .map((id) => ({
           id,
           lines: linesOf(id).length,
-          sums: Object.fromEntries(sums.map(({ name }) => [name, sumDecimals(linesOf(id).map((line) => line[name] ?? '0'))])),
+          sums: Object.fromEntries(
+            sums.map(({ name }) => [name, sumDecimals(linesOf(id).map((line) => line[name] ?? '0'))]),
+          ),
           modifiedAt: latestOf(id),
         }));
     },
     listChanged: async ({ since, afterId, limit, signal }) => {
       await called('lineChanges', afterId, { signal });
       assertLines();
-      if (!lineFields().some(({ name }) => name === lineModified)) throw erpError('query', 'FIELD_NOT_SYNCABLE');
+      if (!lineFields().some(({ name }) => name === lineModified))
+        throw erpError('query', 'FIELD_NOT_SYNCABLE');
       const from = secondsOf(since);
       const after = [...erp.records.keys()]
         .sort(byId)
@@ -349,19 +404,31 @@ export async function asAdmin<T>({ address }: TestDatabase, work: (admin: Knex) 
 }
 
 const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like ?`;
-/** The backends at the coordinator of statements that wait on a node. The global pid is 10^10 times the node's id plus the pid. */
-const waitingOnNodes = 'select (waiting_gpid % 10000000000)::int as pid from citus_lock_waits where blocked_statement like ?';
+/**
+ * The backends at the coordinator of statements that wait on a node. The global pid is 10^10 times the node's
+ * id plus the pid.
+ */
+const waitingOnNodes =
+  'select (waiting_gpid % 10000000000)::int as pid from citus_lock_waits where blocked_statement like ?';
 
-/** The backends of the test's own database that wait for a lock on that table. Other test files share the server. */
+/**
+ * The backends of the test's own database that wait for a lock on that table. Other test files share the
+ * server.
+ */
 export const waitingFor = async (admin: Knex, table: string): Promise<number[]> => {
-  const { rows } = await admin.raw<{ rows: { pid: number }[] }>(inject('nodes').length > 1 ? waitingOnNodes : waiting, [`%${table}%`]);
+  const { rows } = await admin.raw<{ rows: { pid: number }[] }>(
+    inject('nodes').length > 1 ? waitingOnNodes : waiting,
+    [`%${table}%`],
+  );
   return rows.map(({ pid }) => pid);
 };
 
 /** Keeps a test from claiming runs that another one left. */
 export const endOpenRuns = (database: TestDatabase): Promise<number> =>
   asAdmin(database, (admin) =>
-    admin('sync_runs').whereIn('status', ['queued', 'running', 'waiting', 'publishing']).update({ status: 'cancelled', staged: false }),
+    admin('sync_runs')
+      .whereIn('status', ['queued', 'running', 'waiting', 'publishing'])
+      .update({ status: 'cancelled', staged: false }),
   );
 
 export const noSignal = new AbortController().signal;
@@ -369,7 +436,11 @@ const pollMs = 10;
 const patienceMs = 90_000;
 
 /** Ends after `withinMs` with an error instead of a test that hangs. */
-export async function until<T>(look: () => Promise<T | undefined | false>, what = 'it', withinMs = patienceMs): Promise<T> {
+export async function until<T>(
+  look: () => Promise<T | undefined | false>,
+  what = 'it',
+  withinMs = patienceMs,
+): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
     const found = await look();
@@ -379,7 +450,11 @@ export async function until<T>(look: () => Promise<T | undefined | false>, what 
   }
 }
 
-export async function addConfig(ctx: Ctx, organizationId: string, options: ConfigOptions = {}): Promise<string> {
+export async function addConfig(
+  ctx: Ctx,
+  organizationId: string,
+  options: ConfigOptions = {},
+): Promise<string> {
   const id = createId();
   await inTransaction({ db: ctx.db, organizationId }, (tx) =>
     tx('sync_configs').insert({
@@ -398,8 +473,14 @@ export async function addConfig(ctx: Ctx, organizationId: string, options: Confi
   return id;
 }
 
-export async function syncWorld(ctx: Ctx, erp: MemoryErp = memoryErp(), options: ConfigOptions = {}): Promise<SyncWorld> {
-  const { id: organizationId } = await makeOrganization(ctx, { name: `Company ${randomBytes(4).toString('hex')}` });
+export async function syncWorld(
+  ctx: Ctx,
+  erp: MemoryErp = memoryErp(),
+  options: ConfigOptions = {},
+): Promise<SyncWorld> {
+  const { id: organizationId } = await makeOrganization(ctx, {
+    name: `Company ${randomBytes(4).toString('hex')}`,
+  });
   const configId = await addConfig(ctx, organizationId, options);
   const tenant: TenantCtx = { ...ctx, organizationId };
   const schema = tenantSchema(organizationId);
@@ -450,11 +531,15 @@ export async function syncWorld(ctx: Ctx, erp: MemoryErp = memoryErp(), options:
     state: () => readRecordState(ctx.db.data, schema, options.recordType ?? 'thing'),
     events: async (runId) =>
       inTransaction(tenant, async (tx) =>
-        (await tx('sync_run_events').where({ run_id: runId }).orderBy('id').select<{ message: string }[]>('message')).map(
-          ({ message }) => message,
-        ),
+        (
+          await tx('sync_run_events')
+            .where({ run_id: runId })
+            .orderBy('id')
+            .select<{ message: string }[]>('message')
+        ).map(({ message }) => message),
       ),
-    query: async <T extends Record<string, unknown>>(sql: string, values: unknown[] = []) => (await ctx.db.data.query<T>(sql, values)).rows,
+    query: async <T extends Record<string, unknown>>(sql: string, values: unknown[] = []) =>
+      (await ctx.db.data.query<T>(sql, values)).rows,
     changeConfig: async (change) => {
       await inTransaction(tenant, (tx) => tx('sync_configs').where({ id: configId }).update(change));
     },

@@ -1,15 +1,28 @@
-// Full runs from claim to outcome: what is published, what is left alone, what is deleted and what stays open.
+// Full runs from claim to outcome: what is published, what is left alone, what is deleted and what stays
+// open.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, erpError, field, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
+import {
+  asAdmin,
+  endOpenRuns,
+  erpError,
+  field,
+  memoryErp,
+  noSignal,
+  type SyncWorld,
+  syncWorld,
+} from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase({ settings: {} });
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -104,25 +117,45 @@ describe('a first full run', () => {
         { item: '2', qty: 1 },
       ],
     });
-    const [exact] = await world.query<{ lines: string }>(`select f_lines::text as lines from ${world.schema}.thing_1 where id = 1`);
+    const [exact] = await world.query<{ lines: string }>(
+      `select f_lines::text as lines from ${world.schema}.thing_1 where id = 1`,
+    );
     expect(exact?.lines).toContain('"qty": 2.50');
-    expect(world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId)).toEqual([null, '10', '20']);
+    expect(
+      world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId),
+    ).toEqual([null, '10', '20']);
     expect(await world.events(run.id)).toEqual(['reading started', 'run succeeded']);
     expect(await world.staged()).toBe(0);
   });
 
   it('of an empty record type creates an empty table', async () => {
     const world = await worldWith(0);
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { fetched: 0 }, generation: '1' });
+    expect(await world.sync()).toMatchObject({
+      status: 'succeeded',
+      counts: { fetched: 0 },
+      generation: '1',
+    });
     expect(await world.state()).toMatchObject({ rowCount: 0, generation: '1', activeTable: 'thing_1' });
   });
 
   it('reads only the configured fields, and reports those that the ERP does not offer', async () => {
     const world = await worldWith(3, { fields: ['total', 'gone'] });
     const run = await world.sync();
-    expect(run.proof.at(-1)).toMatchObject({ check: 'fields', passed: false, facts: { fields: 1, unreadable: ['gone'] } });
-    expect(await world.events(run.id)).toContain('the ERP no longer offers fields that the configuration selects');
-    expect(Object.keys((await world.rows())[0] ?? {})).toEqual(['id', 'generation', 'content_hash', 'changed_at', 'f_total']);
+    expect(run.proof.at(-1)).toMatchObject({
+      check: 'fields',
+      passed: false,
+      facts: { fields: 1, unreadable: ['gone'] },
+    });
+    expect(await world.events(run.id)).toContain(
+      'the ERP no longer offers fields that the configuration selects',
+    );
+    expect(Object.keys((await world.rows())[0] ?? {})).toEqual([
+      'id',
+      'generation',
+      'content_hash',
+      'changed_at',
+      'f_total',
+    ]);
   });
 
   it('reads the metadata when none is stored', async () => {
@@ -156,8 +189,13 @@ describe('a run over an unchanged record type', () => {
       expect(await world.sync()).toMatchObject({ status: 'succeeded', generation: '2' });
       expect(await world.query(files)).toEqual(held); // not even a TRUNCATE
       expect((await admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual([]);
-      await admin.raw(`create table ${world.schema}.watched (id int primary key); drop table ${world.schema}.watched`);
-      expect((await admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual(['CREATE TABLE', 'DROP TABLE']); // the DDL trigger works
+      await admin.raw(
+        `create table ${world.schema}.watched (id int primary key); drop table ${world.schema}.watched`,
+      );
+      expect((await admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual([
+        'CREATE TABLE',
+        'DROP TABLE',
+      ]); // the DDL trigger works
       await admin.raw('drop event trigger ddl_watch');
     });
     const after = await versions(world);
@@ -172,8 +210,13 @@ describe('a run over an unchanged record type', () => {
     world.erp.put(3, { total: '3.51' });
     world.erp.put(26);
     world.erp.records.delete('7');
-    expect(await world.sync()).toMatchObject({ generation: '2', counts: { inserted: 1, updated: 1, unchanged: 23, deleted: 1 } });
-    expect((await versions(world)).filter(({ generation }) => generation === '2').map(({ id }) => id)).toEqual(['3', '26']);
+    expect(await world.sync()).toMatchObject({
+      generation: '2',
+      counts: { inserted: 1, updated: 1, unchanged: 23, deleted: 1 },
+    });
+    expect(
+      (await versions(world)).filter(({ generation }) => generation === '2').map(({ id }) => id),
+    ).toEqual(['3', '26']);
     expect(await world.query(`select record_type, id, generation from ${world.schema}.tombstones`)).toEqual([
       { record_type: 'thing', id: '7', generation: '2' },
     ]);
@@ -192,8 +235,12 @@ describe('a run over an unchanged record type', () => {
   });
 
   it('a changed line or label is a change of the record', async () => {
-    const world = await syncWorld(ctx, memoryErp([field('entity', 'reference'), field('lines', 'lines', [field('qty', 'number')])]));
-    const put = (label: string, qty: string) => world.erp.put(1, { entity: '7' }, { labels: { entity: label }, lines: [{ qty }] });
+    const world = await syncWorld(
+      ctx,
+      memoryErp([field('entity', 'reference'), field('lines', 'lines', [field('qty', 'number')])]),
+    );
+    const put = (label: string, qty: string) =>
+      world.erp.put(1, { entity: '7' }, { labels: { entity: label }, lines: [{ qty }] });
     put('Smith', '1');
     await world.sync();
     put('Smith Ltd', '1');
@@ -235,7 +282,11 @@ describe('deletions by absence', () => {
     const world = await worldWith(30);
     await world.sync();
     world.erp.records.clear();
-    expect(await world.sync()).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' }, generation: '1' });
+    expect(await world.sync()).toMatchObject({
+      status: 'partial',
+      error: { code: 'DELETIONS_HELD' },
+      generation: '1',
+    });
     expect(await world.rows()).toHaveLength(30);
   });
 
@@ -287,7 +338,10 @@ describe('a rejected record', () => {
   it('in a first load is left out and reported', async () => {
     const world = await worldWith(3);
     world.erp.rejects.set('2', reject('2'));
-    expect(await world.sync()).toMatchObject({ status: 'partial', counts: { fetched: 3, inserted: 2, rejected: 1 } });
+    expect(await world.sync()).toMatchObject({
+      status: 'partial',
+      counts: { fetched: 3, inserted: 2, rejected: 1 },
+    });
     expect((await world.rows()).map(({ id }) => id)).toEqual(['1', '3']);
   });
 
@@ -302,7 +356,11 @@ describe('a rejected record', () => {
     );
     for (const id of [4, 8]) world.erp.put(id, { name: 'unstorable' });
     world.erp.put(9, { day: '2026-12-01' });
-    expect(await world.sync()).toMatchObject({ status: 'partial', attempt: 1, counts: { fetched: 9, rejected: 2, updated: 1 } });
+    expect(await world.sync()).toMatchObject({
+      status: 'partial',
+      attempt: 1,
+      counts: { fetched: 9, rejected: 2, updated: 1 },
+    });
     expect(await world.query(`select id, code from ${world.schema}.rejections order by id`)).toEqual([
       { id: '4', code: 'VALUE_UNSTORABLE' },
       { id: '8', code: 'VALUE_UNSTORABLE' },
@@ -325,6 +383,9 @@ describe('a rejected record', () => {
     const id = await world.queue();
     await world.drive(id, 'waiting');
     await fetchAndStoreMetadata(world.tenant, world.erp.connector, noSignal); // the columns change, so the run restarts
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', counts: { fetched: 12, rejected: 0 } });
+    expect(await world.drive(id)).toMatchObject({
+      status: 'succeeded',
+      counts: { fetched: 12, rejected: 0 },
+    });
   });
 });

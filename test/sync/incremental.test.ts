@@ -1,16 +1,27 @@
-// Incremental runs: what they read, what they leave alone, and the public bugs of other products that they must not have. Each bug
-// is named in the words of the specification.
+// Incremental runs: what they read, what they leave alone, and the public bugs of other products that they
+// must not have. Each bug is named in the words of the specification.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, erpError, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import {
+  datedFields,
+  endOpenRuns,
+  erpError,
+  field,
+  memoryErp,
+  type SyncWorld,
+  syncWorld,
+} from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -28,7 +39,11 @@ async function loaded(count: number, options = {}, fields = datedFields): Promis
   world.erp.deleted = new Map();
   for (let id = 1; id <= count; id += 1) world.erp.put(id);
   wait(world, 300);
-  expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full', counts: { inserted: count } });
+  expect(await world.sync('incremental')).toMatchObject({
+    status: 'succeeded',
+    mode: 'full',
+    counts: { inserted: count },
+  });
   wait(world, 60);
   world.erp.calls.length = 0;
   return world;
@@ -39,7 +54,8 @@ const versions = (world: SyncWorld) =>
   );
 const highWater = async (world: SyncWorld) => (await world.state())?.highWater;
 const asked = ({ erp }: SyncWorld) => erp.calls.map(({ operation }) => operation);
-const check = (run: { proof: readonly { check: string }[] }, name: string) => run.proof.find((proof) => proof.check === name);
+const check = (run: { proof: readonly { check: string }[] }, name: string) =>
+  run.proof.find((proof) => proof.check === name);
 
 describe('an incremental run', () => {
   it('without changes makes few requests, writes no row and keeps the generation', async () => {
@@ -52,7 +68,15 @@ describe('an incremental run', () => {
       generation: '1',
       counts: { fetched: 0, inserted: 0, updated: 0, unchanged: 0, deleted: 0, rejected: 0 },
     });
-    expect(run.proof.map(({ check: name }) => name)).toEqual(['pages', 'changed', 'open', 'feed', 'count', 'staged', 'fields']);
+    expect(run.proof.map(({ check: name }) => name)).toEqual([
+      'pages',
+      'changed',
+      'open',
+      'feed',
+      'count',
+      'staged',
+      'fields',
+    ]);
     expect(await versions(world)).toEqual(before);
     expect(asked(world)).toEqual(['now', 'today', 'readPage', 'listIds', 'deletedSince', 'count']);
     expect(await world.staged()).toBe(0);
@@ -71,7 +95,8 @@ describe('an incremental run', () => {
       counts: { fetched: 110, inserted: 10, updated: 100, unchanged: 0, deleted: 10 },
     });
     const after = await versions(world);
-    const same = ({ id }: { id: string }) => Number(id) > 100 && !(Number(id) > 200 && Number(id) <= 210) && Number(id) <= 500;
+    const same = ({ id }: { id: string }) =>
+      Number(id) > 100 && !(Number(id) > 200 && Number(id) <= 210) && Number(id) <= 500;
     expect(after.filter(same)).toEqual(before.filter(same));
     expect(after.filter(({ generation }) => generation === '2')).toHaveLength(110);
     expect(after).toHaveLength(400);
@@ -94,19 +119,26 @@ describe('an incremental run', () => {
     expect(await world.sync('full')).toMatchObject({ mode: 'full', counts: { fetched: 5 } });
     const undated = await syncWorld(ctx, memoryErp());
     undated.erp.put(1);
-    for (const _ of [1, 2]) expect(await undated.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+    for (const _ of [1, 2])
+      expect(await undated.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
   });
 
   it('a new column null for every old row: a field that appears is filled by a complete read before anything may show it', async () => {
     const world = await loaded(25);
     world.erp.fields.push(field('note'));
-    for (const { id, modifiedAt } of [...world.erp.records.values()]) world.erp.put(id, { note: `note ${id}` }, { modifiedAt });
-    const soon = { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, metadataMaxAgeMs: -1 } } };
+    for (const { id, modifiedAt } of [...world.erp.records.values()])
+      world.erp.put(id, { note: `note ${id}` }, { modifiedAt });
+    const soon = {
+      ...ctx,
+      settings: { ...ctx.settings, sync: { ...ctx.settings.sync, metadataMaxAgeMs: -1 } },
+    };
     const id = await world.queue('incremental');
     await world.work(await world.claim(), undefined, soon);
     expect(await world.row(id)).toMatchObject({ status: 'succeeded', mode: 'full', counts: { updated: 25 } });
     expect((await world.rows()).every(({ id: key, f_note: note }) => note === `note ${key}`)).toBe(true);
-    expect(await world.query(`select distinct state from ${world.schema}.record_columns`)).toEqual([{ state: 'live' }]);
+    expect(await world.query(`select distinct state from ${world.schema}.record_columns`)).toEqual([
+      { state: 'live' },
+    ]);
     expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental' });
   });
 
@@ -139,12 +171,14 @@ describe('a warehouse on a server of its own', () => {
       if (operation !== 'now') return;
       world.erp.onCall = () => undefined;
       await world.query(`truncate ${schema}.record_state, ${schema}.thing_1`);
-      await world.query(`insert into ${schema}.record_state select * from jsonb_populate_record(null::${schema}.record_state, $1)`, [
-        survived?.state,
-      ]);
-      await world.query(`insert into ${schema}.thing_1 select * from jsonb_populate_recordset(null::${schema}.thing_1, $1)`, [
-        survived?.rows,
-      ]);
+      await world.query(
+        `insert into ${schema}.record_state select * from jsonb_populate_record(null::${schema}.record_state, $1)`,
+        [survived?.state],
+      );
+      await world.query(
+        `insert into ${schema}.thing_1 select * from jsonb_populate_recordset(null::${schema}.thing_1, $1)`,
+        [survived?.rows],
+      );
     };
     expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental', status: 'succeeded' });
     expect((await world.rows()).map(({ f_name: name }) => name)).toEqual(['changed', 'changed', 'name 3']);
@@ -205,7 +239,9 @@ describe('the high-water mark', () => {
     world.erp.put(1, { name: 'seen' });
     await world.sync('incremental');
     // Saved a few minutes before the latest time that was read, committed after the run.
-    const late = new Date((world.erp.at ?? start).getTime() - 9 * minuteMs).toISOString().replace('.000Z', 'Z');
+    const late = new Date((world.erp.at ?? start).getTime() - 9 * minuteMs)
+      .toISOString()
+      .replace('.000Z', 'Z');
     world.erp.put(2, { name: 'late' }, { modifiedAt: late });
     wait(world, 15);
     expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
@@ -217,12 +253,22 @@ describe('the high-water mark', () => {
     for (const id of [3, 4]) world.erp.put(id, { name: 'in time' });
     await world.sync('incremental');
     const before = await highWater(world);
-    const back = new Date((world.erp.at ?? start).getTime() - 60 * minuteMs).toISOString().replace('.000Z', 'Z');
+    const back = new Date((world.erp.at ?? start).getTime() - 60 * minuteMs)
+      .toISOString()
+      .replace('.000Z', 'Z');
     world.erp.put(7, { name: 'an hour back' }, { modifiedAt: back });
     world.erp.calls.length = 0;
     const run = await world.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 3, updated: 1 } });
-    expect(asked(world)).toEqual(['now', 'today', 'readPage', 'listIds', 'readByIds', 'deletedSince', 'count']);
+    expect(asked(world)).toEqual([
+      'now',
+      'today',
+      'readPage',
+      'listIds',
+      'readByIds',
+      'deletedSince',
+      'count',
+    ]);
     expect((await world.rows())[6]).toMatchObject({ f_name: 'an hour back' });
     expect(await highWater(world)).toBe(before);
     world.erp.calls.length = 0;
@@ -232,27 +278,36 @@ describe('the high-water mark', () => {
 
   it('without a stored modification time, records of the hour before are read whenever they are listed', async () => {
     const world = await loaded(12, { fields: ['name', 'total'] });
-    const back = new Date((world.erp.at ?? start).getTime() - 60 * minuteMs).toISOString().replace('.000Z', 'Z');
+    const back = new Date((world.erp.at ?? start).getTime() - 60 * minuteMs)
+      .toISOString()
+      .replace('.000Z', 'Z');
     world.erp.put(7, { name: 'an hour back' }, { modifiedAt: back });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 1 } });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 0 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { fetched: 1, updated: 1 },
+    });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { fetched: 1, updated: 0 },
+    });
   });
 
   it('cursor ties cut by a page boundary: all records of one second are read', async () => {
     const world = await loaded(50);
     for (let id = 1; id <= 35; id += 1) world.erp.put(id, { name: 'same second' });
     expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 35 } });
-    expect(world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId)).toEqual([
-      null,
-      '10',
-      '20',
-      '30',
-    ]);
+    expect(
+      world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId),
+    ).toEqual([null, '10', '20', '30']);
   });
 });
 
 describe('changes without a new modification time', () => {
-  const invoices = [...datedFields, { ...field('unpaid', 'number'), volatile: true }, { ...field('status', 'list'), volatile: true }];
+  const invoices = [
+    ...datedFields,
+    { ...field('unpaid', 'number'), volatile: true },
+    { ...field('status', 'list'), volatile: true },
+  ];
   async function openAndClosed(): Promise<SyncWorld> {
     const world = await syncWorld(ctx, memoryErp(invoices));
     world.erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: null };
@@ -280,7 +335,16 @@ describe('changes without a new modification time', () => {
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 1 } });
     expect(check(run, 'open')).toMatchObject({ facts: { checked: 20, read: 1 } });
     expect((await world.rows())[6]).toMatchObject({ f_unpaid: '0', f_status: 'B', l_status: 'Paid' });
-    expect(asked(world)).toEqual(['now', 'today', 'readPage', 'listIds', 'scan', 'readByIds', 'deletedSince', 'count']);
+    expect(asked(world)).toEqual([
+      'now',
+      'today',
+      'readPage',
+      'listIds',
+      'scan',
+      'readByIds',
+      'deletedSince',
+      'count',
+    ]);
   });
 
   it('a renamed label and a reopened record are found by the nightly scan', async () => {
@@ -297,7 +361,10 @@ describe('changes without a new modification time', () => {
   });
 
   it('a record that was closed recently is compared like an open one, by its day of closing or else by its modification time', async () => {
-    const world = await syncWorld(ctx, memoryErp([...invoices, { ...field('closed', 'date'), volatile: true }]));
+    const world = await syncWorld(
+      ctx,
+      memoryErp([...invoices, { ...field('closed', 'date'), volatile: true }]),
+    );
     world.erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: 'closed' };
     world.erp.at = start;
     world.erp.deleted = new Map();
@@ -320,12 +387,16 @@ describe('changes without a new modification time', () => {
       facts: { checked: 3, closed: 2, closedSince: '2026-04-24', read: 3 },
     });
     wait(world, 24 * 60);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { fetched: 2, updated: 2 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { fetched: 2, updated: 2 },
+    });
   });
 
   it("scans once a calendar day of the ERP, and by UTC's where the ERP does not say its own", async () => {
     const world = await loaded(3);
-    const scans = async () => ((await world.sync('incremental')).proof.some(({ check: name }) => name === 'scan') ? 1 : 0);
+    const scans = async () =>
+      (await world.sync('incremental')).proof.some(({ check: name }) => name === 'scan') ? 1 : 0;
     world.erp.today = '2026-05-01';
     expect(await scans()).toBe(0);
     world.erp.today = '2026-05-02';
@@ -339,7 +410,10 @@ describe('changes without a new modification time', () => {
   });
 
   it('child changed without its parent: when lines are volatile, open records are read completely', async () => {
-    const lines = { ...field('lines', 'lines', [{ ...field('shipped', 'number'), volatile: true }]), volatile: true };
+    const lines = {
+      ...field('lines', 'lines', [{ ...field('shipped', 'number'), volatile: true }]),
+      volatile: true,
+    };
     const world = await syncWorld(ctx, memoryErp([...datedFields, lines]));
     world.erp.openWhen = 'always';
     world.erp.at = start;
@@ -350,13 +424,19 @@ describe('changes without a new modification time', () => {
     wait(world, 60);
     const held = world.erp.records.get('2');
     if (held !== undefined) world.erp.records.set('2', { ...held, lines: [{ shipped: '4' }] });
-    expect(await world.sync('incremental')).toMatchObject({ counts: { fetched: 3, updated: 1, unchanged: 2 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      counts: { fetched: 3, updated: 1, unchanged: 2 },
+    });
     expect((await world.rows())[1]).toMatchObject({ f_lines: [{ shipped: 4 }] });
   });
 
   it('a change that neither the high-water mark nor the open state reveals is found by the scan', async () => {
     const world = await openAndClosed();
-    world.erp.put(28, { name: 'came late', unpaid: '0', status: 'B' }, { modifiedAt: '2026-05-01T09:00:00Z', labels: { status: 'Paid' } });
+    world.erp.put(
+      28,
+      { name: 'came late', unpaid: '0', status: 'B' },
+      { modifiedAt: '2026-05-01T09:00:00Z', labels: { status: 'Paid' } },
+    );
     expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 0 } });
     wait(world, 24 * 60);
     expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
@@ -370,7 +450,10 @@ describe('rejected records', () => {
     const world = await loaded(12);
     world.erp.rejects.set('5', reject('5'));
     world.erp.put(5, { name: 'bad' });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 1, deleted: 0 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'partial',
+      counts: { rejected: 1, deleted: 0 },
+    });
     wait(world, 300);
     expect(await world.sync('incremental')).toMatchObject({
       status: 'partial',
@@ -380,7 +463,10 @@ describe('rejected records', () => {
     expect((await world.rows())[4]).toMatchObject({ f_name: 'name 5' });
     wait(world, 300);
     world.erp.rejects.clear();
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1, rejected: 0 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { updated: 1, rejected: 0 },
+    });
     expect((await world.rows())[4]).toMatchObject({ f_name: 'bad' });
   });
 
@@ -404,7 +490,10 @@ describe('rejected records', () => {
     const world = await loaded(12);
     world.erp.locked.add('40');
     const before = await versions(world);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'failed',
+      error: { code: 'COUNT_MISMATCH' },
+    });
     expect(await versions(world)).toEqual(before);
     world.erp.locked.clear();
     world.erp.put(40);
@@ -416,7 +505,10 @@ describe('rejected records', () => {
     world.erp.put(5, { name: 'edited' });
     world.erp.locked.add('5');
     const before = await versions(world);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'failed',
+      error: { code: 'COUNT_MISMATCH' },
+    });
     expect(await versions(world)).toEqual(before);
     world.erp.locked.clear();
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
@@ -436,7 +528,11 @@ describe('rejected records', () => {
     world.erp.calls.length = 0;
     for (const id of [5, 6]) {
       world.erp.put(id, { name: 'edited' });
-      expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental', counts: { updated: 1 } });
+      expect(await world.sync('incremental')).toMatchObject({
+        status: 'succeeded',
+        mode: 'incremental',
+        counts: { updated: 1 },
+      });
     }
     expect(asked(world).filter((operation) => operation === 'scan')).toHaveLength(1); // once: afterwards the mark was lowered
     world.erp.put(7, { name: 'edited' });
@@ -455,11 +551,17 @@ describe('the volume of a run', () => {
     }
     wait(world, 30);
     world.erp.put(1, { name: 'usual' });
-    expect(check(await world.sync('incremental'), 'volume')).toMatchObject({ passed: true, facts: { fetched: 1, level: 'info' } });
+    expect(check(await world.sync('incremental'), 'volume')).toMatchObject({
+      passed: true,
+      facts: { fetched: 1, level: 'info' },
+    });
     wait(world, 30);
     for (let id = 1; id <= 300; id += 1) world.erp.put(id, { name: 'unusual' });
     const run = await world.sync('incremental');
     expect(run.status).toBe('succeeded');
-    expect(check(run, 'volume')).toMatchObject({ passed: true, facts: { fetched: 300, low: 1, high: 1, level: 'warning' } });
+    expect(check(run, 'volume')).toMatchObject({
+      passed: true,
+      facts: { fetched: 300, low: 1, high: 1, level: 'warning' },
+    });
   });
 });

@@ -15,7 +15,10 @@ beforeAll(async () => {
   database = await testDatabase();
   ctx = {
     ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10, leaseMs: 60_000, renewMs: 100 } },
+    settings: {
+      ...database.ctx.settings,
+      sync: { ...database.ctx.settings.sync, pageSize: 10, leaseMs: 60_000, renewMs: 100 },
+    },
   };
 });
 afterEach(async () => {
@@ -25,7 +28,10 @@ afterEach(async () => {
 afterAll(() => database.close());
 
 /** `standAt` is the id after which its ERP returns no more pages. */
-function spawnWorker(records: number, standAt: string): { child: ChildProcess; standing: Promise<void>; kill(): Promise<void> } {
+function spawnWorker(
+  records: number,
+  standAt: string,
+): { child: ChildProcess; standing: Promise<void>; kill(): Promise<void> } {
   const order = JSON.stringify({ address: database.address, settings: ctx.settings, records, standAt });
   const child = spawn(process.execPath, [script, order], { stdio: ['ignore', 'pipe', 'inherit'] });
   children.push(child);
@@ -59,8 +65,12 @@ describe('kill -9', () => {
     await world.expire(id);
     const run = await world.drive(id);
     expect(run).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 45, inserted: 45 } });
-    expect(world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId)).toEqual(['20', '30', '40']);
-    expect((await world.rows()).map(({ id: key }) => Number(key))).toEqual(Array.from({ length: 45 }, (_unused, n) => n + 1));
+    expect(
+      world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId),
+    ).toEqual(['20', '30', '40']);
+    expect((await world.rows()).map(({ id: key }) => Number(key))).toEqual(
+      Array.from({ length: 45 }, (_unused, n) => n + 1),
+    );
     expect(await world.staged()).toBe(0);
   });
 
@@ -74,7 +84,9 @@ describe('kill -9', () => {
     try {
       const worker = spawnWorker(45, 'nowhere');
       await until(async () => (await world.row(id)).status === 'publishing');
-      await asAdmin(database, (admin) => until(async () => (await waitingFor(admin, 'record_state')).length > 0));
+      await asAdmin(database, (admin) =>
+        until(async () => (await waitingFor(admin, 'record_state')).length > 0),
+      );
       await worker.kill();
     } finally {
       await holder.query('rollback');

@@ -1,4 +1,5 @@
-// A run's last event and its last state are written together: a client that waits for the state also finds the event.
+// A run's last event and its last state are written together: a client that waits for the state also finds
+// the event.
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -39,9 +40,15 @@ afterAll(async () => {
 
 const refuse = (table: string, pattern: string) => admin('refusals').insert({ table_name: table, pattern });
 const pausedReason = (world: SyncWorld) =>
-  inTransaction(world.tenant, async (tx) => (await findSyncConfig(tx, world.organizationId, world.configId))?.paused_reason);
+  inTransaction(
+    world.tenant,
+    async (tx) => (await findSyncConfig(tx, world.organizationId, world.configId))?.paused_reason,
+  );
 
-/** The database rejects that write, as if the worker had died right before it; then another worker takes over the run. */
+/**
+ * The database rejects that write, as if the worker had died right before it; then another worker takes over
+ * the run.
+ */
 async function interrupted(world: SyncWorld, table: string, pattern: string) {
   await refuse(table, pattern);
   const runId = await world.queue();
@@ -56,7 +63,11 @@ async function interrupted(world: SyncWorld, table: string, pattern: string) {
 describe('the last event of a run', () => {
   it.each([
     ['run succeeded', 'succeeded', (world: SyncWorld) => world.erp.put(1)],
-    ['run partial', 'partial', (world: SyncWorld) => world.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' })],
+    [
+      'run partial',
+      'partial',
+      (world: SyncWorld) => world.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' }),
+    ],
   ])('%s is written with the state', async (message, status, prepare) => {
     const world = await syncWorld(database.ctx);
     world.erp.put(1);
@@ -91,7 +102,10 @@ describe('the last event of a run', () => {
 
   it('is written for a run that is cancelled before a worker claimed it', async () => {
     const world = await syncWorld(database.ctx);
-    const api = apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId, { permissions: ['write'] })).secret);
+    const api = apiOf(
+      createApp(database.ctx),
+      (await makeKey(database.ctx, world.organizationId, { permissions: ['write'] })).secret,
+    );
     const runId = await world.queue();
     expect((await api('post', `/sync-runs/${runId}/cancel`)).body.status).toBe('cancelled');
     expect(await world.events(runId)).toEqual(['cancelled']);

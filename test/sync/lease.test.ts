@@ -1,10 +1,17 @@
-// Several workers on one database: which one may work on a run, what happens to an abandoned run, and what a worker that lost its
-// lease may still write, which is nothing.
+// Several workers on one database: which one may work on a run, what happens to an abandoned run, and what a
+// worker that lost its lease may still write, which is nothing.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { poolStats } from '../../src/db/pool-stats.ts';
 import { inDataTransaction, inTransaction } from '../../src/db/transaction.ts';
-import { claimRun, insertRun, type Lease, moveRun, renewRunLease, saveProgress } from '../../src/sync/runs.store.ts';
+import {
+  claimRun,
+  insertRun,
+  type Lease,
+  moveRun,
+  renewRunLease,
+  saveProgress,
+} from '../../src/sync/runs.store.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/scheduler.ts';
 import { purgeWarehouse } from '../../src/sync/warehouse-queries.ts';
 import { clearEndedRuns } from '../../src/sync/worker.ts';
@@ -13,7 +20,17 @@ import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
 import { stagePage } from '../../src/warehouse/staging.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { cutAtCommit } from './cut-wire.ts';
-import { addConfig, endOpenRuns, erpError, type MemoryErp, memoryErp, noSignal, type SyncWorld, syncWorld, until } from './fixture.ts';
+import {
+  addConfig,
+  endOpenRuns,
+  erpError,
+  type MemoryErp,
+  memoryErp,
+  noSignal,
+  type SyncWorld,
+  syncWorld,
+  until,
+} from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -24,7 +41,14 @@ beforeAll(async () => {
     ...database.ctx,
     settings: {
       ...database.ctx.settings,
-      sync: { ...database.ctx.settings.sync, pageSize: 10, retryBaseMs: 2, retryMaxMs: 4, leaseMs: 10_000, renewMs: 100 },
+      sync: {
+        ...database.ctx.settings.sync,
+        pageSize: 10,
+        retryBaseMs: 2,
+        retryMaxMs: 4,
+        leaseMs: 10_000,
+        renewMs: 100,
+      },
     },
   };
 });
@@ -51,7 +75,10 @@ const aborted = (signal: AbortSignal | undefined) =>
     if (signal?.aborted === true) reject(signal.reason);
     signal?.addEventListener('abort', () => reject(signal.reason));
   });
-/** Settings under which workers renew no lease during a test: they notice a lost lease or a cancellation only at their next step. */
+/**
+ * Settings under which workers renew no lease during a test: they notice a lost lease or a cancellation only
+ * at their next step.
+ */
 const unhurried = (): Ctx => ({
   ...ctx,
   settings: { ...ctx.settings, sync: { ...ctx.settings.sync, leaseMs: 600_000, renewMs: 300_000 } },
@@ -59,14 +86,19 @@ const unhurried = (): Ctx => ({
 const setRun = (world: SyncWorld, id: string, change: Record<string, unknown>) =>
   inTransaction(world.tenant, (tx) => tx('sync_runs').where({ id }).update(change));
 const ask = (world: SyncWorld, sql: string, value: string): Promise<string> =>
-  inTransaction(world.tenant, async (tx) => (await tx.raw<{ rows: { answer: string }[] }>(sql, [value])).rows[0]?.answer ?? '');
+  inTransaction(
+    world.tenant,
+    async (tx) => (await tx.raw<{ rows: { answer: string }[] }>(sql, [value])).rows[0]?.answer ?? '',
+  );
 /** When the run's lease expires, by the database's clock. */
-const leaseOf = (world: SyncWorld, id: string) => ask(world, 'select lease_until::text as answer from sync_runs where id = ?', id);
+const leaseOf = (world: SyncWorld, id: string) =>
+  ask(world, 'select lease_until::text as answer from sync_runs where id = ?', id);
 const isOver = async (world: SyncWorld, end: string): Promise<boolean> =>
   (await ask(world, 'select (clock_timestamp() > ?::timestamptz)::text as answer', end)) === 'true';
 const rules = { deletions: 'reconcile' as const, maxDeleteShare: 0.02, settleMs: 0 };
 const emptyPage = { records: [], rejected: [], lastId: null, hasMore: false };
-const pagesRead = ({ erp }: SyncWorld) => erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
+const pagesRead = ({ erp }: SyncWorld) =>
+  erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
 
 describe('claiming', () => {
   it('gives each run to one worker, oldest first', async () => {
@@ -100,7 +132,9 @@ describe('claiming', () => {
     await world.queue();
     await world.claim(60_000);
     const second = await world.queue();
-    await expect(setRun(world, second, { status: 'running' })).rejects.toMatchObject({ constraint: 'one_active_run_per_config' });
+    await expect(setRun(world, second, { status: 'running' })).rejects.toMatchObject({
+      constraint: 'one_active_run_per_config',
+    });
   });
 
   it('an interrupted run that stays "running" for ever: the run fails after its worker died repeatedly without progress', async () => {
@@ -142,21 +176,37 @@ describe('a worker that lost its lease', () => {
     await world.work(current);
     const late = <T>(work: (client: Parameters<Parameters<typeof inDataTransaction>[1]>[0]) => Promise<T>) =>
       inDataTransaction(ctx.db.data, work);
-    await expect(late((client) => stagePage(client, world.schema, held, emptyPage, '9'))).rejects.toThrow(LostLease);
-    await expect(late((client) => publishRun(client, world.schema, held, rules, () => undefined))).rejects.toThrow(LostLease);
+    await expect(late((client) => stagePage(client, world.schema, held, emptyPage, '9'))).rejects.toThrow(
+      LostLease,
+    );
+    await expect(
+      late((client) => publishRun(client, world.schema, held, rules, () => undefined)),
+    ).rejects.toThrow(LostLease);
     expect(await moveRun(ctx, old, 'failed')).toBe(false);
     expect(await renewRunLease(ctx, old, 1_000)).toMatchObject({ held: false });
     expect(
       await saveProgress(
         ctx,
         old,
-        { phase: 'reading', fetched: 0, done: 0, expected: 0, pages: 0, percent: 0, estimatedSecondsLeft: null },
+        {
+          phase: 'reading',
+          fetched: 0,
+          done: 0,
+          expected: 0,
+          pages: 0,
+          percent: 0,
+          estimatedSecondsLeft: null,
+        },
         true,
       ),
     ).toMatchObject({
       held: false,
     });
-    expect(await world.row(old.runId)).toMatchObject({ status: 'succeeded', generation: '2', counts: { updated: 1, unchanged: 24 } });
+    expect(await world.row(old.runId)).toMatchObject({
+      status: 'succeeded',
+      generation: '2',
+      counts: { updated: 1, unchanged: 24 },
+    });
     expect(await world.staged()).toBe(0);
   });
 
@@ -167,9 +217,9 @@ describe('a worker that lost its lease', () => {
     world.erp.onCall = async ({ operation }) => {
       if (operation !== 'count') return;
       world.erp.onCall = () => undefined;
-      await expect(inDataTransaction(ctx.db.data, (client) => stagePage(client, world.schema, held, emptyPage, '9'))).rejects.toThrow(
-        LostLease,
-      );
+      await expect(
+        inDataTransaction(ctx.db.data, (client) => stagePage(client, world.schema, held, emptyPage, '9')),
+      ).rejects.toThrow(LostLease);
     };
     await world.work(current);
     expect(await world.row(old.runId)).toMatchObject({ status: 'succeeded' });
@@ -287,14 +337,24 @@ describe('a process that is too busy to renew its leases in time', () => {
     await world.work(second);
     const { status, error } = await world.row(id);
     expect([status, error?.code]).toEqual(['failed', 'WORKER_BUSY']);
-    expect(error?.message).toMatch(/^The run made no progress in 5 attempts\. The process that worked on the run was too busy/);
+    expect(error?.message).toMatch(
+      /^The run made no progress in 5 attempts\. The process that worked on the run was too busy/,
+    );
   });
 });
 
 describe('publishing', () => {
   /** Works on the next run over a connection that is cut at the publish's COMMIT. */
-  async function workOverCutWire(world: SyncWorld, where: 'before' | 'after', sync: Partial<Ctx['settings']['sync']> = {}): Promise<void> {
-    const wire = await cutAtCommit(database, { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, ...sync } } }, where);
+  async function workOverCutWire(
+    world: SyncWorld,
+    where: 'before' | 'after',
+    sync: Partial<Ctx['settings']['sync']> = {},
+  ): Promise<void> {
+    const wire = await cutAtCommit(
+      database,
+      { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, ...sync } } },
+      where,
+    );
     try {
       await world.work(await world.claim(), noSignal, wire.ctx);
     } finally {
@@ -314,7 +374,11 @@ describe('publishing', () => {
       world.erp.onCall = () => {
         throw new Error('the ERP must not be asked');
       };
-      expect(await world.drive(id)).toMatchObject({ status: 'succeeded', generation: '2', counts: { updated: 1, unchanged: 24 } });
+      expect(await world.drive(id)).toMatchObject({
+        status: 'succeeded',
+        generation: '2',
+        counts: { updated: 1, unchanged: 24 },
+      });
       expect((await world.state())?.generation).toBe('2');
       expect(await world.staged()).toBe(0);
     },
@@ -326,18 +390,26 @@ describe('publishing', () => {
     let before = '';
     world.erp.onCall = async ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '20')
-        before = (await world.query<{ row: string }>(`select to_jsonb(r)::text as row from ${world.schema}.run_state r`))[0]?.row ?? '';
+        before =
+          (
+            await world.query<{ row: string }>(
+              `select to_jsonb(r)::text as row from ${world.schema}.run_state r`,
+            )
+          )[0]?.row ?? '';
     };
     await workOverCutWire(world, 'before');
     world.erp.onCall = () => undefined;
     expect(await world.row(id)).toMatchObject({ status: 'publishing' });
     // As its last commit that survived: after two pages.
-    const [run] = await world.query<{ table: string }>(`select target_table as table from ${world.schema}.run_state`);
+    const [run] = await world.query<{ table: string }>(
+      `select target_table as table from ${world.schema}.run_state`,
+    );
     await world.query(`delete from ${world.schema}."${run?.table}" where id > 20`);
     await world.query(`delete from ${world.schema}.run_state`);
-    await world.query(`insert into ${world.schema}.run_state select * from jsonb_populate_record(null::${world.schema}.run_state, $1)`, [
-      before,
-    ]);
+    await world.query(
+      `insert into ${world.schema}.run_state select * from jsonb_populate_record(null::${world.schema}.run_state, $1)`,
+      [before],
+    );
     expect(await world.drive(id)).toMatchObject({ status: 'failed', error: { code: 'STAGING_LOST' } });
     expect((await world.state())?.generation).toBe('0');
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
@@ -347,7 +419,11 @@ describe('publishing', () => {
     const world = await worldWith(25);
     const id = await world.queue();
     await workOverCutWire(world, 'after', { maxAttemptsWithoutProgress: 1 });
-    expect(await world.row(id)).toMatchObject({ status: 'succeeded', generation: '1', counts: { inserted: 25 } });
+    expect(await world.row(id)).toMatchObject({
+      status: 'succeeded',
+      generation: '1',
+      counts: { inserted: 25 },
+    });
     expect(await world.rows()).toHaveLength(25);
   });
 
@@ -355,13 +431,20 @@ describe('publishing', () => {
     const world = await worldWith(25);
     const id = await world.queue();
     await workOverCutWire(world, 'before', { maxAttemptsWithoutProgress: 1 });
-    expect(await world.row(id)).toMatchObject({ status: 'failed', error: { code: 'DATABASE' }, counts: null, generation: null });
+    expect(await world.row(id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'DATABASE' },
+      counts: null,
+      generation: null,
+    });
     expect((await world.events(id)).filter((message) => /succeeded|partial/.test(message))).toEqual([]);
     expect((await world.events(id)).at(-1)).toMatch(/^failed: /);
     expect(await world.state()).toMatchObject({ generation: '0', activeTable: null, syncedAt: null });
-    expect(await world.query(`select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`, [world.schema])).toEqual(
-      [],
-    );
+    expect(
+      await world.query(`select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`, [
+        world.schema,
+      ]),
+    ).toEqual([]);
     expect(await world.sync()).toMatchObject({ status: 'succeeded' });
   });
 
@@ -376,7 +459,9 @@ describe('publishing', () => {
         if (key !== 'transaction') return value;
         return async (...args: unknown[]) => {
           const done = await world
-            .query<{ outcome: unknown }>(`select outcome from ${world.schema}.run_state where outcome is not null`)
+            .query<{ outcome: unknown }>(
+              `select outcome from ${world.schema}.run_state where outcome is not null`,
+            )
             .catch(() => []);
           if (done.length > 0) throw new LostLease('the process is gone');
           return Reflect.apply(value as (...all: unknown[]) => unknown, knex, args);
@@ -390,7 +475,11 @@ describe('publishing', () => {
     world.erp.onCall = () => {
       throw new Error('the ERP must not be asked');
     };
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', generation: '1', counts: { inserted: 25 } });
+    expect(await world.drive(id)).toMatchObject({
+      status: 'succeeded',
+      generation: '1',
+      counts: { inserted: 25 },
+    });
   });
 });
 
@@ -416,7 +505,9 @@ describe('cancelling', () => {
     await setRun(world, id, { status: 'cancelled', cancel_requested: true });
     await clearEndedRuns(ctx);
     expect(await world.staged()).toBe(0);
-    expect(await world.query(`select run_id from ${world.schema}.run_state where run_id = $1`, [id])).toEqual([]);
+    expect(await world.query(`select run_id from ${world.schema}.run_state where run_id = $1`, [id])).toEqual(
+      [],
+    );
   });
 
   it('a running run stops at its next step and publishes nothing', async () => {
@@ -428,7 +519,11 @@ describe('cancelling', () => {
       if (operation === 'readPage' && afterId === null) await request(world, id);
     };
     await world.work(await world.claim(), noSignal, unhurried());
-    expect(await world.row(id)).toMatchObject({ status: 'cancelled', finished_at: expect.any(Date), counts: null });
+    expect(await world.row(id)).toMatchObject({
+      status: 'cancelled',
+      finished_at: expect.any(Date),
+      counts: null,
+    });
     expect(pagesRead(world).slice(3)).toEqual([null, '10']); // prefetched while the first one was written
     expect([await world.staged(), (await world.state())?.generation]).toEqual([0, '1']);
     expect(await world.events(id)).toContain('cancelled');
@@ -444,9 +539,11 @@ describe('cancelling', () => {
     };
     await world.work(await world.claim());
     expect(await world.row(id)).toMatchObject({ status: 'cancelled' });
-    expect(await world.query(`select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`, [world.schema])).toEqual(
-      [],
-    );
+    expect(
+      await world.query(`select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`, [
+        world.schema,
+      ]),
+    ).toEqual([]);
   });
 
   it('just before publishing takes effect; while publishing is too late', async () => {
@@ -523,7 +620,8 @@ describe('two organizations and many schedulers', () => {
   it('each run is worked on once, and each organization has its own records', async () => {
     const erps = [memoryErp(), memoryErp()];
     const worlds = await Promise.all(erps.map((erp) => syncWorld(ctx, erp)));
-    for (const [index, erp] of erps.entries()) for (let id = 1; id <= 45 + index; id += 1) erp.put(id, { name: `of ${index}` });
+    for (const [index, erp] of erps.entries())
+      for (let id = 1; id <= 45 + index; id += 1) erp.put(id, { name: `of ${index}` });
     const open = async (tenant: { organizationId: string }) => {
       const found = worlds.find(({ organizationId }) => organizationId === tenant.organizationId);
       if (found === undefined) throw new Error('unknown organization');
@@ -543,10 +641,11 @@ describe('two organizations and many schedulers', () => {
       [1, 45],
       [1, 46],
     ]);
-    expect(await Promise.all(worlds.map(async (world) => [...new Set((await world.rows()).map(({ f_name: name }) => name))]))).toEqual([
-      ['of 0'],
-      ['of 1'],
-    ]);
+    expect(
+      await Promise.all(
+        worlds.map(async (world) => [...new Set((await world.rows()).map(({ f_name: name }) => name))]),
+      ),
+    ).toEqual([['of 0'], ['of 1']]);
   });
 });
 
@@ -556,17 +655,26 @@ describe('deletions during a run', () => {
     await world.sync();
     await world.queue();
     world.erp.onCall = async ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === null) await inTransaction(world.tenant, (tx) => tx('sync_configs').delete());
+      if (operation === 'readPage' && afterId === null)
+        await inTransaction(world.tenant, (tx) => tx('sync_configs').delete());
     };
     await world.work(await world.claim(), noSignal, unhurried());
     expect(pagesRead(world).slice(3)).toEqual([null, '10']);
     expect(await world.staged()).toBe(10);
     const configId = await addConfig(ctx, world.organizationId);
     const made = await inTransaction(world.tenant, (tx) =>
-      insertRun(tx, world.organizationId, { sync_config_id: configId, record_type: 'thing', mode: 'full', trigger: 'manual' }),
+      insertRun(tx, world.organizationId, {
+        sync_config_id: configId,
+        record_type: 'thing',
+        mode: 'full',
+        trigger: 'manual',
+      }),
     );
     world.erp.onCall = () => undefined;
-    expect(await world.drive(made?.id ?? '')).toMatchObject({ status: 'succeeded', counts: { unchanged: 25 } });
+    expect(await world.drive(made?.id ?? '')).toMatchObject({
+      status: 'succeeded',
+      counts: { unchanged: 25 },
+    });
     expect(await world.staged()).toBe(0);
   });
 
@@ -579,12 +687,20 @@ describe('deletions during a run', () => {
       if (purged || operation !== 'readPage' || afterId !== '10') return;
       purged = true;
       // Pages are prefetched: by then the first one is written completely.
-      await until(async () => (await readRunState(ctx.db.data, world.schema, id))?.page === 1, 'the first page');
+      await until(
+        async () => (await readRunState(ctx.db.data, world.schema, id))?.page === 1,
+        'the first page',
+      );
       await purgeWarehouse(world.tenant);
     };
     await world.work(await world.claim());
     await world.expire(id);
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, generation: '1', counts: { inserted: 25 } });
+    expect(await world.drive(id)).toMatchObject({
+      status: 'succeeded',
+      attempt: 2,
+      generation: '1',
+      counts: { inserted: 25 },
+    });
     expect(await world.rows()).toHaveLength(25);
   });
 });

@@ -1,19 +1,32 @@
-// The proof of lines against totals of the ERP: what differs is read again, what still differs fails the run, and an interrupted proof is
-// resumed at its checkpoint. With responses that a real account doesn't give at a chosen moment.
+// The proof of lines against totals of the ERP: what differs is read again, what still differs fails the run,
+// and an interrupted proof is resumed at its checkpoint. With responses that a real account doesn't give at a
+// chosen moment.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Connector, SourceLine } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import type { RunRow } from '../../src/sync/runs.store.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
-import { datedFields, endOpenRuns, field, lineModified, memoryErp, type Operation, type SyncWorld, syncWorld } from './fixture.ts';
+import {
+  datedFields,
+  endOpenRuns,
+  field,
+  lineModified,
+  memoryErp,
+  type Operation,
+  type SyncWorld,
+  syncWorld,
+} from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
   const patient = { pageSize: 500, leaseMs: 600_000, renewMs: 300_000 };
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...patient } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...patient } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -43,7 +56,9 @@ const replace = ({ erp }: SyncWorld, connector: Partial<Connector>): void => {
 const dropFromPages = ({ erp }: SyncWorld, ids: readonly number[]): void => {
   erp.bendPage = (page) => ({
     ...page,
-    records: page.records.map((one) => (ids.includes(Number(one.id)) ? { ...one, lines: (one.lines ?? []).slice(0, -1) } : one)),
+    records: page.records.map((one) =>
+      ids.includes(Number(one.id)) ? { ...one, lines: (one.lines ?? []).slice(0, -1) } : one,
+    ),
   });
 };
 /** The same for records that are read by id, as long as `lasts` says so. */
@@ -53,21 +68,31 @@ const dropFromReads = (world: SyncWorld, ids: readonly number[], lasts: () => bo
     readByIds: async (request) => {
       const page = await readByIds(request);
       const isCut = (id: string) => ids.includes(Number(id)) && lasts();
-      return { ...page, records: page.records.map((one) => (isCut(one.id) ? { ...one, lines: (one.lines ?? []).slice(0, -1) } : one)) };
+      return {
+        ...page,
+        records: page.records.map((one) =>
+          isCut(one.id) ? { ...one, lines: (one.lines ?? []).slice(0, -1) } : one,
+        ),
+      };
     },
   });
 };
-const counted = ({ erp }: SyncWorld, operation: Operation): number => erp.calls.filter((call) => call.operation === operation).length;
+const counted = ({ erp }: SyncWorld, operation: Operation): number =>
+  erp.calls.filter((call) => call.operation === operation).length;
 const checkOf = ({ proof }: RunRow) => proof.find(({ check }) => check === 'lines');
 /** Lines as stored, by id, against those of the ERP. */
 const differing = async (world: SyncWorld): Promise<string[]> => {
-  const stored = new Map((await world.rows()).map(({ id, f_lines: lines }) => [String(id), JSON.stringify(lines)]));
+  const stored = new Map(
+    (await world.rows()).map(({ id, f_lines: lines }) => [String(id), JSON.stringify(lines)]),
+  );
   const inErp = [...world.erp.records.values()].map(({ id, lines }): [string, string] => [
     id,
     JSON.stringify((lines ?? []).map(({ quantity, ...line }) => ({ quantity: Number(quantity), ...line }))),
   ]);
   const canonical = (text: string | undefined) =>
-    (JSON.parse(text ?? 'null') as Record<string, unknown>[] | null)?.map((line) => JSON.stringify(Object.entries(line).sort())).join();
+    (JSON.parse(text ?? 'null') as Record<string, unknown>[] | null)
+      ?.map((line) => JSON.stringify(Object.entries(line).sort()))
+      .join();
   return inErp.filter(([id, lines]) => canonical(lines) !== canonical(stored.get(id))).map(([id]) => id);
 };
 const mismatch = { status: 'failed', error: { code: 'LINES_MISMATCH' } };
@@ -150,7 +175,9 @@ describe('a full run', () => {
     const world = await makeWorld();
     world.erp.bendPage = (page) => ({
       ...page,
-      records: page.records.map((one) => (one.id === '8' ? { ...one, lines: [...linesOf(8).slice(1), ...linesOf(8).slice(1)] } : one)),
+      records: page.records.map((one) =>
+        one.id === '8' ? { ...one, lines: [...linesOf(8).slice(1), ...linesOf(8).slice(1)] } : one,
+      ),
     });
     expect(await world.sync()).toMatchObject({ status: 'succeeded' });
     expect(counted(world, 'readByIds')).toBe(1);
@@ -168,8 +195,12 @@ describe('a full run', () => {
 });
 
 describe('applications of a payment, which have no time of their own', () => {
-  const ofPayments = [...datedFields, field('lines', 'lines', [field('previousdoc'), field('foreignamount', 'number')])];
-  const applied = (...amounts: string[]): SourceLine[] => amounts.map((foreignamount) => ({ previousdoc: '77', foreignamount }));
+  const ofPayments = [
+    ...datedFields,
+    field('lines', 'lines', [field('previousdoc'), field('foreignamount', 'number')]),
+  ];
+  const applied = (...amounts: string[]): SourceLine[] =>
+    amounts.map((foreignamount) => ({ previousdoc: '77', foreignamount }));
 
   it('are compared by number and sum, also two that are equal', async () => {
     const world = await makeWorld(3, ofPayments);
@@ -179,7 +210,9 @@ describe('applications of a payment, which have no time of their own', () => {
     expect(run).toMatchObject({ status: 'succeeded' });
     expect(checkOf(run)?.message).toContain('number of lines, sum of foreignamount; 1 read again');
     expect((await world.rows()).map(({ f_lines: lines }) => lines)).toEqual(
-      Array.from({ length: 3 }, () => Array.from({ length: 2 }, () => ({ previousdoc: '77', foreignamount: 10.5 }))),
+      Array.from({ length: 3 }, () =>
+        Array.from({ length: 2 }, () => ({ previousdoc: '77', foreignamount: 10.5 })),
+      ),
     );
     world.erp.calls.length = 0;
     wait(world, 2);
@@ -202,15 +235,24 @@ describe('an incremental run', () => {
     const held = erp.records.get(String(id));
     if (held === undefined) throw new Error('no such record');
     const now = (erp.at ?? start).toISOString().replace('.000', '');
-    erp.records.set(held.id, { ...held, lines: linesOf(id, quantities).map((line) => ({ ...line, [lineModified]: now })) });
+    erp.records.set(held.id, {
+      ...held,
+      lines: linesOf(id, quantities).map((line) => ({ ...line, [lineModified]: now })),
+    });
   };
 
   it('that reads nothing makes one request about lines', async () => {
     const world = await synced();
     const run = await world.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 0 } });
-    expect([counted(world, 'lineChanges'), counted(world, 'lineTotals'), counted(world, 'readByIds')]).toEqual([1, 0, 0]);
-    expect(checkOf(run)?.message).toBe('No record was read, so no lines were compared with totals of the ERP');
+    expect([
+      counted(world, 'lineChanges'),
+      counted(world, 'lineTotals'),
+      counted(world, 'readByIds'),
+    ]).toEqual([1, 0, 0]);
+    expect(checkOf(run)?.message).toBe(
+      'No record was read, so no lines were compared with totals of the ERP',
+    );
   });
 
   it('reads a record of which only lines changed, once', async () => {
@@ -255,7 +297,12 @@ describe('an incremental run', () => {
 
 describe('a worker that is lost while lines are compared', () => {
   /** The worker stops for good at the nth of these requests; its lease expires. */
-  async function loseAt(world: SyncWorld, id: string, operations: readonly Operation[], n: number): Promise<void> {
+  async function loseAt(
+    world: SyncWorld,
+    id: string,
+    operations: readonly Operation[],
+    n: number,
+  ): Promise<void> {
     let left = n;
     const standing = new Promise<void>((resolve) => {
       world.erp.onCall = async ({ operation }) => {
@@ -274,10 +321,15 @@ describe('a worker that is lost while lines are compared', () => {
     const world = await makeWorld(1_010);
     dropFromPages(world, [3, 1_005]);
     const id = await world.queue();
-    // Of the first page: totals, read of record 3, its totals. Of the second: totals. Of the third: as of the first.
+    // Of the first page: totals, read of record 3, its totals. Of the second: totals. Of the third: as of the
+    // first.
     await loseAt(world, id, ['lineTotals', 'readByIds'], n);
     world.erp.calls.length = 0;
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 1_010 } });
+    expect(await world.drive(id)).toMatchObject({
+      status: 'succeeded',
+      attempt: 2,
+      counts: { fetched: 1_010 },
+    });
     const pages = counted(world, 'readPage');
     expect(pages).toBeLessThanOrEqual(n < 4 ? 3 : 2);
     expect(counted(world, 'lineTotals')).toBeGreaterThanOrEqual(pages);
@@ -292,7 +344,11 @@ describe('a worker that is lost while lines are compared', () => {
     const forget = `update ${world.schema}.run_state set plan = plan - 'provesPages' where run_id = $1 and page = 2`;
     await until(async () => ((await ctx.db.data.query(forget, [id])).rowCount === 1 ? true : undefined));
     world.erp.calls.length = 0;
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 1_010 } });
+    expect(await world.drive(id)).toMatchObject({
+      status: 'succeeded',
+      attempt: 2,
+      counts: { fetched: 1_010 },
+    });
     expect([counted(world, 'readPage'), counted(world, 'lineTotals')]).toEqual([3, 3]);
     expect(await differing(world)).toEqual([]);
   });
@@ -306,9 +362,13 @@ describe('a worker that is lost while lines are compared', () => {
     const held = world.erp.records.get('6');
     const now = (world.erp.at ?? start).toISOString().replace('.000', '');
     if (held !== undefined)
-      world.erp.records.set('6', { ...held, lines: linesOf(6, ['1']).map((line) => ({ ...line, [lineModified]: now })) });
+      world.erp.records.set('6', {
+        ...held,
+        lines: linesOf(6, ['1']).map((line) => ({ ...line, [lineModified]: now })),
+      });
     const id = await world.queue('incremental');
-    // Totals and read of record 4, and its totals again; the list of changed lines, totals and read of record 6.
+    // Totals and read of record 4, and its totals again; the list of changed lines, totals and read of record
+    // 6.
     await loseAt(world, id, ['lineChanges', 'lineTotals', 'readByIds'], n);
     expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, counts: { updated: 2 } });
     expect(await differing(world)).toEqual([]);

@@ -8,7 +8,14 @@ import { createRunPlan } from '../../src/warehouse/run-state-row.ts';
 import { testSettings } from '../setup/database.ts';
 import { datedFields, memoryErp } from './fixture.ts';
 
-const name: RecordColumn = { column: 'f_name', field: 'name', part: 'value', type: 'text', state: 'live', lineFields: null };
+const name: RecordColumn = {
+  column: 'f_name',
+  field: 'name',
+  part: 'value',
+  type: 'text',
+  state: 'live',
+  lineFields: null,
+};
 
 async function reader(records: number) {
   const { signal } = new AbortController();
@@ -18,16 +25,28 @@ async function reader(records: number) {
   const [recordType] = await erp.connector.metadata(signal);
   if (recordType === undefined) throw new Error('no record type');
   erp.calls.length = 0;
-  const order: Omit<PageRequest, 'afterId' | 'changedSince'> = { recordType, fields: ['name'], limit: 10, signal };
+  const order: Omit<PageRequest, 'afterId' | 'changedSince'> = {
+    recordType,
+    fields: ['name'],
+    limit: 10,
+    signal,
+  };
   const state = { columns: [name], plan: createRunPlan({ mode: 'full', idType: 'integer', since: null }) };
   const proveLines = createLineProver({ ...order, connector: erp.connector, state });
-  const read = createPageReader(erp.connector, { checkTypes: async () => undefined, proveLines, limits: testSettings.sync }, state, order);
+  const read = createPageReader(
+    erp.connector,
+    { checkTypes: async () => undefined, proveLines, limits: testSettings.sync },
+    state,
+    order,
+  );
   return { erp, read, asked: () => erp.calls.map(({ afterId }) => afterId) };
 }
 
 it('prefetches one page, never more, and none after the last', async () => {
   const { read, asked } = await reader(25);
-  expect((await read(null, null)).records.map(({ id }) => id)).toEqual(Array.from({ length: 10 }, (_unused, n) => String(n + 1)));
+  expect((await read(null, null)).records.map(({ id }) => id)).toEqual(
+    Array.from({ length: 10 }, (_unused, n) => String(n + 1)),
+  );
   expect(asked()).toEqual([null, '10']);
   expect((await read('10', null)).lastId).toBe('20');
   expect(asked()).toEqual([null, '10', '20']);

@@ -1,4 +1,5 @@
-// What a caller and the log see of a run that is in the middle: how much is done, of how much, and how long the rest takes.
+// What a caller and the log see of a run that is in the middle: how much is done, of how much, and how long
+// the rest takes.
 import pino from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -7,7 +8,17 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import { type Api, apiOf } from '../setup/api.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
-import { type Call, datedFields, endOpenRuns, erpError, type MemoryErp, memoryErp, type SyncWorld, syncWorld, until } from './fixture.ts';
+import {
+  type Call,
+  datedFields,
+  endOpenRuns,
+  erpError,
+  type MemoryErp,
+  memoryErp,
+  type SyncWorld,
+  syncWorld,
+  until,
+} from './fixture.ts';
 
 let database: TestDatabase;
 let clock: TestClock;
@@ -27,16 +38,30 @@ afterAll(() => database.close());
 function withPages(pageSize: number): Ctx {
   const log = pino({ base: null, timestamp: false }, { write: (line: string) => lines.push(line) });
   const { settings } = database.ctx;
-  return { ...database.ctx, clock, log, settings: { ...settings, sync: { ...settings.sync, pageSize, renewMs: 3_600_000 } } };
+  return {
+    ...database.ctx,
+    clock,
+    log,
+    settings: { ...settings, sync: { ...settings.sync, pageSize, renewMs: 3_600_000 } },
+  };
 }
 
-async function worldWith(count: number, erp: MemoryErp = memoryErp()): Promise<{ world: SyncWorld; api: Api }> {
+async function worldWith(
+  count: number,
+  erp: MemoryErp = memoryErp(),
+): Promise<{ world: SyncWorld; api: Api }> {
   const world = await syncWorld(ctx, erp);
   for (let id = 1; id <= count; id += 1) world.erp.put(id);
-  return { world, api: apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId)).secret) };
+  return {
+    world,
+    api: apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId)).secret),
+  };
 }
 
-/** Every call of this operation takes five seconds of the process's time; the last is not answered before `release`. */
+/**
+ * Every call of this operation takes five seconds of the process's time; the last is not answered before
+ * `release`.
+ */
 function hold(world: SyncWorld, operation: Call['operation'], nth: number): { release: () => void } {
   const gate = Promise.withResolvers<void>();
   let seen = 0;
@@ -50,7 +75,12 @@ function hold(world: SyncWorld, operation: Call['operation'], nth: number): { re
 }
 
 /** Works on the run until it is as far as this; `settle` waits for its end. */
-async function runUntil(world: SyncWorld, api: Api, id: string, isThere: (progress: { phase: string; done: number }) => boolean) {
+async function runUntil(
+  world: SyncWorld,
+  api: Api,
+  id: string,
+  isThere: (progress: { phase: string; done: number }) => boolean,
+) {
   const driven = world.drive(id);
   const run = await until(async () => {
     const { body } = await api('get', `/sync-runs/${id}`);
@@ -67,7 +97,15 @@ describe('the progress of a full run', () => {
     const id = await world.queue();
     // The third page is requested while the second one is written: twenty records in fifteen seconds.
     const { run, settle } = await runUntil(world, api, id, ({ done }) => done === 20);
-    const progress = { phase: 'reading', fetched: 20, done: 20, expected: 100, pages: 2, percent: 20, estimatedSecondsLeft: 60 };
+    const progress = {
+      phase: 'reading',
+      fetched: 20,
+      done: 20,
+      expected: 100,
+      pages: 2,
+      percent: 20,
+      estimatedSecondsLeft: 60,
+    };
     expect(run).toMatchObject({ status: 'running', progress });
     expect((await api('get', '/sync-runs')).body.data).toMatchObject([{ id, progress }]);
     release();
@@ -82,7 +120,12 @@ describe('the progress of a full run', () => {
   it('has no time left before a page was read', async () => {
     const { world, api } = await worldWith(30);
     const { release } = hold(world, 'readPage', 1);
-    const { run, settle } = await runUntil(world, api, await world.queue(), ({ phase }) => phase === 'reading');
+    const { run, settle } = await runUntil(
+      world,
+      api,
+      await world.queue(),
+      ({ phase }) => phase === 'reading',
+    );
     expect(run.progress).toMatchObject({ done: 0, expected: 30, percent: 0, estimatedSecondsLeft: null });
     release();
     await settle();
@@ -139,10 +182,22 @@ describe('the progress of a full run', () => {
     ctx = withPages(1_000);
     const { world, api } = await worldWith(2_500);
     const { release } = hold(world, 'listIds', 2);
-    world.erp.claimedCount = () => (world.erp.calls.filter(({ operation }) => operation === 'readPage').length === 0 ? 2_500 : 2_501);
+    world.erp.claimedCount = () =>
+      world.erp.calls.filter(({ operation }) => operation === 'readPage').length === 0 ? 2_500 : 2_501;
     world.erp.records.delete('7');
-    const { run, settle } = await runUntil(world, api, await world.queue(), ({ phase, done }) => phase === 'proving' && done === 1_000);
-    expect(run.progress).toMatchObject({ fetched: 2_499, done: 1_000, expected: 2_501, percent: 39, estimatedSecondsLeft: 8 });
+    const { run, settle } = await runUntil(
+      world,
+      api,
+      await world.queue(),
+      ({ phase, done }) => phase === 'proving' && done === 1_000,
+    );
+    expect(run.progress).toMatchObject({
+      fetched: 2_499,
+      done: 1_000,
+      expected: 2_501,
+      percent: 39,
+      estimatedSecondsLeft: 8,
+    });
     world.erp.claimedCount = null;
     release();
     await settle();
@@ -167,8 +222,16 @@ describe('the progress of an incremental run', () => {
       },
     });
     const { release } = hold(world, 'readPage', 3);
-    const { run, settle } = await runUntil(world, api, await world.queue('incremental'), ({ done }) => done === 20);
-    expect(run).toMatchObject({ mode: 'incremental', progress: { done: 20, expected: 40, percent: 50, estimatedSecondsLeft: 15 } });
+    const { run, settle } = await runUntil(
+      world,
+      api,
+      await world.queue('incremental'),
+      ({ done }) => done === 20,
+    );
+    expect(run).toMatchObject({
+      mode: 'incremental',
+      progress: { done: 20, expected: 40, percent: 50, estimatedSecondsLeft: 15 },
+    });
     release();
     expect(await settle()).toMatchObject({ status: 'succeeded' });
     // The second one is the proof, which counts from an hour earlier.
@@ -218,7 +281,13 @@ describe('the log of a run', () => {
       'thing: 50 of 100 records read (50 %), about 24 seconds left',
       'thing: 80 of 100 records read (80 %), about 9 seconds left',
     ]);
-    expect(progressLines()[0]).toMatchObject({ phase: 'reading', done: 20, expected: 100, percent: 20, estimatedSecondsLeft: 48 });
+    expect(progressLines()[0]).toMatchObject({
+      phase: 'reading',
+      done: 20,
+      expected: 100,
+      percent: 20,
+      estimatedSecondsLeft: 48,
+    });
   });
 
   it('has none of a run that takes less', async () => {

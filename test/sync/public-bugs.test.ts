@@ -1,5 +1,5 @@
-// The specification's list, line by line: each public bug of another product has a test here that is named after it. This file only
-// checks that none is missing.
+// The specification's list, line by line: each public bug of another product has a test here that is named
+// after it. This file only checks that none is missing.
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
@@ -27,7 +27,9 @@ const lines = [
   '"success" announced for a run that failed',
 ];
 
-const files = ['test/sync', 'test/green'].flatMap((folder) => readdirSync(folder).map((file) => `${folder}/${file}`));
+const files = ['test/sync', 'test/green'].flatMap((folder) =>
+  readdirSync(folder).map((file) => `${folder}/${file}`),
+);
 const sources = files
   .filter((file) => file.endsWith('.test.ts') && !file.endsWith('/public-bugs.test.ts'))
   .map((file) => ({ file, text: readFileSync(file, 'utf8') }));
@@ -44,7 +46,11 @@ describe('public bugs of others that must not be ours', () => {
   });
 
   it('and none of these tests is left out', () => {
-    expect(sources.filter(({ text }) => /\b(it|describe)\.(skip|todo|only|fails)\b/.test(text)).map(({ file }) => file)).toEqual([]);
+    expect(
+      sources
+        .filter(({ text }) => /\b(it|describe)\.(skip|todo|only|fails)\b/.test(text))
+        .map(({ file }) => file),
+    ).toEqual([]);
     expect(titles.length).toBeGreaterThan(100);
   });
 });

@@ -1,4 +1,5 @@
-// Readers during publishes: a reader that reads state and rows in one statement sees one complete run and its total.
+// Readers during publishes: a reader that reads state and rows in one statement sees one complete run and its
+// total.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { sqlState } from '../../src/db/pg-errors.ts';
@@ -15,9 +16,20 @@ beforeAll(async () => {
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
-type Seen = { active: string; generation: string; row_count: string; rows: string; low: string; high: string; newest: string };
+type Seen = {
+  active: string;
+  generation: string;
+  row_count: string;
+  rows: string;
+  low: string;
+  high: string;
+  newest: string;
+};
 
-/** As readers do: plan for a table, query state and rows in one statement, and plan again when another table is active. */
+/**
+ * As readers do: plan for a table, query state and rows in one statement, and plan again when another table
+ * is active.
+ */
 async function readOnce(world: SyncWorld, table: string): Promise<{ seen: Seen | null; table: string }> {
   try {
     const [row] = await world.query<Seen>(
@@ -34,7 +46,10 @@ async function readOnce(world: SyncWorld, table: string): Promise<{ seen: Seen |
 }
 
 /** `work` may wait until some reader has seen a run. */
-async function readWhile(world: SyncWorld, work: (isSeen: (run: number) => Promise<boolean>) => Promise<void>): Promise<Seen[]> {
+async function readWhile(
+  world: SyncWorld,
+  work: (isSeen: (run: number) => Promise<boolean>) => Promise<void>,
+): Promise<Seen[]> {
   const seen: Seen[] = [];
   let done = false;
   const readers = Array.from({ length: 3 }, async () => {
@@ -46,7 +61,10 @@ async function readWhile(world: SyncWorld, work: (isSeen: (run: number) => Promi
     }
   });
   const isSeen = (run: number) =>
-    until(async () => seen.some(({ generation }) => Number(generation) === run), `run ${run} before a reader`);
+    until(
+      async () => seen.some(({ generation }) => Number(generation) === run),
+      `run ${run} before a reader`,
+    );
   await work(isSeen).finally(() => {
     done = true;
   });
@@ -61,7 +79,13 @@ const edit = (world: SyncWorld, run: number, count: number) => {
 function expectWhole(seen: readonly Seen[], count: number): void {
   for (const { generation, row_count: total, rows, low, high, newest } of seen) {
     const run = Number(generation);
-    expect({ total: Number(total), rows: Number(rows), low: Number(low), high: Number(high), newest: Number(newest) }).toEqual({
+    expect({
+      total: Number(total),
+      rows: Number(rows),
+      low: Number(low),
+      high: Number(high),
+      newest: Number(newest),
+    }).toEqual({
       total: count + run,
       rows: count + run,
       low: run,

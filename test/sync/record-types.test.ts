@@ -1,13 +1,28 @@
-// The stored list of record types, and which of them a run describes again. The ERP has record types that its connector does not describe
-// unless it is asked for them by name.
+// The stored list of record types, and which of them a run describes again. The ERP has record types that its
+// connector does not describe unless it is asked for them by name.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Connector, RecordTypeMetadata } from '../../src/connectors/connector.ts';
 import type { RecordTypeHead } from '../../src/connectors/discovery.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { fetchAndStoreDescriptions, fetchAndStoreMetadata } from '../../src/sync/connection.ts';
-import { findDescription, findRecordType, listHeads, listReferenceFields, readMetadataStatus } from '../../src/sync/record-types.store.ts';
+import {
+  findDescription,
+  findRecordType,
+  listHeads,
+  listReferenceFields,
+  readMetadataStatus,
+} from '../../src/sync/record-types.store.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { addConfig, endOpenRuns, erpError, field, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
+import {
+  addConfig,
+  endOpenRuns,
+  erpError,
+  field,
+  memoryErp,
+  noSignal,
+  type SyncWorld,
+  syncWorld,
+} from './fixture.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -16,17 +31,44 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const head = (name: string, more: Partial<RecordTypeHead> = {}): RecordTypeHead => ({
-  ...{ name, label: `Label of ${name}`, family: 'list', custom: false, table: null, source: 'catalogue', syncable: null, reason: null },
+  ...{
+    name,
+    label: `Label of ${name}`,
+    family: 'list',
+    custom: false,
+    table: null,
+    source: 'catalogue',
+    syncable: null,
+    reason: null,
+  },
   ...more,
 });
 const known: RecordTypeMetadata = {
-  ...{ name: 'thing', label: 'Thing', table: 'thing', source: 'probe', idType: 'integer', openWhen: null, modifiedField: null },
+  ...{
+    name: 'thing',
+    label: 'Thing',
+    table: 'thing',
+    source: 'probe',
+    idType: 'integer',
+    openWhen: null,
+    modifiedField: null,
+  },
   ...{ linesModifiedField: null, shownAs: { number: null, name: 'name', date: null, amount: null } },
   fields: [field('id', 'integer'), field('name')],
 };
-const other = (name: string, more: Partial<RecordTypeMetadata> = {}): RecordTypeMetadata => ({ ...known, name, label: name, ...more });
+const other = (name: string, more: Partial<RecordTypeMetadata> = {}): RecordTypeMetadata => ({
+  ...known,
+  name,
+  label: name,
+  ...more,
+});
 
-type Account = { heads: RecordTypeHead[]; types: RecordTypeMetadata[]; readonly asked: (readonly string[] | null)[]; connector: Connector };
+type Account = {
+  heads: RecordTypeHead[];
+  types: RecordTypeMetadata[];
+  readonly asked: (readonly string[] | null)[];
+  connector: Connector;
+};
 /** An account whose connector knows the record type `thing` by name. */
 function account(base: Connector, names: readonly string[]): Account {
   const made: Account = {
@@ -37,7 +79,13 @@ function account(base: Connector, names: readonly string[]): Account {
       ...base,
       discover: async () => made.heads,
       account: async () => ({
-        ...{ hasSubsidiaries: true, hasCurrencies: null, baseCurrency: 'GBP', accountingBooks: null, utcOffsetMinutes: -480 },
+        ...{
+          hasSubsidiaries: true,
+          hasCurrencies: null,
+          baseCurrency: 'GBP',
+          accountingBooks: null,
+          utcOffsetMinutes: -480,
+        },
       }),
       metadata: async (_signal, only) => {
         made.asked.push(only ?? null);
@@ -48,10 +96,14 @@ function account(base: Connector, names: readonly string[]): Account {
   return made;
 }
 const organization = async (): Promise<SyncWorld> => syncWorld(database.ctx, memoryErp());
-const refresh = (world: SyncWorld, { connector }: Account) => fetchAndStoreMetadata(world.tenant, connector, noSignal);
-const namesOf = async (world: SyncWorld) => (await listHeads(world.tenant, {}, { page: 1, pageSize: 100 })).rows.map(({ name }) => name);
+const refresh = (world: SyncWorld, { connector }: Account) =>
+  fetchAndStoreMetadata(world.tenant, connector, noSignal);
+const namesOf = async (world: SyncWorld) =>
+  (await listHeads(world.tenant, {}, { page: 1, pageSize: 100 })).rows.map(({ name }) => name);
 const age = (world: SyncWorld, name: string) =>
-  inTransaction(world.tenant, (tx) => tx('erp_record_types').where({ name }).update({ described_at: '2020-01-01T00:00:00Z' }));
+  inTransaction(world.tenant, (tx) =>
+    tx('erp_record_types').where({ name }).update({ described_at: '2020-01-01T00:00:00Z' }),
+  );
 
 describe('the list of record types', () => {
   it('has what is known by name first, and the rest as the account lists it', async () => {
@@ -67,7 +119,11 @@ describe('the list of record types', () => {
         ...head('thing', { label: 'Thing', table: 'thing', source: 'probe', syncable: true }),
         ...{ fieldCount: 2, syncableFieldCount: 2 },
       },
-      { ...head('first', { syncable: false, reason: 'Its records are in item' }), fieldCount: null, syncableFieldCount: null },
+      {
+        ...head('first', { syncable: false, reason: 'Its records are in item' }),
+        fieldCount: null,
+        syncableFieldCount: null,
+      },
     ]);
     expect(await readMetadataStatus(world.tenant)).toMatchObject({
       lastError: null,
@@ -78,7 +134,10 @@ describe('the list of record types', () => {
   it('can be searched and filtered', async () => {
     const world = await organization();
     const erp = account(world.erp.connector, ['zebra']);
-    erp.heads.push(head('customrecord_50%', { label: 'Half', custom: true, family: 'customRecord' }), head('hidden', { syncable: false }));
+    erp.heads.push(
+      head('customrecord_50%', { label: 'Half', custom: true, family: 'customRecord' }),
+      head('hidden', { syncable: false }),
+    );
     await refresh(world, erp);
     const found = async (filter: Parameters<typeof listHeads>[1]) =>
       (await listHeads(world.tenant, filter, { page: 1, pageSize: 9 })).rows.map(({ name }) => name);
@@ -96,9 +155,15 @@ describe('the list of record types', () => {
     const erp = account(world.erp.connector, ['zebra', 'apple']);
     await refresh(world, erp);
     await fetchAndStoreDescriptions(world.tenant, erp.connector, ['zebra'], noSignal);
-    expect(await findRecordType(world.tenant, 'zebra')).toMatchObject({ head: { syncable: true, fieldCount: 2 }, isOutdated: false });
+    expect(await findRecordType(world.tenant, 'zebra')).toMatchObject({
+      head: { syncable: true, fieldCount: 2 },
+      isOutdated: false,
+    });
     await refresh(world, erp);
-    expect(await findRecordType(world.tenant, 'zebra')).toMatchObject({ head: { syncable: true, fieldCount: 2 }, isOutdated: true });
+    expect(await findRecordType(world.tenant, 'zebra')).toMatchObject({
+      head: { syncable: true, fieldCount: 2 },
+      isOutdated: true,
+    });
     expect(await findRecordType(world.tenant, 'thing')).toMatchObject({ isOutdated: false });
     expect(await namesOf(world)).toEqual(['thing', 'zebra', 'apple']);
   });
@@ -125,7 +190,9 @@ describe('the list of record types', () => {
     expect(await readMetadataStatus(world.tenant)).toBeUndefined();
     await refresh(world, erp);
     await expect(fetchAndStoreMetadata(world.tenant, broken, noSignal)).rejects.toThrow('SERVICE_DOWN');
-    expect(await readMetadataStatus(world.tenant)).toMatchObject({ lastError: expect.stringContaining('SERVICE_DOWN') });
+    expect(await readMetadataStatus(world.tenant)).toMatchObject({
+      lastError: expect.stringContaining('SERVICE_DOWN'),
+    });
     expect(await namesOf(world)).toEqual(['thing', 'zebra']);
   });
 
@@ -138,7 +205,9 @@ describe('the list of record types', () => {
     const someOf = (from: number) => erp.heads.slice(1 + from, 11 + from).map(({ name }) => name);
     await Promise.all([
       ...Array.from({ length: 4 }, () => refresh(world, erp)),
-      ...[0, 5, 10].map((from) => fetchAndStoreDescriptions(world.tenant, erp.connector, someOf(from).toReversed(), noSignal)),
+      ...[0, 5, 10].map((from) =>
+        fetchAndStoreDescriptions(world.tenant, erp.connector, someOf(from).toReversed(), noSignal),
+      ),
     ]);
     expect((await namesOf(world)).toSorted()).toEqual(erp.heads.map(({ name }) => name).toSorted());
     for (const name of someOf(8)) expect(await findDescription(world.tenant, name)).toMatchObject({ name });
@@ -151,7 +220,11 @@ describe('fields that name records of a type', () => {
     const to = (name: string, target: string) => ({ ...field(name, 'reference'), target });
     const erp = account(world.erp.connector, ['order', 'note']);
     const lines = field('lines', 'lines', [to('thing', 'thing'), to('apple', 'apple'), field('memo')]);
-    erp.types = [known, other('order', { fields: [to('about', 'thing'), lines] }), other('note', { fields: [to('about', 'apple')] })];
+    erp.types = [
+      known,
+      other('order', { fields: [to('about', 'thing'), lines] }),
+      other('note', { fields: [to('about', 'apple')] }),
+    ];
     await refresh(world, erp);
     expect(await listReferenceFields(world.tenant, 'thing')).toEqual([]);
     await fetchAndStoreDescriptions(world.tenant, erp.connector, ['order', 'note'], noSignal);
@@ -196,7 +269,9 @@ describe('a run', () => {
       tx('erp_metadata').update({ refreshed_at: tx.raw("clock_timestamp() + interval '1 second'") }),
     );
     expect([await run(), erp.asked]).toEqual(['succeeded', [['thing'], ['thing']]]);
-    expect((await findRecordType(world.tenant, 'zebra'))?.describedAt).toEqual(new Date('2020-01-01T00:00:00Z'));
+    expect((await findRecordType(world.tenant, 'zebra'))?.describedAt).toEqual(
+      new Date('2020-01-01T00:00:00Z'),
+    );
   });
 
   it('uses the stored description while the ERP refuses to describe it', async () => {
@@ -215,6 +290,9 @@ describe('a run', () => {
     await world.sync();
     await age(world, 'thing');
     erp.types = [];
-    expect(await world.sync()).toMatchObject({ status: 'failed', error: { code: 'RECORD_TYPE_UNAVAILABLE' } });
+    expect(await world.sync()).toMatchObject({
+      status: 'failed',
+      error: { code: 'RECORD_TYPE_UNAVAILABLE' },
+    });
   });
 });

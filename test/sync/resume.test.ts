@@ -1,4 +1,5 @@
-// An incremental run that is interrupted at each of its steps: another process resumes it, and the outcome is the same.
+// An incremental run that is interrupted at each of its steps: another process resumes it, and the outcome is
+// the same.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
@@ -21,7 +22,10 @@ let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
   const patient = { pageSize: 10, leaseMs: 600_000, renewMs: 300_000 };
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...patient } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...patient } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -32,7 +36,10 @@ const wait = ({ erp }: SyncWorld, hours: number): void => {
 };
 const fields = [...datedFields, { ...field('unpaid', 'number'), volatile: true }];
 
-/** Work for every step: pages, a rejected record, open records, deletions in and not in the feed, a scan that is due. */
+/**
+ * Work for every step: pages, a rejected record, open records, deletions in and not in the feed, a scan that
+ * is due.
+ */
 async function busy(): Promise<SyncWorld> {
   const world = await syncWorld(ctx, memoryErp(fields));
   const { erp } = world;
@@ -57,9 +64,11 @@ async function busy(): Promise<SyncWorld> {
   return world;
 }
 const content = async (world: SyncWorld) =>
-  (await world.query<{ row: string }>(`select (to_jsonb(t) - 'changed_at')::text as row from ${world.schema}.thing_1 t order by id`)).map(
-    ({ row }) => row,
-  );
+  (
+    await world.query<{ row: string }>(
+      `select (to_jsonb(t) - 'changed_at')::text as row from ${world.schema}.thing_1 t order by id`,
+    )
+  ).map(({ row }) => row);
 
 const questions: readonly Operation[] = [
   ...([
@@ -110,7 +119,12 @@ describe('an interrupted incremental run', () => {
       await standing;
       await world.expire(id);
       world.erp.onCall = () => undefined;
-      expect(await world.drive(id)).toMatchObject({ status: 'partial', mode: 'incremental', attempt: 2, counts });
+      expect(await world.drive(id)).toMatchObject({
+        status: 'partial',
+        mode: 'incremental',
+        attempt: 2,
+        counts,
+      });
       expect(await content(world)).toEqual(expected);
       expect(await world.query(`select from ${world.schema}.staged_deletions`)).toEqual([]);
     },
@@ -151,7 +165,12 @@ describe('an interrupted incremental run', () => {
     const working = world.work(await world.claim());
     await until(async () => (await world.row(id)).status === 'publishing', 'publishing');
     const planned = await readRunState(ctx.db.data, world.schema, id);
-    expect(planned?.plan).toMatchObject({ mode: 'incremental', step: 'done', scanned: true, feed: 'available' });
+    expect(planned?.plan).toMatchObject({
+      mode: 'incremental',
+      step: 'done',
+      scanned: true,
+      feed: 'available',
+    });
     await asAdmin(database, async (admin) => {
       await until(async () => {
         const waiting = await waitingFor(admin, 'record_state');
@@ -173,7 +192,10 @@ describe('an interrupted incremental run', () => {
 
 describe('the proof of a full run', () => {
   it('goes on where the process before stopped, however many processes stop during it', async () => {
-    const world = await syncWorld({ ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, pageSize: 1_000 } } }, memoryErp());
+    const world = await syncWorld(
+      { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, pageSize: 1_000 } } },
+      memoryErp(),
+    );
     const { erp } = world;
     const count = 7_200;
     for (let id = 1; id <= count; id += 1) erp.put(id);
@@ -194,7 +216,10 @@ describe('the proof of a full run', () => {
     const asked = erp.calls.filter(({ operation }) => operation === 'listIds').map(({ afterId }) => afterId);
     const pages = [null, '1000', '2000', '3000', '4000', '5000', '6000', '7000'];
     expect(asked).toEqual(pages.flatMap((afterId, page) => (page === 0 ? [afterId] : [afterId, afterId])));
-    expect(await world.row(id)).toMatchObject({ attempt: pages.length, counts: { inserted: count, deleted: 0 } });
+    expect(await world.row(id)).toMatchObject({
+      attempt: pages.length,
+      counts: { inserted: count, deleted: 0 },
+    });
     expect((await world.row(id)).proof.find(({ check }) => check === 'count')).toMatchObject({
       facts: { expected: count, missing: ['4321'], missingCount: 1, vanishedCount: 0 },
     });

@@ -21,7 +21,9 @@ const bury = (world: SyncWorld, from: number, to: number, days: number) =>
     [from, to, days],
   );
 const buried = async (world: SyncWorld) =>
-  (await world.query<{ id: string }>(`select id from ${world.schema}.tombstones order by id::int`)).map(({ id }) => id);
+  (await world.query<{ id: string }>(`select id from ${world.schema}.tombstones order by id::int`)).map(
+    ({ id }) => id,
+  );
 
 describe('tombstones', () => {
   it('are deleted after 30 days, however many, in every organization; one without a warehouse is skipped', async () => {
@@ -55,7 +57,9 @@ describe('rejections', () => {
     const world = await syncWorld(database.ctx);
     world.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
     await world.sync();
-    await world.query(`update ${world.schema}.rejections set first_seen_at = '2020-01-01', last_seen_at = '2020-01-01'`);
+    await world.query(
+      `update ${world.schema}.rejections set first_seen_at = '2020-01-01', last_seen_at = '2020-01-01'`,
+    );
     await pruneTombstones(database.ctx, noSignal);
     await database.ctx.db.control.raw('select prune_expired(), prune_mails(), prune_drift_events()');
     expect(await world.query(`select id from ${world.schema}.rejections`)).toEqual([{ id: '2' }]);
@@ -65,12 +69,30 @@ describe('rejections', () => {
 describe('changes of fields', () => {
   it('are kept for a year', async () => {
     const world = await syncWorld(database.ctx);
-    const about = { organization_id: world.organizationId, record_type: 'thing', kind: 'added', to_type: 'text', run_id: createId() };
+    const about = {
+      organization_id: world.organizationId,
+      record_type: 'thing',
+      kind: 'added',
+      to_type: 'text',
+      run_id: createId(),
+    };
     await inTransaction(world.tenant, async (tx) => {
-      await tx('drift_events').insert({ ...about, id: createId(), field: 'old', at: tx.raw("now() - interval '366 days'") });
-      await tx('drift_events').insert({ ...about, id: createId(), field: 'new', at: tx.raw("now() - interval '364 days'") });
+      await tx('drift_events').insert({
+        ...about,
+        id: createId(),
+        field: 'old',
+        at: tx.raw("now() - interval '366 days'"),
+      });
+      await tx('drift_events').insert({
+        ...about,
+        id: createId(),
+        field: 'new',
+        at: tx.raw("now() - interval '364 days'"),
+      });
     });
     await database.ctx.db.control.raw('select prune_drift_events()');
-    expect(await inTransaction(world.tenant, (tx) => tx('drift_events').select('field'))).toEqual([{ field: 'new' }]);
+    expect(await inTransaction(world.tenant, (tx) => tx('drift_events').select('field'))).toEqual([
+      { field: 'new' },
+    ]);
   });
 });

@@ -4,10 +4,16 @@ import { AppError } from '../../src/core/errors.ts';
 import { backoffMs, classifyFailure, describeFailure, ProofFailed, RunFailed } from '../../src/sync/retry.ts';
 import { testSettings } from '../setup/database.ts';
 
-const retry = { ...testSettings.sync, retryBaseMs: 10_000, retryMaxMs: 1_800_000, maxAttemptsWithoutProgress: 5 };
+const retry = {
+  ...testSettings.sync,
+  retryBaseMs: 10_000,
+  retryMaxMs: 1_800_000,
+  maxAttemptsWithoutProgress: 5,
+};
 const erp = (kind: ErpErrorKind, code = 'SOME_CODE', retryAfterMs?: number): ErpError =>
   new ErpError(kind, code, 'words', { fix: 'do this', ...(retryAfterMs !== undefined && { retryAfterMs }) });
-const pgError = (code: string): Error => Object.assign(new Error('relation "secret_name" is locked'), { code });
+const pgError = (code: string): Error =>
+  Object.assign(new Error('relation "secret_name" is locked'), { code });
 
 describe('backoffMs', () => {
   it('triples from 10 s up to 30 min', () => {
@@ -39,18 +45,30 @@ describe('classifyFailure', () => {
   });
 
   it('gives up at the fifth attempt without progress, and not before', () => {
-    expect([1, 4, 5, 6].map((attempt) => classifyFailure(erp('down'), attempt, retry, 0.5).kind)).toEqual(['wait', 'wait', 'fail', 'fail']);
+    expect([1, 4, 5, 6].map((attempt) => classifyFailure(erp('down'), attempt, retry, 0.5).kind)).toEqual([
+      'wait',
+      'wait',
+      'fail',
+      'fail',
+    ]);
   });
 
   it('does not advise to wait for another attempt once there is none', () => {
-    const [first, last] = [1, 5].map((attempt) => classifyFailure(erp('query', 'COLUMN_UNKNOWN'), attempt, retry, 0.5));
+    const [first, last] = [1, 5].map((attempt) =>
+      classifyFailure(erp('query', 'COLUMN_UNKNOWN'), attempt, retry, 0.5),
+    );
     expect([first?.kind, last?.kind]).toEqual(['wait', 'fail']);
     expect(first?.error.fix).toContain('No action is needed');
-    expect(last?.error).toMatchObject({ code: 'METADATA_CHANGED', fix: expect.stringContaining('Check that the integration role') });
+    expect(last?.error).toMatchObject({
+      code: 'METADATA_CHANGED',
+      fix: expect.stringContaining('Check that the integration role'),
+    });
   });
 
   it('reads the metadata again once when a query is refused for an unknown reason', () => {
-    const [first, second] = [1, 2].map((attempt) => classifyFailure(erp('query', 'INVALID_PARAMETER'), attempt, retry, 0.5));
+    const [first, second] = [1, 2].map((attempt) =>
+      classifyFailure(erp('query', 'INVALID_PARAMETER'), attempt, retry, 0.5),
+    );
     expect(first).toMatchObject({ kind: 'wait', error: { code: 'INVALID_PARAMETER', staleMetadata: true } });
     expect(second).toMatchObject({ kind: 'fail', error: { code: 'INVALID_PARAMETER' } });
     expect(second?.error).not.toHaveProperty('staleMetadata');
@@ -70,23 +88,34 @@ describe('classifyFailure', () => {
       const judged = classifyFailure(erp('throttled', 'X', asked), 1, retry, 0.5);
       return judged.kind === 'wait' ? judged.delayMs : null;
     };
-    expect([delay(), delay(1_000), delay(60_000), delay(86_400_000)]).toEqual([10_000, 10_000, 60_000, 3_600_000]);
+    expect([delay(), delay(1_000), delay(60_000), delay(86_400_000)]).toEqual([
+      10_000, 10_000, 60_000, 3_600_000,
+    ]);
   });
 });
 
 describe('describeFailure', () => {
   it('a rejected column requests new metadata', () => {
-    expect(describeFailure(erp('query', 'COLUMN_UNKNOWN'))).toMatchObject({ code: 'METADATA_CHANGED', staleMetadata: true });
+    expect(describeFailure(erp('query', 'COLUMN_UNKNOWN'))).toMatchObject({
+      code: 'METADATA_CHANGED',
+      staleMetadata: true,
+    });
   });
   it.each([pgError('55P03'), pgError('ECONNREFUSED'), new Error('Connection terminated unexpectedly')])(
     'a database failure is reported without its message',
     (error) => {
-      expect(describeFailure(error)).toMatchObject({ code: 'DATABASE', message: expect.not.stringContaining('secret_name') });
+      expect(describeFailure(error)).toMatchObject({
+        code: 'DATABASE',
+        message: expect.not.stringContaining('secret_name'),
+      });
     },
   );
-  it.each([pgError('53100'), new Error('could not extend file "base/5/1": File too large')])('a full disk is reported as such', (error) => {
-    expect(describeFailure(error).code).toBe('DATABASE_FULL');
-  });
+  it.each([pgError('53100'), new Error('could not extend file "base/5/1": File too large')])(
+    'a full disk is reported as such',
+    (error) => {
+      expect(describeFailure(error).code).toBe('DATABASE_FULL');
+    },
+  );
   it("a caller's error code is not an SQLSTATE", () => {
     expect(describeFailure(new AppError('VALIDATION_ERROR', 'x')).code).toBe('INTERNAL');
   });

@@ -1,4 +1,5 @@
-// The rolling full read within incremental runs: which part each run reads, what it finds in lines, and what it must leave alone.
+// The rolling full read within incremental runs: which part each run reads, what it finds in lines, and what
+// it must leave alone.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -8,7 +9,10 @@ let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -21,7 +25,10 @@ const wait = ({ erp }: SyncWorld, hours: number): void => {
 const fields = [...datedFields, field('lines', 'lines', [field('item', 'reference'), field('note')])];
 const linesOf = (note: string, label: string) => ({ lines: [{ item: '7', 'item.name': label, note }] });
 
-/** 35 records that were loaded four days ago, so that the next run begins a pass; it scans as well, the ones of the next hours don't. */
+/**
+ * 35 records that were loaded four days ago, so that the next run begins a pass; it scans as well, the ones
+ * of the next hours don't.
+ */
 async function dueWorld(): Promise<SyncWorld> {
   const world = await syncWorld(ctx, memoryErp(fields));
   world.erp.at = start;
@@ -32,7 +39,10 @@ async function dueWorld(): Promise<SyncWorld> {
   wait(world, 96);
   return world;
 }
-/** The next run, an hour later, and after which ids it read pages without a condition on the modification time. */
+/**
+ * The next run, an hour later, and after which ids it read pages without a condition on the modification
+ * time.
+ */
 async function slice(world: SyncWorld) {
   const after: (string | null)[] = [];
   const bend = world.erp.bendPage;
@@ -77,8 +87,12 @@ describe('the rolling full read', () => {
     const updates: number[] = [];
     for (let run = 1; run <= 4; run += 1) updates.push((await slice(world)).run.counts?.updated ?? -1);
     expect(updates).toEqual([0, 1, 0, 1]);
-    expect(await rowOf(world, '12')).toMatchObject({ f_lines: [{ item: '7', 'item.name': 'Lantern', note: 'changed' }] });
-    expect(await rowOf(world, '34')).toMatchObject({ f_lines: [{ item: '7', 'item.name': 'Lamp', note: 'old' }] });
+    expect(await rowOf(world, '12')).toMatchObject({
+      f_lines: [{ item: '7', 'item.name': 'Lantern', note: 'changed' }],
+    });
+    expect(await rowOf(world, '34')).toMatchObject({
+      f_lines: [{ item: '7', 'item.name': 'Lamp', note: 'old' }],
+    });
   });
 
   it('never moves the high-water mark: a change that only it saw is no reason to skip others', async () => {
@@ -87,8 +101,18 @@ describe('the rolling full read', () => {
     expect(mark).toBe('2026-05-01T12:55:00Z');
     // Edited between the page of changes and the page of the pass.
     world.erp.onCall = ({ operation }, request) => {
-      if (operation !== 'readPage' || request === null || !('changedSince' in request) || request.changedSince !== null) return;
-      world.erp.put(5, { name: 'edited' }, { ...linesOf('old', 'Lantern'), modifiedAt: '2026-05-05T13:00:00Z' });
+      if (
+        operation !== 'readPage' ||
+        request === null ||
+        !('changedSince' in request) ||
+        request.changedSince !== null
+      )
+        return;
+      world.erp.put(
+        5,
+        { name: 'edited' },
+        { ...linesOf('old', 'Lantern'), modifiedAt: '2026-05-05T13:00:00Z' },
+      );
     };
     expect((await slice(world)).run).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
     expect(await rowOf(world, '5')).toMatchObject({ f_name: 'edited' });
@@ -107,7 +131,10 @@ describe('the rolling full read', () => {
     expect(rolling).toMatchObject({ facts: { absent: 1 } });
     expect(await rowOf(world, '15')).toBeDefined();
     wait(world, 24);
-    expect((await slice(world)).run).toMatchObject({ status: 'succeeded', counts: { inserted: 1, deleted: 1 } });
+    expect((await slice(world)).run).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 1, deleted: 1 },
+    });
     expect(await rowOf(world, '15')).toBeUndefined();
   });
 });

@@ -5,13 +5,24 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import { describeFullRead, readStoredRecords } from '../../src/sync/full-reads.ts';
 import { workOnRun } from '../../src/sync/worker.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, erpError, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
+import {
+  datedFields,
+  endOpenRuns,
+  erpError,
+  memoryErp,
+  noSignal,
+  type SyncWorld,
+  syncWorld,
+} from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -40,11 +51,17 @@ async function roll(world: SyncWorld) {
   return { run, slice: sliceOf(run) };
 }
 const stored = async (world: SyncWorld) =>
-  (await world.query(`select pass_started_at, cursor_id, records::int, pages, complete_since from ${world.schema}.rolling_reads`))[0];
+  (
+    await world.query(
+      `select pass_started_at, cursor_id, records::int, pages, complete_since from ${world.schema}.rolling_reads`,
+    )
+  )[0];
 /** What the configuration requested in the last 24 hours, as if another run had. */
 const request = (world: SyncWorld, requests: number, rolling = 0) =>
   inTransaction(world.tenant, (tx) =>
-    tx('sync_runs').where({ sync_config_id: world.configId, mode: 'full' }).update({ requests, rolling_requests: rolling }),
+    tx('sync_runs')
+      .where({ sync_config_id: world.configId, mode: 'full' })
+      .update({ requests, rolling_requests: rolling }),
   );
 
 describe('a pass', () => {
@@ -52,10 +69,24 @@ describe('a pass', () => {
     const world = await loaded(25);
     wait(world, 83);
     expect((await roll(world)).slice).toBeUndefined();
-    expect(await stored(world)).toMatchObject({ pass_started_at: null, complete_since: new Date('2026-05-01T13:00:00Z') });
+    expect(await stored(world)).toMatchObject({
+      pass_started_at: null,
+      complete_since: new Date('2026-05-01T13:00:00Z'),
+    });
     wait(world, 1);
-    expect((await roll(world)).slice).toMatchObject({ from: null, to: '10', records: 10, ended: false, onlyHere: 10 });
-    expect(await stored(world)).toMatchObject({ cursor_id: '10', records: 10, pages: 1, pass_started_at: world.erp.at });
+    expect((await roll(world)).slice).toMatchObject({
+      from: null,
+      to: '10',
+      records: 10,
+      ended: false,
+      onlyHere: 10,
+    });
+    expect(await stored(world)).toMatchObject({
+      cursor_id: '10',
+      records: 10,
+      pages: 1,
+      pass_started_at: world.erp.at,
+    });
     wait(world, 1);
     expect((await roll(world)).slice).toMatchObject({ from: '10', to: '20', records: 10 });
     wait(world, 1);
@@ -75,7 +106,9 @@ describe('a pass', () => {
     const before = (await world.state())?.highWater;
     world.erp.shift(15, { name: 'silent' });
     world.erp.bendPage = (page, { afterId, changedSince }) =>
-      changedSince === null && afterId === '10' ? { ...page, records: page.records.filter(({ id }) => id !== '17') } : page;
+      changedSince === null && afterId === '10'
+        ? { ...page, records: page.records.filter(({ id }) => id !== '17') }
+        : page;
     wait(world, 1);
     const { run } = await roll(world);
     expect(run.counts).toMatchObject({ fetched: 10, updated: 1, unchanged: 9, deleted: 0 });
@@ -87,7 +120,8 @@ describe('a pass', () => {
   it('that the ERP ends too early reads the records that are left by id', async () => {
     const world = await loaded(25);
     world.erp.shift(23, { name: 'behind the end' });
-    world.erp.bendPage = (page, { changedSince }) => (changedSince === null ? { ...page, hasMore: false } : page);
+    world.erp.bendPage = (page, { changedSince }) =>
+      changedSince === null ? { ...page, hasMore: false } : page;
     wait(world, 84);
     const { slice } = await roll(world);
     expect(slice).toMatchObject({ from: null, to: null, records: 25, ended: true });
@@ -100,7 +134,12 @@ describe('a pass', () => {
     await roll(world);
     wait(world, 1);
     expect(await world.sync('full')).toMatchObject({ status: 'succeeded', mode: 'full' });
-    expect(await stored(world)).toMatchObject({ pass_started_at: null, cursor_id: null, records: 0, complete_since: world.erp.at });
+    expect(await stored(world)).toMatchObject({
+      pass_started_at: null,
+      cursor_id: null,
+      records: 0,
+      complete_since: world.erp.at,
+    });
     wait(world, 1);
     expect((await roll(world)).slice).toBeUndefined();
   });
@@ -161,7 +200,8 @@ describe('the pace', () => {
     expect((await rollCounting(world)).slice).toMatchObject({ records: 10 });
     wait(world, 50); // more than half of the second half
     await request(world, 36);
-    // 36 requests and 2 of the first run; this one sends its first page, and up to 4 of the pass: 4 + 1 of 43 are no tenth, 3 + 1 are.
+    // 36 requests and 2 of the first run; this one sends its first page, and up to 4 of the pass: 4 + 1 of 43
+    // are no tenth, 3 + 1 are.
     const { run, slice } = await rollCounting(world);
     expect(slice).toMatchObject({ from: '10', to: '40', records: 30 });
     expect(run.requests).toBe(4);

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { finalStatuses, isFinal, legalMoves, movesTo, type RunStatus, runStatuses } from '../../src/sync/run-state.ts';
+import {
+  finalStatuses,
+  isFinal,
+  legalMoves,
+  movesTo,
+  type RunStatus,
+  runStatuses,
+} from '../../src/sync/run-state.ts';
 
 const legal = new Set([
   'queued → running',
@@ -18,14 +25,22 @@ const legal = new Set([
 ]);
 
 describe('the moves of a run', () => {
-  it.each(runStatuses.flatMap((from) => runStatuses.map((to): [RunStatus, RunStatus] => [from, to])))('%s → %s', (from, to) => {
-    expect(legalMoves[from].includes(to)).toBe(legal.has(`${from} → ${to}`));
-    expect(movesTo(to).includes(from)).toBe(legal.has(`${from} → ${to}`));
-  });
+  it.each(runStatuses.flatMap((from) => runStatuses.map((to): [RunStatus, RunStatus] => [from, to])))(
+    '%s → %s',
+    (from, to) => {
+      expect(legalMoves[from].includes(to)).toBe(legal.has(`${from} → ${to}`));
+      expect(movesTo(to).includes(from)).toBe(legal.has(`${from} → ${to}`));
+    },
+  );
 
   it('four states are final, with no moves out of them', () => {
     expect(finalStatuses).toEqual(['succeeded', 'partial', 'failed', 'cancelled']);
-    expect(runStatuses.filter((status) => !isFinal(status))).toEqual(['queued', 'running', 'waiting', 'publishing']);
+    expect(runStatuses.filter((status) => !isFinal(status))).toEqual([
+      'queued',
+      'running',
+      'waiting',
+      'publishing',
+    ]);
   });
 
   it('a run can no longer be cancelled once it is being published', () => {

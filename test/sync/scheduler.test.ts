@@ -1,4 +1,5 @@
-// Slots create runs: once, whatever the number of processes and whatever the clock does. And connections that break.
+// Slots create runs: once, whatever the number of processes and whatever the clock does. And connections that
+// break.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inDataTransaction, inTransaction } from '../../src/db/transaction.ts';
@@ -27,11 +28,15 @@ const scheduled = async (schedule: string, timezone = 'UTC'): Promise<SyncWorld>
 };
 const slots = (world: SyncWorld): Promise<string[]> =>
   inTransaction(world.tenant, async (tx) =>
-    (await tx('sync_runs').where({ trigger: 'schedule' }).orderBy('scheduled_for').select<{ scheduled_for: Date }[]>('scheduled_for')).map(
-      (row) => row.scheduled_for.toISOString(),
-    ),
+    (
+      await tx('sync_runs')
+        .where({ trigger: 'schedule' })
+        .orderBy('scheduled_for')
+        .select<{ scheduled_for: Date }[]>('scheduled_for')
+    ).map((row) => row.scheduled_for.toISOString()),
   );
-const end = (world: SyncWorld) => inTransaction(world.tenant, (tx) => tx('sync_runs').update({ status: 'succeeded' }));
+const end = (world: SyncWorld) =>
+  inTransaction(world.tenant, (tx) => tx('sync_runs').update({ status: 'succeeded' }));
 
 describe('a due slot', () => {
   it('creates one run, however many processes tick at the same time', async () => {
@@ -64,7 +69,11 @@ describe('a due slot', () => {
 
   it('is not lost by a change of the name or by the end of a pause', async () => {
     const world = await scheduled('0 * * * *');
-    await world.changeConfig({ name: 'Other name', updated_at: new Date(), paused_reason: '{"code":"X","message":"","fix":""}' });
+    await world.changeConfig({
+      name: 'Other name',
+      updated_at: new Date(),
+      paused_reason: '{"code":"X","message":"","fix":""}',
+    });
     expect(await enqueueDueRuns(ctx)).toBe(0);
     await world.changeConfig({ paused_reason: null, updated_at: new Date() });
     expect(await enqueueDueRuns(ctx)).toBe(1);
@@ -109,7 +118,11 @@ describe('a scheduler', () => {
       await scheduler.tick(); // or its own tick, if a minute ends right now
       await until(
         async () =>
-          (await inTransaction(world.tenant, (tx) => tx('sync_runs').where({ trigger: 'schedule', status: 'succeeded' }))).length === 1,
+          (
+            await inTransaction(world.tenant, (tx) =>
+              tx('sync_runs').where({ trigger: 'schedule', status: 'succeeded' }),
+            )
+          ).length === 1,
       );
     } finally {
       await scheduler.stop();
@@ -128,7 +141,8 @@ describe('connections that break', () => {
     });
 
   const listening = "application_name = 'portal-service listening'";
-  const say = (channel: string, payload: string) => ctx.db.control.raw('select pg_notify(?, ?)', [channel, payload]);
+  const say = (channel: string, payload: string) =>
+    ctx.db.control.raw('select pg_notify(?, ?)', [channel, payload]);
 
   it('notifications of all channels are received again, on one connection', async () => {
     const heard: string[] = [];
@@ -136,7 +150,8 @@ describe('connections that break', () => {
       (channel: string) =>
       (payload = 'look'): unknown =>
         heard.push(`${channel}: ${payload}`);
-    const isHeard = (words: string[]) => until(async () => words.every((word) => heard.includes(word)) && heard.splice(0).length);
+    const isHeard = (words: string[]) =>
+      until(async () => words.every((word) => heard.includes(word)) && heard.splice(0).length);
     const deafToOne = ctx.db.notifications.subscribe('one_channel', note('one'));
     await isHeard(['one: look']); // once when listening starts
     const deafToOther = ctx.db.notifications.subscribe('other_channel', note('other'));

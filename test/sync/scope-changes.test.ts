@@ -1,4 +1,5 @@
-// What publishing keeps for readers under a row scope: the values that a record had before it left, and records that they may not see.
+// What publishing keeps for readers under a row scope: the values that a record had before it left, and
+// records that they may not see.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { pruneTombstones } from '../../src/sync/retention.ts';
 import { acceptMissingFields } from '../../src/sync/stale-fields.ts';
@@ -28,7 +29,8 @@ beforeAll(async () => {
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
-const made = (customers: Parameters<typeof scopedWorld>[1], options = {}) => scopedWorld(database.ctx, customers, options);
+const made = (customers: Parameters<typeof scopedWorld>[1], options = {}) =>
+  scopedWorld(database.ctx, customers, options);
 describe('a record that moves to another customer', () => {
   it('is recorded with the values before, once, with the generation of its row', async () => {
     const world = await made({ 1: 'A', 2: 'A', 3: 'B' });
@@ -63,11 +65,21 @@ describe('a record that moves to another customer', () => {
   it('keeps all scope columns as one tuple, each with its type', async () => {
     const world = await made({ 1: 'A' });
     await enter(world, 'v2', ['f_site', 'f_total', 'f_modified']);
-    expect((await scopeState(world)).columns).toEqual({ id: '1', f_customer: '1', f_site: '1', f_total: '1', f_modified: '1' });
+    expect((await scopeState(world)).columns).toEqual({
+      id: '1',
+      f_customer: '1',
+      f_site: '1',
+      f_total: '1',
+      f_modified: '1',
+    });
     world.erp.put(1, { customer: 'A', site: 'north', total: '7' });
     await sync(world);
     expect(await entries(world)).toEqual([
-      { generation: '2', id: '1', before: { f_customer: 'A', f_site: null, f_total: 1.5, f_modified: '2026-05-01T08:00:00+00:00' } },
+      {
+        generation: '2',
+        id: '1',
+        before: { f_customer: 'A', f_site: null, f_total: 1.5, f_modified: '2026-05-01T08:00:00+00:00' },
+      },
     ]);
   });
 });
@@ -93,7 +105,9 @@ describe('a deleted record', () => {
 
   it('is recorded where no version allows row scopes by a column: the id always does', async () => {
     const world = await made({ 1: 'A', 2: 'A' });
-    await world.query(`update ${world.schema}.record_state set shown_columns = '{}', scope_columns = '{"id": "1"}'`);
+    await world.query(
+      `update ${world.schema}.record_state set shown_columns = '{}', scope_columns = '{"id": "1"}'`,
+    );
     world.erp.drop(2);
     await sync(world);
     expect(await entries(world)).toEqual([{ generation: '2', id: '2', before: {} }]);
@@ -108,7 +122,10 @@ describe('a scope column that is stale', () => {
       scopedFields.filter(({ name }) => name !== 'customer'),
     );
     world.erp.put(1, { customer: 'B', name: 'moved' });
-    expect(await sync(world, 'full')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+    expect(await sync(world, 'full')).toMatchObject({
+      status: 'partial',
+      error: { code: 'FIELDS_UNREADABLE' },
+    });
     expect((await world.rows())[0]).toMatchObject({ f_name: 'moved', f_customer: 'A' });
     expect((await world.state())?.staleFields).toMatchObject({ customer: { reason: 'unreadable' } });
     expect(await entries(world)).toEqual([]);
@@ -122,14 +139,20 @@ describe('a scope column that is stale', () => {
     await world.changeConfig({ fields: ['name', 'total', 'modified'] });
     expect(await sync(world)).toMatchObject({ status: 'partial' });
     expect((await world.state())?.staleFields).toMatchObject({
-      customer: { reason: 'unreadable', message: 'The sync configuration does not select the field customer' },
+      customer: {
+        reason: 'unreadable',
+        message: 'The sync configuration does not select the field customer',
+      },
     });
     await enter(world, 'v2', [], ['f_site']);
     await sync(world);
     expect(Object.keys((await world.state())?.staleFields ?? {})).toEqual(['customer']);
     expect(await acceptMissingFields(world.tenant, 'thing', ['customer'])).toBeNull();
     expect(await sync(world)).toMatchObject({ status: 'succeeded' });
-    expect(await world.state()).toMatchObject({ staleFields: {}, acceptedFields: { customer: { reason: 'unreadable' } } });
+    expect(await world.state()).toMatchObject({
+      staleFields: {},
+      acceptedFields: { customer: { reason: 'unreadable' } },
+    });
   });
 
   it('withholds no rejected record of which the other values are the stored ones', async () => {
@@ -187,7 +210,9 @@ describe('the record of values', () => {
     await world.query(
       `insert into ${world.schema}.scope_changes select 'thing', 2, (1000 + n)::text, now() - interval '40 days', '{}' from generate_series(1, 2500) n`,
     );
-    await world.query(`update ${world.schema}.scope_changes set at = now() - interval '31 days' where generation <= 3`);
+    await world.query(
+      `update ${world.schema}.scope_changes set at = now() - interval '31 days' where generation <= 3`,
+    );
     await pruneTombstones(database.ctx, AbortSignal.abort());
     expect(await entries(world)).toHaveLength(2503);
     await pruneTombstones(database.ctx, noSignal);
@@ -222,7 +247,9 @@ describe('the record of values', () => {
     }
     expect(await listOf(world, 'A')).toEqual(['1', '2', '3']);
     expect(await world.drive(id)).toMatchObject({ status: 'partial', generation: '2' });
-    expect(await entries(world)).toEqual(['1', '2', '3'].map((one) => ({ generation: '2', id: one, before: { f_customer: 'A' } })));
+    expect(await entries(world)).toEqual(
+      ['1', '2', '3'].map((one) => ({ generation: '2', id: one, before: { f_customer: 'A' } })),
+    );
     expect(await withheldIds(world)).toEqual(['2']);
   });
 
@@ -234,7 +261,9 @@ describe('the record of values', () => {
     world.erp.rejects.set('2', rejected);
     await sync(world, 'full');
     await world.query(`drop table ${world.schema}.scope_changes, ${world.schema}.withheld_records`);
-    await world.query(`alter table ${world.schema}.record_state drop column scope_columns, drop column scope_pruned`);
+    await world.query(
+      `alter table ${world.schema}.record_state drop column scope_columns, drop column scope_pruned`,
+    );
     await world.query(`alter table ${world.schema}.rejections drop column scope_values`);
     await pruneTombstones(database.ctx, noSignal);
     expect(await listOutdatedOrganizations(database.ctx.db.data)).toContain(world.organizationId);

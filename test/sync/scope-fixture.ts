@@ -1,10 +1,18 @@
-// A synced world whose versions allow row scopes by `customer`, and readers of its list and its changes under a row scope, written from the
-// description of the tables alone.
+// A synced world whose versions allow row scopes by `customer`, and readers of its list and its changes under
+// a row scope, written from the description of the tables alone.
 import type { FieldMetadata } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
 import { enterShownColumns } from '../../src/sync/index.ts';
-import { type ConfigOptions, datedFields, field, memoryErp, noSignal, type SyncWorld, syncWorld } from './fixture.ts';
+import {
+  type ConfigOptions,
+  datedFields,
+  field,
+  memoryErp,
+  noSignal,
+  type SyncWorld,
+  syncWorld,
+} from './fixture.ts';
 
 export const start = new Date('2026-05-01T08:00:00Z');
 export const wait = ({ erp }: SyncWorld, minutes = 10): void => {
@@ -12,10 +20,18 @@ export const wait = ({ erp }: SyncWorld, minutes = 10): void => {
 };
 
 /** Enters a version that shows these columns. */
-export const enter = (world: SyncWorld, version: string, scopable: readonly string[], shown: readonly string[] = []): Promise<void> =>
+export const enter = (
+  world: SyncWorld,
+  version: string,
+  scopable: readonly string[],
+  shown: readonly string[] = [],
+): Promise<void> =>
   enterShownColumns(world.tenant, {
     thing: {
-      [version]: [...scopable.map((column) => ({ column, scopable: true as const })), ...shown.map((column) => ({ column }))],
+      [version]: [
+        ...scopable.map((column) => ({ column, scopable: true as const })),
+        ...shown.map((column) => ({ column })),
+      ],
     },
   });
 
@@ -46,11 +62,20 @@ export async function setFields(world: SyncWorld, fields: readonly FieldMetadata
 
 export type ScopeEntry = { generation: string; id: string; before: Record<string, unknown> };
 export const entries = (world: SyncWorld): Promise<ScopeEntry[]> =>
-  world.query<ScopeEntry>(`select generation, id, before from ${world.schema}.scope_changes order by generation, id`);
+  world.query<ScopeEntry>(
+    `select generation, id, before from ${world.schema}.scope_changes order by generation, id`,
+  );
 export const withheldIds = async (world: SyncWorld): Promise<string[]> =>
-  (await world.query<{ id: string }>(`select id from ${world.schema}.withheld_records order by id`)).map(({ id }) => id);
+  (await world.query<{ id: string }>(`select id from ${world.schema}.withheld_records order by id`)).map(
+    ({ id }) => id,
+  );
 export const scopeState = async (world: SyncWorld) => {
-  const [row] = await world.query<{ generation: string; epoch: string; columns: Record<string, string>; pruned: string }>(
+  const [row] = await world.query<{
+    generation: string;
+    epoch: string;
+    columns: Record<string, string>;
+    pruned: string;
+  }>(
     `select generation, epoch, scope_columns as columns, scope_pruned as pruned from ${world.schema}.record_state`,
   );
   if (row === undefined) throw new Error('nothing was synced');
@@ -64,14 +89,25 @@ const shownSql = async ({ world }: Table): Promise<string> =>
 
 /** The ids of the list under the scope. */
 export const scopedList = async (table: Table): Promise<string[]> =>
-  (await table.world.query<{ id: string }>(`${await shownSql(table)} order by t.id`, [table.customers])).map(({ id }) => id);
+  (await table.world.query<{ id: string }>(`${await shownSql(table)} order by t.id`, [table.customers])).map(
+    ({ id }) => id,
+  );
 
-export type ScopedChanges = { readonly upserts: readonly string[]; readonly deletes: Readonly<Record<string, string>> };
-/** What the feed under the scope reports since a generation: upserted ids, and the generation of each deletion by id. */
+export type ScopedChanges = {
+  readonly upserts: readonly string[];
+  readonly deletes: Readonly<Record<string, string>>;
+};
+/**
+ * What the feed under the scope reports since a generation: upserted ids, and the generation of each deletion
+ * by id.
+ */
 export async function scopedChanges(table: Table, since: string): Promise<ScopedChanges> {
   const { world, customers } = table;
   const shown = await shownSql(table);
-  const upserts = await world.query<{ id: string }>(`${shown} and t.generation > $2 order by t.id`, [customers, since]);
+  const upserts = await world.query<{ id: string }>(`${shown} and t.generation > $2 order by t.id`, [
+    customers,
+    since,
+  ]);
   const deletes = await world.query<{ id: string; generation: string }>(
     `select c.id, max(c.generation)::text as generation from ${world.schema}.scope_changes c
      where c.record_type = 'thing' and c.generation > $2 and c.before ->> 'f_customer' = any($1) and c.id not in (select s.id from (${shown}) s)
@@ -85,7 +121,8 @@ export async function scopedChanges(table: Table, since: string): Promise<Scoped
 }
 
 export const listOf = (world: SyncWorld, ...customers: string[]) => scopedList({ world, customers });
-export const changesOf = (world: SyncWorld, since: string, ...customers: string[]) => scopedChanges({ world, customers }, since);
+export const changesOf = (world: SyncWorld, since: string, ...customers: string[]) =>
+  scopedChanges({ world, customers }, since);
 export const sync = async (world: SyncWorld, mode: 'incremental' | 'full' = 'incremental') => {
   wait(world);
   return world.sync(mode);
@@ -93,7 +130,12 @@ export const sync = async (world: SyncWorld, mode: 'incremental' | 'full' = 'inc
 /** The ERP has these values of a record that can't be stored. */
 export function reject(world: SyncWorld, id: string, values?: Record<string, string | null>): void {
   world.erp.put(id, values ?? {});
-  world.erp.rejects.set(id, { id, code: 'LINE_UNREADABLE', message: 'line 1', ...(values !== undefined && { values }) });
+  world.erp.rejects.set(id, {
+    id,
+    code: 'LINE_UNREADABLE',
+    message: 'line 1',
+    ...(values !== undefined && { values }),
+  });
 }
 export function mend(world: SyncWorld, id: string, customer: string | null): void {
   world.erp.rejects.delete(id);

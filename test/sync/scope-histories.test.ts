@@ -1,10 +1,18 @@
-// Random histories of an account, synced step by step and replayed against a model in memory: under every row scope, the list and the replayed
-// changes are what the model says, with each deletion at the generation in which the record left. PROPERTY_SEED selects other histories,
-// HISTORIES their number.
+// Random histories of an account, synced step by step and replayed against a model in memory: under every row
+// scope, the list and the replayed changes are what the model says, with each deletion at the generation in
+// which the record left. PROPERTY_SEED selects other histories, HISTORIES their number.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { endOpenRuns, field, type SyncWorld } from './fixture.ts';
-import { enter, scopedChanges, scopedList, scopedWorld, scopeState, setFields, wait } from './scope-fixture.ts';
+import {
+  enter,
+  scopedChanges,
+  scopedList,
+  scopedWorld,
+  scopeState,
+  setFields,
+  wait,
+} from './scope-fixture.ts';
 
 const seed = Number(process.env['PROPERTY_SEED'] ?? 20_261_123);
 const [histories, steps, ids] = [Number(process.env['HISTORIES'] ?? 4), 14, 12];
@@ -42,7 +50,9 @@ type Reader = {
 };
 
 const shownBy = ({ stored, withheld }: Model, allowed: readonly string[]): string[] =>
-  [...stored].flatMap(([id, customer]) => (customer !== null && allowed.includes(customer) && !withheld.has(id) ? [id] : []));
+  [...stored].flatMap(([id, customer]) =>
+    customer !== null && allowed.includes(customer) && !withheld.has(id) ? [id] : [],
+  );
 
 const rejections = (customer: string | null) => [
   undefined,
@@ -64,24 +74,40 @@ function change({ erp }: SyncWorld, { stored }: Model, { below, one }: Random): 
   } else if (kind < 9) {
     const values = one(rejections(one([stored.get(id) ?? null, one(customers)])));
     erp.put(id, { customer: one(customers) });
-    erp.rejects.set(id, { id, code: 'LINE_UNREADABLE', message: 'line 1', ...(values !== undefined && { values }) });
+    erp.rejects.set(id, {
+      id,
+      code: 'LINE_UNREADABLE',
+      message: 'line 1',
+      ...(values !== undefined && { values }),
+    });
   } else for (const other of [...erp.rejects.keys()]) erp.rejects.delete(other);
 }
 
 /** What a published run makes of the account. */
 function follow({ stored, withheld }: Model, { erp }: SyncWorld): void {
   for (const id of stored.keys()) if (!erp.records.has(id)) stored.delete(id);
-  for (const [id, { values }] of erp.records) if (!erp.rejects.has(id)) stored.set(id, values['customer'] ?? null);
+  for (const [id, { values }] of erp.records)
+    if (!erp.rejects.has(id)) stored.set(id, values['customer'] ?? null);
   withheld.clear();
   for (const [id, { values }] of erp.rejects)
-    if (stored.has(id) && (values === undefined || !('customer' in values) || values['customer'] !== stored.get(id))) withheld.add(id);
+    if (
+      stored.has(id) &&
+      (values === undefined || !('customer' in values) || values['customer'] !== stored.get(id))
+    )
+      withheld.add(id);
 }
 
-async function compare(world: SyncWorld, model: Model, readers: readonly Reader[], catchesUp: (reader: Reader) => boolean): Promise<void> {
+async function compare(
+  world: SyncWorld,
+  model: Model,
+  readers: readonly Reader[],
+  catchesUp: (reader: Reader) => boolean,
+): Promise<void> {
   const { generation } = await scopeState(world);
   for (const reader of readers) {
     const shown = shownBy(model, reader.customers).sort((a, b) => Number(a) - Number(b));
-    for (const id of reader.shown) if (!shown.includes(id)) reader.left.set(id, [...(reader.left.get(id) ?? []), generation]);
+    for (const id of reader.shown)
+      if (!shown.includes(id)) reader.left.set(id, [...(reader.left.get(id) ?? []), generation]);
     reader.shown = shown;
     const table = { world, customers: reader.customers };
     expect(await scopedList(table)).toEqual(shown);
@@ -108,7 +134,9 @@ async function startReaders(world: SyncWorld, model: Model): Promise<Reader[]> {
   });
 }
 
-/** A run that fills a new column in a fresh table, as it does above a number of rows: every copy begins again. */
+/**
+ * A run that fills a new column in a fresh table, as it does above a number of rows: every copy begins again.
+ */
 async function swap(world: SyncWorld, extra: number): Promise<void> {
   await world.query(`update ${world.schema}.record_state set row_count = 10000`);
   await setFields(world, [...world.erp.fields, field(`extra${extra}`)]);
@@ -117,7 +145,9 @@ async function swap(world: SyncWorld, extra: number): Promise<void> {
 describe(`random histories, PROPERTY_SEED=${seed}`, () => {
   it.each(Array.from({ length: histories }, (_unused, n) => n))('history %i', async (n) => {
     const random = createRandom(seed + n * 7_919);
-    const initial = Object.fromEntries(Array.from({ length: ids - 3 }, (_unused, at) => [String(at + 1), random.one(customers)]));
+    const initial = Object.fromEntries(
+      Array.from({ length: ids - 3 }, (_unused, at) => [String(at + 1), random.one(customers)]),
+    );
     const world = await scopedWorld(database.ctx, initial);
     const model: Model = { stored: new Map(Object.entries(initial)), withheld: new Set() };
     let readers = await startReaders(world, model);

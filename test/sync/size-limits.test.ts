@@ -1,4 +1,5 @@
-// How large a field and a record may be: a larger record is rejected with its reason, and what was stored of it before stays.
+// How large a field and a record may be: a larger record is rejected with its reason, and what was stored of
+// it before stays.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SourceRecord } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
@@ -8,7 +9,10 @@ import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld }
 const limits = { maxFieldBytes: 1_000, maxRecordBytes: 3_000 };
 let database: TestDatabase;
 let ctx: Ctx;
-const withLimits = (sync: object): Ctx => ({ ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, ...sync } } });
+const withLimits = (sync: object): Ctx => ({
+  ...ctx,
+  settings: { ...ctx.settings, sync: { ...ctx.settings.sync, ...sync } },
+});
 beforeAll(async () => {
   database = await testDatabase();
   ctx = database.ctx;
@@ -17,7 +21,9 @@ afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
 const rejections = (world: SyncWorld) =>
-  world.query<{ id: string; code: string; message: string }>(`select id, code, message from ${world.schema}.rejections order by id`);
+  world.query<{ id: string; code: string; message: string }>(
+    `select id, code, message from ${world.schema}.rejections order by id`,
+  );
 
 const fields = [
   ...datedFields,
@@ -42,7 +48,11 @@ describe('a record within the limits is stored', () => {
     ['a field as large as a field may be', { memo: 'x'.repeat(1_000) }, {}],
     ['the same in letters of two and three bytes', { memo: 'é'.repeat(350) + '€'.repeat(100) }, {}],
     ['a field as large, of line breaks and marks that are escaped', { memo: '\n"\\\t'.repeat(250) }, {}],
-    ['lines that are larger together than a field', {}, { lines: [1, 2, 3].map((id) => line(id, 'x'.repeat(600))) }],
+    [
+      'lines that are larger together than a field',
+      {},
+      { lines: [1, 2, 3].map((id) => line(id, 'x'.repeat(600))) },
+    ],
     [
       'fields that are nearly as large as a record together',
       { memo: 'x'.repeat(1_000), notes: 'x'.repeat(1_000), name: 'x'.repeat(900) },
@@ -51,16 +61,31 @@ describe('a record within the limits is stored', () => {
   ])('%s', async (_name, values, more) => {
     const world = await worldOf(values, more);
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 2, rejected: 0 } });
-    for (const [name, value] of Object.entries(values)) expect((await world.rows())[1]?.[`f_${name}`]).toBe(value);
+    for (const [name, value] of Object.entries(values))
+      expect((await world.rows())[1]?.[`f_${name}`]).toBe(value);
   });
 });
 
 describe('a larger record is rejected; the message names the field, its size, the limit, and what to do', () => {
-  const fieldFix = 'a field may have 1000. Shorten it in the ERP, leave it out of the sync, or raise MAX_FIELD_BYTES.';
-  const recordFix = 'a record may have 3000. Shorten it in the ERP, leave fields out of the sync, or raise MAX_RECORD_BYTES.';
-  it.each<[string, Record<string, string>, Partial<SourceRecord>, { code: string; message: string | RegExp }]>([
-    ['a field', { memo: 'x'.repeat(1_001) }, {}, { code: 'FIELD_TOO_LARGE', message: `memo has 1001 bytes; ${fieldFix}` }],
-    ['a field, by its bytes', { memo: '€'.repeat(334) }, {}, { code: 'FIELD_TOO_LARGE', message: `memo has 1002 bytes; ${fieldFix}` }],
+  const fieldFix =
+    'a field may have 1000. Shorten it in the ERP, leave it out of the sync, or raise MAX_FIELD_BYTES.';
+  const recordFix =
+    'a record may have 3000. Shorten it in the ERP, leave fields out of the sync, or raise MAX_RECORD_BYTES.';
+  it.each<
+    [string, Record<string, string>, Partial<SourceRecord>, { code: string; message: string | RegExp }]
+  >([
+    [
+      'a field',
+      { memo: 'x'.repeat(1_001) },
+      {},
+      { code: 'FIELD_TOO_LARGE', message: `memo has 1001 bytes; ${fieldFix}` },
+    ],
+    [
+      'a field, by its bytes',
+      { memo: '€'.repeat(334) },
+      {},
+      { code: 'FIELD_TOO_LARGE', message: `memo has 1002 bytes; ${fieldFix}` },
+    ],
     [
       'a label',
       { entity: '7' },
@@ -77,7 +102,10 @@ describe('a larger record is rejected; the message names the field, its size, th
       'fields together',
       { memo: 'x'.repeat(1_000), notes: 'x'.repeat(999), name: 'x'.repeat(999) },
       { lines: [line(1, 'x')] },
-      { code: 'RECORD_TOO_LARGE', message: /^The record has at least 3\d\d\d bytes, of which memo has 1000; / },
+      {
+        code: 'RECORD_TOO_LARGE',
+        message: /^The record has at least 3\d\d\d bytes, of which memo has 1000; /,
+      },
     ],
     [
       'lines together',
@@ -101,38 +129,48 @@ describe('a larger record is rejected; the message names the field, its size, th
 });
 
 describe('a stored record that is larger than the limits', () => {
-  it.each(['full', 'incremental'] as const)('keeps its last version when a %s run reads it again, until it is shortened', async (mode) => {
-    const erp = memoryErp(fields);
-    erp.at = new Date('2026-05-01T08:00:00Z');
-    erp.put(1, { memo: 'x'.repeat(5_000) }, { lines: [] });
-    erp.put(2, {}, { lines: [] });
-    const world = await syncWorld(ctx, erp);
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+  it.each(['full', 'incremental'] as const)(
+    'keeps its last version when a %s run reads it again, until it is shortened',
+    async (mode) => {
+      const erp = memoryErp(fields);
+      erp.at = new Date('2026-05-01T08:00:00Z');
+      erp.put(1, { memo: 'x'.repeat(5_000) }, { lines: [] });
+      erp.put(2, {}, { lines: [] });
+      const world = await syncWorld(ctx, erp);
+      expect(await world.sync()).toMatchObject({ status: 'succeeded' });
 
-    const limited = withLimits(limits);
-    const syncLimited = async (wanted: typeof mode) => {
-      const id = await world.queue(wanted);
-      await world.work(await world.claim(), new AbortController().signal, limited);
-      return world.row(id);
-    };
-    erp.at = new Date('2026-05-01T09:00:00Z');
-    erp.put(1, { memo: 'y'.repeat(5_000) }, { lines: [] });
-    expect(await syncLimited(mode)).toMatchObject({ status: 'partial', counts: { updated: 0, deleted: 0, rejected: 1 } });
-    expect(await rejections(world)).toMatchObject([{ id: '1', code: 'FIELD_TOO_LARGE' }]);
-    expect((await world.rows()).map(({ f_memo }) => f_memo)).toEqual(['x'.repeat(5_000), null]);
+      const limited = withLimits(limits);
+      const syncLimited = async (wanted: typeof mode) => {
+        const id = await world.queue(wanted);
+        await world.work(await world.claim(), new AbortController().signal, limited);
+        return world.row(id);
+      };
+      erp.at = new Date('2026-05-01T09:00:00Z');
+      erp.put(1, { memo: 'y'.repeat(5_000) }, { lines: [] });
+      expect(await syncLimited(mode)).toMatchObject({
+        status: 'partial',
+        counts: { updated: 0, deleted: 0, rejected: 1 },
+      });
+      expect(await rejections(world)).toMatchObject([{ id: '1', code: 'FIELD_TOO_LARGE' }]);
+      expect((await world.rows()).map(({ f_memo }) => f_memo)).toEqual(['x'.repeat(5_000), null]);
 
-    expect(await syncLimited('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
-    erp.put(1, { memo: 'short' }, { lines: [] });
-    expect(await syncLimited('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1, rejected: 0 } });
-    expect((await world.rows()).map(({ f_memo }) => f_memo)).toEqual(['short', null]);
-  });
+      expect(await syncLimited('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
+      erp.put(1, { memo: 'short' }, { lines: [] });
+      expect(await syncLimited('incremental')).toMatchObject({
+        status: 'succeeded',
+        counts: { updated: 1, rejected: 0 },
+      });
+      expect((await world.rows()).map(({ f_memo }) => f_memo)).toEqual(['short', null]);
+    },
+  );
 });
 
 describe('records that the ERP returns by id, a part at a time', () => {
   it('are all read, and those that are gone are noticed', async () => {
     const erp = memoryErp(fields);
     erp.at = new Date('2026-05-01T08:00:00Z');
-    for (let id = 1; id <= 9; id += 1) erp.rejects.set(String(id), { id: String(id), code: 'VALUE_UNREADABLE', message: 'broken' });
+    for (let id = 1; id <= 9; id += 1)
+      erp.rejects.set(String(id), { id: String(id), code: 'VALUE_UNREADABLE', message: 'broken' });
     for (let id = 1; id <= 9; id += 1) erp.put(id, {}, { lines: [], modifiedAt: longAgo });
     const { readByIds } = erp.connector;
     const asked: number[] = [];
@@ -148,7 +186,10 @@ describe('records that the ERP returns by id, a part at a time', () => {
     expect(await world.sync()).toMatchObject({ status: 'partial', counts: { rejected: 9 } });
     erp.rejects.clear();
     erp.records.delete('5');
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 8, rejected: 0 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 8, rejected: 0 },
+    });
     expect(asked).toEqual([9, 7, 5, 3, 1]);
     expect((await world.rows()).map(({ id }) => Number(id))).toEqual([1, 2, 3, 4, 6, 7, 8, 9]);
   });
@@ -158,8 +199,16 @@ describe('records that the ERP returns by id, a part at a time', () => {
     erp.put(1, {}, { lines: [], modifiedAt: longAgo });
     erp.rejects.set('1', { id: '1', code: 'VALUE_UNREADABLE', message: 'broken' });
     const { readByIds } = erp.connector;
-    const endless: typeof readByIds = async () => ({ records: [], rejected: [], lastId: null, hasMore: true });
-    const world = await syncWorld(ctx, Object.assign(erp, { connector: { ...erp.connector, readByIds: endless } }));
+    const endless: typeof readByIds = async () => ({
+      records: [],
+      rejected: [],
+      lastId: null,
+      hasMore: true,
+    });
+    const world = await syncWorld(
+      ctx,
+      Object.assign(erp, { connector: { ...erp.connector, readByIds: endless } }),
+    );
     await world.sync();
     const run = await world.sync('incremental');
     expect(run).toMatchObject({ status: 'failed', error: { code: 'PAGE_WITHOUT_END' } });

@@ -1,4 +1,5 @@
-// What a run staged must be what it read and what it publishes: a row that is lost in between fails the run, and readers keep the old rows.
+// What a run staged must be what it read and what it publishes: a row that is lost in between fails the run,
+// and readers keep the old rows.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -8,7 +9,10 @@ let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -38,7 +42,8 @@ describe('a row that is lost', () => {
   it('between being read and being proved fails the run', async () => {
     const world = await changedWorld();
     world.erp.onCall = async ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '20') await world.query(`delete from ${world.schema}.staging_thing where id = 3`);
+      if (operation === 'readPage' && afterId === '20')
+        await world.query(`delete from ${world.schema}.staging_thing where id = 3`);
     };
     await expectFailure(world, 'STAGED_MISMATCH', () => {
       world.erp.onCall = () => undefined;
@@ -51,7 +56,10 @@ describe('a row that is lost', () => {
       await admin.raw(`create function public.lose_row() returns trigger language plpgsql security definer as
           $$ begin delete from ${world.schema}.staging_thing where id = 3; return new; end $$;
         create trigger lose_row after update on public.sync_runs for each row when (new.status = 'publishing') execute function public.lose_row()`);
-      const stop = () => admin.raw('drop trigger if exists lose_row on public.sync_runs; drop function if exists public.lose_row()');
+      const stop = () =>
+        admin.raw(
+          'drop trigger if exists lose_row on public.sync_runs; drop function if exists public.lose_row()',
+        );
       try {
         await expectFailure(world, 'PUBLISHED_MISMATCH', stop);
       } finally {

@@ -1,4 +1,5 @@
-// Fields that can't be read or come empty, with an ERP in memory: thresholds, interruptions, large tables and databases of older versions.
+// Fields that can't be read or come empty, with an ERP in memory: thresholds, interruptions, large tables and
+// databases of older versions.
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
@@ -12,7 +13,10 @@ let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
   // Each run reads the ERP's metadata.
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, metadataMaxAgeMs: -1 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, metadataMaxAgeMs: -1 } },
+  };
   admin = openKnex(database.address, null, 1);
   await admin.raw(`
     create table refusals (on_or_off boolean);
@@ -59,7 +63,8 @@ async function synced(...shown: string[]): Promise<SyncWorld> {
 }
 /** Changes these records, with their notes or without. */
 function change({ erp }: SyncWorld, from: number, to: number, isEmpty: boolean): void {
-  for (let id = from; id <= to; id += 1) erp.put(id, { note: isEmpty ? null : `note ${id}`, name: `changed ${id}` });
+  for (let id = from; id <= to; id += 1)
+    erp.put(id, { note: isEmpty ? null : `note ${id}`, name: `changed ${id}` });
 }
 
 describe('a column that comes empty', () => {
@@ -76,7 +81,11 @@ describe('a column that comes empty', () => {
     change(world, 1, empty, true);
     change(world, empty + 1, empty + filled, false);
     const run = await world.sync(mode);
-    expect(run).toMatchObject({ status, mode, ...(status === 'partial' && { error: { code: 'FIELDS_EMPTY' } }) });
+    expect(run).toMatchObject({
+      status,
+      mode,
+      ...(status === 'partial' && { error: { code: 'FIELDS_EMPTY' } }),
+    });
     const stored = await notes(world);
     expect(stored['1']).toBe(status === 'partial' ? 'note 1' : null);
     expect((await world.rows())[0]).toMatchObject({ f_name: 'changed 1' });
@@ -85,12 +94,18 @@ describe('a column that comes empty', () => {
   it('counts unchanged records of a full run as having a value', async () => {
     const world = await synced();
     change(world, 1, 30, true);
-    expect(await world.sync('full')).toMatchObject({ status: 'succeeded', counts: { updated: 30, unchanged: 70 } });
+    expect(await world.sync('full')).toMatchObject({
+      status: 'succeeded',
+      counts: { updated: 30, unchanged: 70 },
+    });
   });
 
   it('fails when a record that is read alone has a value', async () => {
     const world = await synced();
-    world.erp.bendPage = (page) => ({ ...page, records: page.records.map((one) => ({ ...one, values: { ...one.values, note: null } })) });
+    world.erp.bendPage = (page) => ({
+      ...page,
+      records: page.records.map((one) => ({ ...one, values: { ...one.values, note: null } })),
+    });
     const run = await world.sync('full');
     expect(run).toMatchObject({ status: 'failed', error: { code: 'COLUMN_EMPTIED' } });
     expect(run.error?.message).toBe(
@@ -133,10 +148,18 @@ describe('a shown field that the ERP no longer offers', () => {
     const world = await synced('f_note');
     const { syncedAt } = (await world.state()) ?? {};
     world.erp.fields = [...datedFields];
-    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'partial',
+      error: { code: 'FIELDS_UNREADABLE' },
+    });
     const first = (await world.state())?.staleFields;
     expect(first).toEqual({
-      note: { since: expect.stringMatching(/Z$/), syncedAt, reason: 'unreadable', message: 'The ERP no longer has the field note' },
+      note: {
+        since: expect.stringMatching(/Z$/),
+        syncedAt,
+        reason: 'unreadable',
+        message: 'The ERP no longer has the field note',
+      },
     });
     expect((await world.sync('full')).status).toBe('partial');
     expect((await world.state())?.staleFields).toEqual(first);
@@ -152,7 +175,11 @@ describe('a shown field that the ERP no longer offers', () => {
     world.erp.fields = [...all];
     wait(world);
     const healed = await world.sync('incremental');
-    expect(healed).toMatchObject({ status: 'succeeded', mode: 'full', counts: { updated: 2, unchanged: 98 } });
+    expect(healed).toMatchObject({
+      status: 'succeeded',
+      mode: 'full',
+      counts: { updated: 2, unchanged: 98 },
+    });
     expect(await world.state()).toMatchObject({ epoch, activeTable, staleFields: {} });
     expect(await notes(world)).toMatchObject({ 1: null, 2: null, 3: 'note 3' });
   });
@@ -161,7 +188,10 @@ describe('a shown field that the ERP no longer offers', () => {
     const world = await synced('f_note');
     await world.query(`update ${world.schema}.record_columns set state = 'vanished' where field = 'note'`);
     world.erp.fields = [...datedFields];
-    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'partial',
+      error: { code: 'FIELDS_UNREADABLE' },
+    });
     expect((await world.state())?.staleFields).toMatchObject({ note: { syncedAt: null } });
   });
 });
@@ -193,10 +223,15 @@ it('a run with every kind of problem names all of them', async () => {
   world.erp.rejects.set('5', { id: '5', code: 'BAD', message: 'bad' });
   world.erp.put(5, {});
   const run = await world.sync('full');
-  expect(run).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE', proposalId: expect.any(String) } });
+  expect(run).toMatchObject({
+    status: 'partial',
+    error: { code: 'FIELDS_UNREADABLE', proposalId: expect.any(String) },
+  });
   for (const part of ['The field note', '40 records are absent', '1 records could not be stored'])
     expect(run.error?.message).toContain(part);
   for (const part of ['accept that the field is missing', 'approve what was deleted', "run's rejections"])
     expect(run.error?.fix).toContain(part);
-  expect(await admin('sync_alerts').where('sync_config_id', world.configId).first('state')).toEqual({ state: 'stale-held' });
+  expect(await admin('sync_alerts').where('sync_config_id', world.configId).first('state')).toEqual({
+    state: 'stale-held',
+  });
 });

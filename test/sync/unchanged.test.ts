@@ -1,5 +1,5 @@
-// A complete read of a table that stays in place: only what differs is staged, and yet all of it is proved. And pages that the
-// server lost in a crash, because no page waits for the disk.
+// A complete read of a table that stays in place: only what differs is staged, and yet all of it is proved.
+// And pages that the server lost in a crash, because no page waits for the disk.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inDataTransaction } from '../../src/db/transaction.ts';
@@ -12,7 +12,10 @@ let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -31,7 +34,8 @@ const kept = async (world: SyncWorld) => {
   );
   return [Number(row?.rows), Number(row?.unchanged)];
 };
-const pagesRead = ({ erp }: SyncWorld) => erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
+const pagesRead = ({ erp }: SyncWorld) =>
+  erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
 const expire = (id: string) =>
   asAdmin(database, async (admin) => {
     await admin('sync_runs')
@@ -61,9 +65,14 @@ describe('a complete read of a table that stays in place', () => {
     const id = await readAndLost(world);
     expect(await kept(world)).toEqual([2, 23]);
     const run = await world.drive(id);
-    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 25, inserted: 1, updated: 1, unchanged: 23, deleted: 1 } });
+    expect(run).toMatchObject({
+      status: 'succeeded',
+      counts: { fetched: 25, inserted: 1, updated: 1, unchanged: 23, deleted: 1 },
+    });
     expect(pagesRead(world)).toEqual([]);
-    expect(run.proof).toContainEqual(expect.objectContaining({ check: 'staged', passed: true, facts: { staged: 25, rejected: 0 } }));
+    expect(run.proof).toContainEqual(
+      expect.objectContaining({ check: 'staged', passed: true, facts: { staged: 25, rejected: 0 } }),
+    );
     expect((await world.rows()).map(({ id: key, generation }) => [key, generation])).toEqual(
       Array.from({ length: 25 }, (_unused, n) => [String(n + 2), [7, 26].includes(n + 2) ? '2' : '1']),
     );
@@ -74,7 +83,9 @@ describe('a complete read of a table that stays in place', () => {
     const world = await loaded(60);
     for (let id = 1; id <= 30; id += 1) world.erp.records.delete(String(id));
     expect(await world.sync()).toMatchObject({ status: 'partial' });
-    await world.query(`update ${world.schema}.deletion_proposals set status = 'approved' where status = 'open'`);
+    await world.query(
+      `update ${world.schema}.deletion_proposals set status = 'approved' where status = 'open'`,
+    );
     for (let id = 1; id <= 30; id += 1) world.erp.put(id, id === 3 ? { name: 'changed' } : {});
     expect(await world.sync()).toMatchObject({
       status: 'succeeded',
@@ -88,7 +99,11 @@ describe('a complete read of a table that stays in place', () => {
     world.erp.put(7, { name: 'changed' });
     const id = await readAndLost(world);
     await world.query(`update ${world.schema}.record_state set generation = 5`);
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', generation: '6', counts: { updated: 1, unchanged: 24 } });
+    expect(await world.drive(id)).toMatchObject({
+      status: 'succeeded',
+      generation: '6',
+      counts: { updated: 1, unchanged: 24 },
+    });
     expect(pagesRead(world)).toEqual([null, '10', '20']);
   });
 
@@ -99,7 +114,9 @@ describe('a complete read of a table that stays in place', () => {
     if (state === undefined) throw new Error('no state');
     await world.query(`update ${world.schema}.record_state set generation = 5`);
     const rules = { deletions: 'reconcile' as const, maxDeleteShare: 1, settleMs: 0 };
-    const publishing = inDataTransaction(ctx.db.data, (client) => publishRun(client, world.schema, state, rules, () => undefined));
+    const publishing = inDataTransaction(ctx.db.data, (client) =>
+      publishRun(client, world.schema, state, rules, () => undefined),
+    );
     await expect(publishing).rejects.toThrow('the active table changed since');
     expect(await world.rows()).toHaveLength(25);
   });
@@ -115,7 +132,10 @@ describe('a server that lost the last pages of a run in a crash', () => {
     world.erp.onCall = async ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '20') {
         // The state after one or two pages, which the crash restores.
-        const [row] = await world.query(`select page, checkpoint, counters from ${world.schema}.run_state where run_id = $1`, [id]);
+        const [row] = await world.query(
+          `select page, checkpoint, counters from ${world.schema}.run_state where run_id = $1`,
+          [id],
+        );
         for (const [name, value] of Object.entries(row ?? {})) before.set(name, value);
       }
       if (operation !== 'count' || ++counts !== 2) return;
@@ -131,6 +151,10 @@ describe('a server that lost the last pages of a run in a crash', () => {
     expect((await world.state())?.generation).toBe('1');
     world.erp.onCall = () => undefined;
     await expire(id);
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', generation: '2', counts: { fetched: 25, updated: 25 } });
+    expect(await world.drive(id)).toMatchObject({
+      status: 'succeeded',
+      generation: '2',
+      counts: { fetched: 25, updated: 25 },
+    });
   });
 });

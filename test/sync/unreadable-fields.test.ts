@@ -1,4 +1,5 @@
-// Which fields count as unreadable: shown by a version, selected by the configuration, and not offered by the ERP.
+// Which fields count as unreadable: shown by a version, selected by the configuration, and not offered by the
+// ERP.
 import { describe, expect, it } from 'vitest';
 import type { FieldMetadata } from '../../src/connectors/connector.ts';
 import { findUnreadable } from '../../src/sync/unreadable-fields.ts';
@@ -15,8 +16,15 @@ const columns = planColumns([], full).added;
 const find = (
   fields: readonly FieldMetadata[],
   shown: readonly ShownColumn[] | null,
-  { accepted = {}, configured = null }: { accepted?: Record<string, AcceptedField>; configured?: readonly string[] | null } = {},
-) => findUnreadable({ fields }, configured, columns, { shownColumns: shown === null ? null : { v1: shown }, acceptedFields: accepted });
+  {
+    accepted = {},
+    configured = null,
+  }: { accepted?: Record<string, AcceptedField>; configured?: readonly string[] | null } = {},
+) =>
+  findUnreadable({ fields }, configured, columns, {
+    shownColumns: shown === null ? null : { v1: shown },
+    acceptedFields: accepted,
+  });
 const without = (...names: string[]) => full.filter(({ name }) => !names.includes(name));
 const at = '2026-11-22T10:00:00Z';
 const withLines = (...inner: FieldMetadata[]) => [...without('lines'), field('lines', 'lines', inner)];
@@ -73,8 +81,10 @@ describe('findUnreadable', () => {
   });
 
   it('an acceptance of empty values is none of an unreadable field', () => {
-    expect(Object.keys(find(without('name'), [{ column: 'f_name' }], { accepted: { name: { at, reason: 'empty' } } }).stale)).toEqual([
-      'name',
-    ]);
+    expect(
+      Object.keys(
+        find(without('name'), [{ column: 'f_name' }], { accepted: { name: { at, reason: 'empty' } } }).stale,
+      ),
+    ).toEqual(['name']);
   });
 });

@@ -1,4 +1,5 @@
-// What a company's schema in the warehouse may contain, whichever database it is on, and what belongs into one transaction there.
+// What a company's schema in the warehouse may contain, whichever database it is on, and what belongs into
+// one transaction there.
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
@@ -13,7 +14,10 @@ let database: TestDatabase;
 let ctx: Ctx;
 beforeAll(async () => {
   database = await testDatabase();
-  ctx = { ...database.ctx, settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } } };
+  ctx = {
+    ...database.ctx,
+    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
+  };
 });
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
@@ -26,7 +30,9 @@ async function worldWith(count: number): Promise<SyncWorld> {
 }
 const activeRows = async (world: SyncWorld) => {
   const table = (await world.state())?.activeTable;
-  return world.query<{ id: string; xmin: string }>(`select t.id::text, t.xmin::text from ${world.schema}."${table}" t order by t.id`);
+  return world.query<{ id: string; xmin: string }>(
+    `select t.id::text, t.xmin::text from ${world.schema}."${table}" t order by t.id`,
+  );
 };
 
 describe("a company's schema", () => {
@@ -46,8 +52,14 @@ describe("a company's schema", () => {
        from pg_class c where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p')`,
       [world.schema],
     );
-    expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['record_state', 'run_state', 'rejections', 'staging_thing']));
-    expect(tables.filter(({ persistence, keys, triggers }) => persistence !== 'p' || keys !== '1' || triggers !== '0')).toEqual([]);
+    expect(tables.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['record_state', 'run_state', 'rejections', 'staging_thing']),
+    );
+    expect(
+      tables.filter(
+        ({ persistence, keys, triggers }) => persistence !== 'p' || keys !== '1' || triggers !== '0',
+      ),
+    ).toEqual([]);
     const leaving = await world.query(
       `select k.conname from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_class target on target.oid = k.confrelid
        where k.contype = 'f' and (c.relnamespace = $1::regnamespace) <> (target.relnamespace = $1::regnamespace)`,
@@ -75,7 +87,10 @@ describe("a company's schema", () => {
   it('is updated without volatile functions, which a distributed database refuses', () => {
     const volatile = /\b(random|clock_timestamp|gen_random_uuid|nextval|timeofday|statement_timestamp)\s*\(/i;
     const updates = globSync('src/{warehouse,sync}/**/*.ts').flatMap((file) =>
-      [...readFileSync(file, 'utf8').matchAll(/`[^`]*\bupdate\s+\$\{[^`]*`/gi)].map(([sql]) => ({ file, sql })),
+      [...readFileSync(file, 'utf8').matchAll(/`[^`]*\bupdate\s+\$\{[^`]*`/gi)].map(([sql]) => ({
+        file,
+        sql,
+      })),
     );
     expect(updates.length).toBeGreaterThan(5);
     expect(updates.filter(({ sql }) => volatile.test(sql))).toEqual([]);
@@ -91,7 +106,10 @@ describe('one transaction', () => {
     world.erp.put(31, {}, { lines: [] });
     world.erp.deleted = new Map();
     world.erp.drop(9);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1, updated: 1, deleted: 1 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 1, updated: 1, deleted: 1 },
+    });
     const after = await activeRows(world);
     const written = after.filter(({ id, xmin }) => before.get(id) !== xmin);
     expect(written.map(({ id }) => id)).toEqual(['5', '31']);
@@ -99,7 +117,9 @@ describe('one transaction', () => {
       `select xmin::text, generation, row_count from ${world.schema}.record_state`,
     );
     expect(state).toMatchObject([{ generation: '2', row_count: '30' }]);
-    const tombstones = await world.query<{ id: string; xmin: string }>(`select id, xmin::text from ${world.schema}.tombstones`);
+    const tombstones = await world.query<{ id: string; xmin: string }>(
+      `select id, xmin::text from ${world.schema}.tombstones`,
+    );
     expect(tombstones.map(({ id }) => id)).toEqual(['9']);
     expect(new Set([...written, ...state, ...tombstones].map(({ xmin }) => xmin)).size).toBe(1);
   });
@@ -115,15 +135,26 @@ describe('one transaction', () => {
     await world.work(await world.claim());
     world.erp.onCall = () => undefined;
     const staged = () =>
-      world.query<{ id: string; xmin: string }>(`select t.id::text, t.xmin::text from ${world.schema}.staging_thing t order by t.id`);
+      world.query<{ id: string; xmin: string }>(
+        `select t.id::text, t.xmin::text from ${world.schema}.staging_thing t order by t.id`,
+      );
     const first = await staged();
     expect(first.map((row) => row.id)).toEqual(Array.from({ length: 10 }, (_, index) => String(index + 1)));
-    const [run] = await world.query<{ xmin: string }>(`select xmin::text from ${world.schema}.run_state where run_id = $1`, [id]);
+    const [run] = await world.query<{ xmin: string }>(
+      `select xmin::text from ${world.schema}.run_state where run_id = $1`,
+      [id],
+    );
     expect(new Set([...first, { xmin: run?.xmin }].map(({ xmin }) => xmin)).size).toBe(1);
     const held = await readRunState(ctx.db.data, world.schema, id);
     if (held === undefined) throw new Error('no state');
-    const page = { records: [], rejected: [{ id: '99', code: 'X', message: 'bad' }], lastId: '20', hasMore: true };
-    const write = () => inDataTransaction(ctx.db.data, (client) => stagePage(client, world.schema, held, page, '2'));
+    const page = {
+      records: [],
+      rejected: [{ id: '99', code: 'X', message: 'bad' }],
+      lastId: '20',
+      hasMore: true,
+    };
+    const write = () =>
+      inDataTransaction(ctx.db.data, (client) => stagePage(client, world.schema, held, page, '2'));
     expect(await write()).toMatchObject({ page: held.page + 1, checkpoint: '20' });
     await expect(write()).rejects.toThrow(LostLease);
     expect(await readRunState(ctx.db.data, world.schema, id)).toMatchObject({

@@ -1,4 +1,5 @@
-// Stored records that a run could not update: readers under a row scope don't see them while their newest values differ or can't be read.
+// Stored records that a run could not update: readers under a row scope don't see them while their newest
+// values differ or can't be read.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { endOpenRuns, field } from './fixture.ts';
@@ -24,7 +25,8 @@ beforeAll(async () => {
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
-const made = (customers: Parameters<typeof scopedWorld>[1], options = {}) => scopedWorld(database.ctx, customers, options);
+const made = (customers: Parameters<typeof scopedWorld>[1], options = {}) =>
+  scopedWorld(database.ctx, customers, options);
 describe('a stored record that is rejected', () => {
   it.each<[string, Record<string, string | null> | undefined, string[]]>([
     ['the stored value', { customer: 'A', name: 'changed' }, []],
@@ -40,7 +42,9 @@ describe('a stored record that is rejected', () => {
     expect(await withheldIds(world)).toEqual(withheld);
     expect(await listOf(world, 'A')).toEqual(['1', '2'].filter((id) => !withheld.includes(id)));
     expect((await scopeState(world)).generation).toBe(withheld.length === 0 ? '1' : '2');
-    expect(await entries(world)).toEqual(withheld.map((id) => ({ generation: '2', id, before: { f_customer: 'A' } })));
+    expect(await entries(world)).toEqual(
+      withheld.map((id) => ({ generation: '2', id, before: { f_customer: 'A' } })),
+    );
     await sync(world, 'full');
     expect((await scopeState(world)).generation).toBe(withheld.length === 0 ? '1' : '2');
   });
@@ -83,7 +87,10 @@ describe('a stored record that is rejected', () => {
     expect(await withheldIds(world)).toEqual(['1']);
     world.erp.rejects.clear();
     expect(world.erp.records.get('1')?.values).toEqual(values);
-    expect(await sync(world, 'full')).toMatchObject({ status: 'succeeded', counts: { unchanged: 2, updated: 0 } });
+    expect(await sync(world, 'full')).toMatchObject({
+      status: 'succeeded',
+      counts: { unchanged: 2, updated: 0 },
+    });
     expect(await withheldIds(world)).toEqual([]);
     expect(await changesOf(world, '2', 'A')).toEqual({ upserts: ['1'], deletes: {} });
   });
@@ -123,7 +130,9 @@ describe('a stored record that is rejected', () => {
     world.erp.put(3, { customer: 'A', due: '2026-02-30' });
     world.erp.put(4, { customer: 'B', due: '2026-02-30' });
     expect(await sync(world)).toMatchObject({ status: 'partial', counts: { rejected: 4 } });
-    expect(await world.query(`select id, code, scope_values from ${world.schema}.rejections order by id`)).toEqual([
+    expect(
+      await world.query(`select id, code, scope_values from ${world.schema}.rejections order by id`),
+    ).toEqual([
       { id: '1', code: 'VALUE_UNREADABLE', scope_values: { f_customer: 'A' } },
       { id: '2', code: 'VALUE_UNREADABLE', scope_values: { f_customer: 'B' } },
       { id: '3', code: 'VALUE_UNREADABLE', scope_values: { f_customer: 'A' } },
@@ -140,7 +149,12 @@ describe('a stored record that is rejected', () => {
     ['f_due', 'due', '2026-05-01', '2026-05-01', '2026-05-02'],
   ])('%s is compared by its type', async (column, name, stored, same, other) => {
     const world = await made({ 1: 'A', 2: 'A' });
-    await setFields(world, [...scopedFields, field('count', 'integer'), field('paid', 'boolean'), field('due', 'date')]);
+    await setFields(world, [
+      ...scopedFields,
+      field('count', 'integer'),
+      field('paid', 'boolean'),
+      field('due', 'date'),
+    ]);
     for (const id of ['1', '2']) world.erp.put(id, { customer: 'A', [name]: stored });
     await sync(world, 'full');
     await enter(world, 'v2', [column]);
@@ -160,7 +174,11 @@ describe('a stored record that is rejected', () => {
     const before = await scopeState(world);
     await enter(world, 'v2', ['f_site']);
     const after = await scopeState(world);
-    expect(after).toMatchObject({ generation: '2', epoch: before.epoch, columns: { f_customer: '1', f_site: '2' } });
+    expect(after).toMatchObject({
+      generation: '2',
+      epoch: before.epoch,
+      columns: { f_customer: '1', f_site: '2' },
+    });
     expect(await withheldIds(world)).toEqual(['1']);
     expect(await changesOf(world, '1', 'A')).toEqual({ upserts: [], deletes: { 1: '2' } });
     await enter(world, 'v2', ['f_site']);

@@ -1,4 +1,5 @@
-// A worker in a process of its own, for tests that kill it. Reports its position on standard output and stops there.
+// A worker in a process of its own, for tests that kill it. Reports its position on standard output and stops
+// there.
 
 import { createAccountLimits } from '../../src/core/account-limits.ts';
 import { systemClock } from '../../src/core/clock.ts';

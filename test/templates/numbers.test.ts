@@ -1,4 +1,5 @@
-// Numbers in templates are exact decimals: compared with arithmetic on whole numbers (BigInt), which shares nothing with the library.
+// Numbers in templates are exact decimals: compared with arithmetic on whole numbers (BigInt), which shares
+// nothing with the library.
 import { describe, expect, it } from 'vitest';
 import { previewTemplate, renderTemplate } from '../../src/templates/index.ts';
 
@@ -9,7 +10,8 @@ const request = (source: string, data: object = {}) => ({
   data: data as Record<string, unknown>,
   now,
 });
-const render = async (source: string, data?: object): Promise<string> => (await renderTemplate(request(source, data))).body;
+const render = async (source: string, data?: object): Promise<string> =>
+  (await renderTemplate(request(source, data))).body;
 
 /** A number as whole units of 10^-`places`. */
 const places = 12;
@@ -33,13 +35,15 @@ function amounts(count: number): string[] {
   };
   return Array.from({ length: count }, () => {
     const [whole, decimals] = [next(10n ** (1n + next(14n))), Number(next(7n))];
-    const fraction = decimals === 0 ? '' : `.${String(next(10n ** BigInt(decimals))).padStart(decimals, '0')}`;
+    const fraction =
+      decimals === 0 ? '' : `.${String(next(10n ** BigInt(decimals))).padStart(decimals, '0')}`;
     return `${next(3n) === 0n && whole > 0n ? '-' : ''}${whole}${fraction}`;
   });
 }
 
 /** Of all its digits, which a float would lose. */
-const exactNumber = (text: string): unknown => (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(text);
+const exactNumber = (text: string): unknown =>
+  (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(text);
 
 describe('a calculation', () => {
   it.each([
@@ -54,7 +58,10 @@ describe('a calculation', () => {
     ['{{ 1 | divided_by: 8 }} {{ 7 | divided_by: 2, true }} {{ -7 | divided_by: 2, true }}', '0.125 3 -4'],
     ['{{ 1 | divided_by: 3 }}', '0.33333333333333333333'],
     ['{{ 5.5 | modulo: 2 }} {{ -5.5 | modulo: 2 }} {{ 0.3 | modulo: 0.1 }}', '1.5 0.5 0'],
-    ['{{ 0.1 | at_least: 0.2 }} {{ "9007199254740993" | at_most: 9007199254740994 }}', '0.2 9007199254740993'],
+    [
+      '{{ 0.1 | at_least: 0.2 }} {{ "9007199254740993" | at_most: 9007199254740994 }}',
+      '0.2 9007199254740993',
+    ],
     ['{{ "abc" | plus: 1 }} {{ nil | plus: 1 }} {{ "" | times: 3 }}', '1 1 0'],
   ])('%s is %s', async (source, expected) => {
     expect(await render(source)).toBe(expected);
@@ -65,8 +72,12 @@ describe('a calculation', () => {
     for (const [index, a] of values.entries()) {
       const [b = '0', c = '0'] = [values[(index + 1) % 90], values[(index + 2) % 90]];
       const data = { a: exactNumber(a), b, c };
-      expect(await render('{{ a | plus: b | minus: c | abs }}', data)).toBe(shown(units(a) + units(b) - units(c)).replace('-', ''));
-      expect(await render('{{ a | times: b | times: c }}', data)).toBe(shown(units(a) * units(b) * units(c), 3 * places));
+      expect(await render('{{ a | plus: b | minus: c | abs }}', data)).toBe(
+        shown(units(a) + units(b) - units(c)).replace('-', ''),
+      );
+      expect(await render('{{ a | times: b | times: c }}', data)).toBe(
+        shown(units(a) * units(b) * units(c), 3 * places),
+      );
       expect(await render('{% if a < b %}less{% elsif a > b %}more{% else %}same{% endif %}', data)).toBe(
         units(a) < units(b) ? 'less' : units(a) > units(b) ? 'more' : 'same',
       );
@@ -77,10 +88,12 @@ describe('a calculation', () => {
     const values = amounts(40);
     const total = values.reduce((sum, value) => sum + units(value), 0n);
     const data = { lines: values.map((amount) => ({ amount })), values };
-    expect(await render('{{ lines | map: "amount" | sum }} {{ lines | sum: "amount" }} {{ values | sum }}', data)).toBe(
-      Array.from({ length: 3 }, () => shown(total)).join(' '),
-    );
-    const sorted = values.toSorted((a, b) => (units(a) < units(b) ? -1 : units(a) > units(b) ? 1 : 0)).join(' ');
+    expect(
+      await render('{{ lines | map: "amount" | sum }} {{ lines | sum: "amount" }} {{ values | sum }}', data),
+    ).toBe(Array.from({ length: 3 }, () => shown(total)).join(' '));
+    const sorted = values
+      .toSorted((a, b) => (units(a) < units(b) ? -1 : units(a) > units(b) ? 1 : 0))
+      .join(' ');
     expect(await render('{{ values | sort | join: " " }}', data)).toBe(sorted);
     expect(await render('{{ lines | sort: "amount" | map: "amount" | join: " " }}', data)).toBe(sorted);
     expect(await render('{{ list | sort | join: " " }}', { list: ['b10', 'a', '9'] })).toBe('9 a b10');
@@ -91,16 +104,23 @@ describe('a calculation', () => {
       '{% if a == 9007199254740993 %}same{% endif %}{% case a %}{% when 9007199254740992 %}wrong{% when 9007199254740993 %} case{% endcase %}';
     expect(await render(source, { a: '9007199254740993' })).toBe('');
     expect(
-      await render(source.replaceAll(' a ', ' b ').replace('{% if', '{% assign b = a | plus: 0 %}{% if'), { a: '9007199254740993' }),
+      await render(source.replaceAll(' a ', ' b ').replace('{% if', '{% assign b = a | plus: 0 %}{% if'), {
+        a: '9007199254740993',
+      }),
     ).toBe('same case');
-    expect(await render('{{ list | uniq | join: "," }} {{ list | json }}', { list: [1, 2, 1] })).toBe('1,2 [1,2,1]');
+    expect(await render('{{ list | uniq | join: "," }} {{ list | json }}', { list: [1, 2, 1] })).toBe(
+      '1,2 [1,2,1]',
+    );
   });
 
   it('shows nothing of how a number is held', async () => {
     const data = { big: exactNumber('12345678901234567890.5'), endless: exactNumber(`${'9'.repeat(600)}e9`) };
-    expect(await render('{{ big.value }}{{ big.constructor }}{{ big.equals }}{{ big.c }}|{{ big }}|{{ endless | size }}', data)).toBe(
-      '|12345678901234567890.5|602',
-    );
+    expect(
+      await render(
+        '{{ big.value }}{{ big.constructor }}{{ big.equals }}{{ big.c }}|{{ big }}|{{ endless | size }}',
+        data,
+      ),
+    ).toBe('|12345678901234567890.5|602');
   });
 
   it('by zero is a problem in a preview and empty in a mail', async () => {
@@ -112,7 +132,9 @@ describe('a calculation', () => {
   });
 
   it('with too many digits is a problem', async () => {
-    const { problems } = await previewTemplate(request(`{{ 9999999999${' | times: 9999999999'.repeat(120)} }}`));
+    const { problems } = await previewTemplate(
+      request(`{{ 9999999999${' | times: 9999999999'.repeat(120)} }}`),
+    );
     expect(problems).toMatchObject([{ code: 'failed', message: 'A number has more than 1000 digits' }]);
   });
 });

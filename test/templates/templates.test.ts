@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { checkTemplate, previewTemplate, renderTemplate, TemplateError, templateLimits } from '../../src/templates/index.ts';
+import {
+  checkTemplate,
+  previewTemplate,
+  renderTemplate,
+  TemplateError,
+  templateLimits,
+} from '../../src/templates/index.ts';
 import { createTemplateThread } from '../../src/templates/thread.ts';
 import { until } from '../setup/until.ts';
 
@@ -23,7 +29,11 @@ describe('a template', () => {
       '1:2 2:4 ',
     ],
     ['{% if gone.deep %}x{% else %}y{% endif %}{{ gone.deep }}', {}, 'y'],
-    ['{{ lines | map: "q" | sum }} {{ lines | where: "q", 2 | size }}', { lines: [{ q: 1 }, { q: 2 }] }, '3 1'],
+    [
+      '{{ lines | map: "q" | sum }} {{ lines | where: "q", 2 | size }}',
+      { lines: [{ q: 1 }, { q: 2 }] },
+      '3 1',
+    ],
     [
       '{{ a | number: 2 }} {{ b | number }} {{ "x" | number }}',
       { a: '-1234567.555', b: '12345678901234567890.10' },
@@ -48,7 +58,14 @@ describe('a template', () => {
   it('escapes data in HTML in every way of output, and only once', async () => {
     const data = { x: `<b a="1" c='2'>&\n` };
     const once = '&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;';
-    for (const source of ['{{ x }}', '{{ x | escape }}', '{% echo x %}', '{% cycle x %}', '{{ x | append: "" }}', '{% liquid\n echo x\n%}'])
+    for (const source of [
+      '{{ x }}',
+      '{{ x | escape }}',
+      '{% echo x %}',
+      '{% cycle x %}',
+      '{{ x | append: "" }}',
+      '{% liquid\n echo x\n%}',
+    ])
       expect(await render(source, data), source).toBe(`${once}\n`);
     expect(await render('{{ x | newline_to_br }}', data)).toBe(`${once}<br>\n`);
     expect(await render('{{ "&amp;<" | escape_once }}')).toBe('&amp;&lt;');
@@ -66,7 +83,12 @@ describe('a template', () => {
 
   it('reports every syntax error with its line and column', async () => {
     const source = 'one\n{% if x %}\n{{ a | shout }}{% endif %}\n  {% include "x" %}{% for %}';
-    const at = (await checkTemplate('a', request(source).parts)).map(({ part, code, line, column }) => [part, code, line, column]);
+    const at = (await checkTemplate('a', request(source).parts)).map(({ part, code, line, column }) => [
+      part,
+      code,
+      line,
+      column,
+    ]);
     expect(at).toEqual([
       ['body', 'syntax', 3, 1],
       ['body', 'syntax', 3, 16],
@@ -89,12 +111,17 @@ describe('a template', () => {
   });
 
   it('sees no state of another rendering', async () => {
-    await render('{% assign a = 1 %}{% increment b %}{% capture c %}x{% endcapture %}{% increment constructor %}{% cycle 1, 2 %}');
-    expect(await render('{{ a }}{{ b }}{{ c }}{% increment b %}{% cycle 1, 2 %}{{ constructor }}')).toBe('01');
+    await render(
+      '{% assign a = 1 %}{% increment b %}{% capture c %}x{% endcapture %}{% increment constructor %}{% cycle 1, 2 %}',
+    );
+    expect(await render('{{ a }}{{ b }}{{ c }}{% increment b %}{% cycle 1, 2 %}{{ constructor }}')).toBe(
+      '01',
+    );
   });
 });
 
-const many = (unit: string, length = templateLimits.maxSourceLength): string => unit.repeat(Math.floor(length / unit.length));
+const many = (unit: string, length = templateLimits.maxSourceLength): string =>
+  unit.repeat(Math.floor(length / unit.length));
 const grow = (step: string): string =>
   `{% assign a = "0123456789" %}{% assign l = "a,b,c" | split: "," %}{% for i in (1..99) %}${step}{% endfor %}`;
 
@@ -113,16 +140,32 @@ describe('a hostile template', () => {
     ['lists within lists', '{{ list | push: list }}', /undefined filter: push/],
     // Endless and merely very long loops.
     ['a long range', '{% for i in (1..1000000000) %}{% endfor %}', /too_much_work/],
-    ['nested loops', '{% for i in (1..1900) %}{% for j in (1..1900) %}{% if i %}{% endif %}{% endfor %}{% endfor %}', limits],
-    ['a table in a loop', '{% for i in (1..9) %}{% tablerow j in (1..3999999) %}{% endtablerow %}{% endfor %}', limits],
+    [
+      'nested loops',
+      '{% for i in (1..1900) %}{% for j in (1..1900) %}{% if i %}{% endif %}{% endfor %}{% endfor %}',
+      limits,
+    ],
+    [
+      'a table in a loop',
+      '{% for i in (1..9) %}{% tablerow j in (1..3999999) %}{% endtablerow %}{% endfor %}',
+      limits,
+    ],
     // Growth.
     ['append', grow('{% assign a = a | append: a %}'), limits],
     ['replace', grow('{% assign a = a | replace: "0", a %}'), limits],
     ['capture', grow('{% capture a %}{{ a }}{{ a }}{% endcapture %}'), limits],
     ['concat', grow('{% assign l = l | concat: l %}'), limits],
     ['join', grow('{% assign a = l | join: a %}'), limits],
-    ['split', `{% assign a = "${'x'.repeat(9_999)}" %}{% for i in (1..999) %}{% assign l = a | split: "" %}{% endfor %}`, limits],
-    ['url_encode', grow('{% assign a = a | append: "é%" | url_encode %}{% assign a = a | append: a %}'), limits],
+    [
+      'split',
+      `{% assign a = "${'x'.repeat(9_999)}" %}{% for i in (1..999) %}{% assign l = a | split: "" %}{% endfor %}`,
+      limits,
+    ],
+    [
+      'url_encode',
+      grow('{% assign a = a | append: "é%" | url_encode %}{% assign a = a | append: a %}'),
+      limits,
+    ],
     ['literal text', `{% for i in (1..9999) %}${'x'.repeat(999)}{% endfor %}`, limits],
     ['padding', '{{ "now" | date: "%999999999Y" }}', limits],
     ['much output', `{% for i in (1..1999) %}${'x'.repeat(999)}{% endfor %}`, /too_much_output|too_slow/],
@@ -137,7 +180,8 @@ describe('a hostile template', () => {
     if (!(error instanceof TemplateError)) throw new Error('it was rendered');
     const [first] = error.problems;
     expect(`${first?.code} ${first?.message}`).toMatch(problem);
-    if (!['too_much_output', 'too_long', 'too_slow'].includes(first?.code ?? '')) expect(first?.line).toBeGreaterThanOrEqual(1);
+    if (!['too_much_output', 'too_long', 'too_slow'].includes(first?.code ?? ''))
+      expect(first?.line).toBeGreaterThanOrEqual(1);
   });
 
   it.each([
@@ -156,7 +200,10 @@ describe('the thread', () => {
     new URL(
       `data:text/javascript,import { parentPort } from 'node:worker_threads'; ${encodeURIComponent(`parentPort.on('message', (task) => { ${code} }); parentPort.postMessage('ready')`)}`,
     );
-  const task = (source: string) => ({ kind: 'check' as const, parts: { body: { source, as: 'text' as const } } });
+  const task = (source: string) => ({
+    kind: 'check' as const,
+    parts: { body: { source, as: 'text' as const } },
+  });
   // What no known template can do: code that never ends or takes all memory.
   const code = `
     if (task.parts.body.source === 'loop') for (;;);
@@ -168,7 +215,8 @@ describe('the thread', () => {
     const thread = createTemplateThread({ deadlineMs: 30_000, heapMb: 24, program: program(code) });
     const strict = createTemplateThread({ deadlineMs: 1_000, program: program(code) });
     await strict.run('a', task('x'));
-    // The whole process is blocked for longer than the deadline: the result that has arrived by then is used, although timers run first.
+    // The whole process is blocked for longer than the deadline: the result that has arrived by then is used,
+    // although timers run first.
     await new Promise((resolve) => setImmediate(resolve));
     const late = strict.run('a', task('y'));
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
@@ -198,7 +246,9 @@ describe('the thread', () => {
     };
     await Promise.all([run('a', 'a1'), run('a', 'a2'), run('a', 'a3'), run('b', 'b1')]);
     expect(order).toEqual(['a1', 'b1', 'a2', 'a3']);
-    const all = await Promise.allSettled(Array.from({ length: templateLimits.maxWaiting + 2 }, () => thread.run('a', task('x'))));
+    const all = await Promise.allSettled(
+      Array.from({ length: templateLimits.maxWaiting + 2 }, () => thread.run('a', task('x'))),
+    );
     expect(all.filter(({ status }) => status === 'rejected')).toHaveLength(1);
   });
 });

@@ -18,13 +18,19 @@ function settled(existing: readonly RecordColumn[], fields: readonly FieldMetada
   const { added, changed } = planColumns(existing, fields);
   const byName = new Map([...existing, ...changed, ...added].map((column) => [column.column, column]));
   const filled = ['loading', 'returned'];
-  return [...byName.values()].map((column) => (filled.includes(column.state) ? { ...column, state: 'live' } : column));
+  return [...byName.values()].map((column) =>
+    filled.includes(column.state) ? { ...column, state: 'live' } : column,
+  );
 }
-const brief = (columns: readonly RecordColumn[]): string[] => columns.map(({ column, type, state }) => `${column} ${type} ${state}`);
+const brief = (columns: readonly RecordColumn[]): string[] =>
+  columns.map(({ column, type, state }) => `${column} ${type} ${state}`);
 
 describe('planColumns', () => {
   it('new fields are loading; references and lists get a label column', () => {
-    const { added, changed } = planColumns([], [field('total', 'number'), field('entity', 'reference'), field('status', 'list')]);
+    const { added, changed } = planColumns(
+      [],
+      [field('total', 'number'), field('entity', 'reference'), field('status', 'list')],
+    );
     expect(brief(added)).toEqual([
       'f_total number loading',
       'f_entity text loading',
@@ -36,7 +42,11 @@ describe('planColumns', () => {
   });
 
   it('no new fields need no changes', () => {
-    const fields = [field('a'), field('e', 'reference'), field('lines', 'lines', [field('item', 'reference'), field('qty', 'number')])];
+    const fields = [
+      field('a'),
+      field('e', 'reference'),
+      field('lines', 'lines', [field('item', 'reference'), field('qty', 'number')]),
+    ];
     expect(planColumns(settled([], fields), fields)).toEqual({ added: [], changed: [] });
   });
 
@@ -64,8 +74,14 @@ describe('planColumns', () => {
     expect(brief(changed)).toEqual(['f_b text stale', 'l_b text stale']);
     const stale = [...before.slice(0, 1), ...changed];
     expect(planColumns(stale, [field('a')], new Set(['b']))).toEqual({ added: [], changed: [] });
-    expect(brief(planColumns(stale, [field('a'), field('b', 'reference')]).changed)).toEqual(['f_b text returned', 'l_b text returned']);
-    expect(brief(planColumns(stale, [field('a')]).changed)).toEqual(['f_b text vanished', 'l_b text vanished']);
+    expect(brief(planColumns(stale, [field('a'), field('b', 'reference')]).changed)).toEqual([
+      'f_b text returned',
+      'l_b text returned',
+    ]);
+    expect(brief(planColumns(stale, [field('a')]).changed)).toEqual([
+      'f_b text vanished',
+      'l_b text vanished',
+    ]);
   });
 
   it('a vanished field that returns with another type gets a new column', () => {
@@ -81,10 +97,20 @@ describe('planColumns', () => {
 
   it('lines with other fields are updated in place; unsyncable ones are left out', () => {
     const before = [field('lines', 'lines', [field('item', 'reference')])];
-    const after = [field('lines', 'lines', [field('item', 'reference'), field('qty', 'number'), { ...field('x'), syncable: false }])];
+    const after = [
+      field('lines', 'lines', [
+        field('item', 'reference'),
+        field('qty', 'number'),
+        { ...field('x'), syncable: false },
+      ]),
+    ];
     const { changed } = planColumns(settled([], before), after);
     expect(changed).toMatchObject([
-      { column: 'f_lines', state: 'returned', lineFields: [{ name: 'item' }, { name: 'item.name' }, { name: 'qty', type: 'number' }] },
+      {
+        column: 'f_lines',
+        state: 'returned',
+        lineFields: [{ name: 'item' }, { name: 'item.name' }, { name: 'qty', type: 'number' }],
+      },
     ]);
   });
 
@@ -92,7 +118,15 @@ describe('planColumns', () => {
     const long = 'custbody_'.padEnd(80, 'x');
     const { added } = planColumns(
       [],
-      [field('a-b'), field('a.b'), field('id'), field('generation'), field('ähm'), field(`${long}1`), field(`${long}2`)],
+      [
+        field('a-b'),
+        field('a.b'),
+        field('id'),
+        field('generation'),
+        field('ähm'),
+        field(`${long}1`),
+        field(`${long}2`),
+      ],
     );
     const names = added.map(({ column }) => column);
     expect(names.slice(0, 5)).toEqual(['f_a_b', 'f_a_b_2', 'f_id', 'f_generation', 'f__hm']);

@@ -6,10 +6,20 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SourceRecord } from '../../src/connectors/connector.ts';
 import type { ColumnType, RecordColumn } from '../../src/warehouse/columns.ts';
-import { copyCell, type EncodedRecord, emptyCell, encodeRecord, rowColumns } from '../../src/warehouse/encode.ts';
+import {
+  copyCell,
+  type EncodedRecord,
+  emptyCell,
+  encodeRecord,
+  rowColumns,
+} from '../../src/warehouse/encode.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 
-const column = (field: string, type: ColumnType = 'text', more: Partial<RecordColumn> = {}): RecordColumn => ({
+const column = (
+  field: string,
+  type: ColumnType = 'text',
+  more: Partial<RecordColumn> = {},
+): RecordColumn => ({
   column: `f_${field}`,
   field,
   part: 'value',
@@ -31,11 +41,14 @@ function encoded(source: SourceRecord, columns: readonly RecordColumn[]): Encode
   if (made instanceof Promise || !('row' in made)) throw new Error(JSON.stringify(made));
   return made;
 }
-const hashOf = (values: SourceRecord['values'], columns: readonly RecordColumn[]): string => encoded(record({ values }), columns).hash;
+const hashOf = (values: SourceRecord['values'], columns: readonly RecordColumn[]): string =>
+  encoded(record({ values }), columns).hash;
 /** By column; only for cells that need no escape. */
 function cellsOf(source: SourceRecord, columns: readonly RecordColumn[]): Record<string, string | null> {
   const cells = encoded(source, columns).row.split('\t');
-  return Object.fromEntries(rowColumns(columns).map((name, index) => [name, cells[index] === '\u0001' ? null : (cells[index] ?? '')]));
+  return Object.fromEntries(
+    rowColumns(columns).map((name, index) => [name, cells[index] === '\u0001' ? null : (cells[index] ?? '')]),
+  );
 }
 /** A column of a former type forces encoding cell by cell. */
 const former = column('former', 'text', { state: 'replaced' });
@@ -46,10 +59,24 @@ describe('a column of a former type', () => {
     ['number', { '1.50': '1.50', '-3': '-3', '1e5': null, '1.': null, 'two pounds': null, '': null }],
     ['integer', { '12': '12', '-3': '-3', '1.50': null, '1234567890123456789': null }],
     ['boolean', { true: 'true', false: 'false', T: null, '1': null }],
-    ['date', { '2026-02-28': '2026-02-28', '2026-02-30': null, '0000-01-01': null, '2026-2-3': null, '2026-02-28T10:00:00Z': null }],
+    [
+      'date',
+      {
+        '2026-02-28': '2026-02-28',
+        '2026-02-30': null,
+        '0000-01-01': null,
+        '2026-2-3': null,
+        '2026-02-28T10:00:00Z': null,
+      },
+    ],
     [
       'time',
-      { '2026-02-28T10:00:00Z': '2026-02-28T10:00:00Z', '2026-02-30T10:00:00Z': null, '2026-02-28T24:00:00Z': null, '2026-02-28': null },
+      {
+        '2026-02-28T10:00:00Z': '2026-02-28T10:00:00Z',
+        '2026-02-30T10:00:00Z': null,
+        '2026-02-28T24:00:00Z': null,
+        '2026-02-28': null,
+      },
     ],
   ])('%s stores values that fit it, and null otherwise', (type, cases) => {
     const columns = [column('a', type, { state: 'replaced' }), column('a', 'text', { column: 'f_a_2' })];
@@ -97,10 +124,27 @@ describe('encodeRecord', () => {
       column('e', 'text', { part: 'label', column: 'l_e' }),
       column('lines', 'lines', { part: 'lines', lineFields }),
     ];
-    const line = { n: '-7', item: "it's ünï", on: '2026-01-01', at: '2026-01-01T10:00:00Z', ok: 'false', qty: '-0.50' };
-    const values = { z: '-1.50', n: '007', a: '日本, "so"', d: '2026-01-01', t: '2026-01-01T10:00:00Z', y: 'true' };
+    const line = {
+      n: '-7',
+      item: "it's ünï",
+      on: '2026-01-01',
+      at: '2026-01-01T10:00:00Z',
+      ok: 'false',
+      qty: '-0.50',
+    };
+    const values = {
+      z: '-1.50',
+      n: '007',
+      a: '日本, "so"',
+      d: '2026-01-01',
+      t: '2026-01-01T10:00:00Z',
+      y: 'true',
+    };
     const full = record({ values, labels: { e: 'Acme' }, lines: [line, {}, { ...line, item: null }] });
-    const lineTexts = ['\\', '"', '\n', '\u0001', '😀', '}', ''].map((item) => ({ ...full, lines: [{ ...line, item, n: '-0' }] }));
+    const lineTexts = ['\\', '"', '\n', '\u0001', '😀', '}', ''].map((item) => ({
+      ...full,
+      lines: [{ ...line, item, n: '-0' }],
+    }));
     const texts = ['', '\\', '\\N', 'a\tb', '\u0001', '\u0001\t', '\r\n', '😀', '\u2028'].map((a) => ({
       ...full,
       values: { ...values, a },
@@ -130,10 +174,15 @@ describe('encodeRecord', () => {
     const columns = [
       column('f'),
       column('n', 'number'),
-      column('lines', 'lines', { part: 'lines', lineFields: ['qty', 'item'].map((name) => ({ name, type: 'number' as const })) }),
+      column('lines', 'lines', {
+        part: 'lines',
+        lineFields: ['qty', 'item'].map((name) => ({ name, type: 'number' as const })),
+      }),
     ];
     const { lines = [], ...values } = given as { lines?: string[] };
-    expect(encodeRecord(record({ values, lines: lines.map((qty) => ({ qty })) }), columns, testSettings.sync)).toEqual({
+    expect(
+      encodeRecord(record({ values, lines: lines.map((qty) => ({ qty })) }), columns, testSettings.sync),
+    ).toEqual({
       code: 'VALUE_UNREADABLE',
       message: problem,
     });
@@ -142,7 +191,11 @@ describe('encodeRecord', () => {
   it('encodes as many columns as a table can have, and long texts', async () => {
     const types: ColumnType[] = ['text', 'number', 'date', 'time', 'boolean', 'integer'];
     const columns = Array.from({ length: 1_590 }, (_, n) => column(`c${n}`, types[n % types.length]));
-    const made = await encodeRecord(record({ values: { c0: 'x'.repeat(1_000_000), c1589: '5' } }), columns, testSettings.sync);
+    const made = await encodeRecord(
+      record({ values: { c0: 'x'.repeat(1_000_000), c1589: '5' } }),
+      columns,
+      testSettings.sync,
+    );
     const cells = 'row' in made ? made.row.split('\t') : [];
     const shown = (name: string): string | undefined => cells[rowColumns(columns).indexOf(name)];
     expect(cells).toHaveLength(1_590);
@@ -156,15 +209,18 @@ describe('encodeRecord', () => {
     const columns = ['a', 'b', 'c', 'd'].map((name) => column(name));
     const cell = copyCell(text);
     const made = await encodeRecord(record({ values }), [...columns, former], testSettings.sync);
-    const hash = createHash('sha256').update(`f_a,f_c,f_d\n${cell}\tshort\t${cell}`).digest('hex').slice(0, 32);
+    const hash = createHash('sha256')
+      .update(`f_a,f_c,f_d\n${cell}\tshort\t${cell}`)
+      .digest('hex')
+      .slice(0, 32);
     expect('row' in made && made.row === `${cell}\t\u0001\tshort\t${cell}\t\u0001`).toBe(true);
     expect('hash' in made && made.hash).toBe(hash);
   });
 
   it('the hash distinguishes values, columns and empty cells', () => {
     const columns = [column('a'), column('b')];
-    const hashes = [{ a: '1' }, { b: '1' }, { a: '1', b: '1' }, { a: '1","f_b' }, { a: '' }, { a: null }].map((values) =>
-      hashOf(values, columns),
+    const hashes = [{ a: '1' }, { b: '1' }, { a: '1', b: '1' }, { a: '1","f_b' }, { a: '' }, { a: null }].map(
+      (values) => hashOf(values, columns),
     );
     expect(new Set(hashes).size).toBe(6);
   });
@@ -174,7 +230,8 @@ describe('encodeRecord', () => {
       column('entity', 'text', { part: 'label', column: 'l_entity' }),
       column('lines', 'lines', { part: 'lines', lineFields: [{ name: 'qty', type: 'number' }] }),
     ];
-    const hash = (label: string, qty: string) => encoded(record({ labels: { entity: label }, lines: [{ qty }] }), columns).hash;
+    const hash = (label: string, qty: string) =>
+      encoded(record({ labels: { entity: label }, lines: [{ qty }] }), columns).hash;
     expect(new Set([hash('A', '1'), hash('B', '1'), hash('A', '2'), hash('A', '1.0')]).size).toBe(4);
   });
 
@@ -195,13 +252,17 @@ describe('encodeRecord', () => {
       }),
       [column('lines', 'lines', { part: 'lines', lineFields })],
     );
-    const json = '[{"item":"say \\"hi\\"\\n\\\\","qty":0.10000000000000000001,"n":7,"ok":false},{"on":"2026-01-01"}]';
+    const json =
+      '[{"item":"say \\"hi\\"\\n\\\\","qty":0.10000000000000000001,"n":7,"ok":false},{"on":"2026-01-01"}]';
     expect(row).toBe(copyCell(json));
   });
 
   it('no lines are an empty array; a record type without lines has null', () => {
     const columns = [column('lines', 'lines', { part: 'lines', lineFields: [] })];
-    expect([cellsOf(record({ lines: [] }), columns), cellsOf(record(), columns)]).toEqual([{ f_lines: '[]' }, { f_lines: null }]);
+    expect([cellsOf(record({ lines: [] }), columns), cellsOf(record(), columns)]).toEqual([
+      { f_lines: '[]' },
+      { f_lines: null },
+    ]);
   });
 });
 
@@ -261,7 +322,15 @@ describe('COPY', () => {
   });
 
   it('keeps every digit of a number', async () => {
-    const numbers = ['0.1', '1.50', '-0.00000000000000000001', '12345678901234567890.123456789', '9'.repeat(60), '0', null];
+    const numbers = [
+      '0.1',
+      '1.50',
+      '-0.00000000000000000001',
+      '12345678901234567890.123456789',
+      '9'.repeat(60),
+      '0',
+      null,
+    ];
     expect(await roundTrip('numeric', numbers)).toEqual(numbers);
   });
 });

@@ -1,5 +1,5 @@
-// Large changes: a fresh table instead of a rewrite in place, with what published versions need on it before it goes live; and
-// values that are too long for an index.
+// Large changes: a fresh table instead of a rewrite in place, with what published versions need on it before
+// it goes live; and values that are too long for an index.
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
@@ -7,7 +7,17 @@ import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
 import { buildWantedIndexes, findIndexesToBuild, saveWantedIndexes } from '../../src/sync/index-jobs.ts';
 import { dropRetiredTables } from '../../src/warehouse/table.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, field, memoryErp, noSignal, type SyncWorld, syncWorld, until, waitingFor } from '../sync/fixture.ts';
+import {
+  asAdmin,
+  endOpenRuns,
+  field,
+  memoryErp,
+  noSignal,
+  type SyncWorld,
+  syncWorld,
+  until,
+  waitingFor,
+} from '../sync/fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -20,9 +30,10 @@ afterAll(() => database.close());
 
 const tables = async ({ schema, query }: SyncWorld): Promise<string[]> =>
   (
-    await query<{ t: string }>(`select tablename as t from pg_tables where schemaname = $1 and tablename like 'thing%' order by 1`, [
-      schema,
-    ])
+    await query<{ t: string }>(
+      `select tablename as t from pg_tables where schemaname = $1 and tablename like 'thing%' order by 1`,
+      [schema],
+    )
   ).map(({ t }) => t);
 const indexesOf = async ({ schema, query }: SyncWorld, table: string): Promise<string[]> =>
   (
@@ -49,7 +60,9 @@ async function heldBeforeGoingLive(world: SyncWorld, look: () => Promise<void>) 
   const ending = world.drive(id);
   try {
     await until(async () => (await world.row(id)).status === 'publishing', 'publishing');
-    await asAdmin(database, (admin) => until(async () => (await waitingFor(admin, 'record_state')).length > 0, 'the lock'));
+    await asAdmin(database, (admin) =>
+      until(async () => (await waitingFor(admin, 'record_state')).length > 0, 'the lock'),
+    );
     await look();
   } finally {
     await holder.query('rollback');
@@ -62,9 +75,14 @@ describe('a change of columns on a large table', () => {
   it('goes into a fresh table, indexed before it goes live, and old columns keep their values', async () => {
     const world = await syncWorld(ctx, memoryErp([field('name'), field('total', 'number'), field('note')]));
     const count = 10_050;
-    for (let id = 1; id <= count; id += 1) world.erp.put(id, { total: `${id}.50`, note: id % 2 === 0 ? `note ${id}` : null });
+    for (let id = 1; id <= count; id += 1)
+      world.erp.put(id, { total: `${id}.50`, note: id % 2 === 0 ? `note ${id}` : null });
     world.erp.put(9, { name: incompressible(30_000), total: '9.50' }); // too long for an index, and carried over below
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: count }, progress: { pages: 11 } });
+    expect(await world.sync()).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: count },
+      progress: { pages: 11 },
+    });
     await saveWantedIndexes(world.tenant, 'thing', [
       { method: 'btree', expression: '"f_name", id' },
       { method: 'btree', expression: '"f_total", id' },
@@ -75,7 +93,8 @@ describe('a change of columns on a large table', () => {
 
     world.erp.fields = [field('name'), field('total', 'text'), field('extra')];
     await fetchAndStoreMetadata(world.tenant, world.erp.connector, noSignal);
-    for (const record of [...world.erp.records.values()]) world.erp.put(record.id, { total: `${record.id} pounds`, extra: 'x' });
+    for (const record of [...world.erp.records.values()])
+      world.erp.put(record.id, { total: `${record.id} pounds`, extra: 'x' });
     for (const id of ['7', '8']) world.erp.records.delete(id);
     world.erp.rejects.set('9', { id: '9', code: 'BAD', message: 'bad' });
     world.erp.put(20_000, { extra: 'new' });
@@ -93,9 +112,19 @@ describe('a change of columns on a large table', () => {
     expect(state).toMatchObject({ activeTable: 'thing_2', rowCount: count - 1, generation: '2' });
     expect(state?.epoch).not.toBe(first?.epoch);
     expect(await tables(world)).toEqual(['thing_2']);
-    expect(await indexesOf(world, 'thing_2')).toEqual(['btree (f_total, id)', 'gin (lower(f_name) gin_trgm_ops)']);
-    const byId = async (id: number) => (await world.query(`select * from ${world.schema}.thing_2 where id = $1`, [id]))[0];
-    expect(await byId(10)).toMatchObject({ f_total: null, f_total_2: '10 pounds', f_note: 'note 10', f_extra: 'x', generation: '2' });
+    expect(await indexesOf(world, 'thing_2')).toEqual([
+      'btree (f_total, id)',
+      'gin (lower(f_name) gin_trgm_ops)',
+    ]);
+    const byId = async (id: number) =>
+      (await world.query(`select * from ${world.schema}.thing_2 where id = $1`, [id]))[0];
+    expect(await byId(10)).toMatchObject({
+      f_total: null,
+      f_total_2: '10 pounds',
+      f_note: 'note 10',
+      f_extra: 'x',
+      generation: '2',
+    });
     expect(await byId(9)).toMatchObject({ f_total: '9.50', f_total_2: null, generation: '1' }); // rejected: its last good version
     expect(await byId(20_000)).toMatchObject({ f_total: '20000.50', f_extra: 'new' });
     expect(await byId(7)).toBeUndefined();
@@ -106,7 +135,10 @@ describe('a change of columns on a large table', () => {
 
     world.erp.rejects.clear();
     world.erp.put(8, { total: '8 pounds', extra: 'x' });
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 1, updated: 1, deleted: 0 } });
+    expect(await world.sync()).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 1, updated: 1, deleted: 0 },
+    });
     expect(await tables(world)).toEqual(['thing_2']); // the existing table is updated in place
     expect(await world.query(`select id from ${world.schema}.tombstones`)).toEqual([{ id: '7' }]);
   });
@@ -135,8 +167,14 @@ describe('a value that is too long for an index', () => {
     const run = await world.sync();
     expect(run).toMatchObject({ status: 'succeeded', attempt: 1, counts: { updated: 1 } });
     expect(await indexesOf(world, 'thing_1')).toEqual(['btree (f_total, id)']);
-    expect((await world.query(`select id from ${world.schema}.thing_1 where f_name = $1`, [value])).map(({ id }) => id)).toEqual(['5']);
-    expect(await world.events(run.id)).toContain('dropped an index because a value is too long for it; filters on that field are slower');
+    expect(
+      (await world.query(`select id from ${world.schema}.thing_1 where f_name = $1`, [value])).map(
+        ({ id }) => id,
+      ),
+    ).toEqual(['5']);
+    expect(await world.events(run.id)).toContain(
+      'dropped an index because a value is too long for it; filters on that field are slower',
+    );
   });
 
   it('in a first load, and at a publication, omits that index', async () => {
@@ -162,7 +200,10 @@ describe('a value that is too long for an index', () => {
     const world = await indexed();
     const before = await indexesOf(world, 'thing_1');
     world.erp.put(6, { total: `1${'0'.repeat(150_000)}` });
-    expect(await world.sync()).toMatchObject({ status: 'partial', counts: { rejected: 1, unchanged: others - 1 } });
+    expect(await world.sync()).toMatchObject({
+      status: 'partial',
+      counts: { rejected: 1, unchanged: others - 1 },
+    });
     expect(await indexesOf(world, 'thing_1')).toEqual(before);
   });
 
@@ -171,7 +212,9 @@ describe('a value that is too long for an index', () => {
     for (let id = 1; id <= others; id += 1) world.erp.put(id);
     await world.sync();
     await saveWantedIndexes(world.tenant, 'thing', wanted);
-    await Promise.all(Array.from({ length: 4 }, () => buildWantedIndexes(world.tenant, 'thing', () => Promise.resolve())));
+    await Promise.all(
+      Array.from({ length: 4 }, () => buildWantedIndexes(world.tenant, 'thing', () => Promise.resolve())),
+    );
     expect(await indexesOf(world, 'thing_1')).toHaveLength(3);
     expect(await allIndexes(world, 'thing_1')).toBe(4);
   });
@@ -183,7 +226,9 @@ describe('swapped-out tables', () => {
     world.erp.put(1);
     await world.sync();
     await world.query(`create table ${world.schema}.thing_77 (id int primary key); `);
-    await world.query(`insert into ${world.schema}.retired_tables (table_name) values ('thing_77'), ('thing_1')`);
+    await world.query(
+      `insert into ${world.schema}.retired_tables (table_name) values ('thing_77'), ('thing_1')`,
+    );
     const reader = await ctx.db.data.connect();
     try {
       await reader.query(`begin; select from ${world.schema}.thing_77`);

@@ -1,36 +1,50 @@
-// Builds the console into files with names by content, which the service serves below /console. Nothing is inlined: the page's policy allows
-// neither inline scripts nor inline styles.
+// Builds the console into files with names by content, which the service serves below /console. Nothing is
+// inlined: the page's policy allows neither inline scripts nor inline styles.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { defineConfig, minifySync, type Plugin } from 'vite';
 
 const base = '/console/';
 
-/** Puts web/shared/theme.js into the head as a classic script, which Vite itself would not build: the page is not painted before it ran. */
+/**
+ * Puts web/shared/theme.js into the head as a classic script, which Vite itself would not build: the page is
+ * not painted before it ran.
+ */
 function themeScript(): Plugin {
   let file = '';
   return {
     name: 'theme-script',
     apply: 'build',
     buildStart() {
-      const source = minifySync('theme.js', readFileSync(new URL('../shared/theme.js', import.meta.url), 'utf8')).code;
+      const source = minifySync(
+        'theme.js',
+        readFileSync(new URL('../shared/theme.js', import.meta.url), 'utf8'),
+      ).code;
       file = this.emitFile({ type: 'asset', name: 'theme.js', source });
     },
     generateBundle() {
       file = this.getFileName(file);
     },
-    transformIndexHtml: { order: 'post', handler: () => [{ tag: 'script', attrs: { src: base + file }, injectTo: 'head-prepend' }] },
+    transformIndexHtml: {
+      order: 'post',
+      handler: () => [{ tag: 'script', attrs: { src: base + file }, injectTo: 'head-prepend' }],
+    },
   };
 }
 
-/** Writes the licences of the packages whose code is in the bundle into a text file, which the page names and browsers don't load. */
+/**
+ * Writes the licences of the packages whose code is in the bundle into a text file, which the page names and
+ * browsers don't load.
+ */
 function licenceTexts(): Plugin {
   let file = '';
   return {
     name: 'licence-texts',
     apply: 'build',
     generateBundle(_, bundle) {
-      const modules = Object.values(bundle).flatMap((chunk) => (chunk.type === 'chunk' ? Object.keys(chunk.modules) : []));
+      const modules = Object.values(bundle).flatMap((chunk) =>
+        chunk.type === 'chunk' ? Object.keys(chunk.modules) : [],
+      );
       const folders = modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []);
       const texts = [...new Set(folders)].sort().map((folder) => {
         const { name, version } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
@@ -38,9 +52,14 @@ function licenceTexts(): Plugin {
         if (licence === undefined) throw new Error(`${name} has no licence file`);
         return `${name} ${version}\n\n${readFileSync(path.join(folder, licence), 'utf8').trim()}\n`;
       });
-      file = this.getFileName(this.emitFile({ type: 'asset', name: 'licences.txt', source: texts.join('\n\n') }));
+      file = this.getFileName(
+        this.emitFile({ type: 'asset', name: 'licences.txt', source: texts.join('\n\n') }),
+      );
     },
-    transformIndexHtml: { order: 'post', handler: () => [{ tag: 'link', attrs: { rel: 'license', href: base + file }, injectTo: 'head' }] },
+    transformIndexHtml: {
+      order: 'post',
+      handler: () => [{ tag: 'link', attrs: { rel: 'license', href: base + file }, injectTo: 'head' }],
+    },
   };
 }
 

@@ -1,5 +1,6 @@
-// Accepts the invitation whose token is in the link. The token moves from the URL to this tab's session storage, so that it survives the
-// redirects of signing in and stays out of the history. It is removed once it has been used or turned out invalid.
+// Accepts the invitation whose token is in the link. The token moves from the URL to this tab's session
+// storage, so that it survives the redirects of signing in and stays out of the history. It is removed once
+// it has been used or turned out invalid.
 const api = '/api/platform/v1';
 const storageKey = 'invitation-token';
 const part = (id) => document.getElementById(id);
@@ -13,7 +14,10 @@ function takeToken() {
   return sessionStorage.getItem(storageKey);
 }
 
-/** Shows one state of the page: its text, and which action it offers. The text doesn't repeat the action's words. */
+/**
+ * Shows one state of the page: its text, and which action it offers. The text doesn't repeat the action's
+ * words.
+ */
 function show({ status = '', problem = '', accept = false, signIn = null, next = false }) {
   part('status').textContent = status;
   part('problem').textContent = problem;
@@ -47,9 +51,13 @@ function showRefusal(status, error) {
       problem: 'This invitation was sent to another e-mail address.',
       signIn: 'Sign in as someone else',
     });
-  if (status === 429 || status >= 500) return show({ problem: 'The service is busy. Wait a moment and try again.', accept: true });
+  if (status === 429 || status >= 500)
+    return show({ problem: 'The service is busy. Wait a moment and try again.', accept: true });
   if (status === 422 || status === 404) sessionStorage.removeItem(storageKey);
-  if (status === 404) return fail('This invitation does not exist, or a newer mail has replaced it. Use the link in the latest mail.');
+  if (status === 404)
+    return fail(
+      'This invitation does not exist, or a newer mail has replaced it. Use the link in the latest mail.',
+    );
   if (joined[code] !== undefined) return show({ status: joined[code], next: true });
   fail(closed[code] ?? error?.message ?? 'The invitation could not be accepted.');
 }
@@ -69,7 +77,10 @@ async function accept(token) {
   const body = await response.json().catch(() => null);
   if (response.ok) {
     sessionStorage.removeItem(storageKey);
-    show({ status: `You have joined ${body.organization.name} with the role ${body.role.name}.`, next: true });
+    show({
+      status: `You have joined ${body.organization.name} with the role ${body.role.name}.`,
+      next: true,
+    });
     part('title').textContent = 'Welcome';
   } else showRefusal(response.status, body?.error);
   part('title').focus();
@@ -87,7 +98,8 @@ async function start() {
   }
   const { session } = response.ok ? await response.json() : {};
   if (session === undefined) return fail(unreachable);
-  if (session === null) return show({ status: 'Use the e-mail address that the invitation was sent to.', signIn: 'Sign in' });
+  if (session === null)
+    return show({ status: 'Use the e-mail address that the invitation was sent to.', signIn: 'Sign in' });
   part('accept').addEventListener('click', () => accept(token));
   show({ status: `You are signed in as ${session.user.email}.`, accept: true });
 }

@@ -1,5 +1,5 @@
-// The form for credentials, the line that shows which are in use, and the area for problems. Credentials stay in the inputs and in the
-// page's memory; they are never written to a URL, a cookie or storage.
+// The form for credentials, the line that shows which are in use, and the area for problems. Credentials stay
+// in the inputs and in the page's memory; they are never written to a URL, a cookie or storage.
 import { DisplayError } from './description.js';
 
 export const part = (id) => document.getElementById(id);
@@ -11,7 +11,11 @@ export function readCredential(field, name) {
     .replace(/^Bearer\s+/i, '');
   if (value === '') throw new DisplayError(`Enter the ${name}`, '', field);
   if (!/^[\x21-\x7e]+$/.test(value))
-    throw new DisplayError(`The ${name} is not valid`, 'It contains spaces or characters that neither keys nor ids have.', field);
+    throw new DisplayError(
+      `The ${name} is not valid`,
+      'It contains spaces or characters that neither keys nor ids have.',
+      field,
+    );
   return value;
 }
 
@@ -19,7 +23,9 @@ export function readCredential(field, name) {
 export function showProblem(problem, target = part('problem')) {
   hideProblem();
   const { title, text, field } =
-    problem instanceof DisplayError ? problem : new DisplayError('The reference cannot be shown', problem.message);
+    problem instanceof DisplayError
+      ? problem
+      : new DisplayError('The reference cannot be shown', problem.message);
   const strong = document.createElement('strong');
   strong.textContent = title;
   target.replaceChildren(strong, ...(text === '' ? [] : [document.createTextNode(` ${text}`)]));
@@ -39,7 +45,10 @@ const setBusy = (isBusy, label) => {
   part('open').textContent = label;
 };
 
-/** Enables the form: submitting runs `open` and shows its problems. Returns a function that runs other work in the same way. */
+/**
+ * Enables the form: submitting runs `open` and shows its problems. Returns a function that runs other work in
+ * the same way.
+ */
 export function enableForm(label, busyLabel, open) {
   const run = async (work) => {
     hideProblem();

@@ -14,15 +14,20 @@ export class DisplayError extends Error {
 export const descriptionPath = () => location.pathname.replace(/\/preview\/?$/, '');
 
 /**
- * Fetches JSON from a path of this origin and returns `{body, headers}`. Throws a DisplayError; `explain` returns one for the error responses
- * that it knows. No cookies are sent unless `credentials` is 'same-origin'.
+ * Fetches JSON from a path of this origin and returns `{body, headers}`. Throws a DisplayError; `explain`
+ * returns one for the error responses that it knows. No cookies are sent unless `credentials` is
+ * 'same-origin'.
  */
 export async function fetchResponse(path, headers, explain, credentials = 'omit') {
   const response = await sendGet(path, headers, credentials);
   const body = await readJson(response);
   if (response.ok && body !== undefined) return { body, headers: response.headers };
   const error = body?.error ?? {};
-  const failure = { status: response.status, message: error.message ?? '', reason: error.details?.[0]?.code ?? '' };
+  const failure = {
+    status: response.status,
+    message: error.message ?? '',
+    reason: error.details?.[0]?.code ?? '',
+  };
   const problem = explain(failure) ?? explainFailure(failure, response.headers.get('retry-after'));
   if (error.requestId) problem.text = `${problem.text} (request ${error.requestId})`.trim();
   throw problem;
@@ -61,8 +66,14 @@ function explainFailure({ status, message }, retryAfter) {
       'key',
     );
   }
-  if (status === 429) return new DisplayError('Too many attempts', `Try again in ${retryAfter ?? 60} seconds.`);
-  if (status >= 500) return new DisplayError('The service is temporarily unavailable', `Try again in a moment. ${message}`);
-  if (status < 400) return new DisplayError('The response cannot be read', 'It is not valid JSON. Reload the page and try again.');
+  if (status === 429)
+    return new DisplayError('Too many attempts', `Try again in ${retryAfter ?? 60} seconds.`);
+  if (status >= 500)
+    return new DisplayError('The service is temporarily unavailable', `Try again in a moment. ${message}`);
+  if (status < 400)
+    return new DisplayError(
+      'The response cannot be read',
+      'It is not valid JSON. Reload the page and try again.',
+    );
   return new DisplayError(`The request failed with status ${status}`, message);
 }

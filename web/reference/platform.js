@@ -1,6 +1,16 @@
-// The reference of the management interface. Its OpenAPI document is public; a session or an API key is needed only to try requests out. A
-// key takes precedence over the session, whose cookie this page never sees.
-import { enableForm, hideProblem, part, readCredential, showConnection, showForm, showProblem, showVersion } from './access.js';
+// The reference of the management interface. Its OpenAPI document is public; a session or an API key is
+// needed only to try requests out. A key takes precedence over the session, whose cookie this page never
+// sees.
+import {
+  enableForm,
+  hideProblem,
+  part,
+  readCredential,
+  showConnection,
+  showForm,
+  showProblem,
+  showVersion,
+} from './access.js';
 import { DisplayError, descriptionPath, fetchJson } from './description.js';
 import { readDescription } from './renderer/model.js';
 import { showReference } from './renderer/reference.js';
@@ -11,7 +21,10 @@ let headers = {};
 /** The signed-in user and organization; null when signed out. */
 let session = null;
 
-/** What the reference needs to send requests. Without credentials they are sent too, since a few operations need none. */
+/**
+ * What the reference needs to send requests. Without credentials they are sent too, since a few operations
+ * need none.
+ */
 const access = {
   title: 'Management API reference',
   serverPath,
@@ -24,7 +37,8 @@ const access = {
   removeListeners() {},
 };
 
-const explain = ({ status, message }) => (status === 403 ? new DisplayError('This key cannot be used here', message, 'key') : null);
+const explain = ({ status, message }) =>
+  status === 403 ? new DisplayError('This key cannot be used here', message, 'key') : null;
 
 const showWho = (text, { other, isSession }) => {
   showConnection(text);
@@ -61,7 +75,12 @@ function changeCredential() {
 
 async function signOut() {
   try {
-    const response = await fetch('/auth/logout', { method: 'POST', credentials: 'same-origin', cache: 'no-store', redirect: 'error' });
+    const response = await fetch('/auth/logout', {
+      method: 'POST',
+      credentials: 'same-origin',
+      cache: 'no-store',
+      redirect: 'error',
+    });
     if (!response.ok) throw new Error(`status ${response.status}`);
     // The identity provider has its own session, and its page asks whether to end that too.
     const next = response.headers.get('location');

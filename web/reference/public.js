@@ -1,6 +1,7 @@
-// The reference of one published version, or of its draft with `?draft=true`. The version label comes from the page's path, the tenant id
-// from the form or the fragment (`#tenant=…`), the key only from the form. A member who is signed in to the management interface reads the
-// document with that session; sending requests needs a key nevertheless.
+// The reference of one published version, or of its draft with `?draft=true`. The version label comes from
+// the page's path, the tenant id from the form or the fragment (`#tenant=…`), the key only from the form. A
+// member who is signed in to the management interface reads the document with that session; sending requests
+// needs a key nevertheless.
 import { enableForm, part, readCredential, showConnection, showForm, showVersion } from './access.js';
 import { DisplayError, descriptionPath, fetchJson, fetchResponse } from './description.js';
 import { readDescription } from './renderer/model.js';
@@ -47,7 +48,8 @@ const access = {
 };
 
 function explain({ status, message, reason }) {
-  if (status === 401 && access.isOpeningWithSession) return new DisplayError('Your session has ended', 'Sign in again, or enter a key.');
+  if (status === 401 && access.isOpeningWithSession)
+    return new DisplayError('Your session has ended', 'Sign in again, or enter a key.');
   const wanted = isDraft ? `draft of version ${label}` : `version ${label}`;
   if (status === 400)
     return new DisplayError(
@@ -56,16 +58,28 @@ function explain({ status, message, reason }) {
       'tenant',
     );
   if (status === 403 && reason === 'tenant_mismatch')
-    return new DisplayError('This key belongs to another tenant', 'Check the tenant id, or use a key of that tenant.', 'tenant');
+    return new DisplayError(
+      'This key belongs to another tenant',
+      'Check the tenant id, or use a key of that tenant.',
+      'tenant',
+    );
   if (status === 403 && reason === 'version_out_of_scope')
-    return new DisplayError(`This key may not read version ${label}`, 'It is restricted to other versions.', 'key');
+    return new DisplayError(
+      `This key may not read version ${label}`,
+      'It is restricted to other versions.',
+      'key',
+    );
   if (status === 403) return new DisplayError('You may not read this reference', `${message}.`, 'key');
   if (status === 404)
     return new DisplayError(
       `There is no ${wanted}`,
       'This tenant has published no version with that label. Check the address of this page.',
     );
-  if (status === 410) return new DisplayError(`Version ${label} has been retired`, 'It no longer serves requests; use a newer version.');
+  if (status === 410)
+    return new DisplayError(
+      `Version ${label} has been retired`,
+      'It no longer serves requests; use a newer version.',
+    );
   return null;
 }
 
@@ -77,7 +91,12 @@ function prefillTenant() {
 }
 
 async function show(headers, credentials, connection) {
-  const { body, headers: responseHeaders } = await fetchResponse(isDraft ? `${path}?draft=true` : path, headers, explain, credentials);
+  const { body, headers: responseHeaders } = await fetchResponse(
+    isDraft ? `${path}?draft=true` : path,
+    headers,
+    explain,
+    credentials,
+  );
   showConnection(connection);
   access.tenant = headers['x-tenant-id'];
   showReference(part('reference'), readDescription(body), access, responseHeaders);
@@ -105,14 +124,21 @@ async function openWithSession() {
   const { user, organization } = session;
   access.isOpeningWithSession = true;
   try {
-    await show({ 'x-tenant-id': organization.id }, 'same-origin', `${user.name || user.email} at ${organization.name}`);
+    await show(
+      { 'x-tenant-id': organization.id },
+      'same-origin',
+      `${user.name || user.email} at ${organization.name}`,
+    );
     part('forget').textContent = 'Use tenant and key';
   } finally {
     access.isOpeningWithSession = false;
   }
 }
 
-/** Goes from a session to the form. With a key it reloads the page, which clears its memory; the fragment stays. */
+/**
+ * Goes from a session to the form. With a key it reloads the page, which clears its memory; the fragment
+ * stays.
+ */
 function changeCredential() {
   if (access.canSend()) return location.reload();
   hideReference(part('reference'));
@@ -133,7 +159,8 @@ async function findSession() {
 }
 
 async function start() {
-  part('sign-in').querySelector('a').href = `/auth/login?returnTo=${encodeURIComponent(location.pathname + location.search)}`;
+  part('sign-in').querySelector('a').href =
+    `/auth/login?returnTo=${encodeURIComponent(location.pathname + location.search)}`;
   const isMember = await findSession();
   const run = enableForm('Open the reference', 'Opening…', open);
   if (isMember) await run(openWithSession);

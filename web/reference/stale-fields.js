@@ -1,20 +1,40 @@
-// The notice about fields that the ERP can't deliver at the moment. A description never changes once it is published, so the page asks the
-// resource itself: one HEAD request, whose headers name the fields.
+// The notice about fields that the ERP can't deliver at the moment. A description never changes once it is
+// published, so the page asks the resource itself: one HEAD request, whose headers name the fields.
 import { make } from './renderer/dom.js';
 
 /** The fields of `X-Data-Stale-Fields`: `name; since="…"`, separated by commas. */
-const readFields = (header) => [...header.matchAll(/([\w*]+); since="([^"]+)"/g)].map(([, name, since]) => ({ name, since }));
+const readFields = (header) =>
+  [...header.matchAll(/([\w*]+); since="([^"]+)"/g)].map(([, name, since]) => ({ name, since }));
 
 const timeText = (instant) =>
-  new Date(instant).toLocaleString('en', { dateStyle: 'long', timeStyle: 'short', hourCycle: 'h23', timeZone: 'UTC' });
+  new Date(instant).toLocaleString('en', {
+    dateStyle: 'long',
+    timeStyle: 'short',
+    hourCycle: 'h23',
+    timeZone: 'UTC',
+  });
 
 function notice(fields, syncedAt) {
   const listed = fields.map(({ name, since }) =>
-    make('li', {}, name === '*' ? 'Several fields' : make('code', {}, name), `, since ${timeText(since)} UTC`),
+    make(
+      'li',
+      {},
+      name === '*' ? 'Several fields' : make('code', {}, name),
+      `, since ${timeText(since)} UTC`,
+    ),
   );
-  const asOf = syncedAt === null ? 'Records keep the values that they had.' : `Records keep the values of ${timeText(syncedAt)} UTC.`;
+  const asOf =
+    syncedAt === null
+      ? 'Records keep the values that they had.'
+      : `Records keep the values of ${timeText(syncedAt)} UTC.`;
   return [
-    make('strong', {}, fields.length === 1 && fields[0].name !== '*' ? 'A field may be out of date. ' : 'Some fields may be out of date. '),
+    make(
+      'strong',
+      {},
+      fields.length === 1 && fields[0].name !== '*'
+        ? 'A field may be out of date. '
+        : 'Some fields may be out of date. ',
+    ),
     `The ERP does not deliver them at the moment. ${asOf} In newer records they are null.`,
     make('ul', {}, listed),
   ];
@@ -26,7 +46,13 @@ const listOf = ({ operations }) => operations.find(({ path }) => !path.includes(
 async function fetchHeaders({ path, parameters }, access) {
   const query = parameters.some(({ name }) => name === 'pageSize') ? '?pageSize=1' : '';
   try {
-    const options = { method: 'HEAD', headers: access.headers(), cache: 'no-store', credentials: 'omit', redirect: 'error' };
+    const options = {
+      method: 'HEAD',
+      headers: access.headers(),
+      cache: 'no-store',
+      credentials: 'omit',
+      redirect: 'error',
+    };
     const response = await fetch(`${access.serverPath}${path}${query}`, options);
     return response.ok ? response.headers : undefined;
   } catch {
@@ -34,7 +60,10 @@ async function fetchHeaders({ path, parameters }, access) {
   }
 }
 
-/** An element that names the stale fields of a resource once there is a key to ask with; hidden while there are none. */
+/**
+ * An element that names the stale fields of a resource once there is a key to ask with; hidden while there
+ * are none.
+ */
 export function staleFieldsNotice(resource, access) {
   const element = make('div', { class: 'notice warning', role: 'status', hidden: true });
   const list = listOf(resource);

@@ -1,6 +1,7 @@
-// The theme of all pages in this browser: light, dark, or that of the system. A classic script of its own, so that a page is not painted in
-// the wrong theme first. It works with the page's `#theme` select, which may appear later. The chosen theme is the only thing that it keeps
-// in storage; following the system stores nothing.
+// The theme of all pages in this browser: light, dark, or that of the system. A classic script of its own, so
+// that a page is not painted in the wrong theme first. It works with the page's `#theme` select, which may
+// appear later. The chosen theme is the only thing that it keeps in storage; following the system stores
+// nothing.
 (() => {
   // The name of the pages that had it first.
   const storageKey = 'reference-theme';

@@ -1,4 +1,5 @@
-// A company's backend that gives each signed-in customer a token for their own records, and for no one else's.
+// A company's backend that gives each signed-in customer a token for their own records, and for no one
+// else's.
 import { createServer, type IncomingMessage } from 'node:http';
 
 const setting = (name: string): string => {
@@ -13,7 +14,9 @@ const keyId = setting('PORTAL_KEY_ID');
 const key = setting('PORTAL_KEY');
 
 /** Customer ids by session cookie. Replace it with your own sign-in. */
-const sessions = new Map<string, string>(Object.entries(JSON.parse(setting('SESSIONS')) as Record<string, string>));
+const sessions = new Map<string, string>(
+  Object.entries(JSON.parse(setting('SESSIONS')) as Record<string, string>),
+);
 
 function signedInCustomer(request: IncomingMessage): string | undefined {
   const session = /(?:^|;\s*)session=([^;]+)/.exec(request.headers.cookie ?? '')?.[1];
@@ -50,7 +53,10 @@ async function mintToken(customerId: string): Promise<Token> {
 }
 
 const reuseUntilMs = 60_000;
-/** Tokens are reused until a minute before they end. Remove a customer's when you end it: DELETE /api-keys/{id}/tokens. */
+/**
+ * Tokens are reused until a minute before they end. Remove a customer's when you end it: DELETE
+ * /api-keys/{id}/tokens.
+ */
 const minted = new Map<string, Promise<Token>>();
 
 async function tokenFor(customerId: string): Promise<Token> {
@@ -67,7 +73,8 @@ const server = createServer((request, response) => {
     response.end(JSON.stringify(body));
   };
   const customerId = signedInCustomer(request);
-  if (request.method !== 'GET' || request.url !== '/records-token') return answer(404, { error: 'Not found' });
+  if (request.method !== 'GET' || request.url !== '/records-token')
+    return answer(404, { error: 'Not found' });
   if (customerId === undefined) return answer(401, { error: 'Sign in first' });
   tokenFor(customerId).then(
     ({ token, expiresAt }) => answer(200, { url: `${portal}/api/public/v1`, tenantId, token, expiresAt }),

@@ -1,4 +1,5 @@
-// Who owes the most, and how the open amounts are spread over the months: three requests, whatever the number of invoices.
+// Who owes the most, and how the open amounts are spread over the months: three requests, whatever the number
+// of invoices.
 const setting = (name: string): string => {
   const value = process.env[name];
   if (value === undefined || value === '') throw new Error(`Set ${name}`);
@@ -9,7 +10,10 @@ const headers = { authorization: `Bearer ${setting('PORTAL_KEY')}`, 'x-tenant-id
 const currency = setting('CURRENCY');
 
 async function get<T>(path: string, query: readonly [string, string][] = []): Promise<T> {
-  const response = await fetch(`${portal}${path}?${new URLSearchParams([...query])}`, { headers, signal: AbortSignal.timeout(10_000) });
+  const response = await fetch(`${portal}${path}?${new URLSearchParams([...query])}`, {
+    headers,
+    signal: AbortSignal.timeout(10_000),
+  });
   if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   return (await response.json()) as T;
 }
@@ -39,7 +43,12 @@ const open: readonly [string, string][] = [
   ['amountDue_gt', '0'],
   ['currency', currency],
 ];
-const owing = await get<Summary>(`${invoices}/summary`, [...open, ['by', 'customerName'], ['sort', '-sum.amountDue'], ['limit', '3']]);
+const owing = await get<Summary>(`${invoices}/summary`, [
+  ...open,
+  ['by', 'customerName'],
+  ['sort', '-sum.amountDue'],
+  ['limit', '3'],
+]);
 console.log(`${owing.total} customers owe something. The largest amounts:`);
 for (const { customerName, sum, count } of owing.data)
   console.log(`  ${customerName ?? 'no customer'}: ${sum.amountDue} ${currency}, ${count} invoices`);

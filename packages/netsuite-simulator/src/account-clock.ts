@@ -1,4 +1,5 @@
-// The account's clock as callers see it: business time, which the control interface can step away from the books.
+// The account's clock as callers see it: business time, which the control interface can step away from the
+// books.
 
 export type AccountClock = {
   now(): Date;

@@ -1,5 +1,6 @@
-// A simulated NetSuite account to develop, test and demonstrate against: SuiteTalk REST on loopback over its own PostgreSQL database.
-// The package's README.md and docs say what it does, what it derives and where it differs from a real account.
+// A simulated NetSuite account to develop, test and demonstrate against: SuiteTalk REST on loopback over its
+// own PostgreSQL database. The package's README.md and docs say what it does, what it derives and where it
+// differs from a real account.
 import { createServer, type RequestListener } from 'node:http';
 import { createAccountClock } from './account-clock.ts';
 import { createAsyncJobs } from './async/jobs.ts';
@@ -9,7 +10,11 @@ import { systemClock } from './clock.ts';
 import { type ControlParts, createControl } from './control/control.ts';
 import { type ControlAccess, type ControlServer, startControlServer } from './control/control-server.ts';
 import { createMisbehaviour, type Misbehaviour } from './control/misbehaviour.ts';
-import { type AccountDatabase, type AdminConnection, openAccountDatabase } from './database/account-database.ts';
+import {
+  type AccountDatabase,
+  type AdminConnection,
+  openAccountDatabase,
+} from './database/account-database.ts';
 import { listCustomFields } from './database/custom-field-store.ts';
 import { createFaultInjector, type Fault, type FaultInjector } from './faults.ts';
 import { createGovernance, type Governance } from './governance.ts';
@@ -23,7 +28,11 @@ import { type AccessTokens, createAccessTokens } from './sign-in/access-tokens.t
 import { type AuthenticationClock, createAuthenticationClock } from './sign-in/authentication-clock.ts';
 import { createIntegrations, type Integrations } from './sign-in/integrations.ts';
 import { createTokenBasedCheck } from './sign-in/token-based.ts';
-import { loadTokenCredentials, type TokenCredentials, type TokenCredentialsStore } from './sign-in/token-credentials.ts';
+import {
+  loadTokenCredentials,
+  type TokenCredentials,
+  type TokenCredentialsStore,
+} from './sign-in/token-credentials.ts';
 import { type Dataset, DEFAULT_DATASETS } from './suiteql/datasets.ts';
 import { getDateFormat } from './suiteql/render.ts';
 import { createSwitches, type Switches } from './switches.ts';
@@ -36,8 +45,8 @@ export type NetsuiteAccountOptions = {
   database: string;
   dataFolder: string;
   /**
-   * What is generated in addition to the records of the folder, see `ProfileName`. Default: nothing. A start with another value loads the
-   * data again.
+   * What is generated in addition to the records of the folder, see `ProfileName`. Default: nothing. A start
+   * with another value loads the data again.
    */
   profile?: ProfileName;
   /** In NetSuite's spelling, e.g. `TSTDRV1234567`. */
@@ -54,7 +63,8 @@ export type NetsuiteAccountOptions = {
   statementTimeoutMs?: number;
   onProgress?: OnLoadProgress;
   /**
-   * YYYY-MM-DD: rows changed on or after this day are held back and entered day by day. A start with another value loads the data again.
+   * YYYY-MM-DD: rows changed on or after this day are held back and entered day by day. A start with another
+   * value loads the data again.
    */
   replayFrom?: string;
   /** Called after each day that was entered. */
@@ -65,7 +75,10 @@ export type NetsuiteAccountOptions = {
   latencyMs?: number;
   /** Behaviour that is unknown or differs between real accounts. */
   switches?: Partial<Switches>;
-  /** Default: multiple currencies and token-based authentication on, OneWorld off except in the profile `oneworld`. */
+  /**
+   * Default: multiple currencies and token-based authentication on, OneWorld off except in the profile
+   * `oneworld`.
+   */
   features?: Partial<Features>;
   /** The saved SuiteAnalytics datasets. Default: one of customers and one of open invoices. */
   datasets?: readonly Dataset[];
@@ -79,30 +92,50 @@ export type NetsuiteAccount = {
   readonly accountId: string;
   /** Where the control interface is, if there is one. */
   readonly control: ControlAccess | undefined;
-  /** Creates an integration record, as an administrator does in NetSuite's set-up pages. Stored in the account's database. */
+  /**
+   * Creates an integration record, as an administrator does in NetSuite's set-up pages. Stored in the
+   * account's database.
+   */
   createIntegration(name: string): Promise<{ clientId: string }>;
-  /** Rejects with RangeError for an unknown client id, a certificate that NetSuite wouldn't accept, or a sixth active certificate. */
+  /**
+   * Rejects with RangeError for an unknown client id, a certificate that NetSuite wouldn't accept, or a sixth
+   * active certificate.
+   */
   uploadCertificate(clientId: string, certificatePem: string): Promise<{ certificateId: string }>;
   /**
-   * Stops new tokens; tokens already issued stay valid until they expire or `revokeTokens` is called. Rejects with RangeError for an
-   * unknown id.
+   * Stops new tokens; tokens already issued stay valid until they expire or `revokeTokens` is called. Rejects
+   * with RangeError for an unknown id.
    */
   revokeCertificate(certificateId: string): Promise<void>;
   revokeTokens(): void;
-  /** Creates the credentials of a service that signs in by token. `fixed` replaces values that are otherwise random. */
+  /**
+   * Creates the credentials of a service that signs in by token. `fixed` replaces values that are otherwise
+   * random.
+   */
   createTokenCredentials(name: string, fixed?: Partial<TokenCredentials>): Promise<TokenCredentials>;
   /** Rejects with RangeError for an unknown token id. */
   revokeTokenCredentials(tokenId: string): Promise<void>;
-  /** Blocks or unblocks the integration with this consumer key. Rejects with RangeError for an unknown key. */
+  /**
+   * Blocks or unblocks the integration with this consumer key. Rejects with RangeError for an unknown key.
+   */
   setIntegrationEnabled(consumerKey: string, isOn: boolean): Promise<void>;
-  /** Sets the clock by which certificates, assertions, tokens and signatures are checked; null returns to wall time. */
+  /**
+   * Sets the clock by which certificates, assertions, tokens and signatures are checked; null returns to wall
+   * time.
+   */
   setAuthenticationTime(at: Date | null): void;
   businessTime(): Date;
   /** Moves business time, first entering the held-back days that have begun by then. */
   setBusinessTime(at: Date): Promise<void>;
-  /** Enters the held-back days up to and including this one (YYYY-MM-DD) at once. Rejects with RangeError when `day` is not a date. */
+  /**
+   * Enters the held-back days up to and including this one (YYYY-MM-DD) at once. Rejects with RangeError when
+   * `day` is not a date.
+   */
   advanceTo(day: string): Promise<DayReport[]>;
-  /** Enters one held-back day every `minutesPerDay` minutes (default 1) until none is left. Throws RangeError unless it is above 0. */
+  /**
+   * Enters one held-back day every `minutesPerDay` minutes (default 1) until none is left. Throws RangeError
+   * unless it is above 0.
+   */
   startReplay(options?: { minutesPerDay?: number }): void;
   pauseReplay(): void;
   /** How many days are still held back. */
@@ -117,9 +150,15 @@ export type NetsuiteAccount = {
   setLatency(latencyMs: number): void;
   setSwitches(switches: Partial<Switches>): void;
   setFeatures(features: Partial<Features>): void;
-  /** Shows or hides a table. A query on a hidden one is refused with `Record 'x' was not found.` Throws RangeError for an unknown table. */
+  /**
+   * Shows or hides a table. A query on a hidden one is refused with `Record 'x' was not found.` Throws
+   * RangeError for an unknown table.
+   */
   setVisible(table: string, visible: boolean): void;
-  /** Shows or hides a column. A query on a hidden one is refused with `Unknown identifier`. Throws RangeError for an unknown column. */
+  /**
+   * Shows or hides a column. A query on a hidden one is refused with `Unknown identifier`. Throws RangeError
+   * for an unknown column.
+   */
   setColumnVisible(table: string, column: string, visible: boolean): void;
   stop(): Promise<void>;
 };
@@ -129,13 +168,18 @@ const STATEMENT_TIMEOUT_MS = 15 * 60_000;
 const KEEP_ALIVE_MS = 65_000;
 
 /**
- * Loads the data if necessary and starts serving. Throws DataFolderError for a malformed folder, RangeError for an invalid account id, time
- * zone, profile, date format, concurrency limit or `replayFrom`, and an Error when another process runs the account in this database.
+ * Loads the data if necessary and starts serving. Throws DataFolderError for a malformed folder, RangeError
+ * for an invalid account id, time zone, profile, date format, concurrency limit or `replayFrom`, and an Error
+ * when another process runs the account in this database.
  */
 export async function startNetsuiteAccount(options: NetsuiteAccountOptions): Promise<NetsuiteAccount> {
   if (!/^[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)?$/.test(options.accountId))
-    throw new RangeError(`${options.accountId} is not a NetSuite account id, such as TSTDRV1234567 or 1234567_SB1.`);
-  const timeZone = new Intl.DateTimeFormat('en', { timeZone: options.timeZone ?? DATA_TIME_ZONE }).resolvedOptions().timeZone;
+    throw new RangeError(
+      `${options.accountId} is not a NetSuite account id, such as TSTDRV1234567 or 1234567_SB1.`,
+    );
+  const timeZone = new Intl.DateTimeFormat('en', {
+    timeZone: options.timeZone ?? DATA_TIME_ZONE,
+  }).resolvedOptions().timeZone;
   const format = getDateFormat(options.dateFormat ?? 'M/D/YYYY');
   const database = await openAccountDatabase(options.admin, options.database, {
     timeZone,
@@ -150,7 +194,11 @@ export async function startNetsuiteAccount(options: NetsuiteAccountOptions): Pro
   }
 }
 
-const DEFAULT_FEATURES: Features = { oneWorld: false, multipleCurrencies: true, tokenBasedAuthentication: true };
+const DEFAULT_FEATURES: Features = {
+  oneWorld: false,
+  multipleCurrencies: true,
+  tokenBasedAuthentication: true,
+};
 
 async function runAccount(
   options: NetsuiteAccountOptions,
@@ -158,7 +206,13 @@ async function runAccount(
   timeZone: string,
   format: ReturnType<typeof getDateFormat>,
 ): Promise<NetsuiteAccount> {
-  const { accountId, dataFolder: folder, replayFrom, onProgress = () => undefined, onDay = () => undefined } = options;
+  const {
+    accountId,
+    dataFolder: folder,
+    replayFrom,
+    onProgress = () => undefined,
+    onDay = () => undefined,
+  } = options;
   const profile = parseProfile(options.profile);
   const load = await loadFolder(database.setup, { folder, replayFrom, profile, onProgress });
   const audit = createAuditTrail(systemClock);
@@ -173,17 +227,54 @@ async function runAccount(
   const clock = createAuthenticationClock(systemClock);
   const credentials = await loadTokenCredentials(database.setup, systemClock);
   const isOn = () => features.tokenBasedAuthentication;
-  const tokens = createAccessTokens(clock, accountId, createTokenBasedCheck({ accountId, clock, credentials, switches, isOn }));
+  const tokens = createAccessTokens(
+    clock,
+    accountId,
+    createTokenBasedCheck({ accountId, clock, credentials, switches, isOn }),
+  );
   const integrations = createIntegrations(database.setup, clock);
   const accountClock = createAccountClock(time.now);
-  const query = { pool: database.reader, role, switches, timeZone, dateFormat: format, businessTime: accountClock.now };
+  const query = {
+    pool: database.reader,
+    role,
+    switches,
+    timeZone,
+    dateFormat: format,
+    businessTime: accountClock.now,
+  };
   const writes = { pool: database.setup, timeZone, switches, businessTime: accountClock.now, profile };
   const misbehaviour = options.control && createMisbehaviour(accountId, query, writes, systemClock);
-  const jobs = createAsyncJobs({ app: createRecordApp({ query, writes, audit }), switches, clock: systemClock, now: accountClock.now });
+  const jobs = createAsyncJobs({
+    app: createRecordApp({ query, writes, audit }),
+    switches,
+    clock: systemClock,
+    now: accountClock.now,
+  });
   const served = { jobs, datasets: options.datasets ?? DEFAULT_DATASETS, misbehaviour };
-  const app = createAccountApp({ accountId, clock, audit, faults, tokens, integrations, governance, query, writes, ...served });
+  const app = createAccountApp({
+    accountId,
+    clock,
+    audit,
+    faults,
+    tokens,
+    integrations,
+    governance,
+    query,
+    writes,
+    ...served,
+  });
   const { daysLeft } = replay;
-  const controlParts = { accountId, misbehaviour, query, writes, clock: accountClock, governance, tokens, integrations, daysLeft };
+  const controlParts = {
+    accountId,
+    misbehaviour,
+    query,
+    writes,
+    clock: accountClock,
+    governance,
+    tokens,
+    integrations,
+    daysLeft,
+  };
   const { url, control, stop } = await openListeners(app, controlParts, options);
   return {
     url,
@@ -207,7 +298,10 @@ type Listeners = { url: string; control: ControlServer | undefined; stop(): Prom
 /** Starts serving the account, and its control interface if it has one: both or neither. */
 async function openListeners(
   app: RequestListener,
-  { misbehaviour, ...parts }: Omit<ControlParts, 'accountUrl' | 'misbehaviour'> & { misbehaviour: Misbehaviour | undefined },
+  {
+    misbehaviour,
+    ...parts
+  }: Omit<ControlParts, 'accountUrl' | 'misbehaviour'> & { misbehaviour: Misbehaviour | undefined },
   { host = '127.0.0.1', port = 0, control: controlOptions = {} }: NetsuiteAccountOptions,
 ): Promise<Listeners> {
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, app);
@@ -220,7 +314,10 @@ async function openListeners(
   };
   try {
     if (misbehaviour)
-      control = await startControlServer(createControl({ ...parts, misbehaviour, accountUrl: url }), controlOptions.port ?? 0);
+      control = await startControlServer(
+        createControl({ ...parts, misbehaviour, accountUrl: url }),
+        controlOptions.port ?? 0,
+      );
     return { url, control, stop };
   } catch (error) {
     await stop();
@@ -253,7 +350,13 @@ const timeSettings = (businessTime: () => Date, replay: Replay) => ({
   daysLeft: replay.daysLeft,
 });
 
-type Behaviour = { faults: FaultInjector; governance: Governance; switches: Switches; features: Features; role: RoleVisibility };
+type Behaviour = {
+  faults: FaultInjector;
+  governance: Governance;
+  switches: Switches;
+  features: Features;
+  role: RoleVisibility;
+};
 const behaviourSettings = ({ faults, governance, switches, features, role }: Behaviour) => ({
   injectFault: faults.inject,
   clearFaults: faults.clear,

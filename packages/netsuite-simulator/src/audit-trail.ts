@@ -2,7 +2,10 @@
 import type { Clock } from './clock.ts';
 
 export type AuditTrailEntry = { at: Date; request: string; status: number; reason: string };
-export type AuditTrail = { record(request: string, status: number, reason: string): void; entries(): readonly AuditTrailEntry[] };
+export type AuditTrail = {
+  record(request: string, status: number, reason: string): void;
+  entries(): readonly AuditTrailEntry[];
+};
 
 const MAX_ENTRIES = 1000;
 

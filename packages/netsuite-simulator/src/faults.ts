@@ -1,4 +1,5 @@
-// Fault injection: the next requests with a matching path get a given response, before any other handler sees them.
+// Fault injection: the next requests with a matching path get a given response, before any other handler sees
+// them.
 import type { RequestHandler, Response } from 'express';
 import type { AuditTrail } from './audit-trail.ts';
 
@@ -63,15 +64,20 @@ function replaceResponse(response: Response, sendInstead: () => void): void {
 }
 
 function sendFault(response: Response, fault: Fault): void {
-  const text = fault.body === undefined ? '' : typeof fault.body === 'string' ? fault.body : JSON.stringify(fault.body);
+  const text =
+    fault.body === undefined ? '' : typeof fault.body === 'string' ? fault.body : JSON.stringify(fault.body);
   const type =
-    typeof fault.body === 'string' ? 'text/html; charset=UTF-8' : 'application/vnd.oracle.resource+json; type=error; charset=UTF-8';
+    typeof fault.body === 'string'
+      ? 'text/html; charset=UTF-8'
+      : 'application/vnd.oracle.resource+json; type=error; charset=UTF-8';
   const body = Buffer.from(text);
   if (fault.cut && body.length === 0) {
     response.destroy();
     return;
   }
-  response.status(fault.status).set({ 'content-type': type, 'content-length': String(body.length), ...fault.headers });
+  response
+    .status(fault.status)
+    .set({ 'content-type': type, 'content-length': String(body.length), ...fault.headers });
   if (fault.cut) response.write(body.subarray(0, Math.ceil(body.length / 2)), () => response.destroy());
   else response.end(body);
 }

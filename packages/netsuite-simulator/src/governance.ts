@@ -1,19 +1,25 @@
-// The account's concurrency limit over all integrations, and the latency of each call. A call over the limit is refused immediately with
-// 429, as NetSuite does; the caller must retry later. An integration to which a part of the limit is allocated uses that part alone; all
-// others share what is not allocated.
+// The account's concurrency limit over all integrations, and the latency of each call. A call over the limit
+// is refused immediately with 429, as NetSuite does; the caller must retry later. An integration to which a
+// part of the limit is allocated uses that part alone; all others share what is not allocated.
 import type { RequestHandler } from 'express';
 import { type Clock, systemClock } from './clock.ts';
 import { integrationOf } from './sign-in/caller.ts';
 import type { Switches } from './switches.ts';
 import { RestError } from './wire.ts';
 
-/** How many requests another integration has in flight, and for how long; after the last step the first one follows again. */
+/**
+ * How many requests another integration has in flight, and for how long; after the last step the first one
+ * follows again.
+ */
 export type LoadStep = { concurrency: number; seconds: number };
 /** `limit`: the part of the account's limit that is allocated to it. */
 export type OtherIntegration = { name: string; steps: readonly LoadStep[]; limit?: number | undefined };
 export type Load = {
   others: readonly OtherIntegration[];
-  /** Parts of the account's limit by the client id or consumer key of the integrations to which they are allocated. */
+  /**
+   * Parts of the account's limit by the client id or consumer key of the integrations to which they are
+   * allocated.
+   */
   limits: Readonly<Record<string, number>>;
 };
 export const NO_LOAD: Load = { others: [], limits: {} };
@@ -23,7 +29,10 @@ export type Governance = {
   /** Throws RangeError unless it is a whole number of at least 1. */
   setLimit(limit: number): void;
   setLatency(latencyMs: number): void;
-  /** What other integrations use and what is allocated, from now on. Throws RangeError unless some of the limit stays unallocated. */
+  /**
+   * What other integrations use and what is allocated, from now on. Throws RangeError unless some of the
+   * limit stays unallocated.
+   */
   setLoad(load: Load): void;
   load(): Load;
   /** How many requests these integrations have in flight now, at most as many as are allocated to each. */
@@ -39,21 +48,31 @@ const DEFAULT_LIMIT = 5;
 type Initial = { concurrencyLimit?: number; latencyMs?: number };
 
 /** Throws RangeError for a concurrency limit that isn't a whole number of at least 1. */
-export function createGovernance(switches: Switches, initial: Initial, clock: Clock = systemClock): Governance {
+export function createGovernance(
+  switches: Switches,
+  initial: Initial,
+  clock: Clock = systemClock,
+): Governance {
   let limit = assertLimit(initial.concurrencyLimit ?? DEFAULT_LIMIT);
   let latencyMs = initial.latencyMs ?? 0;
   let [load, loadedAtMs] = [NO_LOAD, 0];
   const inFlight = new Map<string, number>(); // by allocated integration; '' holds all others together
   const concurrencyOf = (others: readonly OtherIntegration[]): number => {
     const elapsedMs = clock.now().getTime() - loadedAtMs;
-    return others.reduce((sum, other) => sum + Math.min(concurrencyAt(other.steps, elapsedMs), other.limit ?? Number.POSITIVE_INFINITY), 0);
+    return others.reduce(
+      (sum, other) =>
+        sum + Math.min(concurrencyAt(other.steps, elapsedMs), other.limit ?? Number.POSITIVE_INFINITY),
+      0,
+    );
   };
   const unallocated = (): number => Math.max(0, limit - allocatedBy(load));
   return {
     async handler(_request, response, next) {
       const own = load.limits[integrationOf(response)];
       const pool = own === undefined ? '' : integrationOf(response);
-      const used = (inFlight.get(pool) ?? 0) + (own === undefined ? concurrencyOf(load.others.filter(isUnallocated)) : 0);
+      const used =
+        (inFlight.get(pool) ?? 0) +
+        (own === undefined ? concurrencyOf(load.others.filter(isUnallocated)) : 0);
       if (used >= (own ?? unallocated())) throw tooManyRequests(switches.retryAfterSeconds);
       inFlight.set(pool, (inFlight.get(pool) ?? 0) + 1);
       response.once('close', () => inFlight.set(pool, (inFlight.get(pool) ?? 1) - 1));
@@ -109,7 +128,11 @@ function assertLimit(limit: number): number {
 
 /** Real accounts give this 429 the title of a 400 and an additional code at the top level. */
 export function tooManyRequests(retryAfterSeconds: number | null): RestError {
-  const detail = { detail: 'Concurrent request limit exceeded. Request blocked.', 'o:errorCode': 'CONCURRENCY_LIMIT_EXCEEDED' };
-  const headers: Record<string, string> = retryAfterSeconds === null ? {} : { 'retry-after': String(retryAfterSeconds) };
+  const detail = {
+    detail: 'Concurrent request limit exceeded. Request blocked.',
+    'o:errorCode': 'CONCURRENCY_LIMIT_EXCEEDED',
+  };
+  const headers: Record<string, string> =
+    retryAfterSeconds === null ? {} : { 'retry-after': String(retryAfterSeconds) };
   return new RestError(429, detail, { headers, code: 'USER_ERROR' });
 }

@@ -1,5 +1,5 @@
-// The permissions of the integration's role, which the control interface sets. The error of a missing permission that callers see is
-// *assumed* except for tables that the role can't see.
+// The permissions of the integration's role, which the control interface sets. The error of a missing
+// permission that callers see is *assumed* except for tables that the role can't see.
 import type { RequestHandler } from 'express';
 import { invalidLogin } from './sign-in/invalid-login.ts';
 import { TOKEN_PATH } from './sign-in/token-endpoint.ts';
@@ -18,13 +18,24 @@ export const PERMISSIONS = {
   customFields: { title: 'Custom Fields', tables: ['customfield'] },
   customers: {
     title: 'Customers',
-    tables: ['customer', 'customersubsidiaryrelationship', 'customeraddressbook', 'customeraddressbookentityaddress'],
+    tables: [
+      'customer',
+      'customersubsidiaryrelationship',
+      'customeraddressbook',
+      'customeraddressbookentityaddress',
+    ],
   },
   items: { title: 'Items', tables: ['item', 'itemprice', 'pricing', 'inventoryitemlocations'] },
   transactions: {
     title: 'Transactions',
     tables: [
-      ...['transaction', 'transactionline', 'transactionstatus', 'nexttransactionlinelink', 'previoustransactionlinelink'],
+      ...[
+        'transaction',
+        'transactionline',
+        'transactionstatus',
+        'nexttransactionlinelink',
+        'previoustransactionlinelink',
+      ],
       ...['transactionaccountingline', 'transactionbillingaddress', 'transactionshippingaddress'],
     ],
   },
@@ -42,13 +53,24 @@ export const PERMISSIONS = {
   accountingBooks: { title: 'Accounting Book', tables: ['accountingbook'] },
   accountingLists: {
     title: 'Accounting Lists',
-    tables: ['term', 'paymentmethod', 'pricelevel', 'customercategory', 'vendorcategory', 'unitstype', 'unitstypeuom'],
+    tables: [
+      'term',
+      'paymentmethod',
+      'pricelevel',
+      'customercategory',
+      'vendorcategory',
+      'unitstype',
+      'unitstypeuom',
+    ],
   },
   taxes: { title: 'Tax Codes', tables: ['salestaxitem', 'taxtype', 'nexus'] },
   departments: { title: 'Departments', tables: ['department'] },
   classes: { title: 'Classes', tables: ['classification'] },
   locations: { title: 'Locations', tables: ['location', 'locationmainaddress'] },
-  customRecords: { title: 'Custom Record Entries', tables: ['customrecordtype', ...CUSTOM_RECORD_TYPES.map(({ name }) => name)] },
+  customRecords: {
+    title: 'Custom Record Entries',
+    tables: ['customrecordtype', ...CUSTOM_RECORD_TYPES.map(({ name }) => name)],
+  },
   customLists: { title: 'Custom Lists', tables: ['customlist', ...CUSTOM_LISTS.map(({ name }) => name)] },
 } as const satisfies Record<string, { title: string; tables: readonly string[] }>;
 export type PermissionKey = keyof typeof PERMISSIONS;
@@ -72,18 +94,27 @@ export function createPermissions(role: RoleVisibility): Permissions {
     handler({ path, baseUrl }, response, next) {
       const called = `${baseUrl}${path}`;
       if (isMissing('logIn')) {
-        if (called === TOKEN_PATH) return sendJsonBody(response, 400, 'application/json; charset=UTF-8', { error: 'invalid_grant' });
+        if (called === TOKEN_PATH)
+          return sendJsonBody(response, 400, 'application/json; charset=UTF-8', { error: 'invalid_grant' });
         throw invalidLogin('permission_denied: the role may not log in using access tokens', {});
       }
       if (called !== TOKEN_PATH && isMissing('restWebServices')) throw missing('restWebServices');
-      if (called.includes('/query/') && isMissing('suiteAnalyticsWorkbook')) throw missing('suiteAnalyticsWorkbook');
-      if (called.includes('/metadata-catalog') && isMissing('recordsCatalog')) throw missing('recordsCatalog');
+      if (called.includes('/query/') && isMissing('suiteAnalyticsWorkbook'))
+        throw missing('suiteAnalyticsWorkbook');
+      if (called.includes('/metadata-catalog') && isMissing('recordsCatalog'))
+        throw missing('recordsCatalog');
       next();
     },
     get: () => granted,
     set(wanted) {
       granted = { ...ALL, ...wanted };
-      role.setAccess(new Map(PERMISSION_KEYS.flatMap((key) => PERMISSIONS[key].tables.map((table) => [table, granted[key]] as const))));
+      role.setAccess(
+        new Map(
+          PERMISSION_KEYS.flatMap((key) =>
+            PERMISSIONS[key].tables.map((table) => [table, granted[key]] as const),
+          ),
+        ),
+      );
     },
   };
 }

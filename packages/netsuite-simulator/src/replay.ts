@@ -1,5 +1,6 @@
-// Enters the days that were held back when the data were loaded, and moves business time along with them. Only a call or the timer does
-// this, never a read. A day is one transaction: its rows and everything derived from them are committed together.
+// Enters the days that were held back when the data were loaded, and moves business time along with them.
+// Only a call or the timer does this, never a read. A day is one transaction: its rows and everything derived
+// from them are committed together.
 import type { Pool } from 'pg';
 import type { AuditTrail } from './audit-trail.ts';
 import type { BusinessTime } from './business-time.ts';
@@ -13,12 +14,16 @@ export type OnDay = (day: string, report: DayReport) => void;
 export type Replay = {
   daysLeft(): number;
   /**
-   * Enters every day up to this one (YYYY-MM-DD) and moves business time to its closing time. Rejects with RangeError for a malformed day.
+   * Enters every day up to this one (YYYY-MM-DD) and moves business time to its closing time. Rejects with
+   * RangeError for a malformed day.
    */
   advanceTo(day: string): Promise<DayReport[]>;
   /** Moves business time to `at`, entering the days that have begun by then. */
   moveTo(at: Date): Promise<void>;
-  /** Enters a day every `minutesPerDay` minutes (default 1) until none is left. Throws RangeError unless it is above 0. */
+  /**
+   * Enters a day every `minutesPerDay` minutes (default 1) until none is left. Throws RangeError unless it is
+   * above 0.
+   */
   start(options?: { minutesPerDay?: number }): void;
   pause(): void;
   /** Stops the timer; resolves when no day is being entered any more. */
@@ -29,8 +34,8 @@ type Parts = { pool: Pool; time: BusinessTime; switches: Switches; audit: AuditT
 const MINUTE_MS = 60_000;
 
 /**
- * Reads which days are held back. The returned methods run one at a time; `start` throws and `advanceTo` rejects with RangeError for bad
- * input.
+ * Reads which days are held back. The returned methods run one at a time; `start` throws and `advanceTo`
+ * rejects with RangeError for bad input.
  */
 export async function createReplay(parts: Parts): Promise<Replay> {
   const { pool, time } = parts;
@@ -118,8 +123,14 @@ function createSerialQueue(): <T>(work: () => Promise<T>) => Promise<T> {
   };
 }
 
-/** Stops itself when `work` resolves to false, which means that nothing is left. Failed work is retried at the next tick. */
-function createTimer(work: () => Promise<boolean>, audit: AuditTrail): { start(everyMs: number): void; stop(): void } {
+/**
+ * Stops itself when `work` resolves to false, which means that nothing is left. Failed work is retried at the
+ * next tick.
+ */
+function createTimer(
+  work: () => Promise<boolean>,
+  audit: AuditTrail,
+): { start(everyMs: number): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   const stop = (): void => {
     clearInterval(timer);
@@ -130,7 +141,8 @@ function createTimer(work: () => Promise<boolean>, audit: AuditTrail): { start(e
       (isMore) => {
         if (!isMore) stop();
       },
-      (error: unknown) => audit.record('business time', 500, error instanceof Error ? error.message : String(error)),
+      (error: unknown) =>
+        audit.record('business time', 500, error instanceof Error ? error.message : String(error)),
     );
   };
   return {
@@ -143,9 +155,11 @@ function createTimer(work: () => Promise<boolean>, audit: AuditTrail): { start(e
 }
 
 async function closingTimeOf(pool: Pool, day: string): Promise<Date> {
-  if (!/^\d{4}-\d\d-\d\d$/.test(day)) throw new RangeError(`A day must be written as YYYY-MM-DD, not ${day}.`);
-  const { rows } = await pool.query<{ closing: Date }>(`SELECT ($1::date + time '18:00') AT TIME ZONE '${DATA_TIME_ZONE}' AS closing`, [
-    day,
-  ]);
+  if (!/^\d{4}-\d\d-\d\d$/.test(day))
+    throw new RangeError(`A day must be written as YYYY-MM-DD, not ${day}.`);
+  const { rows } = await pool.query<{ closing: Date }>(
+    `SELECT ($1::date + time '18:00') AT TIME ZONE '${DATA_TIME_ZONE}' AS closing`,
+    [day],
+  );
   return rows[0]?.closing ?? new Date(Number.NaN);
 }

@@ -1,5 +1,5 @@
-// The account's HTTP server. Handlers run in this order: injected faults, sign-in, the concurrency limit, what the control interface
-// has put, then the services.
+// The account's HTTP server. Handlers run in this order: injected faults, sign-in, the concurrency limit,
+// what the control interface has put, then the services.
 import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express';
 import type { AsyncJobs } from './async/jobs.ts';
 import { acceptAsync, asyncRoutes } from './async/routes.ts';
@@ -40,7 +40,10 @@ export type ServerParts = {
 const MAX_BODY_SIZE = '2mb';
 const RECORD_PATH = '/services/rest/record/v1';
 
-/** Creates the account's Express app. RestErrors that its handlers throw become error responses and entries of the audit trail. */
+/**
+ * Creates the account's Express app. RestErrors that its handlers throw become error responses and entries of
+ * the audit trail.
+ */
 export function createAccountApp(parts: ServerParts): Express {
   const app = express();
   app.disable('x-powered-by');
@@ -50,16 +53,27 @@ export function createAccountApp(parts: ServerParts): Express {
   if (traffic) app.use(traffic.handler);
   app.post(TOKEN_PATH, ...handlers, (request, response) => handleTokenRequest(parts, request, response));
   app.use('/services/rest', parts.tokens.authenticate, parts.governance.handler, ...handlers, handleOptions);
-  app.post('/services/rest/query/v1/suiteql', (request, response) => handleSuiteql(parts.query, request, response));
-  app.get('/services/rest/query/v1/dataset', (request, response) => listDatasets(parts.datasets, request, response));
+  app.post('/services/rest/query/v1/suiteql', (request, response) =>
+    handleSuiteql(parts.query, request, response),
+  );
+  app.get('/services/rest/query/v1/dataset', (request, response) =>
+    listDatasets(parts.datasets, request, response),
+  );
   app.get('/services/rest/query/v1/dataset/:id/result', (request, response) =>
     handleDataset(parts.query, parts.datasets, request, response),
   );
   app.get('/services/rest/system/v1/serverTime', (_request, response) =>
-    sendJsonBody(response, 200, 'application/json; charset=UTF-8', { serverTime: parts.query.businessTime().toISOString() }),
+    sendJsonBody(response, 200, 'application/json; charset=UTF-8', {
+      serverTime: parts.query.businessTime().toISOString(),
+    }),
   );
   app.get('/services/rest/system/v1/governanceLimits', (_request, response) =>
-    sendJsonBody(response, 200, 'application/json; charset=UTF-8', parts.governance.limits(integrationOf(response))),
+    sendJsonBody(
+      response,
+      200,
+      'application/json; charset=UTF-8',
+      parts.governance.limits(integrationOf(response)),
+    ),
   );
   app.use('/services/rest/async/v1', asyncRoutes(parts.jobs));
   app.use(RECORD_PATH, acceptAsync(parts.jobs), recordRoutes(parts.query, parts.writes));
@@ -70,8 +84,15 @@ export function createAccountApp(parts: ServerParts): Express {
   return app;
 }
 
-/** The record service alone, for asynchronous requests: those have passed sign-in and the limits when they are run. */
-export function createRecordApp({ query, writes, audit }: Pick<ServerParts, 'query' | 'writes' | 'audit'>): Express {
+/**
+ * The record service alone, for asynchronous requests: those have passed sign-in and the limits when they are
+ * run.
+ */
+export function createRecordApp({
+  query,
+  writes,
+  audit,
+}: Pick<ServerParts, 'query' | 'writes' | 'audit'>): Express {
   const app = express();
   app.use(RECORD_PATH, recordRoutes(query, writes));
   app.use(createErrorHandler(audit, query.switches));
@@ -95,7 +116,8 @@ function createErrorHandler(audit: AuditTrail, switches: Switches): ErrorRequest
   return async (error: unknown, request, response, _next) => {
     const restError = error instanceof RestError ? error : (bodyParserError(error) ?? unexpectedError(error));
     audit.record(`${request.method} ${request.originalUrl}`, restError.status, restError.reason);
-    if (response.headersSent || (switches.timedOutQuery === 'disconnect' && isTimeout(error))) response.destroy();
+    if (response.headersSent || (switches.timedOutQuery === 'disconnect' && isTimeout(error)))
+      response.destroy();
     else await sendRestError(response, restError);
   };
 }
@@ -109,5 +131,9 @@ function bodyParserError(error: unknown): RestError | undefined {
   const status = error instanceof Error && 'status' in error ? Number(error.status) : 0;
   if (status < 400 || status >= 500) return undefined;
   const shown = status === 413 ? 413 : 400;
-  return new RestError(shown, { detail: 'Invalid content in the request body.', 'o:errorCode': 'INVALID_CONTENT' }, { cause: error });
+  return new RestError(
+    shown,
+    { detail: 'Invalid content in the request body.', 'o:errorCode': 'INVALID_CONTENT' },
+    { cause: error },
+  );
 }

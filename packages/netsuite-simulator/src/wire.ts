@@ -8,7 +8,13 @@ import { distortionOf } from './answer-faults/distortion.ts';
 const compress = promisify(gzip);
 
 type ErrorKind = readonly [title: string, type: string];
-type RestErrorOptions = { reason?: string; headers?: Record<string, string>; code?: string; kind?: ErrorKind; cause?: unknown };
+type RestErrorOptions = {
+  reason?: string;
+  headers?: Record<string, string>;
+  code?: string;
+  kind?: ErrorKind;
+  cause?: unknown;
+};
 
 /** An error response. `reason` goes to the audit trail and may say more than the response body. */
 export class RestError extends Error {
@@ -57,11 +63,21 @@ const TITLES: Record<number, ErrorKind> = {
 
 function errorBody({ status, detail, code, kind }: RestError): object {
   const [title, type] = kind ?? TITLES[status] ?? ['Error', RFC9110];
-  return { type, title, status, ...(code === undefined ? {} : { 'o:errorCode': code }), 'o:errorDetails': [detail] };
+  return {
+    type,
+    title,
+    status,
+    ...(code === undefined ? {} : { 'o:errorCode': code }),
+    'o:errorDetails': [detail],
+  };
 }
 
 /** These headers are on every response of a real account, errors included. */
-export const commonHeaders: RequestHandler = (_request: Request, response: Response, next: NextFunction): void => {
+export const commonHeaders: RequestHandler = (
+  _request: Request,
+  response: Response,
+  next: NextFunction,
+): void => {
   response.set({
     'x-n-operationid': randomUUID(),
     'x-netsuite-jobid': randomUUID(),
@@ -77,14 +93,20 @@ export const commonHeaders: RequestHandler = (_request: Request, response: Respo
 
 export const RESOURCE_MEDIA_TYPE = 'application/vnd.oracle.resource+json';
 
-export async function sendJsonBody(response: Response, status: number, contentType: string, body: unknown): Promise<void> {
+export async function sendJsonBody(
+  response: Response,
+  status: number,
+  contentType: string,
+  body: unknown,
+): Promise<void> {
   const { changeBody, cutAfterBytes } = distortionOf(response);
   const text = Buffer.from(JSON.stringify(status === 200 && changeBody ? changeBody(body) : body));
   const isZipped = /\bgzip\b/.test(String(response.req.headers['accept-encoding'] ?? ''));
   const content = isZipped ? await compress(text, { level: 1 }) : text;
   if (isZipped) response.set('content-encoding', 'gzip');
   response.status(status).set({ 'content-type': contentType, 'content-length': String(content.length) });
-  if (cutAfterBytes !== undefined && cutAfterBytes < content.length) return cutResponse(response, content.subarray(0, cutAfterBytes));
+  if (cutAfterBytes !== undefined && cutAfterBytes < content.length)
+    return cutResponse(response, content.subarray(0, cutAfterBytes));
   // Not response.send, which would add a charset to the content type.
   response.end(content);
 }
@@ -104,7 +126,12 @@ export const sendSingle = (response: Response, body: unknown): Promise<void> =>
 
 export async function sendRestError(response: Response, error: RestError): Promise<void> {
   response.set(error.headers);
-  await sendJsonBody(response, error.status, `${RESOURCE_MEDIA_TYPE}; type=error; charset=UTF-8`, errorBody(error));
+  await sendJsonBody(
+    response,
+    error.status,
+    `${RESOURCE_MEDIA_TYPE}; type=error; charset=UTF-8`,
+    errorBody(error),
+  );
 }
 
 /** The values of the header Prefer, in lower case. */
@@ -118,9 +145,14 @@ export const originOf = (request: Request): string => `${request.protocol}://${r
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 
-/** The 500 for an internal failure: the response carries an error id, as NetSuite's does; the audit trail gets the message. */
+/**
+ * The 500 for an internal failure: the response carries an error id, as NetSuite's does; the audit trail gets
+ * the message.
+ */
 export function unexpectedError(error: unknown): RestError {
-  const id = Array.from(randomUUID().replaceAll('-', '').slice(0, 20), (digit) => LETTERS.charAt(parseInt(digit, 16))).join('');
+  const id = Array.from(randomUUID().replaceAll('-', '').slice(0, 20), (digit) =>
+    LETTERS.charAt(parseInt(digit, 16)),
+  ).join('');
   const reason = error instanceof Error ? error.message : String(error);
   return new RestError(
     500,

@@ -2,7 +2,14 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { startNetsuiteAccount } from '../src/account.ts';
-import { type Caller, createDataFolder, newDatabaseName, SLICE, startCaller, startShop } from './test-account.ts';
+import {
+  type Caller,
+  createDataFolder,
+  newDatabaseName,
+  SLICE,
+  startCaller,
+  startShop,
+} from './test-account.ts';
 import { until } from './until.ts';
 
 let caller: Caller;
@@ -15,8 +22,18 @@ const Q = 'SELECT id FROM currency';
 
 describe('injectFault', () => {
   it('responds with the fault to the given number of matching requests', async () => {
-    const body = { title: 'Bad Request', status: 429, 'o:errorDetails': [{ 'o:errorCode': 'CONCURRENCY_LIMIT_EXCEEDED' }] };
-    caller.account.injectFault({ path: /suiteql/, times: 2, status: 429, body, headers: { 'retry-after': '1' } });
+    const body = {
+      title: 'Bad Request',
+      status: 429,
+      'o:errorDetails': [{ 'o:errorCode': 'CONCURRENCY_LIMIT_EXCEEDED' }],
+    };
+    caller.account.injectFault({
+      path: /suiteql/,
+      times: 2,
+      status: 429,
+      body,
+      headers: { 'retry-after': '1' },
+    });
     expect((await caller.get('system/v1/serverTime')).status).toBe(200);
     for (let i = 0; i < 2; i += 1) {
       const answer = await caller.query(Q);
@@ -41,7 +58,13 @@ describe('injectFault', () => {
   it('closes the connection before a response or in the middle of one', async () => {
     caller.account.injectFault({ path: /suiteql/, times: 1, status: 200, cut: true });
     await expect(caller.query(Q)).rejects.toThrow();
-    caller.account.injectFault({ path: /suiteql/, times: 1, status: 200, body: { items: ['0123456789'] }, cut: true });
+    caller.account.injectFault({
+      path: /suiteql/,
+      times: 1,
+      status: 200,
+      body: { items: ['0123456789'] },
+      cut: true,
+    });
     await expect(caller.query(Q)).rejects.toThrow();
     expect((await caller.query(Q)).status).toBe(200);
   });
@@ -50,15 +73,25 @@ describe('injectFault', () => {
 describe('the role', () => {
   it('gets the errors for a hidden table or column until it is shown again', async () => {
     caller.account.setVisible('deletedrecord', false);
-    expect(await caller.refusal('SELECT recordid FROM deletedRecord')).toBe("Search error occurred: Record 'deletedrecord' was not found.");
+    expect(await caller.refusal('SELECT recordid FROM deletedRecord')).toBe(
+      "Search error occurred: Record 'deletedrecord' was not found.",
+    );
     caller.account.setVisible('deletedRecord', true);
     expect(await caller.rows('SELECT recordid FROM deletedrecord')).toEqual([]);
     caller.account.setColumnVisible('transaction', 'dueDate', false);
-    expect(await caller.refusal('SELECT t.duedate FROM transaction t')).toContain("Unknown identifier 'duedate'");
-    expect(await caller.refusal('SELECT id AS duedate FROM transaction WHERE duedate IS NULL')).toContain("Unknown identifier 'duedate'");
-    expect((await caller.rows("SELECT * FROM transaction WHERE type = 'CustInvc'", { limit: 1 }))[0]).not.toHaveProperty('duedate');
+    expect(await caller.refusal('SELECT t.duedate FROM transaction t')).toContain(
+      "Unknown identifier 'duedate'",
+    );
+    expect(await caller.refusal('SELECT id AS duedate FROM transaction WHERE duedate IS NULL')).toContain(
+      "Unknown identifier 'duedate'",
+    );
+    expect(
+      (await caller.rows("SELECT * FROM transaction WHERE type = 'CustInvc'", { limit: 1 }))[0],
+    ).not.toHaveProperty('duedate');
     caller.account.setColumnVisible('transaction', 'duedate', true);
-    expect((await caller.rows("SELECT * FROM transaction WHERE type = 'CustInvc'", { limit: 1 }))[0]).toHaveProperty('duedate');
+    expect(
+      (await caller.rows("SELECT * FROM transaction WHERE type = 'CustInvc'", { limit: 1 }))[0],
+    ).toHaveProperty('duedate');
     expect(() => caller.account.setVisible('unicorn', true)).toThrow(RangeError);
     expect(() => caller.account.setColumnVisible('transaction', 'unicorn', true)).toThrow(RangeError);
   });
@@ -101,7 +134,10 @@ describe('the reader in PostgreSQL', () => {
     expect(status).toBe(500);
     expect(body['o:errorDetails'][0]).toMatchObject({ 'o:errorCode': 'UNEXPECTED_ERROR' });
     expect(body['o:errorDetails'][0]?.detail).toMatch(/^An unexpected error occurred\. Error ID: [a-p]{20}$/);
-    expect(impatient.account.audit().at(-1)).toMatchObject({ status: 500, reason: 'canceling statement due to statement timeout' });
+    expect(impatient.account.audit().at(-1)).toMatchObject({
+      status: 500,
+      reason: 'canceling statement due to statement timeout',
+    });
     await until(async () => (await impatient.query(Q)).status === 200 || undefined);
     impatient.account.setSwitches({ timedOutQuery: 'disconnect' });
     await expect(impatient.query(SLOW)).rejects.toThrow('fetch failed');
@@ -113,7 +149,11 @@ describe('the reader in PostgreSQL', () => {
 describe('preferences', () => {
   it('apply another time zone and date format', async () => {
     const { folder, remove } = await createDataFolder();
-    const other = await startCaller({ dataFolder: folder, timeZone: 'America/Los_Angeles', dateFormat: 'DD.MM.YYYY' });
+    const other = await startCaller({
+      dataFolder: folder,
+      timeZone: 'America/Los_Angeles',
+      dateFormat: 'DD.MM.YYYY',
+    });
     expect(
       await other.rows(
         "SELECT trandate, lastmodifieddate, TO_CHAR(lastmodifieddate, 'YYYY-MM-DD HH24:MI') AS t FROM transaction WHERE lastmodifieddate >= '01.07.2011'",
@@ -124,7 +164,12 @@ describe('preferences', () => {
   });
 
   it('reject an invalid account id, time zone or date format', async () => {
-    const options = { admin: inject('pg'), database: newDatabaseName(), dataFolder: SLICE, accountId: 'TSTDRV1234567' };
+    const options = {
+      admin: inject('pg'),
+      database: newDatabaseName(),
+      dataFolder: SLICE,
+      accountId: 'TSTDRV1234567',
+    };
     await expect(startNetsuiteAccount({ ...options, accountId: 'a/b' })).rejects.toThrow(RangeError);
     await expect(startNetsuiteAccount({ ...options, timeZone: 'Mars/Olympus' })).rejects.toThrow(RangeError);
     await expect(startNetsuiteAccount({ ...options, dateFormat: 'YY' })).rejects.toThrow(RangeError);
@@ -134,7 +179,9 @@ describe('preferences', () => {
 describe('concurrent callers', () => {
   it('each get their own rows', async () => {
     const answers = await Promise.all(
-      Array.from({ length: 40 }, (_, i) => caller.rows('SELECT ? AS n, COUNT(*) AS c FROM customer', { params: [i] })),
+      Array.from({ length: 40 }, (_, i) =>
+        caller.rows('SELECT ? AS n, COUNT(*) AS c FROM customer', { params: [i] }),
+      ),
     );
     expect(answers.map(([row]) => row?.['n'])).toEqual(Array.from({ length: 40 }, (_, i) => String(i)));
   });

@@ -11,8 +11,12 @@ afterAll(() => caller.close());
 
 const ASYNC = { prefer: 'respond-async' };
 const pathOf = (href: string | null | undefined): string => href?.split('/services/rest/')[1] ?? '';
-const submit = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
-  caller.send(method, path, body, { ...ASYNC, ...headers });
+const submit = (
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> => caller.send(method, path, body, { ...ASYNC, ...headers });
 
 /** The job's path once it is completed. */
 const completed = (answer: Answer): Promise<string> => {
@@ -25,7 +29,9 @@ describe('an asynchronous request', () => {
   it('is accepted, run as a job of one task, and its result is what the synchronous request answers', async () => {
     const answer = await submit('POST', 'record/v1/invoice', INVOICE);
     expect([answer.status, answer.headers.get('preference-applied')]).toEqual([202, 'respond-async']);
-    expect(answer.headers.get('location')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/services\/rest\/async\/v1\/job\/\d+$/);
+    expect(answer.headers.get('location')).toMatch(
+      /^http:\/\/127\.0\.0\.1:\d+\/services\/rest\/async\/v1\/job\/\d+$/,
+    );
     const path = await completed(answer);
     const job = `${caller.account.url}/services/rest/${path}`;
     expect((await caller.get(path)).body).toEqual({
@@ -35,7 +41,9 @@ describe('an asynchronous request', () => {
       progress: 'succeeded',
       task: { links: [{ rel: 'self', href: `${job}/task` }] },
     });
-    expect((await caller.get(`${path}/task/`)).body.items).toEqual([{ links: [{ rel: 'self', href: `${job}/task/1` }] }]);
+    expect((await caller.get(`${path}/task/`)).body.items).toEqual([
+      { links: [{ rel: 'self', href: `${job}/task/1` }] },
+    ]);
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as unknown;
     expect((await caller.get(`${path}/task/1`)).body).toEqual({
       links: [
@@ -79,7 +87,9 @@ describe('an asynchronous request', () => {
     ]);
     await completed(first);
     expect(
-      (await caller.rows("SELECT externalid FROM transaction WHERE externalid IN ('once', 'twice')")).map((row) => row['externalid']),
+      (await caller.rows("SELECT externalid FROM transaction WHERE externalid IN ('once', 'twice')")).map(
+        (row) => row['externalid'],
+      ),
     ).toEqual(['once']);
   });
 
@@ -88,7 +98,8 @@ describe('an asynchronous request', () => {
     const key = { 'X-NetSuite-Idempotency-Key': 'shared' };
     const mine = await submit('GET', 'record/v1/customer/1', undefined, key);
     const path = await completed(mine);
-    for (const part of ['', '/task', '/task/1', '/task/1/result']) expect((await caller.get(`${path}${part}`, headers)).status).toBe(404);
+    for (const part of ['', '/task', '/task/1', '/task/1/result'])
+      expect((await caller.get(`${path}${part}`, headers)).status).toBe(404);
     expect((await submit('GET', 'record/v1/customer/1', undefined, { ...key, ...headers })).status).toBe(202);
     expect((await caller.get(`${path}/task/2`)).status).toBe(404);
   });
@@ -107,18 +118,29 @@ describe('a collection', () => {
   it('is a job with a task for each record', async () => {
     const items = ['one', 'two'].map((memo) => ({ ...INVOICE, memo }));
     const path = await completed(await submit('POST', 'record/v1/invoice', { items }, COLLECTION));
-    const ids = [idOf(await caller.get(`${path}/task/1/result`)), idOf(await caller.get(`${path}/task/2/result`))];
+    const ids = [
+      idOf(await caller.get(`${path}/task/1/result`)),
+      idOf(await caller.get(`${path}/task/2/result`)),
+    ];
     const changes = [
       { id: ids[0], memo: 'three' },
       { id: '99', memo: 'four' },
     ];
-    const changed = await completed(await submit('PATCH', 'record/v1/invoice', { items: changes }, COLLECTION));
+    const changed = await completed(
+      await submit('PATCH', 'record/v1/invoice', { items: changes }, COLLECTION),
+    );
     expect((await caller.get(changed)).body['progress']).toBe('failed');
-    expect((await Promise.all([1, 2].map((task) => caller.get(`${changed}/task/${task}/result`)))).map(({ status }) => status)).toEqual([
-      204, 400,
-    ]);
-    const read = await completed(await submit('GET', `record/v1/invoice?expandRecords=true&ids=${ids.join(',')}&fields=memo`));
-    const memos = await Promise.all([1, 2].map(async (task) => (await caller.get(`${read}/task/${task}/result`)).body['memo']));
+    expect(
+      (await Promise.all([1, 2].map((task) => caller.get(`${changed}/task/${task}/result`)))).map(
+        ({ status }) => status,
+      ),
+    ).toEqual([204, 400]);
+    const read = await completed(
+      await submit('GET', `record/v1/invoice?expandRecords=true&ids=${ids.join(',')}&fields=memo`),
+    );
+    const memos = await Promise.all(
+      [1, 2].map(async (task) => (await caller.get(`${read}/task/${task}/result`)).body['memo']),
+    );
     expect(memos).toEqual(['three', 'two']);
     expect((await caller.get(`${read}/task/1/result`)).body).not.toHaveProperty('total');
     await completed(await submit('DELETE', `record/v1/invoice?ids=${ids.join(',')}`));
@@ -137,7 +159,11 @@ it('a job is pending while it waits in its queue', async () => {
   const path = pathOf((await submit('DELETE', 'record/v1/invoice/101')).headers.get('location'));
   expect((await caller.get(path)).body).toMatchObject({ completed: false, progress: 'pending' });
   const task = (await caller.get(`${path}/task/1`)).body;
-  expect([task['completed'], task['progress'], task.links.map(({ rel }) => rel)]).toEqual([false, 'pending', ['self']]);
+  expect([task['completed'], task['progress'], task.links.map(({ rel }) => rel)]).toEqual([
+    false,
+    'pending',
+    ['self'],
+  ]);
   expect((await caller.get(`${path}/task/1/result`)).status).toBe(404);
   expect((await caller.get('record/v1/invoice/101')).status).toBe(200);
 });

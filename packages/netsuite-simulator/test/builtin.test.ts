@@ -1,4 +1,5 @@
-// NetSuite's BUILTIN functions in an account without a profile: one subsidiary, one currency. Business time is set to a fixed moment.
+// NetSuite's BUILTIN functions in an account without a profile: one subsidiary, one currency. Business time
+// is set to a fixed moment.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startShop } from './test-account.ts';
 
@@ -9,7 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => shop.close());
 
-const one = async (expression: string, rest = 'FROM dual') => (await shop.rows(`SELECT ${expression} AS x ${rest}`))[0]?.['x'];
+const one = async (expression: string, rest = 'FROM dual') =>
+  (await shop.rows(`SELECT ${expression} AS x ${rest}`))[0]?.['x'];
 const UNSUPPORTED = 'Search error occurred: Invalid or unsupported search.';
 
 describe('RELATIVE_RANGES', () => {
@@ -37,22 +39,28 @@ describe('RELATIVE_RANGES', () => {
   });
 
   it('compare with dates; with DATETIME the end is the last second', async () => {
-    const where = (edge: string) => `FROM transaction WHERE trandate >= BUILTIN.RELATIVE_RANGES('LM', '${edge}')`;
+    const where = (edge: string) =>
+      `FROM transaction WHERE trandate >= BUILTIN.RELATIVE_RANGES('LM', '${edge}')`;
     expect([await one('COUNT(*)', where('START')), await one('COUNT(*)', where('END'))]).toEqual(['1', '0']);
     const end = "TO_CHAR(BUILTIN.RELATIVE_RANGES('TM', 'END', 'DATETIME'), 'YYYY-MM-DD HH24:MI:SS')";
     expect(await one(end)).toBe('2011-08-31 23:59:59');
   });
 
-  it.each(["'NEVER', 'START'", "'TM', 'MIDDLE'", "'TM'", "'TM', 'START', 'HOUR'", 'id, 1'])('refuse %s', async (args) => {
-    expect(await shop.refusal(`SELECT BUILTIN.RELATIVE_RANGES(${args}) FROM dual`)).toBe(UNSUPPORTED);
-  });
+  it.each(["'NEVER', 'START'", "'TM', 'MIDDLE'", "'TM'", "'TM', 'START', 'HOUR'", 'id, 1'])(
+    'refuse %s',
+    async (args) => {
+      expect(await shop.refusal(`SELECT BUILTIN.RELATIVE_RANGES(${args}) FROM dual`)).toBe(UNSUPPORTED);
+    },
+  );
 });
 
 describe('CF', () => {
   it('is what conditions compare with: a status with its type, other columns unchanged', async () => {
-    expect(await shop.rows('SELECT BUILTIN.CF(status) AS status, BUILTIN.CF(t.tranid) AS n, status AS letter FROM transaction t')).toEqual([
-      { links: [], status: 'CustInvc:A', n: 'I1', letter: 'A' },
-    ]);
+    expect(
+      await shop.rows(
+        'SELECT BUILTIN.CF(status) AS status, BUILTIN.CF(t.tranid) AS n, status AS letter FROM transaction t',
+      ),
+    ).toEqual([{ links: [], status: 'CustInvc:A', n: 'I1', letter: 'A' }]);
     expect(await one('COUNT(*)', "FROM transaction WHERE BUILTIN.CF(status) IN ('CustInvc:A')")).toBe('1');
   });
 });
@@ -60,7 +68,8 @@ describe('CF', () => {
 describe('MNFILTER', () => {
   beforeAll(() => shop.account.setFeatures({ oneWorld: true }));
   afterAll(() => shop.account.setFeatures({ oneWorld: false }));
-  const count = (args: string) => one('COUNT(*)', `FROM item WHERE BUILTIN.MNFILTER(subsidiary, ${args}) = 'T'`);
+  const count = (args: string) =>
+    one('COUNT(*)', `FROM item WHERE BUILTIN.MNFILTER(subsidiary, ${args}) = 'T'`);
   it('compares the entries of a multi-select column', async () => {
     expect(await count("'MN_INCLUDE', '', 'FALSE', NULL, 1")).toBe('1');
     expect(await count("'MN_INCLUDE', '', 'TRUE', '2', '3'")).toBe('0');
@@ -72,8 +81,14 @@ describe('MNFILTER', () => {
   });
 
   it('is for conditions only', async () => {
-    expect(await shop.refusal("SELECT BUILTIN.MNFILTER(subsidiary, 'MN_INCLUDE', '', 'TRUE', 1) FROM item")).toBe(UNSUPPORTED);
-    expect(await shop.refusal("SELECT id FROM item WHERE BUILTIN.MNFILTER(subsidiary, 'ANY', '', 'TRUE', 1) = 'T'")).toBe(UNSUPPORTED);
+    expect(
+      await shop.refusal("SELECT BUILTIN.MNFILTER(subsidiary, 'MN_INCLUDE', '', 'TRUE', 1) FROM item"),
+    ).toBe(UNSUPPORTED);
+    expect(
+      await shop.refusal(
+        "SELECT id FROM item WHERE BUILTIN.MNFILTER(subsidiary, 'ANY', '', 'TRUE', 1) = 'T'",
+      ),
+    ).toBe(UNSUPPORTED);
   });
 });
 
@@ -102,7 +117,9 @@ describe('amounts', () => {
 describe('others', () => {
   it('PERIOD needs the periods, HIERARCHY the records of the column', async () => {
     expect(
-      await shop.refusal("SELECT id FROM transaction WHERE postingperiod IN (BUILTIN.PERIOD('LP', 'START', 'NOT_LAST', 'BETWEEN'))"),
+      await shop.refusal(
+        "SELECT id FROM transaction WHERE postingperiod IN (BUILTIN.PERIOD('LP', 'START', 'NOT_LAST', 'BETWEEN'))",
+      ),
     ).toBe("Search error occurred: Record 'accountingperiod' was not found.");
     expect(await shop.refusal("SELECT BUILTIN.HIERARCHY(account, 'DISPLAY_JOINED') FROM transaction")).toBe(
       "Search error occurred: Record 'account' was not found.",
@@ -112,13 +129,19 @@ describe('others', () => {
 
   it('BUILTIN_RESULT.TYPE_X is the value itself', async () => {
     expect(await one('BUILTIN_RESULT.TYPE_STRING(tranid)', 'FROM transaction')).toBe('I1');
-    expect(await one('BUILTIN_RESULT.TYPE_CURRENCY(foreigntotal, BUILTIN.CURRENCY(foreigntotal))', 'FROM transaction')).toBe('30.1');
+    expect(
+      await one(
+        'BUILTIN_RESULT.TYPE_CURRENCY(foreigntotal, BUILTIN.CURRENCY(foreigntotal))',
+        'FROM transaction',
+      ),
+    ).toBe('30.1');
   });
 
-  it.each(["BUILTIN.NAMED_GROUP('employee', 'me')", 'BUILTIN.NOTHING(id)', "BUILTIN.HIERARCHY(tranid, 'DISPLAY_JOINED')"])(
-    '%s is not supported',
-    async (expression) => {
-      expect(await shop.refusal(`SELECT ${expression} FROM transaction`)).toBe(UNSUPPORTED);
-    },
-  );
+  it.each([
+    "BUILTIN.NAMED_GROUP('employee', 'me')",
+    'BUILTIN.NOTHING(id)',
+    "BUILTIN.HIERARCHY(tranid, 'DISPLAY_JOINED')",
+  ])('%s is not supported', async (expression) => {
+    expect(await shop.refusal(`SELECT ${expression} FROM transaction`)).toBe(UNSUPPORTED);
+  });
 });

@@ -7,11 +7,20 @@ export type TestCertificate = { certificatePem: string; privateKeyPem: string };
 
 const ALGORITHMS = {
   'ec-p256': { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' },
-  'rsa-3072': { name: 'RSASSA-PKCS1-v1_5', modulusLength: 3072, publicExponent: new Uint8Array([1, 0, 1]), hash: 'SHA-256' },
+  'rsa-3072': {
+    name: 'RSASSA-PKCS1-v1_5',
+    modulusLength: 3072,
+    publicExponent: new Uint8Array([1, 0, 1]),
+    hash: 'SHA-256',
+  },
 };
 
 /** Valid from `now` for `days`. */
-export async function createCertificate(options: { days: number; keyType: KeyType; now: Date }): Promise<TestCertificate> {
+export async function createCertificate(options: {
+  days: number;
+  keyType: KeyType;
+  now: Date;
+}): Promise<TestCertificate> {
   const algorithm = ALGORITHMS[options.keyType];
   const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.createSelfSigned({

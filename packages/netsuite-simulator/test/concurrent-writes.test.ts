@@ -14,7 +14,9 @@ const createInvoice = async (items: object[]) =>
 
 it('concurrent PUTs create one record', async () => {
   const answers = await Promise.all(
-    Array.from({ length: 5 }, (_, i) => shop.send('PUT', 'record/v1/customer/eid:many', { companyName: `Many ${i}` })),
+    Array.from({ length: 5 }, (_, i) =>
+      shop.send('PUT', 'record/v1/customer/eid:many', { companyName: `Many ${i}` }),
+    ),
   );
   expect(new Set(answers.map(idOf)).size).toBe(1);
 });
@@ -23,18 +25,29 @@ describe('concurrent writes', () => {
   it('of ten with the same external id one is created, and totals stay right', async () => {
     shop.account.setConcurrencyLimit(40);
     const answers = await Promise.all(
-      Array.from({ length: 10 }, () => shop.send('POST', 'record/v1/customer', { companyName: 'Race', externalId: 'race' })),
+      Array.from({ length: 10 }, () =>
+        shop.send('POST', 'record/v1/customer', { companyName: 'Race', externalId: 'race' }),
+      ),
     );
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([204, ...Array.from({ length: 9 }, () => 400)]);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([
+      204,
+      ...Array.from({ length: 9 }, () => 400),
+    ]);
     const id = await createInvoice([{ item: '10', amount: 1 }]);
     await Promise.all(
-      Array.from({ length: 20 }, () => shop.send('PATCH', `record/v1/invoice/${id}`, { item: { items: [{ item: '10', amount: 1 }] } })),
+      Array.from({ length: 20 }, () =>
+        shop.send('PATCH', `record/v1/invoice/${id}`, { item: { items: [{ item: '10', amount: 1 }] } }),
+      ),
     );
-    expect(await one(`SELECT foreigntotal AS t, foreignamountunpaid AS u FROM transaction WHERE id = ${id}`)).toMatchObject({
+    expect(
+      await one(`SELECT foreigntotal AS t, foreignamountunpaid AS u FROM transaction WHERE id = ${id}`),
+    ).toMatchObject({
       t: '21',
       u: '21',
     });
-    const ids = (await shop.rows(`SELECT id FROM transactionline WHERE transaction = ${id}`)).map((line) => line['id']);
+    const ids = (await shop.rows(`SELECT id FROM transactionline WHERE transaction = ${id}`)).map(
+      (line) => line['id'],
+    );
     expect(new Set(ids).size).toBe(21);
   });
 });
@@ -43,7 +56,8 @@ it('a read during a write sees all of it or nothing', async () => {
   const id = await createInvoice([{ item: '10', amount: 1 }]);
   let writes = 0;
   const writing = (async () => {
-    for (; writes < 15; writes += 1) await shop.send('PATCH', `record/v1/invoice/${id}`, { item: { items: [{ item: '10', amount: 1 }] } });
+    for (; writes < 15; writes += 1)
+      await shop.send('PATCH', `record/v1/invoice/${id}`, { item: { items: [{ item: '10', amount: 1 }] } });
   })();
   while (writes < 15) {
     const row = await one(
@@ -62,7 +76,8 @@ it('writes survive a restart', async () => {
   await again.stop();
   const names = await asAdmin(
     other.database,
-    async (client) => (await client.query('SELECT companyname FROM ledger.customer WHERE id = $1', [id])).rows,
+    async (client) =>
+      (await client.query('SELECT companyname FROM ledger.customer WHERE id = $1', [id])).rows,
   );
   expect(names).toEqual([{ companyname: 'Lasting' }]);
   await other.close();

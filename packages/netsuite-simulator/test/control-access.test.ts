@@ -28,7 +28,12 @@ describe('the listener', () => {
     for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`]) {
       expect((await rawRequest(`${world.url}/state`, { ...withToken(), host })).status, host).toBe(200);
     }
-    for (const host of ['evil.example', `evil.example:${port}`, `127.0.0.1.evil.example:${port}`, '10.0.0.1']) {
+    for (const host of [
+      'evil.example',
+      `evil.example:${port}`,
+      `127.0.0.1.evil.example:${port}`,
+      '10.0.0.1',
+    ]) {
       expect((await rawRequest(`${world.url}/state`, { ...withToken(), host })).status, host).toBe(421);
       expect((await rawRequest(`${world.url}/`, { host })).status, host).toBe(421);
     }
@@ -36,8 +41,12 @@ describe('the listener', () => {
 
   it('has no CORS headers, and refuses other origins', async () => {
     const headers = { ...withToken(), origin: 'http://evil.example' };
-    for (const method of ['OPTIONS', 'POST']) expect((await fetch(`${world.url}/reset`, { method, headers })).status).toBe(403);
-    const own = await fetch(`${world.url}/reset`, { method: 'POST', headers: { ...withToken(), origin: world.url } });
+    for (const method of ['OPTIONS', 'POST'])
+      expect((await fetch(`${world.url}/reset`, { method, headers })).status).toBe(403);
+    const own = await fetch(`${world.url}/reset`, {
+      method: 'POST',
+      headers: { ...withToken(), origin: world.url },
+    });
     expect(own.status).toBe(200);
     expect([...own.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
   });
@@ -52,8 +61,18 @@ describe('the token', () => {
       ['DELETE', '/state'],
       ['POST', '/'],
     ] as const) {
-      for (const authorization of [undefined, 'Bearer ', 'Bearer wrong', `Basic ${world.token}`, world.token, `Bearer ${world.token}x`]) {
-        const answer = await fetch(`${world.url}${path}`, { method, headers: authorization === undefined ? {} : { authorization } });
+      for (const authorization of [
+        undefined,
+        'Bearer ',
+        'Bearer wrong',
+        `Basic ${world.token}`,
+        world.token,
+        `Bearer ${world.token}x`,
+      ]) {
+        const answer = await fetch(`${world.url}${path}`, {
+          method,
+          headers: authorization === undefined ? {} : { authorization },
+        });
         expect(answer.status, `${method} ${path} ${authorization}`).toBe(401);
         expect(answer.headers.get('content-type')).toContain('application/json');
         expect(await answer.json()).toMatchObject({ error: { code: 'UNAUTHORIZED' } });
@@ -78,15 +97,23 @@ describe('the token', () => {
 
 describe('bad requests', () => {
   it('400 for malformed JSON, 413 for a body over a megabyte', async () => {
-    expect(await world.control('PUT', '/hidden', '{"tables":')).toMatchObject({ status: 400, body: { error: { code: 'MALFORMED' } } });
+    expect(await world.control('PUT', '/hidden', '{"tables":')).toMatchObject({
+      status: 400,
+      body: { error: { code: 'MALFORMED' } },
+    });
     expect((await world.control('PUT', '/hidden', `"${'x'.repeat(1_100_000)}"`)).status).toBe(413);
   });
 
   it('404 for an unknown path, 405 with the allowed methods for a known one', async () => {
-    expect(await world.control('GET', '/nothing')).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });
+    expect(await world.control('GET', '/nothing')).toMatchObject({
+      status: 404,
+      body: { error: { code: 'NOT_FOUND' } },
+    });
     const wrong = await world.control('POST', '/hidden', {});
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'PUT']);
-    expect((await world.control('PUT', '/records/customer/1', {})).headers.get('allow')).toBe('GET, PATCH, DELETE');
+    expect((await world.control('PUT', '/records/customer/1', {})).headers.get('allow')).toBe(
+      'GET, PATCH, DELETE',
+    );
   });
 
   const cases: [method: string, path: string, body: unknown, paths: string[]][] = [
@@ -108,8 +135,18 @@ describe('bad requests', () => {
       { fields: { nothing: 1, daysopen: 3, trandate: '1/7/2011', id: 5 }, touch: 'none' },
       ['fields.nothing', 'fields.daysopen', 'fields.trandate', 'fields.id'],
     ],
-    ['PATCH', '/records/transaction/101', { lines: [{ line: 1, fields: { rate: 'x' } }], touch: 'none' }, ['lines[0].fields.rate']],
-    ['PATCH', '/records/transaction/101', { lines: [{ line: 9, fields: {} }], touch: 'none' }, ['lines[0].line']],
+    [
+      'PATCH',
+      '/records/transaction/101',
+      { lines: [{ line: 1, fields: { rate: 'x' } }], touch: 'none' },
+      ['lines[0].fields.rate'],
+    ],
+    [
+      'PATCH',
+      '/records/transaction/101',
+      { lines: [{ line: 9, fields: {} }], touch: 'none' },
+      ['lines[0].line'],
+    ],
     ['PATCH', '/records/transaction/101', { touch: 'yesterday' }, ['touch']],
     ['PATCH', '/records/customer/1', { lines: [], touch: 'none' }, ['lines']],
     ['PATCH', '/records/customer/x', { touch: 'none' }, ['id']],
@@ -123,13 +160,23 @@ describe('bad requests', () => {
     ['POST', '/fields', { table: 'currency', name: 'custbody_a', type: 'text', label: 'A' }, ['table']],
     ['POST', '/fields', { table: 'item', name: 'custbody_a', type: 'text', label: 'A' }, ['name']],
     ['POST', '/fields', { table: 'item', name: 'custitem_a', type: 'list', label: 'A' }, ['values']],
-    ['POST', '/fields', { table: 'item', name: 'custitem_a', type: 'text', label: 'A', values: ['x'] }, ['values']],
+    [
+      'POST',
+      '/fields',
+      { table: 'item', name: 'custitem_a', type: 'text', label: 'A', values: ['x'] },
+      ['values'],
+    ],
     ['POST', '/fields', { table: 'item', name: 'custitem_a', type: 'text', title: 'A' }, ['label', 'title']],
     ['POST', '/role', { permissions: { flying: true } }, ['permissions.flying']],
     ['POST', '/role', { permissions: ['customers', 'flying'] }, ['permissions[1]']],
     ['POST', '/role', {}, ['permissions']],
     ['POST', '/clock', {}, ['']],
-    ['POST', '/clock', { stepSeconds: 1.5, at: 'noon', timeZone: 'Moon/Base' }, ['stepSeconds', 'at', 'timeZone']],
+    [
+      'POST',
+      '/clock',
+      { stepSeconds: 1.5, at: 'noon', timeZone: 'Moon/Base' },
+      ['stepSeconds', 'at', 'timeZone'],
+    ],
     ['POST', '/load', { concurrency: -1 }, ['concurrency']],
     ['POST', '/load', {}, ['concurrency']],
     ['POST', '/certificate/revoke', { id: 1 }, ['id']],

@@ -1,4 +1,5 @@
-// An account with a control interface, a signed-in caller on the wire, and a plain HTTP client for the control interface.
+// An account with a control interface, a signed-in caller on the wire, and a plain HTTP client for the
+// control interface.
 import http from 'node:http';
 import type { NetsuiteAccountOptions } from '../src/account.ts';
 import { type Caller, startShop } from './test-account.ts';
@@ -7,7 +8,10 @@ const T = '2011-07-01 10:00:00';
 
 /** Invoices 101 to 107 of customers 1 and 2, each with three lines of one pound. */
 export const BOOKS = {
-  transaction: Array.from({ length: 7 }, (_, i) => `${101 + i},I${101 + i},CustInvc,2011-07-0${i + 1},${(i % 2) + 1},1,1,T,3.00,${T},${T}`),
+  transaction: Array.from(
+    { length: 7 },
+    (_, i) => `${101 + i},I${101 + i},CustInvc,2011-07-0${i + 1},${(i % 2) + 1},1,1,T,3.00,${T},${T}`,
+  ),
   transactionline: Array.from({ length: 21 }, (_, i) => {
     const [transaction, line] = [101 + Math.floor(i / 3), (i % 3) + 1];
     return `${1001 + i},${line},${transaction},${line},10,line ${line},-1,1.00,-1.00,F,F,${T}`;
@@ -63,7 +67,10 @@ export async function startControlled(options: Partial<NetsuiteAccountOptions> =
     async pages(limit) {
       const pages: string[][] = [];
       for (let last = '0', isMore = true; isMore && pages.length < 20; ) {
-        const { status, body } = await shop.query(`SELECT id, foreigntotal FROM transaction WHERE id > ${last} ORDER BY id`, { limit });
+        const { status, body } = await shop.query(
+          `SELECT id, foreigntotal FROM transaction WHERE id > ${last} ORDER BY id`,
+          { limit },
+        );
         if (status !== 200) throw new Error(String(status));
         pages.push(body.items.map(({ id = '' }) => id));
         last = pages.at(-1)?.at(-1) ?? last;
@@ -75,12 +82,18 @@ export async function startControlled(options: Partial<NetsuiteAccountOptions> =
 }
 
 /** A request with any headers, Host included, which fetch doesn't allow. */
-export function rawRequest(url: string, headers: Record<string, string>, method = 'GET'): Promise<{ status: number; text: string }> {
+export function rawRequest(
+  url: string,
+  headers: Record<string, string>,
+  method = 'GET',
+): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const request = http.request(url, { method, headers }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }),
+      );
     });
     request.on('error', reject);
     request.end();

@@ -12,14 +12,17 @@ afterAll(() => world.close());
 
 const put = (...faults: object[]) => world.done('PUT', '/faults', faults);
 const INVOICES = 'SELECT id, foreigntotal FROM transaction ORDER BY id';
-const LINES = 'SELECT l.uniquekey FROM transactionline l INNER JOIN transaction t ON t.id = l.transaction ORDER BY l.uniquekey';
+const LINES =
+  'SELECT l.uniquekey FROM transactionline l INNER JOIN transaction t ON t.id = l.transaction ORDER BY l.uniquekey';
 const COUNT = "SELECT COUNT(*) AS n FROM transaction t WHERE type = 'CustInvc'";
 const ids = async (q = INVOICES, limit = 1000): Promise<string[]> =>
   (await world.rows(q, { limit })).map((row) => row['id'] ?? row['uniquekey'] ?? '');
 const ALL = ['101', '102', '103', '104', '105', '106', '107'];
 const catalog = () => world.get('record/v1/metadata-catalog/invoice', { accept: 'application/schema+json' });
 const token = async () =>
-  requestToken(world.account, { client_assertion: signAssertion(world.account, await createIdentity(world.account)) });
+  requestToken(world.account, {
+    client_assertion: signAssertion(world.account, await createIdentity(world.account)),
+  });
 
 describe('which answers a fault meets', () => {
   const asked = async () => [
@@ -48,7 +51,9 @@ describe('which answers a fault meets', () => {
 
   it('a derived table counts as the table that it reads', async () => {
     await put({ on: { table: 'transaction', kind: 'count' }, countOffset: 1 });
-    expect(await world.rows('SELECT COUNT(*) AS n FROM (SELECT id FROM transaction) x')).toEqual([{ links: [], n: '8' }]);
+    expect(await world.rows('SELECT COUNT(*) AS n FROM (SELECT id FROM transaction) x')).toEqual([
+      { links: [], n: '8' },
+    ]);
   });
 
   it('a query that groups is a count if it selects COUNT: what faults do to rows leaves its sums true', async () => {
@@ -63,10 +68,20 @@ describe('which answers a fault meets', () => {
       { on: { table: 'transactionline' }, hasMore: false },
     );
     expect(await world.rows(grouped)).toEqual(truth);
-    expect((await world.query(grouped, { limit: 2 })).body).toMatchObject({ count: 2, hasMore: true, totalResults: 7 });
+    expect((await world.query(grouped, { limit: 2 })).body).toMatchObject({
+      count: 2,
+      hasMore: true,
+      totalResults: 7,
+    });
     expect((await world.done('GET', '/state')).hits).toEqual([0, 0, 0, 0, 0]);
-    await put({ on: { table: 'transactionline', kind: 'count' }, dropRows: { where: { linesequencenumber: 2, transaction: 101 } } });
-    expect(await world.rows(grouped)).toEqual([{ links: [], id: '101', n: '2', amount: '-2' }, ...truth.slice(1)]);
+    await put({
+      on: { table: 'transactionline', kind: 'count' },
+      dropRows: { where: { linesequencenumber: 2, transaction: 101 } },
+    });
+    expect(await world.rows(grouped)).toEqual([
+      { links: [], id: '101', n: '2', amount: '-2' },
+      ...truth.slice(1),
+    ]);
   });
 
   it('times is how many answers it meets; state has what was put and the hits', async () => {
@@ -103,7 +118,11 @@ describe('answers that fail', () => {
   ])('status %i has NetSuite’s body', async (status, code) => {
     await put({ on: { kind: 'record' }, status });
     const { body, ...answer } = await world.get('record/v1/customer/1');
-    expect([answer.status, body['status'], body['o:errorDetails'][0]?.['o:errorCode']]).toEqual([status, status, code]);
+    expect([answer.status, body['status'], body['o:errorDetails'][0]?.['o:errorCode']]).toEqual([
+      status,
+      status,
+      code,
+    ]);
   });
 
   it('401 of the token endpoint is an OAuth error', async () => {
@@ -164,11 +183,16 @@ describe('answers that lie', () => {
 
   it('repeatPage tells lists apart, and answers the same request truly', async () => {
     await put({ on: { kind: 'rows' }, repeatPage: true });
-    expect(await ids("SELECT id FROM transaction WHERE type = 'CustInvc' ORDER BY id", 2)).toEqual(['101', '102']);
+    expect(await ids("SELECT id FROM transaction WHERE type = 'CustInvc' ORDER BY id", 2)).toEqual([
+      '101',
+      '102',
+    ]);
     expect(await ids("SELECT id FROM transaction WHERE type = 'CustCred' ORDER BY id")).toEqual([]);
     expect(await ids('SELECT id FROM customer ORDER BY id')).toEqual(['1', '2']);
     expect(await ids('SELECT id FROM customer ORDER BY id')).toEqual(['1', '2']);
-    expect(await ids("SELECT id FROM transaction WHERE type = 'CustInvc' AND id > 102 ORDER BY id", 2)).toEqual(['101', '102']);
+    expect(
+      await ids("SELECT id FROM transaction WHERE type = 'CustInvc' AND id > 102 ORDER BY id", 2),
+    ).toEqual(['101', '102']);
   });
 
   it('stalePage shows the books as they were before the last edit', async () => {
@@ -189,7 +213,8 @@ describe('answers that lie', () => {
 
   it('stalePage shows the books that were kept; reset forgets them', async () => {
     const memo = async () => (await world.rows('SELECT memo FROM transaction WHERE id = 102'))[0]?.['memo'];
-    const patch = (text: string | null) => world.done('PATCH', '/records/transaction/102', { fields: { memo: text }, touch: 'none' });
+    const patch = (text: string | null) =>
+      world.done('PATCH', '/records/transaction/102', { fields: { memo: text }, touch: 'none' });
     await patch('first');
     await world.done('POST', '/books/keep');
     await put({ on: { table: 'transaction' }, stalePage: true });
@@ -204,7 +229,9 @@ describe('answers that lie', () => {
   it('countOffset changes counts; on rows, the total', async () => {
     await put({ on: { table: 'transaction' }, countOffset: 1 }, { on: { kind: 'rows' }, countOffset: -2 });
     expect((await world.rows(COUNT))[0]?.['n']).toBe('8');
-    expect((await world.rows('SELECT type, COUNT(*) n FROM transaction GROUP BY type ORDER BY type'))[0]?.['n']).toBe('8');
+    expect(
+      (await world.rows('SELECT type, COUNT(*) n FROM transaction GROUP BY type ORDER BY type'))[0]?.['n'],
+    ).toBe('8');
     const { body } = await world.query(INVOICES);
     expect([body['totalResults'], body['count']]).toEqual([5, 7]);
   });
@@ -223,13 +250,21 @@ describe('answers that lie', () => {
     expect(left.body).toMatchObject({ count: 10, totalResults: 14, hasMore: true });
     expect((await ids(LINES)).length).toBe(14);
     expect((await world.rows('SELECT COUNT(*) AS n FROM transactionline'))[0]?.['n']).toBe('21');
-    await put({ on: { table: 'transactionline', kind: 'count' }, dropRows: { where: { linesequencenumber: 2, transaction: 101 } } });
+    await put({
+      on: { table: 'transactionline', kind: 'count' },
+      dropRows: { where: { linesequencenumber: 2, transaction: 101 } },
+    });
     expect((await world.rows('SELECT COUNT(*) AS n FROM transactionline'))[0]?.['n']).toBe('20');
     expect((await ids(LINES)).length).toBe(21);
   });
 
   it('dropRows where compares times, texts and empty columns', async () => {
-    for (const where of [{ tranid: 'I103' }, { trandate: '2011-07-03' }, { id: '103', memo: null }, { id: 103, posting: true }]) {
+    for (const where of [
+      { tranid: 'I103' },
+      { trandate: '2011-07-03' },
+      { id: '103', memo: null },
+      { id: 103, posting: true },
+    ]) {
       await put({ on: { table: 'transaction' }, dropRows: { where } });
       expect(await ids(), JSON.stringify(where)).toEqual(ALL.filter((id) => id !== '103'));
     }
@@ -238,7 +273,11 @@ describe('answers that lie', () => {
   it('dropRows every leaves out every Nth row of all answers', async () => {
     await put({ on: { table: 'transaction' }, dropRows: { every: 3 } });
     const { body } = await world.query(INVOICES, { limit: 5 });
-    expect([body.items.map(({ id }) => id), body['count'], body.hasMore]).toEqual([['101', '102', '104', '105'], 4, true]);
+    expect([body.items.map(({ id }) => id), body['count'], body.hasMore]).toEqual([
+      ['101', '102', '104', '105'],
+      4,
+      true,
+    ]);
     expect(await ids()).toEqual(['102', '103', '105', '106']); // the sixth is its first
   });
 
@@ -247,24 +286,37 @@ describe('answers that lie', () => {
     const q =
       'SELECT id, foreigntotal AS total, TO_CHAR(foreigntotal) AS text, foreignamountunpaid AS due FROM transaction WHERE foreigntotal > 1 ORDER BY id';
     expect((await world.rows(q))[0]).toEqual({ links: [], id: '101', due: '3' });
-    expect((await world.rows('SELECT * FROM transaction WHERE id = 101'))[0]).not.toHaveProperty('foreigntotal');
+    expect((await world.rows('SELECT * FROM transaction WHERE id = 101'))[0]).not.toHaveProperty(
+      'foreigntotal',
+    );
     expect(
-      (await world.rows('SELECT t.foreigntotal AS total FROM customer c JOIN transaction t ON t.entity = c.id WHERE t.id = 101'))[0],
+      (
+        await world.rows(
+          'SELECT t.foreigntotal AS total FROM customer c JOIN transaction t ON t.entity = c.id WHERE t.id = 101',
+        )
+      )[0],
     ).toEqual({ links: [], total: '3' });
     await put({ on: { table: 'transaction', kind: 'rows' }, nullColumn: 'entity' });
-    expect((await world.rows('SELECT entity, BUILTIN.DF(entity) AS name, id FROM transaction WHERE id = 101'))[0]).toEqual({
+    expect(
+      (await world.rows('SELECT entity, BUILTIN.DF(entity) AS name, id FROM transaction WHERE id = 101'))[0],
+    ).toEqual({
       links: [],
       id: '101',
     });
   });
 
   it('nullColumn empties a column in some rows, the same in every answer', async () => {
-    await put({ on: { table: 'transactionline' }, nullColumn: { column: 'memo', where: { linesequencenumber: 2 } } });
+    await put({
+      on: { table: 'transactionline' },
+      nullColumn: { column: 'memo', where: { linesequencenumber: 2 } },
+    });
     const lines =
       'SELECT l.transaction AS parent, l.memo AS text FROM transactionline l INNER JOIN transaction t ON t.id = l.transaction WHERE l.transaction = 101 ORDER BY l.id';
     expect((await world.rows(lines)).map((row) => row['text'])).toEqual(['line 1', undefined, 'line 3']);
     await put({ on: { table: 'transaction' }, nullColumn: { column: 'entity', every: 3 } });
-    const labels = await world.rows('SELECT t.id, BUILTIN.DF(t.entity) AS name FROM transaction t ORDER BY t.id');
+    const labels = await world.rows(
+      'SELECT t.id, BUILTIN.DF(t.entity) AS name FROM transaction t ORDER BY t.id',
+    );
     expect(labels.filter((row) => row['name'] === undefined).map((row) => row['id'])).toEqual(['102', '105']);
     expect((await world.rows('SELECT * FROM transaction WHERE id = 105'))[0]).not.toHaveProperty('entity');
     expect((await world.done('GET', '/state')).hits).toEqual([2]);
@@ -276,7 +328,11 @@ describe('answers that lie', () => {
     expect([body['id'], 'total' in body, 'amountPaid' in body]).toEqual(['101', false, true]);
     await put({ on: { table: 'transactionline', kind: 'record' }, nullColumn: 'quantity' });
     const lines = (await world.get('record/v1/invoice/101/item')).body.items;
-    expect([lines.length, 'quantity' in (lines[0] ?? {}), 'rate' in (lines[0] ?? {})]).toEqual([3, false, true]);
+    expect([lines.length, 'quantity' in (lines[0] ?? {}), 'rate' in (lines[0] ?? {})]).toEqual([
+      3,
+      false,
+      true,
+    ]);
   });
 
   it('duplicateRow gives the first row twice; a full page loses none', async () => {
@@ -336,16 +392,28 @@ describe('bad faults', () => {
     [[{ on: { table: 'transaction' }, dropRows: { where: { line: 1 } } }], ['[0].dropRows.where.line']],
     [[{ on: { table: 'transaction' }, dropRows: { where: { id: 'x' } } }], ['[0].dropRows.where.id']],
     [[{ on: { table: 'transaction' }, nullColumn: 'total' }], ['[0].nullColumn']],
-    [[{ on: { table: 'transaction' }, nullColumn: { column: 'total', every: 2 } }], ['[0].nullColumn.column']],
+    [
+      [{ on: { table: 'transaction' }, nullColumn: { column: 'total', every: 2 } }],
+      ['[0].nullColumn.column'],
+    ],
     [[{ on: { table: 'transaction' }, nullColumn: { column: 'memo' } }], ['[0].nullColumn']],
-    [[{ on: { table: 'transaction' }, nullColumn: { column: 'memo', where: { line: 1 } } }], ['[0].nullColumn.where.line']],
-    [[{ on: { table: 'nexttransactionlinelink' }, nullColumn: { column: 'nextdoc', every: 2 } }], ['[0].nullColumn.every']],
+    [
+      [{ on: { table: 'transaction' }, nullColumn: { column: 'memo', where: { line: 1 } } }],
+      ['[0].nullColumn.where.line'],
+    ],
+    [
+      [{ on: { table: 'nexttransactionlinelink' }, nullColumn: { column: 'nextdoc', every: 2 } }],
+      ['[0].nullColumn.every'],
+    ],
     [[{ on: { kind: 'record' }, nullColumn: { column: 'memo', every: 2 } }], ['[0].on.kind']],
     [[{ on: {}, times: 0, status: 500 }], ['[0].times']],
   ];
   it.each(cases)('422 for %j', async (faults, paths) => {
     const answer = await world.control('PUT', '/faults', faults);
-    expect([answer.status, answer.body.error.details.map(({ path }: { path: string }) => path)]).toEqual([422, paths]);
+    expect([answer.status, answer.body.error.details.map(({ path }: { path: string }) => path)]).toEqual([
+      422,
+      paths,
+    ]);
     expect((await world.done('GET', '/state')).faults).toEqual([]);
   });
 });

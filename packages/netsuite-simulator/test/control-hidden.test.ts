@@ -11,17 +11,25 @@ afterEach(() => world.done('POST', '/reset'));
 afterAll(() => world.close());
 
 const hide = (hidden: object) => world.done('PUT', '/hidden', hidden);
-const catalogNames = async (): Promise<unknown[]> => (await world.get('record/v1/metadata-catalog')).body.items.map((item) => item['name']);
+const catalogNames = async (): Promise<unknown[]> =>
+  (await world.get('record/v1/metadata-catalog')).body.items.map((item) => item['name']);
 const schemaOf = async (type: string): Promise<Record<string, Json>> =>
-  (await world.get(`record/v1/metadata-catalog/${type}`, { accept: 'application/schema+json' })).body as never;
+  (await world.get(`record/v1/metadata-catalog/${type}`, { accept: 'application/schema+json' }))
+    .body as never;
 
 describe('a hidden table', () => {
   it('is not found in queries, denied as records, and absent from the catalog', async () => {
     await hide({ tables: ['customer'] });
-    expect(await world.refusal('SELECT id FROM customer')).toBe("Search error occurred: Record 'customer' was not found.");
-    expect(await world.refusal('SELECT t.id FROM transaction t JOIN customer c ON c.id = t.entity')).toContain("Record 'customer'");
+    expect(await world.refusal('SELECT id FROM customer')).toBe(
+      "Search error occurred: Record 'customer' was not found.",
+    );
+    expect(
+      await world.refusal('SELECT t.id FROM transaction t JOIN customer c ON c.id = t.entity'),
+    ).toContain("Record 'customer'");
     expect(detailOf(await world.get('record/v1/customer/1'))[0]).toBe(403);
-    expect(detailOf(await world.send('POST', 'record/v1/customer', { companyName: 'X', subsidiary: '1' }))[0]).toBe(403);
+    expect(
+      detailOf(await world.send('POST', 'record/v1/customer', { companyName: 'X', subsidiary: '1' }))[0],
+    ).toBe(403);
     expect(await catalogNames()).not.toContain('customer');
     expect((await world.get('record/v1/metadata-catalog/customer')).status).toBe(404);
     await world.done('POST', '/reset');
@@ -31,8 +39,12 @@ describe('a hidden table', () => {
 
   it('transactionline takes the lines of every transaction', async () => {
     await hide({ tables: ['transactionline'] });
-    expect(await world.refusal('SELECT uniquekey FROM transactionline')).toContain("Record 'transactionline'");
-    expect((await world.get('record/v1/invoice/101?expandSubResources=true')).body).not.toHaveProperty('item');
+    expect(await world.refusal('SELECT uniquekey FROM transactionline')).toContain(
+      "Record 'transactionline'",
+    );
+    expect((await world.get('record/v1/invoice/101?expandSubResources=true')).body).not.toHaveProperty(
+      'item',
+    );
     expect((await schemaOf('invoice'))['properties']).not.toHaveProperty('item');
   });
 });
@@ -40,8 +52,12 @@ describe('a hidden table', () => {
 describe('a hidden column', () => {
   it('is an unknown identifier, and absent from *, records and the catalog', async () => {
     await hide({ columns: { transaction: ['duedate'], transactionline: ['memo'] } });
-    expect(await world.refusal('SELECT id, duedate FROM transaction')).toContain("Unknown identifier 'duedate'");
-    expect(await world.refusal('SELECT id FROM transaction WHERE duedate IS NULL')).toContain("Unknown identifier 'duedate'");
+    expect(await world.refusal('SELECT id, duedate FROM transaction')).toContain(
+      "Unknown identifier 'duedate'",
+    );
+    expect(await world.refusal('SELECT id FROM transaction WHERE duedate IS NULL')).toContain(
+      "Unknown identifier 'duedate'",
+    );
     expect((await world.rows('SELECT * FROM transaction WHERE id = 101'))[0]).not.toHaveProperty('duedate');
     const { body } = await world.get('record/v1/invoice/101?expandSubResources=true');
     expect(['tranDate' in body, 'dueDate' in body]).toEqual([true, false]);
@@ -74,8 +90,12 @@ describe('hidden rows', () => {
       '107',
     ]);
     expect(await world.rows('SELECT COUNT(*) AS n FROM transaction')).toEqual([{ links: [], n: '6' }]);
-    expect(await world.rows('SELECT COUNT(*) AS n FROM transaction t JOIN customer c ON c.id = t.entity')).toEqual([{ links: [], n: '3' }]);
-    expect(await world.rows('SELECT COUNT(*) AS n FROM dual WHERE 103 IN (SELECT id FROM transaction)')).toEqual([{ links: [], n: '0' }]);
+    expect(
+      await world.rows('SELECT COUNT(*) AS n FROM transaction t JOIN customer c ON c.id = t.entity'),
+    ).toEqual([{ links: [], n: '3' }]);
+    expect(
+      await world.rows('SELECT COUNT(*) AS n FROM dual WHERE 103 IN (SELECT id FROM transaction)'),
+    ).toEqual([{ links: [], n: '0' }]);
     expect(await world.rows('SELECT COUNT(*) AS n FROM transactionline')).toEqual([{ links: [], n: '18' }]);
     expect((await world.get('record/v1/customer/2')).status).toBe(404);
     expect((await world.get('record/v1/invoice/103')).status).toBe(400);

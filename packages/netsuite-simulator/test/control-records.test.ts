@@ -10,14 +10,17 @@ afterAll(() => world.close());
 
 const UTC = (column: string) => `TO_CHAR(SYS_EXTRACT_UTC(${column}), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 const times = async (id: string): Promise<[header: string | undefined, lines: (string | undefined)[]]> => {
-  const [header] = await world.rows(`SELECT ${UTC('lastmodifieddate')} AS at FROM transaction WHERE id = ${id}`);
+  const [header] = await world.rows(
+    `SELECT ${UTC('lastmodifieddate')} AS at FROM transaction WHERE id = ${id}`,
+  );
   const lines = await world.rows(
     `SELECT ${UTC('linelastmodifieddate')} AS at FROM transactionline WHERE transaction = ${id} ORDER BY linesequencenumber`,
   );
   return [header?.['at'], lines.map((line) => line['at'])];
 };
 const BEFORE = '2011-07-01T09:00:00Z';
-const deletions = () => world.rows('SELECT recordid, scriptid, type, name FROM deletedrecord ORDER BY recordid');
+const deletions = () =>
+  world.rows('SELECT recordid, scriptid, type, name FROM deletedrecord ORDER BY recordid');
 
 describe('the truth', () => {
   it('is a record with its lines, every value exact, empty columns left out', async () => {
@@ -34,7 +37,10 @@ describe('the truth', () => {
         posting: 'T',
         lastmodifieddate: BEFORE,
       },
-      lines: [1, 2, 3].map((line) => ({ line, fields: { transaction: '101', netamount: '-1', linesequencenumber: String(line) } })),
+      lines: [1, 2, 3].map((line) => ({
+        line,
+        fields: { transaction: '101', netamount: '-1', linesequencenumber: String(line) },
+      })),
     });
     expect(record.fields).not.toHaveProperty('memo');
     expect(await world.done('GET', '/records/customer/1')).not.toHaveProperty('lines');
@@ -42,9 +48,15 @@ describe('the truth', () => {
 
   it('is listed by id, page by page', async () => {
     const first = await world.done('GET', '/records/transaction?limit=4');
-    expect([first.records.map(({ id }: { id: string }) => id), first.next]).toEqual([['101', '102', '103', '104'], '104']);
+    expect([first.records.map(({ id }: { id: string }) => id), first.next]).toEqual([
+      ['101', '102', '103', '104'],
+      '104',
+    ]);
     const second = await world.done('GET', `/records/transaction?limit=4&after=${first.next}`);
-    expect([second.records.map(({ id }: { id: string }) => id), second.next]).toEqual([['105', '106', '107'], null]);
+    expect([second.records.map(({ id }: { id: string }) => id), second.next]).toEqual([
+      ['105', '106', '107'],
+      null,
+    ]);
     expect(second.records[0].lines).toHaveLength(3);
     expect((await world.done('GET', '/records/transactionline')).records).toHaveLength(21);
     expect((await world.done('GET', '/records/entity?after=1')).records).toHaveLength(1);
@@ -52,7 +64,11 @@ describe('the truth', () => {
   });
 
   it('is not what the role can see', async () => {
-    await world.done('PUT', '/hidden', { tables: ['customer'], columns: { transaction: ['tranid'] }, rows: { transaction: ['101'] } });
+    await world.done('PUT', '/hidden', {
+      tables: ['customer'],
+      columns: { transaction: ['tranid'] },
+      rows: { transaction: ['101'] },
+    });
     await world.done('PUT', '/faults', [{ on: {}, status: 500 }]);
     expect((await world.done('GET', '/records/transaction/101')).fields.tranid).toBe('I101');
     expect((await world.done('GET', '/records/customer')).records).toHaveLength(2);
@@ -69,17 +85,28 @@ describe('edits', () => {
       lines: [{ line: 2, fields: { netamount: '-5.25', department: 3 } }],
       touch: 'none',
     });
-    expect(edited.fields).toMatchObject({ foreigntotal: '99.5', foreignamountunpaid: '3', memo: 'edited', terms: '7', voided: 'T' });
+    expect(edited.fields).toMatchObject({
+      foreigntotal: '99.5',
+      foreignamountunpaid: '3',
+      memo: 'edited',
+      terms: '7',
+      voided: 'T',
+    });
     expect(edited.fields).not.toHaveProperty('duedate');
     expect(edited.lines.map(({ fields }: Json) => fields.netamount)).toEqual(['-1', '-5.25', '-1']);
-    expect(await world.rows('SELECT foreigntotal, terms, memo, duedate, voided FROM transaction WHERE id = 101')).toEqual([
-      { links: [], foreigntotal: '99.5', memo: 'edited', terms: '7', voided: 'T' },
-    ]);
     expect(
-      await world.rows('SELECT department, foreignamount FROM transactionline WHERE transaction = 101 AND linesequencenumber = 2'),
+      await world.rows('SELECT foreigntotal, terms, memo, duedate, voided FROM transaction WHERE id = 101'),
+    ).toEqual([{ links: [], foreigntotal: '99.5', memo: 'edited', terms: '7', voided: 'T' }]);
+    expect(
+      await world.rows(
+        'SELECT department, foreignamount FROM transactionline WHERE transaction = 101 AND linesequencenumber = 2',
+      ),
     ).toEqual([{ links: [], department: '3', foreignamount: '-5.25' }]);
     expect(await times('101')).toEqual([BEFORE, [BEFORE, BEFORE, BEFORE]]);
-    const undone = await world.done('PATCH', '/records/transaction/101', { fields: { terms: null, memo: '' }, touch: 'none' });
+    const undone = await world.done('PATCH', '/records/transaction/101', {
+      fields: { terms: null, memo: '' },
+      touch: 'none',
+    });
     expect(Object.keys(undone.fields)).not.toEqual(expect.arrayContaining(['terms']));
     expect(undone.fields).not.toHaveProperty('memo');
   });
@@ -103,16 +130,29 @@ describe('edits', () => {
   it('are refused as a whole, and 422 for what the tables can’t hold', async () => {
     const bad = { fields: { memo: 'never' }, lines: [{ line: 8, fields: {} }], touch: 'none' };
     expect((await world.control('PATCH', '/records/transaction/107', bad)).status).toBe(422);
-    expect((await world.control('PATCH', '/records/transaction/107', { fields: { tranid: null }, touch: 'none' })).status).toBe(422);
-    expect((await world.control('PATCH', '/records/transactionline/1001', { touch: 'none' })).status).toBe(422);
+    expect(
+      (await world.control('PATCH', '/records/transaction/107', { fields: { tranid: null }, touch: 'none' }))
+        .status,
+    ).toBe(422);
+    expect((await world.control('PATCH', '/records/transactionline/1001', { touch: 'none' })).status).toBe(
+      422,
+    );
     await world.done('PATCH', '/records/customer/1', { fields: { externalid: 'E1' }, touch: 'none' });
-    expect((await world.control('PATCH', '/records/customer/2', { fields: { externalid: 'E1' }, touch: 'none' })).status).toBe(422);
+    expect(
+      (await world.control('PATCH', '/records/customer/2', { fields: { externalid: 'E1' }, touch: 'none' }))
+        .status,
+    ).toBe(422);
     expect((await world.done('GET', '/records/transaction/107')).fields).not.toHaveProperty('memo');
   });
 
   it('run one at a time, however many are sent at once', async () => {
-    const edits = Array.from({ length: 12 }, (_, i) => ({ fields: { comments: `edit ${i}` }, touch: 'none' }));
-    const answers = await Promise.all(edits.map((edit) => world.control('PATCH', '/records/customer/1', edit)));
+    const edits = Array.from({ length: 12 }, (_, i) => ({
+      fields: { comments: `edit ${i}` },
+      touch: 'none',
+    }));
+    const answers = await Promise.all(
+      edits.map((edit) => world.control('PATCH', '/records/customer/1', edit)),
+    );
     expect(answers.map(({ status }) => status)).toEqual(edits.map(() => 200));
   });
 
@@ -130,11 +170,19 @@ describe('edits', () => {
 describe('removing and restoring', () => {
   it('takes a transaction with its lines out of the account, with an entry in the list of deletions, and brings it back', async () => {
     const before = await world.done('GET', '/records/transaction/107');
-    expect(await world.done('DELETE', '/records/transaction/107?listed=true')).toEqual({ table: 'transaction', id: '107', listed: true });
-    expect((await world.rows('SELECT id FROM transaction ORDER BY id')).map(({ id }) => id)).not.toContain('107');
+    expect(await world.done('DELETE', '/records/transaction/107?listed=true')).toEqual({
+      table: 'transaction',
+      id: '107',
+      listed: true,
+    });
+    expect((await world.rows('SELECT id FROM transaction ORDER BY id')).map(({ id }) => id)).not.toContain(
+      '107',
+    );
     expect(await world.rows('SELECT uniquekey FROM transactionline WHERE transaction = 107')).toEqual([]);
     expect((await world.get('record/v1/invoice/107')).status).toBe(400);
-    expect(await deletions()).toEqual([{ links: [], recordid: '107', scriptid: 'invoice', type: 'Invoice', name: 'I107' }]);
+    expect(await deletions()).toEqual([
+      { links: [], recordid: '107', scriptid: 'invoice', type: 'Invoice', name: 'I107' },
+    ]);
     expect((await world.control('GET', '/records/transaction/107')).status).toBe(404);
     expect((await world.control('DELETE', '/records/transaction/107')).status).toBe(404);
     expect(await world.done('POST', '/records/transaction/107/restore')).toEqual(before);
@@ -176,7 +224,10 @@ describe('removing and restoring', () => {
 
 describe('a new record', () => {
   it('is like another, with an id, a number and times of its own, and unpaid', async () => {
-    const { status, body } = await world.control('POST', '/records/transaction', { like: '103', fields: { memo: 'copy' } });
+    const { status, body } = await world.control('POST', '/records/transaction', {
+      like: '103',
+      fields: { memo: 'copy' },
+    });
     expect(status).toBe(201);
     expect(Number(body.id)).toBeGreaterThan(107);
     expect(body.fields).toMatchObject({
@@ -195,20 +246,32 @@ describe('a new record', () => {
       [3, '-1'],
     ]);
     expect(
-      (await world.rows('SELECT COUNT(DISTINCT uniquekey) AS n FROM transactionline WHERE transaction IN (103, ' + body.id + ')'))[0]?.[
-        'n'
-      ],
+      (
+        await world.rows(
+          'SELECT COUNT(DISTINCT uniquekey) AS n FROM transactionline WHERE transaction IN (103, ' +
+            body.id +
+            ')',
+        )
+      )[0]?.['n'],
     ).toBe('6');
-    expect((await world.get(`record/v1/invoice/${body.id}`)).body).toMatchObject({ memo: 'copy', amountRemaining: 3 });
+    expect((await world.get(`record/v1/invoice/${body.id}`)).body).toMatchObject({
+      memo: 'copy',
+      amountRemaining: 3,
+    });
   });
 
   it('can change the total', async () => {
-    const { fields } = await world.done('POST', '/records/transaction', { like: 101, fields: { foreigntotal: 5 } });
+    const { fields } = await world.done('POST', '/records/transaction', {
+      like: 101,
+      fields: { foreigntotal: 5 },
+    });
     expect([fields.foreigntotal, fields.foreignamountunpaid]).toEqual(['5', '5']);
   });
 
   it('without like starts empty: a vendor in an account that has none', async () => {
-    const vendor = await world.done('POST', '/records/vendor', { fields: { companyname: 'Supplies', email: 'a@b.example' } });
+    const vendor = await world.done('POST', '/records/vendor', {
+      fields: { companyname: 'Supplies', email: 'a@b.example' },
+    });
     expect(vendor.fields).toMatchObject({ companyname: 'Supplies', isinactive: 'F', entityid: vendor.id });
     expect(await world.rows('SELECT id FROM vendor')).toEqual([{ links: [], id: vendor.id }]);
     for (const table of ['customer', 'item', 'employee', 'contact', 'currency', 'subsidiary']) {

@@ -1,4 +1,5 @@
-// What the control interface says of the role's restrictions and of other integrations, in an account without a profile.
+// What the control interface says of the role's restrictions and of other integrations, in an account without
+// a profile.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createGovernance, type Load } from '../src/governance.ts';
 import { createSwitches } from '../src/switches.ts';
@@ -15,7 +16,8 @@ afterAll(() => world.close());
 
 const Q = 'SELECT id FROM currency';
 const restrict = (restrictions: object | null) => world.done('POST', '/role', { restrictions });
-const idsOf = async (table: string) => (await world.rows(`SELECT id FROM ${table} ORDER BY id`)).map(({ id }) => id);
+const idsOf = async (table: string) =>
+  (await world.rows(`SELECT id FROM ${table} ORDER BY id`)).map(({ id }) => id);
 
 describe('restrictions', () => {
   it('by record type: rows vanish from queries with their lines; the record is 403', async () => {
@@ -30,7 +32,9 @@ describe('restrictions', () => {
 
   it('a record type to be viewed can be read but not written', async () => {
     await restrict({ recordTypes: { invoice: 'view' } });
-    expect([(await world.get('record/v1/invoice/101')).status, (await idsOf('transaction')).length]).toEqual([200, 7]);
+    expect([(await world.get('record/v1/invoice/101')).status, (await idsOf('transaction')).length]).toEqual([
+      200, 7,
+    ]);
     expect((await world.send('PATCH', 'record/v1/invoice/101', { memo: 'x' })).status).toBe(403);
     expect((await world.send('POST', 'record/v1/invoice', { entity: { id: '1' } })).status).toBe(403);
     expect((await world.send('PATCH', 'record/v1/customer/1', { comments: 'x' })).status).toBe(204);
@@ -38,11 +42,14 @@ describe('restrictions', () => {
 
   it('by subsidiary: what belongs to another one is gone, unless it may be viewed', async () => {
     await restrict({ subsidiaries: ['2'] });
-    for (const table of ['customer', 'transaction', 'item', 'vendor', 'entity']) expect(await idsOf(table), table).toEqual([]);
+    for (const table of ['customer', 'transaction', 'item', 'vendor', 'entity'])
+      expect(await idsOf(table), table).toEqual([]);
     expect((await world.get('record/v1/customer/1')).status).toBe(404);
     expect((await world.send('PATCH', 'record/v1/customer/1', { comments: 'x' })).status).toBe(404);
     await restrict({ subsidiaries: { ids: ['2'], viewing: true } });
-    expect([(await idsOf('customer')).length, (await world.get('record/v1/customer/1')).status]).toEqual([2, 200]);
+    expect([(await idsOf('customer')).length, (await world.get('record/v1/customer/1')).status]).toEqual([
+      2, 200,
+    ]);
     expect((await world.send('PATCH', 'record/v1/customer/1', { comments: 'x' })).status).toBe(403);
     const made = await world.send('POST', 'record/v1/invoice', {
       entity: { id: '1' },
@@ -63,7 +70,8 @@ describe('restrictions', () => {
   });
 
   it('entity has only the kinds that the role may see', async () => {
-    const kinds = async () => (await world.rows('SELECT DISTINCT type FROM entity ORDER BY type')).map(({ type }) => type);
+    const kinds = async () =>
+      (await world.rows('SELECT DISTINCT type FROM entity ORDER BY type')).map(({ type }) => type);
     expect(await kinds()).toEqual(['CustJob', 'Vendor']);
     await world.done('POST', '/role', { permissions: { customers: false } });
     expect(await kinds()).toEqual(['Vendor']);
@@ -117,7 +125,9 @@ describe('other integrations', () => {
 
   it('take places of what is not allocated to an integration', async () => {
     const busy = { name: 'warehouse', concurrency: [{ concurrency: 4, seconds: 3600 }] };
-    const { load } = await world.done('POST', '/load', { integrations: [busy, { name: 'shop', concurrency: 1, limit: 1 }] });
+    const { load } = await world.done('POST', '/load', {
+      integrations: [busy, { name: 'shop', concurrency: 1, limit: 1 }],
+    });
     expect(load).toMatchObject({
       concurrency: 5,
       limit: 5,
@@ -140,7 +150,8 @@ describe('other integrations', () => {
     const identity = await createIdentity(world.account);
     const authorization = `Bearer ${await signIn(world.account, identity)}`;
     await world.done('POST', '/load', { concurrency: 3, limits: { [identity.clientId]: 2 } });
-    const own = (path: string) => fetch(`${world.account.url}/services/rest/${path}`, { headers: { authorization } });
+    const own = (path: string) =>
+      fetch(`${world.account.url}/services/rest/${path}`, { headers: { authorization } });
     expect((await world.query(Q)).status).toBe(429); // shares three places, all of which are taken
     expect(await (await own('system/v1/governanceLimits')).json()).toEqual({
       accountConcurrencyLimit: 5,
@@ -149,7 +160,9 @@ describe('other integrations', () => {
       integrationLimitType: 'integrationSpecific',
     });
     world.account.setLatency(100);
-    const statuses = (await Promise.all([1, 2, 3, 4].map(() => own('system/v1/serverTime')))).map(({ status }) => status);
+    const statuses = (await Promise.all([1, 2, 3, 4].map(() => own('system/v1/serverTime')))).map(
+      ({ status }) => status,
+    );
     world.account.setLatency(0);
     expect(statuses.sort()).toEqual([200, 200, 429, 429]);
   });

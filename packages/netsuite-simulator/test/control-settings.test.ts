@@ -11,7 +11,9 @@ afterEach(() => world.done('POST', '/reset'));
 afterAll(() => world.close());
 
 const propertyOf = async (type: string, name: string): Promise<unknown> => {
-  const { body } = await world.get(`record/v1/metadata-catalog/${type}`, { accept: 'application/schema+json' });
+  const { body } = await world.get(`record/v1/metadata-catalog/${type}`, {
+    accept: 'application/schema+json',
+  });
   return (body as Json).properties[name];
 };
 
@@ -41,18 +43,41 @@ describe('custom fields', () => {
     expect(await world.rows('SELECT scriptid, name, fieldvaluetype FROM customfield')).toEqual([
       { links: [], scriptid: 'custbody_region', name: 'Region', fieldvaluetype: 'List/Record' },
     ]);
-    expect(await world.rows('SELECT id, custbody_region FROM transaction WHERE id = 101')).toEqual([{ links: [], id: '101' }]);
+    expect(await world.rows('SELECT id, custbody_region FROM transaction WHERE id = 101')).toEqual([
+      { links: [], id: '101' },
+    ]);
     for (const value of ["O'South", 2, '2'])
-      await world.done('PATCH', '/records/transaction/101', { fields: { custbody_region: value }, touch: 'none' });
+      await world.done('PATCH', '/records/transaction/101', {
+        fields: { custbody_region: value },
+        touch: 'none',
+      });
     expect(
-      await world.rows('SELECT custbody_region, BUILTIN.DF(custbody_region) AS label FROM transaction WHERE custbody_region = 2'),
+      await world.rows(
+        'SELECT custbody_region, BUILTIN.DF(custbody_region) AS label FROM transaction WHERE custbody_region = 2',
+      ),
     ).toEqual([{ links: [], custbody_region: '2', label: "O'South" }]);
-    expect((await world.get('record/v1/invoice/101')).body['custbody_region']).toEqual({ links: [], id: '2', refName: "O'South" });
-    expect((await world.control('PATCH', '/records/transaction/101', { fields: { custbody_region: 'East' }, touch: 'none' })).status).toBe(
-      422,
-    );
+    expect((await world.get('record/v1/invoice/101')).body['custbody_region']).toEqual({
+      links: [],
+      id: '2',
+      refName: "O'South",
+    });
     expect(
-      (await world.control('POST', '/fields', { table: 'transaction', name: 'custbody_region', type: 'text', label: 'R' })).status,
+      (
+        await world.control('PATCH', '/records/transaction/101', {
+          fields: { custbody_region: 'East' },
+          touch: 'none',
+        })
+      ).status,
+    ).toBe(422);
+    expect(
+      (
+        await world.control('POST', '/fields', {
+          table: 'transaction',
+          name: 'custbody_region',
+          type: 'text',
+          label: 'R',
+        })
+      ).status,
     ).toBe(422);
   });
 
@@ -66,18 +91,31 @@ describe('custom fields', () => {
   ])('of the type %s hold such values', async (type, given, inQuery, inRecord, jsonType) => {
     await world.done('POST', '/fields', { table: 'customer', name: 'custentity_x', type, label: 'X' });
     await world.done('PATCH', '/records/customer/1', { fields: { custentity_x: given }, touch: 'none' });
-    expect((await world.rows('SELECT custentity_x FROM customer WHERE id = 1'))[0]?.['custentity_x']).toBe(inQuery);
+    expect((await world.rows('SELECT custentity_x FROM customer WHERE id = 1'))[0]?.['custentity_x']).toBe(
+      inQuery,
+    );
     expect((await world.get('record/v1/customer/1')).body['custentity_x']).toBe(inRecord);
-    expect(await propertyOf('customer', 'custentity_x')).toMatchObject({ type: jsonType, 'x-ns-custom-field': true });
+    expect(await propertyOf('customer', 'custentity_x')).toMatchObject({
+      type: jsonType,
+      'x-ns-custom-field': true,
+    });
     await world.done('DELETE', '/fields/customer/custentity_x');
   });
 
   it('change their type and label; values that no longer fit are empty until they fit again', async () => {
-    await world.done('POST', '/fields', { table: 'item', name: 'custitem_size', type: 'text', label: 'Size' });
+    await world.done('POST', '/fields', {
+      table: 'item',
+      name: 'custitem_size',
+      type: 'text',
+      label: 'Size',
+    });
     await world.done('PATCH', '/records/item/10', { fields: { custitem_size: 'large' }, touch: 'none' });
-    const value = async () => (await world.rows('SELECT custitem_size FROM item WHERE id = 10'))[0]?.['custitem_size'];
+    const value = async () =>
+      (await world.rows('SELECT custitem_size FROM item WHERE id = 10'))[0]?.['custitem_size'];
     expect(await value()).toBe('large');
-    expect(await world.done('PATCH', '/fields/item/custitem_size', { type: 'number', label: 'Size in cm' })).toMatchObject({
+    expect(
+      await world.done('PATCH', '/fields/item/custitem_size', { type: 'number', label: 'Size in cm' }),
+    ).toMatchObject({
       type: 'number',
       label: 'Size in cm',
     });
@@ -89,35 +127,64 @@ describe('custom fields', () => {
     await world.done('PATCH', '/fields/item/custitem_size', { type: 'text' });
     expect(await value()).toBe('12.5');
     await world.done('PATCH', '/records/item/10', { fields: { custitem_size: 3 }, touch: 'none' });
-    expect(await world.done('PATCH', '/fields/item/custitem_size', { type: 'list' })).toMatchObject({ values: [{ id: '3', name: '3' }] });
+    expect(await world.done('PATCH', '/fields/item/custitem_size', { type: 'list' })).toMatchObject({
+      values: [{ id: '3', name: '3' }],
+    });
   });
 
   it('of lines are in the lines', async () => {
-    await world.done('POST', '/fields', { table: 'transactionline', name: 'custcol_note', type: 'text', label: 'Note' });
-    await world.done('PATCH', '/records/transaction/102', { lines: [{ line: 3, fields: { custcol_note: 'n' } }], touch: 'none' });
+    await world.done('POST', '/fields', {
+      table: 'transactionline',
+      name: 'custcol_note',
+      type: 'text',
+      label: 'Note',
+    });
+    await world.done('PATCH', '/records/transaction/102', {
+      lines: [{ line: 3, fields: { custcol_note: 'n' } }],
+      touch: 'none',
+    });
     expect(
-      await world.rows('SELECT uniquekey, custcol_note FROM transactionline WHERE transaction = 102 AND custcol_note IS NOT NULL'),
+      await world.rows(
+        'SELECT uniquekey, custcol_note FROM transactionline WHERE transaction = 102 AND custcol_note IS NOT NULL',
+      ),
     ).toEqual([{ links: [], uniquekey: '1006', custcol_note: 'n' }]);
     const lines = (await world.get('record/v1/invoice/102/item')).body.items;
     expect(lines.map((line) => line['custcol_note'])).toEqual([undefined, undefined, 'n']);
-    expect(((await propertyOf('invoice', 'item')) as Json).properties.items.items.properties).toHaveProperty('custcol_note');
+    expect(((await propertyOf('invoice', 'item')) as Json).properties.items.items.properties).toHaveProperty(
+      'custcol_note',
+    );
   });
 
   it('can be hidden and be met by faults like any column', async () => {
     await world.done('PUT', '/hidden', { columns: { transaction: ['custbody_region'] } });
-    expect(await world.refusal('SELECT custbody_region FROM transaction')).toContain("Unknown identifier 'custbody_region'");
+    expect(await world.refusal('SELECT custbody_region FROM transaction')).toContain(
+      "Unknown identifier 'custbody_region'",
+    );
     expect(await propertyOf('invoice', 'custbody_region')).toBeUndefined();
     await world.done('POST', '/reset');
     await world.done('PUT', '/faults', [{ on: { table: 'transaction' }, nullColumn: 'custbody_region' }]);
-    expect(await world.rows('SELECT id, custbody_region FROM transaction WHERE id = 101')).toEqual([{ links: [], id: '101' }]);
+    expect(await world.rows('SELECT id, custbody_region FROM transaction WHERE id = 101')).toEqual([
+      { links: [], id: '101' },
+    ]);
   });
 
   it('go, with their values', async () => {
-    expect(await world.done('DELETE', '/fields/transaction/custbody_region')).toMatchObject({ name: 'custbody_region' });
-    expect(await world.refusal('SELECT custbody_region FROM transaction')).toContain("Unknown identifier 'custbody_region'");
+    expect(await world.done('DELETE', '/fields/transaction/custbody_region')).toMatchObject({
+      name: 'custbody_region',
+    });
+    expect(await world.refusal('SELECT custbody_region FROM transaction')).toContain(
+      "Unknown identifier 'custbody_region'",
+    );
     expect(await propertyOf('invoice', 'custbody_region')).toBeUndefined();
-    await world.done('POST', '/fields', { table: 'transaction', name: 'custbody_region', type: 'text', label: 'R' });
-    expect(await world.rows('SELECT id, custbody_region FROM transaction WHERE id = 101')).toEqual([{ links: [], id: '101' }]);
+    await world.done('POST', '/fields', {
+      table: 'transaction',
+      name: 'custbody_region',
+      type: 'text',
+      label: 'R',
+    });
+    expect(await world.rows('SELECT id, custbody_region FROM transaction WHERE id = 101')).toEqual([
+      { links: [], id: '101' },
+    ]);
   });
 
   it('and edits stay when the account starts again', async () => {
@@ -136,7 +203,10 @@ describe('custom fields', () => {
     expect(((await answer.json()) as Json).items).toEqual([{ links: [], custitem_a: 'kept' }]);
     const { url, token } = next.control ?? { url: '', token: '' };
     expect(token).not.toBe(again.token);
-    const restored = await fetch(`${url}/records/customer/1/restore`, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
+    const restored = await fetch(`${url}/records/customer/1/restore`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}` },
+    });
     expect(restored.status).toBe(200);
     await next.stop();
     await again.close();
@@ -153,7 +223,9 @@ describe('sign-in and role', () => {
       headers: { authorization: `Bearer ${held}` },
     });
     expect(refused.status).toBe(401);
-    const answer = await requestToken(other.account, { client_assertion: signAssertion(other.account, identity) });
+    const answer = await requestToken(other.account, {
+      client_assertion: signAssertion(other.account, identity),
+    });
     expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
     expect((await other.done('GET', '/state')).certificates).toEqual({ active: 0 });
     expect(await signIn(other.account)).toBeTruthy();
@@ -166,7 +238,11 @@ describe('sign-in and role', () => {
     (await world.get('record/v1/metadata-catalog')).status,
     (await world.query('SELECT recordid FROM deletedrecord ORDER BY recordid')).status,
     (await world.send('PATCH', 'record/v1/customer/1', { comments: 'x' })).status,
-    (await requestToken(world.account, { client_assertion: signAssertion(world.account, await createIdentity(world.account)) })).status,
+    (
+      await requestToken(world.account, {
+        client_assertion: signAssertion(world.account, await createIdentity(world.account)),
+      })
+    ).status,
   ];
   it.each([
     [{ restWebServices: false }, [403, 403, 403, 403, 403, 200]],
@@ -246,9 +322,18 @@ describe('load, requests and reset', () => {
     const { requests, recent } = await world.done('GET', '/state');
     expect(requests).toEqual({ rows: 2, count: 1, metadata: 1, token: 1, record: 1, other: 1 });
     expect(recent[0]).toMatchObject({ kind: 'token', method: 'POST', status: 200, faults: [] });
-    expect(recent.map(({ status }: { status: number }) => status)).toEqual([200, 200, 200, 200, 400, 200, 200]);
+    expect(recent.map(({ status }: { status: number }) => status)).toEqual([
+      200, 200, 200, 200, 400, 200, 200,
+    ]);
     await world.done('POST', '/reset');
-    expect((await world.done('GET', '/state')).requests).toEqual({ rows: 0, count: 0, metadata: 0, token: 0, record: 0, other: 0 });
+    expect((await world.done('GET', '/state')).requests).toEqual({
+      rows: 0,
+      count: 0,
+      metadata: 0,
+      token: 0,
+      record: 0,
+      other: 0,
+    });
   });
 
   it('reset takes everything back that was put, and no edit', async () => {

@@ -29,7 +29,8 @@ const thousandths = (text: string): bigint => {
   const size = BigInt(whole) * 1000n + BigInt(part.padEnd(3, '0'));
   return text.startsWith('-') ? -size : size;
 };
-const total = (rows: Row[], column: string): bigint => rows.reduce((sum, row) => sum + thousandths(row[column] || '0'), 0n);
+const total = (rows: Row[], column: string): bigint =>
+  rows.reduce((sum, row) => sum + thousandths(row[column] || '0'), 0n);
 const dayAfter = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
 
@@ -63,13 +64,19 @@ describe('the slice', () => {
     expect(read.length).toBe(transactions.length);
     for (const [i, row] of read.entries()) {
       const source = transactions[i] ?? {};
-      for (const name of ['id', 'tranid', 'type', 'trandate', 'createddate', 'lastmodifieddate']) expect(row[name]).toBe(source[name]);
+      for (const name of ['id', 'tranid', 'type', 'trandate', 'createddate', 'lastmodifieddate'])
+        expect(row[name]).toBe(source[name]);
       expect(row['entity'] ?? '').toBe(source['entity']);
       expect(thousandths(row['foreigntotal'] ?? '')).toBe(thousandths(source['foreigntotal'] ?? ''));
     }
-    const readLines = await readAll('uniquekey, memo, quantity, rate, netamount', 'transactionline', 'uniquekey');
+    const readLines = await readAll(
+      'uniquekey, memo, quantity, rate, netamount',
+      'transactionline',
+      'uniquekey',
+    );
     expect(readLines.length).toBe(lines.length);
-    for (const column of ['quantity', 'rate', 'netamount']) expect(total(readLines, column)).toBe(total(lines, column));
+    for (const column of ['quantity', 'rate', 'netamount'])
+      expect(total(readLines, column)).toBe(total(lines, column));
     expect(readLines.map((row) => row['memo'] ?? '')).toEqual(lines.map((row) => row['memo']));
     const [sums] = await caller.rows(
       'SELECT SUM(foreigntotal) AS t, (SELECT SUM(l.netamount) FROM transactionline l) AS l FROM transaction',
@@ -83,7 +90,9 @@ describe('the slice', () => {
       const source = await readCsv(name);
       const label = name === 'customer' ? 'entityid' : 'itemid';
       const read = await readAll(`id, ${label}`, name, 'id');
-      expect(new Map(read.map((row) => [row['id'], row[label]]))).toEqual(new Map(source.map((row) => [row['id'], row[label]])));
+      expect(new Map(read.map((row) => [row['id'], row[label]]))).toEqual(
+        new Map(source.map((row) => [row['id'], row[label]])),
+      );
     }
   });
 
@@ -105,7 +114,8 @@ describe('the slice', () => {
       const isDue = (row['due'] ?? '') <= '2011-08-31';
       if (!row['entity'] || (isDue && !row['id']?.endsWith('0'))) expect(row['status']).toBe('B');
     }
-    // Independent calculation: each customer's credits are applied to the same customer's invoices, oldest first.
+    // Independent calculation: each customer's credits are applied to the same customer's invoices, oldest
+    // first.
     const expected = new Map<string, bigint>();
     for (const entity of new Set(invoices.map((row) => row['entity']).filter(Boolean))) {
       let left = -total(
@@ -123,8 +133,11 @@ describe('the slice', () => {
         expected.set(row['id'] ?? '', isPaid ? 0n : amount - used);
       }
     }
-    for (const row of invoices) expect(thousandths(row['u'] ?? ''), row['id']).toBe(expected.get(row['id'] ?? '') ?? 0n);
-    expect(invoices.filter((row) => row['status'] === 'A' && (row['due'] ?? '') <= '2011-08-31').length).toBeGreaterThan(10);
+    for (const row of invoices)
+      expect(thousandths(row['u'] ?? ''), row['id']).toBe(expected.get(row['id'] ?? '') ?? 0n);
+    expect(
+      invoices.filter((row) => row['status'] === 'A' && (row['due'] ?? '') <= '2011-08-31').length,
+    ).toBeGreaterThan(10);
     const applied = -total(credits, 'p');
     expect(applied).toBeGreaterThan(0n);
   });
@@ -177,7 +190,9 @@ describe('loading', () => {
   });
 
   const countTransactions = () =>
-    asAdmin(database, async (client) => Number((await client.query('SELECT count(*) FROM ledger.transaction')).rows[0].count));
+    asAdmin(database, async (client) =>
+      Number((await client.query('SELECT count(*) FROM ledger.transaction')).rows[0].count),
+    );
 
   it('starts over after a SIGKILL during the load', async () => {
     const options = { admin: inject('pg'), database, dataFolder: small.folder, accountId: ACCOUNT_ID };
@@ -198,14 +213,17 @@ describe('loading', () => {
 
   it('opens the views to the readers of this version when another one made them', async () => {
     await (await startOn(database, { dataFolder: small.folder })).stop();
-    const mayRead = "SELECT has_table_privilege('netsuite_simulator', 'suiteql.customer', 'select') AS answer";
+    const mayRead =
+      "SELECT has_table_privilege('netsuite_simulator', 'suiteql.customer', 'select') AS answer";
     await asAdmin(database, async (client) => {
       await client.query('REVOKE ALL ON ALL TABLES IN SCHEMA suiteql FROM netsuite_simulator');
       await client.query("UPDATE setup.loaded SET views = 'of another version'");
       expect((await client.query(mayRead)).rows).toEqual([{ answer: false }]);
     });
     await (await startOn(database, { dataFolder: small.folder })).stop();
-    expect(await asAdmin(database, async (client) => (await client.query(mayRead)).rows)).toEqual([{ answer: true }]);
+    expect(await asAdmin(database, async (client) => (await client.query(mayRead)).rows)).toEqual([
+      { answer: true },
+    ]);
   });
 
   it('allows only one process per account', async () => {
@@ -216,7 +234,11 @@ describe('loading', () => {
 });
 
 const hasLedger = (database: string): Promise<boolean> =>
-  asAdmin(database, async (client) => (await client.query("SELECT 1 FROM pg_namespace WHERE nspname = 'ledger'")).rows.length > 0);
+  asAdmin(
+    database,
+    async (client) =>
+      (await client.query("SELECT 1 FROM pg_namespace WHERE nspname = 'ledger'")).rows.length > 0,
+  );
 
 describe('a folder', () => {
   const database = newDatabaseName();
@@ -224,7 +246,11 @@ describe('a folder', () => {
   const T = '2011-07-01 10:00:00';
   const refused: [name: string, files: Parameters<typeof createDataFolder>[0], message: RegExp][] = [
     ['a missing file', { item: null }, /item\.csv\.gz can't be read/],
-    ['another header', { item: gzipSync('id,name\n1,x\n') }, /item\.csv\.gz line 1: the header must be id,itemid/],
+    [
+      'another header',
+      { item: gzipSync('id,name\n1,x\n') },
+      /item\.csv\.gz line 1: the header must be id,itemid/,
+    ],
     [
       'a value of the wrong kind',
       { transaction: [`101,I1,CustInvc,2011-07-01,1,1,1,T,30.1O,${T},${T}`] },
@@ -241,8 +267,16 @@ describe('a folder', () => {
       /customer\.csv\.gz line 3: entityid is empty/,
     ],
     ['too few columns', { customer: [`1,CUST1,F,F,1,,${T},${T}`, '2,CUST2'] }, /customer\.csv\.gz line 3: /],
-    ['a quote that never closes', { customer: [`1,"CUST1,F,F,1,,${T},${T}`] }, /customer\.csv\.gz line \d: .*[Qq]uote/],
-    ['a file cut off', { item: gzipSync('id,itemid').subarray(0, 20) }, /item\.csv\.gz is not a complete gzip file/],
+    [
+      'a quote that never closes',
+      { customer: [`1,"CUST1,F,F,1,,${T},${T}`] },
+      /customer\.csv\.gz line \d: .*[Qq]uote/,
+    ],
+    [
+      'a file cut off',
+      { item: gzipSync('id,itemid').subarray(0, 20) },
+      /item\.csv\.gz is not a complete gzip file/,
+    ],
     ['no gzip at all', { item: Buffer.from('id,itemid') }, /item\.csv\.gz is not a complete gzip file/],
     [
       'a key twice',

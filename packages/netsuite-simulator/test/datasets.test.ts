@@ -23,7 +23,9 @@ describe('GET dataset', () => {
   it('results have pages whose links work, and rows with links to records other than transactions', async () => {
     const { body } = await caller.get('query/v1/dataset/custdataset_customers/result?limit=1');
     expect(body).toMatchObject({ count: 1, hasMore: true, offset: 0, totalResults: 2 });
-    const links = Object.fromEntries(body.links.map(({ rel, href }) => [rel, href.split('/services/rest/')[1] ?? '']));
+    const links = Object.fromEntries(
+      body.links.map(({ rel, href }) => [rel, href.split('/services/rest/')[1] ?? '']),
+    );
     expect((await caller.get(links['self'] ?? '')).body.items).toEqual(body.items);
     expect((await caller.get(links['next'] ?? '')).body.items).toMatchObject([{ id: '2' }]);
     const self = `${caller.account.url}/services/rest/record/v1/customer/1`;
@@ -31,7 +33,10 @@ describe('GET dataset', () => {
     const invoices = await caller.get('query/v1/dataset/custdataset_open_invoices/result');
     expect(invoices.body.items).toMatchObject([{ links: [], id: '101', foreignamountunpaid: '30.1' }]);
     expect(invoices.body.links).toEqual([
-      { rel: 'self', href: `${caller.account.url}/services/rest/query/v1/dataset/custdataset_open_invoices/result` },
+      {
+        rel: 'self',
+        href: `${caller.account.url}/services/rest/query/v1/dataset/custdataset_open_invoices/result`,
+      },
     ]);
     expect((await caller.get('query/v1/dataset/custdataset_unknown/result')).status).toBe(404);
   });

@@ -35,7 +35,10 @@ describe('functions', () => {
     ['ABS(-2.5)', '2.5'],
     ["TO_NUMBER('1.50') + 1", '2.5'],
     ["CAST('12' AS INTEGER) * 2", '24'],
-    ["TO_CHAR(TO_DATE('2011-03-05 14:07:09', 'YYYY-MM-DD HH24:MI:SS'), 'DD.MM.YY HH24:MI')", '05.03.11 14:07'],
+    [
+      "TO_CHAR(TO_DATE('2011-03-05 14:07:09', 'YYYY-MM-DD HH24:MI:SS'), 'DD.MM.YY HH24:MI')",
+      '05.03.11 14:07',
+    ],
     ["TO_DATE('2011-03-05', 'YYYY-MM-DD')", '3/5/2011'],
     ["TO_DATE('3/5/2011')", '3/5/2011'],
     ["TO_CHAR(TO_DATE('2011-03-05', 'YYYY-MM-DD'))", '3/5/2011'],
@@ -51,24 +54,30 @@ describe('functions', () => {
     ["TO_CHAR(SYSDATE - 0.5, 'YYYY-MM-DD HH24')", '2011-09-10 00'],
     ["CASE WHEN 1 = 1 THEN 'yes' ELSE 'no' END", 'yes'],
   ];
-  for (const [expression, value] of cases) it(`${expression} is ${value}`, async () => expect(await one(expression)).toBe(value));
+  for (const [expression, value] of cases)
+    it(`${expression} is ${value}`, async () => expect(await one(expression)).toBe(value));
 });
 
 describe('dates', () => {
-  const LAST = "tranid = (SELECT MAX(tranid) FROM transaction WHERE type = 'CustInvc' AND trandate = TO_DATE('2011-08-31', 'YYYY-MM-DD'))";
+  const LAST =
+    "tranid = (SELECT MAX(tranid) FROM transaction WHERE type = 'CustInvc' AND trandate = TO_DATE('2011-08-31', 'YYYY-MM-DD'))";
 
   it('are returned without time unless TO_CHAR includes it, in the users’ zone or in UTC', async () => {
-    const [row] = await caller.rows(`SELECT trandate, lastmodifieddate, TO_CHAR(lastmodifieddate, 'YYYY-MM-DD HH24:MI:SS') local,
+    const [row] =
+      await caller.rows(`SELECT trandate, lastmodifieddate, TO_CHAR(lastmodifieddate, 'YYYY-MM-DD HH24:MI:SS') local,
       TO_CHAR(SYS_EXTRACT_UTC(lastmodifieddate), 'YYYY-MM-DD"T"HH24:MI:SS"Z"') utc FROM transaction WHERE ${LAST}`);
     expect(row?.['trandate']).toBe('8/31/2011');
     expect(row?.['lastmodifieddate']).toBe('8/31/2011');
     expect(row?.['local']).toMatch(/^2011-08-31 \d\d:\d\d:00$/);
     const hour = Number(row?.['local']?.slice(11, 13));
-    expect(row?.['utc']).toBe(`2011-08-31T${String(hour - 1).padStart(2, '0')}:${row?.['local']?.slice(14)}Z`);
+    expect(row?.['utc']).toBe(
+      `2011-08-31T${String(hour - 1).padStart(2, '0')}:${row?.['local']?.slice(14)}Z`,
+    );
   });
 
   it('support an incremental read by time and id in two time zones', async () => {
-    const rows = await caller.rows(`SELECT t.id, TO_CHAR(t.lastmodifieddate, 'YYYY-MM-DD HH24:MI:SS') AS cursor_ts FROM transaction t
+    const rows =
+      await caller.rows(`SELECT t.id, TO_CHAR(t.lastmodifieddate, 'YYYY-MM-DD HH24:MI:SS') AS cursor_ts FROM transaction t
       WHERE t.lastmodifieddate IS NOT NULL AND t.lastmodifieddate >= TO_DATE('2011-08-30 09:00:00', 'YYYY-MM-DD HH24:MI:SS')
       AND SYS_EXTRACT_UTC(t.lastmodifieddate) >= TO_TIMESTAMP('2011-08-31 09:00:00', 'YYYY-MM-DD HH24:MI:SS')
       AND ((t.lastmodifieddate > TO_DATE('2011-08-31 12:00:00', 'YYYY-MM-DD HH24:MI:SS'))
@@ -98,15 +107,20 @@ describe('dates', () => {
         .toSorted()
         .at(-1),
     });
-    expect(await caller.rows(`SELECT DISTINCT l.transaction AS id ${from} ${where} ORDER BY l.transaction ASC`)).toEqual([
-      { links: [], id: group?.['id'] },
-    ]);
-    for (const now of ['CURRENT_DATE', 'SYSDATE']) expect(await one(`TO_CHAR(${now}, 'YYYY-MM-DD HH24')`)).toBe('2011-09-10 12');
+    expect(
+      await caller.rows(`SELECT DISTINCT l.transaction AS id ${from} ${where} ORDER BY l.transaction ASC`),
+    ).toEqual([{ links: [], id: group?.['id'] }]);
+    for (const now of ['CURRENT_DATE', 'SYSDATE'])
+      expect(await one(`TO_CHAR(${now}, 'YYYY-MM-DD HH24')`)).toBe('2011-09-10 12');
   });
 
   it('can be compared with text in the users’ format', async () => {
-    const [text] = await caller.rows("SELECT COUNT(*) AS n FROM transaction WHERE createddate >= '08/31/2011'");
-    const [date] = await caller.rows("SELECT COUNT(*) AS n FROM transaction WHERE createddate >= TO_DATE('2011-08-31', 'YYYY-MM-DD')");
+    const [text] = await caller.rows(
+      "SELECT COUNT(*) AS n FROM transaction WHERE createddate >= '08/31/2011'",
+    );
+    const [date] = await caller.rows(
+      "SELECT COUNT(*) AS n FROM transaction WHERE createddate >= TO_DATE('2011-08-31', 'YYYY-MM-DD')",
+    );
     expect(text).toEqual(date);
     expect(Number(text?.['n'])).toBeGreaterThan(70);
   });
@@ -150,14 +164,18 @@ describe('rows', () => {
   it('ROWNUM applies before ordering, TOP and FETCH FIRST after it', async () => {
     const top = await ids('SELECT TOP 3 id FROM customer ORDER BY id DESC');
     expect(await ids('SELECT id FROM customer ORDER BY id DESC FETCH FIRST 3 ROWS ONLY')).toEqual(top);
-    expect(await ids('SELECT id FROM customer ORDER BY id DESC OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY')).toEqual(top.slice(1));
+    expect(
+      await ids('SELECT id FROM customer ORDER BY id DESC OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY'),
+    ).toEqual(top.slice(1));
     const early = await ids('SELECT id FROM customer WHERE ROWNUM <= 3 ORDER BY id DESC');
     expect(early).toHaveLength(3);
     expect(early).not.toEqual(top);
-    expect(await caller.rows("SELECT COUNT(*) AS n FROM customer WHERE isinactive = 'F' AND ROWNUM < 31")).toEqual([
-      { links: [], n: '30' },
-    ]);
-    expect(await caller.refusal('SELECT id FROM customer WHERE id = 1 OR ROWNUM <= 3')).toContain('unsupported');
+    expect(
+      await caller.rows("SELECT COUNT(*) AS n FROM customer WHERE isinactive = 'F' AND ROWNUM < 31"),
+    ).toEqual([{ links: [], n: '30' }]);
+    expect(await caller.refusal('SELECT id FROM customer WHERE id = 1 OR ROWNUM <= 3')).toContain(
+      'unsupported',
+    );
   });
 
   it('Oracle’s ROWNUM pagination', async () => {
@@ -167,10 +185,14 @@ describe('rows', () => {
   });
 
   it('set operations, subqueries, window functions and quoted names', async () => {
-    expect(await caller.rows('SELECT id FROM currency UNION ALL SELECT id FROM currency ORDER BY id')).toHaveLength(2);
+    expect(
+      await caller.rows('SELECT id FROM currency UNION ALL SELECT id FROM currency ORDER BY id'),
+    ).toHaveLength(2);
     expect(await caller.rows('SELECT id FROM currency MINUS SELECT id FROM currency')).toEqual([]);
     expect(
-      await caller.rows('SELECT COUNT(*) AS n FROM customer c WHERE NOT EXISTS (SELECT 1 FROM transaction t WHERE t.entity = c.id)'),
+      await caller.rows(
+        'SELECT COUNT(*) AS n FROM customer c WHERE NOT EXISTS (SELECT 1 FROM transaction t WHERE t.entity = c.id)',
+      ),
     ).toEqual([{ links: [], n: '0' }]);
     const [row] = await caller.rows(
       'SELECT "My Rank", s.id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY isinactive ORDER BY id DESC) AS "My Rank" FROM customer) s ORDER BY s.id DESC',
@@ -180,7 +202,9 @@ describe('rows', () => {
   });
 
   it('accepts comments, any case and line breaks', async () => {
-    expect(await caller.rows('select /* all */ ID -- the key\n\tFroM\nCURRENCY')).toEqual([{ links: [], id: '1' }]);
+    expect(await caller.rows('select /* all */ ID -- the key\n\tFroM\nCURRENCY')).toEqual([
+      { links: [], id: '1' },
+    ]);
   });
 
   it('SELECT * returns every column that is not null, and no hidden one', async () => {
@@ -189,7 +213,15 @@ describe('rows', () => {
       { limit: 1 },
     );
     expect(Object.keys(row ?? {})).toEqual(
-      expect.arrayContaining(['daysopen', 'duedate', 'foreignamountunpaid', 'id', 'status', 'tranid', 'line_memo']),
+      expect.arrayContaining([
+        'daysopen',
+        'duedate',
+        'foreignamountunpaid',
+        'id',
+        'status',
+        'tranid',
+        'line_memo',
+      ]),
     );
     expect(Object.keys(row ?? {}).filter((name) => name.endsWith('__df'))).toEqual([]);
   });

@@ -14,18 +14,25 @@ afterEach(() => {
 });
 afterAll(() => shop.close());
 
-const catalog = async (): Promise<unknown[]> => (await shop.get('record/v1/metadata-catalog')).body.items.map(({ name }) => name);
+const catalog = async (): Promise<unknown[]> =>
+  (await shop.get('record/v1/metadata-catalog')).body.items.map(({ name }) => name);
 const propertiesOf = async (type: string): Promise<string[]> => {
-  const { body } = await shop.get(`record/v1/metadata-catalog/${type}`, { accept: 'application/schema+json' });
+  const { body } = await shop.get(`record/v1/metadata-catalog/${type}`, {
+    accept: 'application/schema+json',
+  });
   return Object.keys(body['properties'] as object);
 };
 
 describe('OneWorld', () => {
   it('off: there are no subsidiaries in queries, records or metadata', async () => {
-    expect(await shop.refusal('SELECT id FROM subsidiary')).toBe("Search error occurred: Record 'subsidiary' was not found.");
+    expect(await shop.refusal('SELECT id FROM subsidiary')).toBe(
+      "Search error occurred: Record 'subsidiary' was not found.",
+    );
     expect(await shop.refusal('SELECT id FROM customersubsidiaryrelationship')).toContain('was not found.');
     for (const table of ['transaction', 'transactionline', 'customer', 'item']) {
-      expect(await shop.refusal(`SELECT subsidiary FROM ${table}`), table).toContain("Unknown identifier 'subsidiary'");
+      expect(await shop.refusal(`SELECT subsidiary FROM ${table}`), table).toContain(
+        "Unknown identifier 'subsidiary'",
+      );
     }
     expect((await shop.get('record/v1/subsidiary')).status).toBe(404);
     expect((await shop.get('record/v1/metadata-catalog/subsidiary')).status).toBe(404);
@@ -41,18 +48,24 @@ describe('OneWorld', () => {
         'SELECT t.subsidiary, BUILTIN.DF(t.subsidiary) AS name, s.fullname FROM transaction t JOIN subsidiary s ON s.id = t.subsidiary',
       ),
     ).toEqual([{ links: [], subsidiary: '1', name: 'Parent Company', fullname: 'Parent Company' }]);
-    expect(await shop.rows('SELECT entity, isprimarysub FROM customersubsidiaryrelationship ORDER BY entity', { limit: 1 })).toMatchObject([
-      { entity: '1', isprimarysub: 'T' },
-    ]);
-    expect((await shop.get('record/v1/customer/1')).body).toMatchObject({ subsidiary: { id: '1', refName: 'Parent Company' } });
+    expect(
+      await shop.rows('SELECT entity, isprimarysub FROM customersubsidiaryrelationship ORDER BY entity', {
+        limit: 1,
+      }),
+    ).toMatchObject([{ entity: '1', isprimarysub: 'T' }]);
+    expect((await shop.get('record/v1/customer/1')).body).toMatchObject({
+      subsidiary: { id: '1', refName: 'Parent Company' },
+    });
     expect(await catalog()).toContain('subsidiary');
     expect(detailOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x' }))[1]).toContain(
       'Please enter value(s) for: Subsidiary',
     );
-    expect(detailOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x', subsidiary: '2' }))[1]).toContain(
-      'Invalid Field Value 2',
+    expect(
+      detailOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x', subsidiary: '2' }))[1],
+    ).toContain('Invalid Field Value 2');
+    const id = idOf(
+      await shop.send('POST', 'record/v1/customer', { companyName: 'x', subsidiary: { id: '1' } }),
     );
-    const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x', subsidiary: { id: '1' } }));
     expect((await shop.get(`record/v1/customer/${id}`)).body).toMatchObject({ subsidiary: { id: '1' } });
   });
 });
@@ -61,7 +74,9 @@ describe('without multiple currencies', () => {
   it('the currency table and all currency columns are hidden', async () => {
     shop.account.setFeatures({ multipleCurrencies: false });
     expect(await shop.refusal('SELECT id FROM currency')).toContain("Record 'currency' was not found.");
-    expect(await shop.refusal('SELECT exchangerate FROM transaction')).toContain("Unknown identifier 'exchangerate'");
+    expect(await shop.refusal('SELECT exchangerate FROM transaction')).toContain(
+      "Unknown identifier 'exchangerate'",
+    );
     expect((await shop.get('record/v1/currency/1')).status).toBe(404);
     const { body } = await shop.get('record/v1/invoice/101');
     expect([body['currency'], body['exchangeRate'], body['total']]).toEqual([undefined, undefined, 30.1]);
@@ -80,7 +95,10 @@ describe('what the role cannot see', () => {
       await shop.send('POST', 'record/v1/customer', {}),
       await shop.send('DELETE', 'record/v1/customer/2'),
     ]) {
-      expect([answer.status, answer.body['o:errorDetails'][0]?.['o:errorCode']]).toEqual([403, 'INSUFFICIENT_PERMISSION']);
+      expect([answer.status, answer.body['o:errorDetails'][0]?.['o:errorCode']]).toEqual([
+        403,
+        'INSUFFICIENT_PERMISSION',
+      ]);
     }
     expect(await catalog()).toContain('customer');
     shop.account.setVisible('transactionline', false);
@@ -88,7 +106,9 @@ describe('what the role cannot see', () => {
   });
 
   it('a column: its property is left out, and unknown to filters and writes', async () => {
-    const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x', email: 'kept@example.com' }));
+    const id = idOf(
+      await shop.send('POST', 'record/v1/customer', { companyName: 'x', email: 'kept@example.com' }),
+    );
     shop.account.setColumnVisible('customer', 'email', false);
     expect((await shop.get(`record/v1/customer/${id}`)).body).not.toHaveProperty('email');
     expect(detailOf(await shop.get('record/v1/customer?q=email EMPTY'))[2]).toBe('NONEXISTENT_FIELD');
@@ -104,7 +124,12 @@ describe('what the role cannot see', () => {
 
 it('vendors, employees and contacts can be read, and are empty', async () => {
   for (const type of ['vendor', 'employee', 'contact']) {
-    expect((await shop.get(`record/v1/${type}`)).body).toMatchObject({ count: 0, hasMore: false, totalResults: 0, items: [] });
+    expect((await shop.get(`record/v1/${type}`)).body).toMatchObject({
+      count: 0,
+      hasMore: false,
+      totalResults: 0,
+      items: [],
+    });
     expect(await shop.rows(`SELECT id, entityid FROM ${type}`)).toEqual([]);
     expect((await shop.get(`record/v1/${type}/1`)).status).toBe(404);
   }

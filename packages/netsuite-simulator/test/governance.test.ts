@@ -40,7 +40,12 @@ describe('the concurrency limit', () => {
       title: 'Bad Request',
       status: 429,
       'o:errorCode': 'USER_ERROR',
-      'o:errorDetails': [{ detail: 'Concurrent request limit exceeded. Request blocked.', 'o:errorCode': 'CONCURRENCY_LIMIT_EXCEEDED' }],
+      'o:errorDetails': [
+        {
+          detail: 'Concurrent request limit exceeded. Request blocked.',
+          'o:errorCode': 'CONCURRENCY_LIMIT_EXCEEDED',
+        },
+      ],
     });
     for (let i = 0; i < 20; i += 1) expect((await shop.query(Q)).status).toBe(200);
   });
@@ -50,7 +55,9 @@ describe('the concurrency limit', () => {
     shop.account.setSwitches({ retryAfterSeconds: 7 });
     const hangUp = new AbortController();
     const url = `${shop.account.url}/services/rest/system/v1/serverTime`;
-    const calls = [0, 1, 2].map(() => fetch(url, { headers: { authorization: shop.authorization }, signal: hangUp.signal }));
+    const calls = [0, 1, 2].map(() =>
+      fetch(url, { headers: { authorization: shop.authorization }, signal: hangUp.signal }),
+    );
     expect((await Promise.any(calls)).headers.get('retry-after')).toBe('7');
     shop.account.setLatency(0);
     expect((await shop.get('system/v1/serverTime')).status).toBe(429);
@@ -94,12 +101,17 @@ describe('latency and faults', () => {
 
 describe('the caps of a query', () => {
   // Fifteen statuses, three times over: 3,375 rows.
-  const MANY = 'SELECT a.id FROM transactionstatus a, transactionstatus b, transactionstatus c ORDER BY a.fullname, b.fullname, c.fullname';
+  const MANY =
+    'SELECT a.id FROM transactionstatus a, transactionstatus b, transactionstatus c ORDER BY a.fullname, b.fullname, c.fullname';
 
   it('a thousand pages; further rows are silently left out', async () => {
     const last = await shop.query(MANY, { limit: 1, offset: 999 });
     expect(last.body).toMatchObject({ count: 1, hasMore: false, totalResults: 1000 });
-    expect((await shop.query(MANY, { limit: 1, offset: 1000 })).body).toMatchObject({ count: 0, hasMore: false, totalResults: 1000 });
+    expect((await shop.query(MANY, { limit: 1, offset: 1000 })).body).toMatchObject({
+      count: 0,
+      hasMore: false,
+      totalResults: 1000,
+    });
   });
 
   it('or 400 beyond it, with hasMore true until then', async () => {
@@ -112,9 +124,17 @@ describe('the caps of a query', () => {
 
   it('a hundred thousand rows', async () => {
     const more = `${MANY.replace(' ORDER BY a.fullname, b.fullname, c.fullname', '')}, transactionstatus d, transactionstatus e WHERE e.id = 'A' ORDER BY a.fullname, b.fullname, c.fullname, d.fullname, e.fullname`;
-    expect((await shop.query(more, { offset: 99_000 })).body).toMatchObject({ count: 1000, hasMore: false, totalResults: 100_000 });
+    expect((await shop.query(more, { offset: 99_000 })).body).toMatchObject({
+      count: 1000,
+      hasMore: false,
+      totalResults: 100_000,
+    });
     shop.account.setSwitches({ beyondCap: 'refuse' });
-    expect((await shop.query(more, { offset: 99_000 })).body).toMatchObject({ count: 1000, hasMore: true, totalResults: 100_000 });
+    expect((await shop.query(more, { offset: 99_000 })).body).toMatchObject({
+      count: 1000,
+      hasMore: true,
+      totalResults: 100_000,
+    });
     expect((await shop.query(more, { offset: 100_000 })).status).toBe(400);
   });
 });

@@ -1,4 +1,5 @@
-// The account's database with the demo's slice of data is loaded once per test run and profile and copied: a load takes seconds.
+// The account's database with the demo's slice of data is loaded once per test run and profile and copied: a
+// load takes seconds.
 import { Client } from 'pg';
 import { inject } from 'vitest';
 import { startNetsuiteAccount } from '../src/account.ts';
@@ -8,8 +9,15 @@ const templateOf = (profile: ProfileName | undefined): string => `netsuite_templ
 /** Key of the advisory lock under which the first caller loads the template. */
 const TEMPLATE_LOCK = 7_311_003;
 
-/** Creates a database in which `startNetsuiteAccount` finds this folder's data, at the business time at which the data end. */
-export async function createLoadedDatabase(database: string, dataFolder: string, profile?: ProfileName): Promise<void> {
+/**
+ * Creates a database in which `startNetsuiteAccount` finds this folder's data, at the business time at which
+ * the data end.
+ */
+export async function createLoadedDatabase(
+  database: string,
+  dataFolder: string,
+  profile?: ProfileName,
+): Promise<void> {
   const template = templateOf(profile);
   const admin = inject('pg');
   const client = new Client(admin);
@@ -25,7 +33,11 @@ export async function createLoadedDatabase(database: string, dataFolder: string,
   }
 }
 
-async function loadTemplate(template: string, dataFolder: string, profile: ProfileName | undefined): Promise<void> {
+async function loadTemplate(
+  template: string,
+  dataFolder: string,
+  profile: ProfileName | undefined,
+): Promise<void> {
   const admin = inject('pg');
   const account = await startNetsuiteAccount({
     admin,

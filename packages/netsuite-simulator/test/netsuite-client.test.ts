@@ -1,4 +1,5 @@
-// Third-party npm clients, which sign requests themselves, against the simulated account: what they expect of a real one.
+// Third-party npm clients, which sign requests themselves, against the simulated account: what they expect of
+// a real one.
 import client from '@fye/netsuite-rest-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TokenCredentials } from '../src/sign-in/token-credentials.ts';
@@ -23,15 +24,27 @@ beforeAll(async () => {
 });
 afterAll(() => caller.close());
 
-const configure = (changes: { netsuiteTokenKey?: string; netsuiteAccountId?: string; netsuiteQueryLimit?: number } = {}) => ({
+const configure = (
+  changes: { netsuiteTokenKey?: string; netsuiteAccountId?: string; netsuiteQueryLimit?: number } = {},
+) => ({
   ...restApiConfiguration(caller.account, keys),
   ...changes,
 });
 const query = (sql: string, limit = 1000) =>
-  client.makeRequest(configure({ netsuiteQueryLimit: limit }), { method: 'POST', requestType: 'suiteql', query: sql });
+  client.makeRequest(configure({ netsuiteQueryLimit: limit }), {
+    method: 'POST',
+    requestType: 'suiteql',
+    query: sql,
+  });
 const record = (method: string, path: string, body?: object) =>
-  client.makeRequest(configure(), { method, requestType: 'record', path: `services/rest/${path}`, ...(body ? { query: body } : {}) });
-const detailOf = (answer: Awaited<ReturnType<typeof query>>): string => answer.body['o:errorDetails'][0]?.detail ?? '';
+  client.makeRequest(configure(), {
+    method,
+    requestType: 'record',
+    path: `services/rest/${path}`,
+    ...(body ? { query: body } : {}),
+  });
+const detailOf = (answer: Awaited<ReturnType<typeof query>>): string =>
+  answer.body['o:errorDetails'][0]?.detail ?? '';
 
 const LOGIN =
   'Invalid login attempt. For more details, see the Login Audit Trail in the NetSuite UI at Setup > Users/Roles > User Management > View Login Audit Trail.';
@@ -48,7 +61,11 @@ describe('npm @fye/netsuite-rest-api', () => {
         requestType: 'record',
         path: 'services/rest/record/v1/customer',
       });
-      expect([answer.statusCode, detailOf(answer), caller.account.audit().at(-1)?.reason]).toEqual([401, LOGIN, reason]);
+      expect([answer.statusCode, detailOf(answer), caller.account.audit().at(-1)?.reason]).toEqual([
+        401,
+        LOGIN,
+        reason,
+      ]);
     }
   });
 
@@ -93,7 +110,13 @@ describe('npm @fye/netsuite-rest-api', () => {
   });
 
   it('creates, changes and deletes a customer', async () => {
-    const body = { entityStatus: 6, firstName: 'firstName', lastName: 'lastName', subsidiary: '1', companyName: 'integration-test' };
+    const body = {
+      entityStatus: 6,
+      firstName: 'firstName',
+      lastName: 'lastName',
+      subsidiary: '1',
+      companyName: 'integration-test',
+    };
     const made = await record('POST', 'record/v1/customer/', body);
     expect([made.statusCode, made.body]).toEqual([204, '']);
     const id = made.headers['location']?.split('/').pop() ?? '';
@@ -103,13 +126,17 @@ describe('npm @fye/netsuite-rest-api', () => {
       path: 'services/rest/record/v1/customer',
     });
     expect(changed.statusCode).toBe(204);
-    expect((await query(`select email from customer where id = ${id}`)).body.items[0]).toMatchObject({ email: 'x@example.com' });
+    expect((await query(`select email from customer where id = ${id}`)).body.items[0]).toMatchObject({
+      email: 'x@example.com',
+    });
     expect((await record('DELETE', `record/v1/customer/${id}`)).statusCode).toBe(204);
     expect((await record('GET', `record/v1/customer/${id}`)).statusCode).toBe(404);
   });
 
   it('gets the errors for a bad path, a bad id and missing fields', async () => {
-    expect(detailOf(await record('GET', 'record/v1/bad-path'))).toBe("Record type 'bad-path' does not exist.");
+    expect(detailOf(await record('GET', 'record/v1/bad-path'))).toBe(
+      "Record type 'bad-path' does not exist.",
+    );
     expect(detailOf(await record('GET', 'record/v1/customer/-1'))).toBe(
       'The record instance does not exist. Provide a valid record instance ID.',
     );
@@ -123,12 +150,20 @@ describe('npm @fye/netsuite-rest-api', () => {
       "SELECT id, companyName, email, dateCreated FROM customer WHERE dateCreated >= '01/01/2011' AND dateCreated < '01/01/2012'",
       5,
     );
-    expect([statusCode, body.items.length, body.items[0]?.['datecreated']]).toEqual([200, 5, expect.stringMatching(/^\d+\/\d+\/2011$/)]);
+    expect([statusCode, body.items.length, body.items[0]?.['datecreated']]).toEqual([
+      200,
+      5,
+      expect.stringMatching(/^\d+\/\d+\/2011$/),
+    ]);
   });
 });
 
 describe('npm oauth-1.0a, as other clients use it', () => {
-  const send = async (path: string, method: string, options: { body?: string; includeBodyHash?: boolean } = {}) => {
+  const send = async (
+    path: string,
+    method: string,
+    options: { body?: string; includeBodyHash?: boolean } = {},
+  ) => {
     const url = `${caller.account.url}/services/rest/${path}`;
     const hashed = options.includeBodyHash ? { includeBodyHash: true, data: options.body } : {};
     const authorization = signWithOauth(keys, { url, method, ...hashed });
@@ -148,7 +183,12 @@ describe('npm oauth-1.0a, as other clients use it', () => {
     const q = encodeURIComponent('entityId START_WITH "CUST1" AND isInactive IS false');
     expect((await send(`record/v1/customer?q=${q}&limit=2`, 'GET')).body).toMatchObject({ count: 2 });
     expect(
-      (await send('query/v1/suiteql?limit=5', 'POST', { body: '{"q": "SELECT id FROM currency" }', includeBodyHash: true })).body,
+      (
+        await send('query/v1/suiteql?limit=5', 'POST', {
+          body: '{"q": "SELECT id FROM currency" }',
+          includeBodyHash: true,
+        })
+      ).body,
     ).toMatchObject({ count: 1 });
   });
 

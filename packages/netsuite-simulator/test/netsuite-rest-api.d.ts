@@ -11,7 +11,13 @@ declare module '@fye/netsuite-rest-api' {
     /** http instead of https. */
     testEnv?: boolean;
   };
-  type RequestData = { method: string; requestType: 'suiteql' | 'record'; query?: unknown; path?: string; nextUrl?: string };
+  type RequestData = {
+    method: string;
+    requestType: 'suiteql' | 'record';
+    query?: unknown;
+    path?: string;
+    nextUrl?: string;
+  };
   type Body = {
     links: { rel: string; href: string }[];
     items: Record<string, string>[];

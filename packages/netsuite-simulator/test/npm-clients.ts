@@ -25,5 +25,6 @@ export function signWithOauth(keys: TokenCredentials, request: OAuth.RequestOpti
     signature_method: 'HMAC-SHA256',
     hash_function: (base, key) => createHmac('sha256', key).update(base).digest('base64'),
   });
-  return oauth.toHeader(oauth.authorize(request, { key: keys.tokenId, secret: keys.tokenSecret })).Authorization;
+  return oauth.toHeader(oauth.authorize(request, { key: keys.tokenId, secret: keys.tokenSecret }))
+    .Authorization;
 }

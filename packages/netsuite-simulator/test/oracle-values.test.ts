@@ -1,5 +1,6 @@
-// Values that Oracle treats differently from other databases: numbers, empty text, and local times around a change to or from daylight
-// saving time; and what the two services show of the same time. docs/wire.md has the sources.
+// Values that Oracle treats differently from other databases: numbers, empty text, and local times around a
+// change to or from daylight saving time; and what the two services show of the same time. docs/wire.md has
+// the sources.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { asAdmin, type Caller, startShop } from './test-account.ts';
 
@@ -14,7 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => caller.close());
 
-const one = async (expression: string): Promise<string | undefined> => (await caller.rows(`SELECT ${expression} AS x FROM dual`))[0]?.['x'];
+const one = async (expression: string): Promise<string | undefined> =>
+  (await caller.rows(`SELECT ${expression} AS x FROM dual`))[0]?.['x'];
 const isTrue = (condition: string) => `CASE WHEN ${condition} THEN 'yes' ELSE 'no' END`;
 
 describe('numbers', () => {
@@ -36,10 +38,13 @@ describe('numbers', () => {
     ['GREATEST(1, NULL, 2)', undefined],
     ['LEAST(3, 2)', '2'],
   ];
-  for (const [expression, value] of cases) it(`${expression} is ${value}`, async () => expect(await one(expression)).toBe(value));
+  for (const [expression, value] of cases)
+    it(`${expression} is ${value}`, async () => expect(await one(expression)).toBe(value));
 
   it('the quotient of columns and counts isn’t a whole number either', async () => {
-    const [row] = await caller.rows('SELECT COUNT(*) / 4 AS n, SUM(id) / 2 AS half, MAX(id / 4) AS quarter FROM customer');
+    const [row] = await caller.rows(
+      'SELECT COUNT(*) / 4 AS n, SUM(id) / 2 AS half, MAX(id / 4) AS quarter FROM customer',
+    );
     expect(row).toMatchObject({ n: '0.5', half: '1.5', quarter: '0.5' });
   });
 
@@ -54,11 +59,14 @@ describe('numbers', () => {
     "TO_DATE('infinity')",
   ];
   for (const expression of refused)
-    it(`${expression} is refused`, async () => expect((await caller.query(`SELECT ${expression} AS x FROM dual`)).status).toBe(400));
+    it(`${expression} is refused`, async () =>
+      expect((await caller.query(`SELECT ${expression} AS x FROM dual`)).status).toBe(400));
 });
 
 it('a day that doesn’t exist is refused with its text', async () => {
-  expect(await caller.refusal("SELECT TO_DATE('2011-02-30', 'YYYY-MM-DD') AS x FROM dual")).toContain('date/time "2011-02-30" failed');
+  expect(await caller.refusal("SELECT TO_DATE('2011-02-30', 'YYYY-MM-DD') AS x FROM dual")).toContain(
+    'date/time "2011-02-30" failed',
+  );
 });
 
 describe('the empty text is null', () => {
@@ -73,18 +81,23 @@ describe('the empty text is null', () => {
     ["TO_NUMBER('')", undefined],
     ["SUBSTR('abc', 9)", undefined],
   ];
-  for (const [expression, value] of cases) it(`${expression} is ${value}`, async () => expect(await one(expression)).toBe(value));
+  for (const [expression, value] of cases)
+    it(`${expression} is ${value}`, async () => expect(await one(expression)).toBe(value));
 
   it('also as a parameter', async () => {
-    expect(await caller.rows('SELECT NVL(?, 7) AS x FROM dual', { params: [''] })).toEqual([{ links: [], x: '7' }]);
+    expect(await caller.rows('SELECT NVL(?, 7) AS x FROM dual', { params: [''] })).toEqual([
+      { links: [], x: '7' },
+    ]);
   });
 });
 
 const utc = (column: string) => `TO_CHAR(SYS_EXTRACT_UTC(${column}), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 const idsSince = async (local: string) =>
-  (await caller.rows(`SELECT id FROM customer WHERE lastmodifieddate >= TO_DATE('${local}', 'YYYY-MM-DD HH24:MI:SS') ORDER BY id ASC`)).map(
-    ({ id }) => id,
-  );
+  (
+    await caller.rows(
+      `SELECT id FROM customer WHERE lastmodifieddate >= TO_DATE('${local}', 'YYYY-MM-DD HH24:MI:SS') ORDER BY id ASC`,
+    )
+  ).map(({ id }) => id);
 
 describe('local times', () => {
   it('two instants have the same local text in the hour that is repeated', async () => {
@@ -113,8 +126,12 @@ describe('local times', () => {
   it('a local time that is skipped is a date, but no instant', async () => {
     const skipped = "TO_DATE('2011-03-27 01:30:00', 'YYYY-MM-DD HH24:MI:SS')";
     expect(await one(`TO_CHAR(${skipped}, 'HH24:MI')`)).toBe('01:30');
-    expect(await caller.refusal(`SELECT ${utc(skipped)} AS x FROM dual`)).toContain('Invalid or unsupported search');
-    expect(await caller.refusal(`SELECT id FROM customer WHERE lastmodifieddate >= ${skipped}`)).toContain('Invalid or unsupported search');
+    expect(await caller.refusal(`SELECT ${utc(skipped)} AS x FROM dual`)).toContain(
+      'Invalid or unsupported search',
+    );
+    expect(await caller.refusal(`SELECT id FROM customer WHERE lastmodifieddate >= ${skipped}`)).toContain(
+      'Invalid or unsupported search',
+    );
     expect(await idsSince('2011-03-27 02:30:00')).toEqual(['1', '2']);
   });
 

@@ -4,7 +4,8 @@ import { detailOf, idOf, startShop } from './test-account.ts';
 
 const T = '2011-07-01 10:00:00';
 const ACCESSING = 'Error while accessing a resource. ';
-// Invoices in the files: customer 1 has 101 of 30.10 and 110 of 50; customer 2 has 201 of 40, of which a credit memo pays 15.
+// Invoices in the files: customer 1 has 101 of 30.10 and 110 of 50; customer 2 has 201 of 40, of which a
+// credit memo pays 15.
 const transactions = [
   `101,I1,CustInvc,2011-07-01,1,1,1,T,30.10,${T},${T}`,
   `110,I2,CustInvc,2011-07-01,1,1,1,T,50,${T},${T}`,
@@ -40,15 +41,26 @@ const invoice = (id: string | number) =>
     `SELECT status, foreignamountpaid AS paid, foreignamountunpaid AS unpaid, TO_CHAR(lastmodifieddate, 'MM-DD') AS changed FROM transaction WHERE id = ${id}`,
   );
 const apply = (...docs: [doc: number, amount?: number | undefined][]) => ({
-  items: docs.map(([doc, amount]) => ({ doc: { id: String(doc) }, apply: true, ...(amount === undefined ? {} : { amount }) })),
+  items: docs.map(([doc, amount]) => ({
+    doc: { id: String(doc) },
+    apply: true,
+    ...(amount === undefined ? {} : { amount }),
+  })),
 });
-const pay = (body: object) => shop.send('POST', 'record/v1/customerPayment', { customer: { id: '1' }, ...body });
+const pay = (body: object) =>
+  shop.send('POST', 'record/v1/customerPayment', { customer: { id: '1' }, ...body });
 const remove = (id: string) => shop.send('DELETE', `record/v1/customerPayment/${id}`);
 
 describe('POST customerPayment', () => {
   it('pays invoices in part and in full, with links, and updates their lastmodifieddate', async () => {
     const id = idOf(
-      await pay({ payment: 60.1, tranId: 'PORTAL-1', externalId: 'portal-1', account: { id: '6' }, apply: apply([101, 30.1], [110, 20]) }),
+      await pay({
+        payment: 60.1,
+        tranId: 'PORTAL-1',
+        externalId: 'portal-1',
+        account: { id: '6' },
+        apply: apply([101, 30.1], [110, 20]),
+      }),
     );
     expect(await invoice(101)).toMatchObject({ status: 'B', paid: '30.1', changed: '07-05' });
     expect(await invoice(110)).toMatchObject({ status: 'A', paid: '20', unpaid: '30', changed: '07-05' });
@@ -70,21 +82,35 @@ describe('POST customerPayment', () => {
       `SELECT previousdoc, previoustype, nexttype, linktype, foreignamount, TO_CHAR(lastmodifieddate, 'MM-DD') AS at FROM nexttransactionlinelink WHERE nextdoc = ${id} ORDER BY previousdoc`,
     );
     expect(link).toMatchObject([
-      { previousdoc: '101', previoustype: 'CustInvc', nexttype: 'CustPymt', linktype: 'Payment', foreignamount: '30.1', at: '07-05' },
+      {
+        previousdoc: '101',
+        previoustype: 'CustInvc',
+        nexttype: 'CustPymt',
+        linktype: 'Payment',
+        foreignamount: '30.1',
+        at: '07-05',
+      },
       { previousdoc: '110', foreignamount: '20' },
     ]);
-    expect(await shop.rows(`SELECT nextdoc FROM previoustransactionlinelink WHERE previousdoc = 101`)).toMatchObject([{ nextdoc: id }]);
+    expect(
+      await shop.rows(`SELECT nextdoc FROM previoustransactionlinelink WHERE previousdoc = 101`),
+    ).toMatchObject([{ nextdoc: id }]);
     const { body } = await shop.get(`record/v1/customerPayment/${id}?expandSubResources=true`);
     expect(body).toMatchObject({
       customer: { id: '1' },
       payment: 60.1,
       applied: 50.1,
       unapplied: 10,
-      apply: { totalResults: 2, items: [{ doc: { id: '101', refName: 'Invoice #I1' }, amount: 30.1, apply: true }, {}] },
+      apply: {
+        totalResults: 2,
+        items: [{ doc: { id: '101', refName: 'Invoice #I1' }, amount: 30.1, apply: true }, {}],
+      },
     });
     // 30 due less 10 unapplied.
     expect(await one('SELECT balancesearch AS b FROM customer WHERE id = 1')).toMatchObject({ b: '20' });
-    expect(detailOf(await shop.send('DELETE', 'record/v1/invoice/101'))[1]).toContain('linked to by one or more transactions');
+    expect(detailOf(await shop.send('DELETE', 'record/v1/invoice/101'))[1]).toContain(
+      'linked to by one or more transactions',
+    );
     expect((await remove(id)).status).toBe(204);
     expect(await invoice(101)).toMatchObject({ status: 'A', unpaid: '30.1' });
     expect(await shop.rows(`SELECT nextdoc FROM nexttransactionlinelink WHERE nextdoc = ${id}`)).toEqual([]);
@@ -98,7 +124,10 @@ describe('POST customerPayment', () => {
     expect([await invoice(101), await invoice(110)]).toMatchObject([{ unpaid: '0' }, { paid: '9.9' }]);
     await remove(first);
     const second = idOf(await pay({ apply: apply([101], [110, 5]) }));
-    expect((await shop.get(`record/v1/customerPayment/${second}`)).body).toMatchObject({ payment: 35.1, unapplied: 0 });
+    expect((await shop.get(`record/v1/customerPayment/${second}`)).body).toMatchObject({
+      payment: 35.1,
+      unapplied: 0,
+    });
     await remove(second);
   });
 
@@ -122,33 +151,67 @@ describe('POST customerPayment', () => {
       { payment: 100, apply: apply([101, 20], [101, 31]) },
       'The amount applied to the transaction 101 exceeds what is due on it.',
     ],
-    ['more than is paid', { payment: 10, apply: apply([101, 5], [110, 6]) }, 'The amounts applied exceed the amount of this transaction.'],
-    ['another customer’s invoice', { payment: 10, apply: apply([201, 1]) }, 'The transaction 201 is not an open invoice of this customer.'],
-    ['a credit memo', { payment: 10, apply: apply([202, 1]) }, 'The transaction 202 is not an open invoice of this customer.'],
-    ['what is not there', { payment: 10, apply: apply([999, 1]) }, 'Invalid Field Value 999 for the following field: doc'],
+    [
+      'more than is paid',
+      { payment: 10, apply: apply([101, 5], [110, 6]) },
+      'The amounts applied exceed the amount of this transaction.',
+    ],
+    [
+      'another customer’s invoice',
+      { payment: 10, apply: apply([201, 1]) },
+      'The transaction 201 is not an open invoice of this customer.',
+    ],
+    [
+      'a credit memo',
+      { payment: 10, apply: apply([202, 1]) },
+      'The transaction 202 is not an open invoice of this customer.',
+    ],
+    [
+      'what is not there',
+      { payment: 10, apply: apply([999, 1]) },
+      'Invalid Field Value 999 for the following field: doc',
+    ],
     ['nothing', {}, 'Please enter value(s) for: Payment Amount'],
     ['less than nothing', { payment: -5 }, 'Invalid Field Value -5 for the following field: payment'],
-    ['a line of less than nothing', { payment: 5, apply: apply([101, -1]) }, 'Invalid Field Value -1 for the following field: amount'],
-    ['no invoice named', { payment: 5, apply: { items: [{ amount: 1 }] } }, 'Please enter value(s) for: Apply To'],
+    [
+      'a line of less than nothing',
+      { payment: 5, apply: apply([101, -1]) },
+      'Invalid Field Value -1 for the following field: amount',
+    ],
+    [
+      'no invoice named',
+      { payment: 5, apply: { items: [{ amount: 1 }] } },
+      'Please enter value(s) for: Apply To',
+    ],
   ];
   it.each(refused)('400 for %s, and nothing is written', async (_name, body, detail) => {
     expect(detailOf(await pay(body)).slice(0, 2)).toEqual([400, ACCESSING + detail]);
-    expect(await one("SELECT COUNT(*) AS n FROM transaction WHERE type = 'CustPymt'")).toMatchObject({ n: '0' });
+    expect(await one("SELECT COUNT(*) AS n FROM transaction WHERE type = 'CustPymt'")).toMatchObject({
+      n: '0',
+    });
     expect(await invoice(101)).toMatchObject({ unpaid: '30.1' });
   });
 
   it('400 for an invoice that is already paid, and for a total below what is paid', async () => {
     const id = idOf(await pay({ payment: 30.1, apply: apply([101]) }));
-    expect(detailOf(await pay({ payment: 1, apply: apply([101, 1]) }))[1]).toContain('is not an open invoice');
+    expect(detailOf(await pay({ payment: 1, apply: apply([101, 1]) }))[1]).toContain(
+      'is not an open invoice',
+    );
     expect(
-      detailOf(await shop.send('PATCH', 'record/v1/invoice/101?replace=item', { item: { items: [{ item: '10', amount: 5 }] } }))[1],
+      detailOf(
+        await shop.send('PATCH', 'record/v1/invoice/101?replace=item', {
+          item: { items: [{ item: '10', amount: 5 }] },
+        }),
+      )[1],
     ).toContain('cannot be less than what is applied');
     expect(await invoice(101)).toMatchObject({ status: 'B', paid: '30.1' });
     await remove(id);
   });
 
   it('of five concurrent payments of the same invoice one succeeds', async () => {
-    const answers = await Promise.all(Array.from({ length: 5 }, () => pay({ payment: 30.1, apply: apply([101, 30.1]) })));
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => pay({ payment: 30.1, apply: apply([101, 30.1]) })),
+    );
     const made = answers.filter(({ status }) => status === 204);
     expect([made.length, (await invoice(101))?.['paid']]).toEqual([1, '30.1']);
     await remove(idOf(made[0] ?? { status: 0, headers: new Headers(), body: {} as never }));
@@ -158,7 +221,8 @@ describe('POST customerPayment', () => {
 describe('PATCH customerPayment', () => {
   it('changes an amount, removes a line, adds one, or replaces all', async () => {
     const id = idOf(await pay({ payment: 40, apply: apply([101, 10]) }));
-    const patch = (body: object, query = '') => shop.send('PATCH', `record/v1/customerPayment/${id}${query}`, body);
+    const patch = (body: object, query = '') =>
+      shop.send('PATCH', `record/v1/customerPayment/${id}${query}`, body);
     expect((await patch({ apply: apply([101, 20], [110, 20]) })).status).toBe(204);
     expect([await invoice(101), await invoice(110)]).toMatchObject([{ paid: '20' }, { paid: '20' }]);
     expect((await patch({ apply: { items: [{ doc: '101', apply: false }] } })).status).toBe(204);
@@ -167,7 +231,11 @@ describe('PATCH customerPayment', () => {
     expect([await invoice(101), await invoice(110)]).toMatchObject([{ paid: '7' }, { paid: '0' }]);
     expect(detailOf(await patch({ payment: 6 }))[1]).toContain('The amounts applied exceed');
     expect((await patch({ memo: 'noted' })).status).toBe(204);
-    expect((await shop.get(`record/v1/customerPayment/${id}`)).body).toMatchObject({ memo: 'noted', payment: 40, applied: 7 });
+    expect((await shop.get(`record/v1/customerPayment/${id}`)).body).toMatchObject({
+      memo: 'noted',
+      payment: 40,
+      applied: 7,
+    });
     await remove(id);
   });
 });
@@ -193,18 +261,31 @@ describe('POST customerRefund', () => {
     expect(await amounts(payment)).toEqual([40, 34.1, 5.9]);
     const { body } = await shop.get('record/v1/customerRefund/eid:refund-1?expandSubResources=true');
     expect(body).toMatchObject({ id: first, total: 4, customer: { id: '1' }, account: { id: '7' } });
-    expect(body['apply']).toMatchObject({ items: [{ doc: { id: payment, refName: `Payment #PYMT${payment}` }, amount: 4 }] });
+    expect(body['apply']).toMatchObject({
+      items: [{ doc: { id: payment, refName: `Payment #PYMT${payment}` }, amount: 4 }],
+    });
     expect(detailOf(await refund(payment, 1, { externalId: 'refund-1' }))[1]).toContain('already exists');
     expect(detailOf(await remove(payment))[1]).toContain('linked to by one or more');
     const back = { apply: { items: [{ doc: { id: '101' }, apply: false }] } };
     expect((await shop.send('PATCH', `record/v1/customerPayment/${payment}`, back)).status).toBe(204);
-    expect([await amounts(payment), await invoice(101)]).toMatchObject([[40, 4, 36], { unpaid: '30.1', status: 'A' }]);
+    expect([await amounts(payment), await invoice(101)]).toMatchObject([
+      [40, 4, 36],
+      { unpaid: '30.1', status: 'A' },
+    ]);
     const second = idOf(await refund(payment));
-    expect([await amounts(payment), (await shop.get(`record/v1/customerRefund/${second}`)).body['total']]).toEqual([[40, 40, 0], 36]);
-    expect(detailOf(await pay({ payment: 1, apply: apply([Number(payment), 1]) }))[1]).toContain('is not an open invoice');
+    expect([
+      await amounts(payment),
+      (await shop.get(`record/v1/customerRefund/${second}`)).body['total'],
+    ]).toEqual([[40, 40, 0], 36]);
+    expect(detailOf(await pay({ payment: 1, apply: apply([Number(payment), 1]) }))[1]).toContain(
+      'is not an open invoice',
+    );
     expect(detailOf(await refund('101', 1))[1]).toContain('is not an open payment or credit memo');
-    expect(detailOf(await refund(payment, undefined, { account: null }))[1]).toContain('Please enter value(s) for: Account');
-    for (const id of [first, second]) expect((await shop.send('DELETE', `record/v1/customerRefund/${id}`)).status).toBe(204);
+    expect(detailOf(await refund(payment, undefined, { account: null }))[1]).toContain(
+      'Please enter value(s) for: Account',
+    );
+    for (const id of [first, second])
+      expect((await shop.send('DELETE', `record/v1/customerRefund/${id}`)).status).toBe(204);
     expect(await amounts(payment)).toEqual([40, 0, 40]);
     await remove(payment);
   });
@@ -216,11 +297,15 @@ describe('writes that the state of the books forbids', () => {
     shop.account.setSwitches({ booksClosedThrough: '2011-07-04' });
     const closed = expect.stringContaining('in an accounting period that is closed');
     expect(detailOf(await pay({ payment: 5, tranDate: '2011-07-04' }))[1]).toEqual(closed);
-    expect(detailOf(await shop.send('PATCH', `record/v1/customerPayment/${id}`, { memo: 'late' }))[1]).toEqual(closed);
+    expect(
+      detailOf(await shop.send('PATCH', `record/v1/customerPayment/${id}`, { memo: 'late' }))[1],
+    ).toEqual(closed);
     expect(detailOf(await remove(id))[1]).toEqual(closed);
     // The invoice's own period is closed too, but paying it doesn't count as a change of it.
     const open = idOf(await pay({ payment: 5, apply: apply([101, 5]) }));
-    expect(detailOf(await shop.send('PATCH', `record/v1/customerPayment/${open}`, { tranDate: '2011-07-01' }))[1]).toEqual(closed);
+    expect(
+      detailOf(await shop.send('PATCH', `record/v1/customerPayment/${open}`, { tranDate: '2011-07-01' }))[1],
+    ).toEqual(closed);
     shop.account.setSwitches({ booksClosedThrough: null, customersOnHold: ['1'] });
     expect(detailOf(await pay({ payment: 5 }))[1]).toContain('is on credit hold');
     shop.account.setSwitches({ customersOnHold: [] });
@@ -237,7 +322,9 @@ describe('a response that is lost after the write', () => {
     shop.account.injectFault({ ...fault, status: 500, cut: true });
     await expect(pay({ payment: 5, externalId: 'lost' })).rejects.toThrow('fetch failed');
     shop.account.injectFault({ ...fault, status: 503, body: 'later' });
-    expect(await pay({ payment: 6, externalId: 'lost-2' }).catch((error: unknown) => String(error))).toContain('SyntaxError');
+    expect(
+      await pay({ payment: 6, externalId: 'lost-2' }).catch((error: unknown) => String(error)),
+    ).toContain('SyntaxError');
     for (const [externalId, payment] of [
       ['lost', 5],
       ['lost-2', 6],
@@ -252,7 +339,13 @@ describe('a response that is lost after the write', () => {
 describe('a credit memo', () => {
   it('from the files is applied by rule, after explicit payments; a written one is applied as its body says', async () => {
     expect(await invoice(201)).toMatchObject({ paid: '15', unpaid: '25' });
-    const payment = idOf(await shop.send('POST', 'record/v1/customerPayment', { customer: '2', payment: 25, apply: apply([201, 25]) }));
+    const payment = idOf(
+      await shop.send('POST', 'record/v1/customerPayment', {
+        customer: '2',
+        payment: 25,
+        apply: apply([201, 25]),
+      }),
+    );
     expect(await invoice(201)).toMatchObject({ status: 'B', paid: '40' });
     await remove(payment);
     const memo = idOf(
@@ -263,7 +356,11 @@ describe('a credit memo', () => {
       }),
     );
     expect(await invoice(201)).toMatchObject({ paid: '25', unpaid: '15' });
-    expect((await shop.get(`record/v1/creditMemo/${memo}`)).body).toMatchObject({ applied: 10, unapplied: 2, total: 12 });
+    expect((await shop.get(`record/v1/creditMemo/${memo}`)).body).toMatchObject({
+      applied: 10,
+      unapplied: 2,
+      total: 12,
+    });
     expect((await shop.send('DELETE', 'record/v1/creditMemo/202')).status).toBe(204);
     expect(await invoice(201)).toMatchObject({ paid: '10' });
     await shop.send('DELETE', `record/v1/creditMemo/${memo}`);
@@ -272,7 +369,8 @@ describe('a credit memo', () => {
 
 describe('transforms of an invoice', () => {
   it('to a payment only if that is enabled; to a credit memo that is applied to it', async () => {
-    const to = (target: string, body?: object) => shop.send('POST', `record/v1/invoice/110/!transform/${target}`, body);
+    const to = (target: string, body?: object) =>
+      shop.send('POST', `record/v1/invoice/110/!transform/${target}`, body);
     expect((await to('customerPayment')).status).toBe(400);
     shop.account.setSwitches({ transformsInvoiceToPayment: true });
     const payment = idOf(await to('customerPayment', { memo: 'all of it' }));
@@ -293,7 +391,11 @@ describe('transforms of an invoice', () => {
 describe('the status in conditions', () => {
   it('is a letter, or the type and a letter; the selected value is a letter either way', async () => {
     const count = async (status: string) =>
-      (await one(`SELECT COUNT(*) AS n FROM transaction t WHERE t.status = '${status}' AND type = 'CustInvc'`))?.['n'];
+      (
+        await one(
+          `SELECT COUNT(*) AS n FROM transaction t WHERE t.status = '${status}' AND type = 'CustInvc'`,
+        )
+      )?.['n'];
     expect([await count('A'), await count('CustInvc:A')]).toEqual(['3', '0']);
     shop.account.setSwitches({ statusFilter: 'typed' });
     expect([await count('A'), await count('CustInvc:A')]).toEqual(['0', '3']);

@@ -9,7 +9,11 @@ beforeAll(async () => {
   shop = await startShop(
     { timeZone: 'America/Los_Angeles' },
     {
-      customer: [`1,Ärger & Co,F,F,1,France,${T},${T}`, `2,100% Wool,T,F,1,,${T},${U}`, `3,"Third ""3""",F,T,1,,${U},${U}`],
+      customer: [
+        `1,Ärger & Co,F,F,1,France,${T},${T}`,
+        `2,100% Wool,T,F,1,,${T},${U}`,
+        `3,"Third ""3""",F,T,1,,${U},${U}`,
+      ],
       transaction: [
         `101,I1,CustInvc,2011-07-01,1,1,1,T,30.10,${T},${T}`,
         `102,I2,CustInvc,2011-07-02,1,1,1,T,50,${T},${U}`,
@@ -80,7 +84,11 @@ describe('q', () => {
       'INVALID_PARAMETER',
     ],
     ['lastModifiedDate AFTER 2/30/2011', 'Parse of date/time', 'INVALID_PARAMETER'],
-    ['entityId GREATER 5', 'The operator GREATER cannot be used with the field entityId.', 'INVALID_PARAMETER'],
+    [
+      'entityId GREATER 5',
+      'The operator GREATER cannot be used with the field entityId.',
+      'INVALID_PARAMETER',
+    ],
     ['id EQUAL five', 'five is not a number.', 'INVALID_PARAMETER'],
     ['isPerson IS maybe', 'maybe is not true or false.', 'INVALID_PARAMETER'],
     ['(id EQUAL 1', 'The query ends too early.', 'INVALID_PARAMETER'],
@@ -105,7 +113,9 @@ describe('expandRecords', () => {
         { id: '1', entityId: 'Ärger & Co' },
       ],
     });
-    expect((await shop.get('record/v1/customer?expandRecords=true&ids=eid:none')).body).toMatchObject({ count: 0 });
+    expect((await shop.get('record/v1/customer?expandRecords=true&ids=eid:none')).body).toMatchObject({
+      count: 0,
+    });
   });
 });
 
@@ -113,10 +123,15 @@ describe('the catalog as OpenAPI', () => {
   it('is a valid document for every type', async () => {
     const validator = new Validator();
     for (const { name } of (await shop.get('record/v1/metadata-catalog')).body.items) {
-      const answer = await shop.get(`record/v1/metadata-catalog/${name}`, { accept: 'application/swagger+json' });
+      const answer = await shop.get(`record/v1/metadata-catalog/${name}`, {
+        accept: 'application/swagger+json',
+      });
       expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/swagger+json']);
       expect(await validator.validate(structuredClone(answer.body)), name).toMatchObject({ valid: true });
-      expect(answer.body).toMatchObject({ openapi: '3.0.1', components: { schemas: { [name ?? '']: { type: 'object' } } } });
+      expect(answer.body).toMatchObject({
+        openapi: '3.0.1',
+        components: { schemas: { [name ?? '']: { type: 'object' } } },
+      });
     }
   });
 });

@@ -40,9 +40,21 @@ describe('GET metadata-catalog', () => {
       'contact',
     ]);
     expect(body.items[0]?.['links']).toEqual([
-      { rel: 'canonical', href: `${caller.account.url}/services/rest/${CATALOG}/customer`, mediaType: 'application/json' },
-      { rel: 'alternate', href: `${caller.account.url}/services/rest/${CATALOG}/customer`, mediaType: 'application/swagger+json' },
-      { rel: 'alternate', href: `${caller.account.url}/services/rest/${CATALOG}/customer`, mediaType: 'application/schema+json' },
+      {
+        rel: 'canonical',
+        href: `${caller.account.url}/services/rest/${CATALOG}/customer`,
+        mediaType: 'application/json',
+      },
+      {
+        rel: 'alternate',
+        href: `${caller.account.url}/services/rest/${CATALOG}/customer`,
+        mediaType: 'application/swagger+json',
+      },
+      {
+        rel: 'alternate',
+        href: `${caller.account.url}/services/rest/${CATALOG}/customer`,
+        mediaType: 'application/schema+json',
+      },
       { rel: 'describes', href: `${caller.account.url}/services/rest/record/v1/customer` },
     ]);
   });
@@ -50,12 +62,17 @@ describe('GET metadata-catalog', () => {
   it('selects by name; 400 for a space, 404 for an unknown name', async () => {
     expect((await caller.get(`${CATALOG}?select=customer,creditMemo`)).body.items).toHaveLength(2);
     const spaced = await caller.get(`${CATALOG}?select=customer,%20invoice`);
-    expect([spaced.status, spaced.body['o:errorDetails'][0]?.['o:errorCode']]).toEqual([400, 'INVALID_REQUEST']);
+    expect([spaced.status, spaced.body['o:errorDetails'][0]?.['o:errorCode']]).toEqual([
+      400,
+      'INVALID_REQUEST',
+    ]);
     expect((await caller.get(`${CATALOG}?select=unicorn`)).status).toBe(404);
   });
 
   it('describes a type as JSON Schema', async () => {
-    const { status, headers, body } = await caller.get(`${CATALOG}/invoice`, { accept: 'application/schema+json' });
+    const { status, headers, body } = await caller.get(`${CATALOG}/invoice`, {
+      accept: 'application/schema+json',
+    });
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('application/schema+json');
     expect(body).toMatchObject({
@@ -70,13 +87,20 @@ describe('GET metadata-catalog', () => {
         entity: { $ref: '/services/rest/record/v1/metadata-catalog/customer' },
         status: { properties: { id: { enum: ['A', 'B'] } } },
         item: {
-          properties: { items: { items: { properties: { item: { $ref: '/services/rest/record/v1/metadata-catalog/inventoryItem' } } } } },
+          properties: {
+            items: {
+              items: {
+                properties: { item: { $ref: '/services/rest/record/v1/metadata-catalog/inventoryItem' } },
+              },
+            },
+          },
         },
       },
     });
   });
 
-  // As on a real account, some references have no target: there are no accounts, customer statuses or payment methods here.
+  // As on a real account, some references have no target: there are no accounts, customer statuses or payment
+  // methods here.
   it('describes every listed type and nearly everything these refer to', async () => {
     const accept = { accept: 'application/schema+json' };
     const seen = new Set<string>(['account', 'customerStatus', 'paymentMethod']);
@@ -97,9 +121,17 @@ describe('GET a record', () => {
   it('an invoice in typed JSON; the type in the path is case-insensitive', async () => {
     const { status, headers, body } = await caller.get(`record/v1/Invoice/${invoice['id']}`);
     expect(status).toBe(200);
-    expect(headers.get('content-type')).toBe('application/vnd.oracle.resource+json; type=singular; charset=UTF-8');
+    expect(headers.get('content-type')).toBe(
+      'application/vnd.oracle.resource+json; type=singular; charset=UTF-8',
+    );
     expect(body).toMatchObject({
-      links: [{ rel: 'self', href: `${caller.account.url}/services/rest/record/v1/invoice/${invoice['id']}`, method: 'GET' }],
+      links: [
+        {
+          rel: 'self',
+          href: `${caller.account.url}/services/rest/record/v1/invoice/${invoice['id']}`,
+          method: 'GET',
+        },
+      ],
       id: invoice['id'],
       tranId: invoice['tranid'],
       tranDate: invoice['trandate'],
@@ -124,7 +156,10 @@ describe('GET a record', () => {
       const pence = items.reduce((sum, line) => sum + Math.round(line.amount * 100), 0);
       expect(pence).toBe(Math.round(sign * Number(row['foreigntotal']) * 100));
       expect(pence).toBeGreaterThan(0);
-      expect((await caller.get(`record/v1/${type}/${row['id']}/item`)).body).toMatchObject({ count: items.length, hasMore: false });
+      expect((await caller.get(`record/v1/${type}/${row['id']}/item`)).body).toMatchObject({
+        count: items.length,
+        hasMore: false,
+      });
     }
   });
 
@@ -136,13 +171,12 @@ describe('GET a record', () => {
       isInactive: false,
     });
     const [item] = await caller.rows('SELECT id, itemid FROM item ORDER BY id', { limit: 1 });
-    expect((await caller.get(`record/v1/inventoryItem/${item?.['id']}`)).body).toMatchObject({ itemId: item?.['itemid'] });
-    expect(Object.keys((await caller.get(`record/v1/invoice/${invoice['id']}?fields=total,tranId`)).body)).toEqual([
-      'links',
-      'id',
-      'tranId',
-      'total',
-    ]);
+    expect((await caller.get(`record/v1/inventoryItem/${item?.['id']}`)).body).toMatchObject({
+      itemId: item?.['itemid'],
+    });
+    expect(
+      Object.keys((await caller.get(`record/v1/invoice/${invoice['id']}?fields=total,tranId`)).body),
+    ).toEqual(['links', 'id', 'tranId', 'total']);
   });
 
   const errorOf = async (path: string, method?: string) => {
@@ -157,7 +191,10 @@ describe('GET a record', () => {
       'o:errorUrl': '/services/rest/record/v1/bad-path',
       'o:errorCode': 'NONEXISTENT_ID',
     });
-    expect(await errorOf('record/v1/bad-path/1')).toMatchObject({ status: 404, detail: "Record type 'bad-path' does not exist." });
+    expect(await errorOf('record/v1/bad-path/1')).toMatchObject({
+      status: 404,
+      detail: "Record type 'bad-path' does not exist.",
+    });
     expect(await errorOf('record/v1/customer/-1')).toEqual({
       status: 404,
       detail: 'The record instance does not exist. Provide a valid record instance ID.',
@@ -182,7 +219,13 @@ describe('GET a record list', () => {
     expect(body).toMatchObject({ count: 5, hasMore: true, offset: 0, totalResults: 1199 });
     const [first] = body.items;
     expect(first).toEqual({
-      links: [{ rel: 'self', href: `${caller.account.url}/services/rest/record/v1/customer/${first?.['id']}`, method: 'GET' }],
+      links: [
+        {
+          rel: 'self',
+          href: `${caller.account.url}/services/rest/record/v1/customer/${first?.['id']}`,
+          method: 'GET',
+        },
+      ],
       id: first?.['id'],
     });
     const last = body.links.find((link) => link.rel === 'last');

@@ -1,4 +1,5 @@
-// Held-back days entered one by one give the same books as all days loaded at once, whatever happens in between.
+// Held-back days entered one by one give the same books as all days loaded at once, whatever happens in
+// between.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { afterAll, afterEach, describe, expect, inject, it, vi } from 'vitest';
@@ -43,7 +44,8 @@ const invoice = (id: number, day: string, customer: number | '', total: number, 
 const line = (transaction: number, day: string, amount: number, item = 10) =>
   `${transaction}1,1,${transaction},1,${item},,${amount > 0 ? 1 : -1},${Math.abs(amount)},${amount},F,F,${at(day)}`;
 /**
- * Friday 1 July; nothing on Saturday and Sunday; new and known customers and items on Monday to Wednesday. Invoice 101 is due on Sunday 31.
+ * Friday 1 July; nothing on Saturday and Sunday; new and known customers and items on Monday to Wednesday.
+ * Invoice 101 is due on Sunday 31.
  */
 const DAYS = {
   customer: [
@@ -51,7 +53,10 @@ const DAYS = {
     `2,C2,F,F,1,,${at('2011-07-05')},${at('2011-07-06')}`,
     `3,C3,F,F,1,,${at('2011-06-01')},${at('2011-06-01')}`,
   ],
-  item: [`10,A,One,InvtPart,F,${at('2011-06-01')},${at('2011-07-06')}`, `11,B,Two,InvtPart,F,${at('2011-07-05')},${at('2011-07-05')}`],
+  item: [
+    `10,A,One,InvtPart,F,${at('2011-06-01')},${at('2011-07-06')}`,
+    `11,B,Two,InvtPart,F,${at('2011-07-05')},${at('2011-07-05')}`,
+  ],
   transaction: [
     invoice(101, '2011-07-01', 1, 30),
     invoice(110, '2011-06-05', 1, 20),
@@ -71,7 +76,10 @@ const DAYS = {
     line(106, '2011-07-06', -9),
   ],
 };
-const HELD = { replayFrom: '2011-07-02', switches: { paymentTouchesInvoice: false } } satisfies Partial<NetsuiteAccountOptions>;
+const HELD = {
+  replayFrom: '2011-07-02',
+  switches: { paymentTouchesInvoice: false },
+} satisfies Partial<NetsuiteAccountOptions>;
 
 describe('a few days', () => {
   let shop: Awaited<ReturnType<typeof startShop>>;
@@ -84,19 +92,37 @@ describe('a few days', () => {
 
   it('start with the earlier data, and add their rows and what falls due', async () => {
     const reported: unknown[] = [];
-    shop = await startShop({ ...HELD, onDay: (day, { inserted, daysLeft }) => reported.push([day, inserted.transaction, daysLeft]) }, DAYS);
+    shop = await startShop(
+      {
+        ...HELD,
+        onDay: (day, { inserted, daysLeft }) => reported.push([day, inserted.transaction, daysLeft]),
+      },
+      DAYS,
+    );
     const { account } = shop;
-    expect([account.daysLeft(), account.businessTime().toISOString().slice(0, 16)]).toEqual([5, '2011-07-01T10:00']); // eleven in London
+    expect([account.daysLeft(), account.businessTime().toISOString().slice(0, 16)]).toEqual([
+      5,
+      '2011-07-01T10:00',
+    ]); // eleven in London
     expect([await count('transaction'), await count('customer'), await count('item')]).toEqual([3, 2, 1]);
-    expect(await one("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1")).toMatchObject({
+    expect(
+      await one("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1"),
+    ).toMatchObject({
       at: '2011-07-01',
     });
     // Due on Tuesday 5 July: one that will be paid, and one of the ten percent that never are.
-    const paid = () => shop.rows('SELECT id, status, foreignamountpaid AS paid FROM transaction WHERE id IN (110, 111) ORDER BY id');
+    const paid = () =>
+      shop.rows(
+        'SELECT id, status, foreignamountpaid AS paid FROM transaction WHERE id IN (110, 111) ORDER BY id',
+      );
     expect(await paid()).toMatchObject([{ status: 'A' }, { status: 'A' }]);
-    expect((await account.advanceTo('2011-07-04')).map((report) => report.inserted.transaction)).toEqual([0, 0, 1]);
+    expect((await account.advanceTo('2011-07-04')).map((report) => report.inserted.transaction)).toEqual([
+      0, 0, 1,
+    ]);
     expect(account.businessTime().toISOString().slice(0, 16)).toBe('2011-07-04T10:00');
-    expect(await one("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1")).toMatchObject({
+    expect(
+      await one("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1"),
+    ).toMatchObject({
       at: '2011-07-04',
     });
     expect(await paid()).toMatchObject([{ status: 'A' }, { status: 'A' }]);
@@ -148,9 +174,15 @@ describe('a few days', () => {
     expect(shop.account.businessTime().toISOString()).toBe('2011-07-04T08:59:59.000Z');
     vi.useRealTimers();
     await shop.account.setBusinessTime(new Date('2011-07-04T09:30:00Z'));
-    expect([shop.account.daysLeft(), shop.account.businessTime().toISOString().slice(0, 16)]).toEqual([2, '2011-07-04T10:00']);
+    expect([shop.account.daysLeft(), shop.account.businessTime().toISOString().slice(0, 16)]).toEqual([
+      2,
+      '2011-07-04T10:00',
+    ]);
     await shop.account.setBusinessTime(new Date('2011-07-20T09:30:00Z'));
-    expect([shop.account.daysLeft(), shop.account.businessTime().toISOString().slice(0, 16)]).toEqual([0, '2011-07-20T09:30']);
+    expect([shop.account.daysLeft(), shop.account.businessTime().toISOString().slice(0, 16)]).toEqual([
+      0,
+      '2011-07-20T09:30',
+    ]);
   });
 
   it('are entered by the timer, one at a time, until none is left', async () => {
@@ -175,29 +207,46 @@ describe('a few days', () => {
   it('are entered after records were created, changed and deleted, and leave those unchanged', async () => {
     shop = await startShop(HELD, DAYS);
     await shop.account.setBusinessTime(new Date('2011-07-02T10:00:00Z'));
-    const made = idOf(await shop.send('POST', 'record/v1/invoice', { entity: '1', item: { items: [{ item: '10', amount: 4 }] } }));
+    const made = idOf(
+      await shop.send('POST', 'record/v1/invoice', {
+        entity: '1',
+        item: { items: [{ item: '10', amount: 4 }] },
+      }),
+    );
     const payment = idOf(
-      await shop.send('POST', 'record/v1/customerPayment', { customer: '1', payment: 12, apply: { items: [{ doc: '101', amount: 12 }] } }),
+      await shop.send('POST', 'record/v1/customerPayment', {
+        customer: '1',
+        payment: 12,
+        apply: { items: [{ doc: '101', amount: 12 }] },
+      }),
     );
     expect((await shop.send('DELETE', 'record/v1/customer/3')).status).toBe(204);
     await shop.send('PATCH', 'record/v1/customer/1', { email: 'kept@example.com' });
     await shop.account.advanceTo('2011-07-06');
     expect(Number(made)).toBeGreaterThan(106);
-    expect(await one(`SELECT foreignamountunpaid AS u, status FROM transaction WHERE id = ${made}`)).toMatchObject({ u: '4', status: 'A' });
+    expect(
+      await one(`SELECT foreignamountunpaid AS u, status FROM transaction WHERE id = ${made}`),
+    ).toMatchObject({ u: '4', status: 'A' });
     // The credit memo's 25 pay 20 of 110 and 5 of 111.
-    expect(await one('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({ p: '12' });
+    expect(await one('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({
+      p: '12',
+    });
     expect(await one('SELECT email FROM customer WHERE id = 1')).toMatchObject({ email: 'kept@example.com' });
     expect(await count('customer')).toBe(2);
     await shop.send('DELETE', `record/v1/customerPayment/${payment}`);
     await shop.send('DELETE', `record/v1/invoice/${made}`);
-    expect(await one('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({ p: '0' });
+    expect(await one('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({
+      p: '0',
+    });
   });
 
   it('reject an invalid day, and a folder without earlier rows', async () => {
     shop = await startShop(HELD, DAYS);
     await expect(shop.account.advanceTo('tomorrow')).rejects.toThrow(RangeError);
     const other = newDatabaseName();
-    await expect(startOn(other, { dataFolder: shop.folder, replayFrom: '2011-02-30' })).rejects.toThrow(RangeError);
+    await expect(startOn(other, { dataFolder: shop.folder, replayFrom: '2011-02-30' })).rejects.toThrow(
+      RangeError,
+    );
     await expect(startOn(other, { dataFolder: shop.folder, replayFrom: '2011-06-05' })).rejects.toThrow(
       /no rows changed before 2011-06-05/,
     );
@@ -228,13 +277,16 @@ describe('restarts between days', () => {
       await entering;
       await new Promise(() => setInterval(() => undefined, 1000));`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', code, '12'], { stdio: 'ignore' });
-    const ended = await new Promise((resolve) => child.on('exit', (status, signal) => resolve(signal ?? status)));
+    const ended = await new Promise((resolve) =>
+      child.on('exit', (status, signal) => resolve(signal ?? status)),
+    );
     expect(ended).toBe('SIGKILL');
     await isLeft(database);
     const again = await startOn(database, { ...HELD, dataFolder: folder });
     const books = await asAdmin(
       database,
-      async (client) => (await client.query<{ day: string }>('SELECT day::text FROM ledger.books')).rows[0]?.day,
+      async (client) =>
+        (await client.query<{ day: string }>('SELECT day::text FROM ledger.books')).rows[0]?.day,
     );
     expect(again.daysLeft()).toBe({ '2011-07-04': 2, '2011-07-05': 1, '2011-07-06': 0 }[books ?? '']);
     expect(again.businessTime().toISOString().slice(0, 10)).toBe(books);
@@ -249,15 +301,22 @@ describe('restarts between days', () => {
   it('the slice with ten days entered one by one equals the slice loaded at once', async () => {
     const [byDay, whole] = [newDatabaseName(), newDatabaseName()];
     const startedMs = performance.now();
-    const [replayed, loaded] = [await startOn(byDay, { ...HELD, replayFrom: '2011-08-22' }), await startOn(whole, { dataFolder: SLICE })];
+    const [replayed, loaded] = [
+      await startOn(byDay, { ...HELD, replayFrom: '2011-08-22' }),
+      await startOn(whole, { dataFolder: SLICE }),
+    ];
     const invoices = await asAdmin(byDay, async (client) =>
-      Number((await client.query("SELECT count(*) FROM ledger.transaction WHERE type = 'CustInvc'")).rows[0].count),
+      Number(
+        (await client.query("SELECT count(*) FROM ledger.transaction WHERE type = 'CustInvc'")).rows[0].count,
+      ),
     );
     expect(invoices).toBe(1579);
     const reports = await replayed.advanceTo('2011-08-31');
-    expect([reports.length, reports.reduce((sum, { inserted }) => sum + inserted.transaction, 0), replayed.daysLeft()]).toEqual([
-      10, 597, 0,
-    ]);
+    expect([
+      reports.length,
+      reports.reduce((sum, { inserted }) => sum + inserted.transaction, 0),
+      replayed.daysLeft(),
+    ]).toEqual([10, 597, 0]);
     expect(await booksOf(byDay)).toEqual(await booksOf(whole));
     // Business time has kept running in both since the end of their books.
     const apartMs = Math.abs(replayed.businessTime().getTime() - loaded.businessTime().getTime());

@@ -1,4 +1,5 @@
-// The set-up pages at their surface: what an administrator sends there, and that a service can sign in with the result.
+// The set-up pages at their surface: what an administrator sends there, and that a service can sign in with
+// the result.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createCertificate } from './certificate.ts';
 import { type Controlled, startControlled } from './control-client.ts';
@@ -11,17 +12,24 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const newCertificate = (days = 700) => createCertificate({ days, keyType: 'ec-p256', now: new Date() });
-const createIntegration = async (name: string): Promise<string> => (await world.done('POST', '/set-up/integrations', { name })).clientId;
-const integrations = async (): Promise<{ name: string; clientId: string; certificates: Record<string, string | null>[] }[]> =>
-  (await world.done('GET', '/set-up/integrations')).integrations;
+const createIntegration = async (name: string): Promise<string> =>
+  (await world.done('POST', '/set-up/integrations', { name })).clientId;
+const integrations = async (): Promise<
+  { name: string; clientId: string; certificates: Record<string, string | null>[] }[]
+> => (await world.done('GET', '/set-up/integrations')).integrations;
 
 describe('the set-up pages', () => {
   it('create an integration and take a certificate, with which the service signs in until it is revoked', async () => {
     const created = await world.control('POST', '/set-up/integrations', { name: ' Portal Service ' });
-    expect(created).toMatchObject({ status: 201, body: { clientId: expect.stringMatching(/^[0-9a-f]{64}$/) } });
+    expect(created).toMatchObject({
+      status: 201,
+      body: { clientId: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    });
     const { clientId } = created.body;
     const { certificatePem, privateKeyPem } = await newCertificate();
-    const uploaded = await world.control('POST', `/set-up/integrations/${clientId}/certificates`, { certificatePem });
+    const uploaded = await world.control('POST', `/set-up/integrations/${clientId}/certificates`, {
+      certificatePem,
+    });
     expect(uploaded.status).toBe(201);
     const { certificateId } = uploaded.body;
     const signIn = () => {
@@ -29,7 +37,12 @@ describe('the set-up pages', () => {
       return requestToken(world.account, { client_assertion: signAssertion(world.account, identity) });
     };
     expect((await signIn()).status).toBe(200);
-    const listed = { certificateId, createdAt: expect.any(String), notAfter: expect.any(String), revokedAt: null };
+    const listed = {
+      certificateId,
+      createdAt: expect.any(String),
+      notAfter: expect.any(String),
+      revokedAt: null,
+    };
     expect(await integrations()).toContainEqual({
       name: 'Portal Service',
       clientId,
@@ -44,7 +57,10 @@ describe('the set-up pages', () => {
   });
 
   it("show the account's id and URL", async () => {
-    expect((await world.done('GET', '/set-up/integrations')).account).toEqual({ id: ACCOUNT_ID, url: world.account.url });
+    expect((await world.done('GET', '/set-up/integrations')).account).toEqual({
+      id: ACCOUNT_ID,
+      url: world.account.url,
+    });
   });
 
   it('422 for what NetSuite would not accept', async () => {
@@ -56,15 +72,29 @@ describe('the set-up pages', () => {
       return [status, body.error.message];
     };
     expect(await messageOf(upload('abc'))).toEqual([422, expect.stringMatching(/not an X\.509/)]);
-    expect(await messageOf(upload((await newCertificate(740)).certificatePem))).toEqual([422, expect.stringMatching(/two years/)]);
-    expect(await messageOf(upload((await newCertificate()).certificatePem, 'unknown'))).toEqual([422, expect.stringMatching(/client id/)]);
-    expect(await messageOf(upload(undefined))).toEqual([422, expect.stringMatching(/^certificatePem is required/)]);
-    expect(await messageOf(world.control('POST', '/set-up/integrations', { name: ' ' }))).toEqual([422, expect.stringMatching(/^name/)]);
-    expect(await messageOf(world.control('POST', '/set-up/integrations', { name: 'x', scope: 'all' }))).toEqual([
+    expect(await messageOf(upload((await newCertificate(740)).certificatePem))).toEqual([
       422,
-      expect.stringMatching(/^scope is an unknown field/),
+      expect.stringMatching(/two years/),
     ]);
-    expect(await messageOf(world.control('POST', '/set-up/certificates/unknown/revoke'))).toEqual([422, expect.stringMatching(/this id/)]);
+    expect(await messageOf(upload((await newCertificate()).certificatePem, 'unknown'))).toEqual([
+      422,
+      expect.stringMatching(/client id/),
+    ]);
+    expect(await messageOf(upload(undefined))).toEqual([
+      422,
+      expect.stringMatching(/^certificatePem is required/),
+    ]);
+    expect(await messageOf(world.control('POST', '/set-up/integrations', { name: ' ' }))).toEqual([
+      422,
+      expect.stringMatching(/^name/),
+    ]);
+    expect(
+      await messageOf(world.control('POST', '/set-up/integrations', { name: 'x', scope: 'all' })),
+    ).toEqual([422, expect.stringMatching(/^scope is an unknown field/)]);
+    expect(await messageOf(world.control('POST', '/set-up/certificates/unknown/revoke'))).toEqual([
+      422,
+      expect.stringMatching(/this id/),
+    ]);
     expect((await integrations()).find((known) => known.clientId === clientId)?.certificates).toEqual([]);
   });
 
@@ -77,8 +107,13 @@ describe('the set-up pages', () => {
     ] as const)
       expect((await fetch(`${world.url}/set-up${path}`, { method })).status, path).toBe(401);
     const page = await fetch(`${world.url}/set-up`);
-    expect([page.status, page.headers.get('content-security-policy')]).toEqual([200, expect.stringContaining("default-src 'none'")]);
-    const files = [...(await page.text()).matchAll(/(?:src|href)="(\/set-up\/page\/[^"]+)"/g)].map(([, file]) => file);
+    expect([page.status, page.headers.get('content-security-policy')]).toEqual([
+      200,
+      expect.stringContaining("default-src 'none'"),
+    ]);
+    const files = [...(await page.text()).matchAll(/(?:src|href)="(\/set-up\/page\/[^"]+)"/g)].map(
+      ([, file]) => file,
+    );
     expect(files).toHaveLength(2);
     for (const file of files) expect((await fetch(`${world.url}${file}`)).status, file).toBe(200);
   });

@@ -51,24 +51,49 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
   it('accepts an RSA key with PS256, PS384 and PS512', async () => {
     const rsa = await createIdentity(account, 'rsa-3072');
     for (const algorithm of ['PS256', 'PS384', 'PS512'] as const) {
-      expect((await requestToken(account, { client_assertion: signAssertion(account, rsa, {}, { algorithm }) })).status).toBe(200);
+      expect(
+        (await requestToken(account, { client_assertion: signAssertion(account, rsa, {}, { algorithm }) }))
+          .status,
+      ).toBe(200);
     }
-    const refused = await requestToken(account, { client_assertion: signAssertion(account, rsa, {}, { algorithm: 'RS256' }) });
+    const refused = await requestToken(account, {
+      client_assertion: signAssertion(account, rsa, {}, { algorithm: 'RS256' }),
+    });
     expect(refused.body).toEqual({ error: 'invalid_grant' });
     expect(lastReason()).toMatch(/invalid algorithm/);
   });
 
   it('accepts the scope as an array or a string, and the real account’s URL as audience', async () => {
-    for (const scope of ['rest_webservices', 'restlets, rest_webservices', 'restlets rest_webservices', ['restlets', 'rest_webservices']]) {
-      expect((await requestToken(account, { client_assertion: signAssertion(account, identity, { scope }) })).status).toBe(200);
+    for (const scope of [
+      'rest_webservices',
+      'restlets, rest_webservices',
+      'restlets rest_webservices',
+      ['restlets', 'rest_webservices'],
+    ]) {
+      expect(
+        (await requestToken(account, { client_assertion: signAssertion(account, identity, { scope }) }))
+          .status,
+      ).toBe(200);
     }
     const aud = 'https://tstdrv1234567.suitetalk.api.netsuite.com/services/rest/auth/oauth2/v1/token';
-    expect((await requestToken(account, { client_assertion: signAssertion(account, identity, { aud }) })).status).toBe(200);
+    expect(
+      (await requestToken(account, { client_assertion: signAssertion(account, identity, { aud }) })).status,
+    ).toBe(200);
   });
 
   const refusals: [name: string, error: string, reason: RegExp, form: () => Record<string, string>][] = [
-    ['another grant', 'unsupported_grant_type', /grant type/, () => ({ grant_type: 'authorization_code', client_assertion: 'x' })],
-    ['another assertion type', 'invalid_request', /assertion type/, () => ({ client_assertion_type: 'saml', client_assertion: 'x' })],
+    [
+      'another grant',
+      'unsupported_grant_type',
+      /grant type/,
+      () => ({ grant_type: 'authorization_code', client_assertion: 'x' }),
+    ],
+    [
+      'another assertion type',
+      'invalid_request',
+      /assertion type/,
+      () => ({ client_assertion_type: 'saml', client_assertion: 'x' }),
+    ],
     ['no assertion', 'invalid_request', /client_assertion/, () => ({})],
     ['something that is no JWT', 'invalid_grant', /not a JWT/, () => ({ client_assertion: 'abc' })],
     [
@@ -81,7 +106,9 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
       'another audience',
       'invalid_grant',
       /audience/,
-      () => ({ client_assertion: signAssertion(account, identity, { aud: 'https://elsewhere.example/token' }) }),
+      () => ({
+        client_assertion: signAssertion(account, identity, { aud: 'https://elsewhere.example/token' }),
+      }),
     ],
     [
       'an assertion that has expired',
@@ -105,7 +132,9 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
       'an assertion without iat',
       'invalid_grant',
       /iat/,
-      () => ({ client_assertion: signAssertion(account, identity, { iat: undefined }, { noTimestamp: true }) }),
+      () => ({
+        client_assertion: signAssertion(account, identity, { iat: undefined }, { noTimestamp: true }),
+      }),
     ],
     [
       'a scope without rest_webservices',
@@ -128,11 +157,15 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
       'invalid_grant',
       /signature/,
       () => ({
-        client_assertion: jwt.sign({ iss: identity.clientId, aud: tokenUrl(account), scope: 'rest_webservices' }, null, {
-          algorithm: 'none',
-          keyid: identity.certificateId,
-          expiresIn: 60,
-        }),
+        client_assertion: jwt.sign(
+          { iss: identity.clientId, aud: tokenUrl(account), scope: 'rest_webservices' },
+          null,
+          {
+            algorithm: 'none',
+            keyid: identity.certificateId,
+            expiresIn: 60,
+          },
+        ),
       }),
     ],
   ];
@@ -146,7 +179,9 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
   }
 
   it('401 invalid_client for an unknown client id', async () => {
-    const answer = await requestToken(account, { client_assertion: signAssertion(account, identity, { iss: 'unknown' }) });
+    const answer = await requestToken(account, {
+      client_assertion: signAssertion(account, identity, { iss: 'unknown' }),
+    });
     expect(answer.status).toBe(401);
     expect(answer.body).toEqual({ error: 'invalid_client' });
     expect(answer.headers.get('www-authenticate')).toBe(`Basic realm="${ACCOUNT_ID}"`);
@@ -154,7 +189,9 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
 
   it('400 for the certificate of another integration, and for a revoked one', async () => {
     const other = await createIdentity(account);
-    const borrowed = await requestToken(account, { client_assertion: signAssertion(account, { ...other, clientId: identity.clientId }) });
+    const borrowed = await requestToken(account, {
+      client_assertion: signAssertion(account, { ...other, clientId: identity.clientId }),
+    });
     expect(borrowed.body).toEqual({ error: 'invalid_grant' });
     expect(lastReason()).toMatch(/another integration/);
     const token = await signIn(account, other);
@@ -166,7 +203,11 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
 
   it('400 for a body that is not a form', async () => {
     const answer = await answerOf(
-      await fetch(tokenUrl(account), { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }),
+      await fetch(tokenUrl(account), {
+        method: 'POST',
+        body: '{}',
+        headers: { 'content-type': 'application/json' },
+      }),
     );
     expect([answer.status, answer.body]).toEqual([400, { error: 'invalid_request' }]);
   });
@@ -176,15 +217,28 @@ describe('a call', () => {
   it('401 with NetSuite’s body and challenge for a missing, unknown or revoked token', async () => {
     const token = await signIn(account, identity);
     account.revokeTokens();
-    for (const headers of [{}, { authorization: 'Bearer abc' }, { authorization: `Bearer ${token}` }, { authorization: 'Basic abc' }]) {
+    for (const headers of [
+      {},
+      { authorization: 'Bearer abc' },
+      { authorization: `Bearer ${token}` },
+      { authorization: 'Basic abc' },
+    ]) {
       const answer = await callWith(headers);
       expect(answer.status).toBe(401);
       expect(answer.headers.get('www-authenticate')).toBe(
         `Bearer realm="${ACCOUNT_ID}", error="invalid_token", error_description="Invalid login attempt."`,
       );
-      expect(answer.headers.get('content-type')).toBe('application/vnd.oracle.resource+json; type=error; charset=UTF-8');
-      expect(answer.body).toMatchObject({ title: 'Unauthorized', status: 401, 'o:errorDetails': [{ 'o:errorCode': 'INVALID_LOGIN' }] });
-      expect(answer.body['o:errorDetails'][0]?.detail).toMatch(/^Invalid login attempt\. For more details, see the Login Audit Trail/);
+      expect(answer.headers.get('content-type')).toBe(
+        'application/vnd.oracle.resource+json; type=error; charset=UTF-8',
+      );
+      expect(answer.body).toMatchObject({
+        title: 'Unauthorized',
+        status: 401,
+        'o:errorDetails': [{ 'o:errorCode': 'INVALID_LOGIN' }],
+      });
+      expect(answer.body['o:errorDetails'][0]?.detail).toMatch(
+        /^Invalid login attempt\. For more details, see the Login Audit Trail/,
+      );
     }
     expect(
       account
@@ -222,11 +276,15 @@ describe('a call', () => {
 });
 
 describe('uploadCertificate', () => {
-  const upload = async (pem: string) => account.uploadCertificate((await account.createIntegration('x')).clientId, pem);
-  const certificate = async (days: number, now = new Date()) => (await createCertificate({ days, keyType: 'ec-p256', now })).certificatePem;
+  const upload = async (pem: string) =>
+    account.uploadCertificate((await account.createIntegration('x')).clientId, pem);
+  const certificate = async (days: number, now = new Date()) =>
+    (await createCertificate({ days, keyType: 'ec-p256', now })).certificatePem;
 
   it('rejects a certificate that is expired, valid for more than two years, or malformed', async () => {
-    await expect(upload(await certificate(10, new Date(Date.now() - 20 * 86_400_000)))).rejects.toThrow(/expired/);
+    await expect(upload(await certificate(10, new Date(Date.now() - 20 * 86_400_000)))).rejects.toThrow(
+      /expired/,
+    );
     await expect(upload(await certificate(740))).rejects.toThrow(/two years/);
     await expect(upload('abc')).rejects.toThrow(/not an X.509/);
     await expect(account.uploadCertificate('unknown', await certificate(10))).rejects.toThrow(/client id/);
@@ -235,7 +293,8 @@ describe('uploadCertificate', () => {
   it('rejects a sixth active certificate', async () => {
     const { clientId } = await account.createIntegration('x');
     const ids: string[] = [];
-    for (let i = 0; i < 5; i += 1) ids.push((await account.uploadCertificate(clientId, await certificate(10))).certificateId);
+    for (let i = 0; i < 5; i += 1)
+      ids.push((await account.uploadCertificate(clientId, await certificate(10))).certificateId);
     await expect(account.uploadCertificate(clientId, await certificate(10))).rejects.toThrow(/at most 5/);
     await account.revokeCertificate(ids[0] ?? '');
     await account.uploadCertificate(clientId, await certificate(10));

@@ -27,7 +27,9 @@ describe('the response', () => {
         .every((value) => typeof value === 'string'),
     ).toBe(true);
     expect(body.links.map((link) => link.rel)).toEqual(['next', 'last', 'self']);
-    expect(headers.get('content-type')).toBe('application/vnd.oracle.resource+json; type=collection; charset=UTF-8');
+    expect(headers.get('content-type')).toBe(
+      'application/vnd.oracle.resource+json; type=collection; charset=UTF-8',
+    );
     expect(headers.get('preference-applied')).toBe('transient');
     expect(headers.get('cache-control')).toBe('No-Cache');
     expect(headers.get('x-n-operationid')).toMatch(/^[0-9a-f-]{36}$/);
@@ -35,21 +37,29 @@ describe('the response', () => {
   });
 
   it('has T and F, numbers without trailing zeros, and no nulls', async () => {
-    const [row] = await caller.rows('SELECT posting, void, memo, exchangerate, 1.500 AS n, 100 AS h FROM transaction ORDER BY id ASC', {
-      limit: 1,
-    });
+    const [row] = await caller.rows(
+      'SELECT posting, void, memo, exchangerate, 1.500 AS n, 100 AS h FROM transaction ORDER BY id ASC',
+      {
+        limit: 1,
+      },
+    );
     expect(row).toEqual({ links: [], exchangerate: '1', h: '100', n: '1.5', posting: 'T', void: 'F' });
   });
 
   it('names unnamed expressions expr1, expr2', async () => {
-    expect(await caller.rows('SELECT COUNT(*), MAX(id) FROM transactionstatus WHERE id IS NULL')).toEqual([{ links: [], expr1: '0' }]);
+    expect(await caller.rows('SELECT COUNT(*), MAX(id) FROM transactionstatus WHERE id IS NULL')).toEqual([
+      { links: [], expr1: '0' },
+    ]);
   });
 
   it('is gzipped only if the client accepts it', async () => {
     for (const encoding of ['gzip', 'identity']) {
       const { headers, bytes } = await rawQuery(encoding);
       expect(headers['content-encoding']).toBe(encoding === 'gzip' ? 'gzip' : undefined);
-      expect(JSON.parse((encoding === 'gzip' ? gunzipSync(bytes) : bytes).toString())).toMatchObject({ count: 1, items: [{ id: '1' }] });
+      expect(JSON.parse((encoding === 'gzip' ? gunzipSync(bytes) : bytes).toString())).toMatchObject({
+        count: 1,
+        items: [{ id: '1' }],
+      });
     }
   });
 });
@@ -59,7 +69,10 @@ function rawQuery(encoding: string): Promise<{ headers: Record<string, unknown>;
   return new Promise((resolve, reject) => {
     request(
       caller.account.url + ENDPOINT,
-      { method: 'POST', headers: { 'accept-encoding': encoding, authorization: caller.authorization, prefer: 'transient' } },
+      {
+        method: 'POST',
+        headers: { 'accept-encoding': encoding, authorization: caller.authorization, prefer: 'transient' },
+      },
       (response) => {
         const chunks: Buffer[] = [];
         response
@@ -73,17 +86,24 @@ function rawQuery(encoding: string): Promise<{ headers: Record<string, unknown>;
 }
 
 describe('the request', () => {
-  const detail = (answer: Awaited<ReturnType<Caller['query']>>) => ({ status: answer.status, ...(answer.body['o:errorDetails'][0] ?? {}) });
+  const detail = (answer: Awaited<ReturnType<Caller['query']>>) => ({
+    status: answer.status,
+    ...(answer.body['o:errorDetails'][0] ?? {}),
+  });
 
   it('needs Prefer: transient', async () => {
-    expect(detail(await caller.query('SELECT id FROM currency', { headers: { prefer: 'respond-async' } }))).toMatchObject({
+    expect(
+      detail(await caller.query('SELECT id FROM currency', { headers: { prefer: 'respond-async' } })),
+    ).toMatchObject({
       status: 400,
       'o:errorHeader': 'Prefer',
     });
   });
 
   it('is parsed as JSON whatever its content type', async () => {
-    expect((await caller.query('SELECT id FROM currency', { headers: { 'content-type': 'text/plain' } })).status).toBe(200);
+    expect(
+      (await caller.query('SELECT id FROM currency', { headers: { 'content-type': 'text/plain' } })).status,
+    ).toBe(200);
   });
 
   it('400 for a body that is not a JSON object or has no q', async () => {
@@ -91,8 +111,14 @@ describe('the request', () => {
       status: 400,
       detail: 'Invalid content in the request body.',
     });
-    expect(detail(await caller.query('', { text: '[]' }))).toMatchObject({ status: 400, detail: 'Invalid content in the request body.' });
-    expect(detail(await caller.query('', { text: '{}' }))).toMatchObject({ status: 400, 'o:errorQueryParam': 'q' });
+    expect(detail(await caller.query('', { text: '[]' }))).toMatchObject({
+      status: 400,
+      detail: 'Invalid content in the request body.',
+    });
+    expect(detail(await caller.query('', { text: '{}' }))).toMatchObject({
+      status: 400,
+      'o:errorQueryParam': 'q',
+    });
   });
 
   it('400 for a limit above 1000 or below 1, and for an offset that is not a multiple of it', async () => {
@@ -113,12 +139,21 @@ describe('the request', () => {
 
   it('binds params', async () => {
     const [first, last] = await caller.rows('SELECT id FROM customer ORDER BY id', { limit: 2 });
-    const rows = await caller.rows('SELECT id FROM customer WHERE id BETWEEN ? AND ? AND entityid LIKE ? ORDER BY id', {
-      params: [first?.['id'], Number(last?.['id']), 'CUST%'],
-    });
+    const rows = await caller.rows(
+      'SELECT id FROM customer WHERE id BETWEEN ? AND ? AND entityid LIKE ? ORDER BY id',
+      {
+        params: [first?.['id'], Number(last?.['id']), 'CUST%'],
+      },
+    );
     expect(rows.map((row) => row['id'])).toEqual([first?.['id'], last?.['id']]);
-    expect(await caller.refusal('SELECT id FROM customer WHERE id = ?')).toBe('Search error occurred: Invalid or unsupported search.');
-    expect(await caller.rows('SELECT id FROM customer WHERE entityid = ? ORDER BY id', { params: ["x' OR '1'='1"] })).toEqual([]);
+    expect(await caller.refusal('SELECT id FROM customer WHERE id = ?')).toBe(
+      'Search error occurred: Invalid or unsupported search.',
+    );
+    expect(
+      await caller.rows('SELECT id FROM customer WHERE entityid = ? ORDER BY id', {
+        params: ["x' OR '1'='1"],
+      }),
+    ).toEqual([]);
   });
 });
 
@@ -126,7 +161,9 @@ describe('paging', () => {
   it('reads every invoice once, by key', async () => {
     const seen: string[] = [];
     for (let after = ''; ; ) {
-      const { body } = await caller.query(`SELECT t.id FROM transaction t WHERE t.type = 'CustInvc' ${after} ORDER BY t.id ASC`);
+      const { body } = await caller.query(
+        `SELECT t.id FROM transaction t WHERE t.type = 'CustInvc' ${after} ORDER BY t.id ASC`,
+      );
       const ids = body.items.map((row) => row['id'] ?? '');
       seen.push(...ids);
       if (!body.hasMore) break;
@@ -137,7 +174,8 @@ describe('paging', () => {
     expect(seen.map(Number)).toEqual(seen.map(Number).toSorted((a, b) => a - b));
   });
 
-  const SIX = "SELECT id FROM transactionstatus WHERE trantype IN ('CustInvc', 'CustCred', 'Journal') ORDER BY trantype, id";
+  const SIX =
+    "SELECT id FROM transactionstatus WHERE trantype IN ('CustInvc', 'CustCred', 'Journal') ORDER BY trantype, id";
 
   it('links to the neighbouring pages and ends at the last one', async () => {
     const middle = await caller.query(SIX, { limit: 2, offset: 2 });
@@ -151,33 +189,60 @@ describe('paging', () => {
 
   it('ends silently after a thousand pages', async () => {
     const q = 'SELECT l.uniquekey FROM transactionline l ORDER BY l.uniquekey ASC';
-    expect((await caller.query(q, { limit: 5, offset: 4995 })).body).toMatchObject({ count: 5, hasMore: false, totalResults: 5000 });
-    expect((await caller.query(q, { limit: 5, offset: 5000 })).body).toMatchObject({ count: 0, hasMore: false, totalResults: 5000 });
+    expect((await caller.query(q, { limit: 5, offset: 4995 })).body).toMatchObject({
+      count: 5,
+      hasMore: false,
+      totalResults: 5000,
+    });
+    expect((await caller.query(q, { limit: 5, offset: 5000 })).body).toMatchObject({
+      count: 0,
+      hasMore: false,
+      totalResults: 5000,
+    });
   });
 
   it('returns at most a hundred thousand rows', async () => {
-    const q = 'SELECT a.uniquekey FROM transactionline a, transactionstatus s ORDER BY a.uniquekey, s.trantype, s.id';
-    expect((await caller.query(q, { offset: 99_000 })).body).toMatchObject({ count: 1000, hasMore: false, totalResults: 100_000 });
-    expect((await caller.query(q, { offset: 100_000 })).body).toMatchObject({ count: 0, hasMore: false, totalResults: 100_000 });
+    const q =
+      'SELECT a.uniquekey FROM transactionline a, transactionstatus s ORDER BY a.uniquekey, s.trantype, s.id';
+    expect((await caller.query(q, { offset: 99_000 })).body).toMatchObject({
+      count: 1000,
+      hasMore: false,
+      totalResults: 100_000,
+    });
+    expect((await caller.query(q, { offset: 100_000 })).body).toMatchObject({
+      count: 0,
+      hasMore: false,
+      totalResults: 100_000,
+    });
   });
 
   it('returns rows in a different order each time without ORDER BY', async () => {
-    const read = async () => (await caller.rows('SELECT id FROM customer', { limit: 100 })).map((row) => row['id']).join();
+    const read = async () =>
+      (await caller.rows('SELECT id FROM customer', { limit: 100 })).map((row) => row['id']).join();
     expect(await read()).not.toBe(await read());
   });
 });
 
 describe('error messages', () => {
   const sentences: [query: string, sentence: string][] = [
-    ['SELECT id FROM TransactionTableThatDoesNotExist', 'Invalid search type: transactiontablethatdoesnotexist.'],
+    [
+      'SELECT id FROM TransactionTableThatDoesNotExist',
+      'Invalid search type: transactiontablethatdoesnotexist.',
+    ],
     ['SELECT id FROM invoice', 'Invalid search type: invoice.'],
     ['SELECT id FROM subsidiary', "Search error occurred: Record 'subsidiary' was not found."],
     [
       'SELECT subsidiary FROM transaction',
       "Search error occurred: Unknown identifier 'subsidiary'. Available identifiers are: {transaction=transaction}.",
     ],
-    ['SELECT c.nope FROM customer c', "Search error occurred: Unknown identifier 'nope'. Available identifiers are: {c=customer}."],
-    ['SELECT x.id FROM customer c', "Search error occurred: Unknown identifier 'x'. Available identifiers are: {c=customer}."],
+    [
+      'SELECT c.nope FROM customer c',
+      "Search error occurred: Unknown identifier 'nope'. Available identifiers are: {c=customer}.",
+    ],
+    [
+      'SELECT x.id FROM customer c',
+      "Search error occurred: Unknown identifier 'x'. Available identifiers are: {c=customer}.",
+    ],
     [
       'SELECT id FROM customer WHERE nope = 1 ORDER BY id',
       "Search error occurred: Unknown identifier 'nope'. Available identifiers are: {customer=customer}.",
@@ -190,12 +255,24 @@ describe('error messages', () => {
       'SELECT id FROM customer WHERE = 3',
       'Failed to parse SQL [SELECT id FROM customer WHERE = 3]: syntax error, near: =(1,31, token code:0)',
     ],
-    ['SELECT id\nFROM customer WHERE', 'Failed to parse SQL [SELECT id\nFROM customer WHERE]: syntax error, near: EOF(2,20, token code:0)'],
+    [
+      'SELECT id\nFROM customer WHERE',
+      'Failed to parse SQL [SELECT id\nFROM customer WHERE]: syntax error, near: EOF(2,20, token code:0)',
+    ],
     ['SELECT id FROM customer LIMIT 5', 'Search error occurred: Invalid or unsupported search.'],
-    ['WITH x AS (SELECT id FROM customer) SELECT id FROM x', 'Search error occurred: Invalid or unsupported search.'],
+    [
+      'WITH x AS (SELECT id FROM customer) SELECT id FROM x',
+      'Search error occurred: Invalid or unsupported search.',
+    ],
     ['SELECT [id] FROM customer', 'Search error occurred: Invalid or unsupported search.'],
-    ['SELECT a.id FROM customer a, customer b WHERE a.id = b.id (+)', 'Search error occurred: Invalid or unsupported search.'],
-    ["SELECT id FROM transaction WHERE trandate > DATE '2011-01-01'", 'Search error occurred: Invalid or unsupported search.'],
+    [
+      'SELECT a.id FROM customer a, customer b WHERE a.id = b.id (+)',
+      'Search error occurred: Invalid or unsupported search.',
+    ],
+    [
+      "SELECT id FROM transaction WHERE trandate > DATE '2011-01-01'",
+      'Search error occurred: Invalid or unsupported search.',
+    ],
     ["SELECT 'a' + 'b' FROM dual", 'Search error occurred: Invalid or unsupported search.'],
     [
       `SELECT id FROM customer WHERE id IN (${Array.from({ length: 1001 }, (_, i) => i).join(',')})`,
@@ -227,13 +304,19 @@ describe('error messages', () => {
         },
       ],
     });
-    expect(headers.get('content-type')).toBe('application/vnd.oracle.resource+json; type=error; charset=UTF-8');
+    expect(headers.get('content-type')).toBe(
+      'application/vnd.oracle.resource+json; type=error; charset=UTF-8',
+    );
     expect(headers.get('x-n-operationid')).toBeTruthy();
   });
 
   it('a thousand values in a list are allowed', async () => {
     expect(
-      (await caller.query(`SELECT id FROM customer WHERE id IN (${Array.from({ length: 1000 }, (_, i) => i).join(',')})`)).status,
+      (
+        await caller.query(
+          `SELECT id FROM customer WHERE id IN (${Array.from({ length: 1000 }, (_, i) => i).join(',')})`,
+        )
+      ).status,
     ).toBe(200);
   });
 });

@@ -14,7 +14,11 @@ afterAll(() => caller.close());
 
 describe('system records', () => {
   it('have negative ids in queries, lists and paths', async () => {
-    expect((await caller.rows('SELECT id FROM item WHERE id < ? ORDER BY id ASC', { params: ['0'] })).map(({ id }) => id)).toEqual(['-3']);
+    expect(
+      (await caller.rows('SELECT id FROM item WHERE id < ? ORDER BY id ASC', { params: ['0'] })).map(
+        ({ id }) => id,
+      ),
+    ).toEqual(['-3']);
     expect((await caller.get('record/v1/inventoryItem?q=id%20LESS%20-1')).body.items).toEqual([]);
     const path = 'record/v1/customer/-5';
     await asAdmin(caller.database, (client) =>
@@ -27,15 +31,24 @@ describe('system records', () => {
       id: '-5',
     });
     expect((await caller.get(path)).body).toMatchObject({ id: '-5', entityId: 'System' });
-    expect((await caller.get('record/v1/customer?expandRecords=true&ids=-5,1')).body.items.map(({ id }) => id)).toEqual(['-5', '1']);
+    expect(
+      (await caller.get('record/v1/customer?expandRecords=true&ids=-5,1')).body.items.map(({ id }) => id),
+    ).toEqual(['-5', '1']);
     expect((await caller.get('record/v1/customer/-6')).status).toBe(404);
     for (const method of ['PATCH', 'DELETE'])
-      expect(detailOf(await caller.send(method, path, {}))).toEqual([400, expect.stringContaining('belongs to the system'), 'USER_ERROR']);
+      expect(detailOf(await caller.send(method, path, {}))).toEqual([
+        400,
+        expect.stringContaining('belongs to the system'),
+        'USER_ERROR',
+      ]);
   });
 
   it('and subtotals can’t be sold', async () => {
     for (const id of ['-3', '20']) {
-      const answer = await caller.send('POST', 'record/v1/invoice', { entity: { id: '1' }, item: { items: [{ item: { id }, rate: 5 }] } });
+      const answer = await caller.send('POST', 'record/v1/invoice', {
+        entity: { id: '1' },
+        item: { items: [{ item: { id }, rate: 5 }] },
+      });
       expect(answer.body['o:errorDetails']).toEqual([
         {
           detail: `Error while accessing a resource. Invalid Field Value ${id} for the following field: item`,

@@ -43,16 +43,32 @@ export type QueryOptions = {
   headers?: Record<string, string>;
   text?: string;
 };
-export type Identity = { clientId: string; certificateId: string; privateKeyPem: string; algorithm: jwt.Algorithm };
+export type Identity = {
+  clientId: string;
+  certificateId: string;
+  privateKeyPem: string;
+  algorithm: jwt.Algorithm;
+};
 
 export const newDatabaseName = (): string => `netsuite_${randomBytes(6).toString('hex')}`;
 
-export function startOn(database: string, options: Partial<NetsuiteAccountOptions> = {}): Promise<NetsuiteAccount> {
-  return startNetsuiteAccount({ admin: inject('pg'), database, dataFolder: SLICE, accountId: ACCOUNT_ID, ...options });
+export function startOn(
+  database: string,
+  options: Partial<NetsuiteAccountOptions> = {},
+): Promise<NetsuiteAccount> {
+  return startNetsuiteAccount({
+    admin: inject('pg'),
+    database,
+    dataFolder: SLICE,
+    accountId: ACCOUNT_ID,
+    ...options,
+  });
 }
 
 export async function dropDatabase(database: string): Promise<void> {
-  await asAdmin(inject('pg').database, (client) => client.query(`DROP DATABASE IF EXISTS "${database}" WITH (FORCE)`));
+  await asAdmin(inject('pg').database, (client) =>
+    client.query(`DROP DATABASE IF EXISTS "${database}" WITH (FORCE)`),
+  );
 }
 
 export async function asAdmin<T>(database: string, work: (client: Client) => Promise<T>): Promise<T> {
@@ -74,18 +90,39 @@ export const isLeft = (database: string): Promise<true> =>
     }),
   );
 
-export async function createIdentity(account: NetsuiteAccount, keyType: KeyType = 'ec-p256'): Promise<Identity> {
+export async function createIdentity(
+  account: NetsuiteAccount,
+  keyType: KeyType = 'ec-p256',
+): Promise<Identity> {
   const { clientId } = await account.createIntegration('Portal Service');
   const made = await createCertificate({ days: 700, keyType, now: new Date() });
   const { certificateId } = await account.uploadCertificate(clientId, made.certificatePem);
-  return { clientId, certificateId, privateKeyPem: made.privateKeyPem, algorithm: keyType === 'ec-p256' ? 'ES256' : 'PS256' };
+  return {
+    clientId,
+    certificateId,
+    privateKeyPem: made.privateKeyPem,
+    algorithm: keyType === 'ec-p256' ? 'ES256' : 'PS256',
+  };
 }
 
-export const tokenUrl = (account: NetsuiteAccount): string => `${account.url}/services/rest/auth/oauth2/v1/token`;
+export const tokenUrl = (account: NetsuiteAccount): string =>
+  `${account.url}/services/rest/auth/oauth2/v1/token`;
 
-export function signAssertion(account: NetsuiteAccount, identity: Identity, claims: object = {}, options: jwt.SignOptions = {}): string {
+export function signAssertion(
+  account: NetsuiteAccount,
+  identity: Identity,
+  claims: object = {},
+  options: jwt.SignOptions = {},
+): string {
   const now = Math.floor(Date.now() / 1000);
-  const payload = { iss: identity.clientId, aud: tokenUrl(account), scope: ['rest_webservices'], iat: now, exp: now + 300, ...claims };
+  const payload = {
+    iss: identity.clientId,
+    aud: tokenUrl(account),
+    scope: ['rest_webservices'],
+    iat: now,
+    exp: now + 300,
+    ...claims,
+  };
   // jsonwebtoken rejects undefined claims
   return jwt.sign(JSON.parse(JSON.stringify(payload)) as object, identity.privateKeyPem, {
     algorithm: identity.algorithm,
@@ -95,12 +132,18 @@ export function signAssertion(account: NetsuiteAccount, identity: Identity, clai
 }
 
 export async function requestToken(account: NetsuiteAccount, form: Record<string, string>): Promise<Answer> {
-  const body = new URLSearchParams({ grant_type: 'client_credentials', client_assertion_type: ASSERTION_TYPE, ...form });
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_assertion_type: ASSERTION_TYPE,
+    ...form,
+  });
   return answerOf(await fetch(tokenUrl(account), { method: 'POST', body }));
 }
 
 export async function signIn(account: NetsuiteAccount, identity?: Identity): Promise<string> {
-  const answer = await requestToken(account, { client_assertion: signAssertion(account, identity ?? (await createIdentity(account))) });
+  const answer = await requestToken(account, {
+    client_assertion: signAssertion(account, identity ?? (await createIdentity(account))),
+  });
   return answer.body.access_token;
 }
 
@@ -120,7 +163,12 @@ export type Caller = {
   refusal(q: string, options?: QueryOptions): Promise<string>;
   get(pathAndQuery: string, headers?: Record<string, string>, method?: string): Promise<Answer>;
   /** A write, with a body if there is one. */
-  send(method: string, pathAndQuery: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  send(
+    method: string,
+    pathAndQuery: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer>;
   close(): Promise<void>;
 };
 
@@ -128,10 +176,14 @@ const PREFIX = 'Invalid search query. Detailed unprocessed description follows. 
 
 export async function startCaller(options: Partial<NetsuiteAccountOptions> = {}): Promise<Caller> {
   const database = newDatabaseName();
-  if (options.dataFolder === undefined && options.replayFrom === undefined) await createLoadedDatabase(database, SLICE, options.profile);
+  if (options.dataFolder === undefined && options.replayFrom === undefined)
+    await createLoadedDatabase(database, SLICE, options.profile);
   const account = await startOn(database, options);
   const authorization = `Bearer ${await signIn(account)}`;
-  const query = async (q: string, { limit = 1000, offset = 0, params, headers, text }: QueryOptions = {}): Promise<Answer> =>
+  const query = async (
+    q: string,
+    { limit = 1000, offset = 0, params, headers, text }: QueryOptions = {},
+  ): Promise<Answer> =>
     answerOf(
       await fetch(`${account.url}/services/rest/query/v1/suiteql?limit=${limit}&offset=${offset}`, {
         method: 'POST',
@@ -146,7 +198,8 @@ export async function startCaller(options: Partial<NetsuiteAccountOptions> = {})
     query,
     async rows(q, queryOptions) {
       const { status, body } = await query(q, queryOptions);
-      if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)} ${account.audit().at(-1)?.reason}`);
+      if (status !== 200)
+        throw new Error(`${status} ${JSON.stringify(body)} ${account.audit().at(-1)?.reason}`);
       return body.items;
     },
     async refusal(q, queryOptions) {
@@ -155,7 +208,12 @@ export async function startCaller(options: Partial<NetsuiteAccountOptions> = {})
       return (body['o:errorDetails'][0]?.detail ?? '').replace(PREFIX, '');
     },
     get: async (pathAndQuery, headers, method = 'GET') =>
-      answerOf(await fetch(`${account.url}/services/rest/${pathAndQuery}`, { method, headers: { authorization, ...headers } })),
+      answerOf(
+        await fetch(`${account.url}/services/rest/${pathAndQuery}`, {
+          method,
+          headers: { authorization, ...headers },
+        }),
+      ),
     send: async (method, pathAndQuery, body, headers) =>
       answerOf(
         await fetch(`${account.url}/services/rest/${pathAndQuery}`, {
@@ -204,8 +262,10 @@ export const detailOf = ({ status, body }: Answer): [status: number, detail: str
 const HEADERS: Record<string, string> = {
   customer: 'id,entityid,isperson,isinactive,currency,defaultcountry,datecreated,lastmodifieddate',
   item: 'id,itemid,displayname,itemtype,isinactive,createddate,lastmodifieddate',
-  transaction: 'id,tranid,type,trandate,entity,currency,exchangerate,posting,foreigntotal,createddate,lastmodifieddate',
-  transactionline: 'uniquekey,id,transaction,linesequencenumber,item,memo,quantity,rate,netamount,mainline,taxline,linelastmodifieddate',
+  transaction:
+    'id,tranid,type,trandate,entity,currency,exchangerate,posting,foreigntotal,createddate,lastmodifieddate',
+  transactionline:
+    'uniquekey,id,transaction,linesequencenumber,item,memo,quantity,rate,netamount,mainline,taxline,linelastmodifieddate',
 };
 const T = '2011-07-01 10:00:00';
 
@@ -223,7 +283,9 @@ export async function createDataFolder(
   for (const [name, header] of Object.entries(HEADERS)) {
     const given = files[name];
     if (given === null) continue;
-    const bytes = Buffer.isBuffer(given) ? given : gzipSync([header, ...(given ?? usual[name] ?? []), ''].join('\n'));
+    const bytes = Buffer.isBuffer(given)
+      ? given
+      : gzipSync([header, ...(given ?? usual[name] ?? []), ''].join('\n'));
     await writeFile(path.join(folder, `${name}.csv.gz`), bytes);
   }
   return { folder, remove: () => rm(folder, { recursive: true }) };

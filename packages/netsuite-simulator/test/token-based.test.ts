@@ -36,7 +36,12 @@ describe('the published test vectors', () => {
       'limit=1000&offset=0',
       'LjzqkKDpsRTpwqBkevEM3wfFmspmqdKggHTdHxxHp+U=',
     ],
-    ['POST', 'http://127.0.0.1:8080/services/rest/query/v1/suiteql', 'limit=1000&offset=0', 'ubmz3sI8h4Cxy+yxamYKdj5ZRv8BPg+E0Uwc/TW/2NE='],
+    [
+      'POST',
+      'http://127.0.0.1:8080/services/rest/query/v1/suiteql',
+      'limit=1000&offset=0',
+      'ubmz3sI8h4Cxy+yxamYKdj5ZRv8BPg+E0Uwc/TW/2NE=',
+    ],
     [
       'GET',
       'https://123456.suitetalk.api.netsuite.com/services/rest/record/v1/customer',
@@ -48,7 +53,9 @@ describe('the published test vectors', () => {
   });
 
   it('match a header on one line, in any order, with a percent-encoded signature', () => {
-    const parsed = parseOauthHeader('OAuth realm="123456_SB1", oauth_version="1.0",oauth_signature="a%2Bb%3D"');
+    const parsed = parseOauthHeader(
+      'OAuth realm="123456_SB1", oauth_version="1.0",oauth_signature="a%2Bb%3D"',
+    );
     expect([parsed.realm, [...parsed.parameters]]).toEqual([
       '123456_SB1',
       [
@@ -82,7 +89,9 @@ type Signing = Partial<TokenCredentials> & {
 };
 let nonces = 0;
 
-/** Signs independently of the code under test; `changes` override what is signed, undefined ones are left out. */
+/**
+ * Signs independently of the code under test; `changes` override what is signed, undefined ones are left out.
+ */
 function sign(path: string, signing: Signing = {}): string {
   const used = { ...keys, ...signing };
   nonces += 1;
@@ -95,14 +104,25 @@ function sign(path: string, signing: Signing = {}): string {
     oauth_version: '1.0',
     ...signing.changes,
   };
-  const given = Object.entries(oauth).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+  const given = Object.entries(oauth).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
   const url = new URL(`${shop.account.url}${signing.signedPath ?? path}`);
-  const pairs = [...given, ...url.searchParams].map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`).sort();
-  const base = [signing.method ?? 'GET', url.origin + url.pathname, pairs.join('&')].map(percentEncode).join('&');
-  const signature = createHmac('sha256', `${percentEncode(used.consumerSecret)}&${percentEncode(used.tokenSecret)}`)
+  const pairs = [...given, ...url.searchParams]
+    .map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`)
+    .sort();
+  const base = [signing.method ?? 'GET', url.origin + url.pathname, pairs.join('&')]
+    .map(percentEncode)
+    .join('&');
+  const signature = createHmac(
+    'sha256',
+    `${percentEncode(used.consumerSecret)}&${percentEncode(used.tokenSecret)}`,
+  )
     .update(base)
     .digest('base64');
-  const fields = [...given, ['oauth_signature', signature] as const].map(([name, value]) => `${name}="${percentEncode(value)}"`);
+  const fields = [...given, ['oauth_signature', signature] as const].map(
+    ([name, value]) => `${name}="${percentEncode(value)}"`,
+  );
   return `OAuth realm="${signing.realm ?? ACCOUNT_ID}", ${fields.join(', ')}`;
 }
 
@@ -139,8 +159,14 @@ describe('a signed call', () => {
       oauth_version: '1.0',
       oauth_signature: 'ubmz3sI8h4Cxy+yxamYKdj5ZRv8BPg+E0Uwc/TW/2NE=',
     };
-    const list = Object.entries({ ...fields, ...more }).map(([name, value]) => `${name}="${percentEncode(value)}"`);
-    const headers = { host: '127.0.0.1:8080', prefer: 'transient', authorization: `OAuth realm="${ACCOUNT_ID}", ${list.join(', ')}` };
+    const list = Object.entries({ ...fields, ...more }).map(
+      ([name, value]) => `${name}="${percentEncode(value)}"`,
+    );
+    const headers = {
+      host: '127.0.0.1:8080',
+      prefer: 'transient',
+      authorization: `OAuth realm="${ACCOUNT_ID}", ${list.join(', ')}`,
+    };
     const send = () =>
       new Promise<number | undefined>((resolve, reject) => {
         const sent = httpRequest(
@@ -158,35 +184,59 @@ describe('a signed call', () => {
   });
 
   const refused: [name: string, reason: string | RegExp, authorization: () => string][] = [
-    ['the realm in lower case', /^permission_denied: the realm is tstdrv/, () => sign(TIME_PATH, { realm: ACCOUNT_ID.toLowerCase() })],
+    [
+      'the realm in lower case',
+      /^permission_denied: the realm is tstdrv/,
+      () => sign(TIME_PATH, { realm: ACCOUNT_ID.toLowerCase() }),
+    ],
     ['another version', 'VersionRejected: 2.0', () => sign(TIME_PATH, { changes: { oauth_version: '2.0' } })],
-    ['HMAC-SHA1', 'UnknownAlgorithm: HMAC-SHA1', () => sign(TIME_PATH, { changes: { oauth_signature_method: 'HMAC-SHA1' } })],
+    [
+      'HMAC-SHA1',
+      'UnknownAlgorithm: HMAC-SHA1',
+      () => sign(TIME_PATH, { changes: { oauth_signature_method: 'HMAC-SHA1' } }),
+    ],
     ['an unknown consumer key', 'consumer_key_unknown', () => sign(TIME_PATH, { consumerKey: 'unknown' })],
-    ['an unknown token', /^token_rejected: the token is unknown/, () => sign(TIME_PATH, { tokenId: 'unknown' })],
+    [
+      'an unknown token',
+      /^token_rejected: the token is unknown/,
+      () => sign(TIME_PATH, { tokenId: 'unknown' }),
+    ],
     ['another consumer secret', 'InvalidSignature', () => sign(TIME_PATH, { consumerSecret: 'x' })],
     ['another token secret', 'InvalidSignature', () => sign(TIME_PATH, { tokenSecret: 'x' })],
     ['another method', 'InvalidSignature', () => sign(TIME_PATH, { method: 'POST' })],
     ['another path', 'InvalidSignature', () => sign(TIME_PATH, { signedPath: '/services/rest/other' })],
     ['another query', 'InvalidSignature', () => sign(TIME_PATH, { signedPath: `${TIME_PATH}?a=1` })],
-    ['a timestamp that is no number', /^InvalidTimestamp/, () => sign(TIME_PATH, { changes: { oauth_timestamp: 'now' } })],
+    [
+      'a timestamp that is no number',
+      /^InvalidTimestamp/,
+      () => sign(TIME_PATH, { changes: { oauth_timestamp: 'now' } }),
+    ],
     ['a short nonce', /^nonce_rejected/, () => sign(TIME_PATH, { changes: { oauth_nonce: 'abcde' } })],
     [
       'a parameter left out',
       'MissingTokenPassportRequiredFields: oauth_nonce',
       () => sign(TIME_PATH, { changes: { oauth_nonce: undefined } }),
     ],
-    ['an empty parameter', /^parameter_rejected: oauth_version is empty/, () => sign(TIME_PATH).replace('"1.0"', '""')],
-    ['a parameter twice', /^parameter_rejected: oauth_version occurs twice/, () => `${sign(TIME_PATH)}, oauth_version="1.0"`],
+    [
+      'an empty parameter',
+      /^parameter_rejected: oauth_version is empty/,
+      () => sign(TIME_PATH).replace('"1.0"', '""'),
+    ],
+    [
+      'a parameter twice',
+      /^parameter_rejected: oauth_version occurs twice/,
+      () => `${sign(TIME_PATH)}, oauth_version="1.0"`,
+    ],
     ['something that is no parameter', /^parameter_rejected/, () => `${sign(TIME_PATH)}, hello`],
     ['a value that is not percent-encoded', /^parameter_rejected/, () => `${sign(TIME_PATH)}, oauth_x="%zz"`],
   ];
   it.each(refused)('401 for %s', async (_name, reason, authorization) => {
     const answer = await call(authorization());
-    expect([answer.status, answer.body['o:errorDetails'][0]?.['o:errorCode'], answer.headers.get('www-authenticate')]).toEqual([
-      401,
-      'INVALID_LOGIN',
-      null,
-    ]);
+    expect([
+      answer.status,
+      answer.body['o:errorDetails'][0]?.['o:errorCode'],
+      answer.headers.get('www-authenticate'),
+    ]).toEqual([401, 'INVALID_LOGIN', null]);
     expect(lastReason()).toMatch(reason);
   });
 
@@ -254,7 +304,13 @@ describe('a signed call', () => {
     ]);
     const later = Date.now() + 31 * 60_000;
     shop.account.setAuthenticationTime(new Date(later));
-    expect((await call(sign(TIME_PATH, { ...other, changes: { oauth_timestamp: String(Math.floor(later / 1000)) } }))).status).toBe(200);
+    expect(
+      (
+        await call(
+          sign(TIME_PATH, { ...other, changes: { oauth_timestamp: String(Math.floor(later / 1000)) } }),
+        )
+      ).status,
+    ).toBe(200);
   });
 });
 

@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 
-const [facts = '', sources = ''] = readFileSync(path.resolve(import.meta.dirname, '../docs/wire.md'), 'utf8').split('\n## Sources\n');
+const [facts = '', sources = ''] = readFileSync(
+  path.resolve(import.meta.dirname, '../docs/wire.md'),
+  'utf8',
+).split('\n## Sources\n');
 /** The cells of the rows of all tables, without their headings. */
 const rowsOf = (text: string): string[][] =>
   [...text.matchAll(/^\| (.*) \|$/gm)]

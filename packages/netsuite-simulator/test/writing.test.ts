@@ -8,7 +8,8 @@ const ACCESSING = 'Error while accessing a resource. ';
 let shop: Awaited<ReturnType<typeof startShop>>;
 beforeAll(async () => {
   shop = await startShop();
-  // Business time follows the machine's clock, which is frozen here, so written records have exactly this time.
+  // Business time follows the machine's clock, which is frozen here, so written records have exactly this
+  // time.
   vi.useFakeTimers({ toFake: ['Date'] });
   await shop.account.setBusinessTime(NOW);
 });
@@ -53,7 +54,10 @@ describe('POST', () => {
       isperson: 'F',
       at: '2011-07-05 11:20:30',
     });
-    expect(await one(`SELECT type, customer FROM entity WHERE id = ${id}`)).toMatchObject({ type: 'CustJob', customer: id });
+    expect(await one(`SELECT type, customer FROM entity WHERE id = ${id}`)).toMatchObject({
+      type: 'CustJob',
+      customer: id,
+    });
     expect((await shop.get(`record/v1/customer/eid:ext-1`)).body).toMatchObject({
       id,
       companyName: 'Ärger & Söhne',
@@ -64,7 +68,13 @@ describe('POST', () => {
 
   it('accepts a person by name, and references as bare scalars', async () => {
     const id = idOf(
-      await shop.send('POST', 'record/v1/CUSTOMER', { isPerson: true, firstName: 'Ada', lastName: 'L', entityStatus: 6, currency: 1 }),
+      await shop.send('POST', 'record/v1/CUSTOMER', {
+        isPerson: true,
+        firstName: 'Ada',
+        lastName: 'L',
+        entityStatus: 6,
+        currency: 1,
+      }),
     );
     expect((await shop.get(`record/v1/customer/${id}`)).body).toMatchObject({
       isPerson: true,
@@ -75,7 +85,13 @@ describe('POST', () => {
   });
 
   it('creates an item, and an invoice with totals from its lines', async () => {
-    const item = idOf(await shop.send('POST', 'record/v1/inventoryItem', { itemId: 'NEW-1', displayName: 'A new one', basePrice: 4.25 }));
+    const item = idOf(
+      await shop.send('POST', 'record/v1/inventoryItem', {
+        itemId: 'NEW-1',
+        displayName: 'A new one',
+        basePrice: 4.25,
+      }),
+    );
     const id = await createInvoice(
       [
         { item: { id: item }, quantity: 3 },
@@ -112,11 +128,22 @@ describe('POST', () => {
 
   it('a credit memo is negative in the books and positive in the record; an order has no balance', async () => {
     const credit = idOf(
-      await shop.send('POST', 'record/v1/creditMemo', { entity: '2', item: { items: [{ item: '10', quantity: 2, rate: 5 }] } }),
+      await shop.send('POST', 'record/v1/creditMemo', {
+        entity: '2',
+        item: { items: [{ item: '10', quantity: 2, rate: 5 }] },
+      }),
     );
-    expect(await header(credit)).toMatchObject({ type: 'CustCred', total: '-10', unpaid: '-10', status: 'A' });
+    expect(await header(credit)).toMatchObject({
+      type: 'CustCred',
+      total: '-10',
+      unpaid: '-10',
+      status: 'A',
+    });
     expect((await linesOf(credit))[0]).toMatchObject({ quantity: '2', netamount: '10' });
-    expect((await shop.get(`record/v1/creditMemo/${credit}`)).body).toMatchObject({ total: 10, unapplied: 10 });
+    expect((await shop.get(`record/v1/creditMemo/${credit}`)).body).toMatchObject({
+      total: 10,
+      unapplied: 10,
+    });
     const order = idOf(
       await shop.send('POST', 'record/v1/salesOrder', {
         entity: '2',
@@ -150,7 +177,13 @@ describe('POST', () => {
       `${ACCESSING}This record already exists.`,
       'USER_ERROR',
     ],
-    ['no lines', 'invoice', { entity: '1' }, `${ACCESSING}You must enter at least one line item for this transaction.`, 'USER_ERROR'],
+    [
+      'no lines',
+      'invoice',
+      { entity: '1' },
+      `${ACCESSING}You must enter at least one line item for this transaction.`,
+      'USER_ERROR',
+    ],
     [
       'no customer',
       'invoice',
@@ -158,7 +191,13 @@ describe('POST', () => {
       `${ACCESSING}Please enter value(s) for: Customer`,
       'USER_ERROR',
     ],
-    ['a line without a price', 'invoice', invoice([{ item: '10' }]), `${ACCESSING}Please enter value(s) for: Amount`, 'USER_ERROR'],
+    [
+      'a line without a price',
+      'invoice',
+      invoice([{ item: '10' }]),
+      `${ACCESSING}Please enter value(s) for: Amount`,
+      'USER_ERROR',
+    ],
     [
       'a customer that is not there',
       'invoice',
@@ -230,7 +269,10 @@ describe('unknown names', () => {
     );
   it('are ignored with a warning by default', async () => {
     const answer = await post();
-    expect([answer.status, answer.headers.get('x-netsuite-propertyvalidation')]).toEqual([204, 'unicorn, subsidiary']);
+    expect([answer.status, answer.headers.get('x-netsuite-propertyvalidation')]).toEqual([
+      204,
+      'unicorn, subsidiary',
+    ]);
   });
   it('are rejected, or silently ignored', async () => {
     expect(detailOf(await post('Error'))[0]).toBe(400);
@@ -242,15 +284,32 @@ describe('unknown names', () => {
 
 describe('PATCH', () => {
   it('changes only what the body contains, clears by null, and sets lastmodifieddate to the second', async () => {
-    const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'Before', phone: '1', email: 'b@example.com' }));
-    await shop.account.setBusinessTime(new Date('2011-07-06T09:08:07Z'));
-    expect((await shop.send('PATCH', `record/v1/customer/${id}`, { phone: null, email: 'after@example.com', balance: 5 })).status).toBe(
-      204,
+    const id = idOf(
+      await shop.send('POST', 'record/v1/customer', {
+        companyName: 'Before',
+        phone: '1',
+        email: 'b@example.com',
+      }),
     );
+    await shop.account.setBusinessTime(new Date('2011-07-06T09:08:07Z'));
+    expect(
+      (
+        await shop.send('PATCH', `record/v1/customer/${id}`, {
+          phone: null,
+          email: 'after@example.com',
+          balance: 5,
+        })
+      ).status,
+    ).toBe(204);
     const row = await one(
       `SELECT companyname, phone, email, TO_CHAR(SYS_EXTRACT_UTC(lastmodifieddate), 'YYYY-MM-DD HH24:MI:SS') AS at FROM customer WHERE id = ${id}`,
     );
-    expect(row).toEqual({ links: [], companyname: 'Before', email: 'after@example.com', at: '2011-07-06 09:08:07' });
+    expect(row).toEqual({
+      links: [],
+      companyname: 'Before',
+      email: 'after@example.com',
+      at: '2011-07-06 09:08:07',
+    });
   });
 
   it('changes a line by its number, adds one without, and replaces all with replace=item', async () => {
@@ -258,7 +317,8 @@ describe('PATCH', () => {
       { item: '10', quantity: 2, rate: 3 },
       { item: '10', amount: 4 },
     ]);
-    const patch = (items: object[], query = '') => shop.send('PATCH', `record/v1/invoice/${id}${query}`, { item: { items } });
+    const patch = (items: object[], query = '') =>
+      shop.send('PATCH', `record/v1/invoice/${id}${query}`, { item: { items } });
     expect(
       (
         await patch([
@@ -332,10 +392,14 @@ describe('DELETE', () => {
   });
 
   it('deletes only a customer or an item that nothing refers to', async () => {
-    const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'Gone', externalId: 'gone' }));
+    const id = idOf(
+      await shop.send('POST', 'record/v1/customer', { companyName: 'Gone', externalId: 'gone' }),
+    );
     expect((await shop.send('DELETE', 'record/v1/customer/eid:gone')).status).toBe(204);
     expect((await shop.get(`record/v1/customer/${id}`)).status).toBe(404);
-    expect(await shop.rows(`SELECT scriptid FROM deletedrecord WHERE recordid = ${id}`)).toMatchObject([{ scriptid: 'customer' }]);
+    expect(await shop.rows(`SELECT scriptid FROM deletedrecord WHERE recordid = ${id}`)).toMatchObject([
+      { scriptid: 'customer' },
+    ]);
     expect(detailOf(await shop.send('DELETE', 'record/v1/customer/1'))).toEqual([
       400,
       `${ACCESSING}This record cannot be deleted because it has dependent records.`,
@@ -349,18 +413,24 @@ describe('DELETE', () => {
 describe('a transform', () => {
   it('bills an order once', async () => {
     const order = idOf(
-      await shop.send('POST', 'record/v1/salesOrder', invoice([{ item: '10', quantity: 2, rate: 6 }], { memo: 'ordered' })),
+      await shop.send(
+        'POST',
+        'record/v1/salesOrder',
+        invoice([{ item: '10', quantity: 2, rate: 6 }], { memo: 'ordered' }),
+      ),
     );
     const made = idOf(await shop.send('POST', `record/v1/salesOrder/${order}/!transform/invoice`));
     expect(await header(made)).toMatchObject({ total: '12', memo: 'ordered', entity: '1' });
     expect(await header(order)).toMatchObject({ status: 'G' });
-    expect(await shop.rows(`SELECT nextdoc, linktype FROM nexttransactionlinelink WHERE previousdoc = ${order}`)).toMatchObject([
-      { nextdoc: made, linktype: 'OrdBill' },
-    ]);
+    expect(
+      await shop.rows(`SELECT nextdoc, linktype FROM nexttransactionlinelink WHERE previousdoc = ${order}`),
+    ).toMatchObject([{ nextdoc: made, linktype: 'OrdBill' }]);
     expect(detailOf(await shop.send('DELETE', `record/v1/salesOrder/${order}`))[0]).toBe(400);
     await shop.send('DELETE', `record/v1/invoice/${made}`);
     expect(await header(order)).toMatchObject({ status: 'B' });
-    expect((await shop.send('POST', `record/v1/salesOrder/${order}/!transform/customer`, {})).status).toBe(400);
+    expect((await shop.send('POST', `record/v1/salesOrder/${order}/!transform/customer`, {})).status).toBe(
+      400,
+    );
     expect((await shop.send('POST', 'record/v1/salesOrder/424242/!transform/invoice')).status).toBe(400);
   });
 });

@@ -3,13 +3,26 @@ import { errorMessage } from '../../core/errors.ts';
 
 export type CheckState = 'ok' | 'changed' | 'missing';
 /** `toDo`: what the operator has to do; only with `missing`. */
-export type Check = { readonly node: string; readonly check: string; readonly state: CheckState; readonly toDo?: string };
+export type Check = {
+  readonly node: string;
+  readonly check: string;
+  readonly state: CheckState;
+  readonly toDo?: string;
+};
 
 /** The message of the error in one line. */
 export const reasonOf = (error: unknown): string => errorMessage(error).replaceAll(/\s+/g, ' ').trim();
 
-/** Runs `work`, which resolves with what it did. Never rejects: on failure the check is missing, with `toDo` and the reason. */
-export async function attempt(node: string, check: string, toDo: string, work: () => Promise<'ok' | 'changed'>): Promise<Check> {
+/**
+ * Runs `work`, which resolves with what it did. Never rejects: on failure the check is missing, with `toDo`
+ * and the reason.
+ */
+export async function attempt(
+  node: string,
+  check: string,
+  toDo: string,
+  work: () => Promise<'ok' | 'changed'>,
+): Promise<Check> {
   try {
     return { node, check, state: await work() };
   } catch (error) {

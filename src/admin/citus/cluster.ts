@@ -1,5 +1,5 @@
-// The nodes of a Citus cluster as its coordinator knows them, and statements run on one of them through the coordinator, which also proves
-// that the nodes reach each other.
+// The nodes of a Citus cluster as its coordinator knows them, and statements run on one of them through the
+// coordinator, which also proves that the nodes reach each other.
 import type { Knex } from 'knex';
 import { escapeLiteral } from 'pg';
 import { z } from 'zod';
@@ -17,13 +17,16 @@ export type ClusterNode = Address & {
   readonly takesRecords: boolean;
 };
 
-export const addressOf = ({ host, port }: Address): string => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`);
+export const addressOf = ({ host, port }: Address): string =>
+  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 
 /** Undefined when these aren't addresses. */
 function parseAddresses(text: string): Address[] | undefined {
   const parsed = parseDatabaseUrl(`postgres://${text}/`);
   if (typeof parsed === 'string' || text.includes('@')) return undefined;
-  const found = parsed.hosts.flatMap(({ host, port }) => (host === null ? [] : [{ host, port: port ?? 5432 }]));
+  const found = parsed.hosts.flatMap(({ host, port }) =>
+    host === null ? [] : [{ host, port: port ?? 5432 }],
+  );
   return found.length === parsed.hosts.length ? found : undefined;
 }
 
@@ -38,7 +41,9 @@ export const OneAddress = z.string().transform((text, context): Address => {
   return address === undefined || others.length > 0 ? notAddresses(context) : address;
 });
 /** One or more of them, separated by commas. */
-export const Addresses = z.string().transform((text, context): Address[] => parseAddresses(text) ?? notAddresses(context));
+export const Addresses = z
+  .string()
+  .transform((text, context): Address[] => parseAddresses(text) ?? notAddresses(context));
 
 /** The coordinator first. Empty before the coordinator is registered. */
 export async function listClusterNodes(coordinator: Knex): Promise<ClusterNode[]> {
@@ -50,10 +55,15 @@ export async function listClusterNodes(coordinator: Knex): Promise<ClusterNode[]
   return rows;
 }
 
-/** Returns the first column of the first row as text. Rejects with an Error that has the node's message when it refuses or can't be reached. */
+/**
+ * Returns the first column of the first row as text. Rejects with an Error that has the node's message when
+ * it refuses or can't be reached.
+ */
 export async function runOnNode(coordinator: Knex, node: ClusterNode, sql: string): Promise<string> {
   if (node.isCoordinator) {
-    const { rows } = await coordinator.raw<{ rows?: Readonly<Record<string, unknown>>[] }>(sql.replaceAll('?', '\\?'));
+    const { rows } = await coordinator.raw<{ rows?: Readonly<Record<string, unknown>>[] }>(
+      sql.replaceAll('?', '\\?'),
+    );
     return String(Object.values(rows?.[0] ?? {})[0] ?? '');
   }
   const { rows } = await coordinator.raw<{ rows: { success: boolean; result: string }[] }>(
@@ -72,29 +82,36 @@ export function withoutPropagation(statements: readonly string[]): string {
 }
 
 /**
- * The server that an address means: the suitable one of several. Its host may be the folder of a socket. Rejects with NoSuitableServer when
- * none is suitable, and with an Error when the address names none.
+ * The server that an address means: the suitable one of several. Its host may be the folder of a socket.
+ * Rejects with NoSuitableServer when none is suitable, and with an Error when the address names none.
  */
 export async function findServer(url: string): Promise<Address> {
   const parsed = parseDatabaseUrl(url);
   const [first, ...others] = typeof parsed === 'string' ? [] : parsed.hosts;
-  if (first === undefined || first.host === null) throw new Error('The address of the database names no host');
+  if (first === undefined || first.host === null)
+    throw new Error('The address of the database names no host');
   // A single one may lack the database.
   if (others.length === 0) return { host: first.host, port: first.port ?? 5432 };
   const { host, port } = await createServerFinder(url).find();
   return { host, port };
 }
 
-/** The same login, database and settings at another server; `database` replaces the database. Throws an Error when `url` is no address. */
+/**
+ * The same login, database and settings at another server; `database` replaces the database. Throws an Error
+ * when `url` is no address.
+ */
 export function urlAt(url: string, server: Address, database?: string): string {
   const parsed = parseDatabaseUrl(url);
   if (typeof parsed === 'string') throw new Error(`The address of the database ${parsed}`);
   const at = parsed.urlOf(server);
-  return database === undefined ? at : at.replace(/^(postgres:\/\/[^/?]*\/)[^?]*/, `$1${encodeURIComponent(database)}`);
+  return database === undefined
+    ? at
+    : at.replace(/^(postgres:\/\/[^/?]*\/)[^?]*/, `$1${encodeURIComponent(database)}`);
 }
 
 /** The name of the database in an address. */
-export const databaseOf = (url: string): string => decodeURIComponent(/^postgres(?:ql)?:\/\/[^/?]*\/([^?]*)/.exec(url)?.[1] ?? '');
+export const databaseOf = (url: string): string =>
+  decodeURIComponent(/^postgres(?:ql)?:\/\/[^/?]*\/([^?]*)/.exec(url)?.[1] ?? '');
 
 /** Opens one connection with the login of the address, and closes it again. */
 export async function withConnection<T>(url: string, work: (connection: Knex) => Promise<T>): Promise<T> {

@@ -5,7 +5,13 @@ import { isNodeUnreachable } from '../../warehouse/tables-pending.ts';
 import { measureTenantStorage } from '../../warehouse/tenant-schema.ts';
 import { type Admin, defineCommand } from '../command.ts';
 import { formatBytes, textTable } from '../text-table.ts';
-import { listPlacements, listWarehouseNodes, nodeResponds, type Placement, type WarehouseNode } from './placement.ts';
+import {
+  listPlacements,
+  listWarehouseNodes,
+  nodeResponds,
+  type Placement,
+  type WarehouseNode,
+} from './placement.ts';
 
 type Size = { readonly records: number | null; readonly bytes: number | null };
 type Measured = Placement & Size;
@@ -16,18 +22,26 @@ const unknownSize: Size = { records: null, bytes: null };
 
 async function listResponding({ owner }: Admin): Promise<RespondingNode[]> {
   const nodes: RespondingNode[] = [];
-  for (const node of await listWarehouseNodes(owner)) nodes.push({ ...node, responds: await nodeResponds(owner, node) });
+  for (const node of await listWarehouseNodes(owner))
+    nodes.push({ ...node, responds: await nodeResponds(owner, node) });
   return nodes;
 }
 
 /** Unknown for an organization without tables on this cluster, and when its server doesn't respond. */
-async function measure({ ctx }: Admin, placement: Placement, nodes: readonly RespondingNode[]): Promise<Measured> {
-  const isThere = placement.warehouse === 'current' && nodes.some(({ id, responds }) => responds && id === placement.node);
+async function measure(
+  { ctx }: Admin,
+  placement: Placement,
+  nodes: readonly RespondingNode[],
+): Promise<Measured> {
+  const isThere =
+    placement.warehouse === 'current' && nodes.some(({ id, responds }) => responds && id === placement.node);
   if (!isThere) return { ...placement, ...unknownSize };
-  const size = await measureTenantStorage({ ...ctx, organizationId: placement.id }).catch((error: unknown) => {
-    if (!isUnreachable(error) && !isNodeUnreachable(error)) throw error;
-    return unknownSize;
-  });
+  const size = await measureTenantStorage({ ...ctx, organizationId: placement.id }).catch(
+    (error: unknown) => {
+      if (!isUnreachable(error) && !isNodeUnreachable(error)) throw error;
+      return unknownSize;
+    },
+  );
   return { ...placement, ...size };
 }
 
@@ -35,7 +49,10 @@ async function measure({ ctx }: Admin, placement: Placement, nodes: readonly Res
 const sum = (values: readonly (number | null)[]): number | null =>
   values.reduce((total, value) => (total === null || value === null ? null : total + value), 0);
 
-function withContents({ host: _host, port: _port, ...node }: RespondingNode, measured: readonly Measured[]): ListedNode {
+function withContents(
+  { host: _host, port: _port, ...node }: RespondingNode,
+  measured: readonly Measured[],
+): ListedNode {
   const held = measured.filter((organization) => organization.node === node.id);
   const [records, bytes] = [sum(held.map((one) => one.records)), sum(held.map((one) => one.bytes))];
   return { ...node, organizations: held.length, records, bytes };
@@ -64,17 +81,23 @@ is - while a node doesn't respond. An organization without a node has no tables 
   async run(admin) {
     const responding = await listResponding(admin);
     const measured: Measured[] = [];
-    for (const placement of await listPlacements(admin.owner)) measured.push(await measure(admin, placement, responding));
+    for (const placement of await listPlacements(admin.owner))
+      measured.push(await measure(admin, placement, responding));
     const nodes = responding.map((node) => withContents(node, measured));
-    const organizations = measured.map((organization) => ({ ...organization, node: placeOf(organization, nodes) }));
-    const nodeRows = nodes.map(({ address, responds, takesRecords, organizations: held, records, bytes }) => ({
-      node: nameOf(address),
-      state: responds ? 'responds' : "doesn't respond",
-      'takes records': takesRecords ? 'yes' : 'no',
-      organizations: held,
-      records,
-      size: sizeText(bytes),
+    const organizations = measured.map((organization) => ({
+      ...organization,
+      node: placeOf(organization, nodes),
     }));
+    const nodeRows = nodes.map(
+      ({ address, responds, takesRecords, organizations: held, records, bytes }) => ({
+        node: nameOf(address),
+        state: responds ? 'responds' : "doesn't respond",
+        'takes records': takesRecords ? 'yes' : 'no',
+        organizations: held,
+        records,
+        size: sizeText(bytes),
+      }),
+    );
     const rows = organizations.map(({ slug, node, records, bytes }) => ({
       organization: slug,
       node,

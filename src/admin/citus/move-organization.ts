@@ -25,15 +25,26 @@ respond. When the command is interrupted, the move may still be completed: \`lis
     const target = nodes.find(({ address }) => address === to);
     const others = nodes.filter(({ takesRecords }) => takesRecords).map(({ address }) => address);
     if (target === undefined)
-      throw new RefusedCommand(`${to} is not a node of this cluster. Nodes that take records: ${others.join(', ')}`);
-    if (!target.takesRecords) throw new RefusedCommand(`${to} takes no records. Nodes that do: ${others.join(', ')}`);
+      throw new RefusedCommand(
+        `${to} is not a node of this cluster. Nodes that take records: ${others.join(', ')}`,
+      );
+    if (!target.takesRecords)
+      throw new RefusedCommand(`${to} takes no records. Nodes that do: ${others.join(', ')}`);
     const placement = (await listPlacements(admin.owner)).find(({ id }) => id === organization.id);
     if (placement !== undefined && placement.warehouse !== 'current')
-      throw new RefusedCommand(`${organization.slug} is on the former server: \`move-to-citus\` brings it to the cluster first.`);
+      throw new RefusedCommand(
+        `${organization.slug} is on the former server: \`move-to-citus\` brings it to the cluster first.`,
+      );
     if (placement === undefined || placement.node === null)
-      throw new RefusedCommand(`${organization.slug} has no tables yet: Citus chooses the node when they are created.`);
+      throw new RefusedCommand(
+        `${organization.slug} has no tables yet: Citus chooses the node when they are created.`,
+      );
     const from = nodes.find(({ id }) => id === placement.node)?.address ?? String(placement.node);
-    if (from === to) return { json: { id: organization.id, from, to, seconds: 0 }, text: `${organization.slug} is on ${to} already.` };
+    if (from === to)
+      return {
+        json: { id: organization.id, from, to, seconds: 0 },
+        text: `${organization.slug} is on ${to} already.`,
+      };
     await assertNodesRespond(
       admin.owner,
       nodes.filter(({ id, address }) => id === placement.node || address === to),
@@ -41,9 +52,14 @@ respond. When the command is interrupted, the move may still be completed: \`lis
     admin.progress(`moving ${organization.slug} from ${from} to ${to}`);
     const startedMs = admin.ctx.clock.monotonicMs();
     await admin.ctx.db.control
-      .raw('select citus_schema_move(?::regnamespace, ?::integer)', [tenantSchema(organization.id), target.id])
+      .raw('select citus_schema_move(?::regnamespace, ?::integer)', [
+        tenantSchema(organization.id),
+        target.id,
+      ])
       .catch((error: unknown) => {
-        throw new RefusedCommand(`${organization.slug} is still on ${from}: ${reasonOf(error)}`, { cause: error });
+        throw new RefusedCommand(`${organization.slug} is still on ${from}: ${reasonOf(error)}`, {
+          cause: error,
+        });
       });
     const seconds = Math.round((admin.ctx.clock.monotonicMs() - startedMs) / 100) / 10;
     await auditOperatorIn(admin, organization.id, {
@@ -51,6 +67,9 @@ respond. When the command is interrupted, the move may still be completed: \`lis
       target: { type: 'organization', id: organization.id },
       changes: { from, to },
     });
-    return { json: { id: organization.id, from, to, seconds }, text: `${organization.slug} is on ${to} now. It took ${seconds} s.` };
+    return {
+      json: { id: organization.id, from, to, seconds },
+      text: `${organization.slug} is on ${to} now. It took ${seconds} s.`,
+    };
   },
 });

@@ -1,13 +1,24 @@
-// The facts about a node of a Citus cluster that matter to the service, read in one statement, and the rules that the node must meet. A rule
-// that isn't met is either repaired on that node or left to the operator, with instructions.
+// The facts about a node of a Citus cluster that matter to the service, read in one statement, and the rules
+// that the node must meet. A rule that isn't met is either repaired on that node or left to the operator,
+// with instructions.
 import { escapeIdentifier, escapeLiteral } from 'pg';
 import { z } from 'zod';
 import { nodeSettings } from '../../db/migrate.ts';
 import { createLoginStatements, type ServiceLogin } from '../../db/service-login.ts';
 
-const settings = ['shared_preload_libraries', 'wal_level', 'max_connections', 'max_prepared_transactions'] as const;
+const settings = [
+  'shared_preload_libraries',
+  'wal_level',
+  'max_connections',
+  'max_prepared_transactions',
+] as const;
 /** Needed on both nodes to move one organization. PostgreSQL's defaults suffice. */
-const minimums = { max_replication_slots: 4, max_wal_senders: 4, max_logical_replication_workers: 4, max_worker_processes: 8 } as const;
+const minimums = {
+  max_replication_slots: 4,
+  max_wal_senders: 4,
+  max_logical_replication_workers: 4,
+  max_worker_processes: 8,
+} as const;
 
 const Role = z.object({
   canLogIn: z.boolean(),
@@ -58,7 +69,12 @@ export type Rule = {
   toDo(facts: NodeFacts): string;
 };
 
-const byOperator = (check: string, isMet: Rule['isMet'], toDo: Rule['toDo']): Rule => ({ check, isMet, toDo, repair: () => [] });
+const byOperator = (check: string, isMet: Rule['isMet'], toDo: Rule['toDo']): Rule => ({
+  check,
+  isMet,
+  toDo,
+  repair: () => [],
+});
 const bySql = (check: string, isMet: Rule['isMet'], repair: Rule['repair']): Rule => ({
   check,
   isMet,
@@ -72,12 +88,14 @@ const settingRules: readonly Rule[] = [
   byOperator(
     'wal_level = logical',
     (facts) => facts.settings['wal_level'] === 'logical',
-    () => "alter system set wal_level = 'logical', then restart the server: organizations are moved by logical replication",
+    () =>
+      "alter system set wal_level = 'logical', then restart the server: organizations are moved by logical replication",
   ),
   byOperator(
     'max_prepared_transactions >= max_connections',
     (facts) => numberOf(facts, 'max_prepared_transactions') >= numberOf(facts, 'max_connections'),
-    () => 'remove the setting from the configuration of the server, then restart it: Citus then uses twice max_connections',
+    () =>
+      'remove the setting from the configuration of the server, then restart it: Citus then uses twice max_connections',
   ),
   ...Object.entries(minimums).map(([name, minimum]) =>
     byOperator(
@@ -93,7 +111,9 @@ const extensionRule = (name: string, minimumMajor: number): Rule => ({
   isMet: ({ extensions: { [name]: found } }) =>
     found?.installed === found?.available && Number.parseInt(found?.installed ?? '', 10) >= minimumMajor,
   repair: ({ extensions: { [name]: found } }) =>
-    found === undefined ? [] : [found.installed === null ? `create extension ${name}` : `alter extension ${name} update`],
+    found === undefined
+      ? []
+      : [found.installed === null ? `create extension ${name}` : `alter extension ${name} update`],
   toDo: ({ extensions: { [name]: found } }) =>
     found === undefined
       ? `install the package of the extension ${name} on this machine`
@@ -104,7 +124,9 @@ const roleRule = (name: string, mayLogIn: boolean): Rule =>
   bySql(
     mayLogIn ? `role ${name} may log in` : `role ${name}`,
     ({ roles }) => roles[name] !== undefined && (roles[name].canLogIn || !mayLogIn),
-    ({ roles }) => [`${roles[name] === undefined ? 'create' : 'alter'} role ${name} ${mayLogIn ? 'login' : 'nologin'} noinherit`],
+    ({ roles }) => [
+      `${roles[name] === undefined ? 'create' : 'alter'} role ${name} ${mayLogIn ? 'login' : 'nologin'} noinherit`,
+    ],
   );
 
 const rightsRule = (database: string): Rule =>
@@ -125,7 +147,9 @@ const rightsRule = (database: string): Rule =>
 
 /** The names of the service's settings that portal_service has otherwise in this database. */
 function overriddenSettings({ roles: { portal_service: service } }: NodeFacts): string[] {
-  const names = new Set(service?.databaseDefaults.map((setting) => setting.replace(/=.*$/s, '').toLowerCase()));
+  const names = new Set(
+    service?.databaseDefaults.map((setting) => setting.replace(/=.*$/s, '').toLowerCase()),
+  );
   return nodeSettings.flatMap(([name]) => (names.has(name) ? [name] : []));
 }
 
@@ -135,11 +159,18 @@ const defaultsRule = (database: string): Rule =>
     'defaults of portal_service',
     (facts) => {
       const found = new Set(facts.roles['portal_service']?.defaults.map((setting) => setting.toLowerCase()));
-      return overriddenSettings(facts).length === 0 && nodeSettings.every(([name, value]) => found.has(`${name}=${value}`.toLowerCase()));
+      return (
+        overriddenSettings(facts).length === 0 &&
+        nodeSettings.every(([name, value]) => found.has(`${name}=${value}`.toLowerCase()))
+      );
     },
     (facts) => [
-      ...overriddenSettings(facts).map((name) => `alter role portal_service in database ${escapeIdentifier(database)} reset ${name}`),
-      ...nodeSettings.map(([name, value]) => `alter role portal_service set ${name} = ${escapeLiteral(value)}`),
+      ...overriddenSettings(facts).map(
+        (name) => `alter role portal_service in database ${escapeIdentifier(database)} reset ${name}`,
+      ),
+      ...nodeSettings.map(
+        ([name, value]) => `alter role portal_service set ${name} = ${escapeLiteral(value)}`,
+      ),
     ],
   );
 
@@ -149,10 +180,14 @@ const loginRule = (login: ServiceLogin): Rule => ({
     ({ roles: { [login.user]: role } }) => role?.canLogIn === true && role.isServiceMember,
     ({ roles: { [login.user]: role } }) => createLoginStatements(login, { isMissing: role === undefined }),
   ),
-  toDo: () => `create the login ${login.user} there, as a member of portal_service: docs/operations.md#database-logins`,
+  toDo: () =>
+    `create the login ${login.user} there, as a member of portal_service: docs/operations.md#database-logins`,
 });
 
-/** What each node must have, in the order in which it is repaired. `login`: the service's own, if it isn't the one that migrates. */
+/**
+ * What each node must have, in the order in which it is repaired. `login`: the service's own, if it isn't the
+ * one that migrates.
+ */
 export const nodeRules = (database: string, login: ServiceLogin | undefined): readonly Rule[] => [
   byOperator(
     'PostgreSQL 17 or later',
@@ -176,4 +211,5 @@ export const nodeRules = (database: string, login: ServiceLogin | undefined): re
 ];
 
 /** Citus must be loaded before anything else can be asked of it. */
-export const isCitusLoaded = ({ settings: read }: NodeFacts): boolean => /\bcitus\b/.test(read['shared_preload_libraries'] ?? '');
+export const isCitusLoaded = ({ settings: read }: NodeFacts): boolean =>
+  /\bcitus\b/.test(read['shared_preload_libraries'] ?? '');

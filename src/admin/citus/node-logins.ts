@@ -1,6 +1,7 @@
-// Whether the nodes can log in to each other as the roles that the service uses. Citus opens a connection as the role of the statement, so
-// every node must accept portal_owner and portal_service from every other. Where it asks for a password, both roles get a random one, which
-// Citus keeps in pg_dist_authinfo: a table of each node that only superusers can read.
+// Whether the nodes can log in to each other as the roles that the service uses. Citus opens a connection as
+// the role of the statement, so every node must accept portal_owner and portal_service from every other.
+// Where it asks for a password, both roles get a random one, which Citus keeps in pg_dist_authinfo: a table
+// of each node that only superusers can read.
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { escapeIdentifier, escapeLiteral } from 'pg';
@@ -9,7 +10,10 @@ import { type ClusterNode, runOnNode, withoutPropagation } from './cluster.ts';
 
 type Link = { readonly from: string; readonly to: string };
 
-/** The pairs of nodes of which the first can't log in to the second as this role; null: as the login of this command. */
+/**
+ * The pairs of nodes of which the first can't log in to the second as this role; null: as the login of this
+ * command.
+ */
 async function brokenLinks(coordinator: Knex, role: string | null): Promise<Link[]> {
   return coordinator.transaction(async (tx) => {
     if (role !== null) await tx.raw(`set local role ${escapeIdentifier(role)}`);
@@ -54,17 +58,25 @@ async function checkRole(coordinator: Knex, nodes: readonly ClusterNode[], role:
   });
 }
 
-/** Checks the login of this command, which only the operator can let in, and then both roles. Never rejects. */
-export async function checkNodeLogins(coordinator: Knex, nodes: readonly ClusterNode[], login: string): Promise<Check[]> {
+/**
+ * Checks the login of this command, which only the operator can let in, and then both roles. Never rejects.
+ */
+export async function checkNodeLogins(
+  coordinator: Knex,
+  nodes: readonly ClusterNode[],
+  login: string,
+): Promise<Check[]> {
   const check = `${login} logs in from node to node`;
   const toDo = `let ${login} log in from each node to each other: docs/citus.md#let-the-nodes-log-in`;
   try {
     const broken = await brokenLinks(coordinator, null);
-    if (broken.length > 0) return [{ node: 'all nodes', check, state: 'missing', toDo: `${toDo} (not from ${listed(broken)})` }];
+    if (broken.length > 0)
+      return [{ node: 'all nodes', check, state: 'missing', toDo: `${toDo} (not from ${listed(broken)})` }];
   } catch (error) {
     return [{ node: 'all nodes', check, state: 'missing', toDo: `${toDo} (${reasonOf(error)})` }];
   }
   const roles: Check[] = [];
-  for (const role of ['portal_owner', 'portal_service']) roles.push(await checkRole(coordinator, nodes, role));
+  for (const role of ['portal_owner', 'portal_service'])
+    roles.push(await checkRole(coordinator, nodes, role));
   return [{ node: 'all nodes', check, state: 'ok' }, ...roles];
 }

@@ -22,7 +22,13 @@ export type Placement = {
 };
 
 export async function listWarehouseNodes(owner: Knex): Promise<WarehouseNode[]> {
-  type Row = { id: number; host: string | null; port: number | null; takes_records: boolean; is_active: boolean };
+  type Row = {
+    id: number;
+    host: string | null;
+    port: number | null;
+    takes_records: boolean;
+    is_active: boolean;
+  };
   const { rows } = await owner.raw<{ rows: Row[] }>('select * from warehouse_nodes()');
   return rows.map(({ id, host, port, takes_records: takesRecords, is_active: isActive }) => ({
     id,
@@ -35,19 +41,26 @@ export async function listWarehouseNodes(owner: Knex): Promise<WarehouseNode[]> 
 }
 
 /** Asked by the server of `owner`; `node` is one of its cluster, or this server without Citus. */
-export async function nodeResponds(owner: Knex, { host, port }: Pick<WarehouseNode, 'host' | 'port'>): Promise<boolean> {
-  const { rows } = await owner.raw<{ rows: { responds: boolean }[] }>('select warehouse_node_responds(?, ?::integer) as responds', [
-    host,
-    port,
-  ]);
+export async function nodeResponds(
+  owner: Knex,
+  { host, port }: Pick<WarehouseNode, 'host' | 'port'>,
+): Promise<boolean> {
+  const { rows } = await owner.raw<{ rows: { responds: boolean }[] }>(
+    'select warehouse_node_responds(?, ?::integer) as responds',
+    [host, port],
+  );
   return rows[0]?.responds === true;
 }
 
-/** Rejects with RefusedCommand when one of these nodes doesn't respond: Citus would fail in words of its own. */
+/**
+ * Rejects with RefusedCommand when one of these nodes doesn't respond: Citus would fail in words of its own.
+ */
 export async function assertNodesRespond(owner: Knex, nodes: readonly WarehouseNode[]): Promise<void> {
   for (const node of nodes)
     if (!(await nodeResponds(owner, node)))
-      throw new RefusedCommand(`${node.address} doesn't respond: nothing was moved. Start that server first.`);
+      throw new RefusedCommand(
+        `${node.address} doesn't respond: nothing was moved. Start that server first.`,
+      );
 }
 
 export async function listPlacements(owner: Knex): Promise<Placement[]> {
@@ -59,10 +72,16 @@ export async function listPlacements(owner: Knex): Promise<Placement[]> {
 }
 
 /** The nodes of the cluster. Rejects with RefusedCommand on a server without Citus. */
-export async function getClusterNodes({ owner }: Pick<Admin, 'owner'>): Promise<(WarehouseNode & { readonly address: string })[]> {
-  const nodes = (await listWarehouseNodes(owner)).flatMap((node) => (node.address === null ? [] : [{ ...node, address: node.address }]));
+export async function getClusterNodes({
+  owner,
+}: Pick<Admin, 'owner'>): Promise<(WarehouseNode & { readonly address: string })[]> {
+  const nodes = (await listWarehouseNodes(owner)).flatMap((node) =>
+    node.address === null ? [] : [{ ...node, address: node.address }],
+  );
   if (nodes.length === 0)
-    throw new RefusedCommand('This database is on one server, without Citus: there is nowhere to move organizations.');
+    throw new RefusedCommand(
+      'This database is on one server, without Citus: there is nowhere to move organizations.',
+    );
   return nodes;
 }
 
@@ -74,6 +93,8 @@ export function comparePlacements(
   const nodes = new Map(before.map(({ id, node }) => [id, node]));
   return after.flatMap((now) => {
     const from = nodes.get(now.id);
-    return from === undefined || from === null || now.node === null || from === now.node ? [] : [{ now, from }];
+    return from === undefined || from === null || now.node === null || from === now.node
+      ? []
+      : [{ now, from }];
   });
 }

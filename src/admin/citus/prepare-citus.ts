@@ -26,7 +26,12 @@ import { ensureDatabase, registerNodes } from './register-nodes.ts';
 const parseFacts = (text: string): NodeFacts => NodeFacts.parse(JSON.parse(text));
 
 /** Repairs what can be repaired on one node, rule by rule, and checks each of them. */
-async function checkNode(coordinator: Knex, node: ClusterNode, rules: readonly Rule[], readFacts: string): Promise<Check[]> {
+async function checkNode(
+  coordinator: Knex,
+  node: ClusterNode,
+  rules: readonly Rule[],
+  readFacts: string,
+): Promise<Check[]> {
   const place = addressOf(node);
   const checks: Check[] = [];
   let facts = parseFacts(await runOnNode(coordinator, node, readFacts));
@@ -41,7 +46,12 @@ async function checkNode(coordinator: Knex, node: ClusterNode, rules: readonly R
       facts = parseFacts(await runOnNode(coordinator, node, readFacts));
       if (rule.isMet(facts)) state = 'changed';
     }
-    checks.push({ node: place, check: rule.check, state, ...(state === 'missing' && { toDo: `${rule.toDo(facts)}${failure}` }) });
+    checks.push({
+      node: place,
+      check: rule.check,
+      state,
+      ...(state === 'missing' && { toDo: `${rule.toDo(facts)}${failure}` }),
+    });
   }
   return checks;
 }
@@ -62,9 +72,16 @@ async function checkNodes(
     try {
       checks.push(...(await checkNode(coordinator, node, rules, readFacts)));
       if (!node.isActive || !node.hasMetadata)
-        checks.push(unusable('metadata', `run on the coordinator: select citus_activate_node('${node.host}', ${node.port})`));
+        checks.push(
+          unusable(
+            'metadata',
+            `run on the coordinator: select citus_activate_node('${node.host}', ${node.port})`,
+          ),
+        );
     } catch (error) {
-      checks.push(unusable('responds', `start the server, or remove it from the cluster (${reasonOf(error)})`));
+      checks.push(
+        unusable('responds', `start the server, or remove it from the cluster (${reasonOf(error)})`),
+      );
     }
   }
   if (!nodes.some(({ takesRecords }) => takesRecords))
@@ -77,9 +94,14 @@ async function checkNodes(
   return checks;
 }
 
-/** Creates the extension unless it exists. Rejects with RefusedCommand when the login is no superuser or Citus isn't loaded. */
+/**
+ * Creates the extension unless it exists. Rejects with RefusedCommand when the login is no superuser or Citus
+ * isn't loaded.
+ */
 async function prepareCoordinator(coordinator: Knex): Promise<{ database: string; login: string }> {
-  const { rows } = await coordinator.raw<{ rows: { database: string; login: string; superuser: boolean; facts: string }[] }>(
+  const { rows } = await coordinator.raw<{
+    rows: { database: string; login: string; superuser: boolean; facts: string }[];
+  }>(
     `select current_database() as database, session_user as login, current_setting('is_superuser') = 'on' as superuser, (${readNodeFacts([])}) as facts`,
   );
   const [row] = rows;
@@ -98,13 +120,17 @@ async function prepareCoordinator(coordinator: Knex): Promise<{ database: string
 
 type Input = { readonly coordinator?: Address | undefined; readonly workers: readonly Address[] };
 
-async function prepare({ owner, service, progress }: ServerAddresses, { coordinator: self, workers }: Input): Promise<Check[]> {
+async function prepare(
+  { owner, service, progress }: ServerAddresses,
+  { coordinator: self, workers }: Input,
+): Promise<Check[]> {
   const explained = (error: unknown): never => {
     throw explainDatabaseError(error, service === undefined ? 'DATABASE_URL' : 'MIGRATION_DATABASE_URL');
   };
   const server = await findServer(owner).catch(explained);
   const database = await ensureDatabase(owner, server).catch(explained);
-  const login = service === undefined || loginOf(service).user === loginOf(owner).user ? undefined : loginOf(service);
+  const login =
+    service === undefined || loginOf(service).user === loginOf(owner).user ? undefined : loginOf(service);
   return withConnection(urlAt(owner, server), async (coordinator) => {
     const current = await prepareCoordinator(coordinator);
     progress(`preparing the database ${current.database}`);
@@ -112,13 +138,19 @@ async function prepare({ owner, service, progress }: ServerAddresses, { coordina
     const nodes = await listClusterNodes(coordinator);
     const checked = await checkNodes(coordinator, nodes, current.database, login);
     const logins = await checkNodeLogins(coordinator, nodes, current.login);
-    return [{ node: addressOf(server), check: `database ${current.database}`, state: database }, ...registered, ...checked, ...logins];
+    return [
+      { node: addressOf(server), check: `database ${current.database}`, state: database },
+      ...registered,
+      ...checked,
+      ...logins,
+    ];
   });
 }
 
 export const prepareCitusCommand = defineServerCommand({
   name: 'prepare-citus',
-  summary: 'Prepares a Citus cluster for the service, and checks it. Run it before the first start and after adding a node.',
+  summary:
+    'Prepares a Citus cluster for the service, and checks it. Run it before the first start and after adding a node.',
   about: `Connects to the coordinator as the login of MIGRATION_DATABASE_URL (DATABASE_URL if that is unset), which must be a superuser there and on
 every node. It creates the database and the extensions where they are missing, registers the nodes, creates the roles and the service's login on
 every node with their rights, and lets the nodes log in to each other as these roles. Settings that need a restart are only checked. Every check is
@@ -129,16 +161,28 @@ ok, changed, or missing, which says what is left to do. Running it again changes
       'host:port',
       'how the workers reach the coordinator; default: the address this command uses',
     ),
-    workers: option(Addresses.optional(), 'host:port,…', 'the workers to add; those that the cluster knows are checked in any case'),
+    workers: option(
+      Addresses.optional(),
+      'host:port,…',
+      'the workers to add; those that the cluster knows are checked in any case',
+    ),
   }),
   async run(servers, { coordinator, workers = [] }) {
     const checks = await prepare(servers, { coordinator, workers });
     const missing = checks.filter(({ state }) => state === 'missing').length;
-    const rows = checks.map(({ node, check, state, toDo }) => ({ node, check, state: toDo === undefined ? state : `${state}: ${toDo}` }));
+    const rows = checks.map(({ node, check, state, toDo }) => ({
+      node,
+      check,
+      state: toDo === undefined ? state : `${state}: ${toDo}`,
+    }));
     const summary =
       missing === 0
         ? 'The cluster is ready for the service.'
         : `${missing} ${missing === 1 ? 'check is' : 'checks are'} missing. Run the command again afterwards.`;
-    return { json: { ready: missing === 0, checks }, text: `${textTable(rows)}\n\n${summary}`, incomplete: missing > 0 };
+    return {
+      json: { ready: missing === 0, checks },
+      text: `${textTable(rows)}\n\n${summary}`,
+      incomplete: missing > 0,
+    };
   },
 });

@@ -1,5 +1,5 @@
-// Spreads the organizations over the nodes of a Citus cluster, one after the other, while they are read and synced. Citus moves them in the
-// background; the command starts that and shows its progress.
+// Spreads the organizations over the nodes of a Citus cluster, one after the other, while they are read and
+// synced. Citus moves them in the background; the command starts that and shows its progress.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
@@ -21,7 +21,12 @@ async function planMoves(admin: Admin): Promise<Move[]> {
   return rows.map(({ schema, from, to }) => ({ organization: slugs.get(schema) ?? schema, from, to }));
 }
 
-type Job = { readonly id: string; readonly state: string; readonly left: number; readonly problems: readonly string[] };
+type Job = {
+  readonly id: string;
+  readonly state: string;
+  readonly left: number;
+  readonly problems: readonly string[];
+};
 
 /** The latest rebalance of this cluster; undefined before the first. */
 async function readJob({ ctx }: Admin): Promise<Job | undefined> {
@@ -58,7 +63,10 @@ async function rebalance(admin: Admin): Promise<Outcome> {
   const before = await listPlacements(admin.owner);
   const isRunning = isOpen(await readJob(admin));
   if (!isRunning && (await planMoves(admin)).length === 0)
-    return { json: { state: 'finished', moved: [] }, text: 'The organizations are spread evenly: nothing was moved.' };
+    return {
+      json: { state: 'finished', moved: [] },
+      text: 'The organizations are spread evenly: nothing was moved.',
+    };
   if (isRunning) admin.progress('a rebalance is running already');
   else await admin.ctx.db.control.raw('select citus_rebalance_start()');
   const job = await follow(admin);
@@ -69,10 +77,16 @@ async function rebalance(admin: Admin): Promise<Outcome> {
     to: names.get(now.node ?? 0) ?? String(now.node),
   }));
   for (const { id, from, to } of moved)
-    await auditOperatorIn(admin, id, { action: 'warehouse.move', target: { type: 'organization', id }, changes: { from, to } });
+    await auditOperatorIn(admin, id, {
+      action: 'warehouse.move',
+      target: { type: 'organization', id },
+      changes: { from, to },
+    });
   const isFinished = job?.state === 'finished';
   const state = [job?.state ?? 'gone', ...(job?.problems ?? [])].join(': ');
-  const ending = isFinished ? '' : `The rebalance is ${state}. The other organizations are where they were. Run the command again.`;
+  const ending = isFinished
+    ? ''
+    : `The rebalance is ${state}. The other organizations are where they were. Run the command again.`;
   const rows = moved.map(({ id: _id, ...move }) => move);
   return {
     json: { state: job?.state ?? 'gone', moved },
@@ -103,6 +117,9 @@ again follows it. A move that fails is tried again by Citus; the command prints 
       return { json: { stopped: true }, text: 'The rebalance is stopped. What was moved stays moved.' };
     }
     const planned = await planMoves(admin);
-    return { json: planned, text: planned.length === 0 ? 'The organizations are spread evenly.' : textTable(planned) };
+    return {
+      json: planned,
+      text: planned.length === 0 ? 'The organizations are spread evenly.' : textTable(planned),
+    };
   },
 });

@@ -1,5 +1,5 @@
-// Makes a cluster of servers that don't know each other yet: the database and the extension on each, the coordinator's own address, and the
-// workers. What exists is left as it is.
+// Makes a cluster of servers that don't know each other yet: the database and the extension on each, the
+// coordinator's own address, and the workers. What exists is left as it is.
 import type { Knex } from 'knex';
 import { escapeIdentifier } from 'pg';
 import { sqlState } from '../../db/pg-errors.ts';
@@ -44,11 +44,14 @@ const registerWorker = (coordinator: Knex, url: string, worker: Address): Promis
     'part of the cluster',
     'start it with Citus loaded, and let the login of MIGRATION_DATABASE_URL log in from here and from the coordinator: docs/citus.md#let-the-nodes-log-in',
     async () => {
-      const known = (await listClusterNodes(coordinator)).find(({ host, port }) => host === worker.host && port === worker.port);
+      const known = (await listClusterNodes(coordinator)).find(
+        ({ host, port }) => host === worker.host && port === worker.port,
+      );
       if (known?.isActive === true) return 'ok';
       await ensureDatabase(url, worker);
       await ensureExtension(urlAt(url, worker));
-      // In one transaction, the default, the catalogue of some hundred organizations takes more locks than PostgreSQL has by default.
+      // In one transaction, the default, the catalogue of some hundred organizations takes more locks than
+      // PostgreSQL has by default.
       await coordinator.raw("set citus.metadata_sync_mode = 'nontransactional'");
       await coordinator.raw('select citus_add_node(?, ?)', [worker.host, worker.port]);
       return 'changed';
@@ -56,7 +59,12 @@ const registerWorker = (coordinator: Knex, url: string, worker: Address): Promis
   );
 
 /** Registers the coordinator and these workers, in this order. Never rejects for a single one. */
-export async function registerNodes(coordinator: Knex, url: string, self: Address, workers: readonly Address[]): Promise<Check[]> {
+export async function registerNodes(
+  coordinator: Knex,
+  url: string,
+  self: Address,
+  workers: readonly Address[],
+): Promise<Check[]> {
   const checks = [await registerCoordinator(coordinator, self)];
   for (const worker of workers) checks.push(await registerWorker(coordinator, url, worker));
   return checks;

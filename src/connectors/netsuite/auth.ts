@@ -1,5 +1,6 @@
-// OAuth 2.0 machine-to-machine: an assertion signed with the connection's private key, valid for five minutes, is exchanged for an access
-// token. Each connector caches one token, renews it a minute before it expires, and requests it once however many requests wait for it.
+// OAuth 2.0 machine-to-machine: an assertion signed with the connection's private key, valid for five
+// minutes, is exchanged for an access token. Each connector caches one token, renews it a minute before it
+// expires, and requests it once however many requests wait for it.
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
@@ -11,10 +12,14 @@ import { erpError, networkError, responseError } from './errors.ts';
 
 export type Authorizer = {
   /**
-   * The Authorization header for one attempt of one request. Rejects with `ErpError`, of kind `credentials` when the login is refused,
-   * or with the signal's reason.
+   * The Authorization header for one attempt of one request. Rejects with `ErpError`, of kind `credentials`
+   * when the login is refused, or with the signal's reason.
    */
-  authorize(request: { readonly method: string; readonly url: string; readonly signal: AbortSignal }): Promise<string>;
+  authorize(request: {
+    readonly method: string;
+    readonly url: string;
+    readonly signal: AbortSignal;
+  }): Promise<string>;
   /** NetSuite refused this header: the next `authorize` returns another one. */
   invalidate(refusedHeader: string): void;
 };
@@ -41,7 +46,11 @@ const TokenResponse = z.object({
 type Token = { readonly header: string; readonly renewAt: number };
 
 /** Logs in with the first `authorize`, not before. */
-export function createOauth2Authorizer(ctx: Pick<Ctx, 'fetch' | 'clock' | 'settings'>, origin: string, keys: Oauth2Keys): Authorizer {
+export function createOauth2Authorizer(
+  ctx: Pick<Ctx, 'fetch' | 'clock' | 'settings'>,
+  origin: string,
+  keys: Oauth2Keys,
+): Authorizer {
   const url = `${origin}/services/rest/auth/oauth2/v1/token`;
   let current: Token | null = null;
   let pendingLogin: Promise<Token> | null = null;
@@ -77,7 +86,11 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-async function requestToken(ctx: Pick<Ctx, 'fetch' | 'clock' | 'settings'>, url: string, keys: Oauth2Keys): Promise<Token> {
+async function requestToken(
+  ctx: Pick<Ctx, 'fetch' | 'clock' | 'settings'>,
+  url: string,
+  keys: Oauth2Keys,
+): Promise<Token> {
   const requestedAt = ctx.clock.now();
   const body = new URLSearchParams({
     grant_type: 'client_credentials',
@@ -86,13 +99,17 @@ async function requestToken(ctx: Pick<Ctx, 'fetch' | 'clock' | 'settings'>, url:
   }).toString();
   const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' };
   const limits = { timeoutMs: ctx.settings.erp.requestTimeoutMs, maxBytes: maxTokenResponseBytes };
-  const response = await ctx.fetch(url, { method: 'POST', headers, body, ...limits }).catch((error: unknown) => {
-    throw error instanceof GuardedFetchError ? networkError(error) : error;
-  });
+  const response = await ctx
+    .fetch(url, { method: 'POST', headers, body, ...limits })
+    .catch((error: unknown) => {
+      throw error instanceof GuardedFetchError ? networkError(error) : error;
+    });
   if (response.status !== 200) throw tokenError(response, requestedAt, keys);
   const parsed = TokenResponse.safeParse(parseJson(response.text));
   if (!parsed.success)
-    throw erpError('answer', 'ANSWER_UNREADABLE', 'The response to the login is not an access token', { cause: parsed.error });
+    throw erpError('answer', 'ANSWER_UNREADABLE', 'The response to the login is not an access token', {
+      cause: parsed.error,
+    });
   const { access_token: token, expires_in: seconds } = parsed.data;
   return { header: `Bearer ${token}`, renewAt: requestedAt.getTime() + seconds * 1000 - renewBeforeMs };
 }
@@ -106,13 +123,17 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * The signed assertion, a JWT. PS256 for RSA keys, ES256/384/512 for the matching curves: the algorithms that NetSuite accepts; RS256 is
- * not among them. Throws `ErpError` of kind `credentials`: `CERTIFICATE_UNKNOWN` without a certificate id, `PRIVATE_KEY_UNUSABLE` for a
- * key that can't be parsed or is of another kind.
+ * The signed assertion, a JWT. PS256 for RSA keys, ES256/384/512 for the matching curves: the algorithms that
+ * NetSuite accepts; RS256 is not among them. Throws `ErpError` of kind `credentials`: `CERTIFICATE_UNKNOWN`
+ * without a certificate id, `PRIVATE_KEY_UNUSABLE` for a key that can't be parsed or is of another kind.
  */
 export function signAssertion(keys: Oauth2Keys, audience: string, now: Date): string {
   if (keys.certificateId === null)
-    throw erpError('credentials', 'CERTIFICATE_UNKNOWN', 'The certificate of this connection has no certificate id yet');
+    throw erpError(
+      'credentials',
+      'CERTIFICATE_UNKNOWN',
+      'The certificate of this connection has no certificate id yet',
+    );
   const issuedAt = Math.floor(now.getTime() / 1000);
   const claims = {
     iss: keys.clientId,
@@ -126,11 +147,20 @@ export function signAssertion(keys: Oauth2Keys, audience: string, now: Date): st
     const key = createPrivateKey(keys.privateKeyPem);
     return jwt.sign(claims, key, { algorithm: algorithmOf(key), keyid: keys.certificateId });
   } catch (error) {
-    throw erpError('credentials', 'PRIVATE_KEY_UNUSABLE', 'The private key of this connection cannot be used to sign', { cause: error });
+    throw erpError(
+      'credentials',
+      'PRIVATE_KEY_UNUSABLE',
+      'The private key of this connection cannot be used to sign',
+      { cause: error },
+    );
   }
 }
 
-const curveAlgorithms: Readonly<Record<string, jwt.Algorithm>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' };
+const curveAlgorithms: Readonly<Record<string, jwt.Algorithm>> = {
+  prime256v1: 'ES256',
+  secp384r1: 'ES384',
+  secp521r1: 'ES512',
+};
 
 function algorithmOf(key: KeyObject): jwt.Algorithm {
   if (key.asymmetricKeyType === 'rsa') return 'PS256';
@@ -139,16 +169,25 @@ function algorithmOf(key: KeyObject): jwt.Algorithm {
   return algorithm;
 }
 
-/** Translates the token endpoint's `error` values (RFC 6749, section 5.2) for the person who set up the connection. */
+/**
+ * Translates the token endpoint's `error` values (RFC 6749, section 5.2) for the person who set up the
+ * connection.
+ */
 function tokenError(response: GuardedResponse, now: Date, { notAfter }: Oauth2Keys): ErpError {
   if (response.status !== 400 && response.status !== 401) return responseError(response, now);
   const body = parseJson(response.text);
   const code = typeof body === 'object' && body !== null ? String(Reflect.get(body, 'error') ?? '') : '';
   const message = `The ERP refused the login: ${code === '' ? `status ${response.status}` : code}`;
-  if (code === 'invalid_client' || code === 'unauthorized_client') return erpError('credentials', 'CLIENT_UNKNOWN', message);
-  // NetSuite has one error value for everything that is wrong with a certificate, but we know when ours expires.
+  if (code === 'invalid_client' || code === 'unauthorized_client')
+    return erpError('credentials', 'CLIENT_UNKNOWN', message);
+  // NetSuite has one error value for everything that is wrong with a certificate, but we know when ours
+  // expires.
   if (code === 'invalid_grant' && notAfter !== undefined && Date.parse(notAfter) <= now.getTime())
-    return erpError('credentials', 'CERTIFICATE_EXPIRED', `${message}, and the certificate of this connection expired at ${notAfter}`);
+    return erpError(
+      'credentials',
+      'CERTIFICATE_EXPIRED',
+      `${message}, and the certificate of this connection expired at ${notAfter}`,
+    );
   if (code === 'invalid_grant') return erpError('credentials', 'CERTIFICATE_UNKNOWN', message);
   if (code === 'invalid_scope') return erpError('credentials', 'PERMISSION_MISSING', message);
   return erpError('credentials', 'INVALID_LOGIN', message);

@@ -1,12 +1,15 @@
-// Reads the Date header of every response, logins included: a wrong clock on this machine is a common reason for a refused login, and
-// then no other request can measure it.
+// Reads the Date header of every response, logins included: a wrong clock on this machine is a common reason
+// for a refused login, and then no other request can measure it.
 import type { Clock } from '../../core/clock.ts';
 import type { GuardedFetch } from '../../core/guarded-fetch.ts';
 
 export type ClockSkewMonitor = {
   /** The wrapped fetch: use it for every request to the account. */
   readonly fetch: GuardedFetch;
-  /** How far this machine's clock is ahead of NetSuite's, by the last response; negative when behind, null before the first response. */
+  /**
+   * How far this machine's clock is ahead of NetSuite's, by the last response; negative when behind, null
+   * before the first response.
+   */
   skewMs(): number | null;
 };
 

@@ -1,5 +1,5 @@
-// Tests a connection for the person who sets it up: login, clock, one row of each table, of lines as well. Every ERP error becomes a problem with a way to
-// fix it, never an exception.
+// Tests a connection for the person who sets it up: login, clock, one row of each table, of lines as well.
+// Every ERP error becomes a problem with a way to fix it, never an exception.
 import type { Clock } from '../../core/clock.ts';
 import { type ConnectionProblem, type ConnectionReport, ErpError } from '../connector.ts';
 import type { ClockSkewMonitor } from './clock-skew.ts';
@@ -28,12 +28,22 @@ export async function testNetsuiteConnection(parts: Parts, signal: AbortSignal):
   const time = await attempt(parts.now, problems, signal);
   const skewMs = clockSkew.skewMs();
   if (skewMs !== null && Math.abs(skewMs) > maxSkewMs) problems.unshift(skewProblem(skewMs));
-  const hidden = time === null ? null : await attempt(() => probeTables(parts.suiteql, signal), problems, signal);
+  const hidden =
+    time === null ? null : await attempt(() => probeTables(parts.suiteql, signal), problems, signal);
   const ok = problems.length === 0;
-  return { ok, latencyMs: Math.round(clock.monotonicMs() - startedMs), account, problems: [...problems, ...(hidden ?? [])] };
+  return {
+    ok,
+    latencyMs: Math.round(clock.monotonicMs() - startedMs),
+    account,
+    problems: [...problems, ...(hidden ?? [])],
+  };
 }
 
-async function attempt<T>(work: () => Promise<T>, problems: ConnectionProblem[], signal: AbortSignal): Promise<T | null> {
+async function attempt<T>(
+  work: () => Promise<T>,
+  problems: ConnectionProblem[],
+  signal: AbortSignal,
+): Promise<T | null> {
   try {
     return await work();
   } catch (error) {
@@ -56,13 +66,17 @@ function skewProblem(skewMs: number): ConnectionProblem {
 type Table = { readonly name: string; readonly column: string; readonly recordTypes: readonly string[] };
 
 /** Tables, each once, with the record types that need it. */
-function groupTables(needed: readonly { readonly name: string; readonly column: string; readonly recordType: string }[]): Table[] {
+function groupTables(
+  needed: readonly { readonly name: string; readonly column: string; readonly recordType: string }[],
+): Table[] {
   const tables = new Map<string, Table>();
   for (const { name, column, recordType } of needed)
     tables.set(name, { name, column, recordTypes: [...(tables.get(name)?.recordTypes ?? []), recordType] });
   return [...tables.values()];
 }
-const recordTables = groupTables(recordTypeDefinitions.map(({ name, table }) => ({ name: table, column: 'id', recordType: name })));
+const recordTables = groupTables(
+  recordTypeDefinitions.map(({ name, table }) => ({ name: table, column: 'id', recordType: name })),
+);
 const lineTables = groupTables(
   recordTypeDefinitions.flatMap(({ name, lines }) =>
     lines === null ? [] : [{ name: lines.table, column: lines.parent, recordType: name }],
@@ -70,20 +84,31 @@ const lineTables = groupTables(
 );
 
 /**
- * Reads one row of each table. A table that the role can't see is reported, but the connection still works: the role may be meant to see
- * only invoices. Lines are reported where their records can be seen. Throws `PERMISSION_MISSING` for a role that can see no records at all.
+ * Reads one row of each table. A table that the role can't see is reported, but the connection still works:
+ * the role may be meant to see only invoices. Lines are reported where their records can be seen. Throws
+ * `PERMISSION_MISSING` for a role that can see no records at all.
  */
 async function probeTables(suiteql: Suiteql, signal: AbortSignal): Promise<ConnectionProblem[]> {
   const probe = (tables: readonly Table[], part: 'records' | 'lines') =>
     Promise.all(tables.map((table) => findHidden(suiteql, table, part, signal)));
-  const [ofRecords, ofLines] = await Promise.all([probe(recordTables, 'records'), probe(lineTables, 'lines')]);
+  const [ofRecords, ofLines] = await Promise.all([
+    probe(recordTables, 'records'),
+    probe(lineTables, 'lines'),
+  ]);
   const problems = ofRecords.filter((problem) => problem !== null);
   const [first] = problems;
   if (first !== undefined && problems.length === recordTables.length)
-    throw erpError('forbidden', 'PERMISSION_MISSING', `The role can see none of the record types: ${first.message}`);
+    throw erpError(
+      'forbidden',
+      'PERMISSION_MISSING',
+      `The role can see none of the record types: ${first.message}`,
+    );
   const hidden = new Set(problems.flatMap(({ recordTypes }) => recordTypes));
   const lineProblems = ofLines.filter((problem) => problem !== null);
-  return [...problems, ...lineProblems.filter(({ recordTypes }) => recordTypes.some((name) => !hidden.has(name)))];
+  return [
+    ...problems,
+    ...lineProblems.filter(({ recordTypes }) => recordTypes.some((name) => !hidden.has(name))),
+  ];
 }
 
 type Hidden = ConnectionProblem & Required<Pick<ConnectionProblem, 'recordTypes'>>;
@@ -94,7 +119,11 @@ async function findHidden(
   signal: AbortSignal,
 ): Promise<Hidden | null> {
   try {
-    await suiteql.query(probeQuery({ ...ownIdAndTime, table: name, filter: null }, [{ name: column, type: 'integer' }]), 1, signal);
+    await suiteql.query(
+      probeQuery({ ...ownIdAndTime, table: name, filter: null }, [{ name: column, type: 'integer' }]),
+      1,
+      signal,
+    );
     return null;
   } catch (error) {
     if (!(error instanceof ErpError) || error.code !== 'RECORD_TYPE_HIDDEN') throw error;

@@ -1,6 +1,14 @@
-// Implements the Connector contract for a NetSuite account. This file only assembles the parts; the decisions are in their files.
+// Implements the Connector contract for a NetSuite account. This file only assembles the parts; the decisions
+// are in their files.
 import { isTime } from '../../core/calendar.ts';
-import { type ChangeCounts, type Connector, type ConnectorCtx, type ConnectorKind, ErpError, type ListedRecord } from '../connector.ts';
+import {
+  type ChangeCounts,
+  type Connector,
+  type ConnectorCtx,
+  type ConnectorKind,
+  ErpError,
+  type ListedRecord,
+} from '../connector.ts';
 import { readAccountFacts } from './account-facts.ts';
 import { type Authorizer, createOauth2Authorizer } from './auth.ts';
 import { monitorClockSkew } from './clock-skew.ts';
@@ -16,7 +24,15 @@ import { createLineReader, hasTime } from './line-reader.ts';
 import { createTypeChecks } from './listed-types.ts';
 import { describeRecordTypes } from './metadata.ts';
 import { createPaymentWriter } from './payments.ts';
-import { changeCountQuery, changedLinesKey, changedRecordsKey, countQuery, recordsQuery, todayQuery, valueKey } from './queries.ts';
+import {
+  changeCountQuery,
+  changedLinesKey,
+  changedRecordsKey,
+  countQuery,
+  recordsQuery,
+  todayQuery,
+  valueKey,
+} from './queries.ts';
 import { describeQuery } from './query-source.ts';
 import { distinctIds, getDefinition, pageLimit, planRead, requireModifiedField } from './read-plan.ts';
 import { addIds, keyIsEmpty, modifiedIsEmpty } from './record-keys.ts';
@@ -26,10 +42,16 @@ import { createSuiteql, maxRowsPerQuery, type Suiteql } from './suiteql.ts';
 import { createTbaAuthorizer } from './tba.ts';
 import { compareIds, isIdText, parseValue } from './values.ts';
 
-/** Settings and secrets are those of connection.ts; kinds.ts parses what is stored before it calls `create`. */
+/**
+ * Settings and secrets are those of connection.ts; kinds.ts parses what is stored before it calls `create`.
+ */
 export const netsuite: ConnectorKind<NetsuiteSettings, NetsuiteSecrets> = { create: createNetsuiteConnector };
 
-function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings, secrets: NetsuiteSecrets): Connector {
+function createNetsuiteConnector(
+  outer: ConnectorCtx,
+  settings: NetsuiteSettings,
+  secrets: NetsuiteSecrets,
+): Connector {
   const clockSkew = monitorClockSkew(outer.fetch, outer.clock);
   const ctx = { ...outer, fetch: clockSkew.fetch };
   const origin = serviceOrigin(settings);
@@ -41,7 +63,10 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
   const { readRecords, scanRecords } = createRecordReader(suiteql, ctx.settings.erp.maxPageCharacters);
   return {
     test: (signal) =>
-      testNetsuiteConnection({ clock: ctx.clock, clockSkew, suiteql, account, now: () => readServerTime(http, signal) }, signal),
+      testNetsuiteConnection(
+        { clock: ctx.clock, clockSkew, suiteql, account, now: () => readServerTime(http, signal) },
+        signal,
+      ),
     now: (signal) => readServerTime(http, signal),
     today: (signal) => readToday(suiteql, signal),
     account: (signal) => readAccountFacts(suiteql, () => readServerTime(http, signal), signal),
@@ -65,12 +90,15 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
     },
     async scan({ recordType, fields, signal, ...selection }) {
       const plan = planRead(recordType, fields);
-      if (plan.lines !== null) throw erpError('query', 'FIELD_NOT_SYNCABLE', 'A scan reads no lines: use readByIds');
-      if (selection.ids === undefined) return scanRecords(plan, { afterId: selection.afterId }, pageLimit(selection.limit), signal);
+      if (plan.lines !== null)
+        throw erpError('query', 'FIELD_NOT_SYNCABLE', 'A scan reads no lines: use readByIds');
+      if (selection.ids === undefined)
+        return scanRecords(plan, { afterId: selection.afterId }, pageLimit(selection.limit), signal);
       const wanted = distinctIds(selection.ids);
       return wanted.length === 0 ? emptyPage : scanRecords(plan, { ids: wanted }, maxRowsPerQuery, signal);
     },
-    deletedSince: ({ recordType, since, signal }) => readDeletions(suiteql, getDefinition(recordType), since, signal),
+    deletedSince: ({ recordType, since, signal }) =>
+      readDeletions(suiteql, getDefinition(recordType), since, signal),
     filterMoved: (request) => filterMoved(suiteql, request),
     listIds: (request) => listIds(suiteql, request),
     types: createTypeChecks(suiteql),
@@ -80,30 +108,50 @@ function createNetsuiteConnector(outer: ConnectorCtx, settings: NetsuiteSettings
 }
 
 /** Ascending; unchanged where one isn't an id, which the query then refuses. */
-const sortIds = (ids: readonly string[]): readonly string[] => (ids.every(isIdText) ? ids.toSorted(compareIds) : ids);
+const sortIds = (ids: readonly string[]): readonly string[] =>
+  ids.every(isIdText) ? ids.toSorted(compareIds) : ids;
 
 const emptyPage = { records: [], rejected: [], lastId: null, hasMore: false };
 
-/** Secrets that don't match the settings' authentication method can't sign in: an ErpError with each request, not a programming error. */
-function createAuthorizer(ctx: ConnectorCtx, origin: string, settings: NetsuiteSettings, secrets: NetsuiteSecrets): Authorizer {
+/**
+ * Secrets that don't match the settings' authentication method can't sign in: an ErpError with each request,
+ * not a programming error.
+ */
+function createAuthorizer(
+  ctx: ConnectorCtx,
+  origin: string,
+  settings: NetsuiteSettings,
+  secrets: NetsuiteSecrets,
+): Authorizer {
   const { authentication } = settings;
   if (authentication.method === 'oauth2' && 'privateKeyPem' in secrets)
     return createOauth2Authorizer(ctx, origin, { ...authentication, ...secrets });
   if (authentication.method === 'tba' && 'tokenSecret' in secrets)
-    return createTbaAuthorizer(ctx.clock, accountRealm(settings.accountId), { ...authentication, ...secrets });
-  const refusal = erpError('credentials', 'INVALID_LOGIN', 'The stored secrets belong to another authentication method');
+    return createTbaAuthorizer(ctx.clock, accountRealm(settings.accountId), {
+      ...authentication,
+      ...secrets,
+    });
+  const refusal = erpError(
+    'credentials',
+    'INVALID_LOGIN',
+    'The stored secrets belong to another authentication method',
+  );
   return { authorize: () => Promise.reject(refusal), invalidate: () => undefined };
 }
 
 async function readServerTime(http: NetsuiteHttp, signal: AbortSignal): Promise<Date> {
   const { json: response } = await http.send({ method: 'GET', path: 'system/v1/serverTime', signal });
-  const text: unknown = typeof response === 'object' && response !== null ? Reflect.get(response, 'serverTime') : undefined;
+  const text: unknown =
+    typeof response === 'object' && response !== null ? Reflect.get(response, 'serverTime') : undefined;
   if (typeof text !== 'string' || !isTime(text.replace(/\.\d+Z$/, 'Z')))
     throw inconsistentResponse('The response to the server time request is not a time in UTC');
   return new Date(text);
 }
 
-/** An account may refuse CURRENT_DATE, which isn't known; SYSDATE may then be off by the difference between the two time zones. */
+/**
+ * An account may refuse CURRENT_DATE, which isn't known; SYSDATE may then be off by the difference between
+ * the two time zones.
+ */
 async function readToday(suiteql: Suiteql, signal: AbortSignal): Promise<string> {
   const query = (now: 'CURRENT_DATE' | 'SYSDATE') => suiteql.query(todayQuery(now), 1, signal);
   const { rows } = await query('CURRENT_DATE').catch((error: unknown) => {
@@ -116,7 +164,10 @@ async function readToday(suiteql: Suiteql, signal: AbortSignal): Promise<string>
   return today;
 }
 
-async function countRecords(suiteql: Suiteql, ...[recordType, signal, range]: Parameters<Connector['count']>): Promise<number> {
+async function countRecords(
+  suiteql: Suiteql,
+  ...[recordType, signal, range]: Parameters<Connector['count']>
+): Promise<number> {
   const definition = getDefinition(recordType);
   const { rows } = await suiteql.query(countQuery(definition, range), 1, signal);
   const { n: count, keyed = count, timed = count } = rows[0] ?? {};
@@ -142,11 +193,19 @@ async function countChanged(
       throw inconsistentResponse('The response to a count of changes is not a number');
     return Number(count);
   };
-  return { records: countOf(changedRecordsKey), withChangedLines: lines === null ? null : countOf(changedLinesKey) };
+  return {
+    records: countOf(changedRecordsKey),
+    withChangedLines: lines === null ? null : countOf(changedLinesKey),
+  };
 }
 
-/** The rows of the same table that aren't of this type; a filter by subsidiary says nothing about the type. */
-async function filterMoved(suiteql: Suiteql, { recordType, ids, signal }: Parameters<NonNullable<Connector['filterMoved']>>[0]) {
+/**
+ * The rows of the same table that aren't of this type; a filter by subsidiary says nothing about the type.
+ */
+async function filterMoved(
+  suiteql: Suiteql,
+  { recordType, ids, signal }: Parameters<NonNullable<Connector['filterMoved']>>[0],
+) {
   const { filter: _, ...ofAllSubsidiaries } = recordType;
   const definition = getDefinition(ofAllSubsidiaries);
   const wanted = distinctIds(ids);
@@ -160,15 +219,23 @@ async function filterMoved(suiteql: Suiteql, { recordType, ids, signal }: Parame
 
 type IdsRequest = Parameters<Connector['listIds']>[0];
 
-async function listIds(suiteql: Suiteql, { recordType, afterId, changedSince = null, limit, signal }: IdsRequest) {
+async function listIds(
+  suiteql: Suiteql,
+  { recordType, afterId, changedSince = null, limit, signal }: IdsRequest,
+) {
   const definition = getDefinition(recordType);
-  const time = changedSince === null ? [] : [{ name: requireModifiedField(recordType), type: 'time' as const }];
-  const query = recordsQuery(definition, [{ name: 'id', type: 'integer' }, ...time], { afterId, changedSince });
+  const time =
+    changedSince === null ? [] : [{ name: requireModifiedField(recordType), type: 'time' as const }];
+  const query = recordsQuery(definition, [{ name: 'id', type: 'integer' }, ...time], {
+    afterId,
+    changedSince,
+  });
   const { rows, hasMore } = addIds(definition, await suiteql.query(query, pageLimit(limit), signal));
   assertIdOrder(rows, { afterId });
   const listed = rows.map((row): ListedRecord => {
     const { id } = row;
-    if (typeof id !== 'string' || id === '') throw inconsistentResponse('A row of ids has an id that is not a string');
+    if (typeof id !== 'string' || id === '')
+      throw inconsistentResponse('A row of ids has an id that is not a string');
     const modifiedAt = parseValue(time[0] === undefined ? null : row[valueKey(time[0].name)], 'time');
     if (changedSince !== null && modifiedAt === null)
       throw inconsistentResponse(`The record ${id} was selected by its modification time and has none`);

@@ -1,6 +1,6 @@
-// Finds the custom fields of a record type that is known by name: in the metadata catalogue, or in the list of custom fields where the
-// catalogue is refused, and in the first records, because queries have custom fields that the catalogue lacks. These are candidates; only a
-// probe shows whether a field can be read.
+// Finds the custom fields of a record type that is known by name: in the metadata catalogue, or in the list
+// of custom fields where the catalogue is refused, and in the first records, because queries have custom
+// fields that the catalogue lacks. These are candidates; only a probe shows whether a field can be read.
 import type { ColumnDefinition, LinesDefinition, RecordTypeDefinition } from './definition.ts';
 import type { Account } from './discovery/account.ts';
 import type { ListedField } from './discovery/account-lists.ts';
@@ -19,8 +19,14 @@ export type CustomFields = {
 const withPrefix = (fields: readonly ColumnDefinition[], prefix: string): ColumnDefinition[] =>
   fields.filter(({ name }) => name.startsWith(prefix) && isColumnName(name));
 
-/** Rejects with `ErpError` for an outage, a refused login or an unreadable response; a refusal to read either list is no error. */
-export async function findCustomFields({ http, lists, signal }: Account, definition: RecordTypeDefinition): Promise<CustomFields> {
+/**
+ * Rejects with `ErpError` for an outage, a refused login or an unreadable response; a refusal to read either
+ * list is no error.
+ */
+export async function findCustomFields(
+  { http, lists, signal }: Account,
+  definition: RecordTypeDefinition,
+): Promise<CustomFields> {
   const custom: CatalogueProperty[] = [];
   const listed = definition.catalogue.length > 1 ? await lists.customFields() : null;
   let isRefused = true;
@@ -39,7 +45,10 @@ export async function findCustomFields({ http, lists, signal }: Account, definit
 
 function listedFields(listed: readonly ListedField[] | null): CustomFields {
   if (listed === null) return { source: null, fields: [] };
-  return { source: 'custom field list', fields: distinct(listed.map(({ name, label, valueType }) => ofListed(name, label, valueType))) };
+  return {
+    source: 'custom field list',
+    fields: distinct(listed.map(({ name, label, valueType }) => ofListed(name, label, valueType))),
+  };
 }
 
 const named = recordTypeDefinitions.map(({ name }) => name);
@@ -57,5 +66,7 @@ const ofListed = (name: string, label: string, valueType: string): ColumnDefinit
 
 export const bodyFields = ({ fields }: CustomFields, definition: RecordTypeDefinition): ColumnDefinition[] =>
   withPrefix(fields, definition.customPrefix);
-export const lineFields = ({ fields }: CustomFields, { customPrefix }: LinesDefinition): ColumnDefinition[] =>
-  customPrefix === null ? [] : withPrefix(fields, customPrefix);
+export const lineFields = (
+  { fields }: CustomFields,
+  { customPrefix }: LinesDefinition,
+): ColumnDefinition[] => (customPrefix === null ? [] : withPrefix(fields, customPrefix));

@@ -1,9 +1,13 @@
-// How this service describes a NetSuite record type: its table, the columns to request, its lines, and which records are open. Whether an
-// account really has a column is found out by a probe (metadata.ts). Record types that it doesn't know by name: stored-definition.ts.
+// How this service describes a NetSuite record type: its table, the columns to request, its lines, and which
+// records are open. Whether an account really has a column is found out by a probe (metadata.ts). Record
+// types that it doesn't know by name: stored-definition.ts.
 import type { FieldType, OpenWhen, ShownAs, SourceValue } from '../connector.ts';
 import { maxIdDigits, parentModifiedField, type StoredDefinition } from './stored-definition.ts';
 
-/** How a field that NetSuite doesn't have is computed from a column: from its value or its display text, neither of them null. */
+/**
+ * How a field that NetSuite doesn't have is computed from a column: from its value or its display text,
+ * neither of them null.
+ */
 export type Derivation = {
   readonly from: string;
   readonly part: 'value' | 'label';
@@ -19,9 +23,14 @@ export type ColumnDefinition = {
   readonly excluded: string | null;
   /** Why the type may be wrong in an account; absent where it is certain. */
   readonly warning?: string;
-  /** Only for a reference: the record type of ours whose records it names, where every value is certain to name one of these. */
+  /**
+   * Only for a reference: the record type of ours whose records it names, where every value is certain to
+   * name one of these.
+   */
   readonly target?: string;
-  /** Only for an amount of the header: the column that names its currency, or null where none is certain to. */
+  /**
+   * Only for an amount of the header: the column that names its currency, or null where none is certain to.
+   */
   readonly currency?: string | null;
   /** Only for a field that is no column of NetSuite; its source is among the same columns. */
   readonly derived?: Derivation;
@@ -32,7 +41,10 @@ export type LinesDefinition = {
   readonly table: string;
   /** Column of a line with the id of its record. */
   readonly parent: string;
-  /** Integer column that paginates the lines of one record. Where lines may share a value, all that do are read together. */
+  /**
+   * Integer column that paginates the lines of one record. Where lines may share a value, all that do are
+   * read together.
+   */
   readonly key: string;
   readonly keyIsUnique: boolean;
   /** SQL condition on alias `l`: which rows are lines of the record; null for all. */
@@ -78,13 +90,19 @@ export type ReadDefinition = RowSource & {
   /** Those that are known by name: a field that the account has besides them is read like a plain column. */
   readonly columns: readonly ColumnDefinition[];
   readonly lines: LinesDefinition | null;
-  /** Its names in the `deletedrecord` table, reduced to lower-case letters, digits and `_`; empty where it is never listed there. */
+  /**
+   * Its names in the `deletedrecord` table, reduced to lower-case letters, digits and `_`; empty where it is
+   * never listed there.
+   */
   readonly deletedAs: readonly string[];
 };
 
 export type RecordTypeDefinition = ReadDefinition & {
   readonly label: string;
-  /** The first one whose field can be read applies. If none can and there are volatile fields, every record is open. */
+  /**
+   * The first one whose field can be read applies. If none can and there are volatile fields, every record is
+   * open.
+   */
   readonly openWhen: readonly Exclude<OpenWhen, null | 'always'>[];
   /** Columns by which a person recognizes a record, the preferred ones first. */
   readonly shownAs: Readonly<Record<keyof ShownAs, readonly string[]>>;
@@ -95,21 +113,34 @@ export type RecordTypeDefinition = ReadDefinition & {
 
 type Row = readonly [name: string, label: string, type?: ColumnDefinition['type'], volatile?: 'volatile'];
 export const defineColumns = (...rows: readonly Row[]): ColumnDefinition[] =>
-  rows.map(([name, label, type = 'text', volatile]) => ({ name, label, type, volatile: volatile === 'volatile', excluded: null }));
+  rows.map(([name, label, type = 'text', volatile]) => ({
+    name,
+    label,
+    type,
+    volatile: volatile === 'volatile',
+    excluded: null,
+  }));
 
 /** `targets`: record types by the name of the reference column that names their records. */
-export const withTargets = (columns: readonly ColumnDefinition[], targets: Readonly<Record<string, string>>): ColumnDefinition[] =>
+export const withTargets = (
+  columns: readonly ColumnDefinition[],
+  targets: Readonly<Record<string, string>>,
+): ColumnDefinition[] =>
   columns.map((column) => {
     const target = targets[column.name];
     return target === undefined ? column : { ...column, target };
   });
 
-/** Marks columns as amounts of money. `currency`: the column that names their currency, or null where none is certain to. */
+/**
+ * Marks columns as amounts of money. `currency`: the column that names their currency, or null where none is
+ * certain to.
+ */
 export const withAmounts = (
   columns: readonly ColumnDefinition[],
   currency: string | null,
   names: readonly string[],
-): readonly ColumnDefinition[] => columns.map((column) => (names.includes(column.name) ? { ...column, currency } : column));
+): readonly ColumnDefinition[] =>
+  columns.map((column) => (names.includes(column.name) ? { ...column, currency } : column));
 
 export const calculatedColumn = (name: string, label: string): ColumnDefinition => ({
   name,

@@ -1,6 +1,7 @@
-// Reads NetSuite's list of deleted records. Which names it has for record types, whether its times have a time of day, and which of its
-// columns a role sees isn't known for certain. So a row is left out only when it clearly belongs to another record type: before a
-// deletion is applied the record is looked up by id, and one lookup too many costs little.
+// Reads NetSuite's list of deleted records. Which names it has for record types, whether its times have a
+// time of day, and which of its columns a role sees isn't known for certain. So a row is left out only when
+// it clearly belongs to another record type: before a deletion is applied the record is looked up by id, and
+// one lookup too many costs little.
 import { type DeletedRecord, type Deletions, ErpError } from '../connector.ts';
 import type { ReadDefinition } from './definition.ts';
 import { erpError } from './errors.ts';
@@ -11,23 +12,38 @@ import { maxRowsPerQuery, type Suiteql, type SuiteqlResult, type SuiteqlRow } fr
 import { compareIds, isIdText, parseValue } from './values.ts';
 
 /**
- * Without a query empty for what the list never has. `available: false` when NetSuite refuses the list or it can't be paginated. Rejects with `ErpError` for what says nothing about the list
- * itself, such as an outage, or with the signal's reason.
+ * Without a query empty for what the list never has. `available: false` when NetSuite refuses the list or it
+ * can't be paginated. Rejects with `ErpError` for what says nothing about the list itself, such as an outage,
+ * or with the signal's reason.
  */
-export async function readDeletions(suiteql: Suiteql, definition: ReadDefinition, since: Date, signal: AbortSignal): Promise<Deletions> {
+export async function readDeletions(
+  suiteql: Suiteql,
+  definition: ReadDefinition,
+  since: Date,
+  signal: AbortSignal,
+): Promise<Deletions> {
   const deleted = new Map<string, DeletedRecord>();
   if (definition.deletedAs.length === 0) return { available: true, deleted: [] };
   let form: DeletionsQueryForm = { columns: deletionTypeColumns, time: 'utc' };
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
-    const outcome: SuiteqlResult | DeletionsQueryForm | ErpError = await queryDeletions(suiteql, form, since, afterId, signal);
+    const outcome: SuiteqlResult | DeletionsQueryForm | ErpError = await queryDeletions(
+      suiteql,
+      form,
+      since,
+      afterId,
+      signal,
+    );
     if (outcome instanceof ErpError) return unavailable(outcome.message);
     if (!('rows' in outcome)) {
       form = outcome;
       continue;
     }
-    const rows: readonly SuiteqlRow[] | null = outcome.hasMore ? withoutLastId(outcome.rows, afterId) : outcome.rows;
-    if (rows === null) return unavailable('The list of deleted records is not sorted by id, so it cannot be read in pages');
+    const rows: readonly SuiteqlRow[] | null = outcome.hasMore
+      ? withoutLastId(outcome.rows, afterId)
+      : outcome.rows;
+    if (rows === null)
+      return unavailable('The list of deleted records is not sorted by id, so it cannot be read in pages');
     for (const row of rows) if (mayConcern(row, definition)) addDeletion(deleted, row);
     afterId = idOf(rows.at(-1)) ?? afterId;
     hasMore = outcome.hasMore;
@@ -41,8 +57,8 @@ function unavailable(message: string): Deletions {
 }
 
 /**
- * The rows, or the simpler query to try next, or the refusal when no simpler query is left. Rejects for what says nothing about the list,
- * such as an outage.
+ * The rows, or the simpler query to try next, or the refusal when no simpler query is left. Rejects for what
+ * says nothing about the list, such as an outage.
  */
 async function queryDeletions(
   suiteql: Suiteql,
@@ -70,14 +86,15 @@ const idOf = (row: SuiteqlRow | undefined): string | null => {
 };
 
 /**
- * Records of several types may share an id, and a page may end between them: the rows of its last id are left to the next page. Null
- * when the ids don't ascend as numbers.
+ * Records of several types may share an id, and a page may end between them: the rows of its last id are left
+ * to the next page. Null when the ids don't ascend as numbers.
  */
 function withoutLastId(rows: readonly SuiteqlRow[], afterId: string | null): readonly SuiteqlRow[] | null {
   let previous = afterId;
   for (const row of rows) {
     const id = idOf(row);
-    if (id === null || (previous !== null && compareIds(id, previous) < (previous === afterId ? 1 : 0))) return null;
+    if (id === null || (previous !== null && compareIds(id, previous) < (previous === afterId ? 1 : 0)))
+      return null;
     previous = id;
   }
   const kept = rows.slice(0, rows.findLastIndex((row) => idOf(row) !== previous) + 1);
@@ -90,10 +107,16 @@ function addDeletion(deleted: Map<string, DeletedRecord>, row: SuiteqlRow): void
   const raw = row['deleteddate'];
   const deletedAt = parseValue(raw, 'time') ?? parseValue(raw, 'date') ?? null;
   const before = deleted.get(id)?.deletedAt ?? null;
-  deleted.set(id, { id, deletedAt: before !== null && (deletedAt === null || before > deletedAt) ? before : deletedAt });
+  deleted.set(id, {
+    id,
+    deletedAt: before !== null && (deletedAt === null || before > deletedAt) ? before : deletedAt,
+  });
 }
 
-/** `Sales Order`, `salesOrder` and `SALESORDER` are the same name. Null for a bare number, which identifies no record type here. */
+/**
+ * `Sales Order`, `salesOrder` and `SALESORDER` are the same name. Null for a bare number, which identifies no
+ * record type here.
+ */
 const nameOf = (value: unknown): string | null => {
   const name = typeof value === 'string' ? value.toLowerCase().replaceAll(/[^a-z0-9_]/g, '') : '';
   return name === '' || /^[0-9_]*$/.test(name) ? null : name;
@@ -102,17 +125,42 @@ const nameOf = (value: unknown): string | null => {
 const isCustomName = (name: string): boolean => /^custom(?:record|list|transaction)/.test(name);
 
 function mayConcern(row: SuiteqlRow, definition: ReadDefinition): boolean {
-  const names = [row['type'], row['scriptid'], row['recordtypeid']].map(nameOf).filter((name) => name !== null);
+  const names = [row['type'], row['scriptid'], row['recordtypeid']]
+    .map(nameOf)
+    .filter((name) => name !== null);
   if (names.some((name) => definition.deletedAs.includes(name))) return true;
   if ([row['iscustomrecord'], row['iscustomlist'], row['iscustomtransaction']].includes('T')) return false;
   return !names.some((name) => isCustomName(name) || otherNames.has(name));
 }
 
-/** Names of record types that are known well enough to leave their deletions out: the synced record types and other common ones. */
+/**
+ * Names of record types that are known well enough to leave their deletions out: the synced record types and
+ * other common ones.
+ */
 const otherNames: ReadonlySet<string> = new Set([
   ...recordTypeDefinitions.flatMap(({ deletedAs }) => deletedAs),
-  ...['account', 'accountingperiod', 'assemblybuild', 'assemblyunbuild', 'bin', 'binworksheet', 'bintransfer', 'budget', 'calendarevent'],
-  ...['campaign', 'cashrefund', 'cashsale', 'check', 'classification', 'currency', 'custdep', 'customerdeposit', 'customerrefund'],
+  ...[
+    'account',
+    'accountingperiod',
+    'assemblybuild',
+    'assemblyunbuild',
+    'bin',
+    'binworksheet',
+    'bintransfer',
+    'budget',
+    'calendarevent',
+  ],
+  ...[
+    'campaign',
+    'cashrefund',
+    'cashsale',
+    'check',
+    'classification',
+    'currency',
+    'custdep',
+    'customerdeposit',
+    'customerrefund',
+  ],
   ...[
     'custrfnd',
     'depappl',
@@ -126,10 +174,60 @@ const otherNames: ReadonlySet<string> = new Set([
     'file',
     'folder',
   ],
-  ...['intercompanyjournalentry', 'invadjst', 'inventoryadjustment', 'inventorycount', 'inventorytransfer', 'invtrnfr', 'itemfulfillment'],
-  ...['itemreceipt', 'itemrcpt', 'itemship', 'job', 'journal', 'journalentry', 'location', 'message', 'note', 'opportunity', 'opprtnty'],
-  ...['partner', 'paycheck', 'phonecall', 'pricelevel', 'project', 'projecttask', 'purchaseorder', 'purchord', 'purchaserequisition'],
-  ...['returnauthorization', 'revarrng', 'rtnauth', 'subsidiary', 'supportcase', 'task', 'term', 'timebill', 'timeentry', 'transferorder'],
-  ...['trnfrord', 'vendauth', 'vendbill', 'vendcred', 'vendorbill', 'vendorcredit', 'vendorpayment', 'vendorreturnauthorization'],
+  ...[
+    'intercompanyjournalentry',
+    'invadjst',
+    'inventoryadjustment',
+    'inventorycount',
+    'inventorytransfer',
+    'invtrnfr',
+    'itemfulfillment',
+  ],
+  ...[
+    'itemreceipt',
+    'itemrcpt',
+    'itemship',
+    'job',
+    'journal',
+    'journalentry',
+    'location',
+    'message',
+    'note',
+    'opportunity',
+    'opprtnty',
+  ],
+  ...[
+    'partner',
+    'paycheck',
+    'phonecall',
+    'pricelevel',
+    'project',
+    'projecttask',
+    'purchaseorder',
+    'purchord',
+    'purchaserequisition',
+  ],
+  ...[
+    'returnauthorization',
+    'revarrng',
+    'rtnauth',
+    'subsidiary',
+    'supportcase',
+    'task',
+    'term',
+    'timebill',
+    'timeentry',
+    'transferorder',
+  ],
+  ...[
+    'trnfrord',
+    'vendauth',
+    'vendbill',
+    'vendcred',
+    'vendorbill',
+    'vendorcredit',
+    'vendorpayment',
+    'vendorreturnauthorization',
+  ],
   ...['vendpymt', 'workord', 'workorder'],
 ]);

@@ -1,6 +1,12 @@
-// Customers, vendors, employees and contacts: their names and the columns to request. An employee's private data (pay, birth date, bank
-// account, home address) is never requested.
-import { defineColumns, ownIdAndTime, type RecordTypeDefinition, withAmounts, withTargets } from './definition.ts';
+// Customers, vendors, employees and contacts: their names and the columns to request. An employee's private
+// data (pay, birth date, bank account, home address) is never requested.
+import {
+  defineColumns,
+  ownIdAndTime,
+  type RecordTypeDefinition,
+  withAmounts,
+  withTargets,
+} from './definition.ts';
 
 const customerColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
@@ -49,7 +55,13 @@ const customerColumns = defineColumns(
 );
 
 /** In which currency NetSuite returns them isn't certain where an account has several. */
-const customerAmounts = ['creditlimit', 'balancesearch', 'overduebalancesearch', 'unbilledorderssearch', 'consolbalancesearch'];
+const customerAmounts = [
+  'creditlimit',
+  'balancesearch',
+  'overduebalancesearch',
+  'unbilledorderssearch',
+  'consolbalancesearch',
+];
 
 const vendorColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
@@ -138,7 +150,10 @@ const entityType = ({ shownBy, deletedAs = [], ...parts }: EntityTypeParts): Rec
 export const customerDefinition = entityType({
   name: 'customer',
   label: 'Customer',
-  columns: withTargets(withAmounts(customerColumns, null, customerAmounts), { parent: 'customer', salesrep: 'employee' }),
+  columns: withTargets(withAmounts(customerColumns, null, customerAmounts), {
+    parent: 'customer',
+    salesrep: 'employee',
+  }),
   shownBy: ['companyname', 'altname'],
   deletedAs: ['custjob', 'lead', 'prospect'],
 });
@@ -154,4 +169,9 @@ export const employeeDefinition = entityType({
   columns: withTargets(employeeColumns, { supervisor: 'employee' }),
   shownBy: ['lastname'],
 });
-export const contactDefinition = entityType({ name: 'contact', label: 'Contact', columns: contactColumns, shownBy: ['company'] });
+export const contactDefinition = entityType({
+  name: 'contact',
+  label: 'Contact',
+  columns: contactColumns,
+  shownBy: ['company'],
+});

@@ -1,5 +1,6 @@
-// The names of the entries that multiple selects choose. NetSuite's display text joins them by commas, which names may have themselves, so each
-// is read from its list by id. Names are kept while they make up the display text; others are read again, since an entry was renamed.
+// The names of the entries that multiple selects choose. NetSuite's display text joins them by commas, which
+// names may have themselves, so each is read from its list by id. Names are kept while they make up the
+// display text; others are read again, since an entry was renamed.
 import { nullWhenRefused } from './discovery/catalogue.ts';
 import { entryNamesKey, entryNamesQuery, labelKey, type SuiteqlColumn, valueKey } from './queries.ts';
 import { type KnownEntries, maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
@@ -10,8 +11,8 @@ const maxConfirmed = 10_000;
 type Chosen = { readonly ids: readonly string[]; readonly pair: string; readonly label: unknown };
 
 /**
- * The rows of a query with these columns, with the names as JSON arrays under `entryNamesKey`; without those that can't be read. Rejects with
- * `ErpError` for an outage, or with the signal's reason.
+ * The rows of a query with these columns, with the names as JSON arrays under `entryNamesKey`; without those
+ * that can't be read. Rejects with `ErpError` for an outage, or with the signal's reason.
  */
 export async function addEntryNames(
   suiteql: Suiteql,
@@ -27,8 +28,11 @@ export async function addEntryNames(
     const chosen = rows.map((row) => chosenIn(row, name));
     const doubtful = chosen.flatMap((each) => (each !== null && isDoubtful(entries, each) ? [each] : []));
     if (doubtful.length > 0 && !(await readNames(suiteql, list, entries, doubtful, signal))) continue;
-    const namesOf = ({ ids }: Chosen): string => JSON.stringify(ids.map((id) => entries.names.get(id) ?? null));
-    named = named.map((row, at) => (chosen[at] == null ? row : { ...row, [entryNamesKey(name)]: namesOf(chosen[at]) }));
+    const namesOf = ({ ids }: Chosen): string =>
+      JSON.stringify(ids.map((id) => entries.names.get(id) ?? null));
+    named = named.map((row, at) =>
+      chosen[at] == null ? row : { ...row, [entryNamesKey(name)]: namesOf(chosen[at]) },
+    );
   }
   return named;
 }
@@ -40,7 +44,8 @@ function chosenIn(row: SuiteqlRow, name: string): Chosen | null {
 }
 
 const isDoubtful = ({ names, confirmed }: KnownEntries, { ids, pair, label }: Chosen): boolean =>
-  ids.some((id) => !names.has(id)) || (label !== ids.map((id) => names.get(id) ?? '').join(', ') && !confirmed.has(pair));
+  ids.some((id) => !names.has(id)) ||
+  (label !== ids.map((id) => names.get(id) ?? '').join(', ') && !confirmed.has(pair));
 
 /** False where this role may not read the list. */
 async function readNames(
@@ -56,7 +61,8 @@ async function readNames(
     const answer = await nullWhenRefused(suiteql.query(entryNamesQuery(list, ids), maxRowsPerQuery, signal));
     if (answer === null) return false;
     for (const id of ids) names.set(id, null);
-    for (const { id, name } of answer.rows) if (typeof id === 'string' && typeof name === 'string') names.set(id, name);
+    for (const { id, name } of answer.rows)
+      if (typeof id === 'string' && typeof name === 'string') names.set(id, name);
   }
   if (confirmed.size > maxConfirmed) confirmed.clear();
   for (const { pair } of doubtful) confirmed.add(pair);

@@ -1,4 +1,5 @@
-// Maps what NetSuite or the network did with a request to an ErpError: its kind, its stable code, and what a person can do about it.
+// Maps what NetSuite or the network did with a request to an ErpError: its kind, its stable code, and what a
+// person can do about it.
 import type { GuardedFetchError, GuardedResponse } from '../../core/guarded-fetch.ts';
 import { ErpError, type ErpErrorKind } from '../connector.ts';
 
@@ -25,22 +26,30 @@ const fixes = {
   TIMEOUT: 'NetSuite took too long to respond; the next attempt may succeed.',
   CONCURRENCY_LIMIT_EXCEEDED:
     "Other integrations use up the concurrent requests of this NetSuite account. Lower their concurrency or this service's.",
-  CLOCK_SKEW: 'Synchronize the clock of the machine that this service runs on; NetSuite accepts a difference of at most five minutes.',
+  CLOCK_SKEW:
+    'Synchronize the clock of the machine that this service runs on; NetSuite accepts a difference of at most five minutes.',
   ANSWER_TOO_LARGE: 'Select fewer fields: a response of the ERP may have at most 64 MB.',
-  ANSWER_UNREADABLE: 'Check that the base URL leads to NetSuite itself and not to a proxy or a maintenance page.',
-  ANSWER_MALFORMED: 'Run the sync again. If it happens again, look for broken text in the affected records and correct it in NetSuite.',
-  ANSWER_INCONSISTENT: 'Run the sync again. If it happens again, report the message to the operator of this service.',
+  ANSWER_UNREADABLE:
+    'Check that the base URL leads to NetSuite itself and not to a proxy or a maintenance page.',
+  ANSWER_MALFORMED:
+    'Run the sync again. If it happens again, look for broken text in the affected records and correct it in NetSuite.',
+  ANSWER_INCONSISTENT:
+    'Run the sync again. If it happens again, report the message to the operator of this service.',
   SERVER_ERROR: 'NetSuite failed or is under maintenance; the next attempt may succeed.',
   COLUMN_UNKNOWN:
     'Refresh the metadata of this connection: the field was removed, its feature was disabled, or the permission was revoked.',
-  RECORD_TYPE_HIDDEN: 'Give the role of this connection "View" on these records, or enable their feature in NetSuite.',
+  RECORD_TYPE_HIDDEN:
+    'Give the role of this connection "View" on these records, or enable their feature in NetSuite.',
   DELETIONS_HIDDEN:
     'Give the role of this connection the permission "Deleted Records". Until then deletions are found only by comparing ids.',
   FIELD_NOT_SYNCABLE: 'Choose fields that the metadata of this connection shows as syncable.',
   QUERY_UNSUITABLE: 'Correct the query of this record type.',
-  KEY_COLUMN_UNSUITABLE: 'Choose a column with an integer in every row that no other row has, or add one to the query.',
-  MODIFIED_COLUMN_UNSUITABLE: 'Choose a column that has a date with its time in every row, or none: then each run reads all rows.',
-  QUERY_REFUSED: 'Refresh the metadata of this connection: a field or record type is no longer readable for its role.',
+  KEY_COLUMN_UNSUITABLE:
+    'Choose a column with an integer in every row that no other row has, or add one to the query.',
+  MODIFIED_COLUMN_UNSUITABLE:
+    'Choose a column that has a date with its time in every row, or none: then each run reads all rows.',
+  QUERY_REFUSED:
+    'Refresh the metadata of this connection: a field or record type is no longer readable for its role.',
 } as const;
 export type NetsuiteErrorCode = keyof typeof fixes;
 
@@ -53,8 +62,12 @@ export function erpError(
   return new ErpError(kind, code, message, { fix: fixes[code], ...options });
 }
 
-/** For a response that contradicts itself or breaks the rules of NetSuite's interface, and so can't be trusted. */
-export const inconsistentResponse = (message: string): ErpError => erpError('answer', 'ANSWER_INCONSISTENT', message);
+/**
+ * For a response that contradicts itself or breaks the rules of NetSuite's interface, and so can't be
+ * trusted.
+ */
+export const inconsistentResponse = (message: string): ErpError =>
+  erpError('answer', 'ANSWER_INCONSISTENT', message);
 
 const networkErrors = {
   'refused-address': ['query', 'HOST_REFUSED', 'The address of the ERP is not allowed'],
@@ -72,7 +85,8 @@ function explainNetwork(error: GuardedFetchError): readonly [ErpErrorKind, Netsu
   const code = error.cause instanceof Error && 'code' in error.cause ? String(error.cause.code) : '';
   if (error.reason === 'network' && code === 'ENOTFOUND')
     return ['down', 'ACCOUNT_UNKNOWN', 'There is no NetSuite account at this address'];
-  if (error.reason === 'network' && tlsCode.test(code)) return ['down', 'TLS_UNTRUSTED', `The TLS connection is not trusted (${code})`];
+  if (error.reason === 'network' && tlsCode.test(code))
+    return ['down', 'TLS_UNTRUSTED', `The TLS connection is not trusted (${code})`];
   return networkErrors[error.reason];
 }
 
@@ -89,11 +103,16 @@ export function errorDetail(text: string): { code: string; detail: string; path:
   if (text.length > maxErrorLength) return noDetail;
   try {
     const body: unknown = JSON.parse(text);
-    const details: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'o:errorDetails') : undefined;
+    const details: unknown =
+      typeof body === 'object' && body !== null ? Reflect.get(body, 'o:errorDetails') : undefined;
     const first: unknown = Array.isArray(details) ? details[0] : undefined;
     if (typeof first !== 'object' || first === null) return noDetail;
     const member = (name: string): string => String(Reflect.get(first, name) ?? '');
-    return { code: member('o:errorCode'), detail: member('detail').slice(0, 500), path: member('o:errorPath').slice(0, 200) };
+    return {
+      code: member('o:errorCode'),
+      detail: member('detail').slice(0, 500),
+      path: member('o:errorPath').slice(0, 200),
+    };
   } catch {
     return noDetail;
   }
@@ -110,20 +129,26 @@ function retryAfter(response: GuardedResponse, now: Date): { retryAfterMs?: numb
 /** Classifies a refused query by NetSuite's message, because NetSuite has one code for all of them. */
 function queryError(code: string, detail: string): ErpError {
   if (refusedColumn(detail) !== null) return erpError('query', 'COLUMN_UNKNOWN', detail);
-  if (/Record '[^']*' was not found|Invalid search type/i.test(detail)) return erpError('forbidden', 'RECORD_TYPE_HIDDEN', detail);
+  if (/Record '[^']*' was not found|Invalid search type/i.test(detail))
+    return erpError('forbidden', 'RECORD_TYPE_HIDDEN', detail);
   return new ErpError('query', code, detail, { fix: fixes.QUERY_REFUSED });
 }
 
 /**
- * For queries of lines: a table that the role can no longer see makes the field `lines` unreadable, not the record type. Throws every other
- * error again.
+ * For queries of lines: a table that the role can no longer see makes the field `lines` unreadable, not the
+ * record type. Throws every other error again.
  */
 export function rethrowHiddenLines(error: unknown): never {
   if (!(error instanceof ErpError) || error.code !== 'RECORD_TYPE_HIDDEN') throw error;
-  throw erpError('query', 'FIELD_NOT_SYNCABLE', `The lines can't be read: ${error.message}`, { cause: error });
+  throw erpError('query', 'FIELD_NOT_SYNCABLE', `The lines can't be read: ${error.message}`, {
+    cause: error,
+  });
 }
 
-/** The column that NetSuite's message about a refused query names, in lower case and without its table; null when it names none. */
+/**
+ * The column that NetSuite's message about a refused query names, in lower case and without its table; null
+ * when it names none.
+ */
 export function refusedColumn(detail: string): string | null {
   const name = /(?:Unknown identifier|Field) '([^']+)'/i.exec(detail)?.[1];
   return name?.toLowerCase().split('.').at(-1) ?? null;
@@ -140,7 +165,10 @@ export function responseError(response: GuardedResponse, now: Date): ErpError {
     return erpError('throttled', 'CONCURRENCY_LIMIT_EXCEEDED', message, retryAfter(response, now));
   }
   if (status >= 500 || status === 408) {
-    return new ErpError('down', code === '' ? 'SERVER_ERROR' : code, message, { fix: fixes.SERVER_ERROR, ...retryAfter(response, now) });
+    return new ErpError('down', code === '' ? 'SERVER_ERROR' : code, message, {
+      fix: fixes.SERVER_ERROR,
+      ...retryAfter(response, now),
+    });
   }
   // A redirect or an error without NetSuite's own details comes from something else at that address.
   if (status < 400 || code === '') return erpError('answer', 'ANSWER_UNREADABLE', message);

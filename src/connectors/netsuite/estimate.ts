@@ -1,5 +1,5 @@
-// Estimates how many requests reading all records of a type takes, from NetSuite's own counts and the sizes of pages in records.ts and
-// lines.ts. Pages that end early because of very large texts aren't foreseen.
+// Estimates how many requests reading all records of a type takes, from NetSuite's own counts and the sizes
+// of pages in records.ts and lines.ts. Pages that end early because of very large texts aren't foreseen.
 import type { Connector } from '../connector.ts';
 import type { ReadEstimate } from '../discovery.ts';
 import { inconsistentResponse, rethrowHiddenLines } from './errors.ts';
@@ -9,7 +9,10 @@ import { pageLimit, planRead } from './read-plan.ts';
 import { maxLinesPerPage } from './records.ts';
 import { maxRowsPerQuery, type Suiteql } from './suiteql.ts';
 
-/** Lines differ from record to record: of a query for as many as fit into one response, this share needs a second one. Measured. */
+/**
+ * Lines differ from record to record: of a query for as many as fit into one response, this share needs a
+ * second one. Measured.
+ */
 const overflowingShare = 0.25;
 
 /** `withLines`: how many of the records have lines. */
@@ -48,6 +51,7 @@ export async function estimateRead(
       throw inconsistentResponse('The response to a count of records and lines is not a number');
     return Number(count);
   };
-  const ofLines = lines === null ? null : { lines: countOf(sizeKeys.lines), withLines: countOf(sizeKeys.withLines) };
+  const ofLines =
+    lines === null ? null : { lines: countOf(sizeKeys.lines), withLines: countOf(sizeKeys.withLines) };
   return estimate(countOf(sizeKeys.records), ofLines, pageLimit(limit));
 }

@@ -1,6 +1,6 @@
-// The one path of every request to NetSuite: the account's concurrency limit, a fresh Authorization header, limits of time and size, and
-// an ErpError for everything that goes wrong. After a 401 it logs in again once; it retries nothing else, because backing off is up to
-// the caller.
+// The one path of every request to NetSuite: the account's concurrency limit, a fresh Authorization header,
+// limits of time and size, and an ErpError for everything that goes wrong. After a 401 it logs in again once;
+// it retries nothing else, because backing off is up to the caller.
 
 import type { Limiter } from '../../core/account-limits.ts';
 import type { Ctx } from '../../core/ctx.ts';
@@ -22,11 +22,14 @@ export type NetsuiteRequest = {
 /** A response's JSON, and how long its text was. */
 type ParsedResponse = { readonly json: unknown; readonly characters: number };
 export type NetsuiteHttp = {
-  /** The parsed JSON of a 2xx response. Rejects with ErpError, or with the signal's reason once that is aborted. */
+  /**
+   * The parsed JSON of a 2xx response. Rejects with ErpError, or with the signal's reason once that is
+   * aborted.
+   */
   send(request: NetsuiteRequest): Promise<ParsedResponse>;
   /**
-   * For writes, which have no response body: the Location header of a 2xx response, empty where there is none. Rejects as `send` does,
-   * with refusals classified by write-errors.ts.
+   * For writes, which have no response body: the Location header of a 2xx response, empty where there is
+   * none. Rejects as `send` does, with refusals classified by write-errors.ts.
    */
   write(request: NetsuiteRequest): Promise<string>;
 };
@@ -40,14 +43,25 @@ type Parts = {
 
 /** Its methods reject with `ErpError`, or with the signal's reason once that is aborted. */
 export function createNetsuiteHttp({ ctx, origin, authorizer, limiter }: Parts): NetsuiteHttp {
-  const limits = { timeoutMs: ctx.settings.erp.requestTimeoutMs, maxBytes: ctx.settings.erp.maxResponseBytes };
+  const limits = {
+    timeoutMs: ctx.settings.erp.requestTimeoutMs,
+    maxBytes: ctx.settings.erp.maxResponseBytes,
+  };
 
-  const attempt = async (request: NetsuiteRequest): Promise<{ response: GuardedResponse; authorization: string }> => {
+  const attempt = async (
+    request: NetsuiteRequest,
+  ): Promise<{ response: GuardedResponse; authorization: string }> => {
     const url = `${origin}/services/rest/${request.path}`;
     const authorization = await authorizer.authorize({ method: request.method, url, signal: request.signal });
     const headers = { accept: 'application/json', ...request.headers, authorization };
     const body = request.body === undefined ? {} : { body: request.body };
-    const response = await ctx.fetch(url, { method: request.method, headers, ...body, ...limits, signal: request.signal });
+    const response = await ctx.fetch(url, {
+      method: request.method,
+      headers,
+      ...body,
+      ...limits,
+      signal: request.signal,
+    });
     return { response, authorization };
   };
 
@@ -68,7 +82,10 @@ export function createNetsuiteHttp({ ctx, origin, authorizer, limiter }: Parts):
       });
     const durationMs = Math.round(ctx.clock.monotonicMs() - startedMs);
     const operation = response.headers['x-n-operationid'] ?? response.headers['x-netsuite-jobid'] ?? null;
-    ctx.log.debug({ method: request.method, path: request.path, status: response.status, durationMs, operation }, 'NetSuite responded');
+    ctx.log.debug(
+      { method: request.method, path: request.path, status: response.status, durationMs, operation },
+      'NetSuite responded',
+    );
     return response;
   };
 
@@ -94,7 +111,11 @@ async function parseResponse(response: GuardedResponse): Promise<unknown> {
   } catch (error) {
     const type = response.headers['content-type'] ?? 'no content type';
     if (/\bjson\b/i.test(type) && response.text !== '')
-      throw erpError('answer', 'ANSWER_MALFORMED', 'The response of the ERP is malformed JSON', { cause: error });
-    throw erpError('answer', 'ANSWER_UNREADABLE', `The response of the ERP is not JSON (${type})`, { cause: error });
+      throw erpError('answer', 'ANSWER_MALFORMED', 'The response of the ERP is malformed JSON', {
+        cause: error,
+      });
+    throw erpError('answer', 'ANSWER_UNREADABLE', `The response of the ERP is not JSON (${type})`, {
+      cause: error,
+    });
   }
 }

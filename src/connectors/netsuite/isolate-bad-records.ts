@@ -1,6 +1,6 @@
-// A single record can make the response for a whole page unreadable (broken text) or too large. This file finds such records by
-// bisection, so that they don't cost the others. It must never mistake an outage for a bad record: call it only right after the ERP
-// answered a request for the same ids successfully.
+// A single record can make the response for a whole page unreadable (broken text) or too large. This file
+// finds such records by bisection, so that they don't cost the others. It must never mistake an outage for a
+// bad record: call it only right after the ERP answered a request for the same ids successfully.
 import { ErpError } from '../connector.ts';
 
 /** Whether the response could not be read because of its content or size, as one bad record can cause. */
@@ -16,9 +16,10 @@ export type BatchResult<T> =
 const maxBadRecords = 50;
 
 /**
- * Fetches the ids in batches that are halved until each unreadable response is down to a single id. Results come in the order of the ids;
- * once `isFull` is true for a batch, the ids behind it are not fetched and returned as `rest`. Rejects with whatever `read` rejects with,
- * except unreadable responses; of these the one for the 51st bad record is thrown as well.
+ * Fetches the ids in batches that are halved until each unreadable response is down to a single id. Results
+ * come in the order of the ids; once `isFull` is true for a batch, the ids behind it are not fetched and
+ * returned as `rest`. Rejects with whatever `read` rejects with, except unreadable responses; of these the
+ * one for the 51st bad record is thrown as well.
  */
 export async function isolateBadRecords<T>(
   ids: readonly string[],

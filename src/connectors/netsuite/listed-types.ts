@@ -1,5 +1,6 @@
-// The types of custom fields by the account's own list of them. A field keeps its name when it is deleted and created again with another
-// type, and a query for the old type may then go on to answer, with texts: so runs compare the list with what it was at the description.
+// The types of custom fields by the account's own list of them. A field keeps its name when it is deleted and
+// created again with another type, and a query for the old type may then go on to answer, with texts: so runs
+// compare the list with what it was at the description.
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldMetadata, RecordTypeMetadata, TypeChecks } from '../connector.ts';
 import { customPrefixes, type ListedField, readCustomFields } from './discovery/account-lists.ts';
@@ -10,21 +11,28 @@ import type { Suiteql } from './suiteql.ts';
 
 type Types = NonNullable<RecordTypeMetadata['listedTypes']>;
 
-const prefixOf = (name: string): string | undefined => customPrefixes.find((prefix) => name.startsWith(prefix));
+const prefixOf = (name: string): string | undefined =>
+  customPrefixes.find((prefix) => name.startsWith(prefix));
 
 /** The custom fields that the text of a query names. */
 export const namesInQuery = (sql: string): string[] => [
   ...new Set((sql.toLowerCase().match(/\b\w+/g) ?? []).filter((name) => prefixOf(name) !== undefined)),
 ];
 
-const readable = ({ fields = [] }: { readonly fields?: readonly FieldMetadata[] }): readonly FieldMetadata[] =>
+const readable = ({
+  fields = [],
+}: {
+  readonly fields?: readonly FieldMetadata[];
+}): readonly FieldMetadata[] =>
   fields.filter(({ syncable }) => syncable).flatMap((field) => [field, ...readable(field)]);
 
 /** The custom fields that are read for the record type's fields. */
 function listedNames({ fields, definition }: Pick<RecordTypeMetadata, 'fields' | 'definition'>): string[] {
   const table = StoredDefinition.safeParse(definition).data?.table ?? '';
   if (table.startsWith('(')) return namesInQuery(table);
-  return readable({ fields }).flatMap(({ name, custom }) => (custom && prefixOf(name) !== undefined ? [name] : []));
+  return readable({ fields }).flatMap(({ name, custom }) =>
+    custom && prefixOf(name) !== undefined ? [name] : [],
+  );
 }
 
 /** Types that an earlier version read in another way: its descriptions differ, and so are made again. */
@@ -39,12 +47,21 @@ export const typesByName = (names: readonly string[], listed: readonly ListedFie
     }),
   );
 
-/** The record type with what runs compare. `listed`: the list from before it was described; null where it is refused. */
-export function withListedTypes(recordType: RecordTypeMetadata, listed: readonly ListedField[] | null): RecordTypeMetadata {
+/**
+ * The record type with what runs compare. `listed`: the list from before it was described; null where it is
+ * refused.
+ */
+export function withListedTypes(
+  recordType: RecordTypeMetadata,
+  listed: readonly ListedField[] | null,
+): RecordTypeMetadata {
   const known = new Set(listed?.map(({ name }) => name));
   const mark = (field: FieldMetadata): FieldMetadata => ({
     ...field,
-    ...(field.custom && field.type === 'text' && field.syncable && !known.has(field.name) && { unconfirmed: 'values' as const }),
+    ...(field.custom &&
+      field.type === 'text' &&
+      field.syncable &&
+      !known.has(field.name) && { unconfirmed: 'values' as const }),
     ...(field.fields !== undefined && { fields: field.fields.map(mark) }),
   });
   return {
@@ -54,7 +71,10 @@ export function withListedTypes(recordType: RecordTypeMetadata, listed: readonly
   };
 }
 
-/** What `TypeChecks` promises. One request for each 1,000 custom fields of the kinds that the record type has; none where it has none. */
+/**
+ * What `TypeChecks` promises. One request for each 1,000 custom fields of the kinds that the record type has;
+ * none where it has none.
+ */
 export const createTypeChecks = (suiteql: Suiteql): TypeChecks => ({
   async compare(recordType, signal) {
     const names = listedNames(recordType);
@@ -64,7 +84,10 @@ export const createTypeChecks = (suiteql: Suiteql): TypeChecks => ({
     const prefixes = [...new Set(names.flatMap((name) => prefixOf(name) ?? []))];
     const listed = await nullWhenRefused(readCustomFields(suiteql, prefixes, signal));
     if (listed === null || before === null) return listed === before ? 'same' : 'unknown';
-    const isSame = isDeepStrictEqual(typesByName(names, listed), Object.fromEntries(names.map((name) => [name, before[name]])));
+    const isSame = isDeepStrictEqual(
+      typesByName(names, listed),
+      Object.fromEntries(names.map((name) => [name, before[name]])),
+    );
     return isSame ? 'same' : 'changed';
   },
   isDoubtful: isDateText,

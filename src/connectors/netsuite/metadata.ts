@@ -1,9 +1,21 @@
-// Describes the record types of an account: our definitions and its custom fields, with each column probed on the account itself. A field
-// that can't be read stays in the description with the reason, so that nothing disappears silently; a record type that the role can't
-// see at all is described without a readable field.
-import { ErpError, type FieldMetadata, hasLabel, type OpenWhen, type RecordTypeMetadata, type ShownAs } from '../connector.ts';
+// Describes the record types of an account: our definitions and its custom fields, with each column probed on
+// the account itself. A field that can't be read stays in the description with the reason, so that nothing
+// disappears silently; a record type that the role can't see at all is described without a readable field.
+import {
+  ErpError,
+  type FieldMetadata,
+  hasLabel,
+  type OpenWhen,
+  type RecordTypeMetadata,
+  type ShownAs,
+} from '../connector.ts';
 import { bodyFields, type CustomFields, findCustomFields, lineFields } from './custom-fields.ts';
-import { type ColumnDefinition, type LinesDefinition, modifiedFieldOf, type RecordTypeDefinition } from './definition.ts';
+import {
+  type ColumnDefinition,
+  type LinesDefinition,
+  modifiedFieldOf,
+  type RecordTypeDefinition,
+} from './definition.ts';
 import { type Account, openAccount } from './discovery/account.ts';
 import type { AccountParts } from './discovery/account-lists.ts';
 import { findUnlisted } from './discovery/candidates.ts';
@@ -20,25 +32,38 @@ import type { SuiteqlRow } from './suiteql.ts';
 import { parseValue } from './values.ts';
 
 /**
- * The record types that are known by name, or those that `only` names, which may be any of the account. Rejects with `ErpError` for an
- * outage or a refused login, or with the signal's reason. A refused record type or column is no error.
+ * The record types that are known by name, or those that `only` names, which may be any of the account.
+ * Rejects with `ErpError` for an outage or a refused login, or with the signal's reason. A refused record
+ * type or column is no error.
  */
-export async function describeRecordTypes(parts: AccountParts, only?: readonly string[]): Promise<readonly RecordTypeMetadata[]> {
+export async function describeRecordTypes(
+  parts: AccountParts,
+  only?: readonly string[],
+): Promise<readonly RecordTypeMetadata[]> {
   const account = openAccount(parts);
   const names = new Set(only ?? recordTypeDefinitions.map(({ name }) => name));
   const listed = await account.lists.customFields(); // first: a type that changes from here on differs from this list
   const describe = (name: string): Promise<RecordTypeMetadata | undefined> => {
     const definition = recordTypeDefinitions.find((known) => known.name === name);
     if (definition === undefined) return describeType(account, name);
-    const siblings = recordTypeDefinitions.filter((other) => other.table === definition.table && names.has(other.name));
+    const siblings = recordTypeDefinitions.filter(
+      (other) => other.table === definition.table && names.has(other.name),
+    );
     return describeRecordType(account, definition, siblings);
   };
   const [first = '', ...others] = names;
   const described = [await describe(first), ...(await Promise.all(others.map(describe)))]; // the others use what the first one found out
-  return Promise.all(described.flatMap((type) => (type === undefined ? [] : [withEntries(account, withListedTypes(type, listed))])));
+  return Promise.all(
+    described.flatMap((type) =>
+      type === undefined ? [] : [withEntries(account, withListedTypes(type, listed))],
+    ),
+  );
 }
 
-/** `siblings`: record types of the same table that are described, too; their columns are probed in the same queries. */
+/**
+ * `siblings`: record types of the same table that are described, too; their columns are probed in the same
+ * queries.
+ */
 async function describeRecordType(
   account: Account,
   definition: RecordTypeDefinition,
@@ -46,10 +71,18 @@ async function describeRecordType(
 ): Promise<RecordTypeMetadata> {
   const { suiteql, signal } = account;
   const { name, label, table } = definition;
-  const described = { ...{ name, label, table }, idType: 'integer' as const, family: curatedFamily(table), custom: false };
+  const described = {
+    ...{ name, label, table },
+    idType: 'integer' as const,
+    family: curatedFamily(table),
+    custom: false,
+  };
   const from = `${table} t${definition.filter === null ? '' : ` WHERE ${definition.filter}`}`;
   const rows = await readFirstRows(account, { from, alias: 't', key: definition.key });
-  const hidden = rows.length > 0 ? null : rethrowOutage(await findRefusal(suiteql, probeQuery(definition, idColumn), signal));
+  const hidden =
+    rows.length > 0
+      ? null
+      : rethrowOutage(await findRefusal(suiteql, probeQuery(definition, idColumn), signal));
   if (hidden !== null) {
     const reason = `The role of this connection cannot read ${label.toLowerCase()} records: ${hidden.error.message}`;
     return {
@@ -61,7 +94,8 @@ async function describeRecordType(
   }
   const custom = await findCustomFields(account, definition);
   const own = bodyFields(custom, definition);
-  const runProbe: ProbeQuery<ColumnDefinition> = (columns) => findRefusal(suiteql, probeQuery(definition, withId(columns)), signal);
+  const runProbe: ProbeQuery<ColumnDefinition> = (columns) =>
+    findRefusal(suiteql, probeQuery(definition, withId(columns)), signal);
   const known = await probeAll(
     account.probes,
     { table, rows, runProbe, alsoProbed: siblings.flatMap(({ columns }) => columns) },
@@ -69,7 +103,10 @@ async function describeRecordType(
     own,
   );
   const unlisted = await describeUnlisted(account, definition, known, { from, rows });
-  const lines = definition.lines === null ? [] : [await describeLines(account, definition, definition.lines, custom, siblings)];
+  const lines =
+    definition.lines === null
+      ? []
+      : [await describeLines(account, definition, definition.lines, custom, siblings)];
   const fields = [...known, ...unlisted];
   const source = custom.source === null ? 'probe' : `${custom.source}+probe`;
   return {
@@ -105,7 +142,10 @@ async function describeUnlisted(
   return describeColumns(account, source, candidates);
 }
 
-/** As `describeUnlisted`; the first lines are read only where the list of custom fields has one that isn't described yet. */
+/**
+ * As `describeUnlisted`; the first lines are read only where the list of custom fields has one that isn't
+ * described yet.
+ */
 async function describeUnlistedOfLines(
   account: Account,
   definition: RecordTypeDefinition,
@@ -117,7 +157,11 @@ async function describeUnlistedOfLines(
     prefix !== null && name.startsWith(prefix) && !known.some((field) => field.name === name);
   if (prefix === null || !(await account.lists.customFields())?.some(isUnlisted)) return [];
   const from = `${table} l INNER JOIN ${definition.table} t ON t.id = l.${parent}${definition.filter === null ? '' : ` WHERE ${definition.filter}`}`;
-  const rows = await readFirstRows(account, { from, alias: 'l', key: [parent, key].map((column) => ({ column, digits: 9 })) });
+  const rows = await readFirstRows(account, {
+    from,
+    alias: 'l',
+    key: [parent, key].map((column) => ({ column, digits: 9 })),
+  });
   const source: ColumnSource = {
     ...{ table, from, rows, alias: 'l', columnOf: (name) => name, trustsRows: true },
     probe: (fields) => linesProbeQuery(definition, lines, fields),
@@ -129,8 +173,13 @@ async function describeUnlistedOfLines(
 const firstReadable = (fields: readonly FieldMetadata[], names: readonly (string | null)[]): string | null =>
   names.find((name) => fields.some((field) => field.name === name && field.syncable)) ?? null;
 
-const linesModifiedField = (definition: LinesDefinition | null, lines: FieldMetadata | undefined): string | null =>
-  definition === null || lines?.syncable !== true ? null : firstReadable(lines.fields ?? [], [definition.modified]);
+const linesModifiedField = (
+  definition: LinesDefinition | null,
+  lines: FieldMetadata | undefined,
+): string | null =>
+  definition === null || lines?.syncable !== true
+    ? null
+    : firstReadable(lines.fields ?? [], [definition.modified]);
 
 const shownAs = (definition: RecordTypeDefinition, fields: readonly FieldMetadata[]): ShownAs => ({
   number: firstReadable(fields, definition.shownAs.number),
@@ -175,27 +224,42 @@ async function probeAll(
   const fields = physical.map((column) => {
     const isCustom = custom.has(column.name);
     if (plain.has(column.name)) return toField(asText(column), null, isCustom);
-    if (column.type === 'multiselect' && rows.some((row) => parseValue(row[column.name], column.type) === undefined))
-      return toField({ ...column, type: 'list', warning: notIds }, reasons.get(column.name) ?? null, isCustom);
+    if (
+      column.type === 'multiselect' &&
+      rows.some((row) => parseValue(row[column.name], column.type) === undefined)
+    )
+      return toField(
+        { ...column, type: 'list', warning: notIds },
+        reasons.get(column.name) ?? null,
+        isCustom,
+      );
     return toField(column, column.excluded ?? reasons.get(column.name) ?? null, isCustom);
   });
   const described = new Map(fields.map((field) => [field.name, field]));
-  return columns.map((column) => described.get(column.name) ?? toField(column, underivable(column, described)));
+  return columns.map(
+    (column) => described.get(column.name) ?? toField(column, underivable(column, described)),
+  );
 }
 
 const notIds = 'It is called a multiple select, but has values that are no ids';
 
 /** Why a derived field can't be read; null where it can. */
-function underivable({ derived }: ColumnDefinition, fields: ReadonlyMap<string, FieldMetadata>): string | null {
+function underivable(
+  { derived }: ColumnDefinition,
+  fields: ReadonlyMap<string, FieldMetadata>,
+): string | null {
   const source = derived === undefined ? undefined : fields.get(derived.from);
-  if (derived === undefined || source === undefined) return 'It comes from a field that NetSuite does not have';
+  if (derived === undefined || source === undefined)
+    return 'It comes from a field that NetSuite does not have';
   if (!source.syncable) return `It comes from ${source.name}. ${source.reason}`;
   return derived.part === 'label' && !hasLabel(source)
     ? `It comes from the display text of ${source.name}, which this account does not have`
     : null;
 }
 
-/** Columns that have a value but no display text in this account: better read as plain text than not at all. */
+/**
+ * Columns that have a value but no display text in this account: better read as plain text than not at all.
+ */
 async function findUnlabelled(
   probe: (columns: readonly ColumnDefinition[]) => Promise<ReadonlyMap<string, string>>,
   columns: readonly ColumnDefinition[],
@@ -209,7 +273,10 @@ async function findUnlabelled(
   return new Set(candidates.map(({ name }) => name).filter((name) => !refused.has(name)));
 }
 
-const asText = ({ target: _, ...column }: ColumnDefinition): ColumnDefinition => ({ ...column, type: 'text' });
+const asText = ({ target: _, ...column }: ColumnDefinition): ColumnDefinition => ({
+  ...column,
+  type: 'text',
+});
 
 const toField = (
   { name, label, type, volatile, target, currency, warning }: ColumnDefinition,
@@ -236,15 +303,31 @@ async function describeLines(
   siblings: readonly RecordTypeDefinition[],
 ): Promise<FieldMetadata> {
   const { suiteql, probes, signal } = account;
-  const described = { name: 'lines', label: lines.label, type: 'lines' as const, custom: false, volatile: false };
+  const described = {
+    name: 'lines',
+    label: lines.label,
+    type: 'lines' as const,
+    custom: false,
+    volatile: false,
+  };
   const custom = lineFields(found, lines);
-  const runProbe: ProbeQuery<ColumnDefinition> = (columns) => findRefusal(suiteql, linesProbeQuery(definition, lines, columns), signal);
-  const alsoProbed = siblings.flatMap((sibling) => (sibling.lines?.table === lines.table ? sibling.lines.columns : []));
+  const runProbe: ProbeQuery<ColumnDefinition> = (columns) =>
+    findRefusal(suiteql, linesProbeQuery(definition, lines, columns), signal);
+  const alsoProbed = siblings.flatMap((sibling) =>
+    sibling.lines?.table === lines.table ? sibling.lines.columns : [],
+  );
   const probed = { table: lines.table, rows: [], runProbe, alsoProbed };
-  const fields = await probeAll(probes, probed, [...lines.columns, ...custom], custom).catch(rethrowUnlessRefused);
+  const fields = await probeAll(probes, probed, [...lines.columns, ...custom], custom).catch(
+    rethrowUnlessRefused,
+  );
   if (fields instanceof ErpError) {
     const reason = `The role of this connection cannot read lines: ${fields.message}`;
-    return { ...described, syncable: false, reason, fields: lines.columns.map((column) => toField(column, reason)) };
+    return {
+      ...described,
+      syncable: false,
+      reason,
+      fields: lines.columns.map((column) => toField(column, reason)),
+    };
   }
   const key = fields.find(({ name }) => name === lines.key);
   if (key?.syncable !== true) {
@@ -252,12 +335,19 @@ async function describeLines(
     return { ...described, syncable: false, reason, fields };
   }
   const all = [...fields, ...(await describeUnlistedOfLines(account, definition, lines, fields))];
-  return { ...described, syncable: true, volatile: all.some(({ syncable, volatile }) => syncable && volatile), reason: null, fields: all };
+  return {
+    ...described,
+    syncable: true,
+    volatile: all.some(({ syncable, volatile }) => syncable && volatile),
+    reason: null,
+    fields: all,
+  };
 }
 
 /** The refusal of a query that has no column that could be the reason. */
 function rethrowUnlessRefused(error: unknown): ErpError {
-  if (error instanceof ErpError && (error.kind === 'query' || error.code === 'RECORD_TYPE_HIDDEN')) return error;
+  if (error instanceof ErpError && (error.kind === 'query' || error.code === 'RECORD_TYPE_HIDDEN'))
+    return error;
   throw error;
 }
 

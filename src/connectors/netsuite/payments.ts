@@ -1,10 +1,16 @@
-// Payments and refunds in NetSuite's books: customerPayment and customerRefund of the record service. The response to a write has no
-// content, so callers read the record back. Documents are found by their external id with SuiteQL, because reading by `eid:` is
-// [unconfirmed].
+// Payments and refunds in NetSuite's books: customerPayment and customerRefund of the record service. The
+// response to a write has no content, so callers read the record back. Documents are found by their external
+// id with SuiteQL, because reading by `eid:` is [unconfirmed].
 import { z } from 'zod';
 import { exactNumber } from '../../core/exact-json.ts';
 import { ErpError } from '../connector.ts';
-import type { Application, PaymentOrder, PaymentRecord, PaymentWriter, RefundRecord } from '../payment-writer.ts';
+import type {
+  Application,
+  PaymentOrder,
+  PaymentRecord,
+  PaymentWriter,
+  RefundRecord,
+} from '../payment-writer.ts';
 import { inconsistentResponse } from './errors.ts';
 import type { NetsuiteHttp } from './http.ts';
 import { maxRowsPerQuery, type Suiteql } from './suiteql.ts';
@@ -15,7 +21,11 @@ const writeHeaders = { 'content-type': 'application/json', 'x-netsuite-propertyn
 
 /** The calls of the record service for one kind of document each. */
 function createDocuments(http: NetsuiteHttp, suiteql: Suiteql) {
-  const find = async (type: 'CustPymt' | 'CustRfnd', externalId: string, signal: AbortSignal): Promise<string | null> => {
+  const find = async (
+    type: 'CustPymt' | 'CustRfnd',
+    externalId: string,
+    signal: AbortSignal,
+  ): Promise<string | null> => {
     const query = `SELECT t.id FROM transaction t WHERE t.type = '${type}' AND t.externalid = '${assertExternalId(externalId)}' ORDER BY t.id ASC`;
     const { rows } = await suiteql.query(query, 2, signal);
     if (rows.length > 1) throw inconsistentResponse(`Two records have the external id ${externalId}`);
@@ -27,7 +37,9 @@ function createDocuments(http: NetsuiteHttp, suiteql: Suiteql) {
       return (await http.send({ method: 'GET', path, signal })).json;
     } catch (error) {
       if (isAbsent(error)) return null;
-      throw isRefusal(error) ? new ErpError('query', 'RECORD_UNREADABLE', error.message, { fix: unreadableFix, cause: error }) : error;
+      throw isRefusal(error)
+        ? new ErpError('query', 'RECORD_UNREADABLE', error.message, { fix: unreadableFix, cause: error })
+        : error;
     }
   };
   const create = async (type: string, body: object, signal: AbortSignal): Promise<string> => {
@@ -44,8 +56,8 @@ function createDocuments(http: NetsuiteHttp, suiteql: Suiteql) {
 }
 
 /**
- * The errors are those that PaymentWriter describes. Throws a RangeError for an external id with anything but letters, digits, `_` and
- * `-`, because it is put into a query unquoted.
+ * The errors are those that PaymentWriter describes. Throws a RangeError for an external id with anything but
+ * letters, digits, `_` and `-`, because it is put into a query unquoted.
  */
 export function createPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): PaymentWriter {
   const { find, read, create } = createDocuments(http, suiteql);
@@ -65,14 +77,26 @@ export function createPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): Payme
     readPayment,
     async createPayment(order, signal) {
       const { amount, account, applications } = order;
-      const target = account === null ? { undepFunds: true } : { undepFunds: false, account: { id: account } };
+      const target =
+        account === null ? { undepFunds: true } : { undepFunds: false, account: { id: account } };
       const apply = applications.length === 0 ? {} : { apply: { items: applications.map(lineOf) } };
-      const body = { ...headerOf(order, await currencyOf(order.currency, signal)), payment: exactNumber(amount), ...target, ...apply };
+      const body = {
+        ...headerOf(order, await currencyOf(order.currency, signal)),
+        payment: exactNumber(amount),
+        ...target,
+        ...apply,
+      };
       return create('customerPayment', body, signal);
     },
     async updateApplications(paymentId, applications, signal) {
       const body = JSON.stringify({ apply: { items: applications.map(lineOf) } });
-      await http.write({ method: 'PATCH', path: `record/v1/customerPayment/${assertId(paymentId)}`, headers: writeHeaders, body, signal });
+      await http.write({
+        method: 'PATCH',
+        path: `record/v1/customerPayment/${assertId(paymentId)}`,
+        headers: writeHeaders,
+        body,
+        signal,
+      });
     },
     async findRefund(externalId, signal) {
       const id = await find('CustRfnd', externalId, signal);
@@ -86,12 +110,19 @@ export function createPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): Payme
         ...(method === null ? {} : { paymentMethod: { id: method } }),
       };
       const apply = { items: [lineOf({ invoiceId: paymentId, amount })] };
-      return create('customerRefund', { ...headerOf(order, await currencyOf(order.currency, signal)), ...source, apply }, signal);
+      return create(
+        'customerRefund',
+        { ...headerOf(order, await currencyOf(order.currency, signal)), ...source, apply },
+        signal,
+      );
     },
   };
 }
 
-const headerOf = ({ customerId, externalId, memo }: Pick<PaymentOrder, 'customerId' | 'externalId' | 'memo'>, currency: string | null) => ({
+const headerOf = (
+  { customerId, externalId, memo }: Pick<PaymentOrder, 'customerId' | 'externalId' | 'memo'>,
+  currency: string | null,
+) => ({
   customer: { id: customerId },
   externalId,
   memo,
@@ -112,7 +143,8 @@ const idOf = (value: unknown): string => assertId(typeof value === 'string' ? va
 
 /** Only external ids that this service created are looked up, and those need no quoting. */
 function assertExternalId(externalId: string): string {
-  if (!/^[A-Za-z0-9_-]{1,100}$/.test(externalId)) throw new RangeError("an external id must have 1 to 100 letters, digits, '_' and '-'");
+  if (!/^[A-Za-z0-9_-]{1,100}$/.test(externalId))
+    throw new RangeError("an external id must have 1 to 100 letters, digits, '_' and '-'");
   return externalId;
 }
 
@@ -123,23 +155,27 @@ const unreadableFix =
 
 /** NetSuite has another message for a missing transaction than for a missing record. */
 const isAbsent = (error: unknown): boolean =>
-  isRefusal(error) && /record instance does not exist|Transaction type specified is incorrect/i.test(error.message);
+  isRefusal(error) &&
+  /record instance does not exist|Transaction type specified is incorrect/i.test(error.message);
 
 type Currency = { readonly id: string; readonly symbol: unknown };
 
 /**
- * The account's currencies with their ISO codes, read once. Empty where this role sees none: then NetSuite uses the customer's currency.
+ * The account's currencies with their ISO codes, read once. Empty where this role sees none: then NetSuite
+ * uses the customer's currency.
  */
 function createCurrencyCache(suiteql: Suiteql): (signal: AbortSignal) => Promise<readonly Currency[]> {
   let cached: readonly Currency[] | undefined;
   return async (signal) => {
-    cached ??= await suiteql.query('SELECT c.id, c.symbol FROM currency c ORDER BY c.id ASC', maxRowsPerQuery, signal).then(
-      ({ rows }) => rows.map((row) => ({ id: idOf(row['id']), symbol: row['symbol'] })),
-      (error: unknown) => {
-        if (error instanceof ErpError && (error.kind === 'query' || error.kind === 'forbidden')) return [];
-        throw error;
-      },
-    );
+    cached ??= await suiteql
+      .query('SELECT c.id, c.symbol FROM currency c ORDER BY c.id ASC', maxRowsPerQuery, signal)
+      .then(
+        ({ rows }) => rows.map((row) => ({ id: idOf(row['id']), symbol: row['symbol'] })),
+        (error: unknown) => {
+          if (error instanceof ErpError && (error.kind === 'query' || error.kind === 'forbidden')) return [];
+          throw error;
+        },
+      );
     return cached;
   };
 }
@@ -160,12 +196,22 @@ async function readAmountsDue(
   });
 }
 
-/** Amounts of the record service are JSON numbers. Up to 15 digits a JavaScript number holds exactly what NetSuite wrote. */
+/**
+ * Amounts of the record service are JSON numbers. Up to 15 digits a JavaScript number holds exactly what
+ * NetSuite wrote.
+ */
 const amount = z
   .number()
-  .refine((value) => /^-?\d{1,15}(?:\.\d{1,12})?$/.test(String(value)) && String(value).replace(/\D/g, '').length <= 15);
+  .refine(
+    (value) =>
+      /^-?\d{1,15}(?:\.\d{1,12})?$/.test(String(value)) && String(value).replace(/\D/g, '').length <= 15,
+  );
 const reference = z.object({ id: z.string() });
-const line = z.object({ apply: z.boolean().optional(), doc: reference.optional(), amount: amount.optional() });
+const line = z.object({
+  apply: z.boolean().optional(),
+  doc: reference.optional(),
+  amount: amount.optional(),
+});
 const lines = z.object({ items: z.array(line), hasMore: z.boolean().optional() });
 const paymentShape = z.object({
   id: z.string(),
@@ -179,7 +225,10 @@ const refundShape = z.object({ id: z.string(), customer: reference, apply: lines
 
 function parseRecord<T>(shape: z.ZodType<T>, record: unknown): T {
   const parsed = shape.safeParse(record);
-  if (!parsed.success) throw inconsistentResponse(`A record has an unexpected shape: ${z.prettifyError(parsed.error).slice(0, 300)}`);
+  if (!parsed.success)
+    throw inconsistentResponse(
+      `A record has an unexpected shape: ${z.prettifyError(parsed.error).slice(0, 300)}`,
+    );
   return parsed.data;
 }
 
@@ -187,7 +236,9 @@ function parseRecord<T>(shape: z.ZodType<T>, record: unknown): T {
 function appliedLines({ items, hasMore }: z.infer<typeof lines>): { doc: string; amount: string }[] {
   if (hasMore === true) throw inconsistentResponse('A record does not list all of its applications');
   return items.flatMap(({ apply, doc, amount: applied }) =>
-    apply === false || doc === undefined || applied === undefined || applied === 0 ? [] : [{ doc: doc.id, amount: String(applied) }],
+    apply === false || doc === undefined || applied === undefined || applied === 0
+      ? []
+      : [{ doc: doc.id, amount: String(applied) }],
   );
 }
 
@@ -199,7 +250,10 @@ function paymentOf(response: unknown, currencies: readonly Currency[]): PaymentR
     customerId: record.customer.id,
     currency: typeof currency === 'string' ? currency : null,
     amount: String(record.payment),
-    applications: appliedLines(record.apply).map(({ doc, amount: applied }) => ({ invoiceId: doc, amount: applied })),
+    applications: appliedLines(record.apply).map(({ doc, amount: applied }) => ({
+      invoiceId: doc,
+      amount: applied,
+    })),
     unapplied: String(record.unapplied ?? 0),
   };
 }

@@ -1,28 +1,34 @@
-// Finds out which columns this role can read, with as few queries as possible: all columns at once, then without those that NetSuite names
-// in its refusal, and by bisection where it names none.
+// Finds out which columns this role can read, with as few queries as possible: all columns at once, then
+// without those that NetSuite names in its refusal, and by bisection where it names none.
 import { ErpError } from '../connector.ts';
 import { refusedColumn } from './errors.ts';
 
 export type QueryRefusal = { readonly error: ErpError; readonly column: string | null };
 type Named = { readonly name: string };
 type Typed = Named & { readonly type: string };
-/** Queries exactly these columns; null on success. Rejects for an error that says nothing about columns, such as an outage. */
+/**
+ * Queries exactly these columns; null on success. Rejects for an error that says nothing about columns, such
+ * as an outage.
+ */
 export type ProbeQuery<C extends Named> = (columns: readonly C[]) => Promise<QueryRefusal | null>;
 
 /**
- * Interprets the error as a refusal of the query itself. NetSuite refuses some columns with a generic server error, which is distinguished
- * from an outage by repeating the query. Throws any other error again, such as an outage or a 403, which says nothing about columns.
+ * Interprets the error as a refusal of the query itself. NetSuite refuses some columns with a generic server
+ * error, which is distinguished from an outage by repeating the query. Throws any other error again, such as
+ * an outage or a 403, which says nothing about columns.
  */
 export function toQueryRefusal(error: unknown): QueryRefusal {
   const isRefusal =
-    error instanceof ErpError && (error.kind === 'query' || error.code === 'RECORD_TYPE_HIDDEN' || error.code === 'UNEXPECTED_ERROR');
+    error instanceof ErpError &&
+    (error.kind === 'query' || error.code === 'RECORD_TYPE_HIDDEN' || error.code === 'UNEXPECTED_ERROR');
   if (!isRefusal) throw error;
   return { error, column: refusedColumn(error.message) };
 }
 
 /**
- * Why each unreadable column can't be read, by name. `seen`: columns that are readable in all likelihood, which saves queries. Throws the
- * ErpError when even the readable columns or no columns are refused, and at once for a table that this role can't see.
+ * Why each unreadable column can't be read, by name. `seen`: columns that are readable in all likelihood,
+ * which saves queries. Throws the ErpError when even the readable columns or no columns are refused, and at
+ * once for a table that this role can't see.
  */
 export async function probeColumns<C extends Named>(
   runProbe: ProbeQuery<C>,
@@ -59,16 +65,24 @@ async function findRefusedColumns<C extends Named>(
     return new Map([...reasonsFor(named, refusal), ...(await findRefusedColumns(runProbe, others, seen))]);
   }
   if (refusal.error.code === 'RECORD_TYPE_HIDDEN') throw refusal.error;
-  if (columns.length === 1) return (await isRefusedAgain(runProbe, columns)) ? reasonsFor(columns, refusal) : new Map();
+  if (columns.length === 1)
+    return (await isRefusedAgain(runProbe, columns)) ? reasonsFor(columns, refusal) : new Map();
   const [one, other] = split(columns, seen);
   const reasons = await findRefusedColumns(runProbe, one, seen);
-  return new Map([...reasons, ...(await findRefusedColumns(runProbe, other, seen, reasons.size === 0 ? refusal : null))]);
+  return new Map([
+    ...reasons,
+    ...(await findRefusedColumns(runProbe, other, seen, reasons.size === 0 ? refusal : null)),
+  ]);
 }
 
 /** Columns that were seen apart from the others, or halves. */
-function split<C extends Named>(columns: readonly C[], seen: ReadonlySet<string>): readonly [readonly C[], readonly C[]] {
+function split<C extends Named>(
+  columns: readonly C[],
+  seen: ReadonlySet<string>,
+): readonly [readonly C[], readonly C[]] {
   const likely = columns.filter(({ name }) => seen.has(name));
-  if (likely.length > 0 && likely.length < columns.length) return [likely, columns.filter(({ name }) => !seen.has(name))];
+  if (likely.length > 0 && likely.length < columns.length)
+    return [likely, columns.filter(({ name }) => !seen.has(name))];
   const middle = Math.ceil(columns.length / 2);
   return [columns.slice(0, middle), columns.slice(middle)];
 }
@@ -82,16 +96,22 @@ export const shorten = (message: string): string =>
     .replace(/^.*(?:Search error occurred:|Detailed unprocessed description follows\.) /s, '')
     .replace(/ Available identifiers are:.*$/s, '');
 
-/** A transient failure must not cost a column: it must be refused twice, and the same query without it must succeed in between. */
-async function isRefusedAgain<C extends Named>(runProbe: ProbeQuery<C>, columns: readonly C[]): Promise<boolean> {
+/**
+ * A transient failure must not cost a column: it must be refused twice, and the same query without it must
+ * succeed in between.
+ */
+async function isRefusedAgain<C extends Named>(
+  runProbe: ProbeQuery<C>,
+  columns: readonly C[],
+): Promise<boolean> {
   const without = await runProbe([]);
   if (without !== null) throw without.error;
   return (await runProbe(columns)) !== null;
 }
 
 /**
- * Remembers per table what was accepted and refused, so that record types of one table probe each column once. `probe` is `probeColumns`
- * for the columns that weren't probed yet, and rejects as it does.
+ * Remembers per table what was accepted and refused, so that record types of one table probe each column
+ * once. `probe` is `probeColumns` for the columns that weren't probed yet, and rejects as it does.
  */
 export type Probes = {
   probe<C extends Typed>(
@@ -102,7 +122,9 @@ export type Probes = {
   ): Promise<ReadonlyMap<string, string>>;
 };
 
-/** Columns of a feature: where one table lacks them, so do the others, unless one of their rows has a value. */
+/**
+ * Columns of a feature: where one table lacks them, so do the others, unless one of their rows has a value.
+ */
 const featureColumns: ReadonlySet<string> = new Set(['subsidiary']);
 
 export function createProbes(): Probes {
@@ -115,9 +137,11 @@ export function createProbes(): Probes {
       const probeNew = async (): Promise<void> => {
         for (const [name, reason] of absent) if (seen?.has(name) === false) known.reasons.set(name, reason);
         const isNew = columns.filter((column) => reasonOf(known.reasons, column) === undefined);
-        const refused = isNew.length === 0 ? new Map<string, string>() : await probeColumns(runProbe, isNew, seen);
+        const refused =
+          isNew.length === 0 ? new Map<string, string>() : await probeColumns(runProbe, isNew, seen);
         for (const column of isNew) remember(known.reasons, column, refused.get(column.name) ?? null);
-        for (const [name, reason] of refused) if (featureColumns.has(name) && isUnknown(reason)) absent.set(name, reason);
+        for (const [name, reason] of refused)
+          if (featureColumns.has(name) && isUnknown(reason)) absent.set(name, reason);
       };
       const probing = known.last.then(probeNew);
       known.last = probing.catch(() => undefined);
@@ -133,10 +157,16 @@ export function createProbes(): Probes {
 }
 
 /** Whether NetSuite doesn't know the column at all, whatever it is read as. */
-export const isUnknown = (reason: string | null | undefined): boolean => /Unknown identifier/i.test(reason ?? '');
+export const isUnknown = (reason: string | null | undefined): boolean =>
+  /Unknown identifier/i.test(reason ?? '');
 
-const reasonOf = (reasons: ReadonlyMap<string, string | null>, { name, type }: Typed): string | null | undefined =>
-  reasons.get(name) ?? reasons.get(`${name}:${type}`);
+const reasonOf = (
+  reasons: ReadonlyMap<string, string | null>,
+  { name, type }: Typed,
+): string | null | undefined => reasons.get(name) ?? reasons.get(`${name}:${type}`);
 
-const remember = (reasons: Map<string, string | null>, { name, type }: Typed, reason: string | null): unknown =>
-  reasons.set(isUnknown(reason) ? name : `${name}:${type}`, reason);
+const remember = (
+  reasons: Map<string, string | null>,
+  { name, type }: Typed,
+  reason: string | null,
+): unknown => reasons.set(isUnknown(reason) ? name : `${name}:${type}`, reason);

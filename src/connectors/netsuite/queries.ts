@@ -1,5 +1,6 @@
-// The text of every SuiteQL query, from typed parts. Names come from our definitions or match a strict pattern; the only values ever put
-// into a query are integers that were validated and times that were formatted here.
+// The text of every SuiteQL query, from typed parts. Names come from our definitions or match a strict
+// pattern; the only values ever put into a query are integers that were validated and times that were
+// formatted here.
 import { type FieldMetadata, hasLabel, type IdRange } from '../connector.ts';
 import { isQuerySource, type LinesDefinition, type ReadDefinition, type RowSource } from './definition.ts';
 import { erpError } from './errors.ts';
@@ -12,7 +13,10 @@ export type SuiteqlColumn = Pick<FieldMetadata, 'name' | 'type' | 'entries'>;
 const identifier = /^[a-z][a-z0-9_]{0,99}$/;
 export const isColumnName = (name: string): boolean => identifier.test(name);
 
-/** The keys of a column's value, and of a reference or list column's display text, in a row. No NetSuite column has this prefix. */
+/**
+ * The keys of a column's value, and of a reference or list column's display text, in a row. No NetSuite
+ * column has this prefix.
+ */
 export const valueKey = (name: string): string => name.toLowerCase();
 export const labelKey = (name: string): string => `df_${valueKey(name)}`;
 /** The key of the names of a multiple select's entries, which are added to a row after the query. */
@@ -23,7 +27,10 @@ export const parentModifiedKey = 'parent_modified';
 
 const inUtc = (column: string): string => `TO_CHAR(SYS_EXTRACT_UTC(${column}), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
-/** Unformatted dates would come in the format that the integration's user prefers, and without the time of day. */
+/**
+ * Unformatted dates would come in the format that the integration's user prefers, and without the time of
+ * day.
+ */
 function columnSql(column: string, { name, type }: SuiteqlColumn): string {
   const key = valueKey(name);
   if (type === 'date') return `TO_CHAR(${column}, 'YYYY-MM-DD') AS ${key}`;
@@ -40,14 +47,17 @@ const reservedWords: ReadonlySet<string> = new Set(
 );
 
 function qualified(alias: string, name: string): string {
-  if (!isColumnName(name)) throw erpError('query', 'FIELD_NOT_SYNCABLE', 'A field name is not a valid column name');
+  if (!isColumnName(name))
+    throw erpError('query', 'FIELD_NOT_SYNCABLE', 'A field name is not a valid column name');
   return `${alias}.${name}`;
 }
 
 /** The modification time of a record. Only for a source that has one. */
-const modifiedSql = ({ modified }: RowSource): string => qualified(modified?.from === 'parent' ? 'p' : 't', modified?.column ?? '');
+const modifiedSql = ({ modified }: RowSource): string =>
+  qualified(modified?.from === 'parent' ? 'p' : 't', modified?.column ?? '');
 
-const keyColumns = ({ key }: Pick<RowSource, 'key'>): readonly string[] => key.map(({ column }) => qualified('t', column));
+const keyColumns = ({ key }: Pick<RowSource, 'key'>): readonly string[] =>
+  key.map(({ column }) => qualified('t', column));
 const inKeyOrder = (source: RowSource): string =>
   keyColumns(source)
     .map((column) => `${column} ASC`)
@@ -56,9 +66,11 @@ const inKeyOrder = (source: RowSource): string =>
 /** The field `id` is the key, whatever its columns are called. */
 function fieldSql(source: RowSource, field: SuiteqlColumn): string {
   const [key, ...others] = keyColumns(source);
-  if (field.name === 'id' && others.length > 0) return [key, ...others].map((column, index) => `${column} AS ${keyPart(index)}`).join(', ');
+  if (field.name === 'id' && others.length > 0)
+    return [key, ...others].map((column, index) => `${column} AS ${keyPart(index)}`).join(', ');
   if (field.name === 'id') return `${key} AS id`;
-  if (field.name === parentModifiedField && source.parent !== null) return columnSql(modifiedSql(source), field);
+  if (field.name === parentModifiedField && source.parent !== null)
+    return columnSql(modifiedSql(source), field);
   const renamed = Object.hasOwn(source.renamed, field.name) ? source.renamed[field.name] : undefined;
   return columnSql(qualified('t', renamed ?? field.name), field);
 }
@@ -73,8 +85,10 @@ function rowsFrom({ table, parent }: RowSource, { withParent }: { readonly withP
   if (!withParent || parent === null) return `${table} t`;
   return `${table} t LEFT JOIN ${parent.table} p ON p.${parent.key} = t.${parent.column}`;
 }
-const needsParent = ({ modified }: RowSource, selectsByTime: boolean): boolean => modified?.from === 'parent' && selectsByTime;
-const namesParent = (fields: readonly SuiteqlColumn[]): boolean => fields.some(({ name }) => name === parentModifiedField);
+const needsParent = ({ modified }: RowSource, selectsByTime: boolean): boolean =>
+  modified?.from === 'parent' && selectsByTime;
+const namesParent = (fields: readonly SuiteqlColumn[]): boolean =>
+  fields.some(({ name }) => name === parentModifiedField);
 const where = (conditions: readonly (string | null)[]): string => {
   const present = conditions.filter((condition) => condition !== null);
   return present.length === 0 ? '' : ` WHERE ${present.join(' AND ')}`;
@@ -92,7 +106,9 @@ function behindId(source: RowSource, id: string): string {
   const parts = splitId(source.key, assertId(id));
   const behind = columns.reduceRight((later, column, index) => {
     const part = parts[index] ?? '';
-    return later === '' ? `${column} > ${part}` : `(${column} > ${part} OR (${column} = ${part} AND ${later}))`;
+    return later === ''
+      ? `${column} > ${part}`
+      : `(${column} > ${part} OR (${column} = ${part} AND ${later}))`;
   }, '');
   return columns.length === 1 ? behind : `${columns[0]} >= ${parts[0]} AND ${behind}`;
 }
@@ -103,7 +119,9 @@ function upToId(source: RowSource, id: string): string {
   const parts = splitId(source.key, assertId(id));
   const within = columns.reduceRight((later, column, index) => {
     const part = parts[index] ?? '';
-    return later === '' ? `${column} <= ${part}` : `(${column} < ${part} OR (${column} = ${part} AND ${later}))`;
+    return later === ''
+      ? `${column} <= ${part}`
+      : `(${column} < ${part} OR (${column} = ${part} AND ${later}))`;
   }, '');
   return columns.length === 1 ? within : `${columns[0]} <= ${parts[0]} AND ${within}`;
 }
@@ -123,14 +141,25 @@ function hasIds(source: RowSource, ids: readonly string[]): string {
   return `${columns[0]} IN (${idList([...first])}) AND ${id} IN (${idList(ids)})`;
 }
 
-/** Which records of a type: all, those behind an id, those changed at or after an instant, or those with the given ids. */
-export type RecordSelection = { readonly afterId?: string | null; readonly changedSince?: Date | null; readonly ids?: readonly string[] };
+/**
+ * Which records of a type: all, those behind an id, those changed at or after an instant, or those with the
+ * given ids.
+ */
+export type RecordSelection = {
+  readonly afterId?: string | null;
+  readonly changedSince?: Date | null;
+  readonly ids?: readonly string[];
+};
 
 /**
- * Records in the order of their ids. Throws `ErpError` of kind `query` for a column name or an id that isn't well-formed, as the other
- * queries with columns or ids do.
+ * Records in the order of their ids. Throws `ErpError` of kind `query` for a column name or an id that isn't
+ * well-formed, as the other queries with columns or ids do.
  */
-export function recordsQuery(source: RowSource, fields: readonly SuiteqlColumn[], selection: RecordSelection): string {
+export function recordsQuery(
+  source: RowSource,
+  fields: readonly SuiteqlColumn[],
+  selection: RecordSelection,
+): string {
   const { afterId = null, changedSince = null, ids } = selection;
   const conditions = [
     source.filter,
@@ -138,7 +167,9 @@ export function recordsQuery(source: RowSource, fields: readonly SuiteqlColumn[]
     changedSince === null ? null : changedCondition(modifiedSql(source), changedSince),
     afterId === null ? null : behindId(source, afterId),
   ];
-  const from = rowsFrom(source, { withParent: needsParent(source, changedSince !== null || namesParent(fields)) });
+  const from = rowsFrom(source, {
+    withParent: needsParent(source, changedSince !== null || namesParent(fields)),
+  });
   return `SELECT ${selectFields(source, fields)} FROM ${from}${where(conditions)} ORDER BY ${inKeyOrder(source)}`;
 }
 
@@ -153,8 +184,8 @@ function noonBefore(instant: Date, hours: number): string {
 }
 
 /**
- * A bound that an index can use. NetSuite reads it in the session's time zone, so it is early enough for every zone, and at noon: a time
- * of day that no daylight saving change skips or repeats.
+ * A bound that an index can use. NetSuite reads it in the session's time zone, so it is early enough for
+ * every zone, and at noon: a time of day that no daylight saving change skips or repeats.
  */
 const sinceCondition = (column: string, instant: Date, hours: number): string =>
   `${column} >= TO_DATE('${noonBefore(instant, hours)}', 'YYYY-MM-DD HH24:MI:SS')`;
@@ -164,10 +195,14 @@ function changedCondition(column: string, instant: Date): string {
   return `${sinceCondition(column, instant, 24)} AND SYS_EXTRACT_UTC(${column}) >= TO_TIMESTAMP('${sqlTime(instant)}', 'YYYY-MM-DD HH24:MI:SS')`;
 }
 
-/** The number of rows, and for a customer's query also those of rows with a key (`keyed`) and with a modification time (`timed`). */
+/**
+ * The number of rows, and for a customer's query also those of rows with a key (`keyed`) and with a
+ * modification time (`timed`).
+ */
 export function countQuery(source: RowSource, range: IdRange = wholeRange): string {
   const keyed = isQuerySource(source) ? `, COUNT(${keyColumns(source).join()}) AS keyed` : '';
-  const timed = isQuerySource(source) && source.modified !== null ? `, COUNT(${modifiedSql(source)}) AS timed` : '';
+  const timed =
+    isQuerySource(source) && source.modified !== null ? `, COUNT(${modifiedSql(source)}) AS timed` : '';
   return `SELECT COUNT(*) AS n${keyed}${timed} FROM ${source.table} t${where([source.filter, ...inRange(source, range)])}`;
 }
 
@@ -187,13 +222,26 @@ export const changedLinesKey = 'linechanges';
 /** Lines whose own modification time can be read. */
 export type TimedLines = LinesDefinition & { readonly modified: string };
 
-/** One row: how many records of the range changed at or after the instant, and, with `lines`, of how many a line did. */
-export function changeCountQuery(definition: ReadDefinition, lines: TimedLines | null, since: Date, range: IdRange = wholeRange): string {
+/**
+ * One row: how many records of the range changed at or after the instant, and, with `lines`, of how many a
+ * line did.
+ */
+export function changeCountQuery(
+  definition: ReadDefinition,
+  lines: TimedLines | null,
+  since: Date,
+  range: IdRange = wholeRange,
+): string {
   const ids = inRange(definition, range);
   const changed = where([definition.filter, changedCondition(modifiedSql(definition), since), ...ids]);
   const from = rowsFrom(definition, { withParent: needsParent(definition, true) });
   if (lines === null) return `SELECT COUNT(*) AS ${changedRecordsKey} FROM ${from}${changed}`;
-  const ofLines = where([lines.filter, definition.filter, changedCondition(`l.${lines.modified}`, since), ...ids]);
+  const ofLines = where([
+    lines.filter,
+    definition.filter,
+    changedCondition(`l.${lines.modified}`, since),
+    ...ids,
+  ]);
   const lineCount = `(SELECT COUNT(DISTINCT l.${lines.parent}) FROM ${linesSource(definition, lines)}${ofLines})`;
   return `SELECT COUNT(*) AS ${changedRecordsKey}, ${lineCount} AS ${changedLinesKey} FROM ${from}${changed}`;
 }
@@ -205,12 +253,19 @@ export const probeQuery = (source: RowSource, fields: readonly SuiteqlColumn[]):
 /** `key` is the value of the definition's key column. */
 export type LineCursor = { readonly parent: string; readonly key: string };
 
-/** Lines of the given records behind a cursor, by record and key. `withModified`: the record's modification time can be read. */
+/**
+ * Lines of the given records behind a cursor, by record and key. `withModified`: the record's modification
+ * time can be read.
+ */
 export function linesQuery(
   definition: ReadDefinition,
   lines: LinesDefinition,
   columns: readonly SuiteqlColumn[],
-  selection: { readonly parents: readonly string[]; readonly after: LineCursor | null; readonly withModified: boolean },
+  selection: {
+    readonly parents: readonly string[];
+    readonly after: LineCursor | null;
+    readonly withModified: boolean;
+  },
 ): string {
   const { parents, after, withModified } = selection;
   const [parent, key] = [`l.${lines.parent}`, `l.${lines.key}`];
@@ -222,12 +277,18 @@ export function linesQuery(
   return `${linesFrom(definition, lines, columns, withModified)}${where(conditions)} ORDER BY ${parent} ASC, ${key} ASC`;
 }
 
-/** The keys of the number of lines and of their latest modification time in a row of totals; sums have the names of their columns. */
+/**
+ * The keys of the number of lines and of their latest modification time in a row of totals; sums have the
+ * names of their columns.
+ */
 export const countKey = 'n';
 export const latestKey = 'latest';
 export const changedCountKey = 'changed';
 
-/** One row per record: how many lines `linesQuery` finds, what they sum to, and the latest of their own modification times in UTC. */
+/**
+ * One row per record: how many lines `linesQuery` finds, what they sum to, and the latest of their own
+ * modification times in UTC.
+ */
 export function lineTotalsQuery(
   definition: ReadDefinition,
   lines: LinesDefinition,
@@ -245,15 +306,25 @@ export function lineTotalsQuery(
     ...lines.sums.map((name) => `SUM(l.${name}) AS ${name}`),
     ...(lines.modified === null ? [] : [`MAX(${inUtc(`l.${lines.modified}`)}) AS ${latestKey}`]),
     ...(lines.modified !== null && changedSince !== null
-      ? [`SUM(CASE WHEN ${changedCondition(`l.${lines.modified}`, changedSince)} THEN 1 ELSE 0 END) AS ${changedCountKey}`]
+      ? [
+          `SUM(CASE WHEN ${changedCondition(`l.${lines.modified}`, changedSince)} THEN 1 ELSE 0 END) AS ${changedCountKey}`,
+        ]
       : []),
   ];
   const conditions = where([`${parent} IN (${idList(parents)})`, lines.filter]);
   return `SELECT ${parent} AS ${parentKey}, ${totals.join(', ')} FROM ${linesSource(definition, lines)}${conditions} GROUP BY ${parent} ORDER BY ${parent} ASC`;
 }
 
-/** Records of the type with a line that changed at or after the instant, by the line's own modification time, each once, by id. */
-export function changedLinesQuery(definition: ReadDefinition, lines: TimedLines, since: Date, afterId: string | null): string {
+/**
+ * Records of the type with a line that changed at or after the instant, by the line's own modification time,
+ * each once, by id.
+ */
+export function changedLinesQuery(
+  definition: ReadDefinition,
+  lines: TimedLines,
+  since: Date,
+  afterId: string | null,
+): string {
   const parent = `l.${lines.parent}`;
   const conditions = [
     lines.filter,
@@ -268,28 +339,57 @@ const linesSource = (definition: ReadDefinition, lines: LinesDefinition): string
   `${lines.table} l INNER JOIN ${definition.table} t ON ${keyColumns(definition).join()} = l.${lines.parent}`;
 
 /**
- * The calendar day now. To Oracle CURRENT_DATE is in the session's time zone, which is that of the integration's user, as are dates and
- * times in the responses; SYSDATE is in the zone of the database's machine.
+ * The calendar day now. To Oracle CURRENT_DATE is in the session's time zone, which is that of the
+ * integration's user, as are dates and times in the responses; SYSDATE is in the zone of the database's
+ * machine.
  */
-export const todayQuery = (now: 'CURRENT_DATE' | 'SYSDATE'): string => `SELECT TO_CHAR(${now}, 'YYYY-MM-DD') AS today FROM dual`;
+export const todayQuery = (now: 'CURRENT_DATE' | 'SYSDATE'): string =>
+  `SELECT TO_CHAR(${now}, 'YYYY-MM-DD') AS today FROM dual`;
 
-export const linesProbeQuery = (definition: ReadDefinition, lines: LinesDefinition, columns: readonly SuiteqlColumn[]): string =>
-  `${linesFrom(definition, lines, columns, false)}${where([lines.filter, definition.filter])}`;
+export const linesProbeQuery = (
+  definition: ReadDefinition,
+  lines: LinesDefinition,
+  columns: readonly SuiteqlColumn[],
+): string => `${linesFrom(definition, lines, columns, false)}${where([lines.filter, definition.filter])}`;
 
-function linesFrom(definition: ReadDefinition, lines: LinesDefinition, columns: readonly SuiteqlColumn[], withModified: boolean): string {
+function linesFrom(
+  definition: ReadDefinition,
+  lines: LinesDefinition,
+  columns: readonly SuiteqlColumn[],
+  withModified: boolean,
+): string {
   const parent = `l.${lines.parent}`;
   const modified = withModified ? `, ${inUtc(modifiedSql(definition))} AS ${parentModifiedKey}` : '';
-  const withKey = columns.some(({ name }) => name === lines.key) ? columns : [{ name: lines.key, type: 'integer' as const }, ...columns];
+  const withKey = columns.some(({ name }) => name === lines.key)
+    ? columns
+    : [{ name: lines.key, type: 'integer' as const }, ...columns];
   return `SELECT ${parent} AS ${parentKey}${modified}, ${selectOfLines(withKey)} FROM ${linesSource(definition, lines)}`;
 }
 
 /** Columns of `deletedrecord` that identify the record type; an account may lack any of them. */
-export const deletionTypeColumns = ['type', 'scriptid', 'recordtypeid', 'iscustomrecord', 'iscustomlist', 'iscustomtransaction'] as const;
+export const deletionTypeColumns = [
+  'type',
+  'scriptid',
+  'recordtypeid',
+  'iscustomrecord',
+  'iscustomlist',
+  'iscustomtransaction',
+] as const;
 /** `time` is `date` where NetSuite refuses to show the time of day. */
-export type DeletionsQueryForm = { readonly columns: readonly (typeof deletionTypeColumns)[number][]; readonly time: 'utc' | 'date' };
+export type DeletionsQueryForm = {
+  readonly columns: readonly (typeof deletionTypeColumns)[number][];
+  readonly time: 'utc' | 'date';
+};
 
-/** The bound is 38 hours before the instant: the time may have been truncated to its day, in an unknown time zone. */
-export function deletionsQuery({ columns, time }: DeletionsQueryForm, instant: Date, afterId: string | null): string {
+/**
+ * The bound is 38 hours before the instant: the time may have been truncated to its day, in an unknown time
+ * zone.
+ */
+export function deletionsQuery(
+  { columns, time }: DeletionsQueryForm,
+  instant: Date,
+  afterId: string | null,
+): string {
   const when = time === 'utc' ? inUtc('d.deleteddate') : "TO_CHAR(d.deleteddate, 'YYYY-MM-DD')";
   const type = columns.map((column) => `, d.${column} AS ${column}`).join('');
   const conditions = [
@@ -300,15 +400,27 @@ export function deletionsQuery({ columns, time }: DeletionsQueryForm, instant: D
   return `SELECT d.recordid AS id, ${when} AS deleteddate${type} FROM deletedrecord d${where(conditions)} ORDER BY d.recordid ASC`;
 }
 
-/** Which list or custom record type each multiple select chooses from; `definitions` is the table that defines these. */
-export function entryListsQuery(definitions: 'customlist' | 'customrecordtype', afterId: string | null): string {
-  const conditions = ["c.fieldvaluetype = 'Multiple Select'", afterId === null ? null : `c.internalid > ${assertId(afterId)}`];
+/**
+ * Which list or custom record type each multiple select chooses from; `definitions` is the table that defines
+ * these.
+ */
+export function entryListsQuery(
+  definitions: 'customlist' | 'customrecordtype',
+  afterId: string | null,
+): string {
+  const conditions = [
+    "c.fieldvaluetype = 'Multiple Select'",
+    afterId === null ? null : `c.internalid > ${assertId(afterId)}`,
+  ];
   return `SELECT c.internalid AS id, c.scriptid AS scriptid, l.scriptid AS list FROM customfield c INNER JOIN ${definitions} l ON l.internalid = c.fieldvaluetyperecord${where(conditions)} ORDER BY c.internalid ASC`;
 }
 
-/** The names of entries, at most 1,000. Throws as `recordsQuery` for an id or a table that isn't well-formed. */
+/**
+ * The names of entries, at most 1,000. Throws as `recordsQuery` for an id or a table that isn't well-formed.
+ */
 export function entryNamesQuery(table: string, ids: readonly string[]): string {
-  if (!isColumnName(table)) throw erpError('query', 'FIELD_NOT_SYNCABLE', 'The name of a list is not a valid table name');
+  if (!isColumnName(table))
+    throw erpError('query', 'FIELD_NOT_SYNCABLE', 'The name of a list is not a valid table name');
   return `SELECT t.id AS id, t.name AS name FROM ${table} t WHERE t.id IN (${idList(ids)}) ORDER BY t.id ASC`;
 }
 

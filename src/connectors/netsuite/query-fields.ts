@@ -1,5 +1,6 @@
-// The fields of a customer's query, with types that follow from values: some of them suggest a type, and NetSuite confirms it over all rows, so
-// that it depends on the rows that there are, and not on which of them were read.
+// The fields of a customer's query, with types that follow from values: some of them suggest a type, and
+// NetSuite confirms it over all rows, so that it depends on the rows that there are, and not on which of them
+// were read.
 import type { FieldMetadata } from '../connector.ts';
 import type { RowSource } from './definition.ts';
 import { dateText } from './discovery/column-types.ts';
@@ -7,9 +8,13 @@ import { type ProbeQuery, probeColumns, type QueryRefusal } from './probe.ts';
 import { isColumnName, probeQuery, type SuiteqlColumn } from './queries.ts';
 import { maxRowsPerQuery, type SuiteqlRow } from './suiteql.ts';
 
-/** NetSuite's rows, or its refusal of the query. Rejects for an outage, a refused login, or with the signal's reason. */
+/**
+ * NetSuite's rows, or its refusal of the query. Rejects for an outage, a refused login, or with the signal's
+ * reason.
+ */
 export type Ask = (query: string, limit: number) => Promise<readonly SuiteqlRow[] | QueryRefusal>;
-export const isRefusal = (answer: readonly SuiteqlRow[] | QueryRefusal): answer is QueryRefusal => 'error' in answer;
+export const isRefusal = (answer: readonly SuiteqlRow[] | QueryRefusal): answer is QueryRefusal =>
+  'error' in answer;
 
 export type QueryColumns = {
   /** The columns of the query, the key among them. */
@@ -17,7 +22,10 @@ export type QueryColumns = {
   readonly keyColumn: string;
   /** Has times, also while the query returns no rows. */
   readonly modifiedColumn: string | null;
-  /** As last described: a type that holds all values stays, so that it doesn't change back and forth with the rows. */
+  /**
+   * As last described: a type that holds all values stays, so that it doesn't change back and forth with the
+   * rows.
+   */
   readonly last: readonly FieldMetadata[];
 };
 
@@ -25,12 +33,17 @@ export type QueryColumns = {
 const reservedNames = new Set(['links', 'lines']);
 
 /** The key first, as `id`. A column that can't be read is a field with the reason. Rejects as `Ask` does. */
-export async function describeFields(ask: Ask, source: RowSource, columns: QueryColumns): Promise<FieldMetadata[]> {
+export async function describeFields(
+  ask: Ask,
+  source: RowSource,
+  columns: QueryColumns,
+): Promise<FieldMetadata[]> {
   const { names, keyColumn, modifiedColumn, last } = columns;
   const others = names.filter((name) => name !== keyColumn);
   const readable = others.filter((name) => unusable(name) === null);
   const found = await findTypes(ask, source, readable);
-  const isCertain = ({ type, syncable, warning }: FieldMetadata): boolean => syncable && (type !== 'text' || warning === undefined);
+  const isCertain = ({ type, syncable, warning }: FieldMetadata): boolean =>
+    syncable && (type !== 'text' || warning === undefined);
   const lastTypes = new Map(last.filter(isCertain).map(({ name, type }) => [name, type]));
   const typeOf = (name: string): ColumnType | undefined =>
     keepType(lastTypes.get(name), found.get(name)) ?? (name === modifiedColumn ? 'time' : undefined);
@@ -51,7 +64,9 @@ const plain = { custom: false, syncable: true, volatile: false, reason: null };
 
 const unusable = (name: string): string | null => {
   if (reservedNames.has(name)) return 'The name has another meaning: give the column another alias';
-  return isColumnName(name) ? null : 'Give the column an alias of letters, digits and _ that begins with a letter';
+  return isColumnName(name)
+    ? null
+    : 'Give the column an alias of letters, digits and _ that begins with a letter';
 };
 
 type ColumnType = SuiteqlColumn['type'];
@@ -64,7 +79,10 @@ const widerTypes: Partial<Record<ColumnType, readonly ColumnType[]>> = {
   date: ['time'],
 };
 
-/** The last type where it holds all values, otherwise the one that was found; undefined where there is no value and never was. */
+/**
+ * The last type where it holds all values, otherwise the one that was found; undefined where there is no
+ * value and never was.
+ */
 function keepType(last: ColumnType | undefined, found: ColumnType | undefined): ColumnType | undefined {
   if (last === undefined || found === undefined) return found ?? last;
   return widerTypes[found]?.includes(last) === true ? last : found;
@@ -77,7 +95,10 @@ function toField(name: string, type: ColumnType | undefined, reason: string | nu
   return {
     ...field,
     ...(type === undefined && { unconfirmed: 'empty' as const }),
-    warning: type === undefined ? 'It is empty in all rows, so its type is not known' : 'The type follows from the values',
+    warning:
+      type === undefined
+        ? 'It is empty in all rows, so its type is not known'
+        : 'The type follows from the values',
   };
 }
 
@@ -97,12 +118,23 @@ const kinds = {
     types: ['date', 'time'],
     exceeds: (column: string) => `${column} <> TRUNC(${column})`,
   },
-  flag: { form: /^[TF]$/, types: ['boolean', 'text'], exceeds: (column: string) => `${column} NOT IN ('T', 'F')` },
+  flag: {
+    form: /^[TF]$/,
+    types: ['boolean', 'text'],
+    exceeds: (column: string) => `${column} NOT IN ('T', 'F')`,
+  },
 } as const;
 const kindNames = ['number', 'moment', 'flag'] as const;
 
-/** Types by column; columns that are empty in all rows have none. Several requests where some columns are empty in most rows. */
-async function findTypes(ask: Ask, source: RowSource, names: readonly string[]): Promise<ReadonlyMap<string, ColumnType>> {
+/**
+ * Types by column; columns that are empty in all rows have none. Several requests where some columns are
+ * empty in most rows.
+ */
+async function findTypes(
+  ask: Ask,
+  source: RowSource,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, ColumnType>> {
   const values = await readValues(ask, source, names);
   const guesses = [...values].flatMap(([name, texts]): Guess[] => {
     const kind = kindNames.find((candidate) => texts.every((text) => kinds[candidate].form.test(text)));
@@ -113,11 +145,18 @@ async function findTypes(ask: Ask, source: RowSource, names: readonly string[]):
 }
 
 /** Some values of each column that has any. */
-async function readValues(ask: Ask, { table }: RowSource, names: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+async function readValues(
+  ask: Ask,
+  { table }: RowSource,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
   const values = new Map<string, readonly string[]>();
   for (let rest = names; rest.length > 0; rest = rest.filter((name) => !values.has(name))) {
     const present = rest.map((name) => `t.${name} IS NOT NULL`).join(' OR ');
-    const rows = await ask(`SELECT ${rest.map((name) => `t.${name}`).join(', ')} FROM ${table} t WHERE ${present}`, maxRowsPerQuery);
+    const rows = await ask(
+      `SELECT ${rest.map((name) => `t.${name}`).join(', ')} FROM ${table} t WHERE ${present}`,
+      maxRowsPerQuery,
+    );
     if (isRefusal(rows)) throw rows.error;
     for (const name of rest) {
       const texts = rows.map((row) => row[name]).filter((value) => typeof value === 'string' && value !== '');
@@ -128,8 +167,15 @@ async function readValues(ask: Ask, { table }: RowSource, names: readonly string
   return values;
 }
 
-/** By NetSuite's own arithmetic over all rows: it refuses to round what is neither a number nor a date, which then has no type here. */
-async function confirm(ask: Ask, { table }: RowSource, guesses: readonly Guess[]): Promise<ReadonlyMap<string, ColumnType>> {
+/**
+ * By NetSuite's own arithmetic over all rows: it refuses to round what is neither a number nor a date, which
+ * then has no type here.
+ */
+async function confirm(
+  ask: Ask,
+  { table }: RowSource,
+  guesses: readonly Guess[],
+): Promise<ReadonlyMap<string, ColumnType>> {
   const exceeding = new Map<string, unknown>();
   const count = ({ name, kind }: Guess, index: number): string =>
     `, SUM(CASE WHEN ${kinds[kind].exceeds(`t.${name}`)} THEN 1 ELSE 0 END) AS c${index}`;

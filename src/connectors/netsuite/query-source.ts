@@ -1,5 +1,5 @@
-// Describes a record type that a customer's query defines. NetSuite runs the query several times: for its columns and their values, for what
-// its key and modification time must fulfil, and as a sync will read it.
+// Describes a record type that a customer's query defines. NetSuite runs the query several times: for its
+// columns and their values, for what its key and modification time must fulfil, and as a sync will read it.
 import { isDeepStrictEqual } from 'node:util';
 import type { ErpError, RecordTypeMetadata } from '../connector.ts';
 import { type QuerySource, querySourceRefusals, type Reading } from '../discovery.ts';
@@ -21,12 +21,16 @@ const unsuitable = (part: keyof typeof querySourceRefusals, message: string, cau
 
 /** In NetSuite's words, without the sentence that all of them begin with. */
 const refused = (part: keyof typeof querySourceRefusals, what: string, { error }: QueryRefusal): ErpError =>
-  unsuitable(part, `NetSuite refuses ${what}: ${error.message.replace(/^Invalid search query\. Detailed .* follows\. /, '')}`, error);
+  unsuitable(
+    part,
+    `NetSuite refuses ${what}: ${error.message.replace(/^Invalid search query\. Detailed .* follows\. /, '')}`,
+    error,
+  );
 
 /**
- * The record type of the query, with the fields of its columns; the key is the field `id`. `last`: as the same query was described before.
- * Rejects with `ErpError` of kind `query` and a code of `querySourceRefusals` where NetSuite refuses the query or a column isn't suitable,
- * and as `Ask` does.
+ * The record type of the query, with the fields of its columns; the key is the field `id`. `last`: as the
+ * same query was described before. Rejects with `ErpError` of kind `query` and a code of
+ * `querySourceRefusals` where NetSuite refuses the query or a column isn't suitable, and as `Ask` does.
  */
 export async function describeQuery(
   suiteql: Suiteql,
@@ -45,17 +49,34 @@ export async function describeQuery(
   if (source.modifiedColumn !== null) await assertTimes(ask, definition, source.modifiedColumn);
   const { keyColumn, modifiedColumn } = source;
   const names = namesInQuery(definition.table);
-  const listed = names.length === 0 ? [] : await nullWhenRefused(readCustomFields(suiteql, customPrefixes, signal));
-  const isRetyped = listed !== null && last?.listedTypes != null && !isDeepStrictEqual(typesByName(names, listed), last.listedTypes);
+  const listed =
+    names.length === 0 ? [] : await nullWhenRefused(readCustomFields(suiteql, customPrefixes, signal));
+  const isRetyped =
+    listed !== null &&
+    last?.listedTypes != null &&
+    !isDeepStrictEqual(typesByName(names, listed), last.listedTypes);
   const lastFields = isRetyped ? [] : (last?.fields ?? []);
-  const fields = await describeFields(ask, definition, { names: text.columns, keyColumn, modifiedColumn, last: lastFields });
+  const fields = await describeFields(ask, definition, {
+    names: text.columns,
+    keyColumn,
+    modifiedColumn,
+    last: lastFields,
+  });
   if (!fields.some(({ name, syncable }) => syncable && name !== 'id'))
     throw unsuitable('query', 'The query has no column besides its key that can be read');
   const modified = fields.find(({ name }) => name === modifiedColumn);
   if (modifiedColumn !== null && (modified?.type !== 'time' || !modified.syncable))
     throw unsuitable('modifiedColumn', `${modifiedColumn} ${notATime(modified)}`);
   const described: RecordTypeMetadata = {
-    ...{ name: source.name, label: source.label, table: 'query', source: 'query', idType: 'integer', family: 'query', custom: true },
+    ...{
+      name: source.name,
+      label: source.label,
+      table: 'query',
+      source: 'query',
+      idType: 'integer',
+      family: 'query',
+      custom: true,
+    },
     ...{ fields, openWhen: null, modifiedField: modifiedColumn, linesModifiedField: null },
     shownAs: { number: null, name: null, date: null, amount: null },
     reading: readingOf(source),
@@ -81,7 +102,10 @@ const define = ({ sql }: QueryText, { keyColumn, modifiedColumn }: QuerySource):
   renamed: {},
 });
 
-/** An unexpected server error counts as a refusal if NetSuite answers another query and fails on this one again. */
+/**
+ * An unexpected server error counts as a refusal if NetSuite answers another query and fails on this one
+ * again.
+ */
 const createAsk =
   (suiteql: Suiteql, signal: AbortSignal): Ask =>
   async (query, limit) => {
@@ -100,19 +124,24 @@ const createAsk =
 
 function assertColumns({ columns }: QueryText, { keyColumn, modifiedColumn }: QuerySource): void {
   const offered = `It has ${columns.join(', ')}`.slice(0, 1_000);
-  if (!columns.includes(keyColumn)) throw unsuitable('keyColumn', `The query has no column ${keyColumn}. ${offered}`);
+  if (!columns.includes(keyColumn))
+    throw unsuitable('keyColumn', `The query has no column ${keyColumn}. ${offered}`);
   if (modifiedColumn !== null && !columns.includes(modifiedColumn))
     throw unsuitable('modifiedColumn', `The query has no column ${modifiedColumn}. ${offered}`);
-  if (modifiedColumn === keyColumn) throw unsuitable('modifiedColumn', 'The key cannot be the time of the last change as well');
+  if (modifiedColumn === keyColumn)
+    throw unsuitable('modifiedColumn', 'The key cannot be the time of the last change as well');
   if (keyColumn !== 'id' && columns.includes('id'))
-    throw unsuitable('keyColumn', `The key ${keyColumn} becomes the field id: give the column id of the query another alias`);
+    throw unsuitable(
+      'keyColumn',
+      `The key ${keyColumn} becomes the field id: give the column id of the query another alias`,
+    );
 }
 
 const numberOf = (rows: readonly SuiteqlRow[], name: string): number => Number(rows[0]?.[name] ?? 0);
 
 /**
- * By NetSuite's own count of all rows, and by reading the first page as a sync reads it. The messages name no value and no count: runs and
- * metadata repeat them to people who may not read records.
+ * By NetSuite's own count of all rows, and by reading the first page as a sync reads it. The messages name no
+ * value and no count: runs and metadata repeat them to people who may not read records.
  */
 async function assertKey(ask: Ask, definition: RowSource, { keyColumn }: QuerySource): Promise<void> {
   const key = `t.${keyColumn}`;
@@ -123,12 +152,19 @@ async function assertKey(ask: Ask, definition: RowSource, { keyColumn }: QuerySo
   if (isRefusal(counted)) throw refused('keyColumn', `to count ${keyColumn}`, counted);
   const rows = numberOf(counted, 'n');
   if (numberOf(counted, 'keyed') < rows) throw unsuitable('keyColumn', `${keyColumn} is empty in some rows`);
-  if (numberOf(counted, 'different') !== rows) throw unsuitable('keyColumn', `${keyColumn} is not unique: some rows have the same value`);
-  const page = await ask(recordsQuery(definition, [{ name: 'id', type: 'integer' }], { afterId: minId }), maxRowsPerQuery);
+  if (numberOf(counted, 'different') !== rows)
+    throw unsuitable('keyColumn', `${keyColumn} is not unique: some rows have the same value`);
+  const page = await ask(
+    recordsQuery(definition, [{ name: 'id', type: 'integer' }], { afterId: minId }),
+    maxRowsPerQuery,
+  );
   if (isRefusal(page)) throw refused('keyColumn', `to sort and compare by ${keyColumn} as a number`, page);
   const ids = page.map(({ id }) => String(id));
   if (!ids.every(isIdText))
-    throw unsuitable('keyColumn', `${keyColumn} has a value that is not an integer of at most ${maxIdDigits} digits`);
+    throw unsuitable(
+      'keyColumn',
+      `${keyColumn} has a value that is not an integer of at most ${maxIdDigits} digits`,
+    );
   if (ids.some((id, index) => index > 0 && compareIds(ids[index - 1] ?? '', id) >= 0))
     throw unsuitable('keyColumn', `NetSuite sorts ${keyColumn} as text: make it a number with TO_NUMBER`);
 }
@@ -136,7 +172,8 @@ async function assertKey(ask: Ask, definition: RowSource, { keyColumn }: QuerySo
 async function assertTimes(ask: Ask, { table }: RowSource, column: string): Promise<void> {
   const counted = await ask(`SELECT COUNT(*) AS n, COUNT(t.${column}) AS timed FROM ${table} t`, 1);
   if (isRefusal(counted)) throw refused('modifiedColumn', `to count ${column}`, counted);
-  if (numberOf(counted, 'timed') < numberOf(counted, 'n')) throw unsuitable('modifiedColumn', `${column} is empty in some rows`);
+  if (numberOf(counted, 'timed') < numberOf(counted, 'n'))
+    throw unsuitable('modifiedColumn', `${column} is empty in some rows`);
 }
 
 /** Smaller than every id of a sync. */

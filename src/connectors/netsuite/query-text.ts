@@ -1,5 +1,6 @@
-// Checks the text of a customer's query before it becomes a table within other queries, `SELECT … FROM (<query>) t`: it must not end that
-// parenthesis or hide what follows it. NetSuite decides everything else about it.
+// Checks the text of a customer's query before it becomes a table within other queries, `SELECT … FROM
+// (<query>) t`: it must not end that parenthesis or hide what follows it. NetSuite decides everything else
+// about it.
 import { maxQueryCharacters } from '../discovery.ts';
 
 /** `sql` is the statement without comments; `columns` are those of its select list, in lower case. */
@@ -11,16 +12,23 @@ const maxColumns = 500;
 const tokens =
   /(?<space>\s+|--[^\n]*|\/\*[\s\S]*?\*\/)|(?<word>[A-Za-z_][\w$#]*)|"(?<quoted>[^"]*)"|(?<text>'(?:[^']|'')*')|(?<open>(?:\/\*|["'])[\s\S]*)|(?<symbol>[\s\S])/g;
 
-type Token = { readonly text: string; readonly kind: 'space' | 'word' | 'quoted' | 'text' | 'open' | 'symbol'; readonly name: string };
+type Token = {
+  readonly text: string;
+  readonly kind: 'space' | 'word' | 'quoted' | 'text' | 'open' | 'symbol';
+  readonly name: string;
+};
 
 function tokenize(query: string): Token[] {
   return [...query.matchAll(tokens)].map(({ 0: text, groups = {} }) => {
-    const kind = (['space', 'word', 'quoted', 'text', 'open'] as const).find((name) => groups[name] !== undefined) ?? 'symbol';
+    const kind =
+      (['space', 'word', 'quoted', 'text', 'open'] as const).find((name) => groups[name] !== undefined) ??
+      'symbol';
     return { text, kind, name: (groups['quoted'] ?? text).toLowerCase() };
   });
 }
 
-const isWord = (token: Token | undefined, name: string): boolean => token?.kind === 'word' && token.name === name;
+const isWord = (token: Token | undefined, name: string): boolean =>
+  token?.kind === 'word' && token.name === name;
 
 /** The select list's items: the tokens of each. */
 function selectList(all: readonly Token[]): Token[][] {
@@ -43,7 +51,10 @@ function nameOf(item: readonly Token[]): string | null {
   return isName ? last.name : null;
 }
 
-/** The names of all columns. NetSuite leaves empty columns out of its rows, so that those of `*` can't be found out reliably. */
+/**
+ * The names of all columns. NetSuite leaves empty columns out of its rows, so that those of `*` can't be
+ * found out reliably.
+ */
 function readColumns(items: readonly Token[][]): Pick<QueryText, 'columns'> | { readonly problem: string } {
   if (items.length > maxColumns) return { problem: `The query must have at most ${maxColumns} columns` };
   const columns: string[] = [];
@@ -56,7 +67,8 @@ function readColumns(items: readonly Token[][]): Pick<QueryText, 'columns'> | { 
     if (item.length === 0) return { problem: 'The select list lacks a column before or after a comma' };
     if (item.at(-1)?.text === '*') return { problem: `Name each column instead of ${text}` };
     if (name === null) return { problem: `Give the column an alias: ${text}` };
-    if (columns.includes(name)) return { problem: `The column ${name} occurs twice: give one of them another alias` };
+    if (columns.includes(name))
+      return { problem: `The column ${name} occurs twice: give one of them another alias` };
     columns.push(name);
   }
   return { columns };
@@ -68,11 +80,15 @@ function findProblem(all: readonly Token[]): string | null {
   let depth = 0;
   for (const [index, { text, kind, name }] of all.entries()) {
     if (kind === 'open')
-      return text.startsWith('/*') ? 'A comment is not closed: */ is missing' : `A text is not closed: ${text[0]} is missing`;
+      return text.startsWith('/*')
+        ? 'A comment is not closed: */ is missing'
+        : `A text is not closed: ${text[0]} is missing`;
     if (text === ';') return 'The query must be one statement, without a semicolon';
-    if (isWord(all[index], 'rownum')) return 'ROWNUM numbers the rows of each answer again: select and identify rows by a column';
+    if (isWord(all[index], 'rownum'))
+      return 'ROWNUM numbers the rows of each answer again: select and identify rows by a column';
     if (text === '?') return 'The query must not have parameters: write the value instead of ?';
-    if (kind === 'word' && /^n?q$/.test(name) && all[index + 1]?.kind === 'text') return "Texts must be quoted with ' alone";
+    if (kind === 'word' && /^n?q$/.test(name) && all[index + 1]?.kind === 'text')
+      return "Texts must be quoted with ' alone";
     if (text === '(') depth += 1;
     if (text === ')') depth -= 1;
     if (depth < 0) return 'A closing parenthesis has no opening one';
@@ -82,7 +98,8 @@ function findProblem(all: readonly Token[]): string | null {
 
 /** The checked query, or the problem with it, as a sentence. A semicolon at its end is removed. */
 export function checkQueryText(query: string): QueryText | { readonly problem: string } {
-  if (query.length > maxQueryCharacters) return { problem: `The query must have at most ${maxQueryCharacters} characters` };
+  if (query.length > maxQueryCharacters)
+    return { problem: `The query must have at most ${maxQueryCharacters} characters` };
   const all = tokenize(query);
   const end = all.findLastIndex(({ kind }) => kind !== 'space');
   const written = all[end]?.text === ';' ? all.slice(0, end) : all;

@@ -1,6 +1,12 @@
-// What to read of a record type, validated against the account's metadata: only field names that are syncable there ever reach a query.
+// What to read of a record type, validated against the account's metadata: only field names that are syncable
+// there ever reach a query.
 import type { FieldMetadata, RecordTypeMetadata } from '../connector.ts';
-import { type ColumnDefinition, type LinesDefinition, modifiedFieldOf, type ReadDefinition } from './definition.ts';
+import {
+  type ColumnDefinition,
+  type LinesDefinition,
+  modifiedFieldOf,
+  type ReadDefinition,
+} from './definition.ts';
 import type { ReadColumn } from './display-fields.ts';
 import { erpError } from './errors.ts';
 import { recordTypeDefinitions } from './record-types.ts';
@@ -9,7 +15,9 @@ import { maxRowsPerQuery } from './suiteql.ts';
 import { isIdText } from './values.ts';
 
 export type LinesPlan = { readonly definition: LinesDefinition; readonly columns: readonly ReadColumn[] };
-/** `lines` is null for a read without lines. `modifiedField` is null where no modification time can be read. */
+/**
+ * `lines` is null for a read without lines. `modifiedField` is null where no modification time can be read.
+ */
 export type ReadPlan = {
   readonly definition: ReadDefinition;
   readonly columns: readonly ReadColumn[];
@@ -18,8 +26,9 @@ export type ReadPlan = {
 };
 
 /**
- * How the record type is read, narrowed to the records that pass its filter. Throws `ErpError` of kind `query`, code `FIELD_NOT_SYNCABLE`,
- * for an unknown record type, for a stored definition that can't be read, and for a filter by subsidiaries of records that have none.
+ * How the record type is read, narrowed to the records that pass its filter. Throws `ErpError` of kind
+ * `query`, code `FIELD_NOT_SYNCABLE`, for an unknown record type, for a stored definition that can't be read,
+ * and for a filter by subsidiaries of records that have none.
  */
 export function getDefinition(recordType: RecordTypeMetadata): ReadDefinition {
   const { name, definition: stored } = recordType;
@@ -41,13 +50,16 @@ export function readStored(name: string, stored: StoredDefinition | undefined): 
     name,
     columns: [],
     filter: filter === null ? null : `t.${filter.column} = '${filter.value}'`,
-    lines: lines === null ? null : { ...lines, keyIsUnique: true, filter: null, columns: [], customPrefix: null },
+    lines:
+      lines === null ? null : { ...lines, keyIsUnique: true, filter: null, columns: [], customPrefix: null },
   };
 }
 
 function subsidiaryFilter({ name, filter, fields }: RecordTypeMetadata): string | null {
   if (filter === undefined) return null;
-  const hasOne = fields.some((field) => field.name === 'subsidiary' && field.type === 'reference' && field.syncable);
+  const hasOne = fields.some(
+    (field) => field.name === 'subsidiary' && field.type === 'reference' && field.syncable,
+  );
   if (!hasOne || filter.subsidiaries.length === 0 || !filter.subsidiaries.every(isIdText))
     throw erpError('query', 'FIELD_NOT_SYNCABLE', `${name} can't be filtered by these subsidiaries`);
   return `t.subsidiary IN (${filter.subsidiaries.join(', ')})`;
@@ -59,18 +71,26 @@ function readableTime(recordType: RecordTypeMetadata, definition: ReadDefinition
   return recordType.fields.some(({ name, syncable }) => name === timeField && syncable) ? timeField : null;
 }
 
-/** The field by which changed records are selected. Throws `ErpError` `FIELD_NOT_SYNCABLE` where none can be read, and as `getDefinition`. */
+/**
+ * The field by which changed records are selected. Throws `ErpError` `FIELD_NOT_SYNCABLE` where none can be
+ * read, and as `getDefinition`.
+ */
 export function requireModifiedField(recordType: RecordTypeMetadata): string {
   const field = readableTime(recordType, getDefinition(recordType));
   if (field === null)
-    throw erpError('query', 'FIELD_NOT_SYNCABLE', `${recordType.name} has no modification time to select changed records by`);
+    throw erpError(
+      'query',
+      'FIELD_NOT_SYNCABLE',
+      `${recordType.name} has no modification time to select changed records by`,
+    );
   return field;
 }
 
 /** Throws a RangeError for more ids than one query takes. */
 export function distinctIds(ids: readonly string[]): string[] {
   const distinct = [...new Set(ids)];
-  if (distinct.length > maxRowsPerQuery) throw new RangeError(`at most ${maxRowsPerQuery} ids per call, got ${distinct.length}`);
+  if (distinct.length > maxRowsPerQuery)
+    throw new RangeError(`at most ${maxRowsPerQuery} ids per call, got ${distinct.length}`);
   return distinct;
 }
 
@@ -81,20 +101,29 @@ type Described = { readonly columns: readonly ColumnDefinition[] };
 /** The field of this name. Throws `ErpError` `FIELD_NOT_SYNCABLE` where it can't be read. */
 function getField(typeName: string, fields: readonly FieldMetadata[], name: string): FieldMetadata {
   const field = fields.find((candidate) => candidate.name === name);
-  if (field?.syncable !== true) throw erpError('query', 'FIELD_NOT_SYNCABLE', `${typeName} has no syncable field ${name}`);
+  if (field?.syncable !== true)
+    throw erpError('query', 'FIELD_NOT_SYNCABLE', `${typeName} has no syncable field ${name}`);
   return field;
 }
 
-/** With its source where the field is derived. Throws `ErpError` `FIELD_NOT_SYNCABLE` where that can't be read. */
-function toReadColumn(typeName: string, { columns }: Described, fields: readonly FieldMetadata[], field: FieldMetadata): ReadColumn {
+/**
+ * With its source where the field is derived. Throws `ErpError` `FIELD_NOT_SYNCABLE` where that can't be
+ * read.
+ */
+function toReadColumn(
+  typeName: string,
+  { columns }: Described,
+  fields: readonly FieldMetadata[],
+  field: FieldMetadata,
+): ReadColumn {
   const derivation = columns.find(({ name }) => name === field.name)?.derived;
   if (derivation === undefined) return field;
   return { ...field, derived: { ...derivation, source: getField(typeName, fields, derivation.from) } };
 }
 
 /**
- * Adds the id and the modification time to the requested fields. Throws `ErpError` of kind `query`, code `FIELD_NOT_SYNCABLE`, for an
- * unknown record type or a field that isn't syncable.
+ * Adds the id and the modification time to the requested fields. Throws `ErpError` of kind `query`, code
+ * `FIELD_NOT_SYNCABLE`, for an unknown record type or a field that isn't syncable.
  */
 export function planRead(recordType: RecordTypeMetadata, fields: readonly string[]): ReadPlan {
   const definition = getDefinition(recordType);
@@ -105,11 +134,23 @@ export function planRead(recordType: RecordTypeMetadata, fields: readonly string
   const columns = chosen
     .filter((field) => !isLines(field))
     .map((field) => toReadColumn(recordType.name, definition, recordType.fields, field));
-  return { definition, columns, lines: planLines(recordType.name, definition, chosen.find(isLines)), modifiedField };
+  return {
+    definition,
+    columns,
+    lines: planLines(recordType.name, definition, chosen.find(isLines)),
+    modifiedField,
+  };
 }
 
-function planLines(typeName: string, { lines }: ReadDefinition, field: FieldMetadata | undefined): LinesPlan | null {
+function planLines(
+  typeName: string,
+  { lines }: ReadDefinition,
+  field: FieldMetadata | undefined,
+): LinesPlan | null {
   const offered = field?.fields?.filter(({ syncable }) => syncable);
   if (lines === null || offered === undefined) return null;
-  return { definition: lines, columns: offered.map((column) => toReadColumn(typeName, lines, offered, column)) };
+  return {
+    definition: lines,
+    columns: offered.map((column) => toReadColumn(typeName, lines, offered, column)),
+  };
 }

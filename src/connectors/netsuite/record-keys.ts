@@ -1,4 +1,5 @@
-// Ids of records whose key has several columns: one integer with the digits of all of them, in the order of the key. See `StoredDefinition`.
+// Ids of records whose key has several columns: one integer with the digits of all of them, in the order of
+// the key. See `StoredDefinition`.
 import type { ErpError } from '../connector.ts';
 import { querySourceRefusals } from '../discovery.ts';
 import { isQuerySource, type KeyColumn, type RowSource } from './definition.ts';
@@ -14,7 +15,8 @@ export const keyPart = (index: number): string => `id_part_${index + 1}`;
 const base = ({ digits }: KeyColumn): bigint => 10n ** BigInt(digits);
 
 /** What one of this column's values is multiplied by in an id. */
-export const keyFactor = (key: Key, index: number): bigint => key.slice(index + 1).reduce((factor, column) => factor * base(column), 1n);
+export const keyFactor = (key: Key, index: number): bigint =>
+  key.slice(index + 1).reduce((factor, column) => factor * base(column), 1n);
 
 /** Why this value of the key's column at this index can't be part of an id; null where it can. */
 function partProblem(key: Key, index: number, part: unknown): string | null {
@@ -26,14 +28,19 @@ function partProblem(key: Key, index: number, part: unknown): string | null {
 
 /** Why the text in the place of the row's id isn't one. */
 export function keyProblem(key: Key, row: SuiteqlRow): string {
-  const problems = key.length === 1 ? [] : key.map((_column, index) => partProblem(key, index, row[keyPart(index)]));
+  const problems =
+    key.length === 1 ? [] : key.map((_column, index) => partProblem(key, index, row[keyPart(index)]));
   return problems.find((problem) => problem !== null) ?? 'The id is not an integer';
 }
 
-/** The id of these values of the key's columns; where they don't fit into one, a text that isn't an id and shows them. */
+/**
+ * The id of these values of the key's columns; where they don't fit into one, a text that isn't an id and
+ * shows them.
+ */
 function composeId(key: Key, parts: readonly unknown[]): string {
   const [first = '', ...others] = parts.map(String);
-  if (parts.some((part, index) => partProblem(key, index, part) !== null)) return [first, ...others].join('/');
+  if (parts.some((part, index) => partProblem(key, index, part) !== null))
+    return [first, ...others].join('/');
   const padded = others.map((part, index) => part.padStart(key[index + 1]?.digits ?? 0, '0')).join('');
   return /^[1-9]/.test(first) ? first + padded : String(BigInt(first) * keyFactor(key, 0) + BigInt(padded));
 }
@@ -69,12 +76,16 @@ export const keyIsEmpty = (key: Key): ErpError =>
 
 /** For a customer's query: no run would find changes of such a row. */
 export const modifiedIsEmpty = ({ modified }: Pick<RowSource, 'modified'>): ErpError =>
-  erpError('query', querySourceRefusals.modifiedColumn, `The column ${modified?.column} of the query is empty in a row`);
+  erpError(
+    'query',
+    querySourceRefusals.modifiedColumn,
+    `The column ${modified?.column} of the query is empty in a row`,
+  );
 
 /**
- * The rows with their id. Of a response that more rows follow, those behind the last row with a usable id are left out: they come again
- * with the next page, which starts there. Throws `ErpError` of kind `answer` where no row has one, and of kind `query` where a row of a
- * customer's query has no key.
+ * The rows with their id. Of a response that more rows follow, those behind the last row with a usable id are
+ * left out: they come again with the next page, which starts there. Throws `ErpError` of kind `answer` where
+ * no row has one, and of kind `query` where a row of a customer's query has no key.
  */
 export function addIds(source: Pick<RowSource, 'table' | 'key'>, result: SuiteqlResult): SuiteqlResult {
   const { key } = source;

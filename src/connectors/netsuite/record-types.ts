@@ -1,7 +1,24 @@
-// All record types that can be synced, in display order, and the definition of items, which are neither entities nor transactions.
-import { defineColumns, ownIdAndTime, type RecordTypeDefinition, withAmounts, withTargets } from './definition.ts';
-import { contactDefinition, customerDefinition, employeeDefinition, vendorDefinition } from './entity-types.ts';
-import { creditMemoDefinition, customerPaymentDefinition, invoiceDefinition, salesOrderDefinition } from './transaction-types.ts';
+// All record types that can be synced, in display order, and the definition of items, which are neither
+// entities nor transactions.
+import {
+  defineColumns,
+  ownIdAndTime,
+  type RecordTypeDefinition,
+  withAmounts,
+  withTargets,
+} from './definition.ts';
+import {
+  contactDefinition,
+  customerDefinition,
+  employeeDefinition,
+  vendorDefinition,
+} from './entity-types.ts';
+import {
+  creditMemoDefinition,
+  customerPaymentDefinition,
+  invoiceDefinition,
+  salesOrderDefinition,
+} from './transaction-types.ts';
 
 const itemColumns = defineColumns(
   ['id', 'Internal ID', 'integer'],
@@ -44,12 +61,58 @@ const itemDefinition: RecordTypeDefinition = {
   catalogue: ['inventoryItem', 'nonInventorySaleItem', 'serviceSaleItem', 'assemblyItem', 'kitItem'],
   customPrefix: 'custitem',
   deletedAs: [
-    ...['item', 'inventoryitem', 'invtpart', 'lotnumberedinventoryitem', 'serializedinventoryitem', 'assembly', 'assemblyitem'],
-    ...['assemblybillofmaterials', 'lotnumberedassemblyitem', 'serializedassemblyitem', 'kit', 'kititem', 'kitpackage', 'itemgroup'],
-    ...['noninvtpart', 'noninventoryitem', 'noninventorysaleitem', 'noninventorypurchaseitem', 'noninventoryresaleitem'],
-    ...['service', 'serviceitem', 'servicesaleitem', 'servicepurchaseitem', 'serviceresaleitem', 'othcharge', 'othercharge'],
-    ...['otherchargeitem', 'otherchargesaleitem', 'otherchargepurchaseitem', 'otherchargeresaleitem', 'discount', 'discountitem'],
-    ...['markup', 'markupitem', 'subtotal', 'subtotalitem', 'descriptionitem', 'paymentitem', 'giftcertificateitem', 'downloaditem'],
+    ...[
+      'item',
+      'inventoryitem',
+      'invtpart',
+      'lotnumberedinventoryitem',
+      'serializedinventoryitem',
+      'assembly',
+      'assemblyitem',
+    ],
+    ...[
+      'assemblybillofmaterials',
+      'lotnumberedassemblyitem',
+      'serializedassemblyitem',
+      'kit',
+      'kititem',
+      'kitpackage',
+      'itemgroup',
+    ],
+    ...[
+      'noninvtpart',
+      'noninventoryitem',
+      'noninventorysaleitem',
+      'noninventorypurchaseitem',
+      'noninventoryresaleitem',
+    ],
+    ...[
+      'service',
+      'serviceitem',
+      'servicesaleitem',
+      'servicepurchaseitem',
+      'serviceresaleitem',
+      'othcharge',
+      'othercharge',
+    ],
+    ...[
+      'otherchargeitem',
+      'otherchargesaleitem',
+      'otherchargepurchaseitem',
+      'otherchargeresaleitem',
+      'discount',
+      'discountitem',
+    ],
+    ...[
+      'markup',
+      'markupitem',
+      'subtotal',
+      'subtotalitem',
+      'descriptionitem',
+      'paymentitem',
+      'giftcertificateitem',
+      'downloaditem',
+    ],
   ],
 };
 

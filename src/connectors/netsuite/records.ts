@@ -1,5 +1,6 @@
-// Reads records: the page of headers, then all of their lines, combined only when both are complete. It decides which rows become records,
-// which are rejected with a reason, and when a response as a whole can't be trusted.
+// Reads records: the page of headers, then all of their lines, combined only when both are complete. It
+// decides which rows become records, which are rejected with a reason, and when a response as a whole can't
+// be trusted.
 //
 // The exported functions reject with `ErpError`, or with the signal's reason once that is aborted.
 import { mapInTurns } from '../../core/turns.ts';
@@ -20,8 +21,8 @@ import { isIdText } from './values.ts';
 const maxRereads = 3;
 
 /**
- * A page with this many lines ends early, with its last complete record: 1,000 invoices of a hundred lines each would make a page of a
- * hundred thousand lines.
+ * A page with this many lines ends early, with its last complete record: 1,000 invoices of a hundred lines
+ * each would make a page of a hundred thousand lines.
  */
 export const maxLinesPerPage = 4_000;
 /** The lines of one record may be as long as this many pages; beyond that the record is rejected. */
@@ -29,7 +30,11 @@ const maxPagesOfOneRecord = 8;
 
 type Header = { readonly id: string; readonly record: ScannedRecord | RecordRejection };
 /** `characters`: the length of the responses. */
-type Headers = { readonly headers: readonly Header[]; readonly hasMore: boolean; readonly characters: number };
+type Headers = {
+  readonly headers: readonly Header[];
+  readonly hasMore: boolean;
+  readonly characters: number;
+};
 
 /** Averages per record of the last page: they limit the records of the next one to what it can hold. */
 type RecordSize = { readonly lines: number; readonly characters: number };
@@ -43,9 +48,9 @@ type Reader = {
 type Read<T> = (plan: ReadPlan, selection: RecordSelection, limit: number, signal: AbortSignal) => Promise<T>;
 
 /**
- * Reads pages, which may end early where records are large. `scanRecords` reads headers without lines, in one query, and all of the ids that
- * it is given. `readRecords` also reads the lines, if the plan has any. Given ids must ascend; if the page ended early, `hasMore` is true and
- * the ids after `lastId` were not read.
+ * Reads pages, which may end early where records are large. `scanRecords` reads headers without lines, in one
+ * query, and all of the ids that it is given. `readRecords` also reads the lines, if the plan has any. Given
+ * ids must ascend; if the page ended early, `hasMore` is true and the ids after `lastId` were not read.
  */
 export function createRecordReader(
   suiteql: Suiteql,
@@ -61,7 +66,12 @@ export function createRecordReader(
   };
 }
 
-const scanIds = async (suiteql: Suiteql, plan: ReadPlan, ids: readonly string[], signal: AbortSignal): Promise<ScanPage> =>
+const scanIds = async (
+  suiteql: Suiteql,
+  plan: ReadPlan,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<ScanPage> =>
   pageOf(await readHeaders(suiteql, plan, { ids }, maxRowsPerQuery, Number.POSITIVE_INFINITY, signal));
 
 const sizeKey = ({ definition, columns, lines }: ReadPlan): string =>
@@ -89,13 +99,18 @@ async function readFittingHeaders(
   }
   const maxHeaders = Math.max(1, Math.min(limit, fitting, Math.ceil(maxLinesPerPage / Math.max(1, lines))));
   const found = await readHeaders(suiteql, plan, selection, maxHeaders, maxCharacters, signal);
-  if (plan.lines === null) sizes.set(sizeKey(plan), { lines: 0, characters: found.characters / Math.max(1, found.headers.length) });
+  if (plan.lines === null)
+    sizes.set(sizeKey(plan), { lines: 0, characters: found.characters / Math.max(1, found.headers.length) });
   return found;
 }
 
-async function readRecords(reader: Reader, ...[plan, selection, limit, signal]: Parameters<Read<RecordPage>>): Promise<RecordPage> {
+async function readRecords(
+  reader: Reader,
+  ...[plan, selection, limit, signal]: Parameters<Read<RecordPage>>
+): Promise<RecordPage> {
   const found = await readFittingHeaders(reader, plan, selection, limit, signal);
-  if (plan.lines !== null) return addLinesToPage(reader, { plan, lines: plan.lines }, found, selection, signal);
+  if (plan.lines !== null)
+    return addLinesToPage(reader, { plan, lines: plan.lines }, found, selection, signal);
   const page = pageOf(found);
   return { ...page, records: page.records.map((record) => ({ ...record, lines: null })) };
 }
@@ -128,7 +143,8 @@ async function addLinesToPage(
 }
 
 const idsOf = (records: readonly ScannedRecord[]): string[] => records.map(({ id }) => id);
-const countLines = (sets: LineSets['sets']): number => [...sets.values()].reduce((sum, { lines }) => sum + lines.length, 0);
+const countLines = (sets: LineSets['sets']): number =>
+  [...sets.values()].reduce((sum, { lines }) => sum + lines.length, 0);
 
 const isRejected = (record: Header['record']): record is RecordRejection => 'code' in record;
 
@@ -153,15 +169,27 @@ async function queryHeaders(
   assertIdOrder(rows, selection);
   const named = await addEntryNames(suiteql, columns, rows, signal);
   const parse = createHeaderParser(plan.columns);
-  const headers = await mapInTurns(named, Math.ceil(valuesPerTurn / plan.columns.length), (row) => readHeader(plan, row, parse));
-  return { headers: headers.map((header, at) => rejectRepeated(header, headers[at - 1], headers[at + 1])), hasMore, characters };
+  const headers = await mapInTurns(named, Math.ceil(valuesPerTurn / plan.columns.length), (row) =>
+    readHeader(plan, row, parse),
+  );
+  return {
+    headers: headers.map((header, at) => rejectRepeated(header, headers[at - 1], headers[at + 1])),
+    hasMore,
+    characters,
+  };
 }
 
-/** Rows are sorted by id, so those with the same id are neighbours. All of them are rejected: there is no way to know which is right. */
+/**
+ * Rows are sorted by id, so those with the same id are neighbours. All of them are rejected: there is no way
+ * to know which is right.
+ */
 function rejectRepeated(header: Header, ...neighbours: readonly (Header | undefined)[]): Header {
   const { id } = header;
   if (id === '' || !neighbours.some((other) => other?.id === id)) return header;
-  return { id, record: { id, code: 'DUPLICATE_ID', message: 'NetSuite returned more than one row with this id' } };
+  return {
+    id,
+    record: { id, code: 'DUPLICATE_ID', message: 'NetSuite returned more than one row with this id' },
+  };
 }
 
 /** The event loop gets a turn after this many values. */
@@ -170,8 +198,8 @@ const valuesPerTurn = 20_000;
 const idColumn = { name: 'id', type: 'integer' } as const;
 
 /**
- * Where one record makes the whole response unreadable, by its text or its size, only that record is rejected. Where all of them together
- * are too large, reads as many as `maxCharacters` leaves room for.
+ * Where one record makes the whole response unreadable, by its text or its size, only that record is
+ * rejected. Where all of them together are too large, reads as many as `maxCharacters` leaves room for.
  */
 async function readHeaders(
   suiteql: Suiteql,
@@ -196,7 +224,8 @@ async function readHeaders(
         return characters >= maxCharacters;
       },
     );
-    const end = rest.length === 0 ? listed.headers.length : listed.headers.findIndex(({ id }) => id === rest[0]);
+    const end =
+      rest.length === 0 ? listed.headers.length : listed.headers.findIndex(({ id }) => id === rest[0]);
     const withoutId = listed.headers.slice(0, end).filter(({ id }) => id === '');
     const headers = parts.flatMap(({ found, id, reason }): readonly Header[] =>
       found === null ? [{ id, record: { id, code: 'RECORD_UNREADABLE', message: reason } }] : found.headers,
@@ -206,7 +235,9 @@ async function readHeaders(
 }
 
 /** The same for lines: a record whose lines make the response unreadable has a problem instead of lines. */
-async function readLinesIsolating(...[suiteql, plans, ids, limits, signal]: Parameters<typeof readLinesOfRecords>): Promise<LineSets> {
+async function readLinesIsolating(
+  ...[suiteql, plans, ids, limits, signal]: Parameters<typeof readLinesOfRecords>
+): Promise<LineSets> {
   try {
     return await readLinesOfRecords(suiteql, plans, ids, limits, signal);
   } catch (error) {
@@ -223,7 +254,12 @@ async function readLinesIsolating(...[suiteql, plans, ids, limits, signal]: Para
     const sets = parts.flatMap(({ found, id, reason }): [string, LineSet][] =>
       found === null ? [[id, { lines: [], problem: reason, parentModified: [] }]] : [...found.sets],
     );
-    return { sets: new Map(sets), completeCount: ids.length - rest.length, spanning: new Set(ids), characters };
+    return {
+      sets: new Map(sets),
+      completeCount: ids.length - rest.length,
+      spanning: new Set(ids),
+      characters,
+    };
   }
 }
 
@@ -234,12 +270,17 @@ const wholeOf = (limits: LineLimits): LineLimits => ({
   maxCharacters: Number.POSITIVE_INFINITY,
 });
 
-function readHeader({ definition, modifiedField }: ReadPlan, row: SuiteqlRow, parse: ReturnType<typeof createHeaderParser>): Header {
+function readHeader(
+  { definition, modifiedField }: ReadPlan,
+  row: SuiteqlRow,
+  parse: ReturnType<typeof createHeaderParser>,
+): Header {
   const id = String(row['id']);
   if (typeof row['id'] !== 'string' || !isIdText(id))
     return { id: '', record: { id, code: 'ID_NOT_INTEGER', message: keyProblem(definition.key, row) } };
   const read = parse(row);
-  if ('problem' in read) return { id, record: { id, code: 'VALUE_UNREADABLE', message: read.problem, values: read.values } };
+  if ('problem' in read)
+    return { id, record: { id, code: 'VALUE_UNREADABLE', message: read.problem, values: read.values } };
   return {
     id,
     record: {
@@ -253,10 +294,11 @@ function readHeader({ definition, modifiedField }: ReadPlan, row: SuiteqlRow, pa
 type Complete = { readonly records: readonly SourceRecord[]; readonly rejected: readonly RecordRejection[] };
 
 /**
- * Headers and lines come from two queries. Each line carries its record's modification time as of its own query; where that differs from
- * the header's, the document was edited in between, so header and lines are read again. For a document without lines, or whose lines came
- * in several responses, the lines can't show an edit up to the last query, so its modification time is queried once more; a document that
- * was deleted in between is left out.
+ * Headers and lines come from two queries. Each line carries its record's modification time as of its own
+ * query; where that differs from the header's, the document was edited in between, so header and lines are
+ * read again. For a document without lines, or whose lines came in several responses, the lines can't show an
+ * edit up to the last query, so its modification time is queried once more; a document that was deleted in
+ * between is left out.
  */
 async function addLines(
   suiteql: Suiteql,
@@ -272,18 +314,31 @@ async function addLines(
   let read = firstLines;
   for (let round = 0; ; round += 1) {
     const unconfirmed = remaining.filter(({ id }) => !read.sets.has(id) || read.spanning.has(id));
-    const current = unconfirmed.length === 0 ? noneQueried : await queryModified(suiteql, plans.plan, idsOf(unconfirmed), signal);
+    const current =
+      unconfirmed.length === 0
+        ? noneQueried
+        : await queryModified(suiteql, plans.plan, idsOf(unconfirmed), signal);
     const edited: ScannedRecord[] = [];
     for (const header of remaining) {
       const set = read.sets.get(header.id);
       if (isEdited(header, set, current.get(header.id))) edited.push(header);
-      else if (set?.problem != null) rejected.push({ id: header.id, code: 'LINE_UNREADABLE', message: set.problem, values: header.values });
+      else if (set?.problem != null)
+        rejected.push({
+          id: header.id,
+          code: 'LINE_UNREADABLE',
+          message: set.problem,
+          values: header.values,
+        });
       else records.set(header.id, { ...header, lines: set?.lines ?? [] });
     }
     if (edited.length === 0) break;
     if (round === maxRereads) {
       rejected.push(
-        ...edited.map(({ id }) => ({ id, code: 'CHANGED_WHILE_READ', message: 'The record was changed each time it was read' })),
+        ...edited.map(({ id }) => ({
+          id,
+          code: 'CHANGED_WHILE_READ',
+          message: 'The record was changed each time it was read',
+        })),
       );
       break;
     }
@@ -299,14 +354,26 @@ async function addLines(
 type Modified = ReadonlyMap<string, { readonly at: string | null } | null>;
 const noneQueried: Modified = new Map();
 
-async function queryModified(suiteql: Suiteql, plan: ReadPlan, ids: readonly string[], signal: AbortSignal): Promise<Modified> {
+async function queryModified(
+  suiteql: Suiteql,
+  plan: ReadPlan,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<Modified> {
   const columns = plan.columns.filter(({ name }) => name === 'id' || name === plan.modifiedField);
   const { records } = await scanIds(suiteql, { ...plan, columns }, ids, signal);
-  return new Map([...ids.map((id) => [id, null] as const), ...records.map(({ id, modifiedAt }) => [id, { at: modifiedAt }] as const)]);
+  return new Map([
+    ...ids.map((id) => [id, null] as const),
+    ...records.map(({ id, modifiedAt }) => [id, { at: modifiedAt }] as const),
+  ]);
 }
 
 /** `current` is undefined where it was not queried. */
-const isEdited = (header: ScannedRecord, set: LineSet | undefined, current: { readonly at: string | null } | null | undefined): boolean =>
+const isEdited = (
+  header: ScannedRecord,
+  set: LineSet | undefined,
+  current: { readonly at: string | null } | null | undefined,
+): boolean =>
   current === null ||
   (current !== undefined && current.at !== header.modifiedAt) ||
   (set?.parentModified.some((modified) => modified !== header.modifiedAt) ?? false);

@@ -1,6 +1,14 @@
-// Converts the rows of a response to values, strictly. Ids that are missing or out of order discredit the whole response; any other problem
-// concerns a single row. Lines come by the hundred thousand, so they are built in one pass and with one object shape.
-import { hasLabel, idsKey, namesKey, type SourceLine, type SourceRecord, type SourceValue } from '../connector.ts';
+// Converts the rows of a response to values, strictly. Ids that are missing or out of order discredit the
+// whole response; any other problem concerns a single row. Lines come by the hundred thousand, so they are
+// built in one pass and with one object shape.
+import {
+  hasLabel,
+  idsKey,
+  namesKey,
+  type SourceLine,
+  type SourceRecord,
+  type SourceValue,
+} from '../connector.ts';
 import type { ReadColumn } from './display-fields.ts';
 import { inconsistentResponse } from './errors.ts';
 import { entryNamesKey, labelKey, type RecordSelection, type SuiteqlColumn, valueKey } from './queries.ts';
@@ -8,8 +16,8 @@ import type { SuiteqlRow } from './suiteql.ts';
 import { chosenIds, compareIds, describeValueProblem, isIdText, parseValue } from './values.ts';
 
 /**
- * Throws `ErpError` of kind `answer` unless every row has an id, ids ascend from behind the cursor, and each was requested. Ids that occur
- * twice or aren't integers pass: the rows are rejected one by one.
+ * Throws `ErpError` of kind `answer` unless every row has an id, ids ascend from behind the cursor, and each
+ * was requested. Ids that occur twice or aren't integers pass: the rows are rejected one by one.
  */
 export function assertIdOrder(rows: readonly SuiteqlRow[], { afterId = null, ids }: RecordSelection): void {
   const requested = ids === undefined ? null : new Set(ids);
@@ -19,7 +27,8 @@ export function assertIdOrder(rows: readonly SuiteqlRow[], { afterId = null, ids
     if (id === undefined || id === null || id === '') throw inconsistentResponse('A row has no id');
     if (typeof id !== 'string' || !isIdText(id)) continue; // rejected when the row is parsed
     const step = previous === null ? 1 : compareIds(id, previous);
-    if (step < 0 || (step === 0 && previous === afterId)) throw inconsistentResponse(`The id ${id} comes after ${previous}`);
+    if (step < 0 || (step === 0 && previous === afterId))
+      throw inconsistentResponse(`The id ${id} comes after ${previous}`);
     if (requested?.has(id) === false) throw inconsistentResponse(`The id ${id} was not requested`);
     previous = id;
   }
@@ -27,11 +36,16 @@ export function assertIdOrder(rows: readonly SuiteqlRow[], { afterId = null, ids
 
 type ParsedColumns = Pick<SourceRecord, 'values' | 'labels' | 'lists'>;
 
-/** Creates a function from a row to its values and labels by column, or to the first problem with them and the values that can be read. */
+/**
+ * Creates a function from a row to its values and labels by column, or to the first problem with them and the
+ * values that can be read.
+ */
 export function createHeaderParser(
   columns: readonly ReadColumn[],
 ): (row: SuiteqlRow) => ParsedColumns | (Pick<ParsedColumns, 'values'> & { readonly problem: string }) {
-  const cells = columns.flatMap((column) => cellsOf(column).map((cell) => ({ ...cell, column: column.name })));
+  const cells = columns.flatMap((column) =>
+    cellsOf(column).map((cell) => ({ ...cell, column: column.name })),
+  );
   const hasLists = cells.some(({ part }) => part === 'list');
   return (row) => {
     const values: Record<string, SourceValue> = {};
@@ -76,14 +90,20 @@ const labelCell = ({ name }: SuiteqlColumn): Cell => ({
 });
 /** Ids are integers in JSON, as NetSuite writes them. */
 const entryCells = ({ name }: SuiteqlColumn): Cell[] => [
-  { ...valueCell({ name, type: 'multiselect' }), to: idsKey(name), part: 'list', derive: (text) => `[${chosenIds(text)?.join() ?? ''}]` },
+  {
+    ...valueCell({ name, type: 'multiselect' }),
+    to: idsKey(name),
+    part: 'list',
+    derive: (text) => `[${chosenIds(text)?.join() ?? ''}]`,
+  },
   { ...valueCell({ name, type: 'text' }), from: entryNamesKey(name), to: namesKey(name), part: 'list' },
 ];
 
 function cellsOf(column: ReadColumn): Cell[] {
   const { name, derived } = column;
   const entries = column.type === 'multiselect' ? entryCells(column) : [];
-  if (derived === undefined) return hasLabel(column) ? [valueCell(column), labelCell(column), ...entries] : [valueCell(column)];
+  if (derived === undefined)
+    return hasLabel(column) ? [valueCell(column), labelCell(column), ...entries] : [valueCell(column)];
   const source = derived.part === 'label' ? labelCell(derived.source) : valueCell(derived.source);
   return [{ ...source, to: name, part: 'value', derive: derived.derive }];
 }
@@ -94,11 +114,12 @@ function parseCell(raw: unknown, { type, derive }: Cell): SourceValue | undefine
   return typeof value === 'string' && derive !== undefined ? derive(value) : value;
 }
 
-const describeCellProblem = (raw: unknown, { title, type }: Cell): string => `${title} ${describeValueProblem(raw, type)}`;
+const describeCellProblem = (raw: unknown, { title, type }: Cell): string =>
+  `${title} ${describeValueProblem(raw, type)}`;
 
 /**
- * Creates a function from a row to its line, whose keys are in the order of the columns, with each label right behind its value. The
- * function returns a text with the first problem where a value can't be parsed.
+ * Creates a function from a row to its line, whose keys are in the order of the columns, with each label
+ * right behind its value. The function returns a text with the first problem where a value can't be parsed.
  */
 export function createLineParser(columns: readonly ReadColumn[]): (row: SuiteqlRow) => SourceLine | string {
   const cells = columns.flatMap(cellsOf);

@@ -1,5 +1,5 @@
-// Token-based authentication: OAuth 1.0a with HMAC-SHA256, signed according to RFC 5849, section 3.4.1. Every request gets a new signature,
-// because NetSuite accepts a nonce only once.
+// Token-based authentication: OAuth 1.0a with HMAC-SHA256, signed according to RFC 5849, section 3.4.1. Every
+// request gets a new signature, because NetSuite accepts a nonce only once.
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../../core/clock.ts';
 import type { Authorizer } from './auth.ts';
@@ -14,7 +14,10 @@ export type TbaKeys = {
 export type TbaMoment = { readonly nonce: string; readonly timestamp: number };
 
 const encode = (text: string): string =>
-  encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`);
+  encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 
 const byText = (one: readonly [string, string], other: readonly [string, string]): number => {
   const [a, b] = one[0] === other[0] ? [one[1], other[1]] : [one[0], other[0]];
@@ -44,15 +47,27 @@ export function signTba(method: string, address: string, keys: TbaKeys, moment: 
     .digest('base64');
 }
 
-export function tbaHeader(realm: string, method: string, address: string, keys: TbaKeys, moment: TbaMoment): string {
-  const signed: [string, string][] = [...oauthParameters(keys, moment), ['oauth_signature', signTba(method, address, keys, moment)]];
+export function tbaHeader(
+  realm: string,
+  method: string,
+  address: string,
+  keys: TbaKeys,
+  moment: TbaMoment,
+): string {
+  const signed: [string, string][] = [
+    ...oauthParameters(keys, moment),
+    ['oauth_signature', signTba(method, address, keys, moment)],
+  ];
   return `OAuth realm="${realm}", ${signed.map(([name, value]) => `${name}="${encode(value)}"`).join(', ')}`;
 }
 
 export function createTbaAuthorizer(clock: Clock, realm: string, keys: TbaKeys): Authorizer {
   return {
     async authorize({ method, url }) {
-      const moment = { nonce: randomBytes(16).toString('hex'), timestamp: Math.floor(clock.now().getTime() / 1000) };
+      const moment = {
+        nonce: randomBytes(16).toString('hex'),
+        timestamp: Math.floor(clock.now().getTime() / 1000),
+      };
       return tbaHeader(realm, method, url, keys, moment);
     },
     invalidate() {

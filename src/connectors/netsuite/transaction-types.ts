@@ -1,4 +1,5 @@
-// The transaction types. NetSuite keeps all of them in one table, so each has its type code, its columns, and a filter for its lines.
+// The transaction types. NetSuite keeps all of them in one table, so each has its type code, its columns, and
+// a filter for its lines.
 import {
   type ColumnDefinition,
   calculatedColumn,
@@ -46,9 +47,19 @@ const saleColumns = defineColumns(
   ['shippingaddress', 'Shipping address', 'reference'],
   ['email', 'Email'],
 );
-const timeColumns = defineColumns(['createddate', 'Created', 'time'], ['lastmodifieddate', 'Last modified', 'time']);
+const timeColumns = defineColumns(
+  ['createddate', 'Created', 'time'],
+  ['lastmodifieddate', 'Last modified', 'time'],
+);
 
-const creditMemoColumns = [...headerColumns, ...taxColumns, ...amountColumns, ...statusColumns, ...saleColumns, ...timeColumns];
+const creditMemoColumns = [
+  ...headerColumns,
+  ...taxColumns,
+  ...amountColumns,
+  ...statusColumns,
+  ...saleColumns,
+  ...timeColumns,
+];
 
 const invoiceColumns = [
   ...creditMemoColumns,
@@ -110,9 +121,10 @@ const itemLineColumns = withTargets(
 const lineTimeColumns = defineColumns(['linelastmodifieddate', 'Last modified', 'time']);
 
 /**
- * Item lines as the document shows them. Left out: the line that represents the header (mainline), tax lines, and the cost-of-goods lines
- * that NetSuite adds by itself. Lines are not selected by accountinglinetype, which is empty on description and subtotal lines and
- * differs for discounts. An empty flag counts as F, or lines would be lost.
+ * Item lines as the document shows them. Left out: the line that represents the header (mainline), tax lines,
+ * and the cost-of-goods lines that NetSuite adds by itself. Lines are not selected by accountinglinetype,
+ * which is empty on description and subtotal lines and differs for discounts. An empty flag counts as F, or
+ * lines would be lost.
  */
 const soldLines: LinesDefinition = {
   label: 'Lines',
@@ -120,7 +132,8 @@ const soldLines: LinesDefinition = {
   parent: 'transaction',
   key: 'id',
   keyIsUnique: true,
-  filter: "COALESCE(l.mainline, 'F') = 'F' AND COALESCE(l.taxline, 'F') = 'F' AND COALESCE(l.iscogs, 'F') = 'F'",
+  filter:
+    "COALESCE(l.mainline, 'F') = 'F' AND COALESCE(l.taxline, 'F') = 'F' AND COALESCE(l.iscogs, 'F') = 'F'",
   columns: [...withDisplayAmounts(itemLineColumns, 'negative'), ...lineTimeColumns],
   sums: ['quantity', 'foreignamount'],
   modified: 'linelastmodifieddate',
@@ -131,7 +144,10 @@ const creditedLines: LinesDefinition = {
   columns: [...withDisplayAmounts(itemLineColumns, 'positive'), ...lineTimeColumns],
 };
 
-/** Shipping and billing change these columns; whether that moves the order's own modification time isn't known. */
+/**
+ * Shipping and billing change these columns; whether that moves the order's own modification time isn't
+ * known.
+ */
 const orderLines: LinesDefinition = {
   ...soldLines,
   columns: [
@@ -150,8 +166,9 @@ const orderLines: LinesDefinition = {
 };
 
 /**
- * What a payment was applied to: the links from documents to it. Applying and unapplying are edits of the payment, which move its
- * modification time. No column is certain to distinguish two links between the same two documents.
+ * What a payment was applied to: the links from documents to it. Applying and unapplying are edits of the
+ * payment, which move its modification time. No column is certain to distinguish two links between the same
+ * two documents.
  */
 const applications: LinesDefinition = {
   label: 'Applications',
@@ -177,13 +194,21 @@ type TransactionTypeParts = Pick<RecordTypeDefinition, 'name' | 'label' | 'lines
   readonly columns: readonly ColumnDefinition[];
   readonly deletedAs?: readonly string[];
 };
-const transactionType = ({ code, columns, deletedAs = [], ...parts }: TransactionTypeParts): RecordTypeDefinition => ({
+const transactionType = ({
+  code,
+  columns,
+  deletedAs = [],
+  ...parts
+}: TransactionTypeParts): RecordTypeDefinition => ({
   ...ownIdAndTime,
   ...parts,
-  columns: withTargets(withAmounts(withAmounts(withDisplayStatus(columns), 'currency', amounts), null, ['basetotalaftertaxes']), {
-    entity: 'customer',
-    employee: 'employee',
-  }),
+  columns: withTargets(
+    withAmounts(withAmounts(withDisplayStatus(columns), 'currency', amounts), null, ['basetotalaftertaxes']),
+    {
+      entity: 'customer',
+      employee: 'employee',
+    },
+  ),
   shownAs: { number: ['tranid'], name: ['entity'], date: ['trandate'], amount: ['foreigntotal'] },
   table: 'transaction',
   filter: `t.type = '${code}'`,

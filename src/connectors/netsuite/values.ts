@@ -1,5 +1,5 @@
-// Converts NetSuite's text values to ours, one at a time. It decides what is a valid value of a type; anything else is reported as a
-// problem and never coerced. Numbers stay text: a float would lose cents.
+// Converts NetSuite's text values to ours, one at a time. It decides what is a valid value of a type;
+// anything else is reported as a problem and never coerced. Numbers stay text: a float would lose cents.
 import { isDay, isTime } from '../../core/calendar.ts';
 import type { FieldType, SourceValue } from '../connector.ts';
 
@@ -10,27 +10,36 @@ const maxExponent = 60;
 
 const id = /^(?:0|-?[1-9]\d{0,17})$/;
 
-/** Whether it is an internal id in canonical form, so that equal ids are equal texts. System rows have negative ids. */
+/**
+ * Whether it is an internal id in canonical form, so that equal ids are equal texts. System rows have
+ * negative ids.
+ */
 export const isIdText = (text: string): boolean => id.test(text);
 
 const maxExactDigits = 15; // a number holds integers of up to 15 digits exactly
 
-/** Negative, zero or positive when the first id is smaller than, equal to or larger than the second. Both must pass `isIdText`. */
+/**
+ * Negative, zero or positive when the first id is smaller than, equal to or larger than the second. Both must
+ * pass `isIdText`.
+ */
 export function compareIds(one: string, other: string): number {
   if (one.length <= maxExactDigits && other.length <= maxExactDigits) return Number(one) - Number(other);
   const [a, b] = [BigInt(one), BigInt(other)];
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The ids in the text of a multiple select, in its order; undefined for another text. Saved searches separate them by U+0005. */
+/**
+ * The ids in the text of a multiple select, in its order; undefined for another text. Saved searches separate
+ * them by U+0005.
+ */
 export function chosenIds(text: string): string[] | undefined {
   const ids = text.split(/[,\u0005] */);
   return ids.every(isIdText) ? ids : undefined;
 }
 
 /**
- * Undefined for what isn't a value of this type: `describeValueProblem` says why. NetSuite leaves empty columns out of a row; to Oracle an
- * empty text is the same as null, and so it is here.
+ * Undefined for what isn't a value of this type: `describeValueProblem` says why. NetSuite leaves empty
+ * columns out of a row; to Oracle an empty text is the same as null, and so it is here.
  */
 export function parseValue(raw: unknown, type: FieldType): SourceValue | undefined {
   if (raw === undefined || raw === null || raw === '') return null;
@@ -41,7 +50,8 @@ export function parseValue(raw: unknown, type: FieldType): SourceValue | undefin
 export const describeValueProblem = (raw: unknown, type: FieldType): string =>
   typeof raw === 'string' ? problems[type] : `is a JSON ${typeof raw} instead of a string`;
 
-const parseText = (raw: string): string | undefined => (raw.includes('\0') || !raw.isWellFormed() ? undefined : raw);
+const parseText = (raw: string): string | undefined =>
+  raw.includes('\0') || !raw.isWellFormed() ? undefined : raw;
 const ifValid = (raw: string, isValid: boolean): string | undefined => (isValid ? raw : undefined);
 
 const parsers: Readonly<Record<FieldType, (raw: string) => string | undefined>> = {

@@ -1,10 +1,16 @@
-// Classifies the record service's refusals of a write. The messages of real accounts are known for few cases [unconfirmed: all but missing
-// values, bad references and "already exists"], so nothing depends on them but the code and the advice that a person gets.
+// Classifies the record service's refusals of a write. The messages of real accounts are known for few cases
+// [unconfirmed: all but missing values, bad references and "already exists"], so nothing depends on them but
+// the code and the advice that a person gets.
 import type { GuardedResponse } from '../../core/guarded-fetch.ts';
 import { ErpError, type ErpErrorKind } from '../connector.ts';
 import { errorDetail, responseError } from './errors.ts';
 
-type Refusal = { readonly kind?: ErpErrorKind; readonly code: string; readonly when: RegExp; readonly fix: string };
+type Refusal = {
+  readonly kind?: ErpErrorKind;
+  readonly code: string;
+  readonly when: RegExp;
+  readonly fix: string;
+};
 
 /** Matched in this order against `<code> <path> <message>`. */
 const refusals: readonly Refusal[] = [
@@ -62,9 +68,12 @@ const defaultFix = "Correct the problem that NetSuite's message names, then try 
 export function writeError(response: GuardedResponse, now: Date): ErpError {
   const general = responseError(response, now);
   const { code, detail, path } = errorDetail(response.text);
-  const isRefusal = (response.status === 400 || response.status === 403 || response.status === 404) && code !== '';
+  const isRefusal =
+    (response.status === 400 || response.status === 403 || response.status === 404) && code !== '';
   if (!isRefusal || general.kind === 'throttled') return general;
   const text = `${response.status === 403 ? 'INSUFFICIENT_PERMISSION ' : ''}${code} ${path} ${detail}`;
   const known = refusals.find(({ when }) => when.test(text));
-  return new ErpError(known?.kind ?? 'query', known?.code ?? 'WRITE_REFUSED', detail, { fix: known?.fix ?? defaultFix });
+  return new ErpError(known?.kind ?? 'query', known?.code ?? 'WRITE_REFUSED', detail, {
+    fix: known?.fix ?? defaultFix,
+  });
 }

@@ -1,5 +1,6 @@
-// How a setting is declared: one value holds the environment variable it comes from, that variable's type and default, its description in
-// .env.example, and the unit in which features read it. The types of the environment and of the settings are derived from the declarations.
+// How a setting is declared: one value holds the environment variable it comes from, that variable's type and
+// default, its description in .env.example, and the unit in which features read it. The types of the
+// environment and of the settings are derived from the declarations.
 import type { z } from 'zod';
 import { megabyte } from './values.ts';
 
@@ -7,7 +8,9 @@ type FromEnvironment<E> = {
   readonly type: z.ZodType<E>;
   /** The default as it would be given. When it is empty, `type` decides what an absent variable means. */
   readonly fallback: string;
-  /** The lines above the variable in .env.example. A variable without any belongs to the description above it. */
+  /**
+   * The lines above the variable in .env.example. A variable without any belongs to the description above it.
+   */
   readonly description: readonly string[];
 };
 /** A variable that the service reads at its start, under its own name. */
@@ -24,7 +27,11 @@ export type Fixed<V> = { readonly kind: 'fixed'; readonly value: V };
 export type Derived<V> = { readonly kind: 'derived'; readonly value?: V };
 
 /** The declarations of the settings and of their groups, which hold no further groups. */
-type DeclaredIn<T> = T[keyof T] extends infer L ? (L extends { readonly kind: string } ? L : L[keyof L]) : never;
+type DeclaredIn<T> = T[keyof T] extends infer L
+  ? L extends { readonly kind: string }
+    ? L
+    : L[keyof L]
+  : never;
 type Named<T> = {
   [K in keyof T as T[K] extends { kind: 'variable' } ? K : never]: T[K] extends Variable<infer E> ? E : never;
 } & {
@@ -36,7 +43,8 @@ type Named<T> = {
 };
 type OptionalNames<T> = { [K in keyof T]: undefined extends T[K] ? K : never }[keyof T];
 /** The variables by name, as parsed. */
-export type EnvironmentOf<T> = Omit<Named<T>, OptionalNames<Named<T>>> & Partial<Pick<Named<T>, OptionalNames<Named<T>>>>;
+export type EnvironmentOf<T> = Omit<Named<T>, OptionalNames<Named<T>>> &
+  Partial<Pick<Named<T>, OptionalNames<Named<T>>>>;
 
 type ReadonlyValue<V> = V extends readonly (infer Item)[] ? readonly Item[] : V;
 type ValueOf<L> = L extends { kind: 'setting'; convert: (given: never) => infer V }
@@ -44,7 +52,9 @@ type ValueOf<L> = L extends { kind: 'setting'; convert: (given: never) => infer 
   : L extends Fixed<infer V> | Derived<infer V>
     ? V
     : SettingsOf<L>;
-export type SettingsOf<T> = { readonly [K in keyof T as T[K] extends { kind: 'variable' } ? never : K]: ValueOf<T[K]> };
+export type SettingsOf<T> = {
+  readonly [K in keyof T as T[K] extends { kind: 'variable' } ? never : K]: ValueOf<T[K]>;
+};
 
 type HasDerived<L> = L extends { readonly kind: infer K }
   ? K extends 'derived'
@@ -55,7 +65,9 @@ type HasDerived<L> = L extends { readonly kind: infer K }
     : false;
 /** The part of the settings that config.ts computes. */
 export type DerivedOf<T> = {
-  readonly [K in keyof T as HasDerived<T[K]> extends true ? K : never]: T[K] extends Derived<infer V> ? V : DerivedOf<T[K]>;
+  readonly [K in keyof T as HasDerived<T[K]> extends true ? K : never]: T[K] extends Derived<infer V>
+    ? V
+    : DerivedOf<T[K]>;
 };
 
 export const variable = <E>(type: z.ZodType<E>, fallback = '', ...description: string[]): Variable<E> => ({
@@ -64,7 +76,12 @@ export const variable = <E>(type: z.ZodType<E>, fallback = '', ...description: s
   fallback,
   description,
 });
-export const setting = <N extends string, E>(name: N, type: z.ZodType<E>, fallback = '', ...description: string[]): Setting<N, E, E> => ({
+export const setting = <N extends string, E>(
+  name: N,
+  type: z.ZodType<E>,
+  fallback = '',
+  ...description: string[]
+): Setting<N, E, E> => ({
   kind: 'setting',
   name,
   type,
@@ -73,12 +90,17 @@ export const setting = <N extends string, E>(name: N, type: z.ZodType<E>, fallba
   convert: (given) => given,
 });
 /** The setting in another unit or form than its variable. */
-export const converted = <N extends string, E, V>(from: Setting<N, E, unknown>, convert: (given: E) => V): Setting<N, E, V> => ({
+export const converted = <N extends string, E, V>(
+  from: Setting<N, E, unknown>,
+  convert: (given: E) => V,
+): Setting<N, E, V> => ({
   ...from,
   convert,
 });
-export const inMs = <N extends string>(seconds: Setting<N, number, number>) => converted(seconds, (given) => given * 1_000);
-export const inBytes = <N extends string>(megabytes: Setting<N, number, number>) => converted(megabytes, (given) => given * megabyte);
+export const inMs = <N extends string>(seconds: Setting<N, number, number>) =>
+  converted(seconds, (given) => given * 1_000);
+export const inBytes = <N extends string>(megabytes: Setting<N, number, number>) =>
+  converted(megabytes, (given) => given * megabyte);
 export const fixed = <V>(value: V): Fixed<V> => ({ kind: 'fixed', value });
 export const derived = <V>(): Derived<V> => ({ kind: 'derived' });
 
@@ -98,7 +120,8 @@ export const variablesOf = (group: Group): (FromEnvironment<unknown> & { readonl
 export const settingsFrom = (group: Group, environment: Group, computed: Group): Record<string, unknown> =>
   Object.fromEntries(
     declaredIn(group).flatMap(([key, declared]): [string, unknown][] => {
-      if (declared.kind === undefined) return [[key, settingsFrom(declared, environment, (computed[key] ?? {}) as Group)]];
+      if (declared.kind === undefined)
+        return [[key, settingsFrom(declared, environment, (computed[key] ?? {}) as Group)]];
       if (declared.kind === 'setting') return [[key, declared.convert(environment[declared.name])]];
       if (declared.kind === 'fixed') return [[key, declared.value]];
       return declared.kind === 'derived' ? [[key, computed[key]]] : [];

@@ -19,12 +19,20 @@ export const erpSettings = {
       'Whether those hosts may have private addresses. Not allowed in production.',
     ),
     /** Concurrent requests of this process to one ERP account. */
-    concurrency: setting('ERP_CONCURRENCY', integer(1, 20), '2', 'Concurrent requests to one ERP account, over all of its syncs.'),
+    concurrency: setting(
+      'ERP_CONCURRENCY',
+      integer(1, 20),
+      '2',
+      'Concurrent requests to one ERP account, over all of its syncs.',
+    ),
     /** For one request including its response. */
     requestTimeoutMs: fixed(120_000),
     /** A larger response is an error. */
     maxResponseBytes: fixed(64 * megabyte),
-    /** A page of records ends early when the responses for it have this many characters, and the next one requests fewer records. */
+    /**
+     * A page of records ends early when the responses for it have this many characters, and the next one
+     * requests fewer records.
+     */
     maxPageCharacters: fixed(8 * megabyte),
   },
   sync: {
@@ -46,7 +54,10 @@ export const erpSettings = {
     ),
     /** Interval of lease renewals. */
     renewMs: derived<number>(),
-    /** Delay before the first retry; it triples with each further attempt without progress, up to `retryMaxMs`. */
+    /**
+     * Delay before the first retry; it triples with each further attempt without progress, up to
+     * `retryMaxMs`.
+     */
     retryBaseMs: fixed(10_000),
     retryMaxMs: fixed(1_800_000),
     /** A run fails after this many attempts in a row without progress. */
@@ -65,16 +76,24 @@ export const erpSettings = {
     dropAfterMs: fixed(60_000),
     /** How far before the high-water mark an incremental run starts to read. */
     overlapMs: fixed(600_000),
-    /** Changes in the ERP may become visible late: the high-water mark stays this far behind the ERP's clock. */
+    /**
+     * Changes in the ERP may become visible late: the high-water mark stays this far behind the ERP's clock.
+     */
     settleMs: fixed(300_000),
-    /** Records that were closed at most this many days ago are compared in each incremental run; 0 leaves them to the daily scan. */
+    /**
+     * Records that were closed at most this many days ago are compared in each incremental run; 0 leaves them
+     * to the daily scan.
+     */
     recentlyClosedDays: setting(
       'SYNC_RECENTLY_CLOSED_DAYS',
       integer(0, 366),
       '7',
       'Days for which each sync run compares closed documents as it compares open ones. All others are compared once a day.',
     ),
-    /** Every record is read in full again within this many days, or within the time that a pass takes if that is longer. */
+    /**
+     * Every record is read in full again within this many days, or within the time that a pass takes if that
+     * is longer.
+     */
     fullReadDays: setting(
       'SYNC_FULL_READ_DAYS',
       integer(1, 366),

@@ -34,7 +34,10 @@ export const featureSettings = {
       'Subscription mails per organization within 24 hours. Deliveries beyond that fail with this reason.',
     ),
   },
-  /** DNS servers for checking customers' domains, as address or address:port; empty means the system's resolvers. */
+  /**
+   * DNS servers for checking customers' domains, as address or address:port; empty means the system's
+   * resolvers.
+   */
   dnsServers: setting(
     'DNS_SERVERS',
     listOf(isServerAddress, 'must be IP addresses, optionally with :port, separated by commas'),
@@ -66,7 +69,10 @@ export const featureSettings = {
       'Limits per message to an agent: model calls, input and output tokens over all calls (1 credit per started 1,000), tokens of earlier',
       'conversation, bytes of one tool result, seconds.',
     ),
-    /** Read and written by the model over all steps. Both together determine how many credits a message may cost. */
+    /**
+     * Read and written by the model over all steps. Both together determine how many credits a message may
+     * cost.
+     */
     inputTokens: setting('AGENT_INPUT_TOKENS', integer(1, 10_000_000), '60000'),
     outputTokens: setting('AGENT_OUTPUT_TOKENS', integer(1, 1_000_000), '4000'),
     /** Of the conversation's earlier messages, estimated. */
@@ -77,7 +83,11 @@ export const featureSettings = {
     /** After this time without renewal another process may take over a message or a check. */
     leaseMs: fixed(15_000),
   },
-  ANTHROPIC_API_KEY: variable(text.optional(), '', 'The Anthropic API key, and the address of a proxy if requests go through one.'),
+  ANTHROPIC_API_KEY: variable(
+    text.optional(),
+    '',
+    'The Anthropic API key, and the address of a proxy if requests go through one.',
+  ),
   ANTHROPIC_BASE_URL: variable(httpUrl, 'https://api.anthropic.com/v1'),
   OPENAI_COMPATIBLE_URL: variable(
     httpUrl.optional(),
@@ -85,7 +95,10 @@ export const featureSettings = {
     "A server with OpenAI's chat completions API, for example http://127.0.0.1:11434/v1, and its key if it needs one.",
   ),
   OPENAI_COMPATIBLE_API_KEY: variable(text.optional()),
-  /** The language models that agents may use in addition to the built-in one, and how their providers are reached. */
+  /**
+   * The language models that agents may use in addition to the built-in one, and how their providers are
+   * reached.
+   */
   models: derived<{
     /** Each as `<provider>/<model>`; the first one is the default. */
     readonly names: readonly string[];
@@ -114,7 +127,10 @@ export const featureSettings = {
   ),
   /** The built-in payment provider. */
   sandbox: {
-    /** Whether checkouts may be paid with it: invoices are then marked as paid in the ERP although no money moves. */
+    /**
+     * Whether checkouts may be paid with it: invoices are then marked as paid in the ERP although no money
+     * moves.
+     */
     allowed: derived<boolean>(),
     /** How long its delayed outcomes take. */
     delayMs: fixed(10_000),

@@ -2,7 +2,18 @@
 import { z } from 'zod';
 import { derived, fixed, setting, variable } from './declare.ts';
 import { defaultQuotas } from './quotas.ts';
-import { encryptionKeys, integer, isOrigin, listOf, origin, primaryUrl, quotasOver, readUrls, text, trustedProxies } from './values.ts';
+import {
+  encryptionKeys,
+  integer,
+  isOrigin,
+  listOf,
+  origin,
+  primaryUrl,
+  quotasOver,
+  readUrls,
+  text,
+  trustedProxies,
+} from './values.ts';
 
 export const serviceSettings = {
   NODE_ENV: variable(
@@ -39,7 +50,11 @@ export const serviceSettings = {
   configuredUrl: derived<string | null>(),
   /** Address at which this process reaches itself; the sandbox delivers its webhook events there. */
   ownUrl: derived<string>(),
-  DATA_DIR: variable(text, '.data', "The folder of the embedded PostgreSQL, the encryption key and the demo's files."),
+  DATA_DIR: variable(
+    text,
+    '.data',
+    "The folder of the embedded PostgreSQL, the encryption key and the demo's files.",
+  ),
   DATABASE_URL: variable(
     primaryUrl.optional(),
     '',
@@ -104,7 +119,10 @@ export const serviceSettings = {
     '',
     'Web origins that may read the public interface from a browser, separated by commas. Leave empty to allow none.',
   ),
-  /** Whether everyone who signs in may create an account and an organization; otherwise an invitation or an operator is needed. */
+  /**
+   * Whether everyone who signs in may create an account and an organization; otherwise an invitation or an
+   * operator is needed.
+   */
   allowSignup: setting(
     'ALLOW_SIGNUP',
     z.stringbool(),

@@ -30,7 +30,10 @@ export const signInSettings = {
     readonly jwksUri: string;
     /** Requested once per person for a verified e-mail address when the token carries none. */
     readonly userinfoUri: string | null;
-    /** This service's registration as a client of the provider, for sign-in in the browser; null switches sign-in off. */
+    /**
+     * This service's registration as a client of the provider, for sign-in in the browser; null switches
+     * sign-in off.
+     */
     readonly client: { readonly id: string; readonly secret: string | null } | null;
   } | null>(),
 };

@@ -1,4 +1,5 @@
-// How the values of environment variables are written. Every message says what is allowed, and never repeats the value, which may be secret.
+// How the values of environment variables are written. Every message says what is allowed, and never repeats
+// the value, which may be secret.
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { type DatabaseUrl, parseDatabaseUrl, splitDatabaseUrls } from '../database-url.ts';
@@ -27,9 +28,12 @@ export const list = z
       .filter((item) => item !== ''),
   );
 /** As `list`; `message` says how an item must be written. */
-export const listOf = (isItem: (text: string) => boolean, message: string) => list.refine((items) => items.every(isItem), message);
+export const listOf = (isItem: (text: string) => boolean, message: string) =>
+  list.refine((items) => items.every(isItem), message);
 
-/** The values of Express's `trust proxy`: the number of proxies in front of the service, or their addresses. */
+/**
+ * The values of Express's `trust proxy`: the number of proxies in front of the service, or their addresses.
+ */
 export const trustedProxies = z.string().transform((text, context): boolean | number | string => {
   if (text === 'true' || text === 'false') return text === 'true';
   if (/^\d{1,2}$/.test(text)) return Number(text);
@@ -37,10 +41,18 @@ export const trustedProxies = z.string().transform((text, context): boolean | nu
     const [address = '', prefix = '0', ...more] = part.trim().split('/');
     const family = isIP(address);
     if (['loopback', 'linklocal', 'uniquelocal'].includes(part.trim())) return true;
-    return family !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128) && more.length === 0;
+    return (
+      family !== 0 &&
+      /^\d{1,3}$/.test(prefix) &&
+      Number(prefix) <= (family === 4 ? 32 : 128) &&
+      more.length === 0
+    );
   });
   if (valid) return text;
-  context.addIssue({ code: 'custom', message: 'must be true, false, a number of proxies, or addresses and networks separated by commas' });
+  context.addIssue({
+    code: 'custom',
+    message: 'must be true, false, a number of proxies, or addresses and networks separated by commas',
+  });
   return z.NEVER;
 });
 
@@ -75,7 +87,11 @@ export const smtpUrl = z.string().regex(/^smtps?:\/\//, 'must be an smtp:// or s
 export const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 export const isOrigin = (url: string): boolean => {
   const parsed = URL.parse(url);
-  return parsed !== null && /^https?:$/.test(parsed.protocol) && (url === parsed.origin || url === `${parsed.origin}/`);
+  return (
+    parsed !== null &&
+    /^https?:$/.test(parsed.protocol) &&
+    (url === parsed.origin || url === `${parsed.origin}/`)
+  );
 };
 /** A URL without path, query or credentials. */
 export const origin = z.string().refine(isOrigin, 'must be an http or https URL without a path');
@@ -89,14 +105,18 @@ export const encryptionKeys = z.string().transform((keyList, context): Encryptio
   if (!valid || new Set(keys.map(({ id }) => id)).size !== keys.length) {
     context.addIssue({
       code: 'custom',
-      message: 'must be <id>:<32 bytes in base64>; several are separated by commas, the current one first, each with a different id',
+      message:
+        'must be <id>:<32 bytes in base64>; several are separated by commas, the current one first, each with a different id',
     });
     return z.NEVER;
   }
   return keys;
 });
 
-/** Whether a key is certainly not random, such as one of zeros from an example: it has at most two different bytes. */
+/**
+ * Whether a key is certainly not random, such as one of zeros from an example: it has at most two different
+ * bytes.
+ */
 export const isTrivialKey = ({ bytes }: EncryptionKey): boolean => new Set(bytes).size <= 2;
 
 /** For example `views=100,agents=5`; kinds that aren't listed keep their defaults. */

@@ -1,10 +1,11 @@
-// What node-postgres knows about a connection and doesn't offer in its interface. test/db/driver/pg.test.ts fails when a new version of pg
-// changes it.
+// What node-postgres knows about a connection and doesn't offer in its interface. test/db/driver/pg.test.ts
+// fails when a new version of pg changes it.
 import type { Duplex } from 'node:stream';
 import type { ClientBase, ClientConfig, PoolClient, PoolConfig } from 'pg';
 
 /** The process id of the connection's backend, as the server sent it; undefined when it sent none. */
-export const backendPid = (client: ClientBase): number | undefined => (client as ClientBase & { readonly processID?: number }).processID;
+export const backendPid = (client: ClientBase): number | undefined =>
+  (client as ClientBase & { readonly processID?: number }).processID;
 
 /** The texts by the names of their statements: parsed, and sent to be parsed. */
 type PreparedStatements = {
@@ -14,7 +15,10 @@ type PreparedStatements = {
   };
 };
 
-/** Makes pg prepare the statement of this name again when it is next used. The caller deallocates it on the server. */
+/**
+ * Makes pg prepare the statement of this name again when it is next used. The caller deallocates it on the
+ * server.
+ */
 export function forgetPrepared(client: PoolClient, name: string): void {
   const { connection } = client as unknown as PreparedStatements;
   delete connection.parsedStatements[name];
@@ -31,14 +35,23 @@ type Unconnected = {
 /** The socket of a client, before and after it connects. */
 export const streamOf = (client: ClientBase): Duplex => (client as unknown as Unconnected).connection.stream;
 
-/** Lets a client that hasn't connected yet connect to this server, which TLS and password files then know it by. */
-export function aimAt(client: ClientBase, { host, port }: { readonly host: string; readonly port: number }): void {
+/**
+ * Lets a client that hasn't connected yet connect to this server, which TLS and password files then know it
+ * by.
+ */
+export function aimAt(
+  client: ClientBase,
+  { host, port }: { readonly host: string; readonly port: number },
+): void {
   const unconnected = client as unknown as Unconnected;
   Object.assign(unconnected, { host, port });
   Object.assign(unconnected.connectionParameters, { host, port });
 }
 
-/** Lets a client that hasn't connected yet send no settings when it starts: a pooler refuses those that it doesn't know. */
+/**
+ * Lets a client that hasn't connected yet send no settings when it starts: a pooler refuses those that it
+ * doesn't know.
+ */
 export function sendNoSettings(client: ClientBase): void {
   const { connectionParameters } = client as unknown as Unconnected;
   for (const name of ['options', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'])
@@ -48,8 +61,15 @@ export function sendNoSettings(client: ClientBase): void {
 type Messages = { on(event: 'errorMessage', listener: (error: { code?: string }) => void): void };
 type Ready = { on(event: 'readyForQuery', listener: (message: { status: string }) => void): void };
 
-/** Calls `onRefused` with every error of the server, and `onIdle` whenever the connection is outside a transaction and has nothing to do. */
-export function watchMessages(client: ClientBase, onRefused: (code: string | undefined) => void, onIdle: () => void): void {
+/**
+ * Calls `onRefused` with every error of the server, and `onIdle` whenever the connection is outside a
+ * transaction and has nothing to do.
+ */
+export function watchMessages(
+  client: ClientBase,
+  onRefused: (code: string | undefined) => void,
+  onIdle: () => void,
+): void {
   const { connection } = client as unknown as { connection: Messages & Ready };
   connection.on('errorMessage', ({ code }) => onRefused(code));
   connection.on('readyForQuery', ({ status }) => {
@@ -57,6 +77,10 @@ export function watchMessages(client: ClientBase, onRefused: (code: string | und
   });
 }
 
-/** Lets a pool open its connections as objects of this class; the types of pg allow none whose constructor takes the settings. */
-export const clientOption = (Class: new (config: ClientConfig) => ClientBase): NonNullable<PoolConfig['Client']> =>
-  Class as unknown as NonNullable<PoolConfig['Client']>;
+/**
+ * Lets a pool open its connections as objects of this class; the types of pg allow none whose constructor
+ * takes the settings.
+ */
+export const clientOption = (
+  Class: new (config: ClientConfig) => ClientBase,
+): NonNullable<PoolConfig['Client']> => Class as unknown as NonNullable<PoolConfig['Client']>;

@@ -1,5 +1,5 @@
-// Connections that show that a process uses the server. A process is attached as long as its presence connection is open, so a crashed
-// process counts as detached.
+// Connections that show that a process uses the server. A process is attached as long as its presence
+// connection is open, so a crashed process counts as detached.
 import { Socket } from 'node:net';
 import { Client } from 'pg';
 import { isClientClosed, isConnectionLost } from '../driver/error-messages.ts';
@@ -7,12 +7,18 @@ import type { Cluster } from './cluster.ts';
 
 export type Attached = { client: Client; socket: Socket };
 
-/** Advisory lock that serializes attaching and stopping, so that no process attaches to a server that is about to stop. */
+/**
+ * Advisory lock that serializes attaching and stopping, so that no process attaches to a server that is about
+ * to stop.
+ */
 export const GATE = 7_018_250_118;
 const PRESENT = 'portal-service presence';
 export const LEAVING = 'portal-service leaving';
 
-/** Connects as `name`; `absent` without a server, `busy` while it starts or stops. Rejects with any other error. */
+/**
+ * Connects as `name`; `absent` without a server, `busy` while it starts or stops. Rejects with any other
+ * error.
+ */
 export async function connect(cluster: Cluster, name: string): Promise<Attached | 'absent' | 'busy'> {
   const socket = new Socket();
   const client = new Client({
@@ -39,7 +45,8 @@ export function classifyConnectError(error: unknown): 'absent' | 'busy' {
   if (code === 'ENOENT' || code === 'ECONNREFUSED') return 'absent';
   const message = error instanceof Error ? error.message : '';
   // node-postgres has no codes for these messages; they occur when the server stops between two steps.
-  if (/^57P0[1-3]$|^ECONNRESET$|^EPIPE$/.test(code) || isConnectionLost(message) || isClientClosed(message)) return 'busy';
+  if (/^57P0[1-3]$|^ECONNRESET$|^EPIPE$/.test(code) || isConnectionLost(message) || isClientClosed(message))
+    return 'busy';
   throw error;
 }
 

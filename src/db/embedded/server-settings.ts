@@ -1,6 +1,9 @@
 // The PostgreSQL settings with which an embedded server starts.
 
-/** For two cores and a few gigabytes shared with other programs; without replication, so that loading into new tables bypasses the WAL. */
+/**
+ * For two cores and a few gigabytes shared with other programs; without replication, so that loading into new
+ * tables bypasses the WAL.
+ */
 const DEFAULT_SETTINGS: Record<string, string> = {
   cluster_name: 'portal-service',
   max_connections: '100',
@@ -20,14 +23,26 @@ const DEFAULT_SETTINGS: Record<string, string> = {
   log_timezone: 'UTC',
   log_checkpoints: 'off',
 };
-/** Settings that callers can't change: only the service's user reaches the server, and only with a password. */
-const FIXED_SETTINGS = new Set(['data_directory', 'hba_file', 'listen_addresses', 'port', 'unix_socket_directories']);
+/**
+ * Settings that callers can't change: only the service's user reaches the server, and only with a password.
+ */
+const FIXED_SETTINGS = new Set([
+  'data_directory',
+  'hba_file',
+  'listen_addresses',
+  'port',
+  'unix_socket_directories',
+]);
 
-/** The defaults with the caller's changes. Throws when a name is no setting's, or one that can't be changed. */
+/**
+ * The defaults with the caller's changes. Throws when a name is no setting's, or one that can't be changed.
+ */
 export function serverSettings(wanted: Record<string, string>): Record<string, string> {
   for (const name of Object.keys(wanted)) {
-    if (FIXED_SETTINGS.has(name.toLowerCase())) throw new Error(`The PostgreSQL setting ${name} can't be changed for the embedded server.`);
-    if (!/^[a-z_][\w.]*$/i.test(name)) throw new Error(`${JSON.stringify(name)} is not the name of a PostgreSQL setting.`);
+    if (FIXED_SETTINGS.has(name.toLowerCase()))
+      throw new Error(`The PostgreSQL setting ${name} can't be changed for the embedded server.`);
+    if (!/^[a-z_][\w.]*$/i.test(name))
+      throw new Error(`${JSON.stringify(name)} is not the name of a PostgreSQL setting.`);
   }
   return { ...DEFAULT_SETTINGS, ...wanted };
 }

@@ -1,4 +1,5 @@
-// Attaches to the cluster's server, or starts one, whatever a crashed server or a crashed machine left in the folder.
+// Attaches to the cluster's server, or starts one, whatever a crashed server or a crashed machine left in the
+// folder.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:fs';
@@ -13,7 +14,10 @@ type StartedServer = { child: ChildProcess; log(): Promise<string> };
 
 /** How long to wait for a dead server's backends and lock files to disappear. */
 const LEFTOVERS_MS = 15_000;
-/** How long a server may take for crash recovery until it accepts connections, or for flushing until it has stopped. */
+/**
+ * How long a server may take for crash recovery until it accepts connections, or for flushing until it has
+ * stopped.
+ */
 export const RECOVERY_MS = 120_000;
 const LOG_BYTES = 8 * 1024 * 1024;
 
@@ -28,7 +32,8 @@ export async function attachOrStart(
   try {
     for (let waitedMs = 0; waitedMs < RECOVERY_MS; ) {
       const found = await attach(cluster);
-      if (typeof found === 'object') return { presence: found, startedHere: (await lockedBy(cluster.folder)) === server?.child.pid };
+      if (typeof found === 'object')
+        return { presence: found, startedHere: (await lockedBy(cluster.folder)) === server?.child.pid };
       let pauseMs = 25;
       if (found === 'absent' && !isRunning(server)) {
         if (server) {
@@ -43,7 +48,9 @@ export async function attachOrStart(
       await sleep(pauseMs);
       waitedMs += pauseMs;
     }
-    throw new Error(`PostgreSQL did not become ready within ${RECOVERY_MS / 1000} s. See ${cluster.logFile}.`);
+    throw new Error(
+      `PostgreSQL did not become ready within ${RECOVERY_MS / 1000} s. See ${cluster.logFile}.`,
+    );
   } catch (error) {
     if (server && isRunning(server)) {
       server.child.kill('SIGINT');
@@ -53,9 +60,13 @@ export async function attachOrStart(
   }
 }
 
-const isRunning = (server: StartedServer | undefined): boolean => server?.child.exitCode === null && server.child.signalCode === null;
+const isRunning = (server: StartedServer | undefined): boolean =>
+  server?.child.exitCode === null && server.child.signalCode === null;
 
-/** Rejects unless the start failed because of the remains of an earlier or a concurrent server: only these disappear by themselves. */
+/**
+ * Rejects unless the start failed because of the remains of an earlier or a concurrent server: only these
+ * disappear by themselves.
+ */
 async function assertRetryable(log: string, leftoverMs: number): Promise<void> {
   const temporary = /lock file|pre-existing shared memory|already in use/i.test(log);
   if (!temporary || leftoverMs >= LEFTOVERS_MS) throw new Error(`PostgreSQL did not start: ${log.trim()}`);
@@ -63,15 +74,27 @@ async function assertRetryable(log: string, leftoverMs: number): Promise<void> {
 
 async function spawnServer(cluster: Cluster, settings: Record<string, string>): Promise<StartedServer> {
   const { programs, folder, logFile, connection } = cluster;
-  const sockets = { listen_addresses: WINDOWS ? connection.host : '', unix_socket_directories: WINDOWS ? '' : '.' };
+  const sockets = {
+    listen_addresses: WINDOWS ? connection.host : '',
+    unix_socket_directories: WINDOWS ? '' : '.',
+  };
   const endpoint = { ...sockets, port: String(connection.port) };
-  const args = Object.entries({ ...settings, ...endpoint }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  if (((await stat(logFile).catch(() => undefined))?.size ?? 0) > LOG_BYTES) await rename(logFile, `${logFile}.1`);
-  const log = await open(logFile, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0), 0o600);
+  const args = Object.entries({ ...settings, ...endpoint }).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ]);
+  if (((await stat(logFile).catch(() => undefined))?.size ?? 0) > LOG_BYTES)
+    await rename(logFile, `${logFile}.1`);
+  const log = await open(
+    logFile,
+    constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0),
+    0o600,
+  );
   try {
     const from = (await log.stat()).size;
     const child = await withView(folder, programs.account, (view, inherited) =>
-      // Detached: Ctrl-C and the end of this process must not stop a server that other processes may be using.
+      // Detached: Ctrl-C and the end of this process must not stop a server that other processes may be
+      // using.
       spawn(programs.postgres, ['-D', view, ...args], {
         ...childOptions(programs.account),
         detached: true,
@@ -87,18 +110,26 @@ async function spawnServer(cluster: Cluster, settings: Record<string, string>): 
   }
 }
 
-const readLockFile = (folder: string): Promise<string> => readFile(path.join(folder, 'postmaster.pid'), 'utf8').catch(() => '');
+const readLockFile = (folder: string): Promise<string> =>
+  readFile(path.join(folder, 'postmaster.pid'), 'utf8').catch(() => '');
 
 /** The process id in the server's lock file; NaN without a lock file. */
-export const lockedBy = async (folder: string): Promise<number> => Number.parseInt(await readLockFile(folder), 10);
+export const lockedBy = async (folder: string): Promise<number> =>
+  Number.parseInt(await readLockFile(folder), 10);
 
-/** Whether the server has begun to stop, which it writes into the eighth line of its lock file before it ends any backend, or has stopped. */
+/**
+ * Whether the server has begun to stop, which it writes into the eighth line of its lock file before it ends
+ * any backend, or has stopped.
+ */
 export async function isStopping(folder: string): Promise<boolean> {
   const text = await readLockFile(folder);
   return text === '' || text.split('\n')[7]?.trim() === 'stopping';
 }
 
-/** Removes lock files that PostgreSQL would respect although they are empty, or name a zombie or another program of the same user. */
+/**
+ * Removes lock files that PostgreSQL would respect although they are empty, or name a zombie or another
+ * program of the same user.
+ */
 async function removeDeadLocks({ folder }: Cluster, leftoverMs: number): Promise<void> {
   if (process.platform !== 'linux') return;
   for (const name of ['postmaster.pid', '.s.PGSQL.5432.lock']) {
@@ -111,8 +142,8 @@ async function removeDeadLocks({ folder }: Cluster, leftoverMs: number): Promise
 }
 
 /**
- * Whether the process is no server of this folder. Servers change into the folder before they write a lock file. PostgreSQL itself
- * handles lock files of processes that no longer exist.
+ * Whether the process is no server of this folder. Servers change into the folder before they write a lock
+ * file. PostgreSQL itself handles lock files of processes that no longer exist.
  */
 async function isNoServerOf(folder: string, pid: number): Promise<boolean> {
   // Zombies remain forever where process 1 is no init, as in many containers.

@@ -1,5 +1,5 @@
-// Creates a model by the name that agents store: `offline`, or `<provider>/<model>` from the operator's list. Each is loaded when an agent
-// uses it.
+// Creates a model by the name that agents store: `offline`, or `<provider>/<model>` from the operator's list.
+// Each is loaded when an agent uses it.
 import type { Ctx } from '../../core/ctx.ts';
 import type { Settings } from '../../core/settings.ts';
 import { type Model, ModelError } from './model.ts';
@@ -7,11 +7,14 @@ import { type Model, ModelError } from './model.ts';
 export const offlineModelName = 'offline';
 
 /** The model names that an agent may use, the default first. The offline model is always available. */
-export const modelNames = ({ models }: Pick<Settings, 'models'>): readonly string[] => [...models.names, offlineModelName];
+export const modelNames = ({ models }: Pick<Settings, 'models'>): readonly string[] => [
+  ...models.names,
+  offlineModelName,
+];
 
 /**
- * Rejects with a ModelError: of kind `rejected` for a name that is not, or no longer, configured, and `unavailable` for the built-in model
- * where it is left out.
+ * Rejects with a ModelError: of kind `rejected` for a name that is not, or no longer, configured, and
+ * `unavailable` for the built-in model where it is left out.
  */
 export async function createModel(ctx: Pick<Ctx, 'clock' | 'settings'>, name: string): Promise<Model> {
   if (name === offlineModelName) {
@@ -25,11 +28,10 @@ export async function createModel(ctx: Pick<Ctx, 'clock' | 'settings'>, name: st
   const [provider = '', ...rest] = name.split('/');
   const model = rest.join('/');
   if (names.includes(name) && (anthropic !== null || openAiCompatible !== null)) {
-    const [{ anthropicProvider, openAiCompatibleProvider }, { createProviderModel: openProviderModel }] = await Promise.all([
-      import('./providers.ts'),
-      import('./provider-model.ts'),
-    ]);
-    if (provider === 'anthropic' && anthropic !== null) return openProviderModel(ctx, name, anthropicProvider(anthropic, model));
+    const [{ anthropicProvider, openAiCompatibleProvider }, { createProviderModel: openProviderModel }] =
+      await Promise.all([import('./providers.ts'), import('./provider-model.ts')]);
+    if (provider === 'anthropic' && anthropic !== null)
+      return openProviderModel(ctx, name, anthropicProvider(anthropic, model));
     if (provider === 'openai-compatible' && openAiCompatible !== null)
       return openProviderModel(ctx, name, openAiCompatibleProvider(openAiCompatible, model));
   }

@@ -1,5 +1,5 @@
-// The interface of a language model, independent of its provider: messages in, events out, and one kind of error. Models reach data only
-// through the tools in the request.
+// The interface of a language model, independent of its provider: messages in, events out, and one kind of
+// error. Models reach data only through the tools in the request.
 
 export type ModelMessage =
   | { readonly role: 'user'; readonly content: string }
@@ -13,8 +13,8 @@ export type ModelTool = {
   /** A JSON Schema of type object. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
   /**
-   * Resolves to the result as text. Validates its input itself. The message of an AppError goes to the model; any other error is reported
-   * only as a failure.
+   * Resolves to the result as text. Validates its input itself. The message of an AppError goes to the model;
+   * any other error is reported only as a failure.
    */
   run(input: unknown, signal: AbortSignal): Promise<string>;
 };
@@ -42,21 +42,38 @@ export type ModelRequest = {
   readonly signal: AbortSignal;
 };
 
-/** In tokens: whole numbers, never negative. Estimated when the provider's count is missing or impossible or the call was interrupted. */
+/**
+ * In tokens: whole numbers, never negative. Estimated when the provider's count is missing or impossible or
+ * the call was interrupted.
+ */
 export type ModelUsage = { readonly inputTokens: number; readonly outputTokens: number };
 
 export type ModelEvent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tool-started'; readonly id: string; readonly name: string; readonly input: unknown }
-  | { readonly type: 'tool-ended'; readonly id: string; readonly name: string; readonly ok: boolean; readonly output: string }
-  /** Always the last event; `text` is the whole answer. `declined`: the model refused to answer, or asked for clarification. */
-  | { readonly type: 'finished'; readonly reason: 'complete' | 'declined'; readonly text: string; readonly usage: ModelUsage };
+  | {
+      readonly type: 'tool-ended';
+      readonly id: string;
+      readonly name: string;
+      readonly ok: boolean;
+      readonly output: string;
+    }
+  /**
+   * Always the last event; `text` is the whole answer. `declined`: the model refused to answer, or asked for
+   * clarification.
+   */
+  | {
+      readonly type: 'finished';
+      readonly reason: 'complete' | 'declined';
+      readonly text: string;
+      readonly usage: ModelUsage;
+    };
 
 export type Model = {
   readonly name: string;
   /**
-   * Ends with `finished` or throws a ModelError, and nothing else: a truncated answer never ends as if it were complete. A consumer that
-   * stops reading cancels the call.
+   * Ends with `finished` or throws a ModelError, and nothing else: a truncated answer never ends as if it
+   * were complete. A consumer that stops reading cancels the call.
    */
   answer(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined>;
   /** Tests the model with one small request that includes a tool. Rejects with a ModelError. */
@@ -94,6 +111,10 @@ export class ModelError extends Error {
 }
 
 /** Errors for answers that this side ends, the same for every model. */
-export const answerAborted = (): ModelError => new ModelError('aborted', 'The answer was cancelled because the client disconnected');
+export const answerAborted = (): ModelError =>
+  new ModelError('aborted', 'The answer was cancelled because the client disconnected');
 export const answerTimedOut = ({ timeMs }: ModelLimits): ModelError =>
-  new ModelError('limit-reached', `The answer took longer than its limit of ${Math.ceil(timeMs / 1_000)} seconds`);
+  new ModelError(
+    'limit-reached',
+    `The answer took longer than its limit of ${Math.ceil(timeMs / 1_000)} seconds`,
+  );

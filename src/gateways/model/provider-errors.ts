@@ -1,19 +1,29 @@
-// Converts whatever a provider or its library throws to a ModelError with a message of our own. A provider's error text may quote the
-// request or part of the key, so none of it goes into the message.
-import { APICallError, EmptyResponseBodyError, InvalidResponseDataError, JSONParseError, TypeValidationError } from 'ai';
+// Converts whatever a provider or its library throws to a ModelError with a message of our own. A provider's
+// error text may quote the request or part of the key, so none of it goes into the message.
+import {
+  APICallError,
+  EmptyResponseBodyError,
+  InvalidResponseDataError,
+  JSONParseError,
+  TypeValidationError,
+} from 'ai';
 import { ModelError, type ModelErrorKind } from './model.ts';
 
 type Reason = readonly [ModelErrorKind, string];
 
 const maxCauseCharacters = 500;
-const tooLongPattern = /context.{0,20}(length|window|limit)|too (long|large|many tokens)|maximum.{0,40}tokens|exceed.{0,40}tokens/i;
+const tooLongPattern =
+  /context.{0,20}(length|window|limit)|too (long|large|many tokens)|maximum.{0,40}tokens|exceed.{0,40}tokens/i;
 
 function byStatus(status: number, body: string): Reason {
-  if (status === 401 || status === 403) return ['refused-credentials', "The model's provider refused this service's credentials"];
-  if (status === 429) return ['rate-limited', "The model's provider is too busy, or its quota is used up; try again later"];
+  if (status === 401 || status === 403)
+    return ['refused-credentials', "The model's provider refused this service's credentials"];
+  if (status === 429)
+    return ['rate-limited', "The model's provider is too busy, or its quota is used up; try again later"];
   if (status === 413 || (status === 400 && tooLongPattern.test(body)))
     return ['too-long', "The conversation exceeds the model's context length"];
-  if (status === 404) return ['rejected', "The model's provider doesn't know this model or address (HTTP 404)"];
+  if (status === 404)
+    return ['rejected', "The model's provider doesn't know this model or address (HTTP 404)"];
   if (status < 500) return ['rejected', `The model's provider rejected the request (HTTP ${status})`];
   return ['unavailable', `The model's provider failed (HTTP ${status}); try again later`];
 }
@@ -22,7 +32,8 @@ function byStatus(status: number, body: string): Reason {
 function byMessage(words: string): Reason {
   if (/overloaded|unavailable|api_error|server_error|internal/i.test(words))
     return ['unavailable', "The model's provider failed in the middle of the answer; try again later"];
-  if (/rate.?limit/i.test(words)) return ['rate-limited', "The model's provider is too busy; try again later"];
+  if (/rate.?limit/i.test(words))
+    return ['rate-limited', "The model's provider is too busy; try again later"];
   if (tooLongPattern.test(words)) return ['too-long', "The conversation exceeds the model's context length"];
   return ['unavailable', "The model's provider ended the answer with an error"];
 }
@@ -57,9 +68,13 @@ export function providerError(error: unknown, secrets: readonly string[]): Model
   const original = APICallError.isInstance(error)
     ? `${error.statusCode ?? ''} ${error.message} ${error.responseBody ?? ''}`
     : String(error instanceof Error ? error.message : (JSON.stringify(error) ?? error));
-  const clean = secrets.reduce((text, secret) => (secret === '' ? text : text.replaceAll(secret, '[secret]')), original);
+  const clean = secrets.reduce(
+    (text, secret) => (secret === '' ? text : text.replaceAll(secret, '[secret]')),
+    original,
+  );
   return new ModelError(kind, message, { cause: new Error(clean.slice(0, maxCauseCharacters)) });
 }
 
 export const answerCutOff = (): ModelError => new ModelError(...cut);
-export const emptyAnswer = (): ModelError => new ModelError('malformed-answer', 'The model returned an empty answer');
+export const emptyAnswer = (): ModelError =>
+  new ModelError('malformed-answer', 'The model returned an empty answer');

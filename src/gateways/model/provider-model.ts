@@ -1,16 +1,48 @@
-// Answers with a provider's model: calls it, runs the tools that it requests, and calls it again with their results, within the limits.
-// The loop is our own so that tokens, time and each tool's output are limited over all steps; the library handles the providers' formats.
-import { jsonSchema, type ModelMessage as LibraryMessage, streamText, type TextStreamPart, type ToolSet, tool } from 'ai';
+// Answers with a provider's model: calls it, runs the tools that it requests, and calls it again with their
+// results, within the limits. The loop is our own so that tokens, time and each tool's output are limited
+// over all steps; the library handles the providers' formats.
+import {
+  jsonSchema,
+  type ModelMessage as LibraryMessage,
+  streamText,
+  type TextStreamPart,
+  type ToolSet,
+  tool,
+} from 'ai';
 import type { Clock } from '../../core/clock.ts';
-import { answerAborted, answerTimedOut, type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage } from './model.ts';
+import {
+  answerAborted,
+  answerTimedOut,
+  type Model,
+  ModelError,
+  type ModelEvent,
+  type ModelRequest,
+  type ModelUsage,
+} from './model.ts';
 import { answerCutOff, emptyAnswer, providerError } from './provider-errors.ts';
 import { createProviderFetch } from './provider-fetch.ts';
 import type { Provider } from './providers.ts';
 import { runTool } from './run-tool.ts';
-import { addUsage, estimateUsage, maxBytesPerToken, responseLimit, type Traffic, usableUsage } from './usage.ts';
+import {
+  addUsage,
+  estimateUsage,
+  maxBytesPerToken,
+  responseLimit,
+  type Traffic,
+  usableUsage,
+} from './usage.ts';
 
-type ToolCall = { readonly id: string; readonly name: string; readonly input: unknown; readonly problem: string | undefined };
-type Step = { readonly calls: readonly ToolCall[]; readonly reason: 'complete' | 'declined'; readonly messages: readonly LibraryMessage[] };
+type ToolCall = {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly problem: string | undefined;
+};
+type Step = {
+  readonly calls: readonly ToolCall[];
+  readonly reason: 'complete' | 'declined';
+  readonly messages: readonly LibraryMessage[];
+};
 type AnswerState = {
   readonly request: ModelRequest;
   readonly provider: Provider;
@@ -28,7 +60,9 @@ type AnswerState = {
 
 /** Of one step. Each further call gets an error that the model can read. */
 const maxToolCalls = 16;
-/** A step with more ends the answer: each call, run or not, is reported, stored, and sent to the model again. */
+/**
+ * A step with more ends the answer: each call, run or not, is reported, stored, and sent to the model again.
+ */
 const maxListedCalls = 400;
 const tooManyToolCalls = `Not run: a step may call at most ${maxToolCalls} tools. Call it again in the next step if it is still needed`;
 
@@ -37,7 +71,10 @@ globalThis.AI_SDK_LOG_WARNINGS = false;
 /** Tools without `execute`: this file runs them, so that their output is limited and reported as events. */
 const toolSetOf = ({ tools }: ModelRequest): ToolSet =>
   Object.fromEntries(
-    tools.map(({ name, description, inputSchema }) => [name, tool({ description, inputSchema: jsonSchema(inputSchema) })]),
+    tools.map(({ name, description, inputSchema }) => [
+      name,
+      tool({ description, inputSchema: jsonSchema(inputSchema) }),
+    ]),
   );
 
 const sentBytes = ({ request, messages }: AnswerState): number =>
@@ -95,13 +132,16 @@ async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, un
       state.text += part.text;
       yield { type: 'text', text: part.text };
     } else if (part.type === 'tool-call') {
-      if (calls.length === maxListedCalls) throw limitReached(`The model called more than ${maxListedCalls} tools in one step`);
+      if (calls.length === maxListedCalls)
+        throw limitReached(`The model called more than ${maxListedCalls} tools in one step`);
       calls.push({
         id: part.toolCallId,
         name: part.toolName,
         input: part.input,
         problem:
-          part.invalid === true ? 'Invalid tool call: the tool must exist, and its input must be JSON that matches its schema' : undefined,
+          part.invalid === true
+            ? 'Invalid tool call: the tool must exist, and its input must be JSON that matches its schema'
+            : undefined,
       });
     } else if (part.type === 'finish-step') {
       state.usage = addUsage(state.usage, usableUsage(part.usage, call));
@@ -112,10 +152,17 @@ async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, un
   if (ended === undefined || !ended.hasReason) throw answerCutOff();
   if (ended.reason === 'length') throw outputLimitReached(request.limits);
   const assistantMessages = (await result.response).messages.filter(({ role }) => role === 'assistant');
-  return { calls, messages: assistantMessages, reason: ended.reason === 'content-filter' ? 'declined' : 'complete' };
+  return {
+    calls,
+    messages: assistantMessages,
+    reason: ended.reason === 'content-filter' ? 'declined' : 'complete',
+  };
 }
 
-/** Runs the tool calls of a step concurrently; reports their results and passes them to the model in the order of the calls. */
+/**
+ * Runs the tool calls of a step concurrently; reports their results and passes them to the model in the order
+ * of the calls.
+ */
 async function* runToolCalls(
   { request, signal, messages }: AnswerState,
   calls: readonly ToolCall[],
@@ -132,7 +179,14 @@ async function* runToolCalls(
     yield { type: 'tool-ended', id, name, ok, output };
     messages.push({
       role: 'tool',
-      content: [{ type: 'tool-result', toolCallId: id, toolName: name, output: { type: ok ? 'text' : 'error-text', value: output } }],
+      content: [
+        {
+          type: 'tool-result',
+          toolCallId: id,
+          toolName: name,
+          output: { type: ok ? 'text' : 'error-text', value: output },
+        },
+      ],
     });
   }
 }
@@ -159,15 +213,25 @@ async function* runSteps(state: AnswerState): AsyncGenerator<ModelEvent, void, u
   throw limitReached(`The answer exceeded its limit of ${state.request.limits.steps} steps`);
 }
 
-/** `answer` throws, and `check` rejects with, ModelErrors only. `name` is the full name, `<provider>/<model>`. */
-export function createProviderModel({ clock }: { readonly clock: Clock }, name: string, provider: Provider): Model {
+/**
+ * `answer` throws, and `check` rejects with, ModelErrors only. `name` is the full name, `<provider>/<model>`.
+ */
+export function createProviderModel(
+  { clock }: { readonly clock: Clock },
+  name: string,
+  provider: Provider,
+): Model {
   async function* answer(request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
     const abandoned = new AbortController();
     const timeout = AbortSignal.timeout(request.limits.timeMs);
     const state: AnswerState = {
       request,
       provider,
-      fetch: createProviderFetch(clock, clock.monotonicMs() + request.limits.timeMs, responseLimit(request.limits.outputTokens)),
+      fetch: createProviderFetch(
+        clock,
+        clock.monotonicMs() + request.limits.timeMs,
+        responseLimit(request.limits.outputTokens),
+      ),
       signal: AbortSignal.any([request.signal, timeout, abandoned.signal]),
       tools: toolSetOf(request),
       messages: request.messages.map(({ role, content }) => ({ role, content })),
@@ -178,7 +242,10 @@ export function createProviderModel({ clock }: { readonly clock: Clock }, name: 
     try {
       yield* runSteps(state);
     } catch (error) {
-      throw withUsage(state, request.signal.aborted ? answerAborted() : timeout.aborted ? answerTimedOut(request.limits) : error);
+      throw withUsage(
+        state,
+        request.signal.aborted ? answerAborted() : timeout.aborted ? answerTimedOut(request.limits) : error,
+      );
     } finally {
       abandoned.abort();
     }
@@ -186,7 +253,10 @@ export function createProviderModel({ clock }: { readonly clock: Clock }, name: 
   return { name, answer, check: (signal) => check(answer, signal) };
 }
 
-/** Adds the usage so far. That of an interrupted call is estimated; one that the provider refused or never received cost nothing. */
+/**
+ * Adds the usage so far. That of an interrupted call is estimated; one that the provider refused or never
+ * received cost nothing.
+ */
 function withUsage({ provider, signal, usage, call }: AnswerState, error: unknown): ModelError {
   const failure = error instanceof ModelError ? error : providerError(error, provider.secrets);
   const isCharged = call !== undefined && (call.isAnswered || signal.aborted);
@@ -216,7 +286,8 @@ async function check(answer: Model['answer'], signal: AbortSignal): Promise<void
     for await (const _event of answer({ ...probe, signal }));
   } catch (error) {
     // A model that reached the output limit works; only a timeout without output is a failure.
-    const wrote = error instanceof ModelError && error.kind === 'limit-reached' && error.usage.outputTokens > 0;
+    const wrote =
+      error instanceof ModelError && error.kind === 'limit-reached' && error.usage.outputTokens > 0;
     if (!wrote) throw error;
   }
 }

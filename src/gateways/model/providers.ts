@@ -1,5 +1,5 @@
-// The providers that the operator can configure. Imported when the first model is created: the libraries are large, and a service without
-// agents needs none of them.
+// The providers that the operator can configure. Imported when the first model is created: the libraries are
+// large, and a service without agents needs none of them.
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModel } from 'ai';
@@ -14,7 +14,10 @@ export type Provider = {
 type ModelSettings = Settings['models'];
 
 /** `name` is what follows `anthropic/`. */
-export function anthropicProvider({ apiKey, baseUrl }: NonNullable<ModelSettings['anthropic']>, name: string): Provider {
+export function anthropicProvider(
+  { apiKey, baseUrl }: NonNullable<ModelSettings['anthropic']>,
+  name: string,
+): Provider {
   return {
     languageModel: (request) => createAnthropic({ apiKey, baseURL: baseUrl, fetch: request })(name),
     secrets: [apiKey],
@@ -22,7 +25,10 @@ export function anthropicProvider({ apiKey, baseUrl }: NonNullable<ModelSettings
 }
 
 /** `name` is what follows `openai-compatible/`; it may contain slashes. */
-export function openAiCompatibleProvider({ apiKey, baseUrl }: NonNullable<ModelSettings['openAiCompatible']>, name: string): Provider {
+export function openAiCompatibleProvider(
+  { apiKey, baseUrl }: NonNullable<ModelSettings['openAiCompatible']>,
+  name: string,
+): Provider {
   return {
     languageModel: (request) =>
       createOpenAICompatible({

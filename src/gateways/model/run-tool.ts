@@ -21,11 +21,17 @@ export async function runTool(
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
   const tool = tools.find(({ name }) => name === call.name);
-  if (tool === undefined) return failed(`Unknown tool. The tools are: ${tools.map(({ name }) => name).join(', ')}`);
+  if (tool === undefined)
+    return failed(`Unknown tool. The tools are: ${tools.map(({ name }) => name).join(', ')}`);
   try {
     return { ok: true, output: truncateText(await tool.run(call.input, signal), maxBytes) };
   } catch (error) {
-    return failed(truncateText(error instanceof AppError ? errorText(error) : 'The tool failed. Do not rely on it.', maxBytes));
+    return failed(
+      truncateText(
+        error instanceof AppError ? errorText(error) : 'The tool failed. Do not rely on it.',
+        maxBytes,
+      ),
+    );
   }
 }
 

@@ -1,10 +1,14 @@
-// How many tokens an answer used. A provider's own count is accepted only where it is possible; otherwise the bytes that were sent and
-// received are counted instead, so that a missing or absurd count neither costs nothing nor ends up in the books.
+// How many tokens an answer used. A provider's own count is accepted only where it is possible; otherwise the
+// bytes that were sent and received are counted instead, so that a missing or absurd count neither costs
+// nothing nor ends up in the books.
 import type { ModelUsage } from './model.ts';
 
 /** For counts of our own; about right for prose and JSON in most languages. */
 const bytesPerToken = 4;
-/** Higher than in any language: a provider that counts fewer tokens, or sends more bytes than its limit of tokens allows, is wrong. */
+/**
+ * Higher than in any language: a provider that counts fewer tokens, or sends more bytes than its limit of
+ * tokens allows, is wrong.
+ */
 export const maxBytesPerToken = 100;
 /** Of a response on its way: each token may come in an event of its own. */
 const maxEventBytes = 2_000;
@@ -14,14 +18,23 @@ const maxResponseBytes = 64 * 1024 * 1024;
 export const responseLimit = (maxOutputTokens: number): number =>
   Math.min(maxResponseBytes, minResponseBytes + maxOutputTokens * maxEventBytes);
 
-/** What a provider may add to a request, such as instructions for tools. All other tokens have at least one byte. */
+/**
+ * What a provider may add to a request, such as instructions for tools. All other tokens have at least one
+ * byte.
+ */
 const maxAddedTokens = 4_000;
 
 /** One call of the model. */
-export type Traffic = { readonly sentBytes: number; readonly receivedBytes: number; readonly maxOutputTokens: number };
+export type Traffic = {
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+  readonly maxOutputTokens: number;
+};
 type Reported = { readonly inputTokens: number | undefined; readonly outputTokens: number | undefined };
 
-/** By the number of bytes: what an interrupted call, or one without a usable count of the provider, has used. */
+/**
+ * By the number of bytes: what an interrupted call, or one without a usable count of the provider, has used.
+ */
 export const estimateUsage = ({ sentBytes, receivedBytes, maxOutputTokens }: Traffic): ModelUsage => ({
   inputTokens: Math.ceil(sentBytes / bytesPerToken),
   outputTokens: Math.min(maxOutputTokens, Math.ceil(receivedBytes / bytesPerToken)),
@@ -35,8 +48,12 @@ export function usableUsage({ inputTokens, outputTokens }: Reported, traffic: Tr
   const estimated = estimateUsage(traffic);
   const { sentBytes, receivedBytes, maxOutputTokens } = traffic;
   return {
-    inputTokens: isPossible(inputTokens, sentBytes, sentBytes + maxAddedTokens) ? inputTokens : estimated.inputTokens,
-    outputTokens: isPossible(outputTokens, receivedBytes, maxOutputTokens) ? outputTokens : estimated.outputTokens,
+    inputTokens: isPossible(inputTokens, sentBytes, sentBytes + maxAddedTokens)
+      ? inputTokens
+      : estimated.inputTokens,
+    outputTokens: isPossible(outputTokens, receivedBytes, maxOutputTokens)
+      ? outputTokens
+      : estimated.outputTokens,
   };
 }
 

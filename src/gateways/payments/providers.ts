@@ -1,5 +1,6 @@
-// The payment providers of this service. A name has 1 to 20 lower-case letters, is stored with each account and is part of its webhook's
-// address. Schemas, types and the API description follow from this table; CONTRIBUTING.md lists what else a new provider takes.
+// The payment providers of this service. A name has 1 to 20 lower-case letters, is stored with each account
+// and is part of its webhook's address. Schemas, types and the API description follow from this table;
+// CONTRIBUTING.md lists what else a new provider takes.
 import type { ProviderKind } from './provider.ts';
 import { sandbox } from './sandbox/sandbox.ts';
 import { stripe } from './stripe/stripe.ts';

@@ -1,11 +1,17 @@
-// How Node.js ends a connection after a response, which its interface doesn't let a program decide. test/http/driver.test.ts fails when a
-// new version of Node.js changes it.
+// How Node.js ends a connection after a response, which its interface doesn't let a program decide.
+// test/http/driver.test.ts fails when a new version of Node.js changes it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** How long a refused client may keep sending: closing a connection that has unread bytes resets it, and the response is lost. */
+/**
+ * How long a refused client may keep sending: closing a connection that has unread bytes resets it, and the
+ * response is lost.
+ */
 export const lingerMs = 1_000;
 
-/** After the response, closes the connection for writing at once and completely after `lingerMs`. The response must close it. */
+/**
+ * After the response, closes the connection for writing at once and completely after `lingerMs`. The response
+ * must close it.
+ */
 export function lingeringClose({ socket }: Pick<IncomingMessage, 'socket'>): void {
   socket.destroySoon = () => {
     socket.end();

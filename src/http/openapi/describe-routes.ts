@@ -1,5 +1,11 @@
 // Generates an OpenAPI 3.0.3 document from route values.
-import { OpenApiBuilder, type OperationObject, type ParameterObject, type ResponsesObject, type SchemaObject } from 'openapi3-ts/oas30';
+import {
+  OpenApiBuilder,
+  type OperationObject,
+  type ParameterObject,
+  type ResponsesObject,
+  type SchemaObject,
+} from 'openapi3-ts/oas30';
 import type { z } from 'zod';
 import { type AnyRoute, type PublicRoute, type RouteGroup, successStatus } from '../route/route.ts';
 import { exampleOf } from './example.ts';
@@ -16,7 +22,11 @@ import { toSchema } from './schema.ts';
 
 type Json = Record<string, unknown>;
 
-function parameters(location: 'path' | 'query', shape: z.ZodObject | undefined, components: Map<string, SchemaObject>): ParameterObject[] {
+function parameters(
+  location: 'path' | 'query',
+  shape: z.ZodObject | undefined,
+  components: Map<string, SchemaObject>,
+): ParameterObject[] {
   return Object.entries(shape?.shape ?? {}).map(([name, field]) => {
     const { description, ...schema } = toSchema(field as z.ZodType, 'input', components);
     const example = location === 'path' ? { example: exampleOf(schema, components, name) } : {};
@@ -40,10 +50,16 @@ function streamContent(route: AnyRoute, components: Map<string, SchemaObject>) {
     return `\`${event}\`${$ref === undefined ? '' : ` (${$ref.split('/').at(-1)})`}`;
   });
   const example = Object.entries(events).map(
-    ([event, schema]) => `event: ${event}\ndata: ${JSON.stringify(exampleOf(toSchema(schema, 'output', components), components))}\n\n`,
+    ([event, schema]) =>
+      `event: ${event}\ndata: ${JSON.stringify(exampleOf(toSchema(schema, 'output', components), components))}\n\n`,
   );
   const text = `${description} Events: ${names.join(', ')}; \`error\` (ErrorResponse) when the stream fails.`;
-  return { 'text/event-stream': { schema: { type: 'string' as const, description: text }, example: example.join('') } };
+  return {
+    'text/event-stream': {
+      schema: { type: 'string' as const, description: text },
+      example: example.join(''),
+    },
+  };
 }
 
 function downloadContent(route: AnyRoute) {
@@ -52,18 +68,26 @@ function downloadContent(route: AnyRoute) {
   return { [mediaType]: { schema: { type: 'string' as const, description }, example } };
 }
 
-const successTexts: Readonly<Record<number, string>> = { 201: 'Created', 202: 'Accepted; processing continues' };
+const successTexts: Readonly<Record<number, string>> = {
+  201: 'Created',
+  202: 'Accepted; processing continues',
+};
 
 function responses(route: AnyRoute, components: Map<string, SchemaObject>): ResponsesObject {
   const errors = errorResponses(route);
-  if (route.response === undefined) return { 204: { description: 'Success; no content', headers: successHeaders(route) }, ...errors };
+  if (route.response === undefined)
+    return { 204: { description: 'Success; no content', headers: successHeaders(route) }, ...errors };
   const schema = toSchema(route.response, 'output', components);
   const example = route.responseExample ?? exampleOf(schema, components);
   return {
     [successStatus(route)]: {
       description: successTexts[successStatus(route)] ?? 'Success',
       headers: successHeaders(route),
-      content: { 'application/json': { schema, example }, ...streamContent(route, components), ...downloadContent(route) },
+      content: {
+        'application/json': { schema, example },
+        ...streamContent(route, components),
+        ...downloadContent(route),
+      },
     },
     ...errors,
   };
@@ -72,7 +96,10 @@ function responses(route: AnyRoute, components: Map<string, SchemaObject>): Resp
 /** The inputs of a webhook; the sender defines its body. */
 function webhookInputs({ params, maxBodyBytes }: PublicRoute, components: Map<string, SchemaObject>) {
   if (maxBodyBytes === undefined) return {};
-  const schema = { type: 'object' as const, description: `The event as the sender defines it, at most ${maxBodyBytes} bytes` };
+  const schema = {
+    type: 'object' as const,
+    description: `The event as the sender defines it, at most ${maxBodyBytes} bytes`,
+  };
   return {
     parameters: parameters('path', params, components),
     requestBody: { required: true, content: { 'application/json': { schema, example: {} } } },
@@ -87,15 +114,24 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
     tags: [route.group],
   };
   if (route.access === 'public')
-    return { ...common, ...webhookInputs(route, components), security: [], responses: responses(route, components) };
-  const inputs = [...parameters('path', route.params, components), ...parameters('query', route.query, components)];
+    return {
+      ...common,
+      ...webhookInputs(route, components),
+      security: [],
+      responses: responses(route, components),
+    };
+  const inputs = [
+    ...parameters('path', route.params, components),
+    ...parameters('query', route.query, components),
+  ];
   if (route.method === 'POST') {
     inputs.push({
       name: 'Idempotency-Key',
       in: 'header',
       required: false,
       schema: { type: 'string', maxLength: 255 },
-      description: 'Makes retries safe: for 24 hours, a request with the same key and body gets the stored response of the first one.',
+      description:
+        'Makes retries safe: for 24 hours, a request with the same key and body gets the stored response of the first one.',
     });
   }
   if (route.method === 'GET' && route.stream !== undefined) {
@@ -149,7 +185,11 @@ export function describeRoutes(
       license: { name: 'Proprietary', url: `${base.serverUrl}/openapi` },
     })
     .addServer({ url: base.serverUrl })
-    .addSecurityScheme('bearer', { type: 'http', scheme: 'bearer', description: 'An API key (`psk_…`) or an OAuth 2.0 access token' })
+    .addSecurityScheme('bearer', {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'An API key (`psk_…`) or an OAuth 2.0 access token',
+    })
     .addSecurityScheme('session', {
       type: 'apiKey',
       in: 'cookie',
@@ -167,7 +207,10 @@ export function describeRoutes(
   const components = new Map<string, SchemaObject>();
   const paths = new Map<string, Record<string, OperationObject>>();
   for (const route of routes)
-    paths.set(route.path, { ...paths.get(route.path), [route.method.toLowerCase()]: operation(route, components) });
+    paths.set(route.path, {
+      ...paths.get(route.path),
+      [route.method.toLowerCase()]: operation(route, components),
+    });
   for (const [path, item] of paths) builder.addPath(path, item);
   for (const [name, schema] of components) builder.addSchema(name, schema);
   builder.rootDoc.security = [{ bearer: [] }, { session: [] }];

@@ -1,5 +1,5 @@
-// Generates an example value from a schema of the OpenAPI document, so that every response has an example without hand-written ones. A
-// schema may give a better one itself: `meta({ example })`.
+// Generates an example value from a schema of the OpenAPI document, so that every response has an example
+// without hand-written ones. A schema may give a better one itself: `meta({ example })`.
 import type { ReferenceObject, SchemaObject } from 'openapi3-ts/oas30';
 
 export type Components = ReadonlyMap<string, SchemaObject>;
@@ -31,7 +31,19 @@ const byName: Readonly<Record<string, string>> = {
   code: 'example',
 };
 /** Tried in order when the value must match a pattern. */
-const candidates = ['v1', 'acme', 'invoice', 'Acme', '1234567', '1', '0.02', 'owner:read', 'portal.acme.example', '12:00', '#336699'];
+const candidates = [
+  'v1',
+  'acme',
+  'invoice',
+  'Acme',
+  '1234567',
+  '1',
+  '0.02',
+  'owner:read',
+  'portal.acme.example',
+  '12:00',
+  '#336699',
+];
 
 const maxDepth = 12;
 
@@ -43,7 +55,9 @@ function exampleText(schema: SchemaObject, name: string): string {
     text.length <= (schema.maxLength ?? Number.POSITIVE_INFINITY);
   const found = [first, ...candidates, 'x'.repeat(schema.minLength ?? 0)].find(fits);
   if (found === undefined)
-    throw new Error(`no example can be generated for ${name} (${schema.pattern ?? 'text'}); add meta({ example }) to its schema`);
+    throw new Error(
+      `no example can be generated for ${name} (${schema.pattern ?? 'text'}); add meta({ example }) to its schema`,
+    );
   return found;
 }
 
@@ -53,12 +67,21 @@ function exampleNumber({ minimum, maximum, exclusiveMinimum }: SchemaObject): nu
 }
 
 function exampleObject(schema: SchemaObject, components: Components, depth: number): Record<string, unknown> {
-  const of = ([name, part]: [string, SchemaObject | ReferenceObject]) => [name, exampleOf(part, components, name, depth + 1)] as const;
+  const of = ([name, part]: [string, SchemaObject | ReferenceObject]) =>
+    [name, exampleOf(part, components, name, depth + 1)] as const;
   return Object.fromEntries(Object.entries(schema.properties ?? {}).map(of));
 }
 
-/** A value that the schema allows. Throws when a reference is unknown, or when no candidate fits a string's pattern and length. */
-export function exampleOf(schema: SchemaObject | ReferenceObject, components: Components, name = '', depth = 0): unknown {
+/**
+ * A value that the schema allows. Throws when a reference is unknown, or when no candidate fits a string's
+ * pattern and length.
+ */
+export function exampleOf(
+  schema: SchemaObject | ReferenceObject,
+  components: Components,
+  name = '',
+  depth = 0,
+): unknown {
   if ('$ref' in schema) {
     const held = components.get(schema.$ref.replace('#/components/schemas/', ''));
     if (held === undefined) throw new Error(`unknown schema reference ${schema.$ref}`);

@@ -1,4 +1,5 @@
-// What all operations of the OpenAPI document share: headers, error responses, and the texts about permissions and parameters.
+// What all operations of the OpenAPI document share: headers, error responses, and the texts about
+// permissions and parameters.
 import type { HeadersObject, ReferenceObject, ResponseObject, SchemaObject } from 'openapi3-ts/oas30';
 import { type ZodType, z } from 'zod';
 import { type ErrorCode, errorStatus, notFound } from '../../core/errors.ts';
@@ -29,13 +30,28 @@ export const componentHeaders: HeadersObject = {
     example: '"60-in-1min"; q=60; w=60, "organization"; q=600; w=60',
   },
   'Idempotency-Replayed': {
-    description: '`true` when this is the stored response of an earlier request with the same Idempotency-Key.',
+    description:
+      '`true` when this is the stored response of an earlier request with the same Idempotency-Key.',
     schema: { type: 'string', enum: ['true'] },
   },
-  'Retry-After': { description: 'Seconds to wait before retrying.', schema: { type: 'integer' }, example: 30 },
-  'WWW-Authenticate': { description: 'The authentication scheme to use.', schema: { type: 'string' }, example: 'Bearer' },
+  'Retry-After': {
+    description: 'Seconds to wait before retrying.',
+    schema: { type: 'integer' },
+    example: 30,
+  },
+  'WWW-Authenticate': {
+    description: 'The authentication scheme to use.',
+    schema: { type: 'string' },
+    example: 'Bearer',
+  },
 };
-type HeaderName = 'X-Request-Id' | 'RateLimit' | 'RateLimit-Policy' | 'Idempotency-Replayed' | 'Retry-After' | 'WWW-Authenticate';
+type HeaderName =
+  | 'X-Request-Id'
+  | 'RateLimit'
+  | 'RateLimit-Policy'
+  | 'Idempotency-Replayed'
+  | 'Retry-After'
+  | 'WWW-Authenticate';
 const headerRefs = (names: readonly HeaderName[]): HeadersObject =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
@@ -43,7 +59,10 @@ const rateLimitedHeaders: readonly HeaderName[] = ['X-Request-Id', 'RateLimit', 
 
 export function successHeaders(route: AnyRoute): HeadersObject {
   if (route.access === 'public') return headerRefs(['X-Request-Id']);
-  return headerRefs([...rateLimitedHeaders, ...(route.method === 'POST' ? ['Idempotency-Replayed' as const] : [])]);
+  return headerRefs([
+    ...rateLimitedHeaders,
+    ...(route.method === 'POST' ? ['Idempotency-Replayed' as const] : []),
+  ]);
 }
 
 export const errorSchema: SchemaObject = {
@@ -62,7 +81,11 @@ export const errorSchema: SchemaObject = {
             type: 'object',
             required: ['path', 'code', 'message'],
             properties: {
-              path: { type: 'string', description: 'The field, parameter or header with the problem; empty for the request as a whole' },
+              path: {
+                type: 'string',
+                description:
+                  'The field, parameter or header with the problem; empty for the request as a whole',
+              },
               code: { type: 'string', description: 'A stable, machine-readable reason' },
               message: { type: 'string', description: 'What is wrong, for people' },
             },
@@ -76,7 +99,13 @@ export const errorSchema: SchemaObject = {
 
 type Detail = { path: string; code: string; message: string };
 
-function errorResponse(description: string, code: ErrorCode, message: string, details: readonly Detail[], names: readonly HeaderName[]) {
+function errorResponse(
+  description: string,
+  code: ErrorCode,
+  message: string,
+  details: readonly Detail[],
+  names: readonly HeaderName[],
+) {
   return {
     description,
     headers: headerRefs(names),
@@ -89,7 +118,10 @@ function errorResponse(description: string, code: ErrorCode, message: string, de
   } satisfies ResponseObject;
 }
 
-/** The details with which the service really answers an invalid value, so that the examples can't become outdated. */
+/**
+ * The details with which the service really answers an invalid value, so that the examples can't become
+ * outdated.
+ */
 function detailsOf(schema: ZodType, value: unknown, kind?: NameKind): readonly Detail[] {
   const { error } = schema.safeParse(value, { error: validationMessage });
   return error === undefined ? [] : toErrorDetails(error, kind);
@@ -162,7 +194,9 @@ export const componentResponses: Readonly<Record<string, ResponseObject>> = {
     [...rateLimitedHeaders, 'Retry-After'],
   ),
 };
-const shared = (name: keyof typeof componentResponses & string): ReferenceObject => ({ $ref: `#/components/responses/${name}` });
+const shared = (name: keyof typeof componentResponses & string): ReferenceObject => ({
+  $ref: `#/components/responses/${name}`,
+});
 
 const forbiddenMessages: Readonly<Record<string, string>> = {
   authenticated: forbiddenText.restrictedKey,
@@ -170,7 +204,9 @@ const forbiddenMessages: Readonly<Record<string, string>> = {
 };
 const forbidden = ({ permission }: Route): ResponseObject =>
   errorResponse(
-    permission in forbiddenMessages ? 'The caller may not call this operation' : `The caller lacks the permission ${permission}`,
+    permission in forbiddenMessages
+      ? 'The caller may not call this operation'
+      : `The caller lacks the permission ${permission}`,
     'FORBIDDEN',
     forbiddenMessages[permission] ?? `Missing required permission: ${permission}`,
     [],
@@ -210,20 +246,28 @@ export function errorResponses(route: AnyRoute): Record<string, ResponseObject |
 function permissionSentence(route: AnyRoute): string {
   if (route.access === 'public') return 'Requires no authentication.';
   if (route.permission === 'any') return 'Accepts any valid credential.';
-  if (route.permission === 'authenticated') return 'Accepts any valid credential except an API key that is restricted in what it reads.';
-  if (route.permission === 'signed-in') return 'Requires a signed-in person: an access token or a session, not an API key.';
+  if (route.permission === 'authenticated')
+    return 'Accepts any valid credential except an API key that is restricted in what it reads.';
+  if (route.permission === 'signed-in')
+    return 'Requires a signed-in person: an access token or a session, not an API key.';
   const needed =
-    route.readsRecords === true ? `permissions \`${route.permission}\` and \`record:read\`` : `permission \`${route.permission}\``;
+    route.readsRecords === true
+      ? `permissions \`${route.permission}\` and \`record:read\``
+      : `permission \`${route.permission}\``;
   return `Requires the ${needed}.${route.openToOwnKey === true ? ' An API key needs no permission to call it for itself.' : ''}`;
 }
 
 /** The route's own description, followed by what is derived from the route. */
 export function operationDescription(route: AnyRoute): string {
   const sentences = [permissionSentence(route)];
-  if (route.access !== 'public' && 'pageSize' in (route.query?.shape ?? {})) sentences.push('Returns one page of the list.');
-  if (route.method === 'POST' && route.access !== 'public') sentences.push('Send an `Idempotency-Key` to retry safely.');
+  if (route.access !== 'public' && 'pageSize' in (route.query?.shape ?? {}))
+    sentences.push('Returns one page of the list.');
+  if (route.method === 'POST' && route.access !== 'public')
+    sentences.push('Send an `Idempotency-Key` to retry safely.');
   if (route.shownOnce !== undefined)
-    sentences.push(`A replayed response shows ${route.shownOnce.map((name) => `\`${name}\``).join(', ')} as null.`);
+    sentences.push(
+      `A replayed response shows ${route.shownOnce.map((name) => `\`${name}\``).join(', ')} as null.`,
+    );
   return [...(route.description === undefined ? [] : [route.description]), sentences.join(' ')].join('\n\n');
 }
 
@@ -243,6 +287,8 @@ export function parameterDescription(location: 'path' | 'query', name: string): 
   if (common !== undefined) return common;
   if (name === 'id') return 'Id of the object';
   if (name.endsWith('Id'))
-    return location === 'path' ? `Id of the ${spaced(name.slice(0, -2))}` : `Only objects of the ${spaced(name.slice(0, -2))} with this id`;
+    return location === 'path'
+      ? `Id of the ${spaced(name.slice(0, -2))}`
+      : `Only objects of the ${spaced(name.slice(0, -2))} with this id`;
   return location === 'path' ? `Name of the ${spaced(name)}` : `Only objects with this ${spaced(name)}`;
 }

@@ -23,16 +23,24 @@ function hoist(value: unknown, components: Map<string, SchemaObject>): unknown {
   const { $defs, definitions, ...rest } = value as Json;
   // OpenAPI 3.0 allows `nullable` only together with `type`; the named schemas are all objects.
   if (rest['nullable'] === true && rest['allOf'] !== undefined) rest['type'] ??= 'object';
-  for (const [name, part] of Object.entries({ ...(definitions as Json | undefined), ...($defs as Json | undefined) })) {
+  for (const [name, part] of Object.entries({
+    ...(definitions as Json | undefined),
+    ...($defs as Json | undefined),
+  })) {
     if (!components.has(name)) components.set(name, hoist(part, components) as SchemaObject);
   }
   const ref = rest['$ref'];
-  if (typeof ref === 'string') return { $ref: ref.replace(/^#\/(\$defs|definitions)\//, '#/components/schemas/') };
+  if (typeof ref === 'string')
+    return { $ref: ref.replace(/^#\/(\$defs|definitions)\//, '#/components/schemas/') };
   return Object.fromEntries(Object.entries(rest).map(([key, item]) => [key, hoist(item, components)]));
 }
 
 /** Adds the named schemas that it finds to `components`. */
-export function toSchema(schema: z.ZodType, io: 'input' | 'output', components: Map<string, SchemaObject>): SchemaObject {
+export function toSchema(
+  schema: z.ZodType,
+  io: 'input' | 'output',
+  components: Map<string, SchemaObject>,
+): SchemaObject {
   const made = z.toJSONSchema(schema, {
     target: 'openapi-3.0',
     io,

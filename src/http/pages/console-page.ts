@@ -1,5 +1,6 @@
-// The console: files that Vite built from web/console, read once at start-up. Every address below /console answers the same page, whose
-// script shows the screen of the address. Where the files were not built, the page says how to build them.
+// The console: files that Vite built from web/console, read once at start-up. Every address below /console
+// answers the same page, whose script shows the screen of the address. Where the files were not built, the
+// page says how to build them.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,12 +28,18 @@ const notBuilt = `<!doctype html>
 </html>
 `;
 
-/** The page and the files that it loads, by name; undefined when they aren't there, or were replaced while they were read. */
+/**
+ * The page and the files that it loads, by name; undefined when they aren't there, or were replaced while
+ * they were read.
+ */
 function readBuilt(folder: string): { page: string; files: ReadonlyMap<string, Asset> } | undefined {
   try {
     const assets = path.join(folder, 'assets');
     const page = readFileSync(path.join(folder, 'index.html'), 'utf8');
-    return { page, files: new Map(readdirSync(assets).map((name) => [name, readAsset(path.join(assets, name))])) };
+    return {
+      page,
+      files: new Map(readdirSync(assets).map((name) => [name, readAsset(path.join(assets, name))])),
+    };
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
@@ -44,9 +51,14 @@ export function createConsole(folder = builtFolder): RequestHandler {
   const built = readBuilt(folder);
   // Their names change with their content.
   const serveFile = serveAssets(built?.files ?? new Map(), 'assets');
-  const page = built === undefined ? serveText(notBuilt, { status: 503, cacheControl: 'no-store' }) : serveText(built.page);
+  const page =
+    built === undefined
+      ? serveText(notBuilt, { status: 503, cacheControl: 'no-store' })
+      : serveText(built.page);
   return (req, res, next) => {
     if (req.method !== 'GET' && req.method !== 'HEAD') return next();
-    return req.path === '/assets' || req.path.startsWith('/assets/') ? serveFile(req, res, next) : page(req, res, next);
+    return req.path === '/assets' || req.path.startsWith('/assets/')
+      ? serveFile(req, res, next)
+      : page(req, res, next);
   };
 }

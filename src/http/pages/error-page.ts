@@ -1,5 +1,5 @@
-// The page that tells a person in a browser what went wrong. Plain HTML without scripts; it shows nothing that the request or another server
-// sent: a link could put any words on it.
+// The page that tells a person in a browser what went wrong. Plain HTML without scripts; it shows nothing
+// that the request or another server sent: a link could put any words on it.
 import { createHash } from 'node:crypto';
 import type { ErrorRequestHandler, Request, Response } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
@@ -26,13 +26,18 @@ const policy = [
 ].join('; ');
 
 /**
- * Whether a browser asks for something to show. Programs that accept anything get JSON, and so does every request with an Authorization
- * header: browsers open addresses without one, while there are HTTP libraries whose default Accept names text/html first.
+ * Whether a browser asks for something to show. Programs that accept anything get JSON, and so does every
+ * request with an Authorization header: browsers open addresses without one, while there are HTTP libraries
+ * whose default Accept names text/html first.
  */
-export const wantsPage = (req: Request): boolean => req.headers.authorization === undefined && req.accepts(['json', 'html']) === 'html';
+export const wantsPage = (req: Request): boolean =>
+  req.headers.authorization === undefined && req.accepts(['json', 'html']) === 'html';
 
 /** `action` is the one thing to do, as a button; `reason` must not repeat it. */
-type ErrorPage = { readonly reason: string | undefined; readonly action: { readonly label: string; readonly path: string } | undefined };
+type ErrorPage = {
+  readonly reason: string | undefined;
+  readonly action: { readonly label: string; readonly path: string } | undefined;
+};
 
 export function sendErrorPage(res: Response, problem: AppError, { reason, action }: ErrorPage): void {
   setErrorHeaders(res, problem);
@@ -63,7 +68,8 @@ export const detailForPage = ({ details: [detail] }: AppError): string | undefin
   detail?.code.startsWith('unknown_') ? undefined : detail?.message;
 
 const reasonOf = (problem: AppError): string | undefined => {
-  if (problem.status === 404) return 'The address may be incomplete. If you followed a link in a mail, use the one in the latest mail.';
+  if (problem.status === 404)
+    return 'The address may be incomplete. If you followed a link in a mail, use the one in the latest mail.';
   if (problem.status === 401) return 'Programs read this address with an API key.';
   return detailForPage(problem);
 };
@@ -71,8 +77,8 @@ const reasonOf = (problem: AppError): string | undefined => {
 type PageCtx = Pick<Ctx, 'log' | 'settings'>;
 
 /**
- * Shows errors to browsers as a page; the next error handler sends the usual body to programs. Offers to sign in below `sessionBase`, whose
- * addresses a session can read. Mount it behind everything else.
+ * Shows errors to browsers as a page; the next error handler sends the usual body to programs. Offers to sign
+ * in below `sessionBase`, whose addresses a session can read. Mount it behind everything else.
  */
 export function errorPages({ log, settings }: PageCtx, sessionBase: string): ErrorRequestHandler {
   const signIn = ({ method, originalUrl }: Request): ErrorPage['action'] =>
@@ -83,6 +89,9 @@ export function errorPages({ log, settings }: PageCtx, sessionBase: string): Err
     if (res.headersSent || !wantsPage(req)) return next(error);
     const shown = toAppError(error);
     logFailure(log, requestIdOf(res), shown, error);
-    sendErrorPage(res, shown, { reason: reasonOf(shown), action: shown.status === 401 ? signIn(req) : undefined });
+    sendErrorPage(res, shown, {
+      reason: reasonOf(shown),
+      action: shown.status === 401 ? signIn(req) : undefined,
+    });
   };
 }

@@ -1,5 +1,6 @@
-// The page behind the link in an invitation mail: one static shell for every invitation. The token is in the URL fragment, which browsers
-// never send to a server; the page's script sends it once, when the person accepts.
+// The page behind the link in an invitation mail: one static shell for every invitation. The token is in the
+// URL fragment, which browsers never send to a server; the page's script sends it once, when the person
+// accepts.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RequestHandler } from 'express';
@@ -8,7 +9,10 @@ import { assetsVersion, readAsset, serveAssets, servePage } from './static-page.
 const folder = fileURLToPath(new URL('../../../web/invitations/', import.meta.url));
 const files = ['accept.js', 'accept.css'];
 
-/** Mount `assets` at /invitation-assets and `page` for GET /invitations/accept. Other small pages share `stylesheet`. */
+/**
+ * Mount `assets` at /invitation-assets and `page` for GET /invitations/accept. Other small pages share
+ * `stylesheet`.
+ */
 export function createInvitationPage(): { assets: RequestHandler; page: RequestHandler; stylesheet: string } {
   const assets = new Map(files.map((name) => [name, readAsset(path.join(folder, name))]));
   const version = assetsVersion(assets);

@@ -1,5 +1,6 @@
-// The interactive reference pages and the files they load. A page is one static shell with the same bytes for every reader and every
-// version label: it holds no tenant's data and doesn't reveal what exists. It fetches its content with the reader's own credentials.
+// The interactive reference pages and the files they load. A page is one static shell with the same bytes for
+// every reader and every version label: it holds no tenant's data and doesn't reveal what exists. It fetches
+// its content with the reader's own credentials.
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -43,14 +44,25 @@ const ownFiles = [
 const readAssets = (): ReadonlyMap<string, Asset> =>
   new Map([
     ...ownFiles.map((name): [string, Asset] => [name, readAsset(path.join(ownFolder, name))]),
-    ...['tokens.css', 'theme.js'].map((name): [string, Asset] => [name, readAsset(path.join(sharedFolder, name))]),
+    ...['tokens.css', 'theme.js'].map((name): [string, Asset] => [
+      name,
+      readAsset(path.join(sharedFolder, name)),
+    ]),
     ['marked.esm.js', readAsset(packages.resolve('marked'))],
   ]);
 
-/** Mount `assets` at /reference-assets, and each page for GET at the address of its OpenAPI document plus `/preview`. */
-export function createReferencePages(): { assets: RequestHandler; platform: RequestHandler; public: RequestHandler } {
+/**
+ * Mount `assets` at /reference-assets, and each page for GET at the address of its OpenAPI document plus
+ * `/preview`.
+ */
+export function createReferencePages(): {
+  assets: RequestHandler;
+  platform: RequestHandler;
+  public: RequestHandler;
+} {
   const assets = readAssets();
   const version = assetsVersion(assets);
-  const page = (name: string): RequestHandler => servePage(path.join(ownFolder, `${name}.html`), `${assetsBase}/${version}`);
+  const page = (name: string): RequestHandler =>
+    servePage(path.join(ownFolder, `${name}.html`), `${assetsBase}/${version}`);
   return { assets: serveAssets(assets, version), platform: page('platform'), public: page('public') };
 }

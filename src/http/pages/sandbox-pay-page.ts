@@ -1,19 +1,27 @@
-// The page on which a payer approves or declines a payment at the sandbox, the built-in payment provider. Test cards are chosen by name;
-// there is no field into which a card number could be typed. The token in the URL is the only credential, so the request log omits it.
-// No script, no cookie; the page links only to the checkout's success and cancel URLs.
+// The page on which a payer approves or declines a payment at the sandbox, the built-in payment provider.
+// Test cards are chosen by name; there is no field into which a card number could be typed. The token in the
+// URL is the only credential, so the request log omits it. No script, no cookie; the page links only to the
+// checkout's success and cancel URLs.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
 import { escapeHtml } from '../../core/escape-html.ts';
-import { cancelPaySession, findPaySession, type PaySession, payByCard } from '../../gateways/payments/sandbox/pay-session.ts';
+import {
+  cancelPaySession,
+  findPaySession,
+  type PaySession,
+  payByCard,
+} from '../../gateways/payments/sandbox/pay-session.ts';
 import type { FailureLimit } from '../failure-limit.ts';
 import { renderSmallPage, setPrivatePageHeaders } from './small-page.ts';
 import { assetsVersion, readAsset, serveAssets } from './static-page.ts';
 
 const folder = fileURLToPath(new URL('../../../web/payments/', import.meta.url));
 
-/** Formats the amount with exactly the decimal places that it has; the string is never converted to a number. */
+/**
+ * Formats the amount with exactly the decimal places that it has; the string is never converted to a number.
+ */
 const shownAmount = (amount: string, currency: string): string => {
   const digits = amount.split('.')[1]?.length ?? 0;
   const format = new Intl.NumberFormat('en-GB', {
@@ -48,7 +56,10 @@ ${items.map(row).join('\n')}
 
 function form(session: PaySession): string {
   const { payee, amount, currency, failure, last4, expiresAt, cards } = session;
-  const choice = ({ id, last4: digits, title, description }: PaySession['cards'][number], index: number) => `        <div class="card">
+  const choice = (
+    { id, last4: digits, title, description }: PaySession['cards'][number],
+    index: number,
+  ) => `        <div class="card">
           <input type="radio" name="card" value="${id}" id="card-${id}" aria-describedby="says-${id}" required${index === 0 ? ' checked' : ''}>
           <label for="card-${id}">${escapeHtml(title)} <span class="digits">ends in ${digits}</span></label>
           <p id="says-${id}">${escapeHtml(description)}</p>
@@ -74,13 +85,21 @@ ${cards.map(choice).join('\n')}
 
 type Ending = { readonly heading: string; says(session: PaySession): string; readonly isPaid: boolean };
 const endings: Readonly<Record<Exclude<PaySession['state'], 'open'>, Ending>> = {
-  paid: { heading: 'Payment complete', says: ({ last4 }) => `It was paid with the card that ends in ${last4 ?? ''}.`, isPaid: true },
+  paid: {
+    heading: 'Payment complete',
+    says: ({ last4 }) => `It was paid with the card that ends in ${last4 ?? ''}.`,
+    isPaid: true,
+  },
   processing: {
     heading: 'This payment is being processed',
     says: () => 'There is nothing more to do. The card will not be charged again.',
     isPaid: true,
   },
-  failed: { heading: 'This payment failed', says: ({ failure }) => `${failure ?? ''} Nothing was paid.`, isPaid: false },
+  failed: {
+    heading: 'This payment failed',
+    says: ({ failure }) => `${failure ?? ''} Nothing was paid.`,
+    isPaid: false,
+  },
   canceled: {
     heading: 'This payment was canceled',
     says: () => 'Nothing was paid. To try again, go back to where you started the payment.',
@@ -103,16 +122,25 @@ ${bill(session)}
 
 function contentPolicy(session: PaySession | undefined): string {
   // Browsers check the redirect after a form submission against the same list.
-  const targets = session === undefined ? [] : [session.successUrl, session.cancelUrl].map((address) => new URL(address).origin);
+  const targets =
+    session === undefined
+      ? []
+      : [session.successUrl, session.cancelUrl].map((address) => new URL(address).origin);
   const form = [...new Set(["'self'", ...targets])].join(' ');
   return `default-src 'none'; style-src 'self'; img-src data:; form-action ${form}; base-uri 'none'; frame-ancestors 'none'`;
 }
 
-/** The URL is the credential: other sites must not learn it, while this page's own forms must send their origin. */
+/**
+ * The URL is the credential: other sites must not learn it, while this page's own forms must send their
+ * origin.
+ */
 const setHeaders = (res: Response, session: PaySession | undefined): void =>
   setPrivatePageHeaders(res, contentPolicy(session), 'same-origin');
 
-/** Judged by the headers that browsers set. A client that sends neither is no browser, so no other page can have caused the request. */
+/**
+ * Judged by the headers that browsers set. A client that sends neither is no browser, so no other page can
+ * have caused the request.
+ */
 function comesFromHere(req: Request, publicUrl: string): boolean {
   const site = req.headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
@@ -129,7 +157,12 @@ function createPages(ctx: Ctx, failures: FailureLimit, stylesheets: readonly str
   };
   const unknown = async (req: Request, res: Response): Promise<void> => {
     await failures.countGuess(req);
-    refuse(res, 404, 'Unknown payment page', 'The address may be incomplete. Go back to where you started the payment.');
+    refuse(
+      res,
+      404,
+      'Unknown payment page',
+      'The address may be incomplete. Go back to where you started the payment.',
+    );
   };
 
   const pages = Router({ caseSensitive: true });
@@ -140,25 +173,33 @@ function createPages(ctx: Ctx, failures: FailureLimit, stylesheets: readonly str
     setHeaders(res, session);
     const { state } = session;
     const body = state === 'open' ? form(session) : ending(session, endings[state]);
-    res.type('html').send(document(state === 'open' ? `Pay ${session.payee}` : endings[state].heading, body, stylesheets));
+    res
+      .type('html')
+      .send(document(state === 'open' ? `Pay ${session.payee}` : endings[state].heading, body, stylesheets));
   });
-  address.post(express.urlencoded({ extended: false, limit: 4_096, parameterLimit: 10 }), async (req, res) => {
-    if (!comesFromHere(req, ctx.settings.publicUrl))
-      return refuse(
-        res,
-        403,
-        'This request did not come from the payment page',
-        'Nothing was paid. Open the payment page and choose a card there.',
-      );
-    const given: Record<string, unknown> = req.body ?? {};
-    const isCanceling = given['do'] === 'cancel';
-    const result = isCanceling ? await cancelPaySession(ctx, tokenOf(req)) : await payByCard(ctx, tokenOf(req), String(given['card']));
-    if (result === undefined) return unknown(req, res);
-    setHeaders(res, result.session);
-    // After a decline, or when the session can no longer be paid, the page shows its state; reloading it submits nothing again.
-    if (result.outcome !== 'done') return res.redirect(303, req.originalUrl);
-    return res.redirect(303, isCanceling ? result.session.cancelUrl : result.session.successUrl);
-  });
+  address.post(
+    express.urlencoded({ extended: false, limit: 4_096, parameterLimit: 10 }),
+    async (req, res) => {
+      if (!comesFromHere(req, ctx.settings.publicUrl))
+        return refuse(
+          res,
+          403,
+          'This request did not come from the payment page',
+          'Nothing was paid. Open the payment page and choose a card there.',
+        );
+      const given: Record<string, unknown> = req.body ?? {};
+      const isCanceling = given['do'] === 'cancel';
+      const result = isCanceling
+        ? await cancelPaySession(ctx, tokenOf(req))
+        : await payByCard(ctx, tokenOf(req), String(given['card']));
+      if (result === undefined) return unknown(req, res);
+      setHeaders(res, result.session);
+      // After a decline, or when the session can no longer be paid, the page shows its state; reloading it
+      // submits nothing again.
+      if (result.outcome !== 'done') return res.redirect(303, req.originalUrl);
+      return res.redirect(303, isCanceling ? result.session.cancelUrl : result.session.successUrl);
+    },
+  );
   address.all((_req, res) => {
     res.setHeader('Allow', 'GET, HEAD, POST');
     refuse(res, 405, 'Method not allowed', 'A payment page can only be opened and submitted.');
@@ -166,9 +207,19 @@ function createPages(ctx: Ctx, failures: FailureLimit, stylesheets: readonly str
   return pages;
 }
 
-/** Mount `pages` at /pay/sandbox and `assets` at /pay-assets; `stylesheet` is the URL of the one that small pages share. */
-export function createSandboxPayPages(ctx: Ctx, failures: FailureLimit, stylesheet: string): { pages: Router; assets: RequestHandler } {
+/**
+ * Mount `pages` at /pay/sandbox and `assets` at /pay-assets; `stylesheet` is the URL of the one that small
+ * pages share.
+ */
+export function createSandboxPayPages(
+  ctx: Ctx,
+  failures: FailureLimit,
+  stylesheet: string,
+): { pages: Router; assets: RequestHandler } {
   const assets = new Map([['pay.css', readAsset(path.join(folder, 'pay.css'))]]);
   const version = assetsVersion(assets);
-  return { pages: createPages(ctx, failures, [stylesheet, `/pay-assets/${version}/pay.css`]), assets: serveAssets(assets, version) };
+  return {
+    pages: createPages(ctx, failures, [stylesheet, `/pay-assets/${version}/pay.css`]),
+    assets: serveAssets(assets, version),
+  };
 }

@@ -1,9 +1,15 @@
-// Pages rendered for one person, whose address is often a secret that grants access: no script, no caching, no indexing.
+// Pages rendered for one person, whose address is often a secret that grants access: no script, no caching,
+// no indexing.
 import type { Response } from 'express';
 import { escapeHtml } from '../../core/escape-html.ts';
 
 /** `title` is text; `header` and `body` are HTML. */
-type SmallPage = { readonly title: string; readonly header: string; readonly body: string; readonly stylesheets: readonly string[] };
+type SmallPage = {
+  readonly title: string;
+  readonly header: string;
+  readonly body: string;
+  readonly stylesheets: readonly string[];
+};
 
 export const renderSmallPage = ({ title, header, body, stylesheets }: SmallPage): string => `<!doctype html>
 <html lang="en">
@@ -25,7 +31,11 @@ ${body}
 </html>
 `;
 
-export function setPrivatePageHeaders(res: Response, contentPolicy: string, referrerPolicy: 'no-referrer' | 'same-origin'): void {
+export function setPrivatePageHeaders(
+  res: Response,
+  contentPolicy: string,
+  referrerPolicy: 'no-referrer' | 'same-origin',
+): void {
   res.setHeader('Content-Security-Policy', contentPolicy);
   res.setHeader('Referrer-Policy', referrerPolicy);
   res.setHeader('X-Robots-Tag', 'noindex');

@@ -1,5 +1,5 @@
-// Static pages and the files they load, each read once at start-up. No other file is ever served. The Content-Security-Policy forbids
-// requests to other origins and inline scripts and styles.
+// Static pages and the files they load, each read once at start-up. No other file is ever served. The
+// Content-Security-Policy forbids requests to other origins and inline scripts and styles.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -54,7 +54,10 @@ function setPolicy(res: Response, cacheControl: string, sendsForms = false): voi
 
 const compress = promisify(gzip);
 
-/** Serves GET and HEAD below its mount path; the first path segment must be `version`. Everything else goes to the next handler. */
+/**
+ * Serves GET and HEAD below its mount path; the first path segment must be `version`. Everything else goes to
+ * the next handler.
+ */
 export function serveAssets(assets: ReadonlyMap<string, Asset>, version: string): RequestHandler {
   const prefix = `/${version}/`;
   return async (req, res, next) => {
@@ -74,14 +77,24 @@ export function serveAssets(assets: ReadonlyMap<string, Asset>, version: string)
   };
 }
 
-/** Serves the file with `{{assets}}` replaced by the base URL of its assets. Throws when the file can't be read. */
+/**
+ * Serves the file with `{{assets}}` replaced by the base URL of its assets. Throws when the file can't be
+ * read.
+ */
 export const servePage = (file: string, assetsAddress: string): RequestHandler =>
   serveText(readFileSync(file, 'utf8').replaceAll('{{assets}}', assetsAddress));
 
-type TextOptions = { readonly status?: number; readonly cacheControl?: string; readonly sendsForms?: boolean };
+type TextOptions = {
+  readonly status?: number;
+  readonly cacheControl?: string;
+  readonly sendsForms?: boolean;
+};
 
 /** Serves the same HTML page for every request. `sendsForms`: the page has forms that go to this service. */
-export function serveText(html: string, { status = 200, cacheControl = 'no-cache', sendsForms = false }: TextOptions = {}): RequestHandler {
+export function serveText(
+  html: string,
+  { status = 200, cacheControl = 'no-cache', sendsForms = false }: TextOptions = {},
+): RequestHandler {
   const page = Buffer.from(html);
   return (_req, res) => {
     setPolicy(res, cacheControl, sendsForms);

@@ -1,5 +1,6 @@
-// The pages behind the unsubscribe link of a subscription's mails. GET only shows a page, since mail scanners open every link; POST to the
-// same address unsubscribes whatever its body holds, as RFC 8058 demands: no sign-in, no cookie, no redirect, no script.
+// The pages behind the unsubscribe link of a subscription's mails. GET only shows a page, since mail scanners
+// open every link; POST to the same address unsubscribes whatever its body holds, as RFC 8058 demands: no
+// sign-in, no cookie, no redirect, no script.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
 import { escapeHtml } from '../../core/escape-html.ts';
@@ -22,7 +23,8 @@ export type UnsubscribeLinks = {
   resubscribe(ctx: Ctx, token: string, caller: LinkCaller): Promise<LinkState | undefined>;
 };
 
-const contentPolicy = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const contentPolicy =
+  "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 type Page = {
   readonly heading: string;
@@ -50,7 +52,9 @@ function pageOf(found: LinkState | undefined): Page {
   if (found === undefined)
     return {
       heading: 'Unknown link',
-      paragraphs: ['The link may be incomplete, or its subscription was deleted. Use the link in the latest mail.'],
+      paragraphs: [
+        'The link may be incomplete, or its subscription was deleted. Use the link in the latest mail.',
+      ],
     };
   const { email, title, organizationName, state } = found;
   if (state === 'active')
@@ -60,10 +64,16 @@ function pageOf(found: LinkState | undefined): Page {
       button: { label: 'Unsubscribe', path: '/unsubscribe' },
     };
   if (state === 'ended')
-    return { heading: 'No more mails', paragraphs: [`${organizationName} has removed ${email} from the list for mails like “${title}”.`] };
+    return {
+      heading: 'No more mails',
+      paragraphs: [`${organizationName} has removed ${email} from the list for mails like “${title}”.`],
+    };
   return {
     heading: 'You are unsubscribed',
-    paragraphs: [`${email} will receive no more mails like “${title}” from ${organizationName}.`, 'Was that a mistake?'],
+    paragraphs: [
+      `${email} will receive no more mails like “${title}” from ${organizationName}.`,
+      'Was that a mistake?',
+    ],
     button: undo,
   };
 }
@@ -76,9 +86,20 @@ function send(res: Response, found: LinkState | undefined, token: string, styles
 
 const tokenOf = ({ query }: Request): string => (typeof query['token'] === 'string' ? query['token'] : '');
 
-/** Mount it at /unsubscribe: GET and POST of the path itself, and POST of /undo, all with `?token=`. The request log omits the query. */
-export function createUnsubscribePages(ctx: Ctx, failures: FailureLimit, links: UnsubscribeLinks, stylesheet: string): Router {
-  const callerOf = (req: Request, res: Response): LinkCaller => ({ ip: req.ip ?? '', requestId: String(res.locals['requestId']) });
+/**
+ * Mount it at /unsubscribe: GET and POST of the path itself, and POST of /undo, all with `?token=`. The
+ * request log omits the query.
+ */
+export function createUnsubscribePages(
+  ctx: Ctx,
+  failures: FailureLimit,
+  links: UnsubscribeLinks,
+  stylesheet: string,
+): Router {
+  const callerOf = (req: Request, res: Response): LinkCaller => ({
+    ip: req.ip ?? '',
+    requestId: String(res.locals['requestId']),
+  });
   const page =
     (find: (ctx: Ctx, token: string, caller: LinkCaller) => Promise<LinkState | undefined>): RequestHandler =>
     async (req, res) => {

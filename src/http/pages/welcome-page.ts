@@ -1,5 +1,5 @@
-// The page at /: what the service is, how to sign in, and the reference pages. It holds no tenant's data and is the same for everyone who
-// isn't signed in; someone who is goes on to the console.
+// The page at /: what the service is, how to sign in, and the reference pages. It holds no tenant's data and
+// is the same for everyone who isn't signed in; someone who is goes on to the console.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -34,13 +34,15 @@ export function createWelcomePage(
   demoOf: DemoOf,
 ): { assets: RequestHandler; page: RequestHandler; openReference: RequestHandler } {
   const assets = new Map<string, Asset>(
-    [path.join(folder, 'welcome.css'), path.join(shared, 'tokens.css'), path.join(shared, 'theme.js')].map((file) => [
-      path.basename(file),
-      readAsset(file),
-    ]),
+    [path.join(folder, 'welcome.css'), path.join(shared, 'tokens.css'), path.join(shared, 'theme.js')].map(
+      (file) => [path.basename(file), readAsset(file)],
+    ),
   );
   const version = assetsVersion(assets);
-  const template = readFileSync(path.join(folder, 'welcome.html'), 'utf8').replaceAll('{{assets}}', `/welcome-assets/${version}`);
+  const template = readFileSync(path.join(folder, 'welcome.html'), 'utf8').replaceAll(
+    '{{assets}}',
+    `/welcome-assets/${version}`,
+  );
   const pageWith = (entrance: string): RequestHandler =>
     serveText(
       template.replace('{{entrance}}', () => entrance),
@@ -68,10 +70,15 @@ export function createWelcomePage(
   };
 }
 
-/** Turns the fields of the page's form into the address of a reference page. Throws 400 when they can't be those of a version. */
+/**
+ * Turns the fields of the page's form into the address of a reference page. Throws 400 when they can't be
+ * those of a version.
+ */
 const openReference: RequestHandler = (req, res) => {
   const { version, tenant } = req.query;
-  const [label, id] = [version, tenant].map((value) => (typeof value === 'string' ? value.trim().toLowerCase() : ''));
+  const [label, id] = [version, tenant].map((value) =>
+    typeof value === 'string' ? value.trim().toLowerCase() : '',
+  );
   if (label === undefined || !/^v[1-9]\d{0,5}$/.test(label))
     throw new AppError('BAD_REQUEST', 'The version must be a label such as v1', {
       details: [{ path: 'version', code: 'invalid', message: 'must be a version label such as v1' }],

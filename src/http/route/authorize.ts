@@ -13,7 +13,11 @@ export const missingPermission = (permission: Permission, details: readonly Erro
 export function assertReadsRecords({ principal }: Pick<RequestCtx, 'principal'>): void {
   if (principal.permissions.has('record:read')) return;
   throw missingPermission('record:read', [
-    { path: '', code: 'record_read_needed', message: 'Reading synced records needs this permission in addition to that of the operation' },
+    {
+      path: '',
+      code: 'record_read_needed',
+      message: 'Reading synced records needs this permission in addition to that of the operation',
+    },
   ]);
 }
 
@@ -39,28 +43,45 @@ const forbidden = (message: string, code: string, reason: string): AppError =>
 /** Throws 403 for a key restricted in what it reads: such keys are for the public interface. */
 function assertUnrestrictedKey({ caller }: CallerCtx): void {
   if (caller.principal?.isRestrictedKey !== true) return;
-  throw forbidden(forbiddenText.restrictedKey, 'restricted_key', 'Use this key with the public interface, or use an unrestricted key');
+  throw forbidden(
+    forbiddenText.restrictedKey,
+    'restricted_key',
+    'Use this key with the public interface, or use an unrestricted key',
+  );
 }
 
 const isOwnKey = ({ caller: { credential } }: CallerCtx, params: unknown): boolean =>
-  credential.kind === 'api-key' && typeof params === 'object' && params !== null && 'id' in params && params.id === credential.id;
+  credential.kind === 'api-key' &&
+  typeof params === 'object' &&
+  params !== null &&
+  'id' in params &&
+  params.id === credential.id;
 
 function authorizePerson(route: Route, ctx: CallerCtx): void {
   assertUnrestrictedKey(ctx);
   const { credential, readOnly } = ctx.caller;
   if (route.permission === signUpPermission) {
-    if (credential.kind === 'api-key' || readOnly || !ctx.settings.allowSignup) throw missingPermission(signUpPermission);
+    if (credential.kind === 'api-key' || readOnly || !ctx.settings.allowSignup)
+      throw missingPermission(signUpPermission);
   } else if (route.permission === 'signed-in') {
     if (credential.kind === 'api-key')
-      throw forbidden(forbiddenText.apiKey, 'sign_in_needed', 'Use an access token or a session instead of an API key');
+      throw forbidden(
+        forbiddenText.apiKey,
+        'sign_in_needed',
+        'Use an access token or a session instead of an API key',
+      );
     if (readOnly && route.method !== 'GET')
-      throw forbidden('This token is read-only', 'read_only', 'Its scope is portal:read; use a token with write access');
+      throw forbidden(
+        'This token is read-only',
+        'read_only',
+        'Its scope is portal:read; use a token with write access',
+      );
   }
 }
 
 /**
- * Throws 403 when the caller may not call the route, or the reason why no organization could be chosen for the caller. `params`: the path
- * parameters as given, for routes that an API key may call for itself.
+ * Throws 403 when the caller may not call the route, or the reason why no organization could be chosen for
+ * the caller. `params`: the path parameters as given, for routes that an API key may call for itself.
  */
 export function authorize(route: Route, ctx: CallerCtx, params?: unknown): void {
   if (ctx.caller.credential.tokenSubject !== undefined) throw unauthorized();
@@ -76,17 +97,19 @@ export function authorize(route: Route, ctx: CallerCtx, params?: unknown): void 
   assertUnrestrictedKey(ctx);
   if (route.permission === 'authenticated') return;
   const permission = route.permission as Permission;
-  if (principal === undefined || !principal.permissions.has(permission)) throw missingPermission(permission, adviceFor(ctx, permission));
+  if (principal === undefined || !principal.permissions.has(permission))
+    throw missingPermission(permission, adviceFor(ctx, permission));
   if (route.readsRecords === true) assertReadsRecords({ principal });
 }
 
 /**
- * The ctx of an operation on the caller's organization. Throws 403 when the caller belongs to none, and 404 when the operation is about
- * the organization with the id `named` and that is another one.
+ * The ctx of an operation on the caller's organization. Throws 403 when the caller belongs to none, and 404
+ * when the operation is about the organization with the id `named` and that is another one.
  */
 export function toOrganizationCtx(ctx: CallerCtx, named: unknown): RequestCtx {
   const { principal, refusal } = ctx.caller;
-  if (principal === undefined || refusal !== undefined) throw refusal ?? new AppError('FORBIDDEN', forbiddenText.noOrganization);
+  if (principal === undefined || refusal !== undefined)
+    throw refusal ?? new AppError('FORBIDDEN', forbiddenText.noOrganization);
   const organizationId = principal.organization.id;
   if (named !== undefined && named !== organizationId) throw notFound('Organization');
   return { ...ctx, principal, organizationId, db: warehouseOf(ctx.db, organizationId) };

@@ -1,5 +1,6 @@
-// The limits of a request's body: its size in bytes, and how many values it may hold. A megabyte can be three hundred thousand empty objects, and
-// validating each takes some microseconds during which the process serves no other request.
+// The limits of a request's body: its size in bytes, and how many values it may hold. A megabyte can be three
+// hundred thousand empty objects, and validating each takes some microseconds during which the process serves
+// no other request.
 
 export const maxBodyBytes = 1024 * 1024;
 

@@ -1,5 +1,6 @@
-// Makes route values from typed specifications: the schemas of a specification give its handler's input and result their types. One function
-// for each kind of access: to the caller's organization, of a person, without a credential, and a webhook's.
+// Makes route values from typed specifications: the schemas of a specification give its handler's input and
+// result their types. One function for each kind of access: to the caller's organization, of a person,
+// without a credential, and a webhook's.
 import type { z } from 'zod';
 import type { CallerCtx, RequestCtx } from '../../core/ctx.ts';
 import type { Permission } from '../../core/permissions.ts';
@@ -12,7 +13,14 @@ type Maybe<S> = S | undefined;
 type Out<S> = S extends z.ZodType ? z.output<S> : undefined;
 type Input<P, Q, B> = { readonly params: Out<P>; readonly query: Out<Q>; readonly body: Out<B> };
 
-type Spec<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodType>, R extends Maybe<z.ZodType>, Needs, C> = Operation & {
+type Spec<
+  P extends Maybe<Shape>,
+  Q extends Maybe<Shape>,
+  B extends Maybe<z.ZodType>,
+  R extends Maybe<z.ZodType>,
+  Needs,
+  C,
+> = Operation & {
   readonly permission: Needs;
   readonly params?: P;
   readonly query?: Q;
@@ -25,7 +33,13 @@ type Spec<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodT
   handler(ctx: C, input: Input<P, Q, B>): Promise<R extends z.ZodType ? z.input<R> : void>;
 };
 
-function createRoute<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends Maybe<z.ZodType>, R extends Maybe<z.ZodType>, C>(
+function createRoute<
+  P extends Maybe<Shape>,
+  Q extends Maybe<Shape>,
+  B extends Maybe<z.ZodType>,
+  R extends Maybe<z.ZodType>,
+  C,
+>(
   access: Route['access'],
   spec: Spec<P, Q, B, R, Route['permission'], C>,
   contextOf: (ctx: CallerCtx, input: Input<P, Q, B>) => C,
@@ -53,8 +67,9 @@ function createRoute<P extends Maybe<Shape>, Q extends Maybe<Shape>, B extends M
 }
 
 /**
- * An operation on the caller's organization. Its handler throws 403 when the caller belongs to no organization, and 404 when the path
- * starts with `/organizations/{id}` and the id is another organization's. 'authenticated': every member may call it.
+ * An operation on the caller's organization. Its handler throws 403 when the caller belongs to no
+ * organization, and 404 when the path starts with `/organizations/{id}` and the id is another organization's.
+ * 'authenticated': every member may call it.
  */
 export function defineRoute<
   P extends Maybe<Shape> = undefined,
@@ -78,7 +93,9 @@ export const definePersonRoute = <
   spec: Spec<P, Q, B, R, PersonPermission, CallerCtx>,
 ): Route => createRoute('person', spec, (ctx) => ctx);
 
-export const definePublicRoute = (spec: Omit<PublicRoute, 'access' | 'params' | 'maxBodyBytes'>): PublicRoute => ({
+export const definePublicRoute = (
+  spec: Omit<PublicRoute, 'access' | 'params' | 'maxBodyBytes'>,
+): PublicRoute => ({
   ...spec,
   access: 'public',
   params: undefined,
@@ -86,14 +103,21 @@ export const definePublicRoute = (spec: Omit<PublicRoute, 'access' | 'params' | 
 });
 
 /**
- * Receives another service's events, signed over the raw body. A 400 or 404 of its handler counts as a failed authentication of the
- * sender's IP address.
+ * Receives another service's events, signed over the raw body. A 400 or 404 of its handler counts as a failed
+ * authentication of the sender's IP address.
  */
 export const defineWebhook = (
-  spec: Omit<PublicRoute, 'access' | 'method'> & { readonly method: 'POST'; readonly params: Shape; readonly maxBodyBytes: number },
+  spec: Omit<PublicRoute, 'access' | 'method'> & {
+    readonly method: 'POST';
+    readonly params: Shape;
+    readonly maxBodyBytes: number;
+  },
 ): PublicRoute => ({ ...spec, access: 'public' });
 
-/** Called at start-up. Throws when two routes share an id or an address, or when a path and its schema name different parameters. */
+/**
+ * Called at start-up. Throws when two routes share an id or an address, or when a path and its schema name
+ * different parameters.
+ */
 export function assertRoutes(routes: readonly AnyRoute[]): void {
   const problems: string[] = [];
   const seen = new Set<string>();
@@ -109,7 +133,8 @@ export function assertRoutes(routes: readonly AnyRoute[]): void {
     const inSchema = Object.keys(route.params?.shape ?? {})
       .sort()
       .join();
-    if (inPath !== inSchema) problems.push(`${route.id}: the path names {${inPath}}, its schema {${inSchema}}`);
+    if (inPath !== inSchema)
+      problems.push(`${route.id}: the path names {${inPath}}, its schema {${inSchema}}`);
   }
   if (problems.length > 0) throw new Error(`routes: ${problems.join('; ')}`);
 }

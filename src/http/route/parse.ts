@@ -1,4 +1,5 @@
-// Parses a request's parts strictly and reports every problem at once: unknown names, wrong values, and what the schemas let through.
+// Parses a request's parts strictly and reports every problem at once: unknown names, wrong values, and what
+// the schemas let through.
 import { z } from 'zod';
 import { AppError, type ErrorDetail } from '../../core/errors.ts';
 import { decodeQueryPart } from '../../core/query-text.ts';
@@ -7,7 +8,11 @@ import type { RawInput } from './route.ts';
 import { expandUnionIssue, validationMessage } from './validation-messages.ts';
 
 const pathText = (path: readonly PropertyKey[]): string =>
-  path.map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`)).join('');
+  path
+    .map((part, index) =>
+      typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`,
+    )
+    .join('');
 
 /** What an unknown name is called in a message. */
 export type NameKind = 'field' | 'query parameter';
@@ -37,15 +42,19 @@ export const toErrorDetails = (error: z.ZodError, kind: NameKind = 'field'): Err
 const emptyObject = z.strictObject({});
 
 /**
- * Finds what the schemas let through: strings that no database column can store (NUL, unpaired surrogates), and the key `__proto__`.
- * A loop, because the nesting may be deeper than the stack.
+ * Finds what the schemas let through: strings that no database column can store (NUL, unpaired surrogates),
+ * and the key `__proto__`. A loop, because the nesting may be deeper than the stack.
  */
 function findOverlooked(raw: unknown, kind: NameKind): ErrorDetail[] {
   const found: ErrorDetail[] = [];
   const waiting: { value: unknown; path: PropertyKey[] }[] = [{ value: raw, path: [] }];
   const check = (text: string, path: readonly PropertyKey[]): void => {
     if (text.includes('\0') || !text.isWellFormed())
-      found.push({ path: pathText(path), code: 'unstorable_text', message: 'must not contain NUL or unpaired surrogates' });
+      found.push({
+        path: pathText(path),
+        code: 'unstorable_text',
+        message: 'must not contain NUL or unpaired surrogates',
+      });
   };
   for (let next = waiting.pop(); next !== undefined && found.length < maxDetails; next = waiting.pop()) {
     const { value, path } = next;
@@ -60,14 +69,23 @@ function findOverlooked(raw: unknown, kind: NameKind): ErrorDetail[] {
           message: unknownName(path.length === 0 ? kind : 'field', '__proto__'),
         });
       if (typeof item === 'object' || typeof item === 'string')
-        waiting.push({ value: item, path: path.length > 8 ? path : [...path, Array.isArray(value) ? Number(key) : key] });
+        waiting.push({
+          value: item,
+          path: path.length > 8 ? path : [...path, Array.isArray(value) ? Number(key) : key],
+        });
     }
   }
   return found;
 }
 
-function parsePart(schema: z.ZodType, raw: unknown, toError: (details: ErrorDetail[]) => AppError, kind: NameKind = 'field'): unknown {
-  if (hasTooManyValues(raw)) throw toError([{ path: '', code: 'too_many_values', message: tooManyValuesText }]);
+function parsePart(
+  schema: z.ZodType,
+  raw: unknown,
+  toError: (details: ErrorDetail[]) => AppError,
+  kind: NameKind = 'field',
+): unknown {
+  if (hasTooManyValues(raw))
+    throw toError([{ path: '', code: 'too_many_values', message: tooManyValuesText }]);
   const result = schema.safeParse(raw, { error: validationMessage });
   const found = result.success ? [] : toErrorDetails(result.error, kind);
   const details = found.length < maxDetails ? [...found, ...findOverlooked(raw, kind)] : found;
@@ -76,12 +94,18 @@ function parsePart(schema: z.ZodType, raw: unknown, toError: (details: ErrorDeta
 }
 
 const badPath = (details: ErrorDetail[]) => new AppError('BAD_REQUEST', 'Invalid path', { details });
-const badQuery = (details: ErrorDetail[]) => new AppError('BAD_REQUEST', 'Invalid query parameters', { details });
-const badBody = (details: ErrorDetail[]) => new AppError('VALIDATION_ERROR', 'Invalid request body', { details });
+const badQuery = (details: ErrorDetail[]) =>
+  new AppError('BAD_REQUEST', 'Invalid query parameters', { details });
+const badBody = (details: ErrorDetail[]) =>
+  new AppError('VALIDATION_ERROR', 'Invalid request body', { details });
 
 /** Parses the arguments of a tool as strictly as a request body. Throws 422 with every problem. */
 export const parseArguments = <S extends z.ZodType>(schema: S, raw: unknown): z.output<S> =>
-  parsePart(schema, raw, (details) => new AppError('VALIDATION_ERROR', 'Invalid arguments', { details })) as z.output<S>;
+  parsePart(
+    schema,
+    raw,
+    (details) => new AppError('VALIDATION_ERROR', 'Invalid arguments', { details }),
+  ) as z.output<S>;
 
 /** For operations without a body. Throws 422 unless the body is absent or an empty object. */
 function parseNoBody(body: unknown): undefined {
@@ -107,4 +131,5 @@ export function parseInput({ params, query, body }: InputSchemas, raw: RawInput)
 }
 
 /** For operations without query parameters. Throws 400 when the query holds any. */
-export const assertNoQuery = (query: unknown): unknown => parsePart(emptyObject, query, badQuery, 'query parameter');
+export const assertNoQuery = (query: unknown): unknown =>
+  parsePart(emptyObject, query, badQuery, 'query parameter');

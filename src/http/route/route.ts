@@ -1,4 +1,5 @@
-// An operation of the management interface as a value. Express, OpenAPI, the MCP tools and the every-route test read it; `define.ts` makes it.
+// An operation of the management interface as a value. Express, OpenAPI, the MCP tools and the every-route
+// test read it; `define.ts` makes it.
 import type { z } from 'zod';
 import type { CallerCtx, Ctx } from '../../core/ctx.ts';
 import type { Permission, signUpPermission } from '../../core/permissions.ts';
@@ -38,7 +39,10 @@ export type Operation = {
   readonly showsRecords?: true;
   /** An API key may call it for itself, as the path's `id`, whatever its scopes. */
   readonly openToOwnKey?: true;
-  /** Documented error statuses that can't be derived from the route: 404 where its single object may be absent, 422 of a GET. */
+  /**
+   * Documented error statuses that can't be derived from the route: 404 where its single object may be
+   * absent, 422 of a GET.
+   */
   readonly additionalErrors?: readonly (404 | 422)[];
   /** Response fields that are shown only once (secrets): null when a stored response is replayed. */
   readonly shownOnce?: readonly string[];
@@ -50,9 +54,15 @@ export type EventChannel = {
   readonly signal: AbortSignal;
   /** The id of the last event the client saw (`Last-Event-ID`); null for a new stream. */
   readonly lastEventId: string | null;
-  /** Waits for notifications about a topic, sent by NOTIFY on `streams`. `next` rejects once `signal` is aborted. */
+  /**
+   * Waits for notifications about a topic, sent by NOTIFY on `streams`. `next` rejects once `signal` is
+   * aborted.
+   */
   subscribe(topic: string): { next(): Promise<void>; end(): void };
-  /** Waits while the client reads slowly (backpressure). Rejects once `signal` is aborted, or when the event doesn't fit its schema. */
+  /**
+   * Waits while the client reads slowly (backpressure). Rejects once `signal` is aborted, or when the event
+   * doesn't fit its schema.
+   */
   send(event: { readonly event: string; readonly data: unknown; readonly id?: string }): Promise<void>;
 };
 
@@ -63,8 +73,9 @@ export type Stream<C, I> = {
   /** Of a POST: the event that holds the response. A replayed request gets only this event. */
   readonly resultEvent?: string;
   /**
-   * Sends events until there are no more. An error thrown before the first event becomes an ordinary error response. Resolves with what
-   * the handler would have returned, so that it can be stored under the Idempotency-Key.
+   * Sends events until there are no more. An error thrown before the first event becomes an ordinary error
+   * response. Resolves with what the handler would have returned, so that it can be stored under the
+   * Idempotency-Key.
    */
   run(ctx: C, input: I, channel: EventChannel): Promise<unknown>;
 };
@@ -80,20 +91,29 @@ export type Download<C, I> = {
   readonly mediaType: 'text/csv';
   readonly description: string;
   readonly example: string;
-  /** HEAD has the headers of the file when the client asks for it, as exports of the public interface do; JSON's otherwise. */
+  /**
+   * HEAD has the headers of the file when the client asks for it, as exports of the public interface do;
+   * JSON's otherwise.
+   */
   readonly servesHead?: true;
   /** An error it throws becomes an ordinary error response. `signal` is aborted when the client has gone. */
   open(ctx: C, input: I, signal: AbortSignal): Promise<DownloadFile>;
 };
 
 /**
- * Access to operations of a person, with or without an organization. 'any': every valid credential. 'authenticated': every credential
- * except a restricted key. 'signed-in': a person's own token or session, never a key. Creating an organization needs the sign-up permission.
+ * Access to operations of a person, with or without an organization. 'any': every valid credential.
+ * 'authenticated': every credential except a restricted key. 'signed-in': a person's own token or session,
+ * never a key. Creating an organization needs the sign-up permission.
  */
 export type PersonPermission = 'any' | 'authenticated' | 'signed-in' | typeof signUpPermission;
 
 /** `queryText` is the query string as sent; absent when `query` never was one, as in a tool's arguments. */
-export type RawInput = { readonly params: unknown; readonly query: unknown; readonly queryText?: string; readonly body: unknown };
+export type RawInput = {
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly queryText?: string;
+  readonly body: unknown;
+};
 
 export type Route = Operation & {
   readonly access: 'credential' | 'person';
@@ -104,12 +124,17 @@ export type Route = Operation & {
   readonly response: z.ZodType | undefined;
   readonly stream: Stream<CallerCtx, unknown> | undefined;
   readonly download: Download<CallerCtx, unknown> | undefined;
-  /** Parses strictly and reports all problems at once. Throws 400 for the path and the query, 422 for the body. */
+  /**
+   * Parses strictly and reports all problems at once. Throws 400 for the path and the query, 422 for the
+   * body.
+   */
   parse(raw: RawInput): unknown;
   handle(ctx: CallerCtx, input: unknown): Promise<unknown>;
 };
 
-/** A request without a credential. `rawBody` holds the bytes as received: a webhook's signature covers them. */
+/**
+ * A request without a credential. `rawBody` holds the bytes as received: a webhook's signature covers them.
+ */
 export type PublicCall = {
   readonly params: Readonly<Record<string, string>>;
   readonly rawBody: Buffer;
@@ -128,4 +153,5 @@ export type PublicRoute = Operation & {
 
 export type AnyRoute = Route | PublicRoute;
 
-export const successStatus = (route: AnyRoute): number => route.status ?? (route.response === undefined ? 204 : 200);
+export const successStatus = (route: AnyRoute): number =>
+  route.status ?? (route.response === undefined ? 204 : 200);

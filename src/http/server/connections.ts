@@ -1,5 +1,5 @@
-// Closes the connections of clients that don't read their response. An unread response holds memory, so it is kept for a limited time
-// only. Event streams have their own timeout while they are open.
+// Closes the connections of clients that don't read their response. An unread response holds memory, so it is
+// kept for a limited time only. Event streams have their own timeout while they are open.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Log } from '../../core/log.ts';
@@ -18,17 +18,25 @@ type Connection = {
   /** The last request, until its response is complete. */
   last: HttpExchange | undefined;
   unanswered: number;
-  /** Checks left before a client that reads nothing is cut off. Counted in checks, so a late check is to the client's benefit. */
+  /**
+   * Checks left before a client that reads nothing is cut off. Counted in checks, so a late check is to the
+   * client's benefit.
+   */
   checksLeft: number | undefined;
 };
 /** The open connections. */
 export type Connections = Map<Duplex, Connection>;
 
 /**
- * Closes connections whose client doesn't read its response, and logs how many connections were refused at the limit. With pipelined
- * requests, reading one response restarts the time.
+ * Closes connections whose client doesn't read its response, and logs how many connections were refused at
+ * the limit. With pipelined requests, reading one response restarts the time.
  */
-export function closeSlowClients(server: Server, connections: Connections, log: Log, limits: SlowClientLimits): void {
+export function closeSlowClients(
+  server: Server,
+  connections: Connections,
+  log: Log,
+  limits: SlowClientLimits,
+): void {
   let dropped = 0;
   const checksFor = (bytes: number): number =>
     Math.ceil((limits.readTimeoutMs + (bytes * 1000) / limits.minBytesPerSecond) / limits.checkEveryMs);

@@ -1,5 +1,11 @@
 // The HTTP server below the application: its limits, and which requests are in progress on which connection.
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { Log } from '../../core/log.ts';
 import type { MessageClasses } from '../driver/message-classes.ts';
 import { type Connections, closeSlowClients, type SlowClientLimits } from './connections.ts';
@@ -10,7 +16,10 @@ export type ServerLimits = SlowClientLimits & {
   readonly maxConnections: number;
   /** How long a connection may stay idle between requests. */
   readonly keepAliveTimeout: number;
-  /** How long the request line and the headers may take, from connecting or from the end of the previous request. */
+  /**
+   * How long the request line and the headers may take, from connecting or from the end of the previous
+   * request.
+   */
   readonly headersTimeout: number;
   /** How long a complete request may take to arrive. */
   readonly requestTimeout: number;
@@ -31,7 +40,9 @@ const defaultLimits: ServerLimits = {
   readTimeoutMs: 60_000,
   minBytesPerSecond: 16_384,
 };
-/** Pipelined requests of one connection that have no response yet. Node.js starts each as soon as it arrives. */
+/**
+ * Pipelined requests of one connection that have no response yet. Node.js starts each as soon as it arrives.
+ */
 const maxUnanswered = 100;
 /** TCP keep-alive: the operating system probes idle connections, so those of vanished clients are closed. */
 const keepAliveProbes = { keepAlive: true, keepAliveInitialDelay: 60_000 };
@@ -39,8 +50,15 @@ const keepAliveProbes = { keepAlive: true, keepAliveInitialDelay: 60_000 };
 export type HttpServer = { readonly server: Server; readonly connections: Connections };
 
 /** Creates a server that doesn't listen yet and serves no request before `attachApp`. */
-export function createHttpServer(log: Log, messages: Partial<MessageClasses> = {}, given: Partial<ServerLimits> = {}): HttpServer {
-  const { checkEveryMs, readTimeoutMs, minBytesPerSecond, maxConnections, ...times } = { ...defaultLimits, ...given };
+export function createHttpServer(
+  log: Log,
+  messages: Partial<MessageClasses> = {},
+  given: Partial<ServerLimits> = {},
+): HttpServer {
+  const { checkEveryMs, readTimeoutMs, minBytesPerSecond, maxConnections, ...times } = {
+    ...defaultLimits,
+    ...given,
+  };
   // The application checks the Host header, so that a missing one gets the usual error body.
   const server = createServer({ ...messages, ...times, ...keepAliveProbes, requireHostHeader: false });
   server.maxConnections = maxConnections;
@@ -50,7 +68,10 @@ export function createHttpServer(log: Log, messages: Partial<MessageClasses> = {
   return { server, connections };
 }
 
-/** Requests are tracked per connection: one collection of all responses cost each of them some 40 µs of garbage collection. */
+/**
+ * Requests are tracked per connection: one collection of all responses cost each of them some 40 µs of
+ * garbage collection.
+ */
 function trackConnections(server: Server, log: Log): Connections {
   const connections: Connections = new Map();
   server.on('connection', (socket) => {
@@ -78,7 +99,10 @@ function trackConnections(server: Server, log: Log): Connections {
   return connections;
 }
 
-/** The scheme and host of an absolute-form request target, as proxies send it. Express would answer an invalid host itself, in HTML. */
+/**
+ * The scheme and host of an absolute-form request target, as proxies send it. Express would answer an invalid
+ * host itself, in HTML.
+ */
 const beforePath = /^[a-z]+:\/\/[^/?#]*/i;
 
 /** The path and query of a request target in origin form or absolute form. */

@@ -10,10 +10,13 @@ const arrivalMs = 1_000;
 
 /**
  * Accepts no new connections and finishes the requests in progress, each as the last on its connection. Idle
- * connections are closed at once, and every connection at the deadline. Resolves when none is left, with the number of requests that
- * were cut off.
+ * connections are closed at once, and every connection at the deadline. Resolves when none is left, with the
+ * number of requests that were cut off.
  */
-export async function closeServer({ server, connections }: HttpServer, deadline: AbortSignal): Promise<{ readonly cut: number }> {
+export async function closeServer(
+  { server, connections }: HttpServer,
+  deadline: AbortSignal,
+): Promise<{ readonly cut: number }> {
   const waiting = (): HttpExchange[] => [...connections.values()].flatMap(({ last }) => last ?? []);
   const markLast = (_req: IncomingMessage, res: ServerResponse): void => closeAfter(res);
   server.prependListener('request', markLast);

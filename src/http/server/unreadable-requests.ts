@@ -9,17 +9,31 @@ import { errorBody } from '../errors.ts';
 import type { Connections } from './connections.ts';
 
 const requestError = (message: string, code: string, status?: 408 | 413 | 431): AppError =>
-  new AppError('BAD_REQUEST', message, { details: [{ path: '', code, message }], ...(status !== undefined && { status }) });
+  new AppError('BAD_REQUEST', message, {
+    details: [{ path: '', code, message }],
+    ...(status !== undefined && { status }),
+  });
 
 /** By the error codes of Node.js and its HTTP parser. */
 const refusals: Readonly<Record<string, AppError>> = {
-  HPE_HEADER_OVERFLOW: requestError('The request line and the headers are too large', 'headers_too_large', 431),
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: requestError('The chunk extensions of the body are too large', 'too_large', 413),
+  HPE_HEADER_OVERFLOW: requestError(
+    'The request line and the headers are too large',
+    'headers_too_large',
+    431,
+  ),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: requestError(
+    'The chunk extensions of the body are too large',
+    'too_large',
+    413,
+  ),
   ERR_HTTP_REQUEST_TIMEOUT: requestError('The request did not arrive in time', 'request_timeout', 408),
 };
 const unreadable = requestError("The request can't be read as HTTP", 'malformed_request');
 
-/** The complete response. The connection is closed after it, since the start of a next request can't be determined. */
+/**
+ * The complete response. The connection is closed after it, since the start of a next request can't be
+ * determined.
+ */
 function responseText(error: AppError, requestId: string): string {
   const body = JSON.stringify(errorBody(error, requestId));
   return [
@@ -49,15 +63,19 @@ export function rejectUnreadableRequests(server: Server, connections: Connection
   const rejected = new WeakSet<Duplex>();
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET') return void socket.destroy();
-    // More input on such a connection can't be parsed either, and must not cost the client the error response that is being sent.
+    // More input on such a connection can't be parsed either, and must not cost the client the error response
+    // that is being sent.
     if (rejected.has(socket)) return;
     if (!socket.writable) return void socket.destroy();
     rejected.add(socket);
     const before = connections.get(socket)?.last;
     if (before === undefined) return reject(socket, error.code, randomUUID(), log);
-    // An earlier request is still being served: the malformed input came after it, so the error response follows that response.
-    if (before.req.complete) return void before.res.once('close', () => reject(socket, error.code, randomUUID(), log));
-    // That request's own body can't be parsed: send one error response, or none when its response, or one before it, has started.
+    // An earlier request is still being served: the malformed input came after it, so the error response
+    // follows that response.
+    if (before.req.complete)
+      return void before.res.once('close', () => reject(socket, error.code, randomUUID(), log));
+    // That request's own body can't be parsed: send one error response, or none when its response, or one
+    // before it, has started.
     if (before.res.headersSent || before.res.socket !== socket) return void socket.destroy();
     reject(socket, error.code, String(before.res.getHeader('X-Request-Id') ?? randomUUID()), log);
   });

@@ -1,10 +1,16 @@
-// Background checks of agents that are being provisioned or restarted. A lease gives each check to one process at a time; when that
-// process dies, another one claims the check after the lease has expired.
+// Background checks of agents that are being provisioned or restarted. A lease gives each check to one
+// process at a time; when that process dies, another one claims the check after the lease has expired.
 import type { ReadingCtx, TenantCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { findAgentProblem } from './agent-readiness.ts';
 import { nextState } from './agent-state.ts';
-import { type AgentCheckClaim, claimAgentChecks, findAgent, releaseCheck, updateAgentState } from './agents.store.ts';
+import {
+  type AgentCheckClaim,
+  claimAgentChecks,
+  findAgent,
+  releaseCheck,
+  updateAgentState,
+} from './agents.store.ts';
 
 const maxConcurrency = 5;
 const checkTimeoutMs = 60_000;
@@ -41,7 +47,10 @@ async function runCheck(ctx: ReadingCtx, claim: AgentCheckClaim, stopping: Abort
   });
 }
 
-/** Runs one check after the other until none is due, so that a slow model occupies only one of the concurrent loops. */
+/**
+ * Runs one check after the other until none is due, so that a slow model occupies only one of the concurrent
+ * loops.
+ */
 async function runChecks(ctx: ReadingCtx, first: AgentCheckClaim, stopping: AbortSignal): Promise<void> {
   for (
     let claim: AgentCheckClaim | undefined = first;

@@ -1,5 +1,5 @@
-// Checks whether an agent can work: its model is configured and responds, its version is served, and each of its resources can be
-// read. A problem is a sentence for the people who manage the agent.
+// Checks whether an agent can work: its model is configured and responds, its version is served, and each of
+// its resources can be read. A problem is a sentence for the people who manage the agent.
 import { z } from 'zod';
 import type { Ctx, ReadingCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
@@ -15,7 +15,11 @@ type Named = Pick<AgentRow, 'model' | 'api_version'>;
 const notConfigured = (model: string): string => `The model "${model}" is not configured`;
 
 /** Checks configuration and database only, without a request to the model. Null when there is no problem. */
-export async function findConfigurationProblem(tx: Tx, ctx: TenantCtx, { model, api_version: version }: Named): Promise<string | null> {
+export async function findConfigurationProblem(
+  tx: Tx,
+  ctx: TenantCtx,
+  { model, api_version: version }: Named,
+): Promise<string | null> {
   if (!modelNames(ctx.settings).includes(model)) return notConfigured(model);
   const status = await findVersionStatus(tx, ctx.organizationId, version);
   if (status === 'retired') return `The version ${version} has been retired`;
@@ -37,9 +41,14 @@ const Resources = z.looseObject({ resources: z.array(z.looseObject({ resource: z
 /** Limit per tool call, far above what names and one record per resource need. */
 const maxCharacters = 10_000_000;
 
-async function findVersionProblem(ctx: ReadingCtx & TenantCtx, version: string, signal: AbortSignal): Promise<string | null> {
+async function findVersionProblem(
+  ctx: ReadingCtx & TenantCtx,
+  version: string,
+  signal: AbortSignal,
+): Promise<string | null> {
   const tools = createVersionTools(recordToolsOf(ctx), ctx, { version, reads: fullAccess, maxCharacters });
-  const call = async (name: string, input: object): Promise<string> => (await tools.find((tool) => tool.name === name)?.run(input)) ?? '';
+  const call = async (name: string, input: object): Promise<string> =>
+    (await tools.find((tool) => tool.name === name)?.run(input)) ?? '';
   let at = `The version ${version}`;
   try {
     const { resources } = Resources.parse(JSON.parse(await call('describe', {})));
@@ -56,7 +65,11 @@ async function findVersionProblem(ctx: ReadingCtx & TenantCtx, version: string, 
 }
 
 /** Null when the agent is ready. Throws unexpected errors, and the signal's reason when it is aborted. */
-export async function findAgentProblem(ctx: ReadingCtx & TenantCtx, agent: Named, signal: AbortSignal): Promise<string | null> {
+export async function findAgentProblem(
+  ctx: ReadingCtx & TenantCtx,
+  agent: Named,
+  signal: AbortSignal,
+): Promise<string | null> {
   return (
     (await inTransaction(ctx, (tx) => findConfigurationProblem(tx, ctx, agent))) ??
     (await findModelProblem(ctx, agent.model, signal)) ??

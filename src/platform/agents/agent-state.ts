@@ -4,8 +4,8 @@ export const agentStatuses = ['provisioning', 'running', 'stopped', 'restarting'
 export type AgentStatus = (typeof agentStatuses)[number];
 
 /**
- * `start`, `restart` and `stop`: requested by a caller. `change`: model or version was changed. `ready` and `fail`: the result of a
- * check, or of the next message.
+ * `start`, `restart` and `stop`: requested by a caller. `change`: model or version was changed. `ready` and
+ * `fail`: the result of a check, or of the next message.
  */
 export type AgentEvent = 'start' | 'restart' | 'stop' | 'change' | 'ready' | 'fail';
 
@@ -18,7 +18,9 @@ const transitions: Readonly<Record<AgentStatus, Partial<Record<AgentEvent, Agent
 };
 
 /** Undefined when the transition is invalid. */
-export const nextState = (status: AgentStatus, event: AgentEvent): AgentStatus | undefined => transitions[status][event];
+export const nextState = (status: AgentStatus, event: AgentEvent): AgentStatus | undefined =>
+  transitions[status][event];
 
 /** Whether a check is due or running. */
-export const isBeingChecked = (status: AgentStatus): boolean => status === 'provisioning' || status === 'restarting';
+export const isBeingChecked = (status: AgentStatus): boolean =>
+  status === 'provisioning' || status === 'restarting';

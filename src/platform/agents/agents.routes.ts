@@ -20,7 +20,11 @@ export const agentRoutes = [
     permission: 'agent:read',
     summary: 'List agents',
     description: 'Newest first. `q` searches in names.',
-    query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional(), status: z.enum(agentStatuses).optional() }),
+    query: z.strictObject({
+      ...pageFields,
+      q: z.string().min(1).max(120).optional(),
+      status: z.enum(agentStatuses).optional(),
+    }),
     response: pageOf(Agent),
     handler: (ctx, { query: { q, status, ...page } }) => service.listAgents(ctx, page, { q, status }),
   }),

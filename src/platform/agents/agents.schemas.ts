@@ -4,7 +4,9 @@ import { agentStatuses } from './agent-state.ts';
 
 const name = uniqueName(120);
 const description = longText(1_000);
-const instructions = longText(8_000).describe("The organization's instructions to the model. They cannot extend what the agent can read");
+const instructions = longText(8_000).describe(
+  "The organization's instructions to the model. They cannot extend what the agent can read",
+);
 const model = z.string().min(1).max(220).describe('One of `GET /agents/models`');
 const apiVersion = z
   .string()

@@ -1,5 +1,5 @@
-// Agents: their instructions, model and version. The state machine in agent-state.ts and background checks decide whether an agent
-// runs.
+// Agents: their instructions, model and version. The state machine in agent-state.ts and background checks
+// decide whether an agent runs.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -45,7 +45,9 @@ const changedMeanwhile = (): AppError =>
 const inAgentTransaction = <T>(ctx: RequestCtx, work: (tx: Tx) => Promise<T>): Promise<T> =>
   inTransaction(ctx, work).catch((error: unknown) => {
     if (!violatesConstraint(error, 'agent_name_is_unique')) throw error;
-    throw invalid('Another agent has this name', [{ path: 'name', code: 'duplicate', message: 'Another agent has this name' }]);
+    throw invalid('Another agent has this name', [
+      { path: 'name', code: 'duplicate', message: 'Another agent has this name' },
+    ]);
   });
 
 /** Throws 422 for a model that is not configured or a version that is neither published nor deprecated. */
@@ -57,15 +59,30 @@ async function assertModelAndVersionExist(
   const names = modelNames(ctx.settings);
   const details = [];
   if (model !== undefined && !names.includes(model))
-    details.push({ path: 'model', code: 'unknown_model', message: `Unknown model. Available: ${names.join(', ')}` });
-  const status = apiVersion === undefined ? 'published' : await store.findVersionStatus(tx, ctx.organizationId, apiVersion);
+    details.push({
+      path: 'model',
+      code: 'unknown_model',
+      message: `Unknown model. Available: ${names.join(', ')}`,
+    });
+  const status =
+    apiVersion === undefined
+      ? 'published'
+      : await store.findVersionStatus(tx, ctx.organizationId, apiVersion);
   if (status !== 'published' && status !== 'deprecated')
-    details.push({ path: 'apiVersion', code: 'version_not_served', message: 'Must be a published or deprecated version' });
+    details.push({
+      path: 'apiVersion',
+      code: 'version_not_served',
+      message: 'Must be a published or deprecated version',
+    });
   if (details.length > 0) throw invalid('Unknown model or API version', details);
 }
 
 export function listAgentModels(ctx: RequestCtx, query: NamedPageQuery) {
-  const models = modelNames(ctx.settings).map((name, index) => ({ name, isDefault: index === 0, builtIn: name === offlineModelName }));
+  const models = modelNames(ctx.settings).map((name, index) => ({
+    name,
+    isDefault: index === 0,
+    builtIn: name === offlineModelName,
+  }));
   return findPage(models, query, ({ name }) => [name]);
 }
 
@@ -79,7 +96,9 @@ export const listAgents = (ctx: RequestCtx, page: PageQuery, filters: store.Agen
 export const getAgent = (ctx: RequestCtx, id: string): Promise<Agent> =>
   inTransaction(ctx, async (tx) => agentView(await getAgentRow(tx, ctx, id)));
 
-/** Starts a background check. Throws 422 for an unknown model or version, a duplicate name, or at the quota. */
+/**
+ * Starts a background check. Throws 422 for an unknown model or version, a duplicate name, or at the quota.
+ */
 export async function createAgent(ctx: RequestCtx, input: NewAgent): Promise<Agent> {
   const { apiVersion, model = modelNames(ctx.settings)[0] ?? offlineModelName, ...texts } = input;
   const created = await inAgentTransaction(ctx, async (tx) => {
@@ -87,7 +106,11 @@ export async function createAgent(ctx: RequestCtx, input: NewAgent): Promise<Age
     const id = createId();
     await assertQuota(tx, ctx, 'agents');
     await store.insertAgent(tx, ctx.organizationId, { id, ...texts, model, api_version: apiVersion });
-    await writeAudit(tx, ctx, { action: 'agent.create', target: { type: 'agent', id }, changes: { ...texts, model, apiVersion } });
+    await writeAudit(tx, ctx, {
+      action: 'agent.create',
+      target: { type: 'agent', id },
+      changes: { ...texts, model, apiVersion },
+    });
     return agentView(await getAgentRow(tx, ctx, id));
   });
   startAgentChecks(ctx);
@@ -95,8 +118,8 @@ export async function createAgent(ctx: RequestCtx, input: NewAgent): Promise<Age
 }
 
 /**
- * Another model or version restarts the agent. Throws 404, 422 for an unknown model or version, a duplicate name, or a concurrent
- * change.
+ * Another model or version restarts the agent. Throws 404, 422 for an unknown model or version, a duplicate
+ * name, or a concurrent change.
  */
 export async function updateAgent(ctx: RequestCtx, id: string, change: AgentPatch): Promise<Agent> {
   const { name, description, instructions, model, apiVersion } = change;
@@ -110,10 +133,16 @@ export async function updateAgent(ctx: RequestCtx, id: string, change: AgentPatc
       ...(model !== undefined && { model }),
       ...(apiVersion !== undefined && { api_version: apiVersion }),
     });
-    const isAnother = (model ?? row.model) !== row.model || (apiVersion ?? row.api_version) !== row.api_version;
+    const isAnother =
+      (model ?? row.model) !== row.model || (apiVersion ?? row.api_version) !== row.api_version;
     const to = isAnother ? nextState(row.status, 'change') : undefined;
-    if (to !== undefined && !(await store.updateAgentState(tx, ctx.organizationId, row, to))) throw changedMeanwhile();
-    await writeAudit(tx, ctx, { action: 'agent.update', target: { type: 'agent', id }, changes: { ...change } });
+    if (to !== undefined && !(await store.updateAgentState(tx, ctx.organizationId, row, to)))
+      throw changedMeanwhile();
+    await writeAudit(tx, ctx, {
+      action: 'agent.update',
+      target: { type: 'agent', id },
+      changes: { ...change },
+    });
     return agentView(await getAgentRow(tx, ctx, id));
   });
   if (isBeingChecked(changed.status)) startAgentChecks(ctx);
@@ -129,7 +158,11 @@ export const deleteAgent = (ctx: RequestCtx, id: string): Promise<void> =>
   });
 
 /** Transitions requested by callers. Throws 404, 422 `illegal_transition` or `changed_meanwhile`. */
-export async function transitionAgent(ctx: RequestCtx, id: string, event: 'start' | 'restart' | 'stop'): Promise<Agent> {
+export async function transitionAgent(
+  ctx: RequestCtx,
+  id: string,
+  event: 'start' | 'restart' | 'stop',
+): Promise<Agent> {
   const moved = await inTransaction(ctx, async (tx) => {
     const row = await getAgentRow(tx, ctx, id);
     const to = nextState(row.status, event);
@@ -138,7 +171,11 @@ export async function transitionAgent(ctx: RequestCtx, id: string, event: 'start
       throw invalid(message, [{ path: '', code: 'illegal_transition', message }]);
     }
     if (!(await store.updateAgentState(tx, ctx.organizationId, row, to))) throw changedMeanwhile();
-    await writeAudit(tx, ctx, { action: `agent.${event}`, target: { type: 'agent', id }, changes: { status: { from: row.status, to } } });
+    await writeAudit(tx, ctx, {
+      action: `agent.${event}`,
+      target: { type: 'agent', id },
+      changes: { status: { from: row.status, to } },
+    });
     return agentView(await getAgentRow(tx, ctx, id));
   });
   if (isBeingChecked(moved.status)) startAgentChecks(ctx);

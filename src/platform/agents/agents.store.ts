@@ -1,4 +1,5 @@
-// Rows of agents. State changes go through `updateAgentState` only, which reports whether the state was still the expected one.
+// Rows of agents. State changes go through `updateAgentState` only, which reports whether the state was still
+// the expected one.
 import type { Knex } from 'knex';
 import type { Ctx } from '../../core/ctx.ts';
 import { containsSql } from '../../core/folded-text.ts';
@@ -26,7 +27,17 @@ export type AgentRow = {
 const selectAgents = (tx: Tx, organizationId: string): Knex.QueryBuilder =>
   tx('agents as a')
     .where('a.organization_id', organizationId)
-    .select('a.id', 'a.name', 'a.description', 'a.instructions', 'a.model', 'a.api_version', 'a.status', 'a.status_reason', 'a.epoch')
+    .select(
+      'a.id',
+      'a.name',
+      'a.description',
+      'a.instructions',
+      'a.model',
+      'a.api_version',
+      'a.status',
+      'a.status_reason',
+      'a.epoch',
+    )
     .select('a.last_started_at', 'a.created_at', 'a.updated_at')
     .select(
       tx.raw(`(select coalesce(sum(e.credits), 0) from agent_credit_entries e where e.organization_id = a.organization_id
@@ -51,14 +62,22 @@ export const findAgent = async (tx: Tx, organizationId: string, id: string): Pro
 type Columns = Pick<AgentRow, 'name' | 'description' | 'instructions' | 'model' | 'api_version'>;
 export const insertAgent = (tx: Tx, organizationId: string, row: Columns & Pick<AgentRow, 'id'>) =>
   tx('agents').insert({ ...row, organization_id: organizationId });
-export const updateAgent = (tx: Tx, organizationId: string, id: string, change: Partial<Columns>): Promise<number> =>
+export const updateAgent = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  change: Partial<Columns>,
+): Promise<number> =>
   tx('agents')
     .where({ organization_id: organizationId, id })
     .update({ ...change, updated_at: tx.fn.now() });
 export const deleteAgent = (tx: Tx, organizationId: string, id: string): Promise<number> =>
   tx('agents').where({ organization_id: organizationId, id }).delete();
 
-/** Compares the epoch: false when the agent's state has changed since `from` was read. `reason` is only for `failed`. */
+/**
+ * Compares the epoch: false when the agent's state has changed since `from` was read. `reason` is only for
+ * `failed`.
+ */
 export async function updateAgentState(
   tx: Tx,
   organizationId: string,
@@ -80,21 +99,38 @@ export async function updateAgentState(
 }
 
 /** Makes a check that this process could not finish due again immediately. */
-export const releaseCheck = (tx: Tx, organizationId: string, { id, epoch }: Pick<AgentRow, 'id' | 'epoch'>): Promise<number> =>
+export const releaseCheck = (
+  tx: Tx,
+  organizationId: string,
+  { id, epoch }: Pick<AgentRow, 'id' | 'epoch'>,
+): Promise<number> =>
   tx('agents').where({ organization_id: organizationId, id, epoch }).update({ lease_until: null });
 
-export type AgentCheckClaim = { readonly organizationId: string; readonly id: string; readonly epoch: number };
+export type AgentCheckClaim = {
+  readonly organizationId: string;
+  readonly id: string;
+  readonly epoch: number;
+};
 
-export async function claimAgentChecks(ctx: Pick<Ctx, 'db'>, limit: number, leaseMs: number): Promise<AgentCheckClaim[]> {
-  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; id: string; epoch: number }[] }>(
-    'select * from claim_agent_checks(?, make_interval(secs => ?))',
-    [limit, leaseMs / 1_000],
-  );
+export async function claimAgentChecks(
+  ctx: Pick<Ctx, 'db'>,
+  limit: number,
+  leaseMs: number,
+): Promise<AgentCheckClaim[]> {
+  const { rows } = await ctx.db.control.raw<{
+    rows: { organization_id: string; id: string; epoch: number }[];
+  }>('select * from claim_agent_checks(?, make_interval(secs => ?))', [limit, leaseMs / 1_000]);
   return rows.map(({ organization_id: organizationId, ...claim }) => ({ organizationId, ...claim }));
 }
 
 /** Undefined when no version has this label. */
-export async function findVersionStatus(tx: Tx, organizationId: string, version: string): Promise<string | undefined> {
-  const row = await tx('api_schemas').where({ organization_id: organizationId, version }).first<{ status: string } | undefined>('status');
+export async function findVersionStatus(
+  tx: Tx,
+  organizationId: string,
+  version: string,
+): Promise<string | undefined> {
+  const row = await tx('api_schemas')
+    .where({ organization_id: organizationId, version })
+    .first<{ status: string } | undefined>('status');
   return row?.status;
 }

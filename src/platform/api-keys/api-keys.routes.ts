@@ -2,8 +2,24 @@ import { z } from 'zod';
 import { Day, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf, sortFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
-import { ApiKey, ApiKeyPatch, ApiKeyRotation, ApiKeyUsage, ApiKeyWithSecret, NewApiKey, usageGrouping } from './api-keys.schemas.ts';
-import { createApiKey, getApiKey, keepApiKeySecret, listApiKeys, revokeApiKey, rotateApiKey, updateApiKey } from './api-keys.service.ts';
+import {
+  ApiKey,
+  ApiKeyPatch,
+  ApiKeyRotation,
+  ApiKeyUsage,
+  ApiKeyWithSecret,
+  NewApiKey,
+  usageGrouping,
+} from './api-keys.schemas.ts';
+import {
+  createApiKey,
+  getApiKey,
+  keepApiKeySecret,
+  listApiKeys,
+  revokeApiKey,
+  rotateApiKey,
+  updateApiKey,
+} from './api-keys.service.ts';
 import { apiKeySorts } from './api-keys.store.ts';
 import { getApiKeyUsage } from './usage.ts';
 
@@ -20,7 +36,8 @@ export const apiKeyRoutes = [
     path: '/api-keys',
     permission: 'api-key:read',
     summary: 'List API keys',
-    description: 'Newest first unless sorted. Revoked and expired keys stay listed. Secrets are never returned again.',
+    description:
+      'Newest first unless sorted. Revoked and expired keys stay listed. Secrets are never returned again.',
     query: z.strictObject({
       ...pageFields,
       ...sortFields(apiKeySorts),
@@ -126,7 +143,8 @@ export const apiKeyRoutes = [
         error: 'must not be before "from"',
       }),
     response: pageOf(ApiKeyUsage),
-    handler: (ctx, { params, query: { page, pageSize, ...filter } }) => getApiKeyUsage(ctx, params.id, { page, pageSize }, filter),
+    handler: (ctx, { params, query: { page, pageSize, ...filter } }) =>
+      getApiKeyUsage(ctx, params.id, { page, pageSize }, filter),
   }),
   defineRoute({
     id: 'rotateApiKey',

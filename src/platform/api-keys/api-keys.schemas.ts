@@ -9,26 +9,43 @@ const scopeList = (item: z.ZodType<string>, max = 100) =>
     .refine((list) => new Set(list).size === list.length, 'must not repeat an entry');
 const resourceName = 'must be a resource name';
 const resourcePattern = '[a-z][a-z0-9-]{0,62}';
-const ScopeValue = z.union([z.string().max(200), z.number(), z.boolean()], 'must be a string, a number or a boolean');
+const ScopeValue = z.union(
+  [z.string().max(200), z.number(), z.boolean()],
+  'must be a string, a number or a boolean',
+);
 export const ScopeCondition = z
   .strictObject({
     field: z.string().min(1).max(100),
     in: z.array(ScopeValue).min(1).max(100).optional(),
     eq: ScopeValue.optional().describe('One value, shown as `in`'),
   })
-  .refine((condition) => (condition.in === undefined) !== (condition.eq === undefined), 'needs either "in" or "eq"');
+  .refine(
+    (condition) => (condition.in === undefined) !== (condition.eq === undefined),
+    'needs either "in" or "eq"',
+  );
 const rows = z
-  .record(z.string().regex(new RegExp(`^(\\*|${resourcePattern})$`), `${resourceName}, or *`), z.array(ScopeCondition).max(20))
-  .refine((given) => (given['*'] ?? []).length === 0, { path: ['*'], error: 'must be an empty list: all other resources are read whole' })
+  .record(
+    z.string().regex(new RegExp(`^(\\*|${resourcePattern})$`), `${resourceName}, or *`),
+    z.array(ScopeCondition).max(20),
+  )
+  .refine((given) => (given['*'] ?? []).length === 0, {
+    path: ['*'],
+    error: 'must be an empty list: all other resources are read whole',
+  })
   .nullable()
   .describe(
     'The readable records by resource: those for which all conditions hold; an empty list means all. Resources that are not named are not ' +
       'readable, except with `"*": []`. Null: all records',
   );
 const fields = z
-  .record(z.string().regex(new RegExp(`^${resourcePattern}$`), resourceName), scopeList(z.string().min(1).max(100), 500).min(1))
+  .record(
+    z.string().regex(new RegExp(`^${resourcePattern}$`), resourceName),
+    scopeList(z.string().min(1).max(100), 500).min(1),
+  )
   .nullable()
-  .describe('The readable fields by resource, in addition to the id; other resources are read with all fields. Null: all fields');
+  .describe(
+    'The readable fields by resource, in addition to the id; other resources are read with all fields. Null: all fields',
+  );
 const unmasked = z.boolean().describe('Whether masked fields are read as they are');
 
 /** What a key or a token may read; see record-access.ts. */
@@ -40,13 +57,24 @@ export const readScopeFields = {
   unmasked: unmasked.default(false),
 };
 const permissions = scopeList(z.enum(['read', 'write'])).default([]);
-const scopesText = 'The lists are independent: empty versions or resources mean all, empty permissions mean read; write includes read';
+const scopesText =
+  'The lists are independent: empty versions or resources mean all, empty permissions mean read; write includes read';
 const Scopes = z.strictObject({ ...readScopeFields, permissions }).describe(scopesText);
 const ScopesPatch = z
-  .strictObject({ ...readScopeFields, permissions, rows: rows.optional(), fields: fields.optional(), unmasked: unmasked.optional() })
+  .strictObject({
+    ...readScopeFields,
+    permissions,
+    rows: rows.optional(),
+    fields: fields.optional(),
+    unmasked: unmasked.optional(),
+  })
   .describe(`${scopesText}. Absent \`rows\`, \`fields\` and \`unmasked\` stay as they are`);
 
-export const NewApiKey = z.strictObject({ name: shortText(120), scopes: Scopes.prefault({}), expiresAt: bodyInstant.optional() });
+export const NewApiKey = z.strictObject({
+  name: shortText(120),
+  scopes: Scopes.prefault({}),
+  expiresAt: bodyInstant.optional(),
+});
 export const ApiKeyPatch = z.strictObject({
   name: shortText(120).optional(),
   scopes: ScopesPatch.optional(),
@@ -54,7 +82,11 @@ export const ApiKeyPatch = z.strictObject({
 });
 export const maxGracePeriodSeconds = 2_592_000;
 export const ApiKeyRotation = z.strictObject({
-  gracePeriodSeconds: z.int().min(0).max(maxGracePeriodSeconds, 'must be at most 2592000 (30 days)').default(0),
+  gracePeriodSeconds: z
+    .int()
+    .min(0)
+    .max(maxGracePeriodSeconds, 'must be at most 2592000 (30 days)')
+    .default(0),
 });
 
 export const ShownScopes = z.object({
@@ -65,7 +97,10 @@ export const ShownScopes = z.object({
     .record(z.string(), z.array(z.object({ field: z.string(), in: z.array(z.string()) })))
     .nullable()
     .describe('The readable records by resource. Null: all'),
-  fields: z.record(z.string(), z.array(z.string())).nullable().describe('The readable fields by resource. Null: all'),
+  fields: z
+    .record(z.string(), z.array(z.string()))
+    .nullable()
+    .describe('The readable fields by resource. Null: all'),
   unmasked,
 });
 
@@ -84,10 +119,16 @@ export const ApiKey = z
     transferredFrom: z
       .string()
       .nullable()
-      .describe('E-mail address of that former member; null when the key was not transferred, or rotated since'),
-    graceEndsAt: Instant.nullable().describe('Until when the secret before the last rotation works too; null outside of a grace period'),
+      .describe(
+        'E-mail address of that former member; null when the key was not transferred, or rotated since',
+      ),
+    graceEndsAt: Instant.nullable().describe(
+      'Until when the secret before the last rotation works too; null outside of a grace period',
+    ),
     lastUsedAt: Instant.nullable(),
-    requestsLast7Days: z.int().describe('Requests to the public interface in the last 7 days (UTC), today included'),
+    requestsLast7Days: z
+      .int()
+      .describe('Requests to the public interface in the last 7 days (UTC), today included'),
     createdBy: z.object({ id: Id, email: z.string(), name: z.string() }),
     createdAt: Instant,
     revokedAt: Instant.nullable(),
@@ -95,17 +136,29 @@ export const ApiKey = z
   .meta({ id: 'ApiKey' });
 
 export const ApiKeyWithSecret = ApiKey.extend({
-  secret: z.string().nullable().describe('Returned only once; null when the response is replayed for an idempotency key'),
+  secret: z
+    .string()
+    .nullable()
+    .describe('Returned only once; null when the response is replayed for an idempotency key'),
 }).meta({ id: 'ApiKeyWithSecret' });
 
 const count = z.int().describe('Number of requests');
-/** Fields that the usage is not grouped by are null, and so are version and resource of requests that named no existing one. */
+/**
+ * Fields that the usage is not grouped by are null, and so are version and resource of requests that named no
+ * existing one.
+ */
 export const ApiKeyUsage = z
   .object({
     day: Day.nullable().describe('UTC'),
     version: z.string().nullable().describe('Null when the request named no version that was ever published'),
-    resource: z.string().nullable().describe('Null for the OpenAPI description of the version and for unknown resources'),
-    subject: z.string().nullable().describe('Null for requests without a subject, and when it is not grouped by'),
+    resource: z
+      .string()
+      .nullable()
+      .describe('Null for the OpenAPI description of the version and for unknown resources'),
+    subject: z
+      .string()
+      .nullable()
+      .describe('Null for requests without a subject, and when it is not grouped by'),
     requests: count,
     succeeded: count.describe('Answered 2xx'),
     notModified: count.describe('Answered 304'),
@@ -120,7 +173,10 @@ const oneGroup = `(${usageGroups.join('|')})`;
 const groupsPattern = `^${oneGroup}(,${oneGroup}){0,3}$`;
 export const usageGrouping = z
   .string()
-  .regex(new RegExp(groupsPattern), 'must be day, version, resource, subject, or several of them separated by commas')
+  .regex(
+    new RegExp(groupsPattern),
+    'must be day, version, resource, subject, or several of them separated by commas',
+  )
   .transform((text) => usageGroups.filter((group) => text.split(',').includes(group)))
   .optional()
   .transform((groups): readonly UsageGroup[] => groups ?? defaultGroups)

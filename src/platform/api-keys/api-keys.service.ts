@@ -1,4 +1,5 @@
-// API keys: the secret is returned once, no key can do more than the caller who makes or widens it (ceiling.ts), a revoked key stays revoked.
+// API keys: the secret is returned once, no key can do more than the caller who makes or widens it
+// (ceiling.ts), a revoked key stays revoked.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -81,11 +82,22 @@ async function assertCallerIsMember(tx: Tx, ctx: RequestCtx): Promise<void> {
   throw new AppError('FORBIDDEN', 'You no longer belong to the organization');
 }
 
-/** Permissions on the management interface of this creator's key. Keys restricted in what they read have none. */
+/**
+ * Permissions on the management interface of this creator's key. Keys restricted in what they read have none.
+ */
 export function managementPermissionsOf(row: ApiKeyRow, ceiling = row.ceiling): ReadonlySet<Permission> {
   if (row.role_name === null || isRestricted(layerOf(row))) return new Set();
-  const role = { id: '', name: row.role_name, builtIn: row.role_built_in ?? false, permissions: row.role_permissions ?? [] };
-  return keyPermissions({ role, scopes: { versions: [], resources: [], permissions: row.scope_permissions }, ceiling });
+  const role = {
+    id: '',
+    name: row.role_name,
+    builtIn: row.role_built_in ?? false,
+    permissions: row.role_permissions ?? [],
+  };
+  return keyPermissions({
+    role,
+    scopes: { versions: [], resources: [], permissions: row.scope_permissions },
+    ceiling,
+  });
 }
 
 const powerOf = (row: ApiKeyRow): KeyPower => ({
@@ -96,14 +108,16 @@ const powerOf = (row: ApiKeyRow): KeyPower => ({
 });
 
 /**
- * Scopes apply to every secret of the key, so they cannot be widened while a former holder's secret works: an old one in its grace period,
- * or that of a transferred key until it ends, is replaced, or is kept. Throws 422 `grace_running`.
+ * Scopes apply to every secret of the key, so they cannot be widened while a former holder's secret works: an
+ * old one in its grace period, or that of a transferred key until it ends, is replaced, or is kept. Throws
+ * 422 `grace_running`.
  */
 function assertNotWidened(after: ApiKeyRow, before: ApiKeyRow): void {
   const { former_secret_until: until } = before;
   const gainsWrite = after.scope_permissions.includes('write') && !before.scope_permissions.includes('write');
   const gainsUnmasked = after.scope_unmasked && !before.scope_unmasked;
-  if (until === null || (!gainsWrite && !gainsUnmasked && coversReads(layerOf(before), layerOf(after)))) return;
+  if (until === null || (!gainsWrite && !gainsUnmasked && coversReads(layerOf(before), layerOf(after))))
+    return;
   throw invalid('An old secret of the key is still valid', [
     {
       path: 'scopes',
@@ -115,12 +129,19 @@ function assertNotWidened(after: ApiKeyRow, before: ApiKeyRow): void {
 
 function assertFutureExpiry(ctx: Pick<RequestCtx, 'clock'>, expiresAt: string | null | undefined): void {
   if (typeof expiresAt === 'string' && new Date(expiresAt) <= ctx.clock.now()) {
-    throw invalid('The key would already be expired', [{ path: 'expiresAt', code: 'in_the_past', message: 'must be in the future' }]);
+    throw invalid('The key would already be expired', [
+      { path: 'expiresAt', code: 'in_the_past', message: 'must be in the future' },
+    ]);
   }
 }
 
 /** The columns of scopes that a caller gives, and what is wrong with them. */
-async function resolveKeyScopes(tx: Tx, organizationId: string, scopes: NewApiKey['scopes'], before?: AccessLayer) {
+async function resolveKeyScopes(
+  tx: Tx,
+  organizationId: string,
+  scopes: NewApiKey['scopes'],
+  before?: AccessLayer,
+) {
   const [resolved] = await resolveScopes(tx, organizationId, [{ scopes, path: 'scopes', before }]);
   if (resolved === undefined) throw new Error('the scopes were not resolved');
   const { layer, problems } = resolved;
@@ -136,7 +157,8 @@ async function resolveKeyScopes(tx: Tx, organizationId: string, scopes: NewApiKe
 }
 
 function assertNotRevoked(row: ApiKeyRow): void {
-  if (row.status === 'revoked') throw invalid('The key is revoked', [{ path: '', code: 'revoked', message: 'Create a new key instead' }]);
+  if (row.status === 'revoked')
+    throw invalid('The key is revoked', [{ path: '', code: 'revoked', message: 'Create a new key instead' }]);
 }
 
 export const listApiKeys = (ctx: RequestCtx, page: PageQuery, filter: ApiKeyFilter) =>
@@ -146,14 +168,16 @@ export const listApiKeys = (ctx: RequestCtx, page: PageQuery, filter: ApiKeyFilt
   });
 
 /** Throws 404 for an unknown key. */
-export const getApiKey = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(tx, ctx, await getRow(tx, ctx, id)));
+export const getApiKey = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => view(tx, ctx, await getRow(tx, ctx, id)));
 
 type Issuer = Pick<RequestCtx, 'organizationId' | 'clock'> & { readonly userId: string };
 
 /**
- * Creates a key that acts for this member; the caller must have locked the membership in `tx`. `admit` refuses the new key or writes the
- * audit entry, before a refusal says which versions and resources exist. The returned secret is not stored. Throws 422 for a past expiry,
- * and for scopes that name what does not exist or is not scopable.
+ * Creates a key that acts for this member; the caller must have locked the membership in `tx`. `admit`
+ * refuses the new key or writes the audit entry, before a refusal says which versions and resources exist.
+ * The returned secret is not stored. Throws 422 for a past expiry, and for scopes that name what does not
+ * exist or is not scopable.
  */
 export async function issueApiKey(
   tx: Tx,
@@ -174,13 +198,20 @@ export async function issueApiKey(
     expires_at: input.expiresAt ?? null,
     created_by: by.userId,
   });
-  const changes = { name: input.name, prefix: key.prefix, scopes: input.scopes, expiresAt: input.expiresAt ?? null };
+  const changes = {
+    name: input.name,
+    prefix: key.prefix,
+    scopes: input.scopes,
+    expiresAt: input.expiresAt ?? null,
+  };
   await admit({ action: 'api-key.create', target: { type: 'api-key', id }, changes }, id);
   assertResolved(problems);
   return { id, prefix: key.prefix, secret: key.secret };
 }
 
-/** Throws 403 `escalation` or `handed_over`, 422 for a past expiry, scopes that don't fit, or at the quota. */
+/**
+ * Throws 403 `escalation` or `handed_over`, 422 for a past expiry, scopes that don't fit, or at the quota.
+ */
 export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
   assertNotTransferredKey(ctx);
   return inTransaction(ctx, async (tx) => {
@@ -206,7 +237,10 @@ function withKept(given: NonNullable<ApiKeyPatch['scopes']>, row: ApiKeyRow): Ne
   };
 }
 
-/** Throws 404, 403 `escalation` or `handed_over`, 422 for a revoked key, a past expiry, unknown scopes, or a running grace period. */
+/**
+ * Throws 404, 403 `escalation` or `handed_over`, 422 for a revoked key, a past expiry, unknown scopes, or a
+ * running grace period.
+ */
 export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPatch) {
   if (change.scopes !== undefined || change.expiresAt !== undefined) assertNotTransferredKey(ctx);
   assertFutureExpiry(ctx, change.expiresAt);
@@ -214,7 +248,9 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
     await lockApiKey(tx, ctx.organizationId, id);
     const row = await getRow(tx, ctx, id);
     assertNotRevoked(row);
-    const scopes = change.scopes && (await resolveKeyScopes(tx, ctx.organizationId, withKept(change.scopes, row), layerOf(row)));
+    const scopes =
+      change.scopes &&
+      (await resolveKeyScopes(tx, ctx.organizationId, withKept(change.scopes, row), layerOf(row)));
     const columns = {
       ...(change.name !== undefined && { name: change.name }),
       ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
@@ -224,14 +260,21 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
     const changed = await getRow(tx, ctx, id);
     assertNotWidened(changed, row);
     // What has expired could do nothing; extending it grants everything again.
-    assertWithinCeiling(ctx, powerOf(changed), row.status === 'active' || changed.status !== 'active' ? powerOf(row) : undefined);
+    assertWithinCeiling(
+      ctx,
+      powerOf(changed),
+      row.status === 'active' || changed.status !== 'active' ? powerOf(row) : undefined,
+    );
     assertResolved(scopes?.problems ?? []);
     await writeAudit(tx, ctx, { action: 'api-key.update', target: { type: 'api-key', id }, changes: change });
     return view(tx, ctx, changed);
   });
 }
 
-/** The row stays for the history. The secret stops working everywhere within a second. Throws 404 for an unknown key. */
+/**
+ * The row stays for the history. The secret stops working everywhere within a second. Throws 404 for an
+ * unknown key.
+ */
 export const revokeApiKey = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const row = await getRow(tx, ctx, id);
@@ -244,26 +287,38 @@ export const revokeApiKey = (ctx: RequestCtx, id: string) =>
     });
   });
 
-/** The locked row. Throws 404, 403 when the caller is no longer a member or `handed_over`, 422 for a revoked or expired key. */
+/**
+ * The locked row. Throws 404, 403 when the caller is no longer a member or `handed_over`, 422 for a revoked
+ * or expired key.
+ */
 async function lockUsableKey(tx: Tx, ctx: RequestCtx, id: string): Promise<ApiKeyRow> {
   assertNotTransferredKey(ctx);
   await assertCallerIsMember(tx, ctx);
   await lockApiKey(tx, ctx.organizationId, id);
   const row = await getRow(tx, ctx, id);
   assertNotRevoked(row);
-  if (row.has_expired) throw invalid('The key has expired', [{ path: '', code: 'expired', message: 'Set a later expiresAt first' }]);
+  if (row.has_expired)
+    throw invalid('The key has expired', [
+      { path: '', code: 'expired', message: 'Set a later expiresAt first' },
+    ]);
   return row;
 }
 
 /**
- * The caller gets the new secret, so the key acts for them from then on. Throws 404, 403 `escalation` or `handed_over`, 422 for a
- * revoked or expired key.
+ * The caller gets the new secret, so the key acts for them from then on. Throws 404, 403 `escalation` or
+ * `handed_over`, 422 for a revoked or expired key.
  */
 export const rotateApiKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: number) =>
   inTransaction(ctx, async (tx) => {
     const row = await lockUsableKey(tx, ctx, id);
     const key = generateApiKey();
-    await replaceSecret(tx, ctx.organizationId, id, { ...key, createdBy: ctx.principal.user.id }, gracePeriodSeconds);
+    await replaceSecret(
+      tx,
+      ctx.organizationId,
+      id,
+      { ...key, createdBy: ctx.principal.user.id },
+      gracePeriodSeconds,
+    );
     await writeAudit(tx, ctx, {
       action: 'api-key.rotate',
       target: { type: 'api-key', id },
@@ -275,15 +330,18 @@ export const rotateApiKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: nu
   });
 
 /**
- * The secret of a transferred key goes on working, although the former member may know it. The key keeps its ceiling. Throws 404, 403
- * `escalation` or `handed_over`, 422 for a revoked or expired key, and when the secret has no end or has ended.
+ * The secret of a transferred key goes on working, although the former member may know it. The key keeps its
+ * ceiling. Throws 404, 403 `escalation` or `handed_over`, 422 for a revoked or expired key, and when the
+ * secret has no end or has ended.
  */
 export const keepApiKeySecret = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const row = await lockUsableKey(tx, ctx, id);
-    const refuse = (code: string, message: string) => invalid('There is no secret to keep', [{ path: '', code, message }]);
+    const refuse = (code: string, message: string) =>
+      invalid('There is no secret to keep', [{ path: '', code, message }]);
     if (row.secret_ends_at === null) throw refuse('no_end', 'The secret has no end');
-    if (row.status === 'expired') throw refuse('secret_ended', 'The secret has ended. Rotate the key to get a new one.');
+    if (row.status === 'expired')
+      throw refuse('secret_ended', 'The secret has ended. Rotate the key to get a new one.');
     await removeSecretEnd(tx, ctx.organizationId, id);
     const kept = await getRow(tx, ctx, id);
     assertWithinCeiling(ctx, powerOf(kept), undefined);

@@ -34,11 +34,17 @@ export type ApiKeyRow = {
   role_name: string | null;
   role_built_in: boolean | null;
   role_permissions: string[] | null;
-  /** Maximum permissions of a transferred key: what it could do at the transfer. Null when it was never transferred. */
+  /**
+   * Maximum permissions of a transferred key: what it could do at the transfer. Null when it was never
+   * transferred.
+   */
   ceiling: string[] | null;
   previous_created_by: string | null;
   previous_ceiling: string[] | null;
-  /** Until when a secret of a former holder works: an old one in its grace period, or that of a transferred key. Null when none does. */
+  /**
+   * Until when a secret of a former holder works: an old one in its grace period, or that of a transferred
+   * key. Null when none does.
+   */
   former_secret_until: Date | null;
   /** Until when the secret before the last rotation works too; null outside of a grace period. */
   grace_ends_at: Date | null;
@@ -46,7 +52,12 @@ export type ApiKeyRow = {
 
 export const apiKeySorts = ['createdAt', 'name', 'lastUsedAt', 'expiresAt'] as const;
 const sorting = {
-  columns: { createdAt: 'k.created_at', name: 'lower(k.name)', lastUsedAt: 'k.last_used_at', expiresAt: 'k.expires_at' },
+  columns: {
+    createdAt: 'k.created_at',
+    name: 'lower(k.name)',
+    lastUsedAt: 'k.last_used_at',
+    expiresAt: 'k.expires_at',
+  },
   newest: 'createdAt',
   id: 'k.id',
   nullable: ['lastUsedAt', 'expiresAt'],
@@ -65,7 +76,9 @@ const inGrace = 'k.previous_secret_hash is not null and k.previous_expires_at > 
 const select = (tx: Tx, organizationId: string) =>
   tx('api_keys as k')
     .join('users as u', 'u.id', 'k.created_by')
-    .leftJoin('memberships as m', (on) => on.on('m.organization_id', 'k.organization_id').on('m.user_id', 'k.created_by'))
+    .leftJoin('memberships as m', (on) =>
+      on.on('m.organization_id', 'k.organization_id').on('m.user_id', 'k.created_by'),
+    )
     .leftJoin('roles as r', 'r.id', 'm.role_id')
     .where('k.organization_id', organizationId)
     .select(
@@ -95,7 +108,9 @@ const select = (tx: Tx, organizationId: string) =>
       'r.permissions as role_permissions',
       tx.raw(`${keyStatus} as status`),
       tx.raw(`${hasExpired} as has_expired`),
-      tx.raw(`case when ${inGrace} and not ${hasExpired} then least(k.previous_expires_at, k.expires_at) end as grace_ends_at`),
+      tx.raw(
+        `case when ${inGrace} and not ${hasExpired} then least(k.previous_expires_at, k.expires_at) end as grace_ends_at`,
+      ),
       tx.raw(
         `greatest(case when ${inGrace} then k.previous_expires_at end, case when k.secret_ends_at > now() then k.secret_ends_at end) as former_secret_until`,
       ),
@@ -108,10 +123,17 @@ export function listApiKeyRows(tx: Tx, organizationId: string, page: PageQuery, 
   return readPage<ApiKeyRow>(query, page);
 }
 
-export const findApiKeyRow = async (tx: Tx, organizationId: string, id: string): Promise<ApiKeyRow | undefined> =>
+export const findApiKeyRow = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<ApiKeyRow | undefined> =>
   (await select(tx, organizationId).where('k.id', id).first()) as ApiKeyRow | undefined;
 
-/** Keys that are not revoked and whose current secret, or old secret in its grace period, belongs to this person. */
+/**
+ * Keys that are not revoked and whose current secret, or old secret in its grace period, belongs to this
+ * person.
+ */
 const keysOf = (tx: Tx, organizationId: string, userId: string) =>
   select(tx, organizationId)
     .whereNull('k.revoked_at')
@@ -121,11 +143,19 @@ const keysOf = (tx: Tx, organizationId: string, userId: string) =>
 export const lockKeysOf = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
   (await keysOf(tx, organizationId, userId).orderBy('k.id').forUpdate('k')) as ApiKeyRow[];
 
-/** Whether the person's secret of this key works: the current one, or the old one if someone else has rotated the key. */
-export const actsFor = (key: ApiKeyRow, userId: string): boolean => (key.user_id === userId ? key.status === 'active' : !key.has_expired);
+/**
+ * Whether the person's secret of this key works: the current one, or the old one if someone else has rotated
+ * the key.
+ */
+export const actsFor = (key: ApiKeyRow, userId: string): boolean =>
+  key.user_id === userId ? key.status === 'active' : !key.has_expired;
 
 /** Keys that act for this person, newest first, without locks. */
-export const listActiveKeys = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> => {
+export const listActiveKeys = async (
+  tx: Tx,
+  organizationId: string,
+  userId: string,
+): Promise<ApiKeyRow[]> => {
   const keys = (await keysOf(tx, organizationId, userId).orderBy([
     { column: 'k.created_at', order: 'desc' },
     { column: 'k.id', order: 'desc' },
@@ -134,7 +164,11 @@ export const listActiveKeys = async (tx: Tx, organizationId: string, userId: str
 };
 
 /** Keys by id, without locks, in the order of their creation. */
-export const listKeyRows = async (tx: Tx, organizationId: string, ids: readonly string[]): Promise<ApiKeyRow[]> =>
+export const listKeyRows = async (
+  tx: Tx,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<ApiKeyRow[]> =>
   (await select(tx, organizationId).whereIn('k.id', ids).orderBy('k.id')) as ApiKeyRow[];
 
 /** Locks the key until the transaction ends. */
@@ -143,26 +177,35 @@ export const lockApiKey = (tx: Tx, organizationId: string, id: string) =>
 
 /** Ends the grace period of the old secret now. */
 export const endGracePeriod = (tx: Tx, organizationId: string, id: string) =>
-  tx('api_keys')
-    .where({ organization_id: organizationId, id })
-    .update({ previous_secret_hash: null, previous_expires_at: null, previous_created_by: null, previous_ceiling: null });
+  tx('api_keys').where({ organization_id: organizationId, id }).update({
+    previous_secret_hash: null,
+    previous_expires_at: null,
+    previous_created_by: null,
+    previous_ceiling: null,
+  });
 
 /** In at most `graceSeconds`, and never later than it would have ended anyway. */
 const endBy = (tx: Tx, column: 'secret_ends_at' | 'previous_expires_at', graceSeconds: number) =>
   tx.raw('least(??, now() + make_interval(secs => ?))', [column, graceSeconds]);
 
 /**
- * The old secret keeps reading the public interface for at most `graceSeconds`. It loses all management permissions, even if its holder
- * becomes a member again.
+ * The old secret keeps reading the public interface for at most `graceSeconds`. It loses all management
+ * permissions, even if its holder becomes a member again.
  */
 export const restrictOldSecret = (tx: Tx, organizationId: string, id: string, graceSeconds: number) =>
   tx('api_keys')
     .where({ organization_id: organizationId, id })
     .update({ previous_ceiling: [], previous_expires_at: endBy(tx, 'previous_expires_at', graceSeconds) });
 
-/** Share lock on the membership, so that no key is created for a leaving member. False when the person is not a member. */
+/**
+ * Share lock on the membership, so that no key is created for a leaving member. False when the person is not
+ * a member.
+ */
 export async function keepMembership(tx: Tx, organizationId: string, userId: string): Promise<boolean> {
-  const locked = await tx('memberships').where({ organization_id: organizationId, user_id: userId }).forKeyShare().select('user_id');
+  const locked = await tx('memberships')
+    .where({ organization_id: organizationId, user_id: userId })
+    .forKeyShare()
+    .select('user_id');
   return locked.length === 1;
 }
 
@@ -191,11 +234,14 @@ export const updateApiKeyRow = (tx: Tx, organizationId: string, id: string, chan
   tx('api_keys').where({ organization_id: organizationId, id }).update(change);
 
 export const markApiKeyRevoked = (tx: Tx, organizationId: string, id: string) =>
-  tx('api_keys').where({ organization_id: organizationId, id }).whereNull('revoked_at').update({ revoked_at: tx.fn.now() });
+  tx('api_keys')
+    .where({ organization_id: organizationId, id })
+    .whereNull('revoked_at')
+    .update({ revoked_at: tx.fn.now() });
 
 /**
- * Makes the key act for another person, with a ceiling, and ends its secret after `graceSeconds`. An old secret is transferred as well if
- * it acted for the same person.
+ * Makes the key act for another person, with a ceiling, and ends its secret after `graceSeconds`. An old
+ * secret is transferred as well if it acted for the same person.
  */
 export const handOverKey = (
   tx: Tx,
@@ -228,8 +274,8 @@ export type EndedSecretRow = Pick<ApiKeyRow, 'id' | 'name' | 'prefix' | 'has_exp
 };
 
 /**
- * Marks keys whose secret has ended after a transfer as reported, and returns them. Concurrent calls return each key once: a key that
- * another transaction has locked is left to it, or to the next call.
+ * Marks keys whose secret has ended after a transfer as reported, and returns them. Concurrent calls return
+ * each key once: a key that another transaction has locked is left to it, or to the next call.
  */
 export async function takeEndedSecrets(tx: Tx, organizationId: string): Promise<EndedSecretRow[]> {
   const rows = (await select(tx, organizationId)
@@ -240,13 +286,16 @@ export async function takeEndedSecrets(tx: Tx, organizationId: string): Promise<
     .forUpdate('k')
     .skipLocked()) as EndedSecretRow[];
   const ids = rows.map(({ id }) => id);
-  await tx('api_keys').where('organization_id', organizationId).whereIn('id', ids).update({ secret_end_reported: true });
+  await tx('api_keys')
+    .where('organization_id', organizationId)
+    .whereIn('id', ids)
+    .update({ secret_end_reported: true });
   return rows;
 }
 
 /**
- * During the grace period the old secret keeps acting for its former person. Another rotation ends the older secret immediately. A trigger
- * gives the new secret no end, and keeps that of the old one.
+ * During the grace period the old secret keeps acting for its former person. Another rotation ends the older
+ * secret immediately. A trigger gives the new secret no end, and keeps that of the old one.
  */
 export const replaceSecret = (
   tx: Tx,
@@ -266,5 +315,6 @@ export const replaceSecret = (
       previous_ceiling: graceSeconds === 0 ? null : tx.ref('ceiling'),
       previous_created_by: graceSeconds === 0 ? null : tx.ref('created_by'),
       previous_secret_hash: graceSeconds === 0 ? null : tx.ref('secret_hash'),
-      previous_expires_at: graceSeconds === 0 ? null : tx.raw('now() + make_interval(secs => ?)', [graceSeconds]),
+      previous_expires_at:
+        graceSeconds === 0 ? null : tx.raw('now() + make_interval(secs => ?)', [graceSeconds]),
     });

@@ -1,15 +1,27 @@
-// Revokes or transfers the keys of a member who leaves. A transferred key keeps reading the public interface until its secret ends: the
-// former member still knows it. On the management interface it never gains permissions, and it has permissions only if the recipient
-// agreed to take it over. Keys that have expired are revoked or transferred as well, because someone could extend them later.
+// Revokes or transfers the keys of a member who leaves. A transferred key keeps reading the public interface
+// until its secret ends: the former member still knows it. On the management interface it never gains
+// permissions, and it has permissions only if the recipient agreed to take it over. Keys that have expired
+// are revoked or transferred as well, because someone could extend them later.
 import type { Tx } from '../../db/transaction.ts';
 import { managementPermissionsOf } from './api-keys.service.ts';
-import { type ApiKeyRow, endGracePeriod, handOverKey, markApiKeyRevoked, restrictOldSecret } from './api-keys.store.ts';
+import {
+  type ApiKeyRow,
+  endGracePeriod,
+  handOverKey,
+  markApiKeyRevoked,
+  restrictOldSecret,
+} from './api-keys.store.ts';
 
 /** Someone else has rotated the key since: only its old secret belongs to the leaving member. */
 const isRotatedAway = (key: ApiKeyRow, leaverId: string): boolean => key.user_id !== leaverId;
 
 /** Revokes the keys; of keys that someone else has rotated, only the old secret. */
-export async function revokeKeys(tx: Tx, organizationId: string, keys: readonly ApiKeyRow[], leaverId: string): Promise<void> {
+export async function revokeKeys(
+  tx: Tx,
+  organizationId: string,
+  keys: readonly ApiKeyRow[],
+  leaverId: string,
+): Promise<void> {
   for (const key of keys) {
     if (isRotatedAway(key, leaverId)) await endGracePeriod(tx, organizationId, key.id);
     else await markApiKeyRevoked(tx, organizationId, key.id);
@@ -24,7 +36,10 @@ export type KeyTransfer = {
   readonly graceSeconds: number;
 };
 
-/** Call before the membership is deleted: the ceiling is what each key can do now, or nothing when the recipient has not agreed. */
+/**
+ * Call before the membership is deleted: the ceiling is what each key can do now, or nothing when the
+ * recipient has not agreed.
+ */
 export async function handOverKeys(
   tx: Tx,
   organizationId: string,
@@ -36,7 +51,8 @@ export async function handOverKeys(
       await restrictOldSecret(tx, organizationId, key.id, graceSeconds);
       continue;
     }
-    const ceilingOf = (ceiling: string[] | null) => (to.agreed ? [...managementPermissionsOf(key, ceiling)] : []);
+    const ceilingOf = (ceiling: string[] | null) =>
+      to.agreed ? [...managementPermissionsOf(key, ceiling)] : [];
     const actedForSame = key.previous_created_by === from.id;
     await handOverKey(
       tx,

@@ -1,6 +1,6 @@
-// Mails to the members for whom transferred keys act: when a secret gets an end, and when it has ended. The look-up of a key decides whether
-// its secret has ended; this only reports it. Any number of processes may run it: the mark on the key, the audit row and the mails are one
-// transaction, so each end is reported once.
+// Mails to the members for whom transferred keys act: when a secret gets an end, and when it has ended. The
+// look-up of a key decides whether its secret has ended; this only reports it. Any number of processes may
+// run it: the mark on the key, the audit row and the mails are one transaction, so each end is reported once.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { type Recurring, startRecurring } from '../../core/recurring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -14,12 +14,23 @@ import { type EndingSecret, secretsEndedMail, secretsWillEndMail } from './trans
 const reportEveryMs = 60_000;
 
 type Addressed = { readonly to: string; readonly secret: EndingSecret };
-type Layout = (secrets: readonly EndingSecret[], about: { organization: string; publicUrl: string }) => MailContent;
+type Layout = (
+  secrets: readonly EndingSecret[],
+  about: { organization: string; publicUrl: string },
+) => MailContent;
 
 /** Queues one mail for each addressee. */
-async function enqueueMails(tx: Tx, ctx: TenantCtx, kind: string, addressed: readonly Addressed[], layout: Layout): Promise<void> {
+async function enqueueMails(
+  tx: Tx,
+  ctx: TenantCtx,
+  kind: string,
+  addressed: readonly Addressed[],
+  layout: Layout,
+): Promise<void> {
   if (addressed.length === 0) return;
-  const organization = await tx('organizations').where('id', ctx.organizationId).first<{ name: string }>('name');
+  const organization = await tx('organizations')
+    .where('id', ctx.organizationId)
+    .first<{ name: string }>('name');
   const about = { organization: organization.name, publicUrl: ctx.settings.publicUrl };
   for (const [to, found] of Map.groupBy(addressed, ({ to }) => to)) {
     const secrets = found.map(({ secret }) => secret);
@@ -28,10 +39,14 @@ async function enqueueMails(tx: Tx, ctx: TenantCtx, kind: string, addressed: rea
 }
 
 /**
- * Call after the keys of a former member were transferred. Keys that someone else had rotated before are reported to that member. Secrets
- * that have already ended are left to the report of their end.
+ * Call after the keys of a former member were transferred. Keys that someone else had rotated before are
+ * reported to that member. Secrets that have already ended are left to the report of their end.
  */
-export async function reportTransfer(tx: Tx, ctx: TenantCtx, { from, keyIds }: { from: string; keyIds: readonly string[] }): Promise<void> {
+export async function reportTransfer(
+  tx: Tx,
+  ctx: TenantCtx,
+  { from, keyIds }: { from: string; keyIds: readonly string[] },
+): Promise<void> {
   const addressed = (await listKeyRows(tx, ctx.organizationId, keyIds)).flatMap((key): Addressed[] => {
     const endsAt = key.secret_ends_at ?? key.former_secret_until;
     if (endsAt === null || endsAt <= ctx.clock.now()) return [];
@@ -46,14 +61,23 @@ const reportOrganization = (ctx: TenantCtx): Promise<void> =>
     const ended = await takeEndedSecrets(tx, ctx.organizationId);
     for (const { id, prefix, secret_ends_at: at } of ended) {
       const changes = { prefix, secretEndsAt: instant(at) };
-      await writeAudit(tx, systemAuthor(ctx.organizationId), { action: 'api-key.secret-end', target: { type: 'api-key', id }, changes });
+      await writeAudit(tx, systemAuthor(ctx.organizationId), {
+        action: 'api-key.secret-end',
+        target: { type: 'api-key', id },
+        changes,
+      });
     }
     const addressed = ended
       // The whole key has expired: nothing is left to rotate.
       .filter(({ has_expired: hasExpired }) => !hasExpired)
       .map((key) => ({
         to: key.user_email,
-        secret: { name: key.name, prefix: key.prefix, from: key.transferred_from, endsAt: key.secret_ends_at },
+        secret: {
+          name: key.name,
+          prefix: key.prefix,
+          from: key.transferred_from,
+          endsAt: key.secret_ends_at,
+        },
       }));
     await enqueueMails(tx, ctx, 'api-key-secret-end', addressed, secretsEndedMail);
   });

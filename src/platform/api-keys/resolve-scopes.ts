@@ -1,8 +1,15 @@
-// Turns the scopes that a caller gives into those that are stored: names of fields become fields of record types, values become texts that
-// fit their type. Names mean what they mean in the versions that exist when the scopes are written.
+// Turns the scopes that a caller gives into those that are stored: names of fields become fields of record
+// types, values become texts that fit their type. Names mean what they mean in the versions that exist when
+// the scopes are written.
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { createSuggestions } from '../../core/nearest-name.ts';
-import { type AccessLayer, allowsField, type ResourceRows, type RowCondition, unlimitedLayer } from '../../core/record-access.ts';
+import {
+  type AccessLayer,
+  allowsField,
+  type ResourceRows,
+  type RowCondition,
+  unlimitedLayer,
+} from '../../core/record-access.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { parseFilterValue } from '../../public/index.ts';
 import type { ReadScopes } from './api-keys.schemas.ts';
@@ -44,14 +51,24 @@ export const scopesView = ({ versions, resources, rows, fields }: AccessLayer) =
 });
 
 /**
- * Resolves several scopes with two queries. A layer with problems isn't to be stored; its limits are those that were asked for, or tighter.
- * Versions and resources must exist, drafts included, unless `before` has them: a credential would later read whatever gets that name.
+ * Resolves several scopes with two queries. A layer with problems isn't to be stored; its limits are those
+ * that were asked for, or tighter. Versions and resources must exist, drafts included, unless `before` has
+ * them: a credential would later read whatever gets that name.
  */
-export async function resolveScopes(tx: Tx, organizationId: string, given: readonly GivenScopes[]): Promise<ResolvedScopes[]> {
+export async function resolveScopes(
+  tx: Tx,
+  organizationId: string,
+  given: readonly GivenScopes[],
+): Promise<ResolvedScopes[]> {
   const existing = given.some(({ scopes: { versions, resources } }) => versions.length + resources.length > 0)
     ? await listVersionResources(tx, organizationId)
     : [];
-  const names = new Set(given.flatMap(({ scopes: { rows, fields } }) => [...Object.keys(rows ?? {}), ...Object.keys(fields ?? {})]));
+  const names = new Set(
+    given.flatMap(({ scopes: { rows, fields } }) => [
+      ...Object.keys(rows ?? {}),
+      ...Object.keys(fields ?? {}),
+    ]),
+  );
   const targets = names.size === 0 ? [] : await listScopeTargets(tx, organizationId, [...names]);
   const suggest = createSuggestions();
   return given.map((one) => resolve(one, existing, targets, suggest));
@@ -72,18 +89,32 @@ type Existing = Awaited<ReturnType<typeof listVersionResources>>;
 
 function reportUnknown({ scopes, before }: GivenScopes, existing: Existing, report: Report): void {
   const { versions } = scopes;
-  const added = (name: 'versions' | 'resources') => scopes[name].filter((one) => !before?.[name].includes(one));
+  const added = (name: 'versions' | 'resources') =>
+    scopes[name].filter((one) => !before?.[name].includes(one));
   for (const label of added('versions'))
     if (!existing.some(({ version }) => version === label))
-      report('versions', 'unknown_version', `There is no version ${label}. Choose one of the existing versions.`);
+      report(
+        'versions',
+        'unknown_version',
+        `There is no version ${label}. Choose one of the existing versions.`,
+      );
   const considered = existing.filter(({ version }) => versions.length === 0 || versions.includes(version));
   const where = versions.length === 0 ? 'No version has' : `Version ${versions.join(', ')} does not have`;
   for (const name of added('resources'))
     if (!considered.some(({ resources }) => resources.includes(name)))
-      report('resources', 'unknown_resource', `${where} a resource ${name}. Choose resources of these versions.`);
+      report(
+        'resources',
+        'unknown_resource',
+        `${where} a resource ${name}. Choose resources of these versions.`,
+      );
 }
 
-function resolve(given: GivenScopes, existing: Existing, all: readonly ScopeTarget[], suggest: Suggest): ResolvedScopes {
+function resolve(
+  given: GivenScopes,
+  existing: Existing,
+  all: readonly ScopeTarget[],
+  suggest: Suggest,
+): ResolvedScopes {
   const { scopes, path, before } = given;
   const { versions, resources, rows, fields } = scopes;
   const problems: ErrorDetail[] = [];
@@ -98,7 +129,12 @@ function resolve(given: GivenScopes, existing: Existing, all: readonly ScopeTarg
     if (name === '*') continue;
     const kept = before && findKept(before, name, conditions, versions);
     resolved[name] =
-      kept ?? resolveRows(conditions, { name, targets: targetsOf(name), isNamed: versions.length > 0, within: given.within }, report);
+      kept ??
+      resolveRows(
+        conditions,
+        { name, targets: targetsOf(name), isNamed: versions.length > 0, within: given.within },
+        report,
+      );
   }
   for (const [name, listed] of Object.entries(fields ?? {})) {
     const kept = ownOf(before?.fields, name) ?? [];
@@ -109,12 +145,21 @@ function resolve(given: GivenScopes, existing: Existing, all: readonly ScopeTarg
       report,
     );
   }
-  const layer = { versions, resources, rows: rows && { resources: resolved, others: Object.hasOwn(rows, '*') }, fields };
+  const layer = {
+    versions,
+    resources,
+    rows: rows && { resources: resolved, others: Object.hasOwn(rows, '*') },
+    fields,
+  };
   return { layer, problems };
 }
 
 /** The named versions, else the living ones, else drafts, as far as they have the resource. */
-function considered(all: readonly ScopeTarget[], name: string, versions: readonly string[]): readonly ScopeTarget[] {
+function considered(
+  all: readonly ScopeTarget[],
+  name: string,
+  versions: readonly string[],
+): readonly ScopeTarget[] {
   const having = all.filter(({ endpoint }) => endpoint.name === name);
   if (versions.length > 0) return having.filter(({ version }) => versions.includes(version));
   const living = having.filter(({ status }) => status === 'published' || status === 'deprecated');
@@ -123,17 +168,29 @@ function considered(all: readonly ScopeTarget[], name: string, versions: readonl
 
 const valuesOf = ({ in: values, eq }: Condition) => values ?? (eq === undefined ? [] : [eq]);
 
-/** Conditions that are given again for the same versions keep their meaning, also when no version has their fields any more. */
-function findKept(before: AccessLayer, name: string, conditions: readonly Condition[], versions: readonly string[]) {
+/**
+ * Conditions that are given again for the same versions keep their meaning, also when no version has their
+ * fields any more.
+ */
+function findKept(
+  before: AccessLayer,
+  name: string,
+  conditions: readonly Condition[],
+  versions: readonly string[],
+) {
   const kept = ownOf(before.rows?.resources, name);
   const given = conditions.map((condition) => [condition.field, valuesOf(condition)]);
   const isSame =
     kept !== undefined &&
-    JSON.stringify([given, versions]) === JSON.stringify([kept.conditions.map(({ field, in: texts }) => [field, texts]), before.versions]);
+    JSON.stringify([given, versions]) ===
+      JSON.stringify([kept.conditions.map(({ field, in: texts }) => [field, texts]), before.versions]);
   return isSame ? kept : undefined;
 }
 
-/** The field of the record type behind a name, and the type of its values; null type where a draft leaves it open. */
+/**
+ * The field of the record type behind a name, and the type of its values; null type where a draft leaves it
+ * open.
+ */
 type Source = { readonly source: string; readonly type: Parameters<typeof parseFilterValue>[0] | null };
 
 function scopableSource({ endpoint, binding }: ScopeTarget, name: string): Source | undefined {
@@ -154,23 +211,39 @@ type Wanted = {
   readonly within: AccessLayer | undefined;
 };
 
-function resolveRows(conditions: readonly Condition[], { name, targets, isNamed, within }: Wanted, report: Report): ResourceRows {
+function resolveRows(
+  conditions: readonly Condition[],
+  { name, targets, isNamed, within }: Wanted,
+  report: Report,
+): ResourceRows {
   const at = `rows.${name}`;
   const [newest] = targets;
   const none = { recordType: '', conditions: [] };
   if (newest === undefined) {
-    report(at, 'unknown_resource', `${isNamed ? 'None of the versions has' : 'No version has'} a resource ${name}`);
+    report(
+      at,
+      'unknown_resource',
+      `${isNamed ? 'None of the versions has' : 'No version has'} a resource ${name}`,
+    );
     return none;
   }
-  const chosen = targets.find((target) => conditions.every(({ field }) => scopableSource(target, field) !== undefined));
+  const chosen = targets.find((target) =>
+    conditions.every(({ field }) => scopableSource(target, field) !== undefined),
+  );
   if (chosen === undefined) {
     reportUnscopable(conditions, { name, targets, isNamed, within }, report);
     return none;
   }
   const { recordType } = chosen.endpoint;
-  const others = targets.filter(({ endpoint }) => endpoint.recordType !== recordType).map(({ version }) => version);
+  const others = targets
+    .filter(({ endpoint }) => endpoint.recordType !== recordType)
+    .map(({ version }) => version);
   if (!isNamed && others.length > 0)
-    report(at, 'ambiguous_resource', `${name} has another record type in ${others.join(', ')}. Name the versions in scopes.versions`);
+    report(
+      at,
+      'ambiguous_resource',
+      `${name} has another record type in ${others.join(', ')}. Name the versions in scopes.versions`,
+    );
   const resolved = conditions.map((condition, index): RowCondition => {
     const { source, type } = scopableSource(chosen, condition.field) ?? { source: '', type: null };
     if (isNamed)
@@ -180,7 +253,8 @@ function resolveRows(conditions: readonly Condition[], { name, targets, isNamed,
       );
     return { field: condition.field, source, in: readValues(condition, type, `${at}[${index}]`, report) };
   });
-  if (isNamed && conditions.length === 0) reportOthers(targets.filter(({ endpoint }) => endpoint.recordType !== recordType));
+  if (isNamed && conditions.length === 0)
+    reportOthers(targets.filter(({ endpoint }) => endpoint.recordType !== recordType));
   return { recordType, conditions: resolved };
 
   /** Named versions to which the scope would not apply. */
@@ -188,14 +262,25 @@ function resolveRows(conditions: readonly Condition[], { name, targets, isNamed,
     if (others.length === 0) return;
     const versions = others.map(({ version }) => version).join(', ');
     const reason = `${name} has another record type there, or the field is not scopable`;
-    report(index === undefined ? at : `${at}[${index}].field`, 'not_scopable', `The row scope would not apply to ${versions}: ${reason}`);
+    report(
+      index === undefined ? at : `${at}[${index}].field`,
+      'not_scopable',
+      `The row scope would not apply to ${versions}: ${reason}`,
+    );
   }
 }
 
 /** No version has all fields of the conditions as scopable ones. */
-function reportUnscopable(conditions: readonly Condition[], { name, targets, within = unlimitedLayer }: Wanted, report: Report): void {
-  const isVisible = (field: string): boolean => allowsField({ layers: [within], unmasked: false }, name, field);
-  const scopable = (targets[0]?.endpoint.fields ?? []).filter((field) => field.scopable === true).map((field) => field.name);
+function reportUnscopable(
+  conditions: readonly Condition[],
+  { name, targets, within = unlimitedLayer }: Wanted,
+  report: Report,
+): void {
+  const isVisible = (field: string): boolean =>
+    allowsField({ layers: [within], unmasked: false }, name, field);
+  const scopable = (targets[0]?.endpoint.fields ?? [])
+    .filter((field) => field.scopable === true)
+    .map((field) => field.name);
   const names = ['id', ...scopable.filter(isVisible)];
   let reported = false;
   for (const [index, { field }] of conditions.entries()) {
@@ -205,9 +290,15 @@ function reportUnscopable(conditions: readonly Condition[], { name, targets, wit
     const versions = [...new Set(targets.map(({ version }) => version))].join(', ');
     if (targets.some(({ endpoint }) => endpoint.fields.some((one) => one.name === field)))
       report(at, 'not_scopable', `${field} is not scopable in ${versions}. Scopable: ${names.join(', ')}`);
-    else report(at, 'unknown_field', `${name} has no field "${field}" in ${versions}.${report.suggest(field, () => names)}`);
+    else
+      report(
+        at,
+        'unknown_field',
+        `${name} has no field "${field}" in ${versions}.${report.suggest(field, () => names)}`,
+      );
   }
-  if (!reported) report(`rows.${name}`, 'not_scopable', 'No version has all of these fields as scopable ones');
+  if (!reported)
+    report(`rows.${name}`, 'not_scopable', 'No version has all of these fields as scopable ones');
 }
 
 /** The texts of the values, as the column writes them. */
@@ -216,21 +307,36 @@ function readValues(condition: Condition, type: Source['type'], at: string, repo
     const place = condition.in === undefined ? `${at}.eq` : `${at}.in[${index}]`;
     if (type === null) return String(value);
     const isNumeric = type === 'number' || type === 'integer';
-    const isOtherType = (typeof value === 'number' && !isNumeric) || (typeof value === 'boolean' && type !== 'boolean');
+    const isOtherType =
+      (typeof value === 'number' && !isNumeric) || (typeof value === 'boolean' && type !== 'boolean');
     const isInexact = Number.isInteger(value) && !Number.isSafeInteger(value);
     const read = parseFilterValue(type, String(value));
-    if (isOtherType) report(place, 'invalid_value', `must be a string: ${condition.field} is of type ${type}`);
+    if (isOtherType)
+      report(place, 'invalid_value', `must be a string: ${condition.field} is of type ${type}`);
     else if (isInexact) report(place, 'invalid_value', 'is not exact as a JSON number: write a string');
     else if ('code' in read) report(place, read.code, read.message);
     return 'value' in read && typeof read.value === 'string' ? read.value : String(value);
   });
 }
 
-function checkFields(name: string, listed: readonly string[], targets: readonly ScopeTarget[], report: Report): void {
-  if (targets.length === 0 && listed.length > 0) report(`fields.${name}`, 'unknown_resource', `No version has a resource ${name}`);
+function checkFields(
+  name: string,
+  listed: readonly string[],
+  targets: readonly ScopeTarget[],
+  report: Report,
+): void {
+  if (targets.length === 0 && listed.length > 0)
+    report(`fields.${name}`, 'unknown_resource', `No version has a resource ${name}`);
   if (targets.length === 0) return;
-  const known = new Set(['id', ...targets.flatMap(({ endpoint }) => endpoint.fields.map((field) => field.name))]);
+  const known = new Set([
+    'id',
+    ...targets.flatMap(({ endpoint }) => endpoint.fields.map((field) => field.name)),
+  ]);
   for (const field of listed)
     if (!known.has(field))
-      report(`fields.${name}`, 'unknown_field', `${name} has no field "${field}".${report.suggest(field, () => known)}`);
+      report(
+        `fields.${name}`,
+        'unknown_field',
+        `${name} has no field "${field}".${report.suggest(field, () => known)}`,
+      );
 }

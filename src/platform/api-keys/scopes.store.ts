@@ -11,7 +11,11 @@ export type ScopeTarget = {
 };
 
 /** The endpoints with these names in all versions, drafts and retired ones included, newest version first. */
-export async function listScopeTargets(tx: Tx, organizationId: string, names: readonly string[]): Promise<ScopeTarget[]> {
+export async function listScopeTargets(
+  tx: Tx,
+  organizationId: string,
+  names: readonly string[],
+): Promise<ScopeTarget[]> {
   const { rows } = await tx.raw<{ rows: ScopeTarget[] }>(
     `select s.version, s.status, e as endpoint, s.bindings -> (e ->> 'recordType') as binding
      from api_schemas s, jsonb_array_elements(s.endpoints) e
@@ -23,7 +27,10 @@ export async function listScopeTargets(tx: Tx, organizationId: string, names: re
 }
 
 /** All versions, drafts and retired ones included, with the names of their resources. */
-export async function listVersionResources(tx: Tx, organizationId: string): Promise<{ version: string; resources: string[] }[]> {
+export async function listVersionResources(
+  tx: Tx,
+  organizationId: string,
+): Promise<{ version: string; resources: string[] }[]> {
   return tx('api_schemas')
     .where('organization_id', organizationId)
     .select('version', tx.raw("jsonb_path_query_array(endpoints, '$[*].name') as resources"));

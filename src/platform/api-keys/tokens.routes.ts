@@ -25,7 +25,11 @@ export const tokenRoutes = [
     body: NewTokens,
     example: {
       tokens: [
-        { subject: 'customer:1042', expiresInSeconds: 900, scopes: { rows: { invoices: [{ field: 'customerId', in: ['1042'] }] } } },
+        {
+          subject: 'customer:1042',
+          expiresInSeconds: 900,
+          scopes: { rows: { invoices: [{ field: 'customerId', in: ['1042'] }] } },
+        },
       ],
     },
     response: MintedTokens,
@@ -41,7 +45,8 @@ export const tokenRoutes = [
     permission: 'api-key:update',
     openToOwnKey: true,
     summary: 'Revoke the tokens of a subject',
-    description: 'Takes effect everywhere within one second. Tokens that are minted for the subject afterwards work.',
+    description:
+      'Takes effect everywhere within one second. Tokens that are minted for the subject afterwards work.',
     params: IdParams,
     query: z.strictObject({ subject: Subject }),
     handler: (ctx, { params, query }) => revokeTokens(ctx, params.id, query.subject),

@@ -7,11 +7,17 @@ import { readScopeFields } from './api-keys.schemas.ts';
 export const Subject = shortText(200);
 
 const NewToken = z.strictObject({
-  scopes: z.strictObject(readScopeFields).describe('Limits the token further than the key is limited at the time of each request'),
+  scopes: z
+    .strictObject(readScopeFields)
+    .describe('Limits the token further than the key is limited at the time of each request'),
   subject: Subject.optional().describe(
     'For whom the token is, such as the id of a customer: usage is counted and tokens are revoked by it',
   ),
-  expiresInSeconds: z.int().min(1).max(maxTokenSeconds, 'must be at most 3600 (one hour)').default(maxTokenSeconds),
+  expiresInSeconds: z
+    .int()
+    .min(1)
+    .max(maxTokenSeconds, 'must be at most 3600 (one hour)')
+    .default(maxTokenSeconds),
 });
 export const NewTokens = z.strictObject({ tokens: z.array(NewToken).min(1).max(100) });
 
@@ -26,7 +32,9 @@ export const MintedTokens = z
         }),
       )
       .nullable()
-      .describe('In the order of the request. Returned only once; null when the response is replayed for an idempotency key'),
+      .describe(
+        'In the order of the request. Returned only once; null when the response is replayed for an idempotency key',
+      ),
   })
   .meta({ id: 'MintedTokens' });
 

@@ -1,8 +1,15 @@
-// Tokens of API keys: each reads at most what its key reads at the time of a request, and ends with the secret that minted it.
+// Tokens of API keys: each reads at most what its key reads at the time of a request, and ends with the
+// secret that minted it.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
-import { type AccessLayer, allowsField, allowsResource, allowsVersion, type RecordAccess } from '../../core/record-access.ts';
+import {
+  type AccessLayer,
+  allowsField,
+  allowsResource,
+  allowsVersion,
+  type RecordAccess,
+} from '../../core/record-access.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { secretMark } from '../../identity/api-key.ts';
@@ -35,13 +42,21 @@ async function getMinter(tx: Tx, ctx: RequestCtx, id: string): Promise<Minter> {
   const { credential, reads, expiresAt, user } = ctx.principal;
   const [own] = reads.layers;
   if (credential.id === id && credential.secretMark !== undefined && own !== undefined)
-    return { layer: own, unmasked: reads.unmasked, mark: credential.secretMark, mintedBy: null, endsAt: expiresAt };
+    return {
+      layer: own,
+      unmasked: reads.unmasked,
+      mark: credential.secretMark,
+      mintedBy: null,
+      endsAt: expiresAt,
+    };
   assertNotTransferredKey(ctx);
   const row = await findApiKeyRow(tx, ctx.organizationId, id);
   const hash = await readSecretHash(tx, ctx.organizationId, id);
   if (row === undefined || hash === undefined) throw notFound('API key');
   if (row.status !== 'active')
-    throw invalid(`The key is ${row.status}`, [{ path: '', code: row.status, message: 'Tokens end with their key. Use an active one.' }]);
+    throw invalid(`The key is ${row.status}`, [
+      { path: '', code: row.status, message: 'Tokens end with their key. Use an active one.' },
+    ]);
   const ends = [row.expires_at, row.secret_ends_at, expiresAt].flatMap((at) => at?.getTime() ?? []);
   return {
     layer: layerOf(row),
@@ -59,33 +74,58 @@ function beyondKey({ scopes }: NewToken, path: string, access: RecordAccess): Er
     code: 'beyond_key',
     message: `The key may not read ${name}`,
   });
-  const isHidden = (resource: string, field: string) => field !== 'id' && !allowsField(access, resource, field);
+  const isHidden = (resource: string, field: string) =>
+    field !== 'id' && !allowsField(access, resource, field);
   const rows = Object.entries(scopes.rows ?? {}).filter(([name]) => name !== '*');
   const fields = Object.entries(scopes.fields ?? {});
   return [
-    ...scopes.versions.filter((name) => !allowsVersion(access, name)).map((name) => problem('versions', name)),
-    ...scopes.resources.filter((name) => !allowsResource(access, name)).map((name) => problem('resources', name)),
+    ...scopes.versions
+      .filter((name) => !allowsVersion(access, name))
+      .map((name) => problem('versions', name)),
+    ...scopes.resources
+      .filter((name) => !allowsResource(access, name))
+      .map((name) => problem('resources', name)),
     ...rows.filter(([name]) => !allowsResource(access, name)).map(([name]) => problem(`rows.${name}`, name)),
-    ...fields.filter(([name]) => !allowsResource(access, name)).map(([name]) => problem(`fields.${name}`, name)),
+    ...fields
+      .filter(([name]) => !allowsResource(access, name))
+      .map(([name]) => problem(`fields.${name}`, name)),
     ...rows.flatMap(([name, conditions]) =>
-      conditions.flatMap(({ field }, index) => (isHidden(name, field) ? [problem(`rows.${name}[${index}].field`, field)] : [])),
+      conditions.flatMap(({ field }, index) =>
+        isHidden(name, field) ? [problem(`rows.${name}[${index}].field`, field)] : [],
+      ),
     ),
-    ...fields.flatMap(([name, listed]) => listed.filter((field) => isHidden(name, field)).map((field) => problem(`fields.${name}`, field))),
+    ...fields.flatMap(([name, listed]) =>
+      listed.filter((field) => isHidden(name, field)).map((field) => problem(`fields.${name}`, field)),
+    ),
   ];
 }
 
 const pathOf = (index: number): string => `tokens[${index}].scopes`;
 
-/** Throws 403 `escalation` for unmasked reading that the key or the person doesn't have, 422 for scopes that don't fit. */
-async function resolveTokens(tx: Tx, ctx: RequestCtx, { layer, unmasked }: Minter, tokens: readonly NewToken[]): Promise<AccessLayer[]> {
+/**
+ * Throws 403 `escalation` for unmasked reading that the key or the person doesn't have, 422 for scopes that
+ * don't fit.
+ */
+async function resolveTokens(
+  tx: Tx,
+  ctx: RequestCtx,
+  { layer, unmasked }: Minter,
+  tokens: readonly NewToken[],
+): Promise<AccessLayer[]> {
   const at = tokens.findIndex(({ scopes }) => scopes.unmasked && !unmasked);
   if (at >= 0)
     throw new AppError('FORBIDDEN', 'You cannot grant what you do not hold', {
       details: [
-        { path: `${pathOf(at)}.unmasked`, code: 'escalation', message: 'The key and you must both read masked fields as they are' },
+        {
+          path: `${pathOf(at)}.unmasked`,
+          code: 'escalation',
+          message: 'The key and you must both read masked fields as they are',
+        },
       ],
     });
-  const beyond = tokens.flatMap((token, index) => beyondKey(token, pathOf(index), { layers: [layer], unmasked }));
+  const beyond = tokens.flatMap((token, index) =>
+    beyondKey(token, pathOf(index), { layers: [layer], unmasked }),
+  );
   if (beyond.length > 0) throw invalid('A token can read at most what its key reads', beyond.slice(0, 100));
   const given = tokens.map(({ scopes }, index) => ({
     // A name means what it means in the versions that the key reads.
@@ -100,8 +140,9 @@ async function resolveTokens(tx: Tx, ctx: RequestCtx, { layer, unmasked }: Minte
 }
 
 /**
- * Mints tokens for the key itself, or for a person who may update it. Throws 404 for an unknown key, 403 `escalation` or `handed_over`, 422
- * for a revoked or expired key, scopes that don't fit, and a token of more than 6,000 characters.
+ * Mints tokens for the key itself, or for a person who may update it. Throws 404 for an unknown key, 403
+ * `escalation` or `handed_over`, 422 for a revoked or expired key, scopes that don't fit, and a token of more
+ * than 6,000 characters.
  */
 export const mintTokens = (ctx: RequestCtx, keyId: string, { tokens }: NewTokens): Promise<MintedTokens> =>
   inTransaction(ctx, async (tx) => {
@@ -119,22 +160,39 @@ export const mintTokens = (ctx: RequestCtx, keyId: string, { tokens }: NewTokens
       const token = signToken(ctx, signer, { jti: createId(), ...times, ...whose, scopes, unmasked });
       return { token, subject: subject ?? null, expiresAt: instant(new Date(expMs)) };
     });
-    const tooLong = minted.flatMap(({ token }, index) => (token.length > maxTokenLength ? [pathOf(index)] : []));
+    const tooLong = minted.flatMap(({ token }, index) =>
+      token.length > maxTokenLength ? [pathOf(index)] : [],
+    );
     if (tooLong.length > 0)
       throw invalid(
         `A token has at most ${maxTokenLength} characters`,
-        tooLong.map((path) => ({ path, code: 'too_long', message: 'Name fewer values, resources or fields' })),
+        tooLong.map((path) => ({
+          path,
+          code: 'too_long',
+          message: 'Name fewer values, resources or fields',
+        })),
       );
     const subjects = [...new Set(tokens.flatMap(({ subject }) => subject ?? []))];
     const changes = { tokens: tokens.length, subjects };
-    await writeAudit(tx, ctx, { action: 'api-key.mint-tokens', target: { type: 'api-key', id: keyId }, changes });
+    await writeAudit(tx, ctx, {
+      action: 'api-key.mint-tokens',
+      target: { type: 'api-key', id: keyId },
+      changes,
+    });
     return { tokens: minted };
   });
 
-/** The tokens of the subject stop working everywhere within a second; those minted later work. Throws 404 for an unknown key. */
+/**
+ * The tokens of the subject stop working everywhere within a second; those minted later work. Throws 404 for
+ * an unknown key.
+ */
 export const revokeTokens = (ctx: RequestCtx, keyId: string, subject: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     if ((await findApiKeyRow(tx, ctx.organizationId, keyId)) === undefined) throw notFound('API key');
     await revokeSubject(tx, ctx.organizationId, keyId, subject);
-    await writeAudit(tx, ctx, { action: 'api-key.revoke-tokens', target: { type: 'api-key', id: keyId }, changes: { subject } });
+    await writeAudit(tx, ctx, {
+      action: 'api-key.revoke-tokens',
+      target: { type: 'api-key', id: keyId },
+      changes: { subject },
+    });
   });

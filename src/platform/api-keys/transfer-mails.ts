@@ -1,4 +1,5 @@
-// Contents of the mails about secrets that a former member may know: that they will end, and that they have ended. Pure.
+// Contents of the mails about secrets that a former member may know: that they will end, and that they have
+// ended. Pure.
 import { countRowsThatFit, type MailContent, type RecordTable } from '../../mail/index.ts';
 
 export type EndingSecret = {
@@ -13,7 +14,9 @@ export type EndingSecret = {
 const instantText = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 const secretsOf = (count: number, organization: string): string =>
-  count === 1 ? `The secret of an API key of ${organization}` : `The secrets of ${count} API keys of ${organization}`;
+  count === 1
+    ? `The secret of an API key of ${organization}`
+    : `The secrets of ${count} API keys of ${organization}`;
 
 function tableOf(secrets: readonly EndingSecret[], endLabel: string): { table: RecordTable; more: string[] } {
   const all: RecordTable = {
@@ -33,7 +36,10 @@ function tableOf(secrets: readonly EndingSecret[], endLabel: string): { table: R
 type About = { readonly organization: string; readonly publicUrl: string };
 
 /** `secrets` must not be empty. */
-export function secretsWillEndMail(secrets: readonly EndingSecret[], { organization, publicUrl }: About): MailContent {
+export function secretsWillEndMail(
+  secrets: readonly EndingSecret[],
+  { organization, publicUrl }: About,
+): MailContent {
   const base = `${publicUrl}/api/platform/v1/api-keys`;
   const { table, more } = tableOf(secrets, 'Secret ends');
   return {
@@ -50,7 +56,10 @@ export function secretsWillEndMail(secrets: readonly EndingSecret[], { organizat
 }
 
 /** `secrets` must not be empty. */
-export function secretsEndedMail(secrets: readonly EndingSecret[], { organization, publicUrl }: About): MailContent {
+export function secretsEndedMail(
+  secrets: readonly EndingSecret[],
+  { organization, publicUrl }: About,
+): MailContent {
   const base = `${publicUrl}/api/platform/v1/api-keys`;
   const { table, more } = tableOf(secrets, 'Secret ended');
   return {

@@ -1,4 +1,5 @@
-// Reads the usage counters of API keys. src/public/serve/usage.ts counts requests; the database aggregates them.
+// Reads the usage counters of API keys. src/public/serve/usage.ts counts requests; the database aggregates
+// them.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
 import { containsSql } from '../../core/folded-text.ts';
@@ -43,13 +44,21 @@ const view = (row: UsageRow) => {
   };
 };
 
-function usageQuery(tx: Tx, organizationId: string, keyId: string, { from, to, groupBy, version, resource, subject }: UsageFilter) {
+function usageQuery(
+  tx: Tx,
+  organizationId: string,
+  keyId: string,
+  { from, to, groupBy, version, resource, subject }: UsageFilter,
+) {
   const counted = tx('api_key_usage')
     .where({ organization_id: organizationId, api_key_id: keyId })
-    .whereRaw(`day >= coalesce(:from::date, coalesce(:to::date, ${today}) - ${defaultDays - 1}) and day <= coalesce(:to::date, ${today})`, {
-      from: from ?? null,
-      to: to ?? null,
-    })
+    .whereRaw(
+      `day >= coalesce(:from::date, coalesce(:to::date, ${today}) - ${defaultDays - 1}) and day <= coalesce(:to::date, ${today})`,
+      {
+        from: from ?? null,
+        to: to ?? null,
+      },
+    )
     .groupBy(...groupBy)
     .select(...groupBy, ...kinds.map((kind) => tx.raw('sum(??)::bigint as ??', [kind, kind])));
   if (version !== undefined) counted.where({ version });
@@ -69,18 +78,31 @@ export const getApiKeyUsage = (ctx: RequestCtx, id: string, page: PageQuery, fil
   });
 
 /** Requests of the last 7 days by key; keys without any are absent. */
-export async function countRecentRequests(tx: Tx, organizationId: string, keyIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+export async function countRecentRequests(
+  tx: Tx,
+  organizationId: string,
+  keyIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
   if (keyIds.length === 0) return new Map();
   const rows = await tx('api_key_usage')
     .where({ organization_id: organizationId })
     .whereIn('api_key_id', keyIds)
     .whereRaw(`day > ${today} - 7`)
     .groupBy('api_key_id')
-    .select<{ api_key_id: string; requests: string }[]>('api_key_id', tx.raw(`sum(${allKinds})::bigint as requests`));
+    .select<{ api_key_id: string; requests: string }[]>(
+      'api_key_id',
+      tx.raw(`sum(${allKinds})::bigint as requests`),
+    );
   return new Map(rows.map((row) => [row.api_key_id, Number(row.requests)]));
 }
 
-type VersionCaller = { apiKeyId: string; name: string; status: ApiKeyRow['status']; requests: number; lastDay: string };
+type VersionCaller = {
+  apiKeyId: string;
+  name: string;
+  status: ApiKeyRow['status'];
+  requests: number;
+  lastDay: string;
+};
 
 /** Days for which the callers of a version are listed. */
 const callerDays = 30;
@@ -96,7 +118,11 @@ export async function listVersionCallers(
     .where({ 'u.organization_id': organizationId, version })
     .whereRaw(`day > ${today} - ${callerDays} and succeeded + not_modified > 0`)
     .groupBy('api_key_id')
-    .select('api_key_id', tx.raw('sum(succeeded + not_modified)::bigint as requests'), tx.raw('max(day) as last_day'));
+    .select(
+      'api_key_id',
+      tx.raw('sum(succeeded + not_modified)::bigint as requests'),
+      tx.raw('max(day) as last_day'),
+    );
   const query = tx
     .from(counted.as('u'))
     .join('api_keys as k', 'k.id', 'u.api_key_id')

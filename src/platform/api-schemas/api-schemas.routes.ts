@@ -100,7 +100,8 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}',
     permission: 'api-schema:read',
     summary: 'Retrieve an API version',
-    description: 'Includes its endpoints and the state of its publication; `/api-schema/{id}/publication` has the full report.',
+    description:
+      'Includes its endpoints and the state of its publication; `/api-schema/{id}/publication` has the full report.',
     params: IdParams,
     response: ApiSchema,
     handler: (ctx, { params }) => service.getApiSchema(ctx, params.id),
@@ -112,7 +113,8 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}',
     permission: 'api-schema:update',
     summary: 'Update a draft',
-    description: 'Only drafts can be changed. With `revision`, returns 422 if the draft has changed since that revision.',
+    description:
+      'Only drafts can be changed. With `revision`, returns 422 if the draft has changed since that revision.',
     params: IdParams,
     body: ApiSchemaPatch,
     example: { revision: 1, notes: 'First version for customers', endpoints: [exampleEndpoint] },
@@ -220,7 +222,8 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}/new-version',
     permission: 'api-schema:create',
     summary: 'Create a draft from a version',
-    description: 'Copies its endpoints to a new draft with the next label. The version itself does not change.',
+    description:
+      'Copies its endpoints to a new draft with the next label. The version itself does not change.',
     params: IdParams,
     response: ApiSchema,
     status: 201,
@@ -233,10 +236,13 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}/diff',
     permission: 'api-schema:read',
     summary: 'Compare two versions',
-    description: 'Compares with the previous version unless `against` names another. Breaking changes are marked.',
+    description:
+      'Compares with the previous version unless `against` names another. Breaking changes are marked.',
     additionalErrors: [422],
     params: IdParams,
-    query: z.strictObject({ against: versionLabel.optional().describe('The version to compare with; defaults to the previous one') }),
+    query: z.strictObject({
+      against: versionLabel.optional().describe('The version to compare with; defaults to the previous one'),
+    }),
     response: ApiSchemaDifference,
     handler: (ctx, { params, query }) => service.diffApiSchema(ctx, params.id, query.against),
   }),
@@ -247,7 +253,8 @@ export const apiSchemaRoutes = [
     path: '/api-schema/{id}/deprecate',
     permission: 'api-schema:publish',
     summary: 'Deprecate a version',
-    description: 'The version keeps working; its responses carry the headers Deprecation and Sunset. Only retiring it ends it.',
+    description:
+      'The version keeps working; its responses carry the headers Deprecation and Sunset. Only retiring it ends it.',
     params: IdParams,
     body: z.strictObject({ sunsetAt: bodyInstant.default(null) }),
     example: { sunsetAt: '2099-12-31T00:00:00Z' },

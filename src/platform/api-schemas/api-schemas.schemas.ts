@@ -27,7 +27,9 @@ export const DraftFrom = z.strictObject({
     .array(z.string().min(1).max(200))
     .min(1)
     .max(50)
-    .describe('Synced record types; each gets one endpoint. Relations are proposed between those that are named together'),
+    .describe(
+      'Synced record types; each gets one endpoint. Relations are proposed between those that are named together',
+    ),
 });
 /** The body of a draft. */
 export const ProposedDraft = z.object({ endpoints }).meta({ id: 'ProposedDraft' });
@@ -56,7 +58,9 @@ export type ProofSummary = z.output<typeof ProofSummary>;
 
 const warnings = z
   .array(Problem)
-  .describe('Fields with tags and without a mask that active API keys without a list of fields can read, at most 100');
+  .describe(
+    'Fields with tags and without a mask that active API keys without a list of fields can read, at most 100',
+  );
 
 export const Publication = z.object({
   status: z.enum(['running', 'succeeded', 'failed']),
@@ -95,19 +99,30 @@ export const ApiSchemaCaller = z
   })
   .meta({ id: 'ApiSchemaCaller' });
 export const RetiredApiSchema = ApiSchema.extend({
-  callers: z.array(ApiSchemaCaller).describe('API keys that used it in the last 30 days, most recent first, at most 100'),
+  callers: z
+    .array(ApiSchemaCaller)
+    .describe('API keys that used it in the last 30 days, most recent first, at most 100'),
 }).meta({ id: 'RetiredApiSchema' });
 
-const Change = z.object({ path: z.string(), code: z.enum(['added', 'removed', 'changed']), breaking: z.boolean(), message: z.string() });
+const Change = z.object({
+  path: z.string(),
+  code: z.enum(['added', 'removed', 'changed']),
+  breaking: z.boolean(),
+  message: z.string(),
+});
 
 const ms = z.number().describe('Milliseconds');
 const Trial = z.object({
   value: z
     .enum(['all', 'common', 'rare', 'absent', 'many', 'many_absent'])
-    .describe('The filter value: of many records, of few, of none; as many values as a request may have; `all` without a filter'),
+    .describe(
+      'The filter value: of many records, of few, of none; as many values as a request may have; `all` without a filter',
+    ),
   rows: z.int().describe('Number of matching records'),
   ms: ms.describe('Time of the first page with a cached total, in milliseconds inside the database'),
-  firstMs: ms.describe('The same in the default order without a cached total, as for the first caller after a sync'),
+  firstMs: ms.describe(
+    'The same in the default order without a cached total, as for the first caller after a sync',
+  ),
   byIndex: z.boolean().describe('Whether only indexes were used'),
 });
 const TriedPair = z
@@ -115,7 +130,10 @@ const TriedPair = z
     resource: z.string(),
     filter: z.string().nullable().describe('The filter parameter; null for the unfiltered list'),
     scope: z.string().optional().describe('The field of a row scope; absent for reads without one'),
-    group: z.string().optional().describe('The group of a summary of all records; absent for reads of records'),
+    group: z
+      .string()
+      .optional()
+      .describe('The group of a summary of all records; absent for reads of records'),
     sort: z.string().nullable().describe('Null when sorted by id, and for summaries'),
     order: z.enum(['asc', 'desc']),
     trials: z.array(Trial),
@@ -125,14 +143,20 @@ export const PublicationReport = Publication.extend({
   madeAt: Instant.nullable().describe('When the report was completed; null while the publication is running'),
   against: label.nullable().describe('The previous published version; null for the first'),
   changes: z.array(Change).describe('Changes against that version'),
-  records: z.array(z.object({ resource: z.string(), rows: z.int() })).describe('Number of records when the reads were measured'),
+  records: z
+    .array(z.object({ resource: z.string(), rows: z.int() }))
+    .describe('Number of records when the reads were measured'),
   pairs: z.array(TriedPair).describe('Slowest first'),
 }).meta({ id: 'PublicationReport' });
 
-export const ApiSchemaDifference = z.object({ against: label, changes: z.array(Change) }).meta({ id: 'ApiSchemaDifference' });
+export const ApiSchemaDifference = z
+  .object({ against: label, changes: z.array(Change) })
+  .meta({ id: 'ApiSchemaDifference' });
 
 export const ValidateInput = z.strictObject({
-  endpoints: endpoints.optional().describe('Validates this definition in place of the saved one, and saves nothing'),
+  endpoints: endpoints
+    .optional()
+    .describe('Validates this definition in place of the saved one, and saves nothing'),
 });
 export type ValidateInput = z.output<typeof ValidateInput>;
 
@@ -140,7 +164,9 @@ export const ApiSchemaValidation = z
   .object({
     ready: z.boolean(),
     revision: z.int().describe('The saved revision of the draft'),
-    against: label.nullable().describe('The previous published version, with which `changes` compares; null for the first'),
+    against: label
+      .nullable()
+      .describe('The previous published version, with which `changes` compares; null for the first'),
     problems: z.array(DraftProblem),
     warnings,
     indexes: z
@@ -157,12 +183,18 @@ const LineSource = z.object({
   source: z.string(),
   label: erpLabel,
   type: columnType,
-  list: listType.nullable().describe('The type as a list (`as`): of a field with several choices, and of its label; null for others'),
+  list: listType
+    .nullable()
+    .describe(
+      'The type as a list (`as`): of a field with several choices, and of its label; null for others',
+    ),
 });
 const SchemaSource = z
   .object({
     ...LineSource.shape,
-    state: z.enum(['live', 'loading', 'stale', 'returned', 'vanished']).describe('Only `live` and `stale` sources have values now'),
+    state: z
+      .enum(['live', 'loading', 'stale', 'returned', 'vanished'])
+      .describe('Only `live` and `stale` sources have values now'),
     target: z.string().nullable().describe('The record type whose records a reference names'),
     scopable: z.boolean().describe('Whether row scopes may name a field with this source'),
     lines: z.array(LineSource).nullable().describe('The fields of the source `lines`'),
@@ -184,6 +216,8 @@ export const SchemaSources = z
     total: z.int().describe('Number of synced records'),
     types: z.array(FittingType).describe('What fits the values of each type'),
     sources: z.array(SchemaSource),
-    records: z.array(z.record(z.string(), z.unknown())).describe('At most five records, their values by source'),
+    records: z
+      .array(z.record(z.string(), z.unknown()))
+      .describe('At most five records, their values by source'),
   })
   .meta({ id: 'SchemaSources' });

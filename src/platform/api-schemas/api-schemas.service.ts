@@ -1,4 +1,5 @@
-// Versions of the public interface: drafts can change, published versions never do, and only valid drafts can be published.
+// Versions of the public interface: drafts can change, published versions never do, and only valid drafts can
+// be published.
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { type AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -40,13 +41,21 @@ export const apiSchemaView = (row: store.ApiSchemaRow) => ({
 });
 
 /** Throws 404 for an unknown version. `lock`: FOR UPDATE. */
-export async function getApiSchemaRow(tx: Tx, ctx: TenantCtx, id: string, lock = false): Promise<store.ApiSchemaRow> {
+export async function getApiSchemaRow(
+  tx: Tx,
+  ctx: TenantCtx,
+  id: string,
+  lock = false,
+): Promise<store.ApiSchemaRow> {
   const row = await store.findSchema(tx, ctx.organizationId, id, lock);
   if (row === undefined) throw notFound('API schema');
   return row;
 }
 
-/** Locks the row. Throws 404 for an unknown version, 422 `immutable` when it is no draft, 422 `publishing` while it is being published. */
+/**
+ * Locks the row. Throws 404 for an unknown version, 422 `immutable` when it is no draft, 422 `publishing`
+ * while it is being published.
+ */
 async function getDraft(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ApiSchemaRow> {
   const row = await getApiSchemaRow(tx, ctx, id, true);
   if (row.status !== 'draft')
@@ -55,7 +64,11 @@ async function getDraft(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ApiS
     ]);
   if (row.publication?.status === 'running')
     throw invalid('The draft is being published', [
-      { path: '', code: 'publishing', message: 'Wait until the publication has ended, or delete the draft to cancel it' },
+      {
+        path: '',
+        code: 'publishing',
+        message: 'Wait until the publication has ended, or delete the draft to cancel it',
+      },
     ]);
   return row;
 }
@@ -94,8 +107,17 @@ async function insertDraft(
   const id = createId();
   const version = await store.nextVersion(tx, ctx.organizationId);
   await assertQuota(tx, ctx, 'apiSchemas');
-  await store.insertSchema(tx, ctx.organizationId, { id, version, ...draft, created_by: ctx.principal.user.id });
-  await writeAudit(tx, ctx, { action: 'api-schema.create', target: { type: 'api-schema', id }, changes: { version, basedOn } });
+  await store.insertSchema(tx, ctx.organizationId, {
+    id,
+    version,
+    ...draft,
+    created_by: ctx.principal.user.id,
+  });
+  await writeAudit(tx, ctx, {
+    action: 'api-schema.create',
+    target: { type: 'api-schema', id },
+    changes: { version, basedOn },
+  });
   return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
 }
 
@@ -103,7 +125,10 @@ async function insertDraft(
 export async function createApiSchema(ctx: RequestCtx, input: NewApiSchema) {
   const available = await readAvailable(ctx);
   return inTransaction(ctx, async (tx) => {
-    const base = input.basedOn === undefined ? undefined : await store.findVersion(tx, ctx.organizationId, input.basedOn);
+    const base =
+      input.basedOn === undefined
+        ? undefined
+        : await store.findVersion(tx, ctx.organizationId, input.basedOn);
     if (input.basedOn !== undefined && base === undefined)
       throw invalid('The version in basedOn does not exist', [
         { path: 'basedOn', code: 'unknown_version', message: 'must be an existing version' },
@@ -126,8 +151,15 @@ export const createApiSchemaVersion = (ctx: RequestCtx, id: string) =>
     return insertDraft(tx, ctx, { name, notes, endpoints }, version);
   });
 
-/** Throws 404, 422 when the version is no draft, is being published or at another revision, or the definition is not valid. */
-export async function updateApiSchema(ctx: RequestCtx, id: string, { revision, name, notes, endpoints }: ApiSchemaPatch) {
+/**
+ * Throws 404, 422 when the version is no draft, is being published or at another revision, or the definition
+ * is not valid.
+ */
+export async function updateApiSchema(
+  ctx: RequestCtx,
+  id: string,
+  { revision, name, notes, endpoints }: ApiSchemaPatch,
+) {
   const available = await readAvailable(ctx);
   return inTransaction(ctx, async (tx) => {
     assertRevision(await getDraft(tx, ctx, id), revision);
@@ -150,7 +182,10 @@ export async function updateApiSchema(ctx: RequestCtx, id: string, { revision, n
   });
 }
 
-/** Also cancels its publication: who works on it ends it once the draft is gone. Throws 404, 422 `immutable` when the version is no draft. */
+/**
+ * Also cancels its publication: who works on it ends it once the draft is gone. Throws 404, 422 `immutable`
+ * when the version is no draft.
+ */
 export const deleteApiSchema = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     // The lock waits for a publication that is about to commit.
@@ -181,7 +216,11 @@ type Content = Pick<store.ApiSchemaRow, 'endpoints' | 'bindings'>;
 const bindingsOf = (row: Content, available: Available) => row.bindings ?? bindDocument(row, available);
 
 /** Changes for callers from `other` to `row`; empty without `other`. */
-export function changesBetween(row: Content, other: Content | undefined, available: Available): VersionChange[] {
+export function changesBetween(
+  row: Content,
+  other: Content | undefined,
+  available: Available,
+): VersionChange[] {
   if (other === undefined) return [];
   return compareVersions(
     { endpoints: other.endpoints, bindings: bindingsOf(other, available) },
@@ -194,12 +233,19 @@ export async function validateApiSchema(
   ctx: RequestCtx,
   id: string,
   { endpoints }: ValidateInput,
-  indexesToBuild: (row: store.ApiSchemaRow, available: Available) => Promise<{ recordType: string; method: string; expression: string }[]>,
+  indexesToBuild: (
+    row: store.ApiSchemaRow,
+    available: Available,
+  ) => Promise<{ recordType: string; method: string; expression: string }[]>,
 ) {
   const available = await readAvailable(ctx);
   const { row: saved, other } = await readComparable(ctx, id, undefined);
-  const row = endpoints === undefined ? saved : { ...saved, status: 'draft' as const, bindings: null, endpoints };
-  const warnings = row.status === 'draft' ? await inTransaction(ctx, (tx) => warnOfTaggedFields(tx, ctx.organizationId, row)) : [];
+  const row =
+    endpoints === undefined ? saved : { ...saved, status: 'draft' as const, bindings: null, endpoints };
+  const warnings =
+    row.status === 'draft'
+      ? await inTransaction(ctx, (tx) => warnOfTaggedFields(tx, ctx.organizationId, row))
+      : [];
   const problems: DefinitionProblem[] = row.status === 'draft' ? validateDocument(row, available) : [];
   return {
     ready: problems.length === 0,
@@ -218,10 +264,13 @@ export async function diffApiSchema(ctx: RequestCtx, id: string, against: string
   const { row, other } = await readComparable(ctx, id, against);
   if (other === undefined)
     throw against === undefined
-      ? invalid('There is no previous version to compare with', [{ path: 'against', code: 'no_version', message: 'Name a version' }])
+      ? invalid('There is no previous version to compare with', [
+          { path: 'against', code: 'no_version', message: 'Name a version' },
+        ])
       : notFound('Version');
   return { against: other.version, changes: changesBetween(row, other, available) };
 }
 
-export const notReady = (problems: readonly DefinitionProblem[]): AppError => invalid('The version cannot be published yet', problems);
+export const notReady = (problems: readonly DefinitionProblem[]): AppError =>
+  invalid('The version cannot be published yet', problems);
 export { getDraft };

@@ -1,4 +1,5 @@
-// Rows of api_schemas and publication_reports. Only this file writes these tables. A database trigger keeps published rows immutable.
+// Rows of api_schemas and publication_reports. Only this file writes these tables. A database trigger keeps
+// published rows immutable.
 import type { Ctx } from '../../core/ctx.ts';
 import { containsSql } from '../../core/folded-text.ts';
 import type { AccessLayer } from '../../core/record-access.ts';
@@ -44,7 +45,10 @@ const columns = [
 ] as const;
 const byNumber = 'substr(version, 2)::int';
 
-export type SchemaFilter = { readonly q?: string | undefined; readonly status?: ApiSchemaRow['status'] | undefined };
+export type SchemaFilter = {
+  readonly q?: string | undefined;
+  readonly status?: ApiSchemaRow['status'] | undefined;
+};
 
 export function listSchemas(tx: Tx, organizationId: string, page: PageQuery, { q, status }: SchemaFilter) {
   const query = tx('api_schemas')
@@ -56,13 +60,22 @@ export function listSchemas(tx: Tx, organizationId: string, page: PageQuery, { q
   return readPage<ApiSchemaRow>(query, page);
 }
 
-export const findSchema = async (tx: Tx, organizationId: string, id: string, lock = false): Promise<ApiSchemaRow | undefined> => {
+export const findSchema = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  lock = false,
+): Promise<ApiSchemaRow | undefined> => {
   const query = tx('api_schemas')
     .where({ organization_id: organizationId, id })
     .first<ApiSchemaRow | undefined>(...columns);
   return lock ? query.forUpdate() : query;
 };
-export const findVersion = async (tx: Tx, organizationId: string, version: string): Promise<ApiSchemaRow | undefined> =>
+export const findVersion = async (
+  tx: Tx,
+  organizationId: string,
+  version: string,
+): Promise<ApiSchemaRow | undefined> =>
   tx('api_schemas')
     .where({ organization_id: organizationId, version })
     .first<ApiSchemaRow | undefined>(...columns);
@@ -76,9 +89,20 @@ export async function nextVersion(tx: Tx, organizationId: string): Promise<strin
   return `v${row?.last_schema_version ?? 1}`;
 }
 
-type NewRow = { id: string; version: string; name: string; notes: string; endpoints: readonly EndpointDefinition[]; created_by: string };
+type NewRow = {
+  id: string;
+  version: string;
+  name: string;
+  notes: string;
+  endpoints: readonly EndpointDefinition[];
+  created_by: string;
+};
 export const insertSchema = (tx: Tx, organizationId: string, row: NewRow) =>
-  tx('api_schemas').insert({ ...row, endpoints: JSON.stringify(row.endpoints), organization_id: organizationId });
+  tx('api_schemas').insert({
+    ...row,
+    endpoints: JSON.stringify(row.endpoints),
+    organization_id: organizationId,
+  });
 
 type Draft = Partial<Pick<NewRow, 'name' | 'notes' | 'endpoints'>>;
 export const updateDraft = (tx: Tx, organizationId: string, id: string, change: Draft) =>
@@ -95,22 +119,45 @@ export const deleteDraft = (tx: Tx, organizationId: string, id: string) =>
   tx('api_schemas').where({ organization_id: organizationId, id }).delete();
 
 /** Updates nothing when the draft is no longer at that revision. */
-export const setPublication = (tx: Tx, organizationId: string, id: string, revision: number, publication: Publication) =>
+export const setPublication = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  revision: number,
+  publication: Publication,
+) =>
   tx('api_schemas')
     .where({ organization_id: organizationId, id, revision, status: 'draft' })
     .update({ publication: JSON.stringify(publication) });
-/** Saves progress or failure of a running publication; updates nothing when it has ended, also if another process ended it. */
-export const updateRunningPublication = (tx: Tx, organizationId: string, id: string, revision: number, publication: Publication) =>
-  setPublication(tx, organizationId, id, revision, publication).whereRaw("publication ->> 'status' = 'running'");
+/**
+ * Saves progress or failure of a running publication; updates nothing when it has ended, also if another
+ * process ended it.
+ */
+export const updateRunningPublication = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  revision: number,
+  publication: Publication,
+) =>
+  setPublication(tx, organizationId, id, revision, publication).whereRaw(
+    "publication ->> 'status' = 'running'",
+  );
 
 /** While the lease lasts, no other process claims the publication; null releases it. */
 export const leasePublication = (tx: Tx, organizationId: string, id: string, leaseMs: number | null) =>
   tx('api_schemas')
     .where({ organization_id: organizationId, id, status: 'draft' })
-    .update({ publication_lease_until: leaseMs === null ? null : tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]) });
+    .update({
+      publication_lease_until:
+        leaseMs === null ? null : tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]),
+    });
 
 /** Claims running publications of all organizations whose lease has expired. */
-export async function claimPublications(ctx: Pick<Ctx, 'db'>, leaseMs: number): Promise<{ organizationId: string; id: string }[]> {
+export async function claimPublications(
+  ctx: Pick<Ctx, 'db'>,
+  leaseMs: number,
+): Promise<{ organizationId: string; id: string }[]> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; id: string }[] }>(
     "select organization_id, id from claim_publications(? * interval '1 millisecond')",
     [leaseMs],
@@ -118,7 +165,12 @@ export async function claimPublications(ctx: Pick<Ctx, 'db'>, leaseMs: number): 
   return rows.map((row) => ({ organizationId: row.organization_id, id: row.id }));
 }
 
-type Published = { bindings: Bindings; openapi: string; publication: Publication; published_by: string | null };
+type Published = {
+  bindings: Bindings;
+  openapi: string;
+  publication: Publication;
+  published_by: string | null;
+};
 /** Publishes the draft: from then on the row is immutable. */
 export const markPublished = (tx: Tx, organizationId: string, id: string, published: Published) =>
   tx('api_schemas')
@@ -133,7 +185,13 @@ export const markPublished = (tx: Tx, organizationId: string, id: string, publis
       publication: JSON.stringify(published.publication),
     });
 
-export const setStatus = (tx: Tx, organizationId: string, id: string, status: ApiSchemaRow['status'], sunsetAt: string | Date | null) =>
+export const setStatus = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  status: ApiSchemaRow['status'],
+  sunsetAt: string | Date | null,
+) =>
   tx('api_schemas')
     .where({ organization_id: organizationId, id })
     .update({
@@ -143,8 +201,14 @@ export const setStatus = (tx: Tx, organizationId: string, id: string, status: Ap
       ...(status === 'deprecated' && { deprecated_at: tx.raw('coalesce(deprecated_at, now())') }),
     });
 
-/** Versions that need their indexes: published, deprecated, being published, or retired less than a day ago (that can be undone). */
-export const listVersionsNeedingIndexes = (tx: Tx, organizationId: string): Promise<Pick<ApiSchemaRow, 'endpoints' | 'bindings'>[]> =>
+/**
+ * Versions that need their indexes: published, deprecated, being published, or retired less than a day ago
+ * (that can be undone).
+ */
+export const listVersionsNeedingIndexes = (
+  tx: Tx,
+  organizationId: string,
+): Promise<Pick<ApiSchemaRow, 'endpoints' | 'bindings'>[]> =>
   tx('api_schemas')
     .where('organization_id', organizationId)
     .whereRaw(
@@ -162,14 +226,23 @@ export const listBoundVersions = (
     .where('organization_id', organizationId)
     .whereNot('status', 'draft')
     .whereNotNull('bindings')
-    .select<(Pick<ApiSchemaRow, 'version' | 'endpoints'> & { bindings: Bindings })[]>('version', 'endpoints', 'bindings');
+    .select<(Pick<ApiSchemaRow, 'version' | 'endpoints'> & { bindings: Bindings })[]>(
+      'version',
+      'endpoints',
+      'bindings',
+    );
 
 /** What each active API key reads. */
 export const listActiveKeyLayers = (tx: Tx, organizationId: string): Promise<AccessLayer[]> =>
   tx('api_keys as k')
     .where('k.organization_id', organizationId)
     .whereRaw(`${keyStatus} = 'active'`)
-    .select<AccessLayer[]>({ versions: 'scope_versions', resources: 'scope_resources', rows: 'scope_rows', fields: 'scope_fields' });
+    .select<AccessLayer[]>({
+      versions: 'scope_versions',
+      resources: 'scope_resources',
+      rows: 'scope_rows',
+      fields: 'scope_fields',
+    });
 
 /** Endpoints over this record type in draft, published and deprecated versions, newest version first. */
 export async function listEndpointsOfRecordType(
@@ -184,7 +257,9 @@ export async function listEndpointsOfRecordType(
     .orderByRaw(`${byNumber} desc`)
     .select<Pick<ApiSchemaRow, 'version' | 'endpoints'>[]>('version', 'endpoints');
   return rows.flatMap(({ version, endpoints }) =>
-    endpoints.filter((endpoint) => endpoint.recordType === recordType).map((endpoint) => ({ version, endpoint })),
+    endpoints
+      .filter((endpoint) => endpoint.recordType === recordType)
+      .map((endpoint) => ({ version, endpoint })),
   );
 }
 
@@ -248,7 +323,12 @@ export const updateReportReads = (
     .onConflict('api_schema_id')
     .merge(['pairs', 'records', 'proof', 'made_at']);
 
-export const findReport = async (tx: Tx, organizationId: string, id: string, revision: number): Promise<ReportRow | undefined> =>
+export const findReport = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  revision: number,
+): Promise<ReportRow | undefined> =>
   tx('publication_reports')
     .where({ organization_id: organizationId, api_schema_id: id, revision })
     .first<ReportRow | undefined>('revision', 'against', 'changes', 'pairs', 'records', 'proof', 'made_at');

@@ -18,9 +18,14 @@ import { readRecordTypes, type StoredRecordType } from '../../sync/index.ts';
 import type { DraftFrom } from './api-schemas.schemas.ts';
 import * as store from './api-schemas.store.ts';
 
-/** Sources that a published or deprecated version masks, with the mask of the newest; those of lines as `lines.<source>`. */
+/**
+ * Sources that a published or deprecated version masks, with the mask of the newest; those of lines as
+ * `lines.<source>`.
+ */
 async function readMasks(ctx: RequestCtx, recordType: string): Promise<DraftSource['masks']> {
-  const published = await inTransaction(ctx, (tx) => store.listEndpointsOfRecordType(tx, ctx.organizationId, recordType));
+  const published = await inTransaction(ctx, (tx) =>
+    store.listEndpointsOfRecordType(tx, ctx.organizationId, recordType),
+  );
   const fields = published.flatMap(({ endpoint }) =>
     endpoint.fields.flatMap((field) => [
       field,
@@ -28,17 +33,33 @@ async function readMasks(ctx: RequestCtx, recordType: string): Promise<DraftSour
     ]),
   );
   // The newest comes first, and the last entry of a key counts.
-  return new Map(fields.flatMap(({ source, mask }) => (mask === undefined ? [] : [[source, mask] as const])).reverse());
+  return new Map(
+    fields.flatMap(({ source, mask }) => (mask === undefined ? [] : [[source, mask] as const])).reverse(),
+  );
 }
 
 type Described = DraftSource['described'];
 type DescribedField = Described['fields'][number];
 
 /** Without the entries of multiselects, which only descriptions say. */
-const described = (name: string, type: ColumnType | 'reference', lineFields: readonly LineField[] | null): DescribedField[] => {
+const described = (
+  name: string,
+  type: ColumnType | 'reference',
+  lineFields: readonly LineField[] | null,
+): DescribedField[] => {
   if (type !== 'reference' && isListType(type)) return [];
   const fields = lineFields?.flatMap((line) => described(line.name, line.type, null));
-  return [{ name, label: name, type, syncable: true, volatile: false, custom: false, ...(fields !== undefined && { fields }) }];
+  return [
+    {
+      name,
+      label: name,
+      type,
+      syncable: true,
+      volatile: false,
+      custom: false,
+      ...(fields !== undefined && { fields }),
+    },
+  ];
 };
 
 /** Where no description is stored: the columns alone, by the names of their fields. */
@@ -47,8 +68,16 @@ function describeColumns(name: string, columns: Available[string]['columns']): D
   const labelled = new Set(columns.filter(isLabel).map(({ field }) => field));
   const fields = columns
     .filter((column) => column.part === 'value' || column.part === 'lines')
-    .flatMap(({ field, type, lineFields }) => described(field, labelled.has(field) ? 'reference' : type, lineFields));
-  return { name, label: name, fields, modifiedField: null, shownAs: { number: null, name: null, date: null } };
+    .flatMap(({ field, type, lineFields }) =>
+      described(field, labelled.has(field) ? 'reference' : type, lineFields),
+    );
+  return {
+    name,
+    label: name,
+    fields,
+    modifiedField: null,
+    shownAs: { number: null, name: null, date: null },
+  };
 }
 
 function problemOf(
@@ -69,7 +98,12 @@ function problemOf(
   };
 }
 
-async function readSource(ctx: RequestCtx, name: string, available: Available, known: ReadonlyMap<string, StoredRecordType>) {
+async function readSource(
+  ctx: RequestCtx,
+  name: string,
+  available: Available,
+  known: ReadonlyMap<string, StoredRecordType>,
+) {
   const synced = available[name];
   if (synced === undefined) return [];
   const described: Partial<Described> & Pick<Described, 'name' | 'label' | 'fields'> =
@@ -78,18 +112,31 @@ async function readSource(ctx: RequestCtx, name: string, available: Available, k
   const facts = (await columnFactsOf(ctx, name, live)) ?? { records: 0, lines: 0, columns: new Map() };
   // What an older version of this service stored has no `shownAs` and no `modifiedField`.
   const { shownAs = { number: null, name: null, date: null }, modifiedField = null } = described;
-  return [{ described: { ...described, shownAs, modifiedField }, available: synced, facts, masks: await readMasks(ctx, name) }];
+  return [
+    {
+      described: { ...described, shownAs, modifiedField },
+      available: synced,
+      facts,
+      masks: await readMasks(ctx, name),
+    },
+  ];
 }
 
 /**
- * A definition with one endpoint per record type, valid for saving and publishing as it is. It is the same for as long as the records are.
- * A record type without any value has no endpoint. Throws 422 for record types that aren't known or have no synced records yet.
+ * A definition with one endpoint per record type, valid for saving and publishing as it is. It is the same
+ * for as long as the records are. A record type without any value has no endpoint. Throws 422 for record
+ * types that aren't known or have no synced records yet.
  */
-export async function draftFromRecordTypes(ctx: RequestCtx, { recordTypes }: DraftFrom): Promise<SchemaDocument> {
+export async function draftFromRecordTypes(
+  ctx: RequestCtx,
+  { recordTypes }: DraftFrom,
+): Promise<SchemaDocument> {
   const names = [...new Set(recordTypes)];
   const [available, known] = await Promise.all([readAvailable(ctx), readRecordTypes(ctx, names)]);
   const suggest = createSuggestions();
-  const problems = recordTypes.flatMap((name, index) => problemOf(name, `recordTypes[${index}]`, known, available, suggest) ?? []);
+  const problems = recordTypes.flatMap(
+    (name, index) => problemOf(name, `recordTypes[${index}]`, known, available, suggest) ?? [],
+  );
   if (problems.length > 0) throw invalid('A draft needs record types with synced records', problems);
   const sources: DraftSource[] = [];
   for (const name of names) sources.push(...(await readSource(ctx, name, available, known)));

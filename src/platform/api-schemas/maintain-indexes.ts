@@ -1,21 +1,35 @@
-// Maintains the indexes of an organization's tables: drops those of versions that failed to publish or were retired more than a day ago,
-// and rebuilds those of a restored version. Runs outside of requests; an interrupted run is completed by the next one.
+// Maintains the indexes of an organization's tables: drops those of versions that failed to publish or were
+// retired more than a day ago, and rebuilds those of a restored version. Runs outside of requests; an
+// interrupted run is completed by the next one.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { isOnFormerServer } from '../../db/former-warehouse.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { type Available, bindDocument, indexesOf, readAvailable, validateDocument } from '../../public/index.ts';
+import {
+  type Available,
+  bindDocument,
+  indexesOf,
+  readAvailable,
+  validateDocument,
+} from '../../public/index.ts';
 import { discardOtherIndexes, reconcileIndexes } from '../../sync/index.ts';
 import * as store from './api-schemas.store.ts';
 import { enterVersions } from './shown-columns.ts';
 
 type Needed = ReturnType<typeof indexesOf>;
 
-/** Throws while a version is being published whose fields no longer exist: its indexes are unknown until that publication has failed. */
+/**
+ * Throws while a version is being published whose fields no longer exist: its indexes are unknown until that
+ * publication has failed.
+ */
 async function readNeeded(tx: Tx, organizationId: string, available: Available): Promise<Needed> {
   const found = new Map<string, Map<string, NonNullable<ReturnType<Needed['get']>>[number]>>();
   for (const { endpoints, bindings } of await store.listVersionsNeedingIndexes(tx, organizationId)) {
-    if (bindings === null && validateDocument({ endpoints }, available).length > 0) throw new Error('a version is being published');
-    for (const [recordType, specs] of indexesOf({ endpoints }, bindings ?? bindDocument({ endpoints }, available))) {
+    if (bindings === null && validateDocument({ endpoints }, available).length > 0)
+      throw new Error('a version is being published');
+    for (const [recordType, specs] of indexesOf(
+      { endpoints },
+      bindings ?? bindDocument({ endpoints }, available),
+    )) {
       const ofType = found.get(recordType) ?? new Map();
       found.set(recordType, ofType);
       for (const spec of specs) ofType.set(`${spec.method} ${spec.expression}`, spec);
@@ -25,8 +39,8 @@ async function readNeeded(tx: Tx, organizationId: string, available: Available):
 }
 
 /**
- * Maintains the indexes of one organization, and the columns that its versions show, unless its records are being moved. Throws while a
- * version that is being published has problems.
+ * Maintains the indexes of one organization, and the columns that its versions show, unless its records are
+ * being moved. Throws while a version that is being published has problems.
  */
 export async function maintainIndexes(ctx: TenantCtx, signal: AbortSignal): Promise<void> {
   if (isOnFormerServer(ctx.db, ctx.organizationId)) return;
@@ -51,7 +65,11 @@ export async function maintainAllIndexes(ctx: Ctx, signal: AbortSignal): Promise
   for (const { id: organizationId } of rows) {
     if (signal.aborted) return;
     await maintainIndexes({ ...ctx, organizationId }, signal).catch((error: unknown) => {
-      if (!signal.aborted) ctx.log.warn({ err: error, organizationId }, 'index maintenance failed; it runs again within an hour');
+      if (!signal.aborted)
+        ctx.log.warn(
+          { err: error, organizationId },
+          'index maintenance failed; it runs again within an hour',
+        );
     });
   }
 }

@@ -1,9 +1,12 @@
-// Turns the measured reads of a version into warnings (slow) and problems (slower than the read timeout). Pure functions.
+// Turns the measured reads of a version into warnings (slow) and problems (slower than the read timeout).
+// Pure functions.
 import type { DefinitionProblem, EndpointDefinition, GroupDefinition, Proof } from '../../public/index.ts';
 import type { ProofSummary } from './api-schemas.schemas.ts';
 
 type Pair = Proof['pairs'][number];
-type Read = Pick<Pair, 'resource' | 'filter' | 'scope' | 'group' | 'sort' | 'order'> & { readonly value: Pair['trials'][number]['value'] };
+type Read = Pick<Pair, 'resource' | 'filter' | 'scope' | 'group' | 'sort' | 'order'> & {
+  readonly value: Pair['trials'][number]['value'];
+};
 
 const maxWarnings = 20;
 
@@ -23,31 +26,49 @@ const formatRead = ({ resource, filter, scope, group, sort, order, value }: Read
 };
 
 const namesGroup = (group: GroupDefinition, name: string): boolean =>
-  typeof group === 'string' ? group === name : group.periods.some((period) => `${group.field}.${period}` === name);
+  typeof group === 'string'
+    ? group === name
+    : group.periods.some((period) => `${group.field}.${period}` === name);
 
-/** Path in the definition: the group of the summary, the field of the row scope, the operator of the filter, or else the sort. */
-function pathOf(endpoints: readonly EndpointDefinition[], { resource, filter, scope, group, sort }: Read): string {
+/**
+ * Path in the definition: the group of the summary, the field of the row scope, the operator of the filter,
+ * or else the sort.
+ */
+function pathOf(
+  endpoints: readonly EndpointDefinition[],
+  { resource, filter, scope, group, sort }: Read,
+): string {
   const index = endpoints.findIndex(({ name }) => name === resource);
   const endpoint = endpoints[index];
-  if (group !== undefined) return `endpoints[${index}].groups[${(endpoint?.groups ?? []).findIndex((one) => namesGroup(one, group))}]`;
-  if (scope !== undefined) return `endpoints[${index}].fields[${endpoint?.fields.findIndex(({ name }) => name === scope)}].scopable`;
+  if (group !== undefined)
+    return `endpoints[${index}].groups[${(endpoint?.groups ?? []).findIndex((one) => namesGroup(one, group))}]`;
+  if (scope !== undefined)
+    return `endpoints[${index}].fields[${endpoint?.fields.findIndex(({ name }) => name === scope)}].scopable`;
   for (const [position, { field, operators }] of (endpoint?.filters ?? []).entries()) {
     const operator = operators.findIndex((name) => filter === (name === 'eq' ? field : `${field}_${name}`));
     if (operator !== -1) return `endpoints[${index}].filters[${position}].operators[${operator}]`;
   }
   if (filter === 'q' || filter === 'or') return `endpoints[${index}].${filter === 'q' ? 'search' : 'or'}`;
-  if (isSortSet(sort)) return `endpoints[${index}].sortSets[${(endpoint?.sortSets ?? []).findIndex((keys) => keys.join() === sort)}]`;
+  if (isSortSet(sort))
+    return `endpoints[${index}].sortSets[${(endpoint?.sortSets ?? []).findIndex((keys) => keys.join() === sort)}]`;
   const at = sort === null ? -1 : (endpoint?.sorts.indexOf(sort) ?? -1);
   return at === -1 ? `endpoints[${index}]` : `endpoints[${index}].sorts[${at}]`;
 }
 
 const slowestOf = ({ trials }: Pair): number => Math.max(0, ...trials.map(({ ms }) => ms));
 
-export const sortSlowestFirst = (pairs: Proof['pairs']): Pair[] => [...pairs].sort((a, b) => slowestOf(b) - slowestOf(a));
+export const sortSlowestFirst = (pairs: Proof['pairs']): Pair[] =>
+  [...pairs].sort((a, b) => slowestOf(b) - slowestOf(a));
 
 /** Summary with a warning for each read slower than `warnMs`, slowest first. */
-export function summarizeProof(proof: Proof, endpoints: readonly EndpointDefinition[], warnMs: number): ProofSummary {
-  const reads = proof.pairs.flatMap(({ trials, ...pair }) => trials.map((trial) => ({ ...pair, ...trial }))).sort((a, b) => b.ms - a.ms);
+export function summarizeProof(
+  proof: Proof,
+  endpoints: readonly EndpointDefinition[],
+  warnMs: number,
+): ProofSummary {
+  const reads = proof.pairs
+    .flatMap(({ trials, ...pair }) => trials.map((trial) => ({ ...pair, ...trial })))
+    .sort((a, b) => b.ms - a.ms);
   const slow = reads.filter(({ ms }) => ms > warnMs);
   return {
     pairs: proof.total,
@@ -61,8 +82,15 @@ export function summarizeProof(proof: Proof, endpoints: readonly EndpointDefinit
   };
 }
 
-/** Problems that block publishing; empty when every read stayed within the timeout and cost no more than reads may. */
-export const findTooSlowReads = (proof: Proof, endpoints: readonly EndpointDefinition[], timeoutMs: number): DefinitionProblem[] => [
+/**
+ * Problems that block publishing; empty when every read stayed within the timeout and cost no more than reads
+ * may.
+ */
+export const findTooSlowReads = (
+  proof: Proof,
+  endpoints: readonly EndpointDefinition[],
+  timeoutMs: number,
+): DefinitionProblem[] => [
   ...timedOutProblems(proof, endpoints, timeoutMs),
   ...proof.costly.map((read) => ({
     path: pathOf(endpoints, read),
@@ -74,7 +102,11 @@ export const findTooSlowReads = (proof: Proof, endpoints: readonly EndpointDefin
   })),
 ];
 
-const timedOutProblems = ({ timedOut }: Proof, endpoints: readonly EndpointDefinition[], timeoutMs: number): DefinitionProblem[] =>
+const timedOutProblems = (
+  { timedOut }: Proof,
+  endpoints: readonly EndpointDefinition[],
+  timeoutMs: number,
+): DefinitionProblem[] =>
   timedOut.map((read) => ({
     path: pathOf(endpoints, read),
     code: 'too_slow',
@@ -84,7 +116,10 @@ const timedOutProblems = ({ timedOut }: Proof, endpoints: readonly EndpointDefin
     blocks: 'publish',
   }));
 
-type Refused = Pick<Proof['timedOut'][number], 'filter' | 'scope' | 'group' | 'sort' | 'counting' | 'distinct'>;
+type Refused = Pick<
+  Proof['timedOut'][number],
+  'filter' | 'scope' | 'group' | 'sort' | 'counting' | 'distinct'
+>;
 const advice = ({ filter, scope, group, sort, counting, distinct }: Refused): string => {
   if (group !== undefined) return `the group ${group}${distinct ? ' or the function "count_distinct"' : ''}`;
   if (scope !== undefined) return `"scopable" of the field ${scope}`;

@@ -1,5 +1,5 @@
-// Measures the reads of a published version again, because its tables may have grown since. The result does not affect callers. When
-// the process stops meanwhile, the report stays as it was.
+// Measures the reads of a published version again, because its tables may have grown since. The result does
+// not affect callers. When the process stops meanwhile, the report stays as it was.
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -16,11 +16,13 @@ type Published = store.ApiSchemaRow & { readonly bindings: NonNullable<store.Api
 /** Reads that would block publishing a draft are the first warnings here. */
 function summarizeWithTooSlowReads(ctx: TenantCtx, proof: Proof, { endpoints }: Published): ProofSummary {
   const summary = summarizeProof(proof, endpoints, ctx.settings.proof.warnMs);
-  const tooSlow = findTooSlowReads(proof, endpoints, ctx.settings.readTimeoutMs).map(({ path, code, message }) => ({
-    path,
-    code,
-    message,
-  }));
+  const tooSlow = findTooSlowReads(proof, endpoints, ctx.settings.readTimeoutMs).map(
+    ({ path, code, message }) => ({
+      path,
+      code,
+      message,
+    }),
+  );
   return { ...summary, warnings: [...tooSlow, ...summary.warnings] };
 }
 
@@ -29,29 +31,41 @@ async function prove(ctx: TenantCtx, row: Published, signal: AbortSignal): Promi
   const proof = await proveVersion(ctx, { endpoints: row.endpoints }, row.bindings, options);
   const { pairs, records } = proof;
   const measured = { pairs, records, proof: summarizeWithTooSlowReads(ctx, proof, row) };
-  await inTransaction(ctx, (tx) => store.updateReportReads(tx, ctx.organizationId, row.id, row.revision, measured));
+  await inTransaction(ctx, (tx) =>
+    store.updateReportReads(tx, ctx.organizationId, row.id, row.revision, measured),
+  );
 }
 
 /**
- * Starts measuring in the background and returns the current report; the new one has a newer `madeAt`. Throws 404, 422
- * `illegal_transition` unless the version is published or deprecated.
+ * Starts measuring in the background and returns the current report; the new one has a newer `madeAt`. Throws
+ * 404, 422 `illegal_transition` unless the version is published or deprecated.
  */
 export async function proveApiSchema(ctx: RequestCtx, id: string) {
   const row = await inTransaction(ctx, async (tx) => {
     const found = await getApiSchemaRow(tx, ctx, id);
     if ((found.status !== 'published' && found.status !== 'deprecated') || found.bindings === null)
       throw invalid('Only published or deprecated versions can be measured', [
-        { path: '', code: 'illegal_transition', message: 'Publish the version first; publishing a draft measures its reads' },
+        {
+          path: '',
+          code: 'illegal_transition',
+          message: 'Publish the version first; publishing a draft measures its reads',
+        },
       ]);
-    await writeAudit(tx, ctx, { action: 'api-schema.prove', target: { type: 'api-schema', id }, changes: { version: found.version } });
+    await writeAudit(tx, ctx, {
+      action: 'api-schema.prove',
+      target: { type: 'api-schema', id },
+      changes: { version: found.version },
+    });
     return { ...found, bindings: found.bindings };
   });
-  // Read before the work starts: later this might be the new report already, and a client polling for a newer one would never end.
+  // Read before the work starts: later this might be the new report already, and a client polling for a newer
+  // one would never end.
   const before = await getPublication(ctx, id);
   // Once at a time: two measurements of a version would distort each other.
   ctx.work.trackOnce('publications', `prove ${id}`, (signal) =>
     prove(ctx, row, signal).catch((error: unknown) => {
-      if (!signal.aborted) ctx.log.error({ err: error, apiSchemaId: id }, 'measuring the reads of a version failed');
+      if (!signal.aborted)
+        ctx.log.error({ err: error, apiSchemaId: id }, 'measuring the reads of a version failed');
     }),
   );
   return before;

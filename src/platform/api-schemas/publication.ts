@@ -1,5 +1,6 @@
-// Publishes drafts in the background: lock the draft, build its indexes without blocking other work, measure its reads on the real data,
-// then publish it in one transaction. A publication is worked on under a lease; any process resumes one whose lease has expired.
+// Publishes drafts in the background: lock the draft, build its indexes without blocking other work, measure
+// its reads on the real data, then publish it in one transaction. A publication is worked on under a lease;
+// any process resumes one whose lease has expired.
 import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
 import { startLeaseRenewal } from '../../core/lease.ts';
@@ -37,7 +38,8 @@ import { warnOfTaggedFields } from './tagged-fields.ts';
 const leaseMs = 15_000;
 const pollIntervalMs = 5_000;
 
-const documentOf = (row: store.ApiSchemaRow): SchemaDocument => SchemaDocument.parse({ endpoints: row.endpoints });
+const documentOf = (row: store.ApiSchemaRow): SchemaDocument =>
+  SchemaDocument.parse({ endpoints: row.endpoints });
 
 /** Indexes that publishing would build now; empty while the document has problems. */
 export async function planIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, available: Available) {
@@ -67,8 +69,8 @@ const failed = (step: string, problems: DefinitionProblem[], proof: Publication[
 });
 
 /**
- * Marks the draft as being published and starts the background work. Throws 404, 422 when the version is no draft, is already being
- * published, is at another revision, or has problems.
+ * Marks the draft as being published and starts the background work. Throws 404, 422 when the version is no
+ * draft, is already being published, is at another revision, or has problems.
  */
 export async function startPublication(ctx: RequestCtx, id: string, revision: number) {
   const available = await readAvailable(ctx);
@@ -109,15 +111,24 @@ export const getPublication = (ctx: RequestCtx, id: string) =>
     };
   });
 
-/** A publication that has ended, also in another process, must not continue: its draft may have changed since. */
-const isRunning = ({ status, publication }: store.ApiSchemaRow): boolean => status === 'draft' && publication?.status === 'running';
+/**
+ * A publication that has ended, also in another process, must not continue: its draft may have changed since.
+ */
+const isRunning = ({ status, publication }: store.ApiSchemaRow): boolean =>
+  status === 'draft' && publication?.status === 'running';
 
-async function publishDraft(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy: string | null, proof: Proof): Promise<void> {
+async function publishDraft(
+  ctx: TenantCtx,
+  row: store.ApiSchemaRow,
+  publishedBy: string | null,
+  proof: Proof,
+): Promise<void> {
   const { id, revision } = row;
   const available = await readAvailable(ctx);
   const document = documentOf(row);
   const bindings = bindDocument(document, available);
-  // Before it goes live, so that no change of what it shows goes without a number. Harmless when it is not published after all.
+  // Before it goes live, so that no change of what it shows goes without a number. Harmless when it is not
+  // published after all.
   await enterVersions(ctx, [{ version: row.version, endpoints: document.endpoints, bindings }]);
   await inTransaction(ctx, async (tx) => {
     const current = await store.findSchema(tx, ctx.organizationId, id, true);
@@ -126,32 +137,71 @@ async function publishDraft(ctx: TenantCtx, row: store.ApiSchemaRow, publishedBy
     const tooSlow = findTooSlowReads(proof, row.endpoints, ctx.settings.readTimeoutMs);
     const unready = validateDocument(document, available);
     const previous = (await findPredecessor(tx, ctx.organizationId, row.version)) ?? null;
-    const changes = previous === null || unready.length > 0 ? [] : compareVersions(previous, { ...document, bindings });
+    const changes =
+      previous === null || unready.length > 0 ? [] : compareVersions(previous, { ...document, bindings });
     const { pairs, records } = proof;
     const against = previous?.version ?? null;
-    await store.saveReport(tx, ctx.organizationId, id, { revision, against, changes, pairs, records, proof: summary });
+    await store.saveReport(tx, ctx.organizationId, id, {
+      revision,
+      against,
+      changes,
+      pairs,
+      records,
+      proof: summary,
+    });
     const problems = [...unready, ...tooSlow];
     if (problems.length > 0) {
       const step = unready.length > 0 ? 'checking' : 'trying its reads';
-      await store.updateRunningPublication(tx, ctx.organizationId, id, revision, failed(step, problems, summary));
+      await store.updateRunningPublication(
+        tx,
+        ctx.organizationId,
+        id,
+        revision,
+        failed(step, problems, summary),
+      );
       return;
     }
     const { version, name, notes } = row;
     const { endpoints } = document;
     const serverUrl = ctx.settings.configuredUrl;
-    const openapi = describeVersion({ version, name, notes, draft: false, serverUrl, endpoints, bindings, previous });
+    const openapi = describeVersion({
+      version,
+      name,
+      notes,
+      draft: false,
+      serverUrl,
+      endpoints,
+      bindings,
+      previous,
+    });
     await ensureMaskSecret(tx, ctx, document.endpoints);
     const warnings = await warnOfTaggedFields(tx, ctx.organizationId, row);
     const progress = { step: 'live', done: 1, total: 1 };
-    const publication: Publication = { status: 'succeeded', progress, problems: [], proof: summary, warnings };
-    await store.markPublished(tx, ctx.organizationId, id, { bindings, openapi, publication, published_by: publishedBy });
+    const publication: Publication = {
+      status: 'succeeded',
+      progress,
+      problems: [],
+      proof: summary,
+      warnings,
+    };
+    await store.markPublished(tx, ctx.organizationId, id, {
+      bindings,
+      openapi,
+      publication,
+      published_by: publishedBy,
+    });
   });
 }
 
 /** Saves the state of a running publication. */
 type ReportProgress = (publication: Publication) => Promise<unknown>;
 
-async function buildIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, reportProgress: ReportProgress, signal: AbortSignal): Promise<void> {
+async function buildIndexes(
+  ctx: TenantCtx,
+  row: store.ApiSchemaRow,
+  reportProgress: ReportProgress,
+  signal: AbortSignal,
+): Promise<void> {
   const document = documentOf(row);
   const wanted = indexesOf(document, bindDocument(document, await readAvailable(ctx)));
   let done = 0;
@@ -169,7 +219,12 @@ async function buildIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, reportProgr
 
 const progressIntervalMs = 1_000;
 
-async function proveReads(ctx: TenantCtx, row: store.ApiSchemaRow, reportProgress: ReportProgress, signal: AbortSignal): Promise<Proof> {
+async function proveReads(
+  ctx: TenantCtx,
+  row: store.ApiSchemaRow,
+  reportProgress: ReportProgress,
+  signal: AbortSignal,
+): Promise<Proof> {
   const document = documentOf(row);
   let reportedMs = ctx.clock.monotonicMs();
   return proveVersion(ctx, document, bindDocument(document, await readAvailable(ctx)), {
@@ -193,19 +248,29 @@ const unfinished = {
 const findRow = (ctx: TenantCtx, id: string): Promise<store.ApiSchemaRow | undefined> =>
   inTransaction(ctx, (tx) => store.findSchema(tx, ctx.organizationId, id));
 
-/** Aborted when the service stops, and when the publication is no longer running: its draft was deleted, or another process ended it. */
+/**
+ * Aborted when the service stops, and when the publication is no longer running: its draft was deleted, or
+ * another process ended it.
+ */
 type Ended = { readonly signal: AbortSignal; abort(): void };
 
 /**
- * Idempotent: may run again after a crash at any point, and concurrently in another process. Both save and publish only the revision
- * with which they started.
+ * Idempotent: may run again after a crash at any point, and concurrently in another process. Both save and
+ * publish only the revision with which they started.
  */
-async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string | null, ended: Ended): Promise<void> {
+async function finishPublication(
+  ctx: TenantCtx,
+  id: string,
+  publishedBy: string | null,
+  ended: Ended,
+): Promise<void> {
   const { signal } = ended;
   const row = await findRow(ctx, id);
   if (row === undefined || !isRunning(row)) return;
   const reportProgress: ReportProgress = async (publication) => {
-    const saved = await inTransaction(ctx, (tx) => store.updateRunningPublication(tx, ctx.organizationId, id, row.revision, publication));
+    const saved = await inTransaction(ctx, (tx) =>
+      store.updateRunningPublication(tx, ctx.organizationId, id, row.revision, publication),
+    );
     if (saved === 0) ended.abort();
   };
   try {
@@ -222,10 +287,17 @@ async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string
   }
 }
 
-async function finishUnderLease(ctx: TenantCtx, id: string, publishedBy: string | null, stopping: AbortSignal): Promise<void> {
+async function finishUnderLease(
+  ctx: TenantCtx,
+  id: string,
+  publishedBy: string | null,
+  stopping: AbortSignal,
+): Promise<void> {
   const ended = new AbortController();
   const setLease = async (durationMs: number | null) => {
-    const renewed = await inTransaction(ctx, (tx) => store.leasePublication(tx, ctx.organizationId, id, durationMs));
+    const renewed = await inTransaction(ctx, (tx) =>
+      store.leasePublication(tx, ctx.organizationId, id, durationMs),
+    );
     if (renewed === 0) ended.abort();
   };
   const release = startLeaseRenewal(
@@ -247,16 +319,25 @@ async function finishUnderLease(ctx: TenantCtx, id: string, publishedBy: string 
 const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | null): Promise<void> =>
   ctx.work.track('publications', (signal) =>
     finishUnderLease(ctx, id, publishedBy, signal).catch((error: unknown) =>
-      ctx.log.error({ err: error, apiSchemaId: id }, 'a publication could not be completed; it will be resumed'),
+      ctx.log.error(
+        { err: error, apiSchemaId: id },
+        'a publication could not be completed; it will be resumed',
+      ),
     ),
   );
 
-/** Rebuilds the indexes of a restored version in the background. If that is interrupted, the hourly maintenance completes it. */
+/**
+ * Rebuilds the indexes of a restored version in the background. If that is interrupted, the hourly
+ * maintenance completes it.
+ */
 export const startIndexMaintenance = (ctx: TenantCtx): Promise<void> =>
   ctx.work.track('publications', (signal) =>
     maintainIndexes(ctx, signal).catch((error: unknown) => {
       if (!signal.aborted)
-        ctx.log.warn({ err: error, organizationId: ctx.organizationId }, 'index maintenance failed; it runs again within an hour');
+        ctx.log.warn(
+          { err: error, organizationId: ctx.organizationId },
+          'index maintenance failed; it runs again within an hour',
+        );
     }),
   );
 

@@ -1,5 +1,5 @@
-// What a resource over a record type can publish: its synced sources, what fits their types, and a few records to look at. The values are
-// masked as those of views are.
+// What a resource over a record type can publish: its synced sources, what fits their types, and a few
+// records to look at. The values are masked as those of views are.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
@@ -39,7 +39,16 @@ function linesOf({ lineFields, field }: Column, described: readonly DescribedFie
   const sources = new Set(lineFields.map(({ name }) => name));
   const types = new Map(lineFields.map(({ name, type }) => [name, type]));
   return lineFields.flatMap(({ name, type }) =>
-    isListType(type) ? [] : [{ source: name, label: labelOf(name, sources, fields), type, list: listOf(name, (as) => types.get(as)) }],
+    isListType(type)
+      ? []
+      : [
+          {
+            source: name,
+            label: labelOf(name, sources, fields),
+            type,
+            list: listOf(name, (as) => types.get(as)),
+          },
+        ],
   );
 }
 
@@ -49,13 +58,20 @@ function listOf(source: string, typeOf: (source: string) => ColumnType | undefin
   return isListType(type) ? type : null;
 }
 
-function sourcesOf({ columns, targets = {}, volatileFields = [] }: Available[string], description: Description) {
-  const shown = columns.filter((column): column is Column => column.state !== 'replaced' && column.field !== 'id');
+function sourcesOf(
+  { columns, targets = {}, volatileFields = [] }: Available[string],
+  description: Description,
+) {
+  const shown = columns.filter(
+    (column): column is Column => column.state !== 'replaced' && column.field !== 'id',
+  );
   const sources = new Set(shown.map(sourceOf));
   const described = description?.fields ?? [];
   return [...sources].flatMap((source) => {
     // A source that the ERP took back has its former column too; the live one counts.
-    const column = shown.find((one) => sourceOf(one) === source && one.state === 'live') ?? shown.find((one) => sourceOf(one) === source);
+    const column =
+      shown.find((one) => sourceOf(one) === source && one.state === 'live') ??
+      shown.find((one) => sourceOf(one) === source);
     if (column === undefined || isListType(column.type)) return [];
     return [
       {
@@ -64,7 +80,8 @@ function sourcesOf({ columns, targets = {}, volatileFields = [] }: Available[str
         type: column.type,
         list: listOf(source, (as) => shown.find((one) => sourceOf(one) === as)?.type),
         state: column.state,
-        target: (column.part === 'value' && Object.hasOwn(targets, source) ? targets[source] : undefined) ?? null,
+        target:
+          (column.part === 'value' && Object.hasOwn(targets, source) ? targets[source] : undefined) ?? null,
         scopable: column.part === 'value' && !volatileFields.includes(column.field),
         lines: linesOf(column, described),
       },
@@ -72,14 +89,18 @@ function sourcesOf({ columns, targets = {}, volatileFields = [] }: Available[str
   });
 }
 
-/** Throws 404 for an unknown version or a record type that isn't synced, 503 while its records can't be read. */
+/**
+ * Throws 404 for an unknown version or a record type that isn't synced, 503 while its records can't be read.
+ */
 export async function listApiSchemaSources(ctx: RequestCtx, id: string, recordType: string) {
   await inTransaction(ctx, (tx) => getApiSchemaRow(tx, ctx, id));
   const available = await readAvailable(ctx);
   const synced = Object.hasOwn(available, recordType) ? available[recordType] : undefined;
   if (synced === undefined) throw notFound('Record type');
   const sources = sourcesOf(synced, await findDescription(ctx, recordType));
-  const columns = sources.filter(({ state }) => state === 'live' || state === 'stale').map(({ source }) => ({ name: source, source }));
+  const columns = sources
+    .filter(({ state }) => state === 'live' || state === 'stale')
+    .map(({ source }) => ({ name: source, source }));
   const query = { recordType, columns, filters: [], sort: [{ source: 'id', direction: 'desc' as const }] };
   const { unmasked } = ctx.principal.reads;
   const found = synced.hasData

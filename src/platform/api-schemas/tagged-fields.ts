@@ -1,4 +1,5 @@
-// Warns of fields with personal or confidential values that a version would show as they are to API keys without a list of fields.
+// Warns of fields with personal or confidential values that a version would show as they are to API keys
+// without a list of fields.
 import type { z } from 'zod';
 import { type AccessLayer, allowsResource, allowsVersion } from '../../core/record-access.ts';
 import type { Tx } from '../../db/transaction.ts';
@@ -7,7 +8,11 @@ import type { EndpointDefinition } from '../../public/index.ts';
 import * as store from './api-schemas.store.ts';
 
 type Warning = z.output<typeof Problem>;
-type Tagged = Omit<Warning, 'code' | 'message'> & { readonly resource: string; readonly name: string; readonly tags: readonly string[] };
+type Tagged = Omit<Warning, 'code' | 'message'> & {
+  readonly resource: string;
+  readonly name: string;
+  readonly tags: readonly string[];
+};
 
 const maxWarnings = 100;
 
@@ -33,7 +38,9 @@ const readsAll = (layer: AccessLayer, version: string, resource: string): boolea
   return !isLimited && allowsVersion(access, version) && allowsResource(access, resource);
 };
 
-/** At most 100 warnings, in the order of the definition; none when no active API key can read such a field. */
+/**
+ * At most 100 warnings, in the order of the definition; none when no active API key can read such a field.
+ */
 export async function warnOfTaggedFields(
   tx: Tx,
   organizationId: string,

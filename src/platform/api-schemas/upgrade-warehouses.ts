@@ -1,8 +1,13 @@
-// Upgrades the warehouses that an older version of this service made: before a process serves its first request, and later those that were
-// locked or made meanwhile by a process of the older version. Reads and runs upgrade a warehouse by themselves when they come first.
+// Upgrades the warehouses that an older version of this service made: before a process serves its first
+// request, and later those that were locked or made meanwhile by a process of the older version. Reads and
+// runs upgrade a warehouse by themselves when they come first.
 import type { Ctx } from '../../core/ctx.ts';
 import { type Recurring, startRecurring } from '../../core/recurring.ts';
-import { listOutdatedOrganizations, OrganizationGone, updateTenantSchema } from '../../warehouse/tenant-schema.ts';
+import {
+  listOutdatedOrganizations,
+  OrganizationGone,
+  updateTenantSchema,
+} from '../../warehouse/tenant-schema.ts';
 import { enterVersions } from './shown-columns.ts';
 
 const retryEveryMs = 60_000;
@@ -21,7 +26,10 @@ async function upgradeWarehouses(ctx: Ctx, stopping: AbortSignal): Promise<void>
   }
 }
 
-/** One pass over all warehouses, before requests are served. Ends early after 15 s: the rest follows in the background. Never rejects. */
+/**
+ * One pass over all warehouses, before requests are served. Ends early after 15 s: the rest follows in the
+ * background. Never rejects.
+ */
 export const upgradeWarehousesAtStart = (ctx: Ctx): Promise<void> =>
   upgradeWarehouses(ctx, AbortSignal.timeout(maxStartDelayMs)).catch((error: unknown) =>
     ctx.log.warn({ err: error }, 'warehouses could not be upgraded; will retry'),

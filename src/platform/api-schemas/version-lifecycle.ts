@@ -1,4 +1,5 @@
-// Ends versions: deprecate, retire, and undo retirement. A version ends only by an explicit request, never by its sunset date alone.
+// Ends versions: deprecate, retire, and undo retirement. A version ends only by an explicit request, never by
+// its sunset date alone.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -15,7 +16,12 @@ type StatusChange = {
   readonly action: string;
 };
 
-async function changeStatus(tx: Tx, ctx: RequestCtx, id: string, { to, from, sunsetAt, action }: StatusChange) {
+async function changeStatus(
+  tx: Tx,
+  ctx: RequestCtx,
+  id: string,
+  { to, from, sunsetAt, action }: StatusChange,
+) {
   const row = await getApiSchemaRow(tx, ctx, id, true);
   if (!from.includes(row.status))
     throw invalid(`A ${row.status} version cannot be ${to === 'retired' ? 'retired' : `made ${to}`}`, [
@@ -30,17 +36,37 @@ async function changeStatus(tx: Tx, ctx: RequestCtx, id: string, { to, from, sun
   return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
 }
 
-/** Throws 404, 422 `in_the_past` for a past sunset, 422 `illegal_transition` unless the version is published or deprecated. */
+/**
+ * Throws 404, 422 `in_the_past` for a past sunset, 422 `illegal_transition` unless the version is published
+ * or deprecated.
+ */
 export function deprecateApiSchema(ctx: RequestCtx, id: string, sunsetAt: string | null) {
   if (sunsetAt !== null && new Date(sunsetAt) <= ctx.clock.now())
-    throw invalid('The sunset must be in the future', [{ path: 'sunsetAt', code: 'in_the_past', message: 'must be in the future' }]);
-  const change: StatusChange = { to: 'deprecated', from: ['published', 'deprecated'], sunsetAt, action: 'api-schema.deprecate' };
+    throw invalid('The sunset must be in the future', [
+      { path: 'sunsetAt', code: 'in_the_past', message: 'must be in the future' },
+    ]);
+  const change: StatusChange = {
+    to: 'deprecated',
+    from: ['published', 'deprecated'],
+    sunsetAt,
+    action: 'api-schema.deprecate',
+  };
   return inTransaction(ctx, (tx) => changeStatus(tx, ctx, id, change));
 }
 
-const retirement: StatusChange = { to: 'retired', from: ['published', 'deprecated'], sunsetAt: undefined, action: 'api-schema.retire' };
+const retirement: StatusChange = {
+  to: 'retired',
+  from: ['published', 'deprecated'],
+  sunsetAt: undefined,
+  action: 'api-schema.retire',
+};
 /** Restores the version as deprecated. */
-const restoration: StatusChange = { to: 'deprecated', from: ['retired'], sunsetAt: undefined, action: 'api-schema.unretire' };
+const restoration: StatusChange = {
+  to: 'deprecated',
+  from: ['retired'],
+  sunsetAt: undefined,
+  action: 'api-schema.unretire',
+};
 
 /** Returns the version with its callers of the last 30 days. Throws 404, 422 `illegal_transition`. */
 export const retireApiSchema = (ctx: RequestCtx, id: string, undo: boolean) =>
@@ -48,7 +74,9 @@ export const retireApiSchema = (ctx: RequestCtx, id: string, undo: boolean) =>
     const moved = await changeStatus(tx, ctx, id, undo ? restoration : retirement);
     return {
       ...moved,
-      callers: (await listVersionCallers(tx, ctx.organizationId, moved.version, { page: 1, pageSize: maxPageSize })).rows,
+      callers: (
+        await listVersionCallers(tx, ctx.organizationId, moved.version, { page: 1, pageSize: maxPageSize })
+      ).rows,
     };
   });
 

@@ -19,10 +19,13 @@ const parameter = (schema: object, description: string) =>
     .meta({ openapi: { ...schema, description } });
 const text = { type: 'string' };
 
-/** The largest page is that of every list of this interface; the version decides what else the value may be. */
+/**
+ * The largest page is that of every list of this interface; the version decides what else the value may be.
+ */
 function assertPageSize({ value, issues }: z.core.ParsePayload<string | string[] | undefined>): void {
   const isTooLarge = [value ?? []].flat().some((text) => /^\d+$/.test(text) && Number(text) > maxPageSize);
-  if (isTooLarge) issues.push({ code: 'too_big', origin: 'number', maximum: maxPageSize, inclusive: true, input: value });
+  if (isTooLarge)
+    issues.push({ code: 'too_big', origin: 'number', maximum: maxPageSize, inclusive: true, input: value });
 }
 
 /** Syntax only: the version decides what the names and values mean. */
@@ -44,13 +47,25 @@ const RecordsQuery = z
 
 const RecordPage = z
   .object({
-    data: z.array(z.record(z.string(), z.unknown())).describe('As the public interface returns them: `id` first'),
+    data: z
+      .array(z.record(z.string(), z.unknown()))
+      .describe('As the public interface returns them: `id` first'),
     pagination: Pagination,
     fields: z
       .array(
         z.object({
           name: z.string(),
-          type: z.enum(['text', 'number', 'integer', 'boolean', 'date', 'time', 'integers', 'texts', 'lines']),
+          type: z.enum([
+            'text',
+            'number',
+            'integer',
+            'boolean',
+            'date',
+            'time',
+            'integers',
+            'texts',
+            'lines',
+          ]),
           masked: z.boolean().describe('The caller sees the values masked, as text'),
         }),
       )
@@ -77,16 +92,28 @@ async function toVersionQuery(ctx: RequestCtx, { params: { id, resource }, query
   const { version, status } = await inTransaction(ctx, (tx) => getApiSchemaRow(tx, ctx, id));
   if (status === 'draft' || status === 'retired') {
     const [code, message] = refused[status];
-    throw invalid(`The version is ${status === 'draft' ? 'a draft' : 'retired'}`, [{ path: 'id', code, message }]);
+    throw invalid(`The version is ${status === 'draft' ? 'a draft' : 'retired'}`, [
+      { path: 'id', code, message },
+    ]);
   }
-  const present = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
-  return { version, resource, reads: ctx.principal.reads, query: toQueryParameters(Object.fromEntries(present)) };
+  const present = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
+  return {
+    version,
+    resource,
+    reads: ctx.principal.reads,
+    query: toQueryParameters(Object.fromEntries(present)),
+  };
 }
 
 /** As everywhere on the management interface, the code for an unknown parameter is `unknown_field`. */
 function rethrowInOwnTerms(error: unknown): never {
-  if (!(error instanceof AppError) || !error.details.some(({ code }) => code === 'unknown_parameter')) throw error;
-  const details = error.details.map((detail) => (detail.code === 'unknown_parameter' ? { ...detail, code: 'unknown_field' } : detail));
+  if (!(error instanceof AppError) || !error.details.some(({ code }) => code === 'unknown_parameter'))
+    throw error;
+  const details = error.details.map((detail) =>
+    detail.code === 'unknown_parameter' ? { ...detail, code: 'unknown_field' } : detail,
+  );
   throw new AppError(error.code, error.message, { details });
 }
 
@@ -97,7 +124,10 @@ async function listRecords(ctx: RequestCtx, request: RecordsRequest) {
   const { records, total, page, pageSize, fields, syncedAt, stale } = found;
   return {
     ...toPage(parseExact(records) as Record<string, unknown>[], total, { page, pageSize }),
-    fields: fields.map((field) => ({ ...field, type: field.type as z.input<typeof RecordPage>['fields'][number]['type'] })),
+    fields: fields.map((field) => ({
+      ...field,
+      type: field.type as z.input<typeof RecordPage>['fields'][number]['type'],
+    })),
     syncedAt,
     staleFields: [...stale],
   };
@@ -106,7 +136,9 @@ async function listRecords(ctx: RequestCtx, request: RecordsRequest) {
 /** Throws as `listRecords` does. `signal` is aborted when the client disconnects. */
 async function openCsv(ctx: RequestCtx, request: RecordsRequest, signal: AbortSignal): Promise<DownloadFile> {
   const query = await toVersionQuery(ctx, request);
-  const { bytes, aborted, total, syncedAt, stale } = await versionRecordsOf(ctx).csv(ctx, query, signal).catch(rethrowInOwnTerms);
+  const { bytes, aborted, total, syncedAt, stale } = await versionRecordsOf(ctx)
+    .csv(ctx, query, signal)
+    .catch(rethrowInOwnTerms);
   return {
     fileName: `${query.version}-${query.resource}.csv`,
     headers: {

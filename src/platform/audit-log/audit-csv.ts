@@ -1,5 +1,6 @@
-// The audit log as CSV (RFC 4180), in constant memory and with the queue and time limit of exports: page after page by position, each in a
-// transaction of its own. Entries are never changed and new ones come before the first, so the file has each entry once.
+// The audit log as CSV (RFC 4180), in constant memory and with the queue and time limit of exports: page
+// after page by position, each in a transaction of its own. Entries are never changed and new ones come
+// before the first, so the file has each entry once.
 
 import { byteOrderMark, csvCell } from '../../core/csv-cell.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
@@ -29,7 +30,10 @@ const columns: Readonly<Record<string, (row: AuditRow) => string | null>> = {
 const line = (cells: readonly (string | null)[]): string =>
   `${cells.map((text) => (text === null ? '' : csvCell(text, { guardFormulas: true }))).join()}\r\n`;
 
-/** A permit of the exports, until `end` or until the time is over or the client has gone. `signal` is aborted then. */
+/**
+ * A permit of the exports, until `end` or until the time is over or the client has gone. `signal` is aborted
+ * then.
+ */
 type Permit = { readonly signal: AbortSignal; readonly end: () => void };
 
 async function startExport(ctx: RequestCtx, gone: AbortSignal): Promise<Permit> {
@@ -65,7 +69,9 @@ async function* write(ctx: RequestCtx, filter: AuditFilter, { signal, end }: Per
     do {
       signal.throwIfAborted();
       const after = last;
-      const rows = await inTransaction(ctx, (tx) => listAuditRowsAfter(tx, ctx.organizationId, filter, after, rowsPerRead));
+      const rows = await inTransaction(ctx, (tx) =>
+        listAuditRowsAfter(tx, ctx.organizationId, filter, after, rowsPerRead),
+      );
       yield Buffer.from(rows.map((row) => line(Object.values(columns).map((read) => read(row)))).join(''));
       last = rows.length === rowsPerRead ? rows.at(-1) : undefined;
     } while (last !== undefined);
@@ -75,10 +81,14 @@ async function* write(ctx: RequestCtx, filter: AuditFilter, { signal, end }: Per
 }
 
 /**
- * All matching entries, newest first. `signal` is aborted when the client disconnects. A caller that does not read to the end must abort it.
- * Rejects with 503 when too many exports run, and with database errors.
+ * All matching entries, newest first. `signal` is aborted when the client disconnects. A caller that does not
+ * read to the end must abort it. Rejects with 503 when too many exports run, and with database errors.
  */
-export async function openAuditCsv(ctx: RequestCtx, filter: AuditFilter, signal: AbortSignal): Promise<DownloadFile> {
+export async function openAuditCsv(
+  ctx: RequestCtx,
+  filter: AuditFilter,
+  signal: AbortSignal,
+): Promise<DownloadFile> {
   const permit = await startExport(ctx, signal);
   try {
     const total = await inTransaction(ctx, (tx) => countAuditRows(tx, ctx.organizationId, filter));

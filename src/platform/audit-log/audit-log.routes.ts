@@ -13,7 +13,10 @@ const AuditEntry = z
     actor: z
       .object({ id: Id.nullable(), email: z.string().nullable() })
       .describe('Who did it, with the e-mail address at that time; null for the operator of the service'),
-    credential: z.object({ kind: z.string().describe('api-key, oauth, session, operator or system'), id: z.string().nullable() }),
+    credential: z.object({
+      kind: z.string().describe('api-key, oauth, session, operator or system'),
+      id: z.string().nullable(),
+    }),
     action: z.string().describe('What was done, as <resource>.<verb>'),
     target: z.object({ type: z.string(), id: z.string().nullable() }),
     changes: z.record(z.string(), z.unknown()).describe('What changed; never a secret'),
@@ -94,7 +97,12 @@ export const auditLogRoutes = [
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>
       inTransaction(ctx, async (tx) => {
         const query = { page, pageSize };
-        const { rows, total } = await listAuditRows(tx, ctx.organizationId, query, withPeriod(filter, ctx.clock.now()));
+        const { rows, total } = await listAuditRows(
+          tx,
+          ctx.organizationId,
+          query,
+          withPeriod(filter, ctx.clock.now()),
+        );
         return toPage(rows.map(view), total, query);
       }),
   }),

@@ -1,4 +1,5 @@
-// Reads the audit log. identity/audit.store.ts writes it; the database role of the service can neither change nor delete rows.
+// Reads the audit log. identity/audit.store.ts writes it; the database role of the service can neither change
+// nor delete rows.
 import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
@@ -76,7 +77,9 @@ export const listAuditRows = (tx: Tx, organizationId: string, page: PageQuery, f
   );
 
 export async function countAuditRows(tx: Tx, organizationId: string, filter: AuditFilter): Promise<number> {
-  const row = await selectMatching(tx, organizationId, filter).count({ total: '*' }).first<{ total: string } | undefined>();
+  const row = await selectMatching(tx, organizationId, filter)
+    .count({ total: '*' })
+    .first<{ total: string } | undefined>();
   return Number(row?.total ?? 0);
 }
 

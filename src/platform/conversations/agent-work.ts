@@ -1,4 +1,5 @@
-// Periodic background work for agents: restarts checks whose process died, and fails messages whose process died.
+// Periodic background work for agents: restarts checks whose process died, and fails messages whose process
+// died.
 import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
 import { startRecurring } from '../../core/recurring.ts';
 import { startAgentChecks } from '../agents/agent-checks.ts';
@@ -23,7 +24,9 @@ export function startAgentWork(ctx: ReadingCtx): AgentWork {
     startAgentChecks(ctx);
     await failLostAnswers(ctx);
   };
-  const polling = startRecurring(intervalMs, poll, (error) => ctx.log.warn({ err: error }, 'polling for lost messages failed'));
+  const polling = startRecurring(intervalMs, poll, (error) =>
+    ctx.log.warn({ err: error }, 'polling for lost messages failed'),
+  );
   void polling.tick();
   return {
     tick: polling.tick,

@@ -1,12 +1,19 @@
-// Answers one accepted message: calls the model, reports its events as they come, and saves the outcome. Every outcome is saved in the
-// message's row, in the transaction that charges the spent credits and releases the rest; if the process dies, the lease expires.
+// Answers one accepted message: calls the model, reports its events as they come, and saves the outcome.
+// Every outcome is saved in the message's row, in the transaction that charges the spent credits and releases
+// the rest; if the process dies, the lease expires.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { startLeaseRenewal } from '../../core/lease.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { createModel, offlineModelName } from '../../gateways/model/create-model.ts';
-import { type Model, ModelError, type ModelEvent, type ModelRequest, type ModelUsage } from '../../gateways/model/model.ts';
+import {
+  type Model,
+  ModelError,
+  type ModelEvent,
+  type ModelRequest,
+  type ModelUsage,
+} from '../../gateways/model/model.ts';
 import { createVersionTools, findLivingMasks, recordToolsOf } from '../../public/index.ts';
 import type { ToolCall } from './conversations.schemas.ts';
 import { chargeCredits, renewAnswerLease } from './credits.store.ts';
@@ -34,17 +41,25 @@ function storable(value: unknown): unknown {
 }
 const shownInput = (input: unknown): unknown => {
   const text = JSON.stringify(input) ?? 'null';
-  return text.length <= maxInputCharacters ? storable(input) : `${text.slice(0, maxInputCharacters).toWellFormed()}…`;
+  return text.length <= maxInputCharacters
+    ? storable(input)
+    : `${text.slice(0, maxInputCharacters).toWellFormed()}…`;
 };
 const shownOutput = (output: string): string =>
-  output.length <= maxOutputCharacters ? String(storable(output)) : `${String(storable(output.slice(0, maxOutputCharacters)))}…`;
+  output.length <= maxOutputCharacters
+    ? String(storable(output))
+    : `${String(storable(output.slice(0, maxOutputCharacters)))}…`;
 
 function truncateForDisplay(event: AnswerEvent): AnswerEvent {
   if (event.type === 'tool-started') return { ...event, input: shownInput(event.input) };
   return event.type === 'tool-ended' ? { ...event, output: shownOutput(event.output) } : event;
 }
 
-type Outcome = { readonly status: 'complete' | 'failed' | 'canceled'; readonly error: MessageRow['error']; readonly usage: ModelUsage };
+type Outcome = {
+  readonly status: 'complete' | 'failed' | 'canceled';
+  readonly error: MessageRow['error'];
+  readonly usage: ModelUsage;
+};
 /** What ends an answer early. */
 type Ends = {
   readonly gone: AbortSignal;
@@ -60,7 +75,8 @@ type Draft = { content: string; readonly calls: ToolCall[] };
 
 function applyEvent(draft: Draft, event: AnswerEvent): void {
   if (event.type === 'text') draft.content += String(storable(event.text));
-  else if (event.type === 'tool-started') draft.calls.push({ id: event.id, name: event.name, input: event.input, ok: null, output: '' });
+  else if (event.type === 'tool-started')
+    draft.calls.push({ id: event.id, name: event.name, input: event.input, ok: null, output: '' });
   else {
     const at = draft.calls.findIndex(({ id, ok }) => id === event.id && ok === null);
     const call = draft.calls[at];
@@ -69,11 +85,17 @@ function applyEvent(draft: Draft, event: AnswerEvent): void {
 }
 
 /**
- * The tools of the agent's version, each call of which reads what the asker may read at that time. Aborts `denied` when that is nothing any
- * more.
+ * The tools of the agent's version, each call of which reads what the asker may read at that time. Aborts
+ * `denied` when that is nothing any more.
  */
-function currentTools(ctx: RequestCtx, version: string, maxCharacters: number, denied: AbortController): ModelRequest['tools'] {
-  const toolsFor = (reads: RecordAccess) => createVersionTools(recordToolsOf(ctx), ctx, { version, reads, maxCharacters });
+function currentTools(
+  ctx: RequestCtx,
+  version: string,
+  maxCharacters: number,
+  denied: AbortController,
+): ModelRequest['tools'] {
+  const toolsFor = (reads: RecordAccess) =>
+    createVersionTools(recordToolsOf(ctx), ctx, { version, reads, maxCharacters });
   return toolsFor(ctx.principal.reads).map((tool, index) => ({
     ...tool,
     run: async (input) => {
@@ -86,7 +108,11 @@ function currentTools(ctx: RequestCtx, version: string, maxCharacters: number, d
   }));
 }
 
-function requestOf(ctx: RequestCtx, { agent, running, question, history }: StartedAnswer, { signal, denied }: Ends): ModelRequest {
+function requestOf(
+  ctx: RequestCtx,
+  { agent, running, question, history }: StartedAnswer,
+  { signal, denied }: Ends,
+): ModelRequest {
   const { steps, toolOutputBytes, timeMs } = ctx.settings.agents;
   const maxCharacters = agent.model === offlineModelName ? maxOfflineCharacters : toolOutputBytes;
   return {
@@ -102,11 +128,20 @@ function requestOf(ctx: RequestCtx, { agent, running, question, history }: Start
   };
 }
 
-const accessLost = { code: 'access_lost', message: 'You may no longer read records with agents, so the answer was stopped' };
+const accessLost = {
+  code: 'access_lost',
+  message: 'You may no longer read records with agents, so the answer was stopped',
+};
 const refused = { code: 'refused', message: 'The model declined to answer this message' };
 const noUsage: ModelUsage = { inputTokens: 0, outputTokens: 0 };
 
-async function runModel(model: Model, request: ModelRequest, draft: Draft, { denied }: Ends, onEvent: OnEvent): Promise<Outcome> {
+async function runModel(
+  model: Model,
+  request: ModelRequest,
+  draft: Draft,
+  { denied }: Ends,
+  onEvent: OnEvent,
+): Promise<Outcome> {
   for await (const event of model.answer(request)) {
     if (event.type === 'finished') {
       if (denied.signal.aborted) return { status: 'failed', error: accessLost, usage: event.usage };
@@ -123,19 +158,34 @@ async function runModel(model: Model, request: ModelRequest, draft: Draft, { den
   throw new ModelError('cut-off', "The model's answer was cut off");
 }
 
-const explainFailure = (error: ModelError, { gone, stopping, denied }: Ends): Pick<Outcome, 'status' | 'error'> => {
+const explainFailure = (
+  error: ModelError,
+  { gone, stopping, denied }: Ends,
+): Pick<Outcome, 'status' | 'error'> => {
   if (denied.signal.aborted) return { status: 'failed', error: accessLost };
   if (stopping.aborted)
     return {
       status: 'failed',
-      error: { code: 'interrupted', message: 'The service was stopped while it was answering. Send the message again.' },
+      error: {
+        code: 'interrupted',
+        message: 'The service was stopped while it was answering. Send the message again.',
+      },
     };
   if (gone.aborted)
-    return { status: 'canceled', error: { code: 'canceled', message: 'The client disconnected before the answer was complete' } };
+    return {
+      status: 'canceled',
+      error: { code: 'canceled', message: 'The client disconnected before the answer was complete' },
+    };
   return { status: 'failed', error: { code: error.kind, message: error.message } };
 };
 
-async function runToOutcome(ctx: RequestCtx, started: StartedAnswer, draft: Draft, ends: Ends, onEvent: OnEvent): Promise<Outcome> {
+async function runToOutcome(
+  ctx: RequestCtx,
+  started: StartedAnswer,
+  draft: Draft,
+  ends: Ends,
+  onEvent: OnEvent,
+): Promise<Outcome> {
   const { agent, running } = started;
   const request = requestOf(ctx, started, ends);
   try {
@@ -145,13 +195,20 @@ async function runToOutcome(ctx: RequestCtx, started: StartedAnswer, draft: Draf
       ctx.log.error({ err: error, messageId: running.messageId }, 'answering a message failed unexpectedly');
       return {
         status: 'failed',
-        error: { code: 'internal', message: 'An internal error occurred while answering. Send the message again.' },
+        error: {
+          code: 'internal',
+          message: 'An internal error occurred while answering. Send the message again.',
+        },
         usage: noUsage,
       };
     }
-    ctx.log.warn({ err: error, kind: error.kind, messageId: running.messageId }, 'a message was not answered');
+    ctx.log.warn(
+      { err: error, kind: error.kind, messageId: running.messageId },
+      'a message was not answered',
+    );
     const { status, error: reason } = explainFailure(error, ends);
-    const isShort = error.kind === 'limit-reached' && running.credits < maxCredits(agent.model, ctx.settings.agents);
+    const isShort =
+      error.kind === 'limit-reached' && running.credits < maxCredits(agent.model, ctx.settings.agents);
     const message = `${reason?.message ?? ''}${isShort ? `; only ${running.credits} credits were left this month` : ''}`;
     return { status, error: { code: reason?.code ?? '', message }, usage: error.usage };
   }
@@ -164,7 +221,10 @@ const hasMasks = (ctx: RequestCtx): Promise<boolean> =>
     () => true,
   );
 
-/** Undefined when the conversation was deleted. Changes nothing when the message was already failed because its lease had expired. */
+/**
+ * Undefined when the conversation was deleted. Changes nothing when the message was already failed because
+ * its lease had expired.
+ */
 async function saveOutcome(
   ctx: RequestCtx,
   { running }: StartedAnswer,
@@ -190,12 +250,17 @@ async function saveOutcome(
   });
 }
 
-/** Renews the lease of the answer. Aborts `lost` when this process no longer owns it, `denied` when the asker may no longer read. */
+/**
+ * Renews the lease of the answer. Aborts `lost` when this process no longer owns it, `denied` when the asker
+ * may no longer read.
+ */
 const keepAnswerLease = (ctx: RequestCtx, messageId: string, { lost, denied }: Ends): (() => void) =>
   startLeaseRenewal(
     ctx.settings.agents.leaseMs,
     async () => {
-      const isHeld = await inTransaction(ctx, (tx) => renewAnswerLease(tx, ctx.organizationId, messageId, ctx.settings.agents.leaseMs));
+      const isHeld = await inTransaction(ctx, (tx) =>
+        renewAnswerLease(tx, ctx.organizationId, messageId, ctx.settings.agents.leaseMs),
+      );
       if (!isHeld) lost.abort();
       if ((await findCurrentAccess(ctx)) === undefined) denied.abort();
     },
@@ -203,9 +268,10 @@ const keepAnswerLease = (ctx: RequestCtx, messageId: string, { lost, denied }: E
   );
 
 /**
- * `gone` is aborted when the client disconnects; `onEvent` receives events as they come. When the service stops, the message is saved as
- * failed (`interrupted`) with the text generated until then; so it is (`access_lost`) when the asker may no longer read records. Resolves
- * with the message as it was saved, undefined when the conversation was deleted meanwhile.
+ * `gone` is aborted when the client disconnects; `onEvent` receives events as they come. When the service
+ * stops, the message is saved as failed (`interrupted`) with the text generated until then; so it is
+ * (`access_lost`) when the asker may no longer read records. Resolves with the message as it was saved,
+ * undefined when the conversation was deleted meanwhile.
  */
 export const answerMessage = (
   ctx: RequestCtx,
@@ -216,7 +282,13 @@ export const answerMessage = (
   ctx.work.track('answers', async (stopping) => {
     const draft: Draft = { content: '', calls: [] };
     const [lost, denied] = [new AbortController(), new AbortController()];
-    const ends = { gone, stopping, lost, denied, signal: AbortSignal.any([gone, stopping, lost.signal, denied.signal]) };
+    const ends = {
+      gone,
+      stopping,
+      lost,
+      denied,
+      signal: AbortSignal.any([gone, stopping, lost.signal, denied.signal]),
+    };
     const release = keepAnswerLease(ctx, started.running.messageId, ends);
     try {
       return await saveOutcome(ctx, started, draft, await runToOutcome(ctx, started, draft, ends, onEvent));

@@ -53,9 +53,14 @@ export const conversationRoutes = [
     permission: 'conversation:read',
     summary: 'List conversations',
     description: `Newest first, with all agents. ${own} \`q\` searches in titles.`,
-    query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional(), agentId: Id.optional() }),
+    query: z.strictObject({
+      ...pageFields,
+      q: z.string().min(1).max(120).optional(),
+      agentId: Id.optional(),
+    }),
     response: pageOf(Conversation),
-    handler: (ctx, { query: { q, agentId, ...page } }) => service.listConversations(ctx, page, { q, agentId }),
+    handler: (ctx, { query: { q, agentId, ...page } }) =>
+      service.listConversations(ctx, page, { q, agentId }),
   }),
   defineRoute({
     id: 'getConversation',
@@ -128,7 +133,8 @@ export const conversationRoutes = [
     response: AnsweredMessage,
     status: 201,
     stream: {
-      description: 'The answer as it is generated. A repeated request with the same `Idempotency-Key` streams only the last event.',
+      description:
+        'The answer as it is generated. A repeated request with the same `Idempotency-Key` streams only the last event.',
       events: answerEvents,
       resultEvent: 'message',
       run: (ctx, { params, body }, channel) => service.streamMessage(ctx, params.id, body.content, channel),

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { Id, Instant, longText, shortText } from '../../http/fields.ts';
 
 const title = shortText(120);
-export const NewConversation = z.strictObject({ title: title.optional().describe('Defaults to the beginning of the first message') });
+export const NewConversation = z.strictObject({
+  title: title.optional().describe('Defaults to the beginning of the first message'),
+});
 export const ConversationPatch = z.strictObject({ title: title.optional() });
 
 export const Conversation = z
@@ -16,7 +18,10 @@ export const Conversation = z
   .meta({ id: 'Conversation' });
 
 export const NewMessage = z.strictObject({
-  content: longText(16_000).refine((text) => /[^\p{Cf}\p{Mn}\p{Z}\p{Cc}]/u.test(text), 'must contain visible characters'),
+  content: longText(16_000).refine(
+    (text) => /[^\p{Cf}\p{Mn}\p{Z}\p{Cc}]/u.test(text),
+    'must contain visible characters',
+  ),
 });
 
 export const messageStatuses = ['running', 'complete', 'failed', 'canceled'] as const;
@@ -28,7 +33,10 @@ export const ToolCall = z
     ok: z.boolean().nullable().describe('Null when the call did not complete'),
     output: z.string().describe('The beginning of the output of the tool'),
   })
-  .meta({ id: 'ToolCall', example: { id: 'call-1', name: 'describe', input: {}, ok: true, output: '{"version":"v1"}' } });
+  .meta({
+    id: 'ToolCall',
+    example: { id: 'call-1', name: 'describe', input: {}, ok: true, output: '{"version":"v1"}' },
+  });
 
 export const Message = z
   .object({
@@ -36,17 +44,25 @@ export const Message = z
     role: z.enum(['user', 'assistant']),
     content: z.string().describe('For a failed or canceled answer, the text generated until then'),
     toolCalls: z.array(ToolCall),
-    usage: z.object({ inputTokens: z.int(), outputTokens: z.int() }).describe('Sum over all steps of the answer'),
+    usage: z
+      .object({ inputTokens: z.int(), outputTokens: z.int() })
+      .describe('Sum over all steps of the answer'),
     credits: z.int().describe('1 per started 1,000 tokens, at most the reserved credits'),
     status: z.enum(messageStatuses),
-    error: z.object({ code: z.string(), message: z.string() }).nullable().describe('Why the answer failed or was canceled'),
+    error: z
+      .object({ code: z.string(), message: z.string() })
+      .nullable()
+      .describe('Why the answer failed or was canceled'),
     createdAt: Instant,
     finishedAt: Instant.nullable(),
   })
   .meta({ id: 'Message' });
 export const AnsweredMessage = z.object({ message: Message });
 
-/** Events of an answer stream: `started` first and `message` last; text and tool events in between, in any order. */
+/**
+ * Events of an answer stream: `started` first and `message` last; text and tool events in between, in any
+ * order.
+ */
 export const answerEvents = {
   started: z.object({ question: Message, message: Message }).describe('Question and answer are stored'),
   text: z.object({ text: z.string() }),

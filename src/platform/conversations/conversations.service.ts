@@ -1,5 +1,5 @@
-// Conversations with agents and their messages. A conversation belongs to the person who started it; for everyone else, regardless of
-// permissions, it does not exist.
+// Conversations with agents and their messages. A conversation belongs to the person who started it; for
+// everyone else, regardless of permissions, it does not exist.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -16,7 +16,10 @@ import * as store from './conversations.store.ts';
 import { listMessageRows as listRows, type MessageRow, maskAnswer } from './messages.store.ts';
 import { startAnswer } from './start-answer.ts';
 
-const ownerOf = ({ organizationId, principal }: RequestCtx): store.ConversationOwner => ({ organizationId, ownerId: principal.user.id });
+const ownerOf = ({ organizationId, principal }: RequestCtx): store.ConversationOwner => ({
+  organizationId,
+  ownerId: principal.user.id,
+});
 
 const conversationView = (row: store.ConversationRow): Conversation => ({
   id: row.id,
@@ -70,7 +73,11 @@ export const createConversation = (ctx: RequestCtx, agentId: string, title = '')
     const id = createId();
     await assertQuota(tx, ctx, 'conversations');
     await store.insertConversation(tx, ownerOf(ctx), { id, agent_id: agentId, title });
-    await writeAudit(tx, ctx, { action: 'conversation.create', target: { type: 'conversation', id }, changes: { agentId } });
+    await writeAudit(tx, ctx, {
+      action: 'conversation.create',
+      target: { type: 'conversation', id },
+      changes: { agentId },
+    });
     return conversationView(await getOwnConversation(tx, ctx, id));
   });
 
@@ -109,26 +116,43 @@ function answeredView(row: MessageRow | undefined): { message: Message } {
   return { message: messageView(row) };
 }
 
-/** Resolves when the answer is complete. Throws as `startAnswer`, and 404 when the conversation is deleted meanwhile. */
-export async function createMessage(ctx: RequestCtx, id: string, content: string): Promise<{ message: Message }> {
+/**
+ * Resolves when the answer is complete. Throws as `startAnswer`, and 404 when the conversation is deleted
+ * meanwhile.
+ */
+export async function createMessage(
+  ctx: RequestCtx,
+  id: string,
+  content: string,
+): Promise<{ message: Message }> {
   const started = await startAnswer(ctx, id, content);
   return answeredView(await answerMessage(ctx, started, ctx.disconnected, async () => undefined));
 }
 
 /**
- * Like `createMessage`, sending events while the answer is generated. Returns the answer even when the client disconnected. Throws as
- * `createMessage`.
+ * Like `createMessage`, sending events while the answer is generated. Returns the answer even when the client
+ * disconnected. Throws as `createMessage`.
  */
-export async function streamMessage(ctx: RequestCtx, id: string, content: string, channel: EventChannel): Promise<{ message: Message }> {
+export async function streamMessage(
+  ctx: RequestCtx,
+  id: string,
+  content: string,
+  channel: EventChannel,
+): Promise<{ message: Message }> {
   const started = await startAnswer(ctx, id, content);
   const ignoreDisconnect = (sent: Promise<void>): Promise<void> =>
     sent.catch((error: unknown) => {
       if (!channel.signal.aborted) throw error;
     });
   await ignoreDisconnect(
-    channel.send({ event: 'started', data: { question: messageView(started.question), message: messageView(started.message) } }),
+    channel.send({
+      event: 'started',
+      data: { question: messageView(started.question), message: messageView(started.message) },
+    }),
   );
-  const row = await answerMessage(ctx, started, channel.signal, ({ type, ...data }) => channel.send({ event: type, data }));
+  const row = await answerMessage(ctx, started, channel.signal, ({ type, ...data }) =>
+    channel.send({ event: type, data }),
+  );
   const answer = answeredView(row);
   await ignoreDisconnect(channel.send({ event: 'message', data: answer }));
   return answer;

@@ -5,18 +5,32 @@ import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 
-export type ConversationRow = { id: string; agent_id: string; title: string; created_at: Date; last_message_at: Date | null };
+export type ConversationRow = {
+  id: string;
+  agent_id: string;
+  title: string;
+  created_at: Date;
+  last_message_at: Date | null;
+};
 
 /** The person whose conversations are read, in their organization. */
 export type ConversationOwner = { readonly organizationId: string; readonly ownerId: string };
-const own = ({ organizationId, ownerId }: ConversationOwner) => ({ organization_id: organizationId, owner_id: ownerId });
+const own = ({ organizationId, ownerId }: ConversationOwner) => ({
+  organization_id: organizationId,
+  owner_id: ownerId,
+});
 
 const select = (tx: Tx, owner: ConversationOwner): Knex.QueryBuilder =>
   tx('conversations').where(own(owner)).select('id', 'agent_id', 'title', 'created_at', 'last_message_at');
 
 export type ConversationFilters = { readonly q?: string | undefined; readonly agentId?: string | undefined };
 
-export function listConversations(tx: Tx, owner: ConversationOwner, page: PageQuery, { q, agentId }: ConversationFilters) {
+export function listConversations(
+  tx: Tx,
+  owner: ConversationOwner,
+  page: PageQuery,
+  { q, agentId }: ConversationFilters,
+) {
   const query = select(tx, owner).orderBy([
     { column: 'created_at', order: 'desc' },
     { column: 'id', order: 'desc' },
@@ -26,11 +40,18 @@ export function listConversations(tx: Tx, owner: ConversationOwner, page: PageQu
   return readPage<ConversationRow>(query, page);
 }
 
-export const findConversation = async (tx: Tx, owner: ConversationOwner, id: string): Promise<ConversationRow | undefined> =>
+export const findConversation = async (
+  tx: Tx,
+  owner: ConversationOwner,
+  id: string,
+): Promise<ConversationRow | undefined> =>
   (await select(tx, owner).where({ id }).first()) as ConversationRow | undefined;
 
-export const insertConversation = (tx: Tx, owner: ConversationOwner, row: Pick<ConversationRow, 'id' | 'agent_id' | 'title'>) =>
-  tx('conversations').insert({ ...row, ...own(owner) });
+export const insertConversation = (
+  tx: Tx,
+  owner: ConversationOwner,
+  row: Pick<ConversationRow, 'id' | 'agent_id' | 'title'>,
+) => tx('conversations').insert({ ...row, ...own(owner) });
 export const updateTitle = (tx: Tx, owner: ConversationOwner, id: string, title: string): Promise<number> =>
   tx('conversations')
     .where({ ...own(owner), id })
@@ -41,7 +62,15 @@ export const deleteConversation = (tx: Tx, owner: ConversationOwner, id: string)
     .delete();
 
 /** Sets the time of the last message, and the title when there is none yet. */
-export const recordMessageTime = (tx: Tx, owner: ConversationOwner, id: string, title: string): Promise<number> =>
+export const recordMessageTime = (
+  tx: Tx,
+  owner: ConversationOwner,
+  id: string,
+  title: string,
+): Promise<number> =>
   tx('conversations')
     .where({ ...own(owner), id })
-    .update({ last_message_at: tx.raw('clock_timestamp()'), title: tx.raw("case when title = '' then ? else title end", [title]) });
+    .update({
+      last_message_at: tx.raw('clock_timestamp()'),
+      title: tx.raw("case when title = '' then ? else title end", [title]),
+    });

@@ -1,4 +1,5 @@
-// What the person or key that asked may read now: an answer takes up to minutes, and a credential, role or key may change meanwhile.
+// What the person or key that asked may read now: an answer takes up to minutes, and a credential, role or
+// key may change meanwhile.
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { Permission } from '../../core/permissions.ts';
 import { accessOfPerson, isRestricted, type RecordAccess, unlimitedLayer } from '../../core/record-access.ts';
@@ -12,12 +13,24 @@ import { findRoleOfMember } from '../roles/roles.store.ts';
 type Rights = { readonly permissions: ReadonlySet<Permission>; readonly access: RecordAccess };
 
 /** Of the current secret, or of the one that it replaced and that still works. */
-function rightsOfKey(key: ApiKeyRow, userId: string, role: NonNullable<Awaited<ReturnType<typeof findRoleOfMember>>>): Rights | undefined {
+function rightsOfKey(
+  key: ApiKeyRow,
+  userId: string,
+  role: NonNullable<Awaited<ReturnType<typeof findRoleOfMember>>>,
+): Rights | undefined {
   const isCurrent = key.user_id === userId;
-  const works = isCurrent ? key.status === 'active' : key.previous_created_by === userId && key.former_secret_until !== null;
+  const works = isCurrent
+    ? key.status === 'active'
+    : key.previous_created_by === userId && key.former_secret_until !== null;
   const { scope_versions: versions, scope_resources: resources, scope_permissions: scoped } = key;
   const { scope_rows: rows, scope_fields: fields, scope_unmasked: unmasked } = key;
-  if (!works || key.revoked_at !== null || key.has_expired || isRestricted({ versions, resources, rows, fields })) return undefined;
+  if (
+    !works ||
+    key.revoked_at !== null ||
+    key.has_expired ||
+    isRestricted({ versions, resources, rows, fields })
+  )
+    return undefined;
   const ceiling = isCurrent ? key.ceiling : key.previous_ceiling;
   const permissions = keyPermissions({
     role: { ...role, builtIn: role.built_in },
@@ -27,7 +40,10 @@ function rightsOfKey(key: ApiKeyRow, userId: string, role: NonNullable<Awaited<R
   return { permissions, access: { layers: [unlimitedLayer], unmasked } };
 }
 
-async function findRights(tx: Tx, { organizationId, principal: { user, credential } }: RequestCtx): Promise<Rights | undefined> {
+async function findRights(
+  tx: Tx,
+  { organizationId, principal: { user, credential } }: RequestCtx,
+): Promise<Rights | undefined> {
   const role = await findRoleOfMember(tx, organizationId, user.id);
   if (role === undefined) return undefined;
   if (credential.kind === 'api-key') {
@@ -40,12 +56,17 @@ async function findRights(tx: Tx, { organizationId, principal: { user, credentia
 }
 
 /**
- * What the asker may read now, masked if it was masked when they asked. Undefined when the credential has ended, or may no longer ask agents
- * or read records. Rejects with database errors.
+ * What the asker may read now, masked if it was masked when they asked. Undefined when the credential has
+ * ended, or may no longer ask agents or read records. Rejects with database errors.
  */
 export const findCurrentAccess = (ctx: RequestCtx): Promise<RecordAccess | undefined> =>
   inTransaction(ctx, async (tx) => {
     const rights = await findRights(tx, ctx);
-    if (rights === undefined || !rights.permissions.has('record:read') || !rights.permissions.has('conversation:create')) return undefined;
+    if (
+      rights === undefined ||
+      !rights.permissions.has('record:read') ||
+      !rights.permissions.has('conversation:create')
+    )
+      return undefined;
     return { ...rights.access, unmasked: rights.access.unmasked && ctx.principal.reads.unmasked };
   });

@@ -42,15 +42,26 @@ const select = (tx: Tx, organizationId: string): Knex.QueryBuilder =>
 
 const maskedAnswer = { code: 'field_masked', message: 'This answer may show values that are masked for you' };
 
-/** The message as the reader may see it: an answer with unmasked values has no content for readers who see fields masked. */
+/**
+ * The message as the reader may see it: an answer with unmasked values has no content for readers who see
+ * fields masked.
+ */
 export const maskAnswer = (row: MessageRow, { unmasked }: Pick<RecordAccess, 'unmasked'>): MessageRow =>
   unmasked || !row.unmasked ? row : { ...row, content: '', tool_calls: [], error: maskedAnswer };
 
 export const listMessageRows = (tx: Tx, organizationId: string, conversationId: string, page: PageQuery) =>
-  readPage<MessageRow>(select(tx, organizationId).where({ conversation_id: conversationId }).orderBy(['created_at', 'id']), page);
+  readPage<MessageRow>(
+    select(tx, organizationId).where({ conversation_id: conversationId }).orderBy(['created_at', 'id']),
+    page,
+  );
 
 /** Newest first. */
-export const findLatestMessages = async (tx: Tx, organizationId: string, conversationId: string, limit: number): Promise<MessageRow[]> =>
+export const findLatestMessages = async (
+  tx: Tx,
+  organizationId: string,
+  conversationId: string,
+  limit: number,
+): Promise<MessageRow[]> =>
   (await select(tx, organizationId)
     .where({ conversation_id: conversationId })
     .orderBy([
@@ -59,10 +70,16 @@ export const findLatestMessages = async (tx: Tx, organizationId: string, convers
     ])
     .limit(limit)) as MessageRow[];
 
-export const findMessage = async (tx: Tx, organizationId: string, id: string): Promise<MessageRow | undefined> =>
+export const findMessage = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<MessageRow | undefined> =>
   (await select(tx, organizationId).where({ id }).first()) as MessageRow | undefined;
 
-type NewMessage = Pick<MessageRow, 'id' | 'role' | 'content' | 'status'> & { readonly conversation_id: string };
+type NewMessage = Pick<MessageRow, 'id' | 'role' | 'content' | 'status'> & {
+  readonly conversation_id: string;
+};
 export const insertMessage = (tx: Tx, organizationId: string, row: NewMessage) =>
   tx('conversation_messages').insert({
     ...row,

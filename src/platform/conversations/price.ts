@@ -7,13 +7,22 @@ type Tokens = { readonly inputTokens: number; readonly outputTokens: number };
 
 const tokensPerCredit = 1_000;
 
-const creditsFor = ({ inputTokens, outputTokens }: Tokens): number => Math.ceil((inputTokens + outputTokens) / tokensPerCredit);
+const creditsFor = ({ inputTokens, outputTokens }: Tokens): number =>
+  Math.ceil((inputTokens + outputTokens) / tokensPerCredit);
 
-/** The maximum cost of an answer. The built-in model uses no tokens, but still reserves one credit, which is released afterwards. */
-export const maxCredits = (model: string, limits: Limits): number => (model === offlineModelName ? 1 : creditsFor(limits));
+/**
+ * The maximum cost of an answer. The built-in model uses no tokens, but still reserves one credit, which is
+ * released afterwards.
+ */
+export const maxCredits = (model: string, limits: Limits): number =>
+  model === offlineModelName ? 1 : creditsFor(limits);
 
-/** At most the reserved credits: providers count tokens only after a step, and any excess is not charged to the organization. */
-export const creditsToCharge = (used: Tokens, reserved: number): number => Math.min(reserved, creditsFor(used));
+/**
+ * At most the reserved credits: providers count tokens only after a step, and any excess is not charged to
+ * the organization.
+ */
+export const creditsToCharge = (used: Tokens, reserved: number): number =>
+  Math.min(reserved, creditsFor(used));
 
 /** Reduces both token limits in proportion when fewer credits are reserved than the maximum. */
 export function limitsForCredits(limits: Limits, reserved: number): Tokens {

@@ -1,5 +1,6 @@
-// Accepts a message: in one transaction, stores the question and the row of its answer and reserves the credits that the answer may
-// cost, before the model is called. An agent that can no longer work is set to `failed` here.
+// Accepts a message: in one transaction, stores the question and the row of its answer and reserves the
+// credits that the answer may cost, before the model is called. An agent that can no longer work is set to
+// `failed` here.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -11,9 +12,26 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import { findConfigurationProblem } from '../agents/agent-readiness.ts';
 import { nextState } from '../agents/agent-state.ts';
 import { type AgentRow, findAgent, updateAgentState } from '../agents/agents.store.ts';
-import { type ConversationOwner, type ConversationRow, findConversation, recordMessageTime } from './conversations.store.ts';
-import { failLostAnswers, lockCredits, type RunningAnswer, readBalance, reserveCredits } from './credits.store.ts';
-import { findLatestMessages, findMessage, insertMessage, type MessageRow, maskAnswer } from './messages.store.ts';
+import {
+  type ConversationOwner,
+  type ConversationRow,
+  findConversation,
+  recordMessageTime,
+} from './conversations.store.ts';
+import {
+  failLostAnswers,
+  lockCredits,
+  type RunningAnswer,
+  readBalance,
+  reserveCredits,
+} from './credits.store.ts';
+import {
+  findLatestMessages,
+  findMessage,
+  insertMessage,
+  type MessageRow,
+  maskAnswer,
+} from './messages.store.ts';
 import { maxCredits } from './price.ts';
 import { buildHistory, deriveTitle } from './prompt.ts';
 
@@ -28,7 +46,10 @@ export type StartedAnswer = {
   readonly history: readonly ModelMessage[];
 };
 
-const notRunning = ({ status, status_reason: reason }: Pick<AgentRow, 'status' | 'status_reason'>): AppError => {
+const notRunning = ({
+  status,
+  status_reason: reason,
+}: Pick<AgentRow, 'status' | 'status_reason'>): AppError => {
   const message = reason === null ? `The agent is ${status}` : `The agent has failed: ${reason}`;
   return invalid(message, [{ path: '', code: 'agent_not_running', message }]);
 };
@@ -41,13 +62,23 @@ const answerRunning = (): AppError =>
 function creditsExhausted(reserved: number, resetsAt: Date): AppError {
   const [code, message] =
     reserved > 0
-      ? ['credits_held', 'The remaining credits are reserved by running answers; unused ones are released when these complete']
+      ? [
+          'credits_held',
+          'The remaining credits are reserved by running answers; unused ones are released when these complete',
+        ]
       : ['credits_exhausted', `New credits are granted at ${instant(resetsAt)}`];
   return new AppError('FORBIDDEN', 'Agent credits exhausted', { details: [{ path: '', code, message }] });
 }
 
-/** The maximum cost of an answer, or what is left of the month's credits if less. Throws 403 when nothing is left. */
-async function readCreditsToReserve(tx: Tx, ctx: RequestCtx, agent: AgentRow): Promise<Pick<RunningAnswer, 'month' | 'credits'>> {
+/**
+ * The maximum cost of an answer, or what is left of the month's credits if less. Throws 403 when nothing is
+ * left.
+ */
+async function readCreditsToReserve(
+  tx: Tx,
+  ctx: RequestCtx,
+  agent: AgentRow,
+): Promise<Pick<RunningAnswer, 'month' | 'credits'>> {
   await lockCredits(tx, ctx.organizationId);
   const { month, used, reserved, resetsAt } = await readBalance(tx, ctx.organizationId);
   const left = ctx.settings.agentCreditsPerMonth - used - reserved;
@@ -63,8 +94,20 @@ async function insertTurn(
 ): Promise<Pick<StartedAnswer, 'question' | 'message'>> {
   const [questionId, messageId] = [createId(), createId()];
   const row = { conversation_id: conversationId };
-  await insertMessage(tx, ctx.organizationId, { ...row, id: questionId, role: 'user', content, status: 'complete' });
-  await insertMessage(tx, ctx.organizationId, { ...row, id: messageId, role: 'assistant', content: '', status: 'running' });
+  await insertMessage(tx, ctx.organizationId, {
+    ...row,
+    id: questionId,
+    role: 'user',
+    content,
+    status: 'complete',
+  });
+  await insertMessage(tx, ctx.organizationId, {
+    ...row,
+    id: messageId,
+    role: 'assistant',
+    content: '',
+    status: 'running',
+  });
   const question = await findMessage(tx, ctx.organizationId, questionId);
   const message = await findMessage(tx, ctx.organizationId, messageId);
   if (question === undefined || message === undefined) throw new Error('a message was not stored');
@@ -88,20 +131,29 @@ async function storeQuestion(
   await reserveCredits(tx, ctx.organizationId, running, ctx.settings.agents.leaseMs);
   await recordMessageTime(tx, owner, conversationId, deriveTitle(content));
   const changes = { messageId: turn.message.id, agentId: agent.id };
-  await writeAudit(tx, ctx, { action: 'conversation.ask', target: { type: 'conversation', id: conversationId }, changes });
+  await writeAudit(tx, ctx, {
+    action: 'conversation.ask',
+    target: { type: 'conversation', id: conversationId },
+    changes,
+  });
   return { agent, running, ...turn, history: buildHistory(before, ctx.settings.agents.historyTokens) };
 }
 
 /**
- * Throws 404 for an unknown conversation, 422 `agent_not_running`, 422 `answer_running` while another message is being answered, and
- * 403 `credits_exhausted` or `credits_held`.
+ * Throws 404 for an unknown conversation, 422 `agent_not_running`, 422 `answer_running` while another message
+ * is being answered, and 403 `credits_exhausted` or `credits_held`.
  */
-export async function startAnswer(ctx: RequestCtx, conversationId: string, content: string): Promise<StartedAnswer> {
+export async function startAnswer(
+  ctx: RequestCtx,
+  conversationId: string,
+  content: string,
+): Promise<StartedAnswer> {
   await failLostAnswers(ctx);
   const owner = { organizationId: ctx.organizationId, ownerId: ctx.principal.user.id };
   const started = await inTransaction(ctx, async (tx) => {
     const conversation = await findConversation(tx, owner, conversationId);
-    const agent = conversation === undefined ? undefined : await findAgent(tx, ctx.organizationId, conversation.agent_id);
+    const agent =
+      conversation === undefined ? undefined : await findAgent(tx, ctx.organizationId, conversation.agent_id);
     if (conversation === undefined || agent === undefined) throw notFound('Conversation');
     if (agent.status !== 'running') throw notRunning(agent);
     const problem = await findConfigurationProblem(tx, ctx, agent);

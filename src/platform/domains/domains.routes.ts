@@ -3,7 +3,14 @@ import { IdParams, shortText } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { Domain, DomainParams, DomainPatch, DomainStatus, NewDomain } from './domains.schemas.ts';
-import { createDomain, deleteDomain, getDomain, listDomains, updateDomain, verifyDomain } from './domains.service.ts';
+import {
+  createDomain,
+  deleteDomain,
+  getDomain,
+  listDomains,
+  updateDomain,
+  verifyDomain,
+} from './domains.service.ts';
 
 const group = 'Domains';
 
@@ -49,7 +56,8 @@ export const domainRoutes = [
     path: '/organizations/{id}/domains/{domainId}',
     permission: 'domain:read',
     summary: 'Retrieve a domain',
-    description: '`verification` is the TXT record that proves control of the hostname, `lastError` what was found instead.',
+    description:
+      '`verification` is the TXT record that proves control of the hostname, `lastError` what was found instead.',
     params: DomainParams,
     response: Domain,
     handler: (ctx, { params }) => getDomain(ctx, params.domainId),
@@ -76,7 +84,8 @@ export const domainRoutes = [
     path: '/organizations/{id}/domains/{domainId}',
     permission: 'domain:delete',
     summary: 'Delete a domain',
-    description: 'Also works for a verified or primary domain. Other organizations can then verify the hostname.',
+    description:
+      'Also works for a verified or primary domain. Other organizations can then verify the hostname.',
     params: DomainParams,
     handler: (ctx, { params }) => deleteDomain(ctx, params.domainId),
   }),

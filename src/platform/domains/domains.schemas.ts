@@ -7,10 +7,15 @@ export const DomainStatus = z.enum(['pending', 'verified', 'failed']);
 export type DomainStatus = z.output<typeof DomainStatus>;
 
 export const NewDomain = z.strictObject({
-  hostname: shortText(253).describe('For example portal.acme.com; stored in lower case and punycode, without a trailing dot'),
+  hostname: shortText(253).describe(
+    'For example portal.acme.com; stored in lower case and punycode, without a trailing dot',
+  ),
 });
 export const DomainPatch = z.strictObject({
-  isPrimary: z.boolean().optional().describe('True only for a verified domain; replaces the current primary domain'),
+  isPrimary: z
+    .boolean()
+    .optional()
+    .describe('True only for a verified domain; replaces the current primary domain'),
 });
 
 export const Domain = z
@@ -20,7 +25,9 @@ export const Domain = z
     status: DomainStatus,
     verification: z
       .object({ type: z.literal('TXT'), name: z.string(), value: z.string() })
-      .describe('The DNS record that proves control of the hostname; other TXT records with the same name are allowed'),
+      .describe(
+        'The DNS record that proves control of the hostname; other TXT records with the same name are allowed',
+      ),
     isPrimary: z.boolean(),
     verifiedAt: Instant.nullable(),
     lastCheckedAt: Instant.nullable(),

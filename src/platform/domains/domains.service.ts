@@ -1,5 +1,5 @@
-// Domains of an organization. Adding one reveals nothing about other organizations: only callers who prove control of the DNS learn
-// that the hostname is taken. No transaction is open during DNS lookups.
+// Domains of an organization. Adding one reveals nothing about other organizations: only callers who prove
+// control of the DNS learn that the hostname is taken. No transaction is open during DNS lookups.
 import { randomBytes } from 'node:crypto';
 import { domainToASCII } from 'node:url';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
@@ -12,7 +12,13 @@ import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { type Author, writeAudit } from '../../identity/audit.store.ts';
 import { assertQuota } from '../quotas.ts';
-import { challengeName, type DomainVerdict, decideVerdict, nextCheckMs, takenElsewhere } from './domain-verdict.ts';
+import {
+  challengeName,
+  type DomainVerdict,
+  decideVerdict,
+  nextCheckMs,
+  takenElsewhere,
+} from './domain-verdict.ts';
 import type { Domain, DomainPatch } from './domains.schemas.ts';
 import {
   type DomainFilter,
@@ -48,7 +54,8 @@ async function getRow(tx: Tx, ctx: TenantCtx, id: string): Promise<DomainRow> {
 }
 
 /** Hostnames are stored in punycode, so search texts in other scripts are converted too. */
-const toSearchText = (q: string): string => (/^[\x20-\x7e]*$/.test(q) ? q.toLowerCase() : domainToASCII(q) || q.toLowerCase());
+const toSearchText = (q: string): string =>
+  /^[\x20-\x7e]*$/.test(q) ? q.toLowerCase() : domainToASCII(q) || q.toLowerCase();
 
 export const listDomains = (ctx: RequestCtx, page: PageQuery, { q, status }: DomainFilter) =>
   inTransaction(ctx, async (tx) => {
@@ -60,14 +67,17 @@ export const listDomains = (ctx: RequestCtx, page: PageQuery, { q, status }: Dom
   });
 
 /** Throws 404 for an unknown domain. */
-export const getDomain = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
+export const getDomain = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
-const hostnameProblem = (message: string, code: string, detail: string) => invalid(message, [{ path: 'hostname', code, message: detail }]);
+const hostnameProblem = (message: string, code: string, detail: string) =>
+  invalid(message, [{ path: 'hostname', code, message: detail }]);
 
 /** Throws 422 for an invalid hostname, `duplicate`, or `limit_reached` at the quota. */
 export async function createDomain(ctx: RequestCtx, given: string) {
   const read = parseHostname(given);
-  if ('problem' in read) throw hostnameProblem('This hostname cannot be added', read.problem.code, read.problem.message);
+  if ('problem' in read)
+    throw hostnameProblem('This hostname cannot be added', read.problem.code, read.problem.message);
   const { hostname } = read;
   const id = createId();
   try {
@@ -76,12 +86,20 @@ export async function createDomain(ctx: RequestCtx, given: string) {
       await assertQuota(tx, ctx, 'domains');
       const value = `portal-verification=${randomBytes(16).toString('hex')}`;
       await insertDomain(tx, ctx.organizationId, { id, hostname, verification_value: value }, nextCheckMs(0));
-      await writeAudit(tx, ctx, { action: 'domain.create', target: { type: 'domain', id }, changes: { hostname } });
+      await writeAudit(tx, ctx, {
+        action: 'domain.create',
+        target: { type: 'domain', id },
+        changes: { hostname },
+      });
       return view(await getRow(tx, ctx, id));
     });
   } catch (error) {
     if (violatesConstraint(error, 'hostname_is_unique_in_organization'))
-      throw hostnameProblem('The organization already has this domain', 'duplicate', 'is already one of your domains');
+      throw hostnameProblem(
+        'The organization already has this domain',
+        'duplicate',
+        'is already one of your domains',
+      );
     throw error;
   }
 }
@@ -91,7 +109,9 @@ const notVerified = () =>
     { path: 'isPrimary', code: 'not_verified', message: 'Verify the domain first' },
   ]);
 
-/** Throws 404 for an unknown domain, 422 `not_verified` when it is to become primary without being verified. */
+/**
+ * Throws 404 for an unknown domain, 422 `not_verified` when it is to become primary without being verified.
+ */
 export const updateDomain = (ctx: RequestCtx, id: string, change: DomainPatch) =>
   inTransaction(ctx, async (tx) => {
     await lockOrganizationDomains(tx, ctx.organizationId);
@@ -104,7 +124,10 @@ export const updateDomain = (ctx: RequestCtx, id: string, change: DomainPatch) =
     } else if (change.isPrimary === false && row.is_primary) {
       former = await unsetPrimary(tx, ctx.organizationId);
     }
-    const changes = { ...change, ...(former !== null && former !== row.hostname && { formerPrimary: former }) };
+    const changes = {
+      ...change,
+      ...(former !== null && former !== row.hostname && { formerPrimary: former }),
+    };
     await writeAudit(tx, ctx, { action: 'domain.update', target: { type: 'domain', id }, changes });
     return view(await getRow(tx, ctx, id));
   });
@@ -119,7 +142,10 @@ export const deleteDomain = (ctx: RequestCtx, id: string) =>
     await writeAudit(tx, ctx, { action: 'domain.delete', target: { type: 'domain', id }, changes });
   });
 
-/** Saves the verdict. A unique constraint allows only one organization to verify a hostname; for a second one the domain fails. */
+/**
+ * Saves the verdict. A unique constraint allows only one organization to verify a hostname; for a second one
+ * the domain fails.
+ */
 async function saveVerdict(tx: Tx, ctx: TenantCtx, id: string, verdict: DomainVerdict): Promise<void> {
   try {
     await tx.transaction((point) => saveCheck(point, ctx.organizationId, id, verdict));
@@ -130,10 +156,16 @@ async function saveVerdict(tx: Tx, ctx: TenantCtx, id: string, verdict: DomainVe
 }
 
 /**
- * Saves the result of a DNS lookup, decided on the row as it is after the lookup. Undefined when the domain was deleted, or when a
- * background check finds that it is no longer pending.
+ * Saves the result of a DNS lookup, decided on the row as it is after the lookup. Undefined when the domain
+ * was deleted, or when a background check finds that it is no longer pending.
  */
-export const recordCheck = (ctx: TenantCtx, author: Author, id: string, answer: TxtAnswer, by: 'request' | 'background') =>
+export const recordCheck = (
+  ctx: TenantCtx,
+  author: Author,
+  id: string,
+  answer: TxtAnswer,
+  by: 'request' | 'background',
+) =>
   inTransaction(ctx, async (tx) => {
     const before = await lockDomain(tx, ctx.organizationId, id);
     if (before === undefined || (by === 'background' && before.status !== 'pending')) return undefined;

@@ -45,11 +45,19 @@ export function listDomainRows(tx: Tx, organizationId: string, page: PageQuery, 
   return readPage<DomainRow>(query, page);
 }
 
-export const findDomain = async (tx: Tx, organizationId: string, id: string): Promise<DomainRow | undefined> =>
+export const findDomain = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<DomainRow | undefined> =>
   (await select(tx, organizationId).where({ id }).first()) as DomainRow | undefined;
 
 /** Locks the row until the transaction ends. */
-export const lockDomain = async (tx: Tx, organizationId: string, id: string): Promise<DomainRow | undefined> =>
+export const lockDomain = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<DomainRow | undefined> =>
   (await select(tx, organizationId).where({ id }).forUpdate().first()) as DomainRow | undefined;
 
 /** Serializes counting the domains of an organization and moving the primary mark. */
@@ -59,7 +67,8 @@ export const lockOrganizationDomains = (tx: Tx, organizationId: string) =>
 export const listVerifiedHostnames = async (tx: Tx, organizationId: string): Promise<string[]> =>
   tx('domains').where({ organization_id: organizationId, status: 'verified' }).pluck<string[]>('hostname');
 
-const fromNow = (tx: Tx, ms: number | null) => (ms === null ? null : tx.raw('clock_timestamp() + make_interval(secs => ?)', [ms / 1000]));
+const fromNow = (tx: Tx, ms: number | null) =>
+  ms === null ? null : tx.raw('clock_timestamp() + make_interval(secs => ?)', [ms / 1000]);
 
 type NewRow = { id: string; hostname: string; verification_value: string };
 export const insertDomain = (tx: Tx, organizationId: string, row: NewRow, nextCheckMs: number) =>

@@ -1,5 +1,5 @@
-// Background checks of pending domains. Any number of processes may run them on one database: each due domain is claimed by one of
-// them, with a lease.
+// Background checks of pending domains. Any number of processes may run them on one database: each due domain
+// is claimed by one of them, with a lease.
 import type { Ctx } from '../../core/ctx.ts';
 import { type QueueWorker, startQueueWorker } from '../../db/queue-worker.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -17,13 +17,18 @@ const leaseSeconds = 60;
 type Due = { organization_id: string; id: string };
 
 async function claim(ctx: Ctx): Promise<Due | undefined> {
-  const { rows } = await ctx.db.control.raw<{ rows: Due[] }>('select * from claim_due_domains(1, make_interval(secs => ?))', [
-    leaseSeconds,
-  ]);
+  const { rows } = await ctx.db.control.raw<{ rows: Due[] }>(
+    'select * from claim_due_domains(1, make_interval(secs => ?))',
+    [leaseSeconds],
+  );
   return rows[0];
 }
 
-async function recheck(ctx: Ctx, { organization_id: organizationId, id }: Due, signal: AbortSignal): Promise<void> {
+async function recheck(
+  ctx: Ctx,
+  { organization_id: organizationId, id }: Due,
+  signal: AbortSignal,
+): Promise<void> {
   const tenant = { ...ctx, organizationId };
   try {
     const row = await inTransaction(tenant, (tx) => findDomain(tx, organizationId, id));

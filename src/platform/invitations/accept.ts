@@ -1,5 +1,5 @@
-// Accepts an invitation. Everything is checked again at this time: the address, that the invitation is open, and that its sender could
-// still grant the role.
+// Accepts an invitation. Everything is checked again at this time: the address, that the invitation is open,
+// and that its sender could still grant the role.
 import type { CallerCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { hashSecretToken } from '../../core/secret-token.ts';
@@ -27,29 +27,48 @@ const invalidToken = (message: string, code: string, advice: string): AppError =
 /** Does not reveal the address of the invitation. */
 const anotherAddress = (): AppError =>
   new AppError('FORBIDDEN', 'This invitation is for another e-mail address', {
-    details: [{ path: 'token', code: 'other_address', message: 'Sign in with the address to which the invitation was sent' }],
+    details: [
+      {
+        path: 'token',
+        code: 'other_address',
+        message: 'Sign in with the address to which the invitation was sent',
+      },
+    ],
   });
 
 const closed = {
-  accepted: () => invalidToken('The invitation was already accepted', 'already_accepted', 'Nothing left to do'),
+  accepted: () =>
+    invalidToken('The invitation was already accepted', 'already_accepted', 'Nothing left to do'),
   expired: () => invalidToken('The invitation has expired', 'expired', 'Ask for a new invitation'),
   revoked: () => invalidToken('The invitation was revoked', 'revoked', 'Ask for a new invitation'),
 };
 
-/** The role to grant. Throws 422 `no_longer_valid` unless the sender is still a member who holds every permission of the role. */
-async function getRoleStillGrantable(tx: Tx, organizationId: string, row: InvitationRow): Promise<LockedRoleRow> {
+/**
+ * The role to grant. Throws 422 `no_longer_valid` unless the sender is still a member who holds every
+ * permission of the role.
+ */
+async function getRoleStillGrantable(
+  tx: Tx,
+  organizationId: string,
+  row: InvitationRow,
+): Promise<LockedRoleRow> {
   const role = await lockRole(tx, organizationId, row.role_id);
   const sender = await lockRoleOfMember(tx, organizationId, row.user_id);
   const holds = new Set(sender === undefined ? [] : permissionsOfRow(sender));
-  const ownersOnly = role !== undefined && isOwnerRole(role) && (sender === undefined || !isOwnerRole(sender));
-  if (role === undefined || ownersOnly || !permissionsOfRow(role).every((permission) => holds.has(permission)))
+  const ownersOnly =
+    role !== undefined && isOwnerRole(role) && (sender === undefined || !isOwnerRole(sender));
+  if (
+    role === undefined ||
+    ownersOnly ||
+    !permissionsOfRow(role).every((permission) => holds.has(permission))
+  )
     throw invalidToken('The invitation is no longer valid', 'no_longer_valid', 'Ask for a new invitation');
   return role;
 }
 
 /**
- * The caller becomes a member. Throws 404 for an unknown token, 403 `other_address` for another person's invitation, 422 when the
- * invitation is not open, is no longer valid, or the caller is already a member.
+ * The caller becomes a member. Throws 404 for an unknown token, 403 `other_address` for another person's
+ * invitation, 422 when the invitation is not open, is no longer valid, or the caller is already a member.
  */
 export async function acceptInvitation(ctx: CallerCtx, token: string): Promise<JoinedOrganization> {
   const found = await findInvitationByToken(ctx, hashSecretToken(token));
@@ -68,13 +87,22 @@ export async function acceptInvitation(ctx: CallerCtx, token: string): Promise<J
     if (credential.kind === 'session') await activateIfNoneChosen(tx, user.id, credential.id, organizationId);
     await writeAudit(
       tx,
-      { organizationId, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId, claim: ctx.claim },
+      {
+        organizationId,
+        principal: { user, credential },
+        ip: ctx.ip,
+        requestId: ctx.requestId,
+        claim: ctx.claim,
+      },
       {
         action: 'invitation.accept',
         target: { type: 'invitation', id },
         changes: { userId: user.id, email: row.email, role: { id: role.id, name: role.name } },
       },
     );
-    return { organization: await readOrganization(tx, organizationId), role: { id: role.id, name: role.name } };
+    return {
+      organization: await readOrganization(tx, organizationId),
+      role: { id: role.id, name: role.name },
+    };
   });
 }

@@ -3,8 +3,20 @@ import { Id, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
 import { acceptInvitation } from './accept.ts';
-import { Invitation, InvitationAcceptance, invitationStatuses, JoinedOrganization, NewInvitation } from './invitations.schemas.ts';
-import { createInvitation, getInvitation, listInvitations, resendInvitation, revokeInvitation } from './invitations.service.ts';
+import {
+  Invitation,
+  InvitationAcceptance,
+  invitationStatuses,
+  JoinedOrganization,
+  NewInvitation,
+} from './invitations.schemas.ts';
+import {
+  createInvitation,
+  getInvitation,
+  listInvitations,
+  resendInvitation,
+  revokeInvitation,
+} from './invitations.service.ts';
 
 const group = 'Organizations';
 const params = z.strictObject({ id: Id, invitationId: Id });
@@ -17,7 +29,8 @@ export const invitationRoutes = [
     path: '/organizations/{id}/invitations',
     permission: 'invitation:read',
     summary: 'List invitations',
-    description: 'Newest first: open, accepted, revoked and expired invitations. `delivery` is the state of the mail.',
+    description:
+      'Newest first: open, accepted, revoked and expired invitations. `delivery` is the state of the mail.',
     params: IdParams,
     query: z.strictObject({
       ...pageFields,

@@ -8,10 +8,16 @@ export const invitationStatuses = ['pending', 'accepted', 'expired', 'revoked'] 
 
 export const NewInvitation = z
   .strictObject({ email: Email, ...roleFields })
-  .refine(({ role, roleId }) => role !== undefined || roleId !== undefined, { path: ['roleId'], error: 'is required, or role by name' })
+  .refine(({ role, roleId }) => role !== undefined || roleId !== undefined, {
+    path: ['roleId'],
+    error: 'is required, or role by name',
+  })
   .refine(isOneRole, twoRoles);
 export const InvitationAcceptance = z.strictObject({
-  token: z.string().regex(secretTokenPattern, 'must be the token of an invitation').describe('From the link in the mail'),
+  token: z
+    .string()
+    .regex(secretTokenPattern, 'must be the token of an invitation')
+    .describe('From the link in the mail'),
 });
 
 export const Invitation = z
@@ -27,7 +33,9 @@ export const Invitation = z
     delivery: z
       .object({ status: z.enum(['queued', 'sent', 'failed', 'unknown']), error: z.string().nullable() })
       .nullable()
-      .describe('State of the last mail; `unknown`: it may have been delivered. Null when the state is no longer stored'),
+      .describe(
+        'State of the last mail; `unknown`: it may have been delivered. Null when the state is no longer stored',
+      ),
   })
   .meta({ id: 'Invitation' });
 

@@ -1,5 +1,5 @@
-// Invitations: callers can grant only roles whose permissions they hold; each address has at most one open invitation, and each
-// invitation one valid token, which is sent by mail and stored only as a hash.
+// Invitations: callers can grant only roles whose permissions they hold; each address has at most one open
+// invitation, and each invitation one valid token, which is sent by mail and stored only as a hash.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -11,7 +11,13 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import { cancelQueuedMail, enqueueMail, layoutMail } from '../../mail/index.ts';
 import { assertCanGrant } from '../grant.ts';
 import { assertQuota } from '../quotas.ts';
-import { actsAsOwner, assertStillAuthorized, ownerNeeded, permissionsOfRow, unknownRole } from '../roles/authority.ts';
+import {
+  actsAsOwner,
+  assertStillAuthorized,
+  ownerNeeded,
+  permissionsOfRow,
+  unknownRole,
+} from '../roles/authority.ts';
 import { findRoleId, type RoleReference } from '../roles/roles.store.ts';
 import type { Invitation } from './invitations.schemas.ts';
 import {
@@ -32,7 +38,8 @@ import {
 } from './invitations.store.ts';
 
 /** Only the built-in role; a custom role with every permission is not the owner role. */
-export const isOwnerRole = (role: Pick<LockedRoleRow, 'name' | 'built_in'>): boolean => role.built_in && role.name === 'owner';
+export const isOwnerRole = (role: Pick<LockedRoleRow, 'name' | 'built_in'>): boolean =>
+  role.built_in && role.name === 'owner';
 
 const view = (row: InvitationRow): Invitation => ({
   id: row.id,
@@ -43,7 +50,10 @@ const view = (row: InvitationRow): Invitation => ({
   expiresAt: instant(row.expires_at),
   invitedBy: { id: row.user_id, email: row.user_email, name: row.user_name },
   createdAt: instant(row.created_at),
-  delivery: row.mail_status === null ? null : { status: row.mail_status === 'sending' ? 'queued' : row.mail_status, error: row.mail_error },
+  delivery:
+    row.mail_status === null
+      ? null
+      : { status: row.mail_status === 'sending' ? 'queued' : row.mail_status, error: row.mail_error },
 });
 
 async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<InvitationRow> {
@@ -63,14 +73,17 @@ async function getGrantableRole(tx: Tx, ctx: RequestCtx, reference: RoleReferenc
   const id = await findRoleId(tx, ctx.organizationId, reference);
   const role = id === undefined ? undefined : await lockRole(tx, ctx.organizationId, id);
   if (role === undefined) throw unknownRole(reference);
-  if (isOwnerRole(role) && !actsAsOwner(ctx)) throw ownerNeeded('Only an owner can invite an owner', 'roleId');
+  if (isOwnerRole(role) && !actsAsOwner(ctx))
+    throw ownerNeeded('Only an owner can invite an owner', 'roleId');
   assertCanGrant(ctx, permissionsOfRow(role));
   return role;
 }
 
 async function assertNotMember(tx: Tx, ctx: RequestCtx, email: string): Promise<void> {
   if (await isMemberAddress(tx, ctx.organizationId, email))
-    throw invalid('This person is already a member', [{ path: 'email', code: 'already_member', message: 'Change their role instead' }]);
+    throw invalid('This person is already a member', [
+      { path: 'email', code: 'already_member', message: 'Change their role instead' },
+    ]);
 }
 
 const maxMailsPerAddressAndHour = 5;
@@ -82,12 +95,21 @@ async function assertMailQuota(tx: Tx, ctx: RequestCtx, email: string): Promise<
   const exceeded = (message: string, seconds: number): AppError =>
     new AppError('RATE_LIMIT_EXCEEDED', message, { headers: { 'Retry-After': String(seconds) } });
   if (toAddress >= maxMailsPerAddressAndHour)
-    throw exceeded(`At most ${maxMailsPerAddressAndHour} invitations per hour can be sent to one address`, 3_600);
-  if (today >= maxMailsPerDay) throw exceeded(`An organization can send at most ${maxMailsPerDay} invitations per day`, 86_400);
+    throw exceeded(
+      `At most ${maxMailsPerAddressAndHour} invitations per hour can be sent to one address`,
+      3_600,
+    );
+  if (today >= maxMailsPerDay)
+    throw exceeded(`An organization can send at most ${maxMailsPerDay} invitations per day`, 86_400);
 }
 
 /** Queues the mail with a new token and returns the columns to store. */
-async function sendToken(tx: Tx, ctx: RequestCtx, email: string, role: LockedRoleRow): Promise<InvitationTerms> {
+async function sendToken(
+  tx: Tx,
+  ctx: RequestCtx,
+  email: string,
+  role: LockedRoleRow,
+): Promise<InvitationTerms> {
   await assertMailQuota(tx, ctx, email);
   const token = createSecretToken();
   const { organization, user } = ctx.principal;
@@ -103,15 +125,29 @@ async function sendToken(tx: Tx, ctx: RequestCtx, email: string, role: LockedRol
         `${sender} invites you to ${organization.name} with the role ${role.name}.`,
         `To accept, sign in with the address ${email}. The invitation expires after 7 days.`,
       ],
-      action: { label: 'Accept the invitation', url: `${ctx.settings.publicUrl}/invitations/accept#token=${token}` },
+      action: {
+        label: 'Accept the invitation',
+        url: `${ctx.settings.publicUrl}/invitations/accept#token=${token}`,
+      },
       notes: ['This link is only for you. If you did not expect this mail, you can ignore it.'],
     }),
   });
-  return { role_id: role.id, role_name: role.name, token_hash: hashSecretToken(token), invited_by: user.id, mail_id: mailId };
+  return {
+    role_id: role.id,
+    role_name: role.name,
+    token_hash: hashSecretToken(token),
+    invited_by: user.id,
+    mail_id: mailId,
+  };
 }
 
 /** Replaces role and token: the old token stops working, and its mail is withdrawn if it was not sent yet. */
-async function renewOpenInvitation(tx: Tx, ctx: RequestCtx, row: InvitationRow, role: LockedRoleRow): Promise<void> {
+async function renewOpenInvitation(
+  tx: Tx,
+  ctx: RequestCtx,
+  row: InvitationRow,
+  role: LockedRoleRow,
+): Promise<void> {
   await renewInvitation(tx, ctx.organizationId, row.id, await sendToken(tx, ctx, row.email, role));
   if (row.mail_id !== null) await cancelQueuedMail(tx, ctx, row.mail_id);
   await writeAudit(tx, ctx, {
@@ -128,13 +164,18 @@ export const listInvitations = (ctx: RequestCtx, page: PageQuery, filter: Invita
   });
 
 /** Throws 404 for an unknown invitation. */
-export const getInvitation = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
+export const getInvitation = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
 /**
- * If the address has an open invitation, that one gets the new role and a new mail. Throws 422 for an unknown role, an existing member,
- * or at the quota; 403 when the caller may not grant the role; 429 when too many mails were sent.
+ * If the address has an open invitation, that one gets the new role and a new mail. Throws 422 for an unknown
+ * role, an existing member, or at the quota; 403 when the caller may not grant the role; 429 when too many
+ * mails were sent.
  */
-export const createInvitation = (ctx: RequestCtx, { email, ...reference }: { readonly email: string } & RoleReference) =>
+export const createInvitation = (
+  ctx: RequestCtx,
+  { email, ...reference }: { readonly email: string } & RoleReference,
+) =>
   inTransaction(ctx, async (tx) => {
     await assertStillAuthorized(tx, ctx);
     const open = await lockOpenInvitationTo(tx, ctx.organizationId, email);
@@ -157,15 +198,17 @@ export const createInvitation = (ctx: RequestCtx, { email, ...reference }: { rea
   });
 
 /**
- * The caller becomes the sender. Throws 404, 422 when the invitation was accepted or revoked or the person is already a member, 403 when
- * the caller may not grant the role, 429 when too many mails were sent.
+ * The caller becomes the sender. Throws 404, 422 when the invitation was accepted or revoked or the person is
+ * already a member, 403 when the caller may not grant the role, 429 when too many mails were sent.
  */
 export const resendInvitation = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     await assertStillAuthorized(tx, ctx);
     const row = await lockRow(tx, ctx, id);
     if (row.status === 'accepted' || row.status === 'revoked')
-      throw invalid(`The invitation was ${row.status}`, [{ path: '', code: row.status, message: 'Create a new invitation' }]);
+      throw invalid(`The invitation was ${row.status}`, [
+        { path: '', code: row.status, message: 'Create a new invitation' },
+      ]);
     await assertNotMember(tx, ctx, row.email);
     await renewOpenInvitation(tx, ctx, row, await getGrantableRole(tx, ctx, { roleId: row.role_id }));
     return view(await getRow(tx, ctx, id));
@@ -177,8 +220,14 @@ export const revokeInvitation = (ctx: RequestCtx, id: string) =>
     const row = await lockRow(tx, ctx, id);
     if (row.status === 'revoked') return;
     if (row.status === 'accepted')
-      throw invalid('The invitation was accepted', [{ path: '', code: 'accepted', message: 'Remove the member instead' }]);
+      throw invalid('The invitation was accepted', [
+        { path: '', code: 'accepted', message: 'Remove the member instead' },
+      ]);
     await markRevoked(tx, ctx.organizationId, id);
     if (row.mail_id !== null) await cancelQueuedMail(tx, ctx, row.mail_id);
-    await writeAudit(tx, ctx, { action: 'invitation.revoke', target: { type: 'invitation', id }, changes: { email: row.email } });
+    await writeAudit(tx, ctx, {
+      action: 'invitation.revoke',
+      target: { type: 'invitation', id },
+      changes: { email: row.email },
+    });
   });

@@ -24,9 +24,13 @@ export type InvitationRow = {
   mail_error: string | null;
 };
 
-export type InvitationFilter = { readonly q?: string | undefined; readonly status?: InvitationStatus | undefined };
+export type InvitationFilter = {
+  readonly q?: string | undefined;
+  readonly status?: InvitationStatus | undefined;
+};
 
-const status = "case when i.status = 'pending' and i.expires_at <= clock_timestamp() then 'expired' else i.status end";
+const status =
+  "case when i.status = 'pending' and i.expires_at <= clock_timestamp() then 'expired' else i.status end";
 
 const select = (tx: Tx, organizationId: string) =>
   tx('invitations as i')
@@ -50,7 +54,12 @@ const select = (tx: Tx, organizationId: string) =>
       'o.last_error as mail_error',
     );
 
-export function listInvitationRows(tx: Tx, organizationId: string, page: PageQuery, filter: InvitationFilter) {
+export function listInvitationRows(
+  tx: Tx,
+  organizationId: string,
+  page: PageQuery,
+  filter: InvitationFilter,
+) {
   const query = select(tx, organizationId).orderBy([
     { column: 'i.created_at', order: 'desc' },
     { column: 'i.id', order: 'desc' },
@@ -60,27 +69,64 @@ export function listInvitationRows(tx: Tx, organizationId: string, page: PageQue
   return readPage<InvitationRow>(query, page);
 }
 
-export const findInvitation = async (tx: Tx, organizationId: string, id: string): Promise<InvitationRow | undefined> =>
+export const findInvitation = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<InvitationRow | undefined> =>
   (await select(tx, organizationId).where('i.id', id).first()) as InvitationRow | undefined;
 
 /** Locks the row until the transaction ends. */
-export const lockInvitation = (tx: Tx, organizationId: string, id: string): Promise<InvitationRow | undefined> =>
+export const lockInvitation = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<InvitationRow | undefined> =>
   select(tx, organizationId).where('i.id', id).forUpdate('i').first() as Promise<InvitationRow | undefined>;
 
-/** The open invitation of an address. An advisory lock keeps two concurrent requests from both creating the first one. */
-export async function lockOpenInvitationTo(tx: Tx, organizationId: string, email: string): Promise<InvitationRow | undefined> {
-  await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`invitation ${organizationId} ${email}`]);
-  return select(tx, organizationId).where('i.email', email).where('i.status', 'pending').forUpdate('i').first() as Promise<
-    InvitationRow | undefined
-  >;
+/**
+ * The open invitation of an address. An advisory lock keeps two concurrent requests from both creating the
+ * first one.
+ */
+export async function lockOpenInvitationTo(
+  tx: Tx,
+  organizationId: string,
+  email: string,
+): Promise<InvitationRow | undefined> {
+  await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
+    `invitation ${organizationId} ${email}`,
+  ]);
+  return select(tx, organizationId)
+    .where('i.email', email)
+    .where('i.status', 'pending')
+    .forUpdate('i')
+    .first() as Promise<InvitationRow | undefined>;
 }
 
 /** What a new mail changes: sender, role and the token that is valid from then on. */
-export type InvitationTerms = { role_id: string; role_name: string; token_hash: Buffer; invited_by: string; mail_id: string };
+export type InvitationTerms = {
+  role_id: string;
+  role_name: string;
+  token_hash: Buffer;
+  invited_by: string;
+  mail_id: string;
+};
 const lifetime = (tx: Tx) => tx.raw("clock_timestamp() + interval '7 days'");
 
-export const insertInvitation = (tx: Tx, organizationId: string, id: string, email: string, terms: InvitationTerms) =>
-  tx('invitations').insert({ id, organization_id: organizationId, email, ...terms, expires_at: lifetime(tx) });
+export const insertInvitation = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  email: string,
+  terms: InvitationTerms,
+) =>
+  tx('invitations').insert({
+    id,
+    organization_id: organizationId,
+    email,
+    ...terms,
+    expires_at: lifetime(tx),
+  });
 
 export const renewInvitation = (tx: Tx, organizationId: string, id: string, terms: InvitationTerms) =>
   tx('invitations')
@@ -88,7 +134,9 @@ export const renewInvitation = (tx: Tx, organizationId: string, id: string, term
     .update({ ...terms, expires_at: lifetime(tx) });
 
 export const markRevoked = (tx: Tx, organizationId: string, id: string) =>
-  tx('invitations').where({ organization_id: organizationId, id, status: 'pending' }).update({ status: 'revoked' });
+  tx('invitations')
+    .where({ organization_id: organizationId, id, status: 'pending' })
+    .update({ status: 'revoked' });
 
 export const markAccepted = (tx: Tx, organizationId: string, id: string, userId: string) =>
   tx('invitations')
@@ -100,9 +148,10 @@ export async function findInvitationByToken(
   ctx: Pick<Ctx, 'db'>,
   hash: Buffer,
 ): Promise<{ id: string; organizationId: string } | undefined> {
-  const { rows } = await ctx.db.control.raw<{ rows: { id: string; organization_id: string }[] }>('select * from find_invitation(?)', [
-    hash,
-  ]);
+  const { rows } = await ctx.db.control.raw<{ rows: { id: string; organization_id: string }[] }>(
+    'select * from find_invitation(?)',
+    [hash],
+  );
   const row = rows[0];
   return row === undefined ? undefined : { id: row.id, organizationId: row.organization_id };
 }
@@ -117,7 +166,11 @@ export const lockRole = (tx: Tx, organizationId: string, id: string): Promise<Lo
     .first<LockedRoleRow | undefined>('id', 'name', 'built_in', 'permissions');
 
 /** The member's current role. Share lock on role and membership until the transaction ends. */
-export const lockRoleOfMember = (tx: Tx, organizationId: string, userId: string): Promise<LockedRoleRow | undefined> =>
+export const lockRoleOfMember = (
+  tx: Tx,
+  organizationId: string,
+  userId: string,
+): Promise<LockedRoleRow | undefined> =>
   tx('memberships as m')
     .join('roles as r', 'r.id', 'm.role_id')
     .where({ 'm.organization_id': organizationId, 'm.user_id': userId })
@@ -132,7 +185,12 @@ export const isMemberAddress = async (tx: Tx, organizationId: string, email: str
     .first('m.user_id')) !== undefined;
 
 /** False when the person is already a member. */
-export async function insertMembership(tx: Tx, organizationId: string, userId: string, roleId: string): Promise<boolean> {
+export async function insertMembership(
+  tx: Tx,
+  organizationId: string,
+  userId: string,
+  roleId: string,
+): Promise<boolean> {
   const { rowCount } = await tx.raw<{ rowCount: number }>(
     'insert into memberships (organization_id, user_id, role_id) values (?, ?, ?) on conflict do nothing',
     [organizationId, userId, roleId],
@@ -140,27 +198,48 @@ export async function insertMembership(tx: Tx, organizationId: string, userId: s
   return rowCount === 1;
 }
 
-/** Makes the organization active in the session, unless the session already has an active organization of the person. */
-export async function activateIfNoneChosen(tx: Tx, userId: string, sessionId: string, organizationId: string): Promise<void> {
+/**
+ * Makes the organization active in the session, unless the session already has an active organization of the
+ * person.
+ */
+export async function activateIfNoneChosen(
+  tx: Tx,
+  userId: string,
+  sessionId: string,
+  organizationId: string,
+): Promise<void> {
   await tx.raw("select set_config('portal.user_id', ?, true)", [userId]);
   await tx('sessions')
     .where({ id: sessionId })
-    .whereRaw('(active_organization_id is null or active_organization_id not in (select m.organization_id from memberships_of(?) m))', [
-      userId,
-    ])
+    .whereRaw(
+      '(active_organization_id is null or active_organization_id not in (select m.organization_id from memberships_of(?) m))',
+      [userId],
+    )
     .update({ active_organization_id: organizationId });
 }
 
-export const readOrganization = async (tx: Tx, id: string): Promise<{ id: string; slug: string; name: string }> =>
+export const readOrganization = async (
+  tx: Tx,
+  id: string,
+): Promise<{ id: string; slug: string; name: string }> =>
   tx('organizations').where({ id }).first('id', 'slug', 'name');
 
-/** Queued invitation mails: to this address within the last hour, and of the organization within the last day. */
-export async function countInvitationMails(tx: Tx, organizationId: string, email: string): Promise<{ toAddress: number; today: number }> {
+/**
+ * Queued invitation mails: to this address within the last hour, and of the organization within the last day.
+ */
+export async function countInvitationMails(
+  tx: Tx,
+  organizationId: string,
+  email: string,
+): Promise<{ toAddress: number; today: number }> {
   const row = await tx('outgoing_mails')
     .where({ organization_id: organizationId, kind: 'invitation' })
     .whereRaw("created_at > now() - interval '1 day'")
     .first<{ to_address: string; today: string }>(
-      tx.raw("count(*) filter (where lower(recipient) = lower(?) and created_at > now() - interval '1 hour') as to_address", [email]),
+      tx.raw(
+        "count(*) filter (where lower(recipient) = lower(?) and created_at > now() - interval '1 hour') as to_address",
+        [email],
+      ),
       tx.raw('count(*) as today'),
     );
   return { toAddress: Number(row.to_address), today: Number(row.today) };

@@ -1,4 +1,5 @@
-// Ends a membership: a member is removed by someone else or leaves. In the same transaction their keys are revoked or transferred.
+// Ends a membership: a member is removed by someone else or leaves. In the same transaction their keys are
+// revoked or transferred.
 import type { CallerCtx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -39,10 +40,19 @@ function assertFitting({ keys, transferTo, gracePeriodSeconds }: LeavingOptions)
   throw invalid('transferTo and gracePeriodSeconds require keys=transfer', details);
 }
 
-async function getKeyRecipient(tx: Tx, { organizationId, userId, callerId }: Leaver, wanted: string | undefined): Promise<string> {
+async function getKeyRecipient(
+  tx: Tx,
+  { organizationId, userId, callerId }: Leaver,
+  wanted: string | undefined,
+): Promise<string> {
   const recipient = wanted ?? callerId;
-  if (recipient === userId) throw invalidRecipient('another_member_needed', 'Name another member: the leaving member cannot keep keys');
-  if ((await findMember(tx, organizationId, recipient)) === undefined) throw invalidRecipient('not_a_member', 'No member has this id');
+  if (recipient === userId)
+    throw invalidRecipient(
+      'another_member_needed',
+      'Name another member: the leaving member cannot keep keys',
+    );
+  if ((await findMember(tx, organizationId, recipient)) === undefined)
+    throw invalidRecipient('not_a_member', 'No member has this id');
   return recipient;
 }
 
@@ -69,11 +79,19 @@ async function revokeOrTransferKeys(
   const to = { id: recipient, agreed: recipient === callerId };
   await handOverKeys(tx, organizationId, keys, { from: { id: userId, email }, to, graceSeconds });
   await reportTransfer(tx, ctx, { from: email, keyIds: active.map(({ id }) => id) });
-  return named.length === 0 ? {} : { keysTransferred: named, transferredTo: recipient, gracePeriodSeconds: graceSeconds };
+  return named.length === 0
+    ? {}
+    : { keysTransferred: named, transferredTo: recipient, gracePeriodSeconds: graceSeconds };
 }
 
 /** Call with the organization row locked. */
-async function endMembership(tx: Tx, ctx: TenantCtx & Author, leaver: Leaver, action: string, options: LeavingOptions): Promise<void> {
+async function endMembership(
+  tx: Tx,
+  ctx: TenantCtx & Author,
+  leaver: Leaver,
+  action: string,
+  options: LeavingOptions,
+): Promise<void> {
   const { organizationId, userId } = leaver;
   await lockMembership(tx, organizationId, userId);
   const member = await getMemberRow(tx, organizationId, userId);
@@ -85,13 +103,19 @@ async function endMembership(tx: Tx, ctx: TenantCtx & Author, leaver: Leaver, ac
   await writeAudit(tx, ctx, {
     action,
     target: { type: 'member', id: userId },
-    changes: { email: member.user_email, role: member.role_name, ...keys, ...(viewsWithoutOwner.length > 0 && { viewsWithoutOwner }) },
+    changes: {
+      email: member.user_email,
+      role: member.role_name,
+      ...keys,
+      ...(viewsWithoutOwner.length > 0 && { viewsWithoutOwner }),
+    },
   });
 }
 
 /**
- * Removes another member. Throws 404 for an unknown member, 403 when a non-owner removes an owner or the caller's permissions changed,
- * 422 `last_owner`, `member_has_keys` (active keys and no `keys` option), or for an invalid `transferTo` or `gracePeriodSeconds`.
+ * Removes another member. Throws 404 for an unknown member, 403 when a non-owner removes an owner or the
+ * caller's permissions changed, 422 `last_owner`, `member_has_keys` (active keys and no `keys` option), or
+ * for an invalid `transferTo` or `gracePeriodSeconds`.
  */
 export const deleteMember = (ctx: RequestCtx, userId: string, options: LeavingOptions): Promise<void> =>
   inTransaction(ctx, async (tx) => {
@@ -103,16 +127,27 @@ export const deleteMember = (ctx: RequestCtx, userId: string, options: LeavingOp
   });
 
 /**
- * The caller leaves; no permission is needed. Throws 404 when the caller is not a member, 422 `last_owner`, `member_has_keys`, or for
- * an invalid `transferTo` or `gracePeriodSeconds`.
+ * The caller leaves; no permission is needed. Throws 404 when the caller is not a member, 422 `last_owner`,
+ * `member_has_keys`, or for an invalid `transferTo` or `gracePeriodSeconds`.
  */
-export async function leaveOrganization(ctx: CallerCtx, organizationId: string, options: LeavingOptions): Promise<void> {
+export async function leaveOrganization(
+  ctx: CallerCtx,
+  organizationId: string,
+  options: LeavingOptions,
+): Promise<void> {
   const { user, credential } = ctx.caller;
   const memberships = await findMemberships(ctx, user.id);
-  if (!memberships.some(({ organization }) => organization.id === organizationId)) throw notFound('Organization');
+  if (!memberships.some(({ organization }) => organization.id === organizationId))
+    throw notFound('Organization');
   await inTransaction({ db: ctx.db, organizationId }, async (tx) => {
     await lockOrganization(tx, organizationId);
     const leaving = { ...ctx, organizationId, principal: { user, credential } };
-    await endMembership(tx, leaving, { organizationId, userId: user.id, callerId: user.id }, 'member.leave', options);
+    await endMembership(
+      tx,
+      leaving,
+      { organizationId, userId: user.id, callerId: user.id },
+      'member.leave',
+      options,
+    );
   });
 }

@@ -4,7 +4,14 @@ import { pageFields, pageOf } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
 import { roleFields } from '../roles/roles.schemas.ts';
 import { deleteMember, leaveOrganization } from './leaving.service.ts';
-import { LeavingOptions, Member, MemberParams, MemberPatch, MemberWithKeys, RemovalOptions } from './members.schemas.ts';
+import {
+  LeavingOptions,
+  Member,
+  MemberParams,
+  MemberPatch,
+  MemberWithKeys,
+  RemovalOptions,
+} from './members.schemas.ts';
 import { getMember, listMembers, updateMember } from './members.service.ts';
 
 const group = 'Organizations';
@@ -17,7 +24,8 @@ export const memberRoutes = [
     path: '/organizations/{id}/members',
     permission: 'member:read',
     summary: 'List members',
-    description: 'Newest first. `q` searches in names and e-mail addresses; `roleId` or `role`, its name, filters by role.',
+    description:
+      'Newest first. `q` searches in names and e-mail addresses; `roleId` or `role`, its name, filters by role.',
     params: IdParams,
     query: z.strictObject({
       ...pageFields,

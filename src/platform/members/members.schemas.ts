@@ -19,12 +19,20 @@ const leavingFields = {
   keys: z
     .enum(['revoke', 'transfer'])
     .optional()
-    .describe('What happens to the active keys of the member; required when there are any. A transferred key never gains permissions'),
+    .describe(
+      'What happens to the active keys of the member; required when there are any. A transferred key never gains permissions',
+    ),
   transferTo: Id.optional().describe('The member who takes the keys over; defaults to the caller'),
 };
-export const RemovalOptions = z.strictObject({ ...leavingFields, gracePeriodSeconds: gracePeriod(maxGracePeriodSeconds) });
+export const RemovalOptions = z.strictObject({
+  ...leavingFields,
+  gracePeriodSeconds: gracePeriod(maxGracePeriodSeconds),
+});
 /** Members who leave by themselves can't extend the time for which they know working secrets. */
-export const LeavingOptions = z.strictObject({ ...leavingFields, gracePeriodSeconds: gracePeriod(defaultGracePeriodSeconds) });
+export const LeavingOptions = z.strictObject({
+  ...leavingFields,
+  gracePeriodSeconds: gracePeriod(defaultGracePeriodSeconds),
+});
 
 export const Member = z
   .object({
@@ -32,12 +40,16 @@ export const Member = z
     roleId: Id,
     role: z.object({ id: Id, name: z.string() }),
     joinedAt: Instant,
-    lastActiveAt: Instant.nullable().describe('Last use of a token or session, to the minute; API keys do not count'),
+    lastActiveAt: Instant.nullable().describe(
+      'Last use of a token or session, to the minute; API keys do not count',
+    ),
   })
   .meta({ id: 'Member' });
 
 export const MemberWithKeys = Member.extend({
-  apiKeys: z.array(z.object({ id: Id, name: z.string(), prefix: z.string() })).describe('The active keys that act for this person'),
+  apiKeys: z
+    .array(z.object({ id: Id, name: z.string(), prefix: z.string() }))
+    .describe('The active keys that act for this person'),
 }).meta({ id: 'MemberWithKeys' });
 
 export type LeavingOptions = z.output<typeof RemovalOptions>;

@@ -36,7 +36,12 @@ const select = (tx: Tx, organizationId: string) =>
       'm.last_active_at',
     );
 
-export function listMembers(tx: Tx, organizationId: string, page: PageQuery, { q, roleId, role }: MemberFilter) {
+export function listMembers(
+  tx: Tx,
+  organizationId: string,
+  page: PageQuery,
+  { q, roleId, role }: MemberFilter,
+) {
   const query = select(tx, organizationId).orderBy([
     { column: 'm.joined_at', order: 'desc' },
     { column: 'm.user_id', order: 'desc' },
@@ -47,10 +52,17 @@ export function listMembers(tx: Tx, organizationId: string, page: PageQuery, { q
   return readPage<MemberRow>(query, page);
 }
 
-export const findMember = async (tx: Tx, organizationId: string, userId: string): Promise<MemberRow | undefined> =>
+export const findMember = async (
+  tx: Tx,
+  organizationId: string,
+  userId: string,
+): Promise<MemberRow | undefined> =>
   (await select(tx, organizationId).where('m.user_id', userId).first()) as MemberRow | undefined;
 
-/** Locks the membership row: waits for keys that are being created for the member, and blocks new ones until the transaction ends. */
+/**
+ * Locks the membership row: waits for keys that are being created for the member, and blocks new ones until
+ * the transaction ends.
+ */
 export const lockMembership = (tx: Tx, organizationId: string, userId: string) =>
   tx('memberships').where({ organization_id: organizationId, user_id: userId }).forUpdate().select('user_id');
 

@@ -1,24 +1,42 @@
-// Activates a certificate: decides which of the two slots an id means that NetSuite assigned to an uploaded certificate. Key pairs stay.
+// Activates a certificate: decides which of the two slots an id means that NetSuite assigned to an uploaded
+// certificate. Key pairs stay.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import type { Tx } from '../../db/transaction.ts';
 import * as store from './netsuite.store.ts';
 
 const refusal = (code: string, title: string, message: string) =>
-  invalid(title, [{ path: `authentication.${code === 'no_certificate' ? 'certificateId' : 'certificateSlot'}`, code, message }]);
+  invalid(title, [
+    {
+      path: `authentication.${code === 'no_certificate' ? 'certificateId' : 'certificateSlot'}`,
+      code,
+      message,
+    },
+  ]);
 
 const noCertificate = () =>
-  refusal('no_certificate', 'There is no certificate for this id', 'Create a certificate and upload it to NetSuite first');
+  refusal(
+    'no_certificate',
+    'There is no certificate for this id',
+    'Create a certificate and upload it to NetSuite first',
+  );
 
-const label = ({ slot, certificate_id: id, active }: store.CertificateRow) => `${slot} (${active ? 'active, ' : ''}id ${id})`;
+const label = ({ slot, certificate_id: id, active }: store.CertificateRow) =>
+  `${slot} (${active ? 'active, ' : ''}id ${id})`;
 
 /**
- * Which certificate an id means: the one that has it; otherwise the one that waits for an id; otherwise the active one, whose certificate
- * was uploaded again or whose id was mistyped. Throws 422 `certificate_ambiguous` when the certificate that isn't active is the newer one:
- * then either may be meant, and a wrong guess would overwrite the id of the other.
+ * Which certificate an id means: the one that has it; otherwise the one that waits for an id; otherwise the
+ * active one, whose certificate was uploaded again or whose id was mistyped. Throws 422
+ * `certificate_ambiguous` when the certificate that isn't active is the newer one: then either may be meant,
+ * and a wrong guess would overwrite the id of the other.
  */
-function findMeant(rows: readonly store.CertificateRow[], certificateId: string): store.CertificateRow | undefined {
-  const found = rows.find(({ certificate_id: id }) => id === certificateId) ?? rows.find(({ certificate_id: id }) => id === null);
+function findMeant(
+  rows: readonly store.CertificateRow[],
+  certificateId: string,
+): store.CertificateRow | undefined {
+  const found =
+    rows.find(({ certificate_id: id }) => id === certificateId) ??
+    rows.find(({ certificate_id: id }) => id === null);
   if (found !== undefined) return found;
   const newest = rows.toSorted((a, b) => b.created_at.getTime() - a.created_at.getTime())[0];
   if (newest === undefined || newest.active) return newest;
@@ -30,11 +48,15 @@ function findMeant(rows: readonly store.CertificateRow[], certificateId: string)
 }
 
 /** `certificateSlot` decides which certificate an id belongs to, whatever id it had. */
-export type CertificateChoice = { readonly certificateId: string | null; readonly certificateSlot?: number | undefined };
+export type CertificateChoice = {
+  readonly certificateId: string | null;
+  readonly certificateSlot?: number | undefined;
+};
 
 /**
- * Activates the certificate that is meant and returns its slot and id. Without an id the active certificate stays; null when there is none.
- * Throws 422 `no_certificate`, `certificate_ambiguous`, or `certificate_id_needed` for a slot without an id.
+ * Activates the certificate that is meant and returns its slot and id. Without an id the active certificate
+ * stays; null when there is none. Throws 422 `no_certificate`, `certificate_ambiguous`, or
+ * `certificate_id_needed` for a slot without an id.
  */
 export async function activateCertificate(
   tx: Tx,
@@ -44,11 +66,20 @@ export async function activateCertificate(
   const rows = await store.lockCertificates(tx, ctx.organizationId);
   if (certificateId === null) {
     if (certificateSlot !== undefined)
-      throw refusal('certificate_id_needed', 'The certificate id is missing', 'Send certificateId together with certificateSlot');
+      throw refusal(
+        'certificate_id_needed',
+        'The certificate id is missing',
+        'Send certificateId together with certificateSlot',
+      );
     const active = rows.find((row) => row.active);
-    return active === undefined || active.certificate_id === null ? null : { slot: active.slot, certificateId: active.certificate_id };
+    return active === undefined || active.certificate_id === null
+      ? null
+      : { slot: active.slot, certificateId: active.certificate_id };
   }
-  const chosen = certificateSlot === undefined ? findMeant(rows, certificateId) : rows.find(({ slot }) => slot === certificateSlot);
+  const chosen =
+    certificateSlot === undefined
+      ? findMeant(rows, certificateId)
+      : rows.find(({ slot }) => slot === certificateSlot);
   if (chosen === undefined) throw noCertificate();
   await store.activateCertificate(tx, ctx.organizationId, chosen.slot, certificateId);
   return { slot: chosen.slot, certificateId };

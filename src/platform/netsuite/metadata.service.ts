@@ -1,4 +1,5 @@
-// The record types and fields of the ERP, as they were when the account was last listed and each record type last described.
+// The record types and fields of the ERP, as they were when the account was last listed and each record type
+// last described.
 import type { RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { errorMessage, notFound } from '../../core/errors.ts';
@@ -37,8 +38,13 @@ const headView = (head: StoredHead, syncConfigIds: SyncConfigIds) => ({
   syncConfigId: syncConfigIds.get(head.name) ?? null,
 });
 
-/** The ERP's own numbers of records, by record type; those that can't be counted, or not in time, are absent. */
-async function countRecords(ctx: RequestCtx, heads: readonly StoredHead[]): Promise<ReadonlyMap<string, number>> {
+/**
+ * The ERP's own numbers of records, by record type; those that can't be counted, or not in time, are absent.
+ */
+async function countRecords(
+  ctx: RequestCtx,
+  heads: readonly StoredHead[],
+): Promise<ReadonlyMap<string, number>> {
   const names = heads.filter(({ syncable }) => syncable !== false).map(({ name }) => name);
   const stored = [...(await readRecordTypes(ctx, names)).values()];
   const signal = AbortSignal.any([ctx.disconnected, AbortSignal.timeout(countTimeoutMs)]);
@@ -51,12 +57,19 @@ async function countRecords(ctx: RequestCtx, heads: readonly StoredHead[]): Prom
     const listed = stored.flatMap(({ head, description }) => (description === null ? [head] : []));
     // One request counts all transactions; of the others, a slow one leaves the rest their counts.
     const groups = Object.values(
-      Object.groupBy(listed, ({ family, name }) => (/transaction$/i.test(family) ? 'transactions' : `of ${name}`)),
+      Object.groupBy(listed, ({ family, name }) =>
+        /transaction$/i.test(family) ? 'transactions' : `of ${name}`,
+      ),
     );
     const counts = await Promise.all([
-      ...groups.map(async (group = []) => connector.countListed?.(group, signal).then((found) => [...found], uncounted) ?? []),
+      ...groups.map(
+        async (group = []) =>
+          connector.countListed?.(group, signal).then((found) => [...found], uncounted) ?? [],
+      ),
       ...stored.map(async ({ description }) =>
-        description === null ? [] : connector.count(description, signal).then((n) => [[description.name, n] as const], uncounted),
+        description === null
+          ? []
+          : connector.count(description, signal).then((n) => [[description.name, n] as const], uncounted),
       ),
     ]);
     return counts.flat();
@@ -64,11 +77,22 @@ async function countRecords(ctx: RequestCtx, heads: readonly StoredHead[]): Prom
   return new Map(await count().catch(uncounted));
 }
 
-/** What is known best first, then in the order of the ERP. Empty, with the reason, until the account was listed for the first time. */
-export async function listErpRecordTypes(ctx: RequestCtx, { page, pageSize, counts, syncable, ...filter }: MetadataQuery) {
+/**
+ * What is known best first, then in the order of the ERP. Empty, with the reason, until the account was
+ * listed for the first time.
+ */
+export async function listErpRecordTypes(
+  ctx: RequestCtx,
+  { page, pageSize, counts, syncable, ...filter }: MetadataQuery,
+) {
   const status = await readMetadataStatus(ctx);
   if (status === undefined) {
-    const never = { account: null, refreshedAt: null, lastError: null, notListed: await explainMissingMetadata(ctx) };
+    const never = {
+      account: null,
+      refreshedAt: null,
+      lastError: null,
+      notListed: await explainMissingMetadata(ctx),
+    };
     return { ...toPage([], 0, { page, pageSize }), ...never };
   }
   const known = { true: true, false: false, unknown: null };
@@ -87,13 +111,23 @@ export async function listErpRecordTypes(ctx: RequestCtx, { page, pageSize, coun
     ...(counted !== null && { records: counted.get(head.name) ?? null }),
   }));
   const { refreshedAt, lastError, account } = status;
-  return { ...toPage(data, total, { page, pageSize }), account, refreshedAt: instant(refreshedAt), lastError, notListed: null };
+  return {
+    ...toPage(data, total, { page, pageSize }),
+    account,
+    refreshedAt: instant(refreshedAt),
+    lastError,
+    notListed: null,
+  };
 }
 
 /** What an older version of this service stored has no `shownAs` and no `reading`. */
 type Stored = Pick<RecordTypeMetadata, 'fields' | 'reading'> & Partial<Pick<RecordTypeMetadata, 'shownAs'>>;
 
-function typeView({ fields, reading, shownAs }: Stored, view: ReturnType<typeof headView>, loading: ReadonlySet<string>) {
+function typeView(
+  { fields, reading, shownAs }: Stored,
+  view: ReturnType<typeof headView>,
+  loading: ReadonlySet<string>,
+) {
   const described = { reading: reading ?? null, shownAs: shownAs ?? null };
   const proposed = proposeFields({ fields, ...described });
   return {
@@ -115,11 +149,12 @@ function typeView({ fields, reading, shownAs }: Stored, view: ReturnType<typeof 
 }
 
 /**
- * Describes the record type unless that was done since the account was last listed. Throws 404 for an unknown one, and until the account was
- * listed for the first time; otherwise as `describeRecordTypes`.
+ * Describes the record type unless that was done since the account was last listed. Throws 404 for an unknown
+ * one, and until the account was listed for the first time; otherwise as `describeRecordTypes`.
  */
 export async function getErpRecordType(ctx: RequestCtx, name: string) {
-  if ((await readMetadataStatus(ctx)) === undefined) throw notFound('ERP metadata', await explainMissingMetadata(ctx));
+  if ((await readMetadataStatus(ctx)) === undefined)
+    throw notFound('ERP metadata', await explainMissingMetadata(ctx));
   const description = (await describeRecordTypes(ctx, [name])).get(name);
   const stored = await findRecordType(ctx, name);
   if (description === undefined || stored === undefined) throw notFound('Record type');
@@ -127,7 +162,10 @@ export async function getErpRecordType(ctx: RequestCtx, name: string) {
   return typeView(description, view, await listLoadingFields(ctx, name));
 }
 
-/** Returns the first page. Throws 422 without a connection or when the ERP refuses it, 503 when the ERP is unavailable or does not respond within 5 minutes. */
+/**
+ * Returns the first page. Throws 422 without a connection or when the ERP refuses it, 503 when the ERP is
+ * unavailable or does not respond within 5 minutes.
+ */
 export async function refreshErpMetadata(ctx: RequestCtx) {
   const revision = await readConnectionRevision(ctx);
   const connector = await getConnector(ctx);

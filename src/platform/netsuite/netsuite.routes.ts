@@ -43,7 +43,10 @@ export const netsuiteRoutes = [
       'certificate, for example after it was uploaded in NetSuite again or to correct a typing error. `certificateSlot` names another one. ' +
       'Key pairs are never replaced by this operation.',
     body: ErpConnectionInput,
-    example: { accountId: '1234567', authentication: { method: 'oauth2', clientId: 'client id of the integration', certificateId: null } },
+    example: {
+      accountId: '1234567',
+      authentication: { method: 'oauth2', clientId: 'client id of the integration', certificateId: null },
+    },
     response: ErpConnection,
     handler: (ctx, { body }) => service.putErpConnection(ctx, body),
   }),
@@ -55,8 +58,11 @@ export const netsuiteRoutes = [
     permission: 'netsuite:delete',
     summary: 'Delete the ERP connection',
     additionalErrors: [404],
-    description: 'Pauses all syncs; synced records stay available. `?purge=<organization slug>` also deletes the records.',
-    query: z.strictObject({ purge: z.string().optional().describe("The organization's slug, to delete the synced records too") }),
+    description:
+      'Pauses all syncs; synced records stay available. `?purge=<organization slug>` also deletes the records.',
+    query: z.strictObject({
+      purge: z.string().optional().describe("The organization's slug, to delete the synced records too"),
+    }),
     handler: (ctx, { query }) => service.deleteErpConnection(ctx, query.purge),
   }),
   defineRoute({
@@ -112,7 +118,9 @@ export const netsuiteRoutes = [
     description:
       'Reads the fields from the ERP when that was not done since the last refresh. `reading` says how runs find changes and deletions. Each ' +
       'field includes its type and, when it cannot be synced, the reason.',
-    params: z.strictObject({ recordType: z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,62}$/, 'must be a record type name') }),
+    params: z.strictObject({
+      recordType: z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,62}$/, 'must be a record type name'),
+    }),
     response: ErpRecordType,
     handler: (ctx, { params }) => metadata.getErpRecordType(ctx, params.recordType),
   }),

@@ -17,7 +17,9 @@ export const ErpConnectionInput = z.strictObject({
     .max(300)
     .nullable()
     .default(null)
-    .describe('Only for an account without its own *.suitetalk.api.netsuite.com address; the operator must allow the host'),
+    .describe(
+      'Only for an account without its own *.suitetalk.api.netsuite.com address; the operator must allow the host',
+    ),
   authentication: z.discriminatedUnion('method', [
     z.strictObject({
       method: z.literal('oauth2'),
@@ -25,7 +27,9 @@ export const ErpConnectionInput = z.strictObject({
       certificateId: named
         .nullable()
         .default(null)
-        .describe('The id that NetSuite assigns to the uploaded certificate. Null or omitted: the active certificate keeps its id'),
+        .describe(
+          'The id that NetSuite assigns to the uploaded certificate. Null or omitted: the active certificate keeps its id',
+        ),
       certificateSlot: z
         .int()
         .min(1)
@@ -65,7 +69,9 @@ export const ErpConnection = z
         slot: z.int(),
         certificateId: z.string().nullable().describe('Null while the certificate waits for its NetSuite id'),
         active: z.boolean().describe('Signs in to NetSuite'),
-        certificatePem: z.string().describe('To upload in NetSuite, again if need be; NetSuite then shows a new certificate id'),
+        certificatePem: z
+          .string()
+          .describe('To upload in NetSuite, again if need be; NetSuite then shows a new certificate id'),
         notAfter: Instant,
         createdAt: Instant,
       }),
@@ -77,14 +83,19 @@ export const ErpConnection = z
           'them. A failure of the test because of unreadable record types stays until the next test',
       ),
     lastTestedAt: Instant.nullable(),
-    lastError: z.string().nullable().describe('Why `status` is `failed`. POST /netsuite/connection/test names a fix'),
+    lastError: z
+      .string()
+      .nullable()
+      .describe('Why `status` is `failed`. POST /netsuite/connection/test names a fix'),
   })
   .meta({ id: 'ErpConnection' });
 
 export const ErpCertificate = z
   .object({
     slot: z.int(),
-    certificatePem: z.string().describe('Upload this in NetSuite, then set the certificate id that NetSuite shows in the connection'),
+    certificatePem: z
+      .string()
+      .describe('Upload this in NetSuite, then set the certificate id that NetSuite shows in the connection'),
     notAfter: Instant,
   })
   .meta({ id: 'ErpCertificate' });
@@ -92,7 +103,11 @@ export const ErpCertificate = z
 export const ConnectionTest = z
   .object({
     ok: z.boolean().describe('The service can sign in and read the record types of all enabled syncs'),
-    partial: z.boolean().describe('The service can sign in, but not read the record types of all enabled syncs; `ok` is false then'),
+    partial: z
+      .boolean()
+      .describe(
+        'The service can sign in, but not read the record types of all enabled syncs; `ok` is false then',
+      ),
     latencyMs: z.number(),
     account: z.string(),
     problems: z
@@ -104,10 +119,14 @@ export const ConnectionTest = z
           recordTypes: z
             .array(z.string())
             .optional()
-            .describe('The record types that cannot be read, or not completely; absent when the problem concerns the whole connection'),
+            .describe(
+              'The record types that cannot be read, or not completely; absent when the problem concerns the whole connection',
+            ),
         }),
       )
-      .describe('When `ok`, record types that the role cannot see and that no enabled sync needs; otherwise also what has to be fixed'),
+      .describe(
+        'When `ok`, record types that the role cannot see and that no enabled sync needs; otherwise also what has to be fixed',
+      ),
   })
   .meta({ id: 'ConnectionTest' });
 
@@ -117,11 +136,16 @@ const fieldFacts = {
   type: z.string(),
   syncable: z.boolean(),
   reason: z.string().nullable().describe('Why it cannot be synced; null when it can'),
-  target: z.string().optional().describe('The record type that a reference names; absent where that is not certain'),
+  target: z
+    .string()
+    .optional()
+    .describe('The record type that a reference names; absent where that is not certain'),
   warning: z
     .string()
     .optional()
-    .describe('Why `type` may be wrong, such as one that follows from values alone; absent where it is certain'),
+    .describe(
+      'Why `type` may be wrong, such as one that follows from values alone; absent where it is certain',
+    ),
 };
 const Field = z.object({
   ...fieldFacts,
@@ -130,7 +154,9 @@ const Field = z.object({
   proposed: z
     .string()
     .nullable()
-    .describe('Why the field is proposed to be synced, such as `amount`, by its type and its words; null when it is not'),
+    .describe(
+      'Why the field is proposed to be synced, such as `amount`, by its type and its words; null when it is not',
+    ),
   loading: z.boolean().describe('Synced, but not yet filled by a complete run'),
   fields: z.array(z.object(fieldFacts)).optional().describe('The fields of a line'),
 });
@@ -140,35 +166,58 @@ const head = {
   label: z.string(),
   family: z.enum(recordFamilies),
   custom: z.boolean().describe('Defined in this account'),
-  table: z.string().nullable().describe("The ERP's table that holds it; null until the record type is described"),
+  table: z
+    .string()
+    .nullable()
+    .describe("The ERP's table that holds it; null until the record type is described"),
   source: z.string().describe('Where it was found'),
-  syncable: z.boolean().nullable().describe('Null until the record type is described: whether it can be synced is not known yet'),
+  syncable: z
+    .boolean()
+    .nullable()
+    .describe('Null until the record type is described: whether it can be synced is not known yet'),
   reason: z.string().nullable().describe('Why it cannot be synced; null otherwise'),
   fieldCount: z.int().nullable().describe('Null until the record type is described'),
   syncableFieldCount: z.int().nullable().describe('Null until the record type is described'),
   described: z.boolean().describe('Whether its fields have been read. Retrieving the record type reads them'),
-  syncConfigId: Id.nullable().describe('The sync configuration that reads it; null without one, and without permission to read those'),
+  syncConfigId: Id.nullable().describe(
+    'The sync configuration that reads it; null without one, and without permission to read those',
+  ),
 };
 const ErpRecordTypeHead = z
   .object({
     ...head,
-    records: z.int().nullable().optional().describe('Only with `counts=true`: how many records the ERP counts; null where it cannot'),
+    records: z
+      .int()
+      .nullable()
+      .optional()
+      .describe('Only with `counts=true`: how many records the ERP counts; null where it cannot'),
   })
   .meta({ id: 'ErpRecordTypeHead' });
 
 const shownField = z.string().nullable();
-const ErpShownAs = z.object({ number: shownField, name: shownField, date: shownField, amount: shownField }).meta({ id: 'ErpShownAs' });
+const ErpShownAs = z
+  .object({ number: shownField, name: shownField, date: shownField, amount: shownField })
+  .meta({ id: 'ErpShownAs' });
 
 const ErpReading = z
   .object({
-    curated: z.boolean().describe('The service knows the record type by name: its volatile fields, open records and names of deletions'),
+    curated: z
+      .boolean()
+      .describe(
+        'The service knows the record type by name: its volatile fields, open records and names of deletions',
+      ),
     changes: z
       .enum(['modified', 'parent', 'full'])
       .describe(
         'How runs find changes: by modification time, by that of the record that it belongs to, or by reading all records each time',
       ),
-    deletions: z.enum(['listed', 'compared']).describe("How runs find deletions: in the ERP's list as well, or only by comparing ids"),
-    notes: z.array(z.string()).readonly().describe('What a run cannot prove, and how often a full read covers it'),
+    deletions: z
+      .enum(['listed', 'compared'])
+      .describe("How runs find deletions: in the ERP's list as well, or only by comparing ids"),
+    notes: z
+      .array(z.string())
+      .readonly()
+      .describe('What a run cannot prove, and how often a full read covers it'),
   })
   .meta({ id: 'ErpReading' });
 
@@ -192,15 +241,23 @@ const ErpAccount = z
       .array(z.object({ id: z.string(), name: z.string(), isPrimary: z.boolean() }))
       .readonly()
       .nullable(),
-    utcOffsetMinutes: z.int().nullable().describe("Minutes by which the time zone of the account's dates is ahead of UTC"),
+    utcOffsetMinutes: z
+      .int()
+      .nullable()
+      .describe("Minutes by which the time zone of the account's dates is ahead of UTC"),
   })
   .meta({ id: 'ErpAccount' });
 
 export const ErpMetadata = pageOf(ErpRecordTypeHead)
   .extend({
-    account: ErpAccount.nullable().describe('What the account as a whole has; a null in it means that this role cannot find out'),
+    account: ErpAccount.nullable().describe(
+      'What the account as a whole has; a null in it means that this role cannot find out',
+    ),
     refreshedAt: Instant.nullable().describe('Null until the record types were listed for the first time'),
-    lastError: z.string().nullable().describe('Why the last refresh failed; the record types are those of an earlier refresh'),
+    lastError: z
+      .string()
+      .nullable()
+      .describe('Why the last refresh failed; the record types are those of an earlier refresh'),
     notListed: z
       .object({ code: z.enum(['no_connection', 'no_metadata']), message: z.string() })
       .nullable()
@@ -216,7 +273,11 @@ const names = z
   .transform((text) => text.split(','))
   .optional()
   .meta({
-    openapi: { type: 'string', pattern: namesPattern, description: 'Only these record types: up to 100 names, separated by commas' },
+    openapi: {
+      type: 'string',
+      pattern: namesPattern,
+      description: 'Only these record types: up to 100 names, separated by commas',
+    },
   });
 
 export const MetadataQuery = z.strictObject({
@@ -224,7 +285,12 @@ export const MetadataQuery = z.strictObject({
   names,
   syncable: z.enum(['true', 'false', 'unknown']).optional().describe('`unknown`: not described yet'),
   custom: queryBoolean.optional().describe('Whether the account defines them itself'),
-  family: z.enum(recordFamilies).optional().describe('`link`: rows between or below other records. `posting`: lines of the general ledger'),
-  counts: queryBoolean.default(false).describe("Adds the ERP's own number of records to each record type of the page"),
+  family: z
+    .enum(recordFamilies)
+    .optional()
+    .describe('`link`: rows between or below other records. `posting`: lines of the general ledger'),
+  counts: queryBoolean
+    .default(false)
+    .describe("Adds the ERP's own number of records to each record type of the page"),
 });
 export type MetadataQuery = z.output<typeof MetadataQuery>;

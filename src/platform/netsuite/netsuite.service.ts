@@ -1,4 +1,5 @@
-// Manages the ERP connection: seals secrets, refuses another account while synced records exist, tests with a real round trip.
+// Manages the ERP connection: seals secrets, refuses another account while synced records exist, tests with a
+// real round trip.
 import type { ConnectionProblem, ConnectionReport } from '../../connectors/connector.ts';
 import { accountRealm, findBaseUrlProblem, restHost } from '../../connectors/netsuite/connection.ts';
 import { createCertificate } from '../../core/certificate.ts';
@@ -36,8 +37,14 @@ function view(row: store.ConnectionRow, certificates: readonly store.Certificate
   return {
     accountId: row.account_id,
     baseUrl: row.settings.baseUrl,
-    authentication: { ...row.settings.authentication, method: method === 'tba' ? ('tba' as const) : ('oauth2' as const) },
-    hasCredentials: method === 'tba' ? row.secrets !== null : certificates.some(({ active, certificate_id: id }) => active && id !== null),
+    authentication: {
+      ...row.settings.authentication,
+      method: method === 'tba' ? ('tba' as const) : ('oauth2' as const),
+    },
+    hasCredentials:
+      method === 'tba'
+        ? row.secrets !== null
+        : certificates.some(({ active, certificate_id: id }) => active && id !== null),
     credentialHint: row.secret_hint,
     status: row.status,
     lastTestedAt: instantOrNull(row.last_tested_at),
@@ -55,12 +62,14 @@ function view(row: store.ConnectionRow, certificates: readonly store.Certificate
 
 async function getConnectionIn(tx: Tx, organizationId: string) {
   const row = await store.findConnection(tx, organizationId);
-  if (row === undefined) throw notFound('ERP connection', { code: 'no_connection', message: noConnectionAdvice });
+  if (row === undefined)
+    throw notFound('ERP connection', { code: 'no_connection', message: noConnectionAdvice });
   return view(row, await store.listCertificates(tx, organizationId));
 }
 
 /** Throws 404 when no connection is set up. */
-export const getErpConnection = (ctx: RequestCtx) => inTransaction(ctx, (tx) => getConnectionIn(tx, ctx.organizationId));
+export const getErpConnection = (ctx: RequestCtx) =>
+  inTransaction(ctx, (tx) => getConnectionIn(tx, ctx.organizationId));
 
 /** Seals the given secrets, or keeps the stored ones when none are given. Throws 422 `secrets_needed`. */
 function secretsToStore(
@@ -72,41 +81,71 @@ function secretsToStore(
   const { consumerSecret, tokenSecret } = authentication;
   if (consumerSecret !== undefined && tokenSecret !== undefined) {
     return {
-      secrets: ctx.keyring.encrypt(JSON.stringify({ consumerSecret, tokenSecret }), secretBinding(ctx.organizationId, 'erp-secrets')),
+      secrets: ctx.keyring.encrypt(
+        JSON.stringify({ consumerSecret, tokenSecret }),
+        secretBinding(ctx.organizationId, 'erp-secrets'),
+      ),
       secret_hint: tokenSecret.length >= minHintedLength ? tokenSecret.slice(-4) : null,
     };
   }
-  if (consumerSecret === undefined && tokenSecret === undefined && before?.secrets !== undefined && before.secrets !== null) return before;
+  if (
+    consumerSecret === undefined &&
+    tokenSecret === undefined &&
+    before?.secrets !== undefined &&
+    before.secrets !== null
+  )
+    return before;
   throw invalid('Both secrets are required', [
-    { path: 'authentication', code: 'secrets_needed', message: 'Send consumerSecret and tokenSecret together' },
+    {
+      path: 'authentication',
+      code: 'secrets_needed',
+      message: 'Send consumerSecret and tokenSecret together',
+    },
   ]);
 }
 
-function settingsOf({ accountId, baseUrl, authentication }: ErpConnectionInput, certificateId: string | null) {
+function settingsOf(
+  { accountId, baseUrl, authentication }: ErpConnectionInput,
+  certificateId: string | null,
+) {
   const plain =
     authentication.method === 'oauth2'
       ? { method: authentication.method, clientId: authentication.clientId, certificateId }
-      : { method: authentication.method, consumerKey: authentication.consumerKey, tokenId: authentication.tokenId };
+      : {
+          method: authentication.method,
+          consumerKey: authentication.consumerKey,
+          tokenId: authentication.tokenId,
+        };
   return { accountId, baseUrl, authentication: plain };
 }
 
-/** The origin of the given base URL. Throws 422 `host_not_allowed`, or `other_account` for the address of another account. */
+/**
+ * The origin of the given base URL. Throws 422 `host_not_allowed`, or `other_account` for the address of
+ * another account.
+ */
 function parseBaseUrl(ctx: RequestCtx, { baseUrl, accountId }: ErpConnectionInput): string | null {
   if (baseUrl === null) return null;
   const problem = findBaseUrlProblem(baseUrl, ctx.settings.erp.allowedHosts);
-  if (problem !== null) throw invalid('The base URL is not allowed', [{ path: 'baseUrl', code: 'host_not_allowed', message: problem }]);
+  if (problem !== null)
+    throw invalid('The base URL is not allowed', [
+      { path: 'baseUrl', code: 'host_not_allowed', message: problem },
+    ]);
   const { origin, hostname } = new URL(baseUrl);
   if (hostname.endsWith('.netsuite.com') && hostname !== restHost(accountId)) {
     throw invalid('The base URL belongs to another account', [
-      { path: 'baseUrl', code: 'other_account', message: `The address of this account is https://${restHost(accountId)}` },
+      {
+        path: 'baseUrl',
+        code: 'other_account',
+        message: `The address of this account is https://${restHost(accountId)}`,
+      },
     ]);
   }
   return origin;
 }
 
 /**
- * Records of two ERP accounts must never mix. Throws 422 when the account changes while records of the current one are stored, or while
- * a run may still add some.
+ * Records of two ERP accounts must never mix. Throws 422 when the account changes while records of the
+ * current one are stored, or while a run may still add some.
  */
 async function assertSameAccount(tx: Tx, ctx: RequestCtx, accountId: string, records: number): Promise<void> {
   const current = await store.findAccountOfRecords(tx, ctx.organizationId);
@@ -128,8 +167,8 @@ async function assertSameAccount(tx: Tx, ctx: RequestCtx, accountId: string, rec
 }
 
 /**
- * Throws 422 for a base URL that is not allowed, missing secrets, a changed account with stored records, or a certificate id that fits no
- * certificate or several.
+ * Throws 422 for a base URL that is not allowed, missing secrets, a changed account with stored records, or a
+ * certificate id that fits no certificate or several.
  */
 export async function putErpConnection(ctx: RequestCtx, given: ErpConnectionInput) {
   const input = { ...given, baseUrl: parseBaseUrl(ctx, given) };
@@ -138,7 +177,8 @@ export async function putErpConnection(ctx: RequestCtx, given: ErpConnectionInpu
   return inTransaction(ctx, async (tx) => {
     const before = await store.lockConnection(tx, ctx.organizationId);
     await assertSameAccount(tx, ctx, input.accountId, records);
-    const certificate = authentication.method === 'oauth2' ? await activateCertificate(tx, ctx, authentication) : null;
+    const certificate =
+      authentication.method === 'oauth2' ? await activateCertificate(tx, ctx, authentication) : null;
     const settings = settingsOf(input, certificate?.certificateId ?? null);
     await store.upsertConnection(tx, ctx.organizationId, {
       account_id: input.accountId,
@@ -154,7 +194,10 @@ export async function putErpConnection(ctx: RequestCtx, given: ErpConnectionInpu
   });
 }
 
-const pickSecrets = ({ secrets, secret_hint }: Pick<store.ConnectionRow, 'secrets' | 'secret_hint'>) => ({ secrets, secret_hint });
+const pickSecrets = ({ secrets, secret_hint }: Pick<store.ConnectionRow, 'secrets' | 'secret_hint'>) => ({
+  secrets,
+  secret_hint,
+});
 
 const connectionDeleted = {
   code: 'NO_CONNECTION',
@@ -163,13 +206,20 @@ const connectionDeleted = {
 };
 
 /**
- * Without `purge` the synced records stay available. With the organization's slug they are deleted too, also when the connection was
- * deleted before. Throws 404 when there is nothing to delete, 400 `confirmation_mismatch` when `purge` is not the slug.
+ * Without `purge` the synced records stay available. With the organization's slug they are deleted too, also
+ * when the connection was deleted before. Throws 404 when there is nothing to delete, 400
+ * `confirmation_mismatch` when `purge` is not the slug.
  */
 export async function deleteErpConnection(ctx: RequestCtx, purge: string | undefined): Promise<void> {
   if (purge !== undefined && purge !== ctx.principal.organization.slug) {
     throw new AppError('BAD_REQUEST', 'Deleting the synced records must be confirmed', {
-      details: [{ path: 'purge', code: 'confirmation_mismatch', message: "Repeat the organization's slug in ?purge=<slug>." }],
+      details: [
+        {
+          path: 'purge',
+          code: 'confirmation_mismatch',
+          message: "Repeat the organization's slug in ?purge=<slug>.",
+        },
+      ],
     });
   }
   const leftOver = purge !== undefined && (await countSyncedRecords(ctx)) > 0;
@@ -178,7 +228,11 @@ export async function deleteErpConnection(ctx: RequestCtx, purge: string | undef
     await store.deleteConnection(tx, ctx.organizationId);
     for (const { id } of await store.pauseSyncs(tx, ctx.organizationId, connectionDeleted))
       await recordSyncHealth(tx, ctx, id, { health: 'paused', problem: connectionDeleted, runId: null });
-    await writeAudit(tx, ctx, { action: 'erp-connection.delete', target, changes: { purged: purge !== undefined } });
+    await writeAudit(tx, ctx, {
+      action: 'erp-connection.delete',
+      target,
+      changes: { purged: purge !== undefined },
+    });
   });
   if (purge === undefined) return;
   await purgeWarehouse(ctx);
@@ -199,7 +253,10 @@ export async function createErpCertificate(ctx: RequestCtx) {
     await store.upsertCertificate(tx, ctx.organizationId, {
       slot,
       certificate_pem: generated.certificatePem,
-      private_key: ctx.keyring.encrypt(generated.privateKeyPem, secretBinding(ctx.organizationId, `erp-private-key-${slot}`)),
+      private_key: ctx.keyring.encrypt(
+        generated.privateKeyPem,
+        secretBinding(ctx.organizationId, `erp-private-key-${slot}`),
+      ),
       not_after: generated.notAfter,
     });
     await writeAudit(tx, ctx, {
@@ -220,7 +277,8 @@ export const getConnector = (ctx: TenantCtx) =>
       {
         path: 'authentication',
         code: 'credentials_unreadable',
-        message: 'The encryption key has changed. Add the former key again next to the new one, or enter the credentials again.',
+        message:
+          'The encryption key has changed. Add the former key again next to the new one, or enter the credentials again.',
       },
     ]);
   });
@@ -239,26 +297,41 @@ async function runTest(ctx: RequestCtx, account: string): Promise<ConnectionRepo
       message: `The ERP did not respond within ${testTimeoutMs / 1000} s`,
       fix: 'Check the account id and base URL. If they are right, the ERP or the network is slow; try again later.',
     };
-    return { ok: false, latencyMs: Math.round(ctx.clock.monotonicMs() - startedMs), account, problems: [problem] };
+    return {
+      ok: false,
+      latencyMs: Math.round(ctx.clock.monotonicMs() - startedMs),
+      account,
+      problems: [problem],
+    };
   }
 }
 
-/** A problem counts when a sync that is enabled reads a record type that it hides; of a hidden part, such as lines, when it reads that. */
+/**
+ * A problem counts when a sync that is enabled reads a record type that it hides; of a hidden part, such as
+ * lines, when it reads that.
+ */
 const concerns = ({ recordTypes, fields }: ConnectionProblem, sync: store.EnabledSync): boolean =>
   recordTypes?.includes(sync.record_type) === true &&
-  (fields === undefined || sync.fields === null || fields.some((field) => sync.fields?.includes(field) === true));
+  (fields === undefined ||
+    sync.fields === null ||
+    fields.some((field) => sync.fields?.includes(field) === true));
 
 /** What the report means for this organization: hidden record types matter only where they are synced. */
-function verdictOf({ ok, problems }: ConnectionReport, syncs: readonly store.EnabledSync[]): ConnectionVerdict {
+function verdictOf(
+  { ok, problems }: ConnectionReport,
+  syncs: readonly store.EnabledSync[],
+): ConnectionVerdict {
   if (!ok) return { error: problems[0]?.message ?? 'The connection does not work', unreadable: [] };
   const blocked = problems.filter((problem) => syncs.some((sync) => concerns(problem, sync)));
-  const unreadable = syncs.filter((sync) => blocked.some((problem) => concerns(problem, sync))).map(({ record_type: type }) => type);
+  const unreadable = syncs
+    .filter((sync) => blocked.some((problem) => concerns(problem, sync)))
+    .map(({ record_type: type }) => type);
   return { error: blocked[0]?.message ?? null, unreadable };
 }
 
 /**
- * `partial`: the connection works, but not for all record types that are synced. Throws 404 without a connection, 422
- * `credentials_unreadable`. Other failures are reported in `problems`.
+ * `partial`: the connection works, but not for all record types that are synced. Throws 404 without a
+ * connection, 422 `credentials_unreadable`. Other failures are reported in `problems`.
  */
 export async function testErpConnection(ctx: RequestCtx) {
   const { accountId } = await getErpConnection(ctx);
@@ -269,7 +342,11 @@ export async function testErpConnection(ctx: RequestCtx) {
     const isCurrent = await saveConnectionTest(tx, ctx.organizationId, revision, verdict);
     // Syncs were paused because the ERP refused the credentials, which it has now accepted.
     if (isCurrent && report.ok) await store.resumeSyncs(tx, ctx.organizationId);
-    await writeAudit(tx, ctx, { action: 'erp-connection.test', target, changes: { ok: verdict.error === null } });
+    await writeAudit(tx, ctx, {
+      action: 'erp-connection.test',
+      target,
+      changes: { ok: verdict.error === null },
+    });
     return verdict.error === null;
   });
   const problems = report.problems.map(({ code, message, fix, recordTypes }) => ({

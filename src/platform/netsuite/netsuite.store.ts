@@ -1,5 +1,5 @@
-// Rows of the ERP connection and its certificates. Only this file writes these tables, except for the columns that say what is known about
-// the connection: those are written by src/sync/connection-status.ts.
+// Rows of the ERP connection and its certificates. Only this file writes these tables, except for the columns
+// that say what is known about the connection: those are written by src/sync/connection-status.ts.
 import type { Tx } from '../../db/transaction.ts';
 
 export type ConnectionRow = {
@@ -37,7 +37,9 @@ export const findConnection = async (tx: Tx, organizationId: string): Promise<Co
     .where({ organization_id: organizationId })
     .first<ConnectionRow | undefined>(...connectionColumns);
 
-/** Locks the connection before its certificates, as deleting it does, so that the two can't block each other. */
+/**
+ * Locks the connection before its certificates, as deleting it does, so that the two can't block each other.
+ */
 export const lockConnection = async (tx: Tx, organizationId: string): Promise<ConnectionRow | undefined> =>
   tx('erp_connections')
     .where({ organization_id: organizationId })
@@ -48,7 +50,14 @@ export const listCertificates = async (tx: Tx, organizationId: string): Promise<
   tx('erp_certificates')
     .where({ organization_id: organizationId })
     .orderBy('slot')
-    .select<CertificateRow[]>('slot', 'certificate_id', 'certificate_pem', 'not_after', 'active', 'created_at');
+    .select<CertificateRow[]>(
+      'slot',
+      'certificate_id',
+      'certificate_pem',
+      'not_after',
+      'active',
+      'created_at',
+    );
 
 type Written = { account_id: string; settings: object; secrets: string | null; secret_hint: string | null };
 export const upsertConnection = (tx: Tx, organizationId: string, row: Written) =>
@@ -73,7 +82,13 @@ export const deleteConnection = async (tx: Tx, organizationId: string): Promise<
 type NewCertificate = { slot: number; certificate_pem: string; private_key: string; not_after: Date };
 export const upsertCertificate = (tx: Tx, organizationId: string, row: NewCertificate) =>
   tx('erp_certificates')
-    .insert({ organization_id: organizationId, ...row, certificate_id: null, active: false, created_at: tx.fn.now() })
+    .insert({
+      organization_id: organizationId,
+      ...row,
+      certificate_id: null,
+      active: false,
+      created_at: tx.fn.now(),
+    })
     .onConflict(['organization_id', 'slot'])
     .merge();
 
@@ -83,15 +98,32 @@ export const lockCertificates = async (tx: Tx, organizationId: string): Promise<
     .where({ organization_id: organizationId })
     .orderBy('slot')
     .forUpdate()
-    .select<CertificateRow[]>('slot', 'certificate_id', 'certificate_pem', 'not_after', 'active', 'created_at');
+    .select<CertificateRow[]>(
+      'slot',
+      'certificate_id',
+      'certificate_pem',
+      'not_after',
+      'active',
+      'created_at',
+    );
 
-/** Activates the certificate in this slot under this id. An id belongs to one certificate: the other one loses it. */
-export async function activateCertificate(tx: Tx, organizationId: string, slot: number, certificateId: string): Promise<void> {
+/**
+ * Activates the certificate in this slot under this id. An id belongs to one certificate: the other one loses
+ * it.
+ */
+export async function activateCertificate(
+  tx: Tx,
+  organizationId: string,
+  slot: number,
+  certificateId: string,
+): Promise<void> {
   await tx('erp_certificates')
     .where({ organization_id: organizationId })
     .whereNot({ slot })
     .update({ active: false, certificate_id: tx.raw('nullif(certificate_id, ?)', [certificateId]) });
-  await tx('erp_certificates').where({ organization_id: organizationId, slot }).update({ active: true, certificate_id: certificateId });
+  await tx('erp_certificates')
+    .where({ organization_id: organizationId, slot })
+    .update({ active: true, certificate_id: certificateId });
 }
 
 /** The ERP account that the stored records come from; kept when the connection is deleted. */
@@ -114,7 +146,9 @@ export async function hasOpenRuns(tx: Tx, organizationId: string): Promise<boole
 
 export type EnabledSync = { record_type: string; fields: string[] | null };
 export const listEnabledSyncs = async (tx: Tx, organizationId: string): Promise<EnabledSync[]> =>
-  tx('sync_configs').where({ organization_id: organizationId, enabled: true }).select<EnabledSync[]>('record_type', 'fields');
+  tx('sync_configs')
+    .where({ organization_id: organizationId, enabled: true })
+    .select<EnabledSync[]>('record_type', 'fields');
 
 /** Pauses every sync that is not paused yet and returns those. Synced records stay available. */
 export const pauseSyncs = (tx: Tx, organizationId: string, reason: object): Promise<{ id: string }[]> =>
@@ -124,4 +158,7 @@ export const pauseSyncs = (tx: Tx, organizationId: string, reason: object): Prom
     .update({ paused_reason: JSON.stringify(reason) })
     .returning<{ id: string }[]>('id');
 export const resumeSyncs = (tx: Tx, organizationId: string) =>
-  tx('sync_configs').where({ organization_id: organizationId }).whereNotNull('paused_reason').update({ paused_reason: null });
+  tx('sync_configs')
+    .where({ organization_id: organizationId })
+    .whereNotNull('paused_reason')
+    .update({ paused_reason: null });

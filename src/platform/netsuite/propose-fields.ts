@@ -1,9 +1,13 @@
-// Proposes which fields of a record type to sync, from the ERP's description alone: what identifies a record, dates, states, references,
-// amounts, lines and a company's own fields. Left out: what can't be synced, is marked as no longer used, or serves machines. Pure.
+// Proposes which fields of a record type to sync, from the ERP's description alone: what identifies a record,
+// dates, states, references, amounts, lines and a company's own fields. Left out: what can't be synced, is
+// marked as no longer used, or serves machines. Pure.
 
 import type { FieldMetadata } from '../../connectors/connector.ts';
 
-export type DescribedField = Pick<FieldMetadata, 'name' | 'label' | 'type' | 'custom' | 'syncable' | 'target' | 'warning'>;
+export type DescribedField = Pick<
+  FieldMetadata,
+  'name' | 'label' | 'type' | 'custom' | 'syncable' | 'target' | 'warning'
+>;
 
 export type DescribedType = {
   readonly fields: readonly DescribedField[];
@@ -18,17 +22,23 @@ const wordsOf = ({ label }: DescribedField): string =>
     .replaceAll(/[^a-z0-9]+/g, ' ')
     .trim();
 
-const unused = /\b(?:deprecated|obsolete|do not use|don t use|not used|no longer used|unused|legacy|old|backup|test|temp|tmp|zz+|x+)\b/;
+const unused =
+  /\b(?:deprecated|obsolete|do not use|don t use|not used|no longer used|unused|legacy|old|backup|test|temp|tmp|zz+|x+)\b/;
 const internal =
   /\b(?:hash|checksum|guid|uuid|json|xml|html|payload|script|token|debug|etl|sync (?:id|state|status|error|date)|last sync(?:ed)?|integration|nkey|sort (?:key|order)|system note)\b/;
 
 /** A company's own field without a label of its own was made by a machine, or forgotten. */
-const isInternal = (field: DescribedField): boolean => internal.test(wordsOf(field)) || (field.custom && field.label === field.name);
+const isInternal = (field: DescribedField): boolean =>
+  internal.test(wordsOf(field)) || (field.custom && field.label === field.name);
 
-const identity = /\b(?:number|no|code|external id|document|reference|ref|po|sku|upc|tranid|item id|entity id|name|title|label|subject)\b/;
+const identity =
+  /\b(?:number|no|code|external id|document|reference|ref|po|sku|upc|tranid|item id|entity id|name|title|label|subject)\b/;
 const byWords: readonly (readonly [RegExp, string])[] = [
   [identity, 'identifies it'],
-  [/\b(?:status|state|stage|approval|approved|inactive|active|voided|posting|closed|type|category|priority)\b/, 'state'],
+  [
+    /\b(?:status|state|stage|approval|approved|inactive|active|voided|posting|closed|type|category|priority)\b/,
+    'state',
+  ],
   [/\b(?:e ?mail|phone|website|url|address)\b/, 'contact'],
   [/\b(?:memo|description|notes?|comments?|message)\b/, 'description'],
 ];
@@ -55,8 +65,8 @@ function useOf(field: DescribedField): string | undefined {
 const maxWhole = 20;
 
 /**
- * The proposed fields, each with why, in the order of the description. The id is always part of it. A record type of which no field
- * speaks for itself is proposed with all its fields that are in use.
+ * The proposed fields, each with why, in the order of the description. The id is always part of it. A record
+ * type of which no field speaks for itself is proposed with all its fields that are in use.
  */
 export function proposeFields({ fields, reading, shownAs }: DescribedType): ReadonlyMap<string, string> {
   const shown = new Set(Object.values(shownAs ?? {}));

@@ -1,4 +1,5 @@
-// Record types with their fields, described when they are needed for the first time and again after the account was listed again.
+// Record types with their fields, described when they are needed for the first time and again after the
+// account was listed again.
 import { ErpError, type RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, unavailable } from '../../core/errors.ts';
@@ -9,13 +10,23 @@ export const metadataTimeoutMs = 300_000;
 /** Stored together, so that a request that runs out of time leaves less for the next one. */
 const describedAtOnce = 20;
 
-/** Failures that a retry cannot fix (credentials, permissions, queries) are 422; all others mean that the ERP is unavailable: 503. */
+/**
+ * Failures that a retry cannot fix (credentials, permissions, queries) are 422; all others mean that the ERP
+ * is unavailable: 503.
+ */
 export function metadataFailure(error: unknown, timedOut: boolean): unknown {
   if (timedOut) return unavailable('The ERP did not respond in time', 60, error);
   if (!(error instanceof ErpError)) return error;
   const permanent = ['credentials', 'forbidden', 'query'].includes(error.kind);
-  if (!permanent) return unavailable(`The ERP could not be read: ${error.message.replace(/\.$/, '')}. ${error.fix}`, 30, error);
-  return invalid(`The ERP could not be read: ${error.message}`, [{ path: '', code: error.code, message: error.fix }]);
+  if (!permanent)
+    return unavailable(
+      `The ERP could not be read: ${error.message.replace(/\.$/, '')}. ${error.fix}`,
+      30,
+      error,
+    );
+  return invalid(`The ERP could not be read: ${error.message}`, [
+    { path: '', code: error.code, message: error.fix },
+  ]);
 }
 
 /** A query that the ERP refuses fails alone. */
@@ -28,13 +39,21 @@ function groupsOf(types: readonly StoredRecordType[]): StoredRecordType[][] {
 }
 
 /**
- * Record types by name, with their fields. Names that the account's list doesn't have are absent. What was described before the account was
- * last listed is described again, and stays as it is while the ERP can't be read. For others, throws 422 without a connection or when the
- * ERP refuses it, and 503 when it is unavailable or doesn't respond within 5 minutes; what it described until then is stored.
+ * Record types by name, with their fields. Names that the account's list doesn't have are absent. What was
+ * described before the account was last listed is described again, and stays as it is while the ERP can't be
+ * read. For others, throws 422 without a connection or when the ERP refuses it, and 503 when it is
+ * unavailable or doesn't respond within 5 minutes; what it described until then is stored.
  */
-export async function describeRecordTypes(ctx: RequestCtx, names: readonly string[]): Promise<ReadonlyMap<string, RecordTypeMetadata>> {
+export async function describeRecordTypes(
+  ctx: RequestCtx,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, RecordTypeMetadata>> {
   const stored = [...(await readRecordTypes(ctx, names)).values()];
-  const found = new Map(stored.flatMap(({ head, description }) => (description === null ? [] : [[head.name, description] as const])));
+  const found = new Map(
+    stored.flatMap(({ head, description }) =>
+      description === null ? [] : [[head.name, description] as const],
+    ),
+  );
   const timeout = AbortSignal.timeout(metadataTimeoutMs);
   const signal = AbortSignal.any([ctx.disconnected, timeout]);
   let connector: ReturnType<typeof getConnector> | undefined;
@@ -52,7 +71,8 @@ export async function describeRecordTypes(ctx: RequestCtx, names: readonly strin
     try {
       await describe(group.map(({ head }) => head.name));
     } catch (error) {
-      if (group.some(({ description }) => description === null)) throw metadataFailure(error, timeout.aborted);
+      if (group.some(({ description }) => description === null))
+        throw metadataFailure(error, timeout.aborted);
       ctx.log.warn({ err: error }, 'could not describe record types of the ERP again; using what is stored');
       if (!(error instanceof ErpError) || error.kind !== 'query') break;
     }

@@ -1,6 +1,6 @@
-// Deletes an organization in three steps: mark it and stop its syncs, drop its synced records, delete its configuration. Every step
-// is idempotent. The order matters: after a crash in between, the owner can still sign in and repeat the request; if the
-// configuration were deleted first, no one could.
+// Deletes an organization in three steps: mark it and stop its syncs, drop its synced records, delete its
+// configuration. Every step is idempotent. The order matters: after a crash in between, the owner can still
+// sign in and repeat the request; if the configuration were deleted first, no one could.
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, notFound, unavailable } from '../../core/errors.ts';
 import { sqlState } from '../../db/pg-errors.ts';
@@ -12,7 +12,13 @@ import * as store from './organizations.store.ts';
 
 const unconfirmed = (code: string): AppError =>
   new AppError('BAD_REQUEST', 'Deleting an organization must be confirmed', {
-    details: [{ path: 'confirm', code, message: "Repeat the organization's slug in ?confirm=<slug>. All of its data is deleted." }],
+    details: [
+      {
+        path: 'confirm',
+        code,
+        message: "Repeat the organization's slug in ?confirm=<slug>. All of its data is deleted.",
+      },
+    ],
   });
 
 const lockTimeoutMs = 3_000;
@@ -29,7 +35,8 @@ async function retryWhileLocked(step: () => Promise<void>): Promise<void> {
     } catch (error) {
       const state = sqlState(error);
       if (state !== deadlock && state !== lockNotAvailable) throw error;
-      if (attempt >= maxAttempts) throw unavailable('A sync is still writing to the organization. Repeat the request.', 10, error);
+      if (attempt >= maxAttempts)
+        throw unavailable('A sync is still writing to the organization. Repeat the request.', 10, error);
     }
   }
 }
@@ -53,20 +60,23 @@ async function startDeleting(ctx: RequestCtx, confirm: string | undefined): Prom
 }
 
 /**
- * Deletes the records and the configuration of an organization that is marked as being deleted. Rejects with 503 while a sync still writes,
- * and with `TablesPending`.
+ * Deletes the records and the configuration of an organization that is marked as being deleted. Rejects with
+ * 503 while a sync still writes, and with `TablesPending`.
  */
 export async function finishDeletion(ctx: TenantCtx): Promise<void> {
   await retryWhileLocked(() => dropTenantSchema(ctx, ctx.organizationId, lockTimeoutMs));
-  await retryWhileLocked(() => inTransaction(ctx, (tx) => store.deleteOrganizationRow(tx, ctx.organizationId)));
+  await retryWhileLocked(() =>
+    inTransaction(ctx, (tx) => store.deleteOrganizationRow(tx, ctx.organizationId)),
+  );
 }
 
 const pendingMessage =
   'The organization is being deleted. One of the servers of the warehouse does not respond: the deletion is completed automatically when it responds again.';
 
 /**
- * Throws 404 for an unknown organization, 400 without the matching `confirm` slug, 503 while a sync still writes after all attempts, and
- * while a server of the warehouse doesn't respond. Safe to repeat after any error.
+ * Throws 404 for an unknown organization, 400 without the matching `confirm` slug, 503 while a sync still
+ * writes after all attempts, and while a server of the warehouse doesn't respond. Safe to repeat after any
+ * error.
  */
 export async function deleteOrganization(ctx: RequestCtx, confirm: string | undefined): Promise<void> {
   await retryWhileLocked(() => startDeleting(ctx, confirm));

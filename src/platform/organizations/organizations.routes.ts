@@ -3,8 +3,18 @@ import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
 import { deleteOrganization } from './delete-organization.ts';
-import { CreatedOrganization, NewOrganization, Organization, OrganizationPatch } from './organizations.schemas.ts';
-import { createOwnOrganization, getOrganization, listOrganizations, updateOrganization } from './organizations.service.ts';
+import {
+  CreatedOrganization,
+  NewOrganization,
+  Organization,
+  OrganizationPatch,
+} from './organizations.schemas.ts';
+import {
+  createOwnOrganization,
+  getOrganization,
+  listOrganizations,
+  updateOrganization,
+} from './organizations.service.ts';
 
 const group = 'Organizations';
 
@@ -16,7 +26,8 @@ export const organizationRoutes = [
     path: '/organizations',
     permission: 'authenticated',
     summary: 'List organizations',
-    description: 'Newest first. A person sees every organization they belong to, which may be none; an API key sees its own.',
+    description:
+      'Newest first. A person sees every organization they belong to, which may be none; an API key sees its own.',
     query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() }),
     response: pageOf(Organization),
     handler: (ctx, { query: { q, ...page } }) => listOrganizations(ctx, page, q),
@@ -74,7 +85,13 @@ export const organizationRoutes = [
       'Permanently deletes its synced records, configuration and keys, and stops running syncs. Only the audit log is kept. The request ' +
       'can be repeated after an error or a lost response.',
     params: IdParams,
-    query: z.strictObject({ confirm: z.string().max(63).optional().describe("The organization's slug; without it the response is 400") }),
+    query: z.strictObject({
+      confirm: z
+        .string()
+        .max(63)
+        .optional()
+        .describe("The organization's slug; without it the response is 400"),
+    }),
     handler: (ctx, { query }) => deleteOrganization(ctx, query.confirm),
   }),
 ];

@@ -22,8 +22,13 @@ export const Organization = z
   .meta({ id: 'Organization' });
 
 export const CreatedOrganization = Organization.extend({
-  active: z.boolean().describe('Whether requests of the caller that name no organization act for it from now on'),
-  nextStep: z.string().nullable().describe('How to act for it when `active` is false, and what its first sync waits for'),
+  active: z
+    .boolean()
+    .describe('Whether requests of the caller that name no organization act for it from now on'),
+  nextStep: z
+    .string()
+    .nullable()
+    .describe('How to act for it when `active` is false, and what its first sync waits for'),
 }).meta({ id: 'CreatedOrganization' });
 
 export type NewOrganization = z.output<typeof NewOrganization>;

@@ -1,4 +1,5 @@
-// Creates organizations with their built-in roles, first owner and warehouse schema; lists, reads and renames them.
+// Creates organizations with their built-in roles, first owner and warehouse schema; lists, reads and renames
+// them.
 import type { CallerCtx, Ctx, RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -17,7 +18,12 @@ import * as store from './organizations.store.ts';
 
 type Owner = { readonly ownerEmail: string; readonly ownerName?: string } | { readonly ownerId: string };
 type ProvisionInput = { readonly name: string; readonly slug?: string } & Owner;
-type ProvisionedOrganization = { readonly id: string; readonly slug: string; readonly name: string; readonly ownerId: string };
+type ProvisionedOrganization = {
+  readonly id: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly ownerId: string;
+};
 type Provisioned = ProvisionedOrganization & {
   /** Why the tables could not be created yet: the first sync does it. */
   readonly pending: TablesPending | null;
@@ -51,7 +57,13 @@ async function ensureOwner(tx: Tx, given: Owner): Promise<string> {
   return rows[0]?.id ?? '';
 }
 
-async function insertOrganization(ctx: Pick<Ctx, 'db'>, id: string, slug: string, given: ProvisionInput, andThen: InSameTransaction) {
+async function insertOrganization(
+  ctx: Pick<Ctx, 'db'>,
+  id: string,
+  slug: string,
+  given: ProvisionInput,
+  andThen: InSameTransaction,
+) {
   return inTransaction({ db: ctx.db, organizationId: id }, async (tx) => {
     await tx('organizations').insert({ id, slug, name: given.name });
     const roles = Object.keys(builtInRoles).map((name) => ({
@@ -71,9 +83,15 @@ async function insertOrganization(ctx: Pick<Ctx, 'db'>, id: string, slug: string
   });
 }
 
-const slugTaken = () => invalid('That slug is taken', [{ path: 'slug', code: 'taken', message: 'Another organization has this slug' }]);
+const slugTaken = () =>
+  invalid('That slug is taken', [
+    { path: 'slug', code: 'taken', message: 'Another organization has this slug' },
+  ]);
 
-/** A taken slug gets a number; from attempt 10 on a random suffix, because thousands of organizations may share a name. */
+/**
+ * A taken slug gets a number; from attempt 10 on a random suffix, because thousands of organizations may
+ * share a name.
+ */
 const derivedSlug = (wanted: string, attempt: number): string =>
   attempt === 1 ? wanted : `${wanted}-${attempt < 10 ? attempt : createId().slice(-8)}`;
 
@@ -123,8 +141,9 @@ async function getRow(tx: Tx, id: string): Promise<store.OrganizationRow> {
 }
 
 /**
- * The creator becomes the owner. A session without an active organization switches to the new one. Throws 422 `limit_reached` when
- * the person already belongs to the maximum number of organizations, 422 `taken` when the slug is taken.
+ * The creator becomes the owner. A session without an active organization switches to the new one. Throws 422
+ * `limit_reached` when the person already belongs to the maximum number of organizations, 422 `taken` when
+ * the slug is taken.
  */
 export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganization) {
   const { user, credential } = ctx.caller;
@@ -133,22 +152,39 @@ export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganizati
   // Not exact: two concurrent requests may both pass. The limit only has to prevent thousands.
   if (memberships.length >= max)
     throw invalid('Too many organizations', [
-      { path: '', code: 'limit_reached', message: `You may belong to at most ${max} organizations. Leave or delete one first.` },
+      {
+        path: '',
+        code: 'limit_reached',
+        message: `You may belong to at most ${max} organizations. Leave or delete one first.`,
+      },
     ]);
   let active = memberships.length === 0;
   const created = await provisionOrganization(
     ctx,
     { name: input.name, ...(input.slug !== undefined && { slug: input.slug }), ownerId: user.id },
     async (tx, { id, slug, name }) => {
-      const author = { organizationId: id, principal: { user, credential }, ip: ctx.ip, requestId: ctx.requestId, claim: ctx.claim };
-      await writeAudit(tx, author, { action: 'organization.create', target: { type: 'organization', id }, changes: { name, slug } });
+      const author = {
+        organizationId: id,
+        principal: { user, credential },
+        ip: ctx.ip,
+        requestId: ctx.requestId,
+        claim: ctx.claim,
+      };
+      await writeAudit(tx, author, {
+        action: 'organization.create',
+        target: { type: 'organization', id },
+        changes: { name, slug },
+      });
       const own = memberships.map(({ organization }) => organization.id);
-      if (credential.kind === 'session') active = await store.switchSessionTo(tx, { sessionId: credential.id, userId: user.id }, id, own);
+      if (credential.kind === 'session')
+        active = await store.switchSessionTo(tx, { sessionId: credential.id, userId: user.id }, id, own);
     },
   );
   const row = await inTransaction({ db: ctx.db, organizationId: created.id }, (tx) => getRow(tx, created.id));
-  const choose = credential.kind === 'session' ? 'Choose it with POST /whoami/active-organization, or name' : 'Name';
-  if (created.pending !== null) ctx.log.warn({ err: created.pending }, 'the tables of a new organization are pending');
+  const choose =
+    credential.kind === 'session' ? 'Choose it with POST /whoami/active-organization, or name' : 'Name';
+  if (created.pending !== null)
+    ctx.log.warn({ err: created.pending }, 'the tables of a new organization are pending');
   const steps = [
     ...(active ? [] : [`${choose} it in the header x-organization-id of each request.`]),
     ...(created.pending === null ? [] : [pendingNote]),
@@ -168,13 +204,17 @@ export async function listOrganizations(ctx: CallerCtx, page: PageQuery, q: stri
 }
 
 /** Throws 404 when the organization was deleted. */
-export const getOrganization = (ctx: RequestCtx) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx.organizationId)));
+export const getOrganization = (ctx: RequestCtx) =>
+  inTransaction(ctx, async (tx) => view(await getRow(tx, ctx.organizationId)));
 
 /** Throws 404 when the organization was deleted, 422 `taken` when the slug is taken. */
 export const updateOrganization = (ctx: RequestCtx, change: OrganizationPatch) =>
   inTransaction(ctx, async (tx) => {
     await getRow(tx, ctx.organizationId);
-    const columns = { ...(change.name !== undefined && { name: change.name }), ...(change.slug !== undefined && { slug: change.slug }) };
+    const columns = {
+      ...(change.name !== undefined && { name: change.name }),
+      ...(change.slug !== undefined && { slug: change.slug }),
+    };
     if (Object.keys(columns).length > 0) await store.updateOrganization(tx, ctx.organizationId, columns);
     await writeAudit(tx, ctx, {
       action: 'organization.update',

@@ -9,15 +9,30 @@ export type OrganizationRow = { id: string; slug: string; name: string; created_
 export const findOrganization = async (tx: Tx, id: string): Promise<OrganizationRow | undefined> =>
   tx('organizations').where({ id }).first<OrganizationRow | undefined>('id', 'slug', 'name', 'created_at');
 
-/** Locks the row: serializes changes of members, roles and the organization. Inserts that only reference it are not blocked. */
+/**
+ * Locks the row: serializes changes of members, roles and the organization. Inserts that only reference it
+ * are not blocked.
+ */
 export const lockOrganization = async (tx: Tx, id: string): Promise<OrganizationRow | undefined> =>
-  tx('organizations').where({ id }).forNoKeyUpdate().first<OrganizationRow | undefined>('id', 'slug', 'name', 'created_at');
+  tx('organizations')
+    .where({ id })
+    .forNoKeyUpdate()
+    .first<OrganizationRow | undefined>('id', 'slug', 'name', 'created_at');
 
-export const updateOrganization = (tx: Tx, id: string, change: Partial<Pick<OrganizationRow, 'name' | 'slug'>>) =>
-  tx('organizations').where({ id }).update(change);
+export const updateOrganization = (
+  tx: Tx,
+  id: string,
+  change: Partial<Pick<OrganizationRow, 'name' | 'slug'>>,
+) => tx('organizations').where({ id }).update(change);
 
 /** All organizations of the person, or just `only`. */
-export function listOrganizations(tx: Tx, userId: string, only: string | undefined, page: PageQuery, q: string | undefined) {
+export function listOrganizations(
+  tx: Tx,
+  userId: string,
+  only: string | undefined,
+  page: PageQuery,
+  q: string | undefined,
+) {
   const query = tx
     .select('o.id', 'o.slug', 'o.name', 'o.created_at')
     .from(only === undefined ? tx.raw('organizations_of(?) as o', [userId]) : tx.raw('organizations as o'))
@@ -48,7 +63,10 @@ export async function switchSessionTo(
 
 /** False when it was marked before. A marked organization never gets a new warehouse schema. */
 export const markDeleting = async (tx: Tx, id: string): Promise<boolean> =>
-  (await tx('organizations').where({ id }).whereNull('deleting_since').update({ deleting_since: tx.fn.now() })) === 1;
+  (await tx('organizations')
+    .where({ id })
+    .whereNull('deleting_since')
+    .update({ deleting_since: tx.fn.now() })) === 1;
 
 /** Cancels open runs and disables all schedules. Workers notice at their next step that they lost the run. */
 export async function stopSyncs(tx: Tx, id: string): Promise<void> {
@@ -66,7 +84,10 @@ export async function stopSyncs(tx: Tx, id: string): Promise<void> {
     });
 }
 
-/** Foreign keys cascade to everything except the audit log. Idempotency keys have no foreign key and are deleted explicitly. */
+/**
+ * Foreign keys cascade to everything except the audit log. Idempotency keys have no foreign key and are
+ * deleted explicitly.
+ */
 export async function deleteOrganizationRow(tx: Tx, id: string): Promise<void> {
   await tx('idempotency_keys').where({ organization_id: id }).delete();
   await tx('organizations').where({ id }).delete();

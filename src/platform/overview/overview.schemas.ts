@@ -3,7 +3,17 @@ import { Day, Id, Instant } from '../../http/fields.ts';
 import { runStatuses, syncedAtText } from '../../sync/index.ts';
 
 /** The worst first. */
-export const syncStates = ['failing', 'held', 'drift', 'partial', 'stale', 'new', 'running', 'ok', 'disabled'] as const;
+export const syncStates = [
+  'failing',
+  'held',
+  'drift',
+  'partial',
+  'stale',
+  'new',
+  'running',
+  'ok',
+  'disabled',
+] as const;
 export type SyncState = (typeof syncStates)[number];
 
 /** Within a severity, in the order of their worth. */
@@ -50,7 +60,10 @@ const Connection = z.object({
   status: z.enum(['untested', 'connected', 'failed']).nullable(),
   lastTestedAt: Instant.nullable(),
   lastError: z.string().nullable(),
-  certificate: z.object({ slot: z.int(), notAfter: Instant, daysLeft: z.int() }).nullable().describe('The one that signs in'),
+  certificate: z
+    .object({ slot: z.int(), notAfter: Instant, daysLeft: z.int() })
+    .nullable()
+    .describe('The one that signs in'),
 });
 
 const RunProblem = z.object({ code: z.string(), message: z.string(), fix: z.string() });
@@ -79,7 +92,10 @@ const SyncOverview = z.object({
     .describe('The newest, which may be open'),
   lastSucceededAt: Instant.nullable().describe('End of the last run that published'),
   syncedAt: Instant.nullable().describe(syncedAtText),
-  behindSeconds: z.int().nullable().describe('Age of the oldest scheduled slot that no successful run has served; null for none'),
+  behindSeconds: z
+    .int()
+    .nullable()
+    .describe('Age of the oldest scheduled slot that no successful run has served; null for none'),
   nextRunAt: Instant.nullable(),
   records: z.int(),
   rejectedRecords: z.int(),
@@ -91,7 +107,9 @@ export type SyncOverview = z.input<typeof SyncOverview>;
 const Syncs = z.object({
   total: z.int(),
   openRuns: z.int().describe('Syncs with an open run'),
-  counts: z.object(Object.fromEntries(syncStates.map((state) => [state, z.int()])) as Record<SyncState, z.ZodInt>),
+  counts: z.object(
+    Object.fromEntries(syncStates.map((state) => [state, z.int()])) as Record<SyncState, z.ZodInt>,
+  ),
   configs: z.array(SyncOverview).describe('The worst first, at most 50'),
 });
 
@@ -103,7 +121,10 @@ const Version = z.object({
   publication: z.enum(['running', 'succeeded', 'failed']).nullable(),
   publishedAt: Instant.nullable(),
   sunsetAt: Instant.nullable(),
-  callers7Days: z.int().nullable().describe('API keys with requests answered 2xx or 304 in the last 7 days; null without `api-key:read`'),
+  callers7Days: z
+    .int()
+    .nullable()
+    .describe('API keys with requests answered 2xx or 304 in the last 7 days; null without `api-key:read`'),
   requests7Days: z.int().nullable().describe('Those requests; null without `api-key:read`'),
 });
 export type VersionOverview = z.input<typeof Version>;
@@ -117,7 +138,13 @@ const Keys = z.object({
   refused7Days: z.int().describe('Answered 4xx'),
   failed7Days: z.int().describe('Answered 5xx or cut off'),
   days: z
-    .array(z.object({ day: Day, requests: z.int(), unanswered: z.int().describe('Those that were refused or failed') }))
+    .array(
+      z.object({
+        day: Day,
+        requests: z.int(),
+        unanswered: z.int().describe('Those that were refused or failed'),
+      }),
+    )
     .describe('The last 30 days with today, oldest first'),
 });
 export type KeysOverview = z.input<typeof Keys>;
@@ -125,9 +152,15 @@ export type KeysOverview = z.input<typeof Keys>;
 const Payments = z.object({
   enabled: z.boolean(),
   failedWriteBacks: z.int().describe('Payments with a document that could not be written to the ERP'),
-  unappliedWriteBacks: z.int().describe('Payments that are in the ERP without being applied to all of their invoices'),
+  unappliedWriteBacks: z
+    .int()
+    .describe('Payments that are in the ERP without being applied to all of their invoices'),
   waitingWriteBacks: z.int().describe('Payments that wait for the ERP for more than an hour'),
-  unsettled: z.int().describe('Payments whose outcome is unknown an hour after their checkout expired, or after 7 days of processing'),
+  unsettled: z
+    .int()
+    .describe(
+      'Payments whose outcome is unknown an hour after their checkout expired, or after 7 days of processing',
+    ),
 });
 export type PaymentsOverview = z.input<typeof Payments>;
 
@@ -135,14 +168,25 @@ const step = z.boolean().nullable();
 export const Overview = z
   .object({
     generatedAt: Instant,
-    problems: z.array(OverviewProblem).describe('The worst first, at most 100. What several syncs share is one problem'),
+    problems: z
+      .array(OverviewProblem)
+      .describe('The worst first, at most 100. What several syncs share is one problem'),
     problemCounts: z.object({ errors: z.int(), warnings: z.int() }),
     setUp: z
-      .object({ connectionTested: step, firstSync: step, firstSucceededSync: step, publishedVersion: step, apiKeyUsed: step })
+      .object({
+        connectionTested: step,
+        firstSync: step,
+        firstSucceededSync: step,
+        publishedVersion: step,
+        apiKeyUsed: step,
+      })
       .describe('Which of the first steps are done; null where the caller may not see it'),
     connection: Connection.nullable().describe('Needs `netsuite:read`'),
     syncs: Syncs.nullable().describe('Needs `sync:read`'),
-    versions: z.array(Version).nullable().describe('Needs `api-schema:read`. All but retired ones, newest first, at most 20'),
+    versions: z
+      .array(Version)
+      .nullable()
+      .describe('Needs `api-schema:read`. All but retired ones, newest first, at most 20'),
     keys: Keys.nullable().describe('Needs `api-key:read`'),
     payments: Payments.nullable().describe('Needs `payment:read`'),
   })

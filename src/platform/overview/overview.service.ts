@@ -1,11 +1,19 @@
-// One answer for the first screen of a console: each part that the caller may read, from a few statements. Nothing here calls the ERP.
+// One answer for the first screen of a console: each part that the caller may read, from a few statements.
+// Nothing here calls the ERP.
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { Permission } from '../../core/permissions.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { countRejections, listHeldDeletions, readFieldGaps, readStoredRecords } from '../../sync/index.ts';
 import { findConnection, listCertificates } from '../netsuite/netsuite.store.ts';
-import type { KeysOverview, Overview, OverviewProblem, PaymentsOverview, SyncOverview, VersionOverview } from './overview.schemas.ts';
+import type {
+  KeysOverview,
+  Overview,
+  OverviewProblem,
+  PaymentsOverview,
+  SyncOverview,
+  VersionOverview,
+} from './overview.schemas.ts';
 import * as store from './overview.store.ts';
 import {
   connectionProblems,
@@ -30,9 +38,19 @@ type Connection = NonNullable<Overview['connection']>;
 async function readConnection(tx: Tx, { organizationId, clock }: RequestCtx): Promise<Connection> {
   const row = await findConnection(tx, organizationId);
   if (row === undefined)
-    return { configured: false, kind: null, accountId: null, status: null, lastTestedAt: null, lastError: null, certificate: null };
+    return {
+      configured: false,
+      kind: null,
+      accountId: null,
+      status: null,
+      lastTestedAt: null,
+      lastError: null,
+      certificate: null,
+    };
   const isSigned = row.settings.authentication['method'] === 'oauth2';
-  const active = isSigned ? (await listCertificates(tx, organizationId)).find((one) => one.active) : undefined;
+  const active = isSigned
+    ? (await listCertificates(tx, organizationId)).find((one) => one.active)
+    : undefined;
   return {
     configured: true,
     kind: row.kind,
@@ -75,17 +93,26 @@ async function readFigures(ctx: RequestCtx): Promise<FiguresOf> {
 
 async function readSyncs(tx: Tx, ctx: RequestCtx, figuresOf: FiguresOf, connectionError: string | null) {
   const rows = await store.listSyncs(tx, ctx.organizationId);
-  const syncs: SyncOverview[] = rows.map((row) => describeSync(row, figuresOf(row.record_type), ctx.clock.now()));
+  const syncs: SyncOverview[] = rows.map((row) =>
+    describeSync(row, figuresOf(row.record_type), ctx.clock.now()),
+  );
   const view: NonNullable<Overview['syncs']> = {
     total: rows.length,
     openRuns: rows.filter((row) => row.is_open).length,
     counts: countStates(syncs),
     configs: syncs.toSorted(byState).slice(0, maxSyncs),
   };
-  return { view, ...syncProblems(rows, syncs, connectionError), hasSucceeded: rows.some((row) => row.published_at !== null) };
+  return {
+    view,
+    ...syncProblems(rows, syncs, connectionError),
+    hasSucceeded: rows.some((row) => row.published_at !== null),
+  };
 }
 
-async function readVersions(tx: Tx, { organizationId, principal }: RequestCtx): Promise<Part<VersionOverview[]>> {
+async function readVersions(
+  tx: Tx,
+  { organizationId, principal }: RequestCtx,
+): Promise<Part<VersionOverview[]>> {
   const rows = await store.listVersions(tx, organizationId);
   const seesCallers = principal.permissions.has('api-key:read');
   const view = rows.map((row) => ({
@@ -103,7 +130,12 @@ async function readVersions(tx: Tx, { organizationId, principal }: RequestCtx): 
 }
 
 async function readKeys(tx: Tx, { organizationId }: RequestCtx): Promise<Part<KeysOverview>> {
-  const keys = (await store.readKeys(tx, organizationId)) ?? { active: 0, expiring: [], expiring_total: 0, unused: 0 };
+  const keys = (await store.readKeys(tx, organizationId)) ?? {
+    active: 0,
+    expiring: [],
+    expiring_total: 0,
+    unused: 0,
+  };
   const usage = await store.readUsage(tx, organizationId);
   const view = {
     active: keys.active,
@@ -126,7 +158,13 @@ async function readPayments(tx: Tx, { organizationId }: RequestCtx): Promise<Par
   const row = await store.readPayments(tx, organizationId);
   if (row === undefined) return { view: null, problems: [] };
   const { enabled, failed, unapplied, waiting, unsettled } = row;
-  const view = { enabled, failedWriteBacks: failed, unappliedWriteBacks: unapplied, waitingWriteBacks: waiting, unsettled };
+  const view = {
+    enabled,
+    failedWriteBacks: failed,
+    unappliedWriteBacks: unapplied,
+    waitingWriteBacks: waiting,
+    unsettled,
+  };
   return { view, problems: paymentProblems(row) };
 }
 
@@ -140,7 +178,9 @@ export async function readOverview(ctx: RequestCtx): Promise<Overview> {
     const versions = may('api-schema:read') ? await readVersions(tx, ctx) : null;
     const keys = may('api-key:read') ? await readKeys(tx, ctx) : null;
     const payments = may('payment:read') ? await readPayments(tx, ctx) : null;
-    const domains = may('domain:read') ? domainProblems(await store.listFailedDomains(tx, ctx.organizationId)) : [];
+    const domains = may('domain:read')
+      ? domainProblems(await store.listFailedDomains(tx, ctx.organizationId))
+      : [];
     const steps = await store.readSteps(tx, ctx.organizationId);
     const parts = [syncs, versions, keys, payments];
     const ofConnection = connection === null ? [] : connectionProblems(connection, syncs?.stopped ?? 0);

@@ -1,4 +1,5 @@
-// What the overview reads of schema public: one statement for each part, each with the organization in every condition.
+// What the overview reads of schema public: one statement for each part, each with the organization in every
+// condition.
 import type { Tx } from '../../db/transaction.ts';
 import type { RunRow, SyncConfigRow } from '../../sync/index.ts';
 import { keyStatus } from '../api-keys/api-keys.store.ts';
@@ -7,7 +8,10 @@ type Rows<Row> = { rows: Row[] };
 const open = "('queued', 'running', 'waiting', 'publishing')";
 const published = "('succeeded', 'partial')";
 
-export type SyncRow = Pick<SyncConfigRow, 'id' | 'name' | 'record_type' | 'enabled' | 'schedule' | 'timezone' | 'paused_reason'> & {
+export type SyncRow = Pick<
+  SyncConfigRow,
+  'id' | 'name' | 'record_type' | 'enabled' | 'schedule' | 'timezone' | 'paused_reason'
+> & {
   run_id: string | null;
   run_status: RunRow['status'] | null;
   run_mode: RunRow['mode'];
@@ -130,7 +134,10 @@ export async function listUsageDays(tx: Tx, organizationId: string): Promise<Usa
 }
 
 /** Numbers of payments; `…_id` is the payment when there is one. */
-export type PaymentsRow = { enabled: boolean } & Record<'failed' | 'unapplied' | 'waiting' | 'unsettled', number> &
+export type PaymentsRow = { enabled: boolean } & Record<
+  'failed' | 'unapplied' | 'waiting' | 'unsettled',
+  number
+> &
   Record<'failed_id' | 'unapplied_id' | 'waiting_id' | 'unsettled_id', string | null>;
 
 export async function readPayments(tx: Tx, organizationId: string): Promise<PaymentsRow | undefined> {

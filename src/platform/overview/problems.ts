@@ -10,7 +10,13 @@ const certificateDays = { warning: 30, error: 14 };
 type Severity = OverviewProblem['severity'];
 type Kind = OverviewProblem['kind'];
 type Target = OverviewProblem['target'];
-const problem = (severity: Severity, kind: Kind, title: string, action: string, target: Target): OverviewProblem => ({
+const problem = (
+  severity: Severity,
+  kind: Kind,
+  title: string,
+  action: string,
+  target: Target,
+): OverviewProblem => ({
   ...{ severity, kind, title, action, target },
 });
 
@@ -19,7 +25,9 @@ const count = (number: number, one: string, several = `${one}s`): string =>
 
 function duration(seconds: number): string {
   if (seconds < 7_200) return count(Math.floor(seconds / 60), 'minute');
-  return seconds < 172_800 ? count(Math.floor(seconds / 3_600), 'hour') : count(Math.floor(seconds / 86_400), 'day');
+  return seconds < 172_800
+    ? count(Math.floor(seconds / 3_600), 'hour')
+    : count(Math.floor(seconds / 86_400), 'day');
 }
 const listed = (names: readonly string[]): string =>
   names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ');
@@ -36,22 +44,49 @@ export function connectionProblems(
     const title = `The connection to the ERP does not work: ${lastError ?? 'the reason is not known'}`;
     const waiting = stopped === 0 ? '' : ` ${count(stopped, 'sync waits', 'syncs wait')} for it.`;
     found.push(
-      problem('error', 'connection_failed', title, `Test the connection: the result names a fix for each problem.${waiting}`, target),
+      problem(
+        'error',
+        'connection_failed',
+        title,
+        `Test the connection: the result names a fix for each problem.${waiting}`,
+        target,
+      ),
     );
   }
   if (certificate === null || certificate.daysLeft > certificateDays.warning) return found;
   const { daysLeft } = certificate;
   const action = 'Create a new certificate, upload it in NetSuite, and enter its id in the connection.';
   if (daysLeft < 0)
-    found.push(problem('error', 'certificate_expired', 'The certificate of the ERP connection has expired', action, target));
+    found.push(
+      problem(
+        'error',
+        'certificate_expired',
+        'The certificate of the ERP connection has expired',
+        action,
+        target,
+      ),
+    );
   else {
     const title = `The certificate of the ERP connection expires ${daysLeft === 0 ? 'today' : `in ${count(daysLeft, 'day')}`}`;
-    found.push(problem(daysLeft <= certificateDays.error ? 'error' : 'warning', 'certificate_expiring', title, action, target));
+    found.push(
+      problem(
+        daysLeft <= certificateDays.error ? 'error' : 'warning',
+        'certificate_expiring',
+        title,
+        action,
+        target,
+      ),
+    );
   }
   return found;
 }
 
-type Failure = { readonly row: SyncRow; readonly isPaused: boolean; readonly message: string; readonly fix: string };
+type Failure = {
+  readonly row: SyncRow;
+  readonly isPaused: boolean;
+  readonly message: string;
+  readonly fix: string;
+};
 
 function failureOf(row: SyncRow): Failure[] {
   const isPaused = row.paused_reason !== null;
@@ -72,15 +107,22 @@ function sharedFailure(group: readonly Failure[]): OverviewProblem[] {
     return [problem('error', kind, title, sentence(fix), { type: 'sync', id: null })];
   }
   const title = `${row.name} ${isPaused ? 'is paused' : 'failed'}: ${message}`;
-  const run: Target | null = isPaused || row.ended_id === null ? null : { type: 'run', id: row.ended_id, syncConfigId: row.id };
-  return [problem('error', kind, title, sentence(problemOf(row)?.fix ?? fix), run ?? { type: 'sync', id: row.id })];
+  const run: Target | null =
+    isPaused || row.ended_id === null ? null : { type: 'run', id: row.ended_id, syncConfigId: row.id };
+  return [
+    problem('error', kind, title, sentence(problemOf(row)?.fix ?? fix), run ?? { type: 'sync', id: row.id }),
+  ];
 }
 
 const failures = (failed: readonly Failure[]): OverviewProblem[] =>
-  [...Map.groupBy(failed, ({ isPaused, message }) => `${isPaused} ${message}`).values()].flatMap(sharedFailure);
+  [...Map.groupBy(failed, ({ isPaused, message }) => `${isPaused} ${message}`).values()].flatMap(
+    sharedFailure,
+  );
 
 function behind(rows: readonly SyncRow[]): OverviewProblem[] {
-  const late = rows.filter((row) => row.enabled && row.paused_reason === null && row.ended_status !== 'failed' && isStale(row));
+  const late = rows.filter(
+    (row) => row.enabled && row.paused_reason === null && row.ended_status !== 'failed' && isStale(row),
+  );
   return late.map((row) => {
     const title = `${row.name} is ${duration(row.behind_seconds ?? 0)} behind its schedule`;
     if (row.is_open && row.run_id !== null)
@@ -89,11 +131,21 @@ function behind(rows: readonly SyncRow[]): OverviewProblem[] {
         id: row.run_id,
         syncConfigId: row.id,
       });
-    return problem('error', 'sync_stale', title, 'See why its runs did not succeed, then start one.', { type: 'sync', id: row.id });
+    return problem('error', 'sync_stale', title, 'See why its runs did not succeed, then start one.', {
+      type: 'sync',
+      id: row.id,
+    });
   });
 }
 
-function findings({ id, label, state, heldDeletions, staleFields, rejectedRecords }: SyncOverview): OverviewProblem[] {
+function findings({
+  id,
+  label,
+  state,
+  heldDeletions,
+  staleFields,
+  rejectedRecords,
+}: SyncOverview): OverviewProblem[] {
   if (state === 'disabled') return [];
   const target: Target = { type: 'sync', id };
   const found: OverviewProblem[] = [];
@@ -101,7 +153,15 @@ function findings({ id, label, state, heldDeletions, staleFields, rejectedRecord
     const { proposalId, count: records } = heldDeletions;
     const title = `${label}: ${count(records, 'deletion waits', 'deletions wait')} for approval`;
     const proposal: Target = { type: 'deletion-proposal', id: proposalId, syncConfigId: id };
-    found.push(problem('warning', 'deletions_held', title, 'Review the records, then approve or reject their deletion.', proposal));
+    found.push(
+      problem(
+        'warning',
+        'deletions_held',
+        title,
+        'Review the records, then approve or reject their deletion.',
+        proposal,
+      ),
+    );
   }
   if (staleFields.length > 0) {
     const title = `${label}: ${count(staleFields.length, 'field is', 'fields are')} missing in the ERP: ${listed(staleFields)}`;
@@ -110,12 +170,22 @@ function findings({ id, label, state, heldDeletions, staleFields, rejectedRecord
   }
   if (rejectedRecords > 0) {
     const title = `${label}: ${count(rejectedRecords, 'record')} could not be stored`;
-    found.push(problem('warning', 'records_rejected', title, 'See why, correct the values in the ERP, then retry.', target));
+    found.push(
+      problem(
+        'warning',
+        'records_rejected',
+        title,
+        'See why, correct the values in the ERP, then retry.',
+        target,
+      ),
+    );
   }
   return found;
 }
 
-/** Syncs that fail with `connectionError` are only counted, as `stopped`: it is a problem of the connection. */
+/**
+ * Syncs that fail with `connectionError` are only counted, as `stopped`: it is a problem of the connection.
+ */
 export function syncProblems(
   rows: readonly SyncRow[],
   syncs: readonly SyncOverview[],
@@ -123,39 +193,76 @@ export function syncProblems(
 ): { problems: OverviewProblem[]; stopped: number } {
   const failed = rows.flatMap(failureOf);
   const own = failed.filter(({ message }) => message !== connectionError);
-  return { problems: [...failures(own), ...behind(rows), ...syncs.flatMap(findings)], stopped: failed.length - own.length };
+  return {
+    problems: [...failures(own), ...behind(rows), ...syncs.flatMap(findings)],
+    stopped: failed.length - own.length,
+  };
 }
 
-export function versionProblems(rows: readonly VersionRow[], versions: readonly VersionOverview[]): OverviewProblem[] {
+export function versionProblems(
+  rows: readonly VersionRow[],
+  versions: readonly VersionOverview[],
+): OverviewProblem[] {
   return versions.flatMap((version, index) => {
     const target: Target = { type: 'version', id: version.id };
     if (version.status === 'draft' && version.publication === 'failed') {
       const action = 'See the problems in its report, change the draft, and publish it again.';
-      return [problem('warning', 'publication_failed', `${version.version} could not be published`, action, target)];
+      return [
+        problem('warning', 'publication_failed', `${version.version} could not be published`, action, target),
+      ];
     }
     const { callers7Days: callers, requests7Days: requests } = version;
-    if (version.status !== 'deprecated' || rows[index]?.is_past_sunset !== true || callers === null || requests === null || callers === 0)
+    if (
+      version.status !== 'deprecated' ||
+      rows[index]?.is_past_sunset !== true ||
+      callers === null ||
+      requests === null ||
+      callers === 0
+    )
       return [];
     const title = `${version.version} is past its sunset and still has ${count(callers, 'caller')}: ${count(requests, 'request')} in 7 days`;
-    return [problem('warning', 'version_past_sunset', title, 'Notify its callers, or set a later sunset.', target)];
+    return [
+      problem('warning', 'version_past_sunset', title, 'Notify its callers, or set a later sunset.', target),
+    ];
   });
 }
 
 export function keyProblems({ expiring, unused }: KeysRow): OverviewProblem[] {
   const ending = expiring.map(({ id, name, days_left: days }) => {
     const title = `The API key ${name} expires ${days === 0 ? 'today' : `in ${count(days, 'day')}`}`;
-    return problem('warning', 'key_expiring', title, 'Extend its expiry, or give its holder a new key.', { type: 'key', id });
+    return problem('warning', 'key_expiring', title, 'Extend its expiry, or give its holder a new key.', {
+      type: 'key',
+      id,
+    });
   });
   if (unused === 0) return ending;
   const title = `${count(unused, 'API key has', 'API keys have')} not been used for 30 days`;
-  return [...ending, problem('warning', 'keys_unused', title, 'Revoke keys that are no longer needed.', { type: 'key', id: null })];
+  return [
+    ...ending,
+    problem('warning', 'keys_unused', title, 'Revoke keys that are no longer needed.', {
+      type: 'key',
+      id: null,
+    }),
+  ];
 }
 
 export function paymentProblems(row: PaymentsRow): OverviewProblem[] {
-  const of = (severity: Severity, kind: Kind, number: number, id: string | null, text: string, action: string): OverviewProblem[] =>
+  const of = (
+    severity: Severity,
+    kind: Kind,
+    number: number,
+    id: string | null,
+    text: string,
+    action: string,
+  ): OverviewProblem[] =>
     number === 0
       ? []
-      : [problem(severity, kind, `${count(number, 'payment')} ${text}`, action, { type: 'payment', id: number === 1 ? id : null })];
+      : [
+          problem(severity, kind, `${count(number, 'payment')} ${text}`, action, {
+            type: 'payment',
+            id: number === 1 ? id : null,
+          }),
+        ];
   const isOne = (number: number, one: string, several: string): string => (number === 1 ? one : several);
   const { failed, unapplied, waiting, unsettled } = row;
   return [
@@ -187,16 +294,25 @@ export function paymentProblems(row: PaymentsRow): OverviewProblem[] {
 
 export const domainProblems = (rows: readonly DomainRow[]): OverviewProblem[] =>
   rows.map(({ id, hostname }) =>
-    problem('warning', 'domain_failing', `The hostname ${hostname} could not be verified`, 'Set its DNS record, then verify it again.', {
-      type: 'domain',
-      id,
-    }),
+    problem(
+      'warning',
+      'domain_failing',
+      `The hostname ${hostname} could not be verified`,
+      'Set its DNS record, then verify it again.',
+      {
+        type: 'domain',
+        id,
+      },
+    ),
   );
 
-const rank = ({ severity, kind }: OverviewProblem): number => (severity === 'error' ? 0 : problemKinds.length) + problemKinds.indexOf(kind);
+const rank = ({ severity, kind }: OverviewProblem): number =>
+  (severity === 'error' ? 0 : problemKinds.length) + problemKinds.indexOf(kind);
 
 /** The worst first, cut to 100, with the exact numbers. */
-export function summarizeProblems(all: readonly OverviewProblem[]): Pick<Overview, 'problems' | 'problemCounts'> {
+export function summarizeProblems(
+  all: readonly OverviewProblem[],
+): Pick<Overview, 'problems' | 'problemCounts'> {
   const errors = all.filter(({ severity }) => severity === 'error').length;
   return {
     problems: all.toSorted((a, b) => rank(a) - rank(b)).slice(0, maxProblems),

@@ -5,7 +5,10 @@ import { type SyncOverview, type SyncState, syncStates } from './overview.schema
 import type { SyncRow } from './overview.store.ts';
 
 /** What the warehouse has of the record type of a sync. */
-export type TypeFigures = Pick<SyncOverview, 'records' | 'rejectedRecords' | 'staleFields' | 'heldDeletions' | 'syncedAt'>;
+export type TypeFigures = Pick<
+  SyncOverview,
+  'records' | 'rejectedRecords' | 'staleFields' | 'heldDeletions' | 'syncedAt'
+>;
 
 /** The threshold of the alert that docs/operations.md recommends for syncs that are behind. */
 const staleAfterSeconds = 3_600;
@@ -13,7 +16,10 @@ const staleAfterSeconds = 3_600;
 const longRunSeconds = 86_400;
 
 /** A run that is being worked on may take longer than the interval of its schedule. */
-export function isStale({ behind_seconds: behind, run_status: status }: Pick<SyncRow, 'behind_seconds' | 'run_status'>): boolean {
+export function isStale({
+  behind_seconds: behind,
+  run_status: status,
+}: Pick<SyncRow, 'behind_seconds' | 'run_status'>): boolean {
   const isWorkedOn = status === 'running' || status === 'publishing';
   return behind !== null && behind > (isWorkedOn ? longRunSeconds : staleAfterSeconds);
 }
@@ -29,8 +35,16 @@ function stateOf(row: SyncRow, { heldDeletions, staleFields, rejectedRecords }: 
   return row.ended_status === null ? 'new' : 'ok';
 }
 
-/** Why the sync is paused, or what was wrong with its last run. Runs that earlier releases stored have `{id}` in their fix for the id of the sync. */
-export function problemOf({ id, enabled, paused_reason: paused, ended_error: error }: SyncRow): SyncOverview['problem'] {
+/**
+ * Why the sync is paused, or what was wrong with its last run. Runs that earlier releases stored have `{id}`
+ * in their fix for the id of the sync.
+ */
+export function problemOf({
+  id,
+  enabled,
+  paused_reason: paused,
+  ended_error: error,
+}: SyncRow): SyncOverview['problem'] {
   const problem = enabled ? (paused ?? error) : null;
   return problem && { code: problem.code, message: problem.message, fix: problem.fix.replaceAll('{id}', id) };
 }
@@ -65,7 +79,10 @@ export function describeSync(row: SyncRow, figures: TypeFigures, now: Date): Syn
 }
 
 /** The worst first; equal ones stay in their order. */
-export const byState = (a: SyncOverview, b: SyncOverview): number => syncStates.indexOf(a.state) - syncStates.indexOf(b.state);
+export const byState = (a: SyncOverview, b: SyncOverview): number =>
+  syncStates.indexOf(a.state) - syncStates.indexOf(b.state);
 
 export const countStates = (syncs: readonly SyncOverview[]): Record<SyncState, number> =>
-  Object.fromEntries(syncStates.map((state) => [state, syncs.filter((sync) => sync.state === state).length])) as Record<SyncState, number>;
+  Object.fromEntries(
+    syncStates.map((state) => [state, syncs.filter((sync) => sync.state === state).length]),
+  ) as Record<SyncState, number>;

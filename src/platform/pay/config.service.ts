@@ -1,6 +1,7 @@
-// The payment configuration. Credentials are verified at the provider before they are stored; the mapped invoice fields are checked against
-// the synced fields. After a move to another provider, or to another account of the same one, the previous account keeps working: its open
-// payments are still polled and its webhook still accepts events.
+// The payment configuration. Credentials are verified at the provider before they are stored; the mapped
+// invoice fields are checked against the synced fields. After a move to another provider, or to another
+// account of the same one, the previous account keeps working: its open payments are still polled and its
+// webhook still accepts events.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid, unavailable } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -64,12 +65,17 @@ async function readConfig(tx: Tx, ctx: RequestCtx): Promise<PayConfig> {
     hasCredentials: account.secrets !== null,
     credentialHint: account.secret_hint,
     webhookUrl: webhookUrl(ctx.settings.publicUrl, account),
-    lastError: await findTaskError(tx, ctx.organizationId, { accountId: account.id, kind: 'account', subject: '' }),
+    lastError: await findTaskError(tx, ctx.organizationId, {
+      accountId: account.id,
+      kind: 'account',
+      subject: '',
+    }),
     updatedAt: instantOrNull(config.updated_at),
   };
 }
 
-export const getPayConfig = (ctx: RequestCtx): Promise<PayConfig> => inTransaction(ctx, (tx) => readConfig(tx, ctx));
+export const getPayConfig = (ctx: RequestCtx): Promise<PayConfig> =>
+  inTransaction(ctx, (tx) => readConfig(tx, ctx));
 
 /** Types of synced fields that each mapped field accepts. */
 const acceptedTypes: Readonly<Record<Exclude<keyof InvoiceMapping, 'recordType'>, readonly string[]>> = {
@@ -79,27 +85,43 @@ const acceptedTypes: Readonly<Record<Exclude<keyof InvoiceMapping, 'recordType'>
   customer: ['text', 'integer'],
 };
 
-/** Throws 422 when the record type or a mapped field is not synced, or a field has a type that doesn't fit. */
+/**
+ * Throws 422 when the record type or a mapped field is not synced, or a field has a type that doesn't fit.
+ */
 async function assertMapping(ctx: RequestCtx, { recordType, ...fields }: InvoiceMapping): Promise<void> {
   const sources = sourceTypes(await readAvailable(ctx), recordType);
   if (sources.size === 0)
     throw invalid('The invoice record type is not synced', [
-      { path: 'invoices.recordType', code: 'unknown_record_type', message: 'No fields of this record type are synced' },
+      {
+        path: 'invoices.recordType',
+        code: 'unknown_record_type',
+        message: 'No fields of this record type are synced',
+      },
     ]);
   const details = Object.entries(fields).flatMap(([name, field]): ErrorDetail[] => {
     if (field === null) return [];
     const type = field.endsWith('.name') ? undefined : sources.get(field);
     const path = `invoices.${name}`;
-    if (type === undefined) return [{ path, code: 'unknown_source', message: 'This is not a synced field of the record type' }];
+    if (type === undefined)
+      return [{ path, code: 'unknown_source', message: 'This is not a synced field of the record type' }];
     const accepted = acceptedTypes[name as keyof typeof acceptedTypes];
     return accepted.includes(type)
       ? []
-      : [{ path, code: 'type_misfits', message: `Must be a field of type ${accepted.join(' or ')}; this one is ${type}` }];
+      : [
+          {
+            path,
+            code: 'type_misfits',
+            message: `Must be a field of type ${accepted.join(' or ')}; this one is ${type}`,
+          },
+        ];
   });
   if (details.length > 0) throw invalid('The invoice mapping is not valid', details);
 }
 
-/** The given secrets, parsed by the provider's schema; undefined keeps the stored ones. Throws 422 when they don't match the schema. */
+/**
+ * The given secrets, parsed by the provider's schema; undefined keeps the stored ones. Throws 422 when they
+ * don't match the schema.
+ */
 function parseSecrets({ provider, secrets }: PayConfigInput, hasStoredSecrets: boolean): unknown {
   if (secrets === undefined && hasStoredSecrets) return undefined;
   const read = findProviderKind(provider)?.secrets.safeParse(secrets ?? {}, { error: validationMessage });
@@ -112,8 +134,8 @@ function parseSecrets({ provider, secrets }: PayConfigInput, hasStoredSecrets: b
 }
 
 /**
- * The stored account that the secrets belong to: the one whose newest payment the provider finds with them, else one without payments.
- * Undefined when the secrets belong to another account at the provider.
+ * The stored account that the secrets belong to: the one whose newest payment the provider finds with them,
+ * else one without payments. Undefined when the secrets belong to another account at the provider.
  */
 async function findMatchingAccount(
   ctx: RequestCtx,
@@ -124,7 +146,11 @@ async function findMatchingAccount(
   for (const account of accounts) {
     const sessionId = await inTransaction(ctx, (tx) => findNewestSession(tx, ctx.organizationId, account.id));
     if (sessionId === undefined) unused.push(account);
-    else if ((await (await createProvider(ctx, account, secrets)).findPayment({ sessionId }, providerSignal(ctx.disconnected))) !== null)
+    else if (
+      (await (
+        await createProvider(ctx, account, secrets)
+      ).findPayment({ sessionId }, providerSignal(ctx.disconnected))) !== null
+    )
       return account;
   }
   return unused[0];
@@ -133,13 +159,18 @@ async function findMatchingAccount(
 type AccountChoice = { readonly id: string; readonly secrets: unknown; readonly isNew: boolean };
 
 /**
- * Verifies the given secrets at the provider and decides which account row they go to. Throws 422 when the provider refuses them, and 503
- * when it doesn't respond.
+ * Verifies the given secrets at the provider and decides which account row they go to. Throws 422 when the
+ * provider refuses them, and 503 when it doesn't respond.
  */
-async function chooseAccount(ctx: RequestCtx, input: PayConfigInput, accounts: readonly PayAccountRow[]): Promise<AccountChoice> {
+async function chooseAccount(
+  ctx: RequestCtx,
+  input: PayConfigInput,
+  accounts: readonly PayAccountRow[],
+): Promise<AccountChoice> {
   const { provider } = input;
   const secrets = parseSecrets(input, accounts.length > 0);
-  if (secrets === undefined) return { id: accounts[0]?.id ?? createId(), secrets, isNew: accounts.length === 0 };
+  if (secrets === undefined)
+    return { id: accounts[0]?.id ?? createId(), secrets, isNew: accounts.length === 0 };
   try {
     const client = await createProvider(ctx, { id: accounts[0]?.id ?? createId(), provider }, secrets);
     await client.checkCredentials(providerSignal(ctx.disconnected));
@@ -163,19 +194,26 @@ async function saveAccount(
     await retryFailedTasks(tx, ctx.organizationId, id);
     return;
   }
-  await insertAccount(tx, ctx.organizationId, { id, provider, ...(sealed ?? { secrets: null, secret_hint: null }) });
+  await insertAccount(tx, ctx.organizationId, {
+    id,
+    provider,
+    ...(sealed ?? { secrets: null, secret_hint: null }),
+  });
   await enqueueTask(tx, ctx.organizationId, { accountId: id, kind: 'account', subject: '' });
 }
 
 /**
- * Stores the whole configuration. Throws 422 for a provider that is not offered, an unknown currency, a mapping that doesn't fit, an ERP
- * that takes no payments, or refused credentials; 503 when the provider doesn't respond or the accounts changed meanwhile.
+ * Stores the whole configuration. Throws 422 for a provider that is not offered, an unknown currency, a
+ * mapping that doesn't fit, an ERP that takes no payments, or refused credentials; 503 when the provider
+ * doesn't respond or the accounts changed meanwhile.
  */
 export async function putPayConfig(ctx: RequestCtx, input: PayConfigInput): Promise<PayConfig> {
   const { provider, currency, enabled, invoices, writeBack } = input;
   assertProviderOffered(ctx, provider, 'provider');
   if (!isCurrency(currency))
-    throw invalid('Unknown currency', [{ path: 'currency', code: 'unknown_currency', message: `${currency} is not an ISO 4217 code` }]);
+    throw invalid('Unknown currency', [
+      { path: 'currency', code: 'unknown_currency', message: `${currency} is not an ISO 4217 code` },
+    ]);
   await assertMapping(ctx, invoices);
   if (writeBack !== false) await assertPaymentWriter(ctx);
   const accounts = await inTransaction(ctx, (tx) => listAccounts(tx, ctx.organizationId, provider));
@@ -184,11 +222,25 @@ export async function putPayConfig(ctx: RequestCtx, input: PayConfigInput): Prom
     await lockAccountCreation(tx, ctx.organizationId);
     await store.lockPayConfig(tx, ctx.organizationId);
     const current = await listAccounts(tx, ctx.organizationId, provider);
-    if (current.length !== accounts.length) throw unavailable('The payment configuration has just changed; try again', 1);
+    if (current.length !== accounts.length)
+      throw unavailable('The payment configuration has just changed; try again', 1);
     await saveAccount(tx, ctx, choice, provider);
     const { id, secrets } = choice;
-    await store.upsertPayConfig(tx, ctx.organizationId, { account_id: id, currency, enabled, invoices, write_back: writeBack });
-    const changes = { provider, currency, enabled, invoices, writeBack, secrets: secrets === undefined ? 'kept' : 'replaced' };
+    await store.upsertPayConfig(tx, ctx.organizationId, {
+      account_id: id,
+      currency,
+      enabled,
+      invoices,
+      write_back: writeBack,
+    });
+    const changes = {
+      provider,
+      currency,
+      enabled,
+      invoices,
+      writeBack,
+      secrets: secrets === undefined ? 'kept' : 'replaced',
+    };
     await writeAudit(tx, ctx, { action: 'pay-config.put', target, changes });
     return readConfig(tx, ctx);
   });

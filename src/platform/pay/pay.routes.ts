@@ -7,7 +7,16 @@ import { getPayConfig, putPayConfig } from './config.service.ts';
 import { erpStatuses } from './ledger/erp-states.store.ts';
 import { paymentStatuses } from './ledger/payment-state.ts';
 import { paymentSorts } from './ledger/payments.store.ts';
-import { Checkout, CheckoutInput, PayConfig, PayConfigInput, Payment, Payout, RefundInput, WebhookReceived } from './pay.schemas.ts';
+import {
+  Checkout,
+  CheckoutInput,
+  PayConfig,
+  PayConfigInput,
+  Payment,
+  Payout,
+  RefundInput,
+  WebhookReceived,
+} from './pay.schemas.ts';
 import * as payments from './payments.service.ts';
 import { getPayout, listPayouts } from './provider/payouts.service.ts';
 import { receiveEvent } from './provider/webhooks.service.ts';
@@ -41,7 +50,13 @@ const configRoutes = [
       provider: 'sandbox',
       currency: 'GBP',
       enabled: true,
-      invoices: { recordType: 'invoice', number: 'tranid', amountDue: 'foreignamountunpaid', currency: 'currency', customer: 'entity' },
+      invoices: {
+        recordType: 'invoice',
+        number: 'tranid',
+        amountDue: 'foreignamountunpaid',
+        currency: 'currency',
+        customer: 'entity',
+      },
       writeBack: false,
     },
     response: PayConfig,
@@ -105,7 +120,8 @@ const paymentRoutes = [
       })
       .refine(isSpan, noSpan),
     response: pageOf(Payment),
-    handler: (ctx, { query: { page, pageSize, ...filter } }) => payments.listPayments(ctx, { page, pageSize }, filter),
+    handler: (ctx, { query: { page, pageSize, ...filter } }) =>
+      payments.listPayments(ctx, { page, pageSize }, filter),
   }),
   defineRoute({
     id: 'getPayment',

@@ -1,5 +1,5 @@
-// Payments as API callers see them. Amounts are decimal text with the decimals of their currency. Secrets are write-only, and there is no
-// field for a card number.
+// Payments as API callers see them. Amounts are decimal text with the decimals of their currency. Secrets are
+// write-only, and there is no field for a card number.
 import { z } from 'zod';
 import { payoutStates, refundStates } from '../../gateways/payments/provider.ts';
 import { type ProviderName, providerNames, providers } from '../../gateways/payments/providers.ts';
@@ -13,7 +13,8 @@ const Currency = z.string().describe('ISO 4217 currency code');
 const RecordId = z.string().min(1).max(60).describe("The record's id in the ERP");
 const Failure = z.object({ code: z.string(), message: z.string() });
 
-const secretsOf = (name: ProviderName): string[] => Object.keys(providers[name].secrets.shape).map((secret) => `\`${secret}\``);
+const secretsOf = (name: ProviderName): string[] =>
+  Object.keys(providers[name].secrets.shape).map((secret) => `\`${secret}\``);
 const listInWords = new Intl.ListFormat('en-GB');
 /** Such as "stripe: `secretKey` and `webhookSecret`; sandbox: none". */
 const secretsByProvider = providerNames
@@ -46,18 +47,30 @@ export const PayConfig = z
     writeBack: WriteBack,
     hasCredentials: z.boolean(),
     credentialHint: z.string().nullable().describe('The last 4 characters of the stored secret'),
-    webhookUrl: z.string().nullable().describe('Register this address at the provider, which sends its events to it'),
-    lastError: z.string().nullable().describe('Why the last query for changes at the provider failed; null when it succeeded'),
+    webhookUrl: z
+      .string()
+      .nullable()
+      .describe('Register this address at the provider, which sends its events to it'),
+    lastError: z
+      .string()
+      .nullable()
+      .describe('Why the last query for changes at the provider failed; null when it succeeded'),
     updatedAt: Instant.nullable(),
   })
   .meta({ id: 'PayConfig' });
 export type PayConfig = z.input<typeof PayConfig>;
 
-/** Checked as it was given: `z.url` drops some characters, and accepts what a browser would drop or send elsewhere. */
+/**
+ * Checked as it was given: `z.url` drops some characters, and accepts what a browser would drop or send
+ * elsewhere.
+ */
 const returnUrl = z
   .string()
   .max(2000)
-  .refine((text) => !/[\p{Cc}\p{Cf}\p{Z}]/u.test(text), 'must not contain control characters, spaces or invisible characters')
+  .refine(
+    (text) => !/[\p{Cc}\p{Cf}\p{Z}]/u.test(text),
+    'must not contain control characters, spaces or invisible characters',
+  )
   .refine((text) => !/^https?:\/*[^/?#]*@/i.test(text), 'must not contain a user name or password')
   .pipe(z.url({ protocol: /^https?$/ }))
   .meta({ openapi: { type: 'string', format: 'uri', maxLength: 2000 } });
@@ -74,7 +87,10 @@ export const CheckoutInput = z.strictObject({
     .max(200),
   successUrl: returnUrl.describe('Where the payer is sent after paying: an https URL on a verified domain'),
   cancelUrl: returnUrl.describe('Where the payer is sent after canceling: an https URL on a verified domain'),
-  allowStale: z.boolean().default(false).describe('Use the open amounts of the last sync when the ERP is unavailable'),
+  allowStale: z
+    .boolean()
+    .default(false)
+    .describe('Use the open amounts of the last sync when the ERP is unavailable'),
 });
 export type CheckoutInput = z.output<typeof CheckoutInput>;
 
@@ -106,14 +122,20 @@ export const Payment = z
     invoices: z.array(
       z.object({
         recordId: z.string(),
-        number: z.string().describe('The id of the record when the invoice has no number, or a published or deprecated version masks it'),
+        number: z
+          .string()
+          .describe(
+            'The id of the record when the invoice has no number, or a published or deprecated version masks it',
+          ),
         amount: Amount,
       }),
     ),
     method: z.object({ type: z.string(), last4: z.string().nullable() }).nullable(),
     provider: z.enum(providerNames),
     providerPaymentId: z.string().nullable(),
-    failure: Failure.nullable().describe('Why the last attempt failed; the payer of a PENDING payment may try again'),
+    failure: Failure.nullable().describe(
+      'Why the last attempt failed; the payer of a PENDING payment may try again',
+    ),
     refunds: z.array(
       z.object({
         id: Id,
@@ -143,7 +165,10 @@ export type Payment = z.input<typeof Payment>;
 export const RefundInput = z.strictObject({
   amount: z.string().max(40).optional().describe('Omit to refund all that is left'),
   reason: shortText(200)
-    .refine((text) => !/\d(?:[ -]?\d){11,}/.test(text), 'must not contain anything that could be a card number')
+    .refine(
+      (text) => !/\d(?:[ -]?\d){11,}/.test(text),
+      'must not contain anything that could be a card number',
+    )
     .optional(),
 });
 export type RefundInput = z.output<typeof RefundInput>;
@@ -157,9 +182,17 @@ export const Payout = z
     arrivalDate: Day,
     provider: z.enum(providerNames),
     providerPayoutId: z.string(),
-    sums: z.object({ payments: Amount, refunds: Amount, fees: Amount, other: Amount }).describe('Refunds and fees are negative'),
+    sums: z
+      .object({ payments: Amount, refunds: Amount, fees: Amount, other: Amount })
+      .describe('Refunds and fees are negative'),
     payments: z
-      .array(z.object({ paymentId: Id, amount: Amount, refundedAmount: Amount.describe('Refunds deducted by this payout; negative') }))
+      .array(
+        z.object({
+          paymentId: Id,
+          amount: Amount,
+          refundedAmount: Amount.describe('Refunds deducted by this payout; negative'),
+        }),
+      )
       .describe('Payments of this organization in this payout'),
     failure: Failure.nullable(),
     createdAt: Instant,

@@ -13,13 +13,23 @@ import * as store from './ledger/payments.store.ts';
 import { listShownInvoices } from './ledger/shown-invoices.ts';
 import type { Payment, RefundInput } from './pay.schemas.ts';
 import { assertChecked } from './provider/accounts.store.ts';
-import { getProvider, isProviderRefusal, providerErrorToAppError, providerSignal } from './provider/accounts.ts';
+import {
+  getProvider,
+  isProviderRefusal,
+  providerErrorToAppError,
+  providerSignal,
+} from './provider/accounts.ts';
 import { failRefund, mergeRefundSnapshot } from './provider/merge.ts';
 import { enqueueTask } from './provider/tasks.store.ts';
 import * as writeBack from './write-back/write-back.service.ts';
 
-const failureOf = ({ failure_code: code, failure_message: message }: { failure_code: string | null; failure_message: string | null }) =>
-  code === null ? null : { code, message: message ?? '' };
+const failureOf = ({
+  failure_code: code,
+  failure_message: message,
+}: {
+  failure_code: string | null;
+  failure_message: string | null;
+}) => (code === null ? null : { code, message: message ?? '' });
 
 type Parts = {
   readonly invoices: readonly store.InvoiceRow[];
@@ -30,7 +40,8 @@ type Parts = {
 };
 
 function toPayment(row: store.PaymentRow, { invoices, refunds, erp, provider, checkoutId }: Parts): Payment {
-  const amount = (minor: string | bigint): string => formatAmount({ amountMinor: BigInt(minor), currency: row.currency });
+  const amount = (minor: string | bigint): string =>
+    formatAmount({ amountMinor: BigInt(minor), currency: row.currency });
   return {
     id: row.id,
     checkoutId,
@@ -40,7 +51,11 @@ function toPayment(row: store.PaymentRow, { invoices, refunds, erp, provider, ch
     refundedAmount: amount(row.refunded_minor),
     currency: row.currency,
     customerId: row.customer_id,
-    invoices: invoices.map(({ record_id: recordId, number, amount_minor: minor }) => ({ recordId, number, amount: amount(minor) })),
+    invoices: invoices.map(({ record_id: recordId, number, amount_minor: minor }) => ({
+      recordId,
+      number,
+      amount: amount(minor),
+    })),
     method: row.method_type === null ? null : { type: row.method_type, last4: row.method_last4 },
     provider,
     providerPaymentId: row.provider_payment_id,
@@ -67,9 +82,16 @@ function toPayment(row: store.PaymentRow, { invoices, refunds, erp, provider, ch
 }
 
 /** Adds everything that belongs to the payments, with one query per table. */
-async function toPayments(tx: Tx, { organizationId, principal }: RequestCtx, rows: readonly store.PaymentRow[]): Promise<Payment[]> {
+async function toPayments(
+  tx: Tx,
+  { organizationId, principal }: RequestCtx,
+  rows: readonly store.PaymentRow[],
+): Promise<Payment[]> {
   const ids = rows.map(({ id }) => id);
-  const invoices = Map.groupBy(await listShownInvoices(tx, organizationId, ids, principal.reads), ({ payment_id: id }) => id);
+  const invoices = Map.groupBy(
+    await listShownInvoices(tx, organizationId, ids, principal.reads),
+    ({ payment_id: id }) => id,
+  );
   const refunds = Map.groupBy(await store.listRefunds(tx, organizationId, ids), ({ payment_id: id }) => id);
   const origins = await store.listOrigins(tx, organizationId, ids);
   const erp = await listErpStates(tx, organizationId, ids);
@@ -106,25 +128,45 @@ const invalidRefund = (code: string, message: string): AppError =>
   invalid("This amount can't be refunded", [{ path: 'amount', code, message }]);
 
 /**
- * The amount to refund in minor units: the requested one, or all that is left, which is what was received less pending and succeeded
- * refunds. Throws 422 `nothing_left`, `invalid_amount` or `more_than_left`.
+ * The amount to refund in minor units: the requested one, or all that is left, which is what was received
+ * less pending and succeeded refunds. Throws 422 `nothing_left`, `invalid_amount` or `more_than_left`.
  */
-async function refundableMinor(tx: Tx, ctx: RequestCtx, payment: store.PaymentRow, requested: string | undefined): Promise<bigint> {
+async function refundableMinor(
+  tx: Tx,
+  ctx: RequestCtx,
+  payment: store.PaymentRow,
+  requested: string | undefined,
+): Promise<bigint> {
   const { currency } = payment;
   const refunds = await store.listRefunds(tx, ctx.organizationId, [payment.id]);
   const counted = refunds.filter(({ status }) => status === 'PENDING' || status === 'SUCCEEDED');
-  const left = counted.reduce((rest, { amount_minor: minor }) => rest - BigInt(minor), BigInt(payment.received_minor));
-  if (payment.provider_payment_id === null || left <= 0n) throw invalidRefund('nothing_left', 'Nothing is left to refund');
+  const left = counted.reduce(
+    (rest, { amount_minor: minor }) => rest - BigInt(minor),
+    BigInt(payment.received_minor),
+  );
+  if (payment.provider_payment_id === null || left <= 0n)
+    throw invalidRefund('nothing_left', 'Nothing is left to refund');
   if (requested === undefined) return left;
   const amount = parseAmount(requested, currency);
   if (amount === undefined || amount <= 0n)
-    throw invalidRefund('invalid_amount', `Must be a positive amount in ${currency} with no more decimals than the currency has`);
+    throw invalidRefund(
+      'invalid_amount',
+      `Must be a positive amount in ${currency} with no more decimals than the currency has`,
+    );
   if (amount > left)
-    throw invalidRefund('more_than_left', `At most ${formatAmount({ amountMinor: left, currency })} ${currency} is left to refund`);
+    throw invalidRefund(
+      'more_than_left',
+      `At most ${formatAmount({ amountMinor: left, currency })} ${currency} is left to refund`,
+    );
   return amount;
 }
 
-type Refund = { readonly id: string; readonly payment: store.PaymentRow; readonly amountMinor: bigint; readonly reason: string | null };
+type Refund = {
+  readonly id: string;
+  readonly payment: store.PaymentRow;
+  readonly amountMinor: bigint;
+  readonly reason: string | null;
+};
 /** A refund without a response by then is requested again by the queue, with the same id. */
 const retryAfterMs = 120_000;
 
@@ -141,18 +183,37 @@ const insertRefund = (ctx: RequestCtx, paymentId: string, { amount, reason }: Re
       amount_minor: String(amountMinor),
       reason: refund.reason,
     });
-    await enqueueTask(tx, ctx.organizationId, { accountId: payment.account_id, kind: 'payment', subject: paymentId }, retryAfterMs);
+    await enqueueTask(
+      tx,
+      ctx.organizationId,
+      { accountId: payment.account_id, kind: 'payment', subject: paymentId },
+      retryAfterMs,
+    );
     const { currency } = payment;
-    const changes = { refundId: refund.id, amount: formatAmount({ amountMinor, currency }), currency, reason: refund.reason };
-    await writeAudit(tx, ctx, { action: 'payment.refund', target: { type: 'payment', id: paymentId }, changes });
+    const changes = {
+      refundId: refund.id,
+      amount: formatAmount({ amountMinor, currency }),
+      currency,
+      reason: refund.reason,
+    };
+    await writeAudit(tx, ctx, {
+      action: 'payment.refund',
+      target: { type: 'payment', id: paymentId },
+      changes,
+    });
     return refund;
   });
 
 /**
- * Refunds a payment. When the provider does not respond, the refund is PENDING in the response and the queue keeps trying. Throws 404 for
- * an unknown payment, 503 when refunds may be missing after a failover or restore, and 422 when the amount can't be refunded or the provider rejects it.
+ * Refunds a payment. When the provider does not respond, the refund is PENDING in the response and the queue
+ * keeps trying. Throws 404 for an unknown payment, 503 when refunds may be missing after a failover or
+ * restore, and 422 when the amount can't be refunded or the provider rejects it.
  */
-export async function refundPayment(ctx: RequestCtx, paymentId: string, input: RefundInput): Promise<Payment> {
+export async function refundPayment(
+  ctx: RequestCtx,
+  paymentId: string,
+  input: RefundInput,
+): Promise<Payment> {
   const { id: refundId, payment, amountMinor, reason } = await insertRefund(ctx, paymentId, input);
   const order = {
     refundId,
@@ -164,10 +225,15 @@ export async function refundPayment(ctx: RequestCtx, paymentId: string, input: R
     const provider = await getProvider(ctx, payment.account_id);
     await mergeRefundSnapshot(ctx, paymentId, await provider.createRefund(order, providerSignal()));
   } catch (error) {
-    if (isProviderRefusal(error)) await failRefund(ctx, paymentId, refundId, { code: error.kind, message: error.message });
+    if (isProviderRefusal(error))
+      await failRefund(ctx, paymentId, refundId, { code: error.kind, message: error.message });
     // Check now: the provider may know more refunds than are stored here, or may respond again.
     await inTransaction(ctx, (tx) =>
-      enqueueTask(tx, ctx.organizationId, { accountId: payment.account_id, kind: 'payment', subject: paymentId }),
+      enqueueTask(tx, ctx.organizationId, {
+        accountId: payment.account_id,
+        kind: 'payment',
+        subject: paymentId,
+      }),
     );
     if (isProviderRefusal(error)) throw providerErrorToAppError(error, 'amount');
     ctx.log.warn(

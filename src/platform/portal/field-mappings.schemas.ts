@@ -6,7 +6,10 @@ import { Id, Instant, Problem, shortText } from '../../http/fields.ts';
 export const FieldFormat = z
   .discriminatedUnion('type', [
     z.strictObject({ type: z.literal('text') }),
-    z.strictObject({ type: z.literal('number'), digits: z.int().min(0).max(10).describe('Number of decimals') }),
+    z.strictObject({
+      type: z.literal('number'),
+      digits: z.int().min(0).max(10).describe('Number of decimals'),
+    }),
     z.strictObject({
       type: z.literal('currency'),
       currency: z
@@ -23,7 +26,11 @@ export const FieldFormat = z
 export type FieldFormat = z.output<typeof FieldFormat>;
 
 const recordType = z.string().min(1).max(200);
-const source = z.string().min(1).max(200).describe('A field of the record type, `<field>.name` for its label, or `lines`');
+const source = z
+  .string()
+  .min(1)
+  .max(200)
+  .describe('A field of the record type, `<field>.name` for its label, or `lines`');
 
 const NewField = z.strictObject({
   source,
@@ -32,7 +39,12 @@ const NewField = z.strictObject({
     .optional()
     .transform((format) => format ?? null),
   visible: z.boolean().default(true),
-  position: z.int().min(0).max(10_000).optional().describe('Fields are ordered by it; omit it to keep the place in the list'),
+  position: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .optional()
+    .describe('Fields are ordered by it; omit it to keep the place in the list'),
 });
 const fields = z.array(NewField).min(1).max(200);
 

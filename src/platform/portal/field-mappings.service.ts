@@ -1,5 +1,5 @@
-// Field mappings. Fields are checked when a mapping is written. Fields that vanished from the ERP since then are reported as problems and
-// kept.
+// Field mappings. Fields are checked when a mapping is written. Fields that vanished from the ERP since then
+// are reported as problems and kept.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -10,7 +10,14 @@ import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
-import type { FieldFormat, FieldMapping, FieldMappingPatch, MappedField, NewField, NewFieldMapping } from './field-mappings.schemas.ts';
+import type {
+  FieldFormat,
+  FieldMapping,
+  FieldMappingPatch,
+  MappedField,
+  NewField,
+  NewFieldMapping,
+} from './field-mappings.schemas.ts';
 import * as store from './field-mappings.store.ts';
 import { type SourceType, sourceTypes } from './sources.ts';
 import { unknownRecordTypeDetail } from './targets.ts';
@@ -25,21 +32,38 @@ const allowedFormats: Readonly<Record<SourceType, readonly FieldFormat['type'][]
   lines: [],
 };
 
-function problemsOf(recordType: string, fields: readonly Pick<NewField, 'source' | 'format'>[], available: Available): ErrorDetail[] {
+function problemsOf(
+  recordType: string,
+  fields: readonly Pick<NewField, 'source' | 'format'>[],
+  available: Available,
+): ErrorDetail[] {
   if (!Object.hasOwn(available, recordType)) return [unknownRecordTypeDetail('recordType')];
   const sources = sourceTypes(available, recordType);
   return fields.flatMap(({ source, format }, index) => {
     const type = sources.get(source);
     if (type === undefined)
-      return [{ path: `fields[${index}].source`, code: 'unknown_source', message: 'This is not a synced field of the record type' }];
+      return [
+        {
+          path: `fields[${index}].source`,
+          code: 'unknown_source',
+          message: 'This is not a synced field of the record type',
+        },
+      ];
     if (format === null || allowedFormats[type].includes(format.type)) return [];
     const allowed = allowedFormats[type].join(', ');
-    const message = allowed === '' ? 'Lines cannot have a format' : `A field of type ${type} allows the formats: ${allowed}`;
+    const message =
+      allowed === ''
+        ? 'Lines cannot have a format'
+        : `A field of type ${type} allows the formats: ${allowed}`;
     return [{ path: `fields[${index}].format`, code: 'format_does_not_fit', message }];
   });
 }
 
-function duplicateDetails<T>(fields: readonly NewField[], name: string, keyOf: (field: NewField) => T | undefined): ErrorDetail[] {
+function duplicateDetails<T>(
+  fields: readonly NewField[],
+  name: string,
+  keyOf: (field: NewField) => T | undefined,
+): ErrorDetail[] {
   const seen = new Set<T>();
   return fields.flatMap((field, index) => {
     const value = keyOf(field);
@@ -47,7 +71,9 @@ function duplicateDetails<T>(fields: readonly NewField[], name: string, keyOf: (
       if (value !== undefined) seen.add(value);
       return [];
     }
-    return [{ path: `fields[${index}].${name}`, code: 'duplicate', message: `Another field has this ${name}` }];
+    return [
+      { path: `fields[${index}].${name}`, code: 'duplicate', message: `Another field has this ${name}` },
+    ];
   });
 }
 
@@ -103,8 +129,13 @@ export async function getFieldMapping(ctx: RequestCtx, id: string) {
   return toFieldMapping(row, await readAvailable(ctx));
 }
 
-/** Throws 422 for fields that are not valid, a record type that is already mapped (`taken`), or a full quota. */
-export async function createFieldMapping(ctx: RequestCtx, { recordType, fields: newFields }: NewFieldMapping) {
+/**
+ * Throws 422 for fields that are not valid, a record type that is already mapped (`taken`), or a full quota.
+ */
+export async function createFieldMapping(
+  ctx: RequestCtx,
+  { recordType, fields: newFields }: NewFieldMapping,
+) {
   const available = await readAvailable(ctx);
   const fields = resolveFields(recordType, newFields, available);
   return inTransaction(ctx, async (tx) => {
@@ -120,12 +151,18 @@ export async function createFieldMapping(ctx: RequestCtx, { recordType, fields: 
   }).catch((error: unknown) => {
     if (!violatesConstraint(error, 'mapping_record_type_is_unique')) throw error;
     const message = `${recordType} already has a mapping: update that one`;
-    throw invalid('The record type already has a field mapping', [{ path: 'recordType', code: 'taken', message }]);
+    throw invalid('The record type already has a field mapping', [
+      { path: 'recordType', code: 'taken', message },
+    ]);
   });
 }
 
 /** Throws 404 when the organization has no such mapping, and 422 for fields that are not valid. */
-export async function updateFieldMapping(ctx: RequestCtx, id: string, { fields: newFields }: FieldMappingPatch) {
+export async function updateFieldMapping(
+  ctx: RequestCtx,
+  id: string,
+  { fields: newFields }: FieldMappingPatch,
+) {
   const available = await readAvailable(ctx);
   return inTransaction(ctx, async (tx) => {
     const { record_type: recordType } = await getRow(tx, ctx, id);
@@ -145,5 +182,9 @@ export const deleteFieldMapping = (ctx: RequestCtx, id: string): Promise<void> =
   inTransaction(ctx, async (tx) => {
     const { record_type: recordType } = await getRow(tx, ctx, id);
     if ((await store.deleteMapping(tx, ctx.organizationId, id)) === 0) throw notFound('Field mapping');
-    await writeAudit(tx, ctx, { action: 'portal.delete-mapping', target: { type: 'field-mapping', id }, changes: { recordType } });
+    await writeAudit(tx, ctx, {
+      action: 'portal.delete-mapping',
+      target: { type: 'field-mapping', id },
+      changes: { recordType },
+    });
   });

@@ -4,10 +4,21 @@ import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { MappedField } from './field-mappings.schemas.ts';
 
-export type FieldMappingRow = { id: string; record_type: string; fields: MappedField[]; created_at: Date; updated_at: Date };
+export type FieldMappingRow = {
+  id: string;
+  record_type: string;
+  fields: MappedField[];
+  created_at: Date;
+  updated_at: Date;
+};
 const columns = ['id', 'record_type', 'fields', 'created_at', 'updated_at'] as const;
 
-export function listMappings(tx: Tx, organizationId: string, page: PageQuery, recordType: string | undefined) {
+export function listMappings(
+  tx: Tx,
+  organizationId: string,
+  page: PageQuery,
+  recordType: string | undefined,
+) {
   const query = tx('portal_field_mappings')
     .where('organization_id', organizationId)
     .orderBy([
@@ -19,15 +30,32 @@ export function listMappings(tx: Tx, organizationId: string, page: PageQuery, re
   return readPage<FieldMappingRow>(query, page);
 }
 
-export const findMapping = async (tx: Tx, organizationId: string, id: string): Promise<FieldMappingRow | undefined> =>
+export const findMapping = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<FieldMappingRow | undefined> =>
   tx('portal_field_mappings')
     .where({ organization_id: organizationId, id })
     .first<FieldMappingRow | undefined>(...columns);
 
-export const insertMapping = (tx: Tx, organizationId: string, row: Pick<FieldMappingRow, 'id' | 'record_type' | 'fields'>) =>
-  tx('portal_field_mappings').insert({ ...row, fields: JSON.stringify(row.fields), organization_id: organizationId });
+export const insertMapping = (
+  tx: Tx,
+  organizationId: string,
+  row: Pick<FieldMappingRow, 'id' | 'record_type' | 'fields'>,
+) =>
+  tx('portal_field_mappings').insert({
+    ...row,
+    fields: JSON.stringify(row.fields),
+    organization_id: organizationId,
+  });
 
-export const updateMapping = (tx: Tx, organizationId: string, id: string, fields: readonly MappedField[]): Promise<number> =>
+export const updateMapping = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  fields: readonly MappedField[],
+): Promise<number> =>
   tx('portal_field_mappings')
     .where({ organization_id: organizationId, id })
     .update({ fields: JSON.stringify(fields), updated_at: tx.fn.now() });

@@ -20,7 +20,8 @@ export const pageRoutes = [
     path: '/portal/pages',
     permission: 'portal:read',
     summary: 'List pages',
-    description: 'Newest first, without their blocks. `q` searches titles; `viewId` lists the pages that show a view.',
+    description:
+      'Newest first, without their blocks. `q` searches titles; `viewId` lists the pages that show a view.',
     query: z.strictObject({
       ...pageFields,
       q: z.string().min(1).max(120).optional(),
@@ -28,7 +29,8 @@ export const pageRoutes = [
       viewId: Id.optional().describe('Pages whose draft or published version shows this view'),
     }),
     response: pageOf(PageSummary),
-    handler: (ctx, { query: { q, status, viewId, ...page } }) => service.listPages(ctx, page, { q, status, viewId }),
+    handler: (ctx, { query: { q, status, viewId, ...page } }) =>
+      service.listPages(ctx, page, { q, status, viewId }),
   }),
   defineRoute({
     id: 'createPage',
@@ -37,7 +39,8 @@ export const pageRoutes = [
     path: '/portal/pages',
     permission: 'portal:create',
     summary: 'Create a page',
-    description: 'Creates a draft of at most 100 blocks and 256 KiB. The views and record types that it shows must exist.',
+    description:
+      'Creates a draft of at most 100 blocks and 256 KiB. The views and record types that it shows must exist.',
     body: NewPage,
     example: { slug: 'invoices', title: 'Invoices', blocks },
     response: PortalPage,
@@ -63,7 +66,8 @@ export const pageRoutes = [
     path: '/portal/pages/{id}',
     permission: 'portal:update',
     summary: 'Update the draft of a page',
-    description: 'Visitors see the published version until the page is published again. `status: "draft"` unpublishes it.',
+    description:
+      'Visitors see the published version until the page is published again. `status: "draft"` unpublishes it.',
     params: IdParams,
     body: PagePatch,
     example: { title: 'Your invoices', blocks, revision: 1 },
@@ -92,7 +96,8 @@ export const pageRoutes = [
     path: '/portal/pages/{id}',
     permission: 'portal:delete',
     summary: 'Delete a page',
-    description: 'Deletes the draft and the published version. Sidebar items that point to it stay and are reported as problems.',
+    description:
+      'Deletes the draft and the published version. Sidebar items that point to it stay and are reported as problems.',
     params: IdParams,
     handler: (ctx, { params }) => service.deletePage(ctx, params.id),
   }),

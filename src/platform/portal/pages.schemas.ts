@@ -31,7 +31,11 @@ export const Block = z
       pageSize,
     }),
     z.strictObject({ type: z.literal('link'), label: shortText(200), url: HttpsUrl }),
-    z.strictObject({ type: z.literal('image'), url: HttpsUrl, alt: z.union([z.literal(''), shortText(300)]) }),
+    z.strictObject({
+      type: z.literal('image'),
+      url: HttpsUrl,
+      alt: z.union([z.literal(''), shortText(300)]),
+    }),
   ])
   .meta({ id: 'PageBlock' });
 export type Block = z.output<typeof Block>;
@@ -71,8 +75,12 @@ export const PortalPage = z
     published: z
       .object({ slug: z.string(), title: z.string(), blocks: z.array(Block) })
       .nullable()
-      .describe('The version that visitors see, without forbidden links; null when the page is not published'),
-    problems: z.array(Problem).describe('Views and record types of the draft that do not exist, and forbidden links'),
+      .describe(
+        'The version that visitors see, without forbidden links; null when the page is not published',
+      ),
+    problems: z
+      .array(Problem)
+      .describe('Views and record types of the draft that do not exist, and forbidden links'),
   })
   .meta({ id: 'Page' });
 

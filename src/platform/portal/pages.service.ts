@@ -10,7 +10,14 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
 import { escapeMarkdown, hasForbiddenLink } from './markdown-links.ts';
-import { type Block, maxPageBytes, type NewPage, type PagePatch, type PageSummary, type PortalPage } from './pages.schemas.ts';
+import {
+  type Block,
+  maxPageBytes,
+  type NewPage,
+  type PagePatch,
+  type PageSummary,
+  type PortalPage,
+} from './pages.schemas.ts';
 import * as store from './pages.store.ts';
 import { findSharedViews, unknownRecordTypeDetail, unknownViewDetail } from './targets.ts';
 
@@ -22,27 +29,43 @@ const forbiddenLinkDetail = (path: string): ErrorDetail => ({
 
 /** Pages published before such links were refused may have some: their text is shown without Markdown. */
 const withoutForbiddenLinks = (block: Block): Block =>
-  block.type === 'text' && hasForbiddenLink(block.markdown) ? { ...block, markdown: escapeMarkdown(block.markdown) } : block;
+  block.type === 'text' && hasForbiddenLink(block.markdown)
+    ? { ...block, markdown: escapeMarkdown(block.markdown) }
+    : block;
 
-async function problemsOf(tx: Tx, ctx: RequestCtx, blocks: readonly Block[], available: Available): Promise<ErrorDetail[]> {
+async function problemsOf(
+  tx: Tx,
+  ctx: RequestCtx,
+  blocks: readonly Block[],
+  available: Available,
+): Promise<ErrorDetail[]> {
   const viewIds = blocks.flatMap((block) => (block.type === 'view' ? [block.viewId] : []));
-  const views = viewIds.length === 0 ? new Set<string>() : await findSharedViews(tx, ctx.organizationId, viewIds);
+  const views =
+    viewIds.length === 0 ? new Set<string>() : await findSharedViews(tx, ctx.organizationId, viewIds);
   return blocks.flatMap((block, index) => {
-    if (block.type === 'view' && !views.has(block.viewId)) return [unknownViewDetail(`blocks[${index}].viewId`)];
+    if (block.type === 'view' && !views.has(block.viewId))
+      return [unknownViewDetail(`blocks[${index}].viewId`)];
     if (block.type === 'record-list' && !Object.hasOwn(available, block.recordType))
       return [unknownRecordTypeDetail(`blocks[${index}].recordType`)];
-    if (block.type === 'text' && hasForbiddenLink(block.markdown)) return [forbiddenLinkDetail(`blocks[${index}].markdown`)];
+    if (block.type === 'text' && hasForbiddenLink(block.markdown))
+      return [forbiddenLinkDetail(`blocks[${index}].markdown`)];
     return [];
   });
 }
 
-async function assertBlocks(tx: Tx, ctx: RequestCtx, blocks: readonly Block[], available: Available): Promise<void> {
+async function assertBlocks(
+  tx: Tx,
+  ctx: RequestCtx,
+  blocks: readonly Block[],
+  available: Available,
+): Promise<void> {
   if (Buffer.byteLength(JSON.stringify(blocks)) > maxPageBytes)
     throw invalid('The page is too large', [
       { path: 'blocks', code: 'too_big', message: `The blocks may take at most ${maxPageBytes} bytes` },
     ]);
   const details = await problemsOf(tx, ctx, blocks, available);
-  if (details.length > 0) throw invalid('The page shows what does not exist, or has forbidden links', details);
+  if (details.length > 0)
+    throw invalid('The page shows what does not exist, or has forbidden links', details);
 }
 
 const toPageSummary = (row: store.PageSummaryRow): PageSummary => ({
@@ -57,13 +80,21 @@ const toPageSummary = (row: store.PageSummaryRow): PageSummary => ({
   updatedAt: instant(row.updated_at),
 });
 
-async function readPortalPage(tx: Tx, ctx: RequestCtx, id: string, available: Available): Promise<PortalPage> {
+async function readPortalPage(
+  tx: Tx,
+  ctx: RequestCtx,
+  id: string,
+  available: Available,
+): Promise<PortalPage> {
   const row = await getRow(tx, ctx, id);
   const { published_slug: slug, published_title: title, published_blocks: blocks } = row;
   return {
     ...toPageSummary(row),
     blocks: row.blocks,
-    published: slug === null || title === null || blocks === null ? null : { slug, title, blocks: blocks.map(withoutForbiddenLinks) },
+    published:
+      slug === null || title === null || blocks === null
+        ? null
+        : { slug, title, blocks: blocks.map(withoutForbiddenLinks) },
     problems: await problemsOf(tx, ctx, row.blocks, available),
   };
 }
@@ -74,8 +105,16 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string, lock = false): Promis
   return row;
 }
 
-/** Locks the page until the transaction ends. Throws 404 for an unknown page, and 422 `stale_revision` when it is at another revision. */
-async function lockAtRevision(tx: Tx, ctx: RequestCtx, id: string, revision: number | undefined): Promise<store.PageRow> {
+/**
+ * Locks the page until the transaction ends. Throws 404 for an unknown page, and 422 `stale_revision` when it
+ * is at another revision.
+ */
+async function lockAtRevision(
+  tx: Tx,
+  ctx: RequestCtx,
+  id: string,
+  revision: number | undefined,
+): Promise<store.PageRow> {
   const row = await getRow(tx, ctx, id, true);
   if (revision !== undefined && revision !== row.revision)
     throw invalid('The page has changed in the meantime', [
@@ -84,15 +123,25 @@ async function lockAtRevision(tx: Tx, ctx: RequestCtx, id: string, revision: num
   return row;
 }
 
-/** Runs `work` in a transaction. Throws 422 `taken` or `slug_published` when it violates the uniqueness of slugs. */
-const inPageTransaction = <T>(ctx: RequestCtx, work: (tx: Tx, available: Available) => Promise<T>): Promise<T> =>
+/**
+ * Runs `work` in a transaction. Throws 422 `taken` or `slug_published` when it violates the uniqueness of
+ * slugs.
+ */
+const inPageTransaction = <T>(
+  ctx: RequestCtx,
+  work: (tx: Tx, available: Available) => Promise<T>,
+): Promise<T> =>
   readAvailable(ctx)
     .then((available) => inTransaction(ctx, (tx) => work(tx, available)))
     .catch((error: unknown) => {
       if (violatesConstraint(error, 'page_slug_is_unique'))
-        throw invalid('The slug is taken', [{ path: 'slug', code: 'taken', message: 'Another page has this slug' }]);
+        throw invalid('The slug is taken', [
+          { path: 'slug', code: 'taken', message: 'Another page has this slug' },
+        ]);
       if (violatesConstraint(error, 'published_page_slug_is_unique'))
-        throw invalid('The slug is taken', [{ path: '', code: 'slug_published', message: 'Another published page has this slug' }]);
+        throw invalid('The slug is taken', [
+          { path: '', code: 'slug_published', message: 'Another published page has this slug' },
+        ]);
       throw error;
     });
 
@@ -103,9 +152,13 @@ export const listPages = (ctx: RequestCtx, page: PageQuery, filter: store.PageFi
   });
 
 /** Throws 404 when the organization has no such page. */
-export const getPage = (ctx: RequestCtx, id: string) => inPageTransaction(ctx, (tx, available) => readPortalPage(tx, ctx, id, available));
+export const getPage = (ctx: RequestCtx, id: string) =>
+  inPageTransaction(ctx, (tx, available) => readPortalPage(tx, ctx, id, available));
 
-/** Throws 422 for blocks that are too large, show what does not exist or have forbidden links, a slug that is taken, or a full quota. */
+/**
+ * Throws 422 for blocks that are too large, show what does not exist or have forbidden links, a slug that is
+ * taken, or a full quota.
+ */
 export const createPage = (ctx: RequestCtx, input: NewPage) =>
   inPageTransaction(ctx, async (tx, available) => {
     await assertBlocks(tx, ctx, input.blocks, available);
@@ -117,12 +170,23 @@ export const createPage = (ctx: RequestCtx, input: NewPage) =>
     return readPortalPage(tx, ctx, id, available);
   });
 
-/** Throws 404 for an unknown page, and 422 for a stale revision, a slug that is taken, or blocks as in `createPage`. */
-export const updatePage = (ctx: RequestCtx, id: string, { revision, status, slug, title, blocks }: PagePatch) =>
+/**
+ * Throws 404 for an unknown page, and 422 for a stale revision, a slug that is taken, or blocks as in
+ * `createPage`.
+ */
+export const updatePage = (
+  ctx: RequestCtx,
+  id: string,
+  { revision, status, slug, title, blocks }: PagePatch,
+) =>
   inPageTransaction(ctx, async (tx, available) => {
     await lockAtRevision(tx, ctx, id, revision);
     if (blocks !== undefined) await assertBlocks(tx, ctx, blocks, available);
-    const draft = { ...(slug !== undefined && { slug }), ...(title !== undefined && { title }), ...(blocks !== undefined && { blocks }) };
+    const draft = {
+      ...(slug !== undefined && { slug }),
+      ...(title !== undefined && { title }),
+      ...(blocks !== undefined && { blocks }),
+    };
     if (Object.keys(draft).length > 0) await store.updatePageDraft(tx, ctx.organizationId, id, draft);
     if (status === 'draft') await store.unpublishPage(tx, ctx.organizationId, id);
     const after = await readPortalPage(tx, ctx, id, available);
@@ -136,13 +200,20 @@ export const updatePage = (ctx: RequestCtx, id: string, { revision, status, slug
     return after;
   });
 
-/** Throws 404 for an unknown page, and 422 for a stale revision, blocks as in `createPage`, or a published slug. */
+/**
+ * Throws 404 for an unknown page, and 422 for a stale revision, blocks as in `createPage`, or a published
+ * slug.
+ */
 export const publishPage = (ctx: RequestCtx, id: string, revision: number) =>
   inPageTransaction(ctx, async (tx, available) => {
     const { slug, blocks } = await lockAtRevision(tx, ctx, id, revision);
     await assertBlocks(tx, ctx, blocks, available);
     await store.publishDraft(tx, ctx.organizationId, id);
-    await writeAudit(tx, ctx, { action: 'portal.publish-page', target: { type: 'page', id }, changes: { slug, revision } });
+    await writeAudit(tx, ctx, {
+      action: 'portal.publish-page',
+      target: { type: 'page', id },
+      changes: { slug, revision },
+    });
     return readPortalPage(tx, ctx, id, available);
   });
 
@@ -151,5 +222,9 @@ export const deletePage = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { slug } = await getRow(tx, ctx, id);
     if ((await store.deletePage(tx, ctx.organizationId, id)) === 0) throw notFound('Page');
-    await writeAudit(tx, ctx, { action: 'portal.delete-page', target: { type: 'page', id }, changes: { slug } });
+    await writeAudit(tx, ctx, {
+      action: 'portal.delete-page',
+      target: { type: 'page', id },
+      changes: { slug },
+    });
   });

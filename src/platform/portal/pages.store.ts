@@ -22,8 +22,23 @@ export type PageRow = PageSummaryRow & {
   published_blocks: Block[] | null;
 };
 
-const summaryColumns = ['id', 'slug', 'title', 'revision', 'published_revision', 'published_at', 'created_at', 'updated_at'] as const;
-const allColumns = [...summaryColumns, 'blocks', 'published_slug', 'published_title', 'published_blocks'] as const;
+const summaryColumns = [
+  'id',
+  'slug',
+  'title',
+  'revision',
+  'published_revision',
+  'published_at',
+  'created_at',
+  'updated_at',
+] as const;
+const allColumns = [
+  ...summaryColumns,
+  'blocks',
+  'published_slug',
+  'published_title',
+  'published_blocks',
+] as const;
 
 export type PageFilter = {
   readonly q?: string | undefined;
@@ -32,7 +47,12 @@ export type PageFilter = {
   readonly viewId?: string | undefined;
 };
 
-export function listPages(tx: Tx, organizationId: string, page: PageQuery, { q, status, viewId }: PageFilter) {
+export function listPages(
+  tx: Tx,
+  organizationId: string,
+  page: PageQuery,
+  { q, status, viewId }: PageFilter,
+) {
   const query = tx('portal_pages')
     .where('organization_id', organizationId)
     .orderBy([
@@ -49,7 +69,12 @@ export function listPages(tx: Tx, organizationId: string, page: PageQuery, { q, 
   return readPage<PageSummaryRow>(query, page);
 }
 
-export const findPage = async (tx: Tx, organizationId: string, id: string, lock = false): Promise<PageRow | undefined> => {
+export const findPage = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  lock = false,
+): Promise<PageRow | undefined> => {
   const query = tx('portal_pages')
     .where({ organization_id: organizationId, id })
     .first<PageRow | undefined>(...allColumns);
@@ -57,10 +82,25 @@ export const findPage = async (tx: Tx, organizationId: string, id: string, lock 
 };
 
 type Draft = Pick<PageRow, 'slug' | 'title' | 'blocks'>;
-export const insertPage = (tx: Tx, organizationId: string, { id, slug, title, blocks }: Draft & Pick<PageRow, 'id'>) =>
-  tx('portal_pages').insert({ id, slug, title, blocks: JSON.stringify(blocks), organization_id: organizationId });
+export const insertPage = (
+  tx: Tx,
+  organizationId: string,
+  { id, slug, title, blocks }: Draft & Pick<PageRow, 'id'>,
+) =>
+  tx('portal_pages').insert({
+    id,
+    slug,
+    title,
+    blocks: JSON.stringify(blocks),
+    organization_id: organizationId,
+  });
 
-export const updatePageDraft = (tx: Tx, organizationId: string, id: string, change: Partial<Draft>): Promise<number> =>
+export const updatePageDraft = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  change: Partial<Draft>,
+): Promise<number> =>
   tx('portal_pages')
     .where({ organization_id: organizationId, id })
     .update({

@@ -17,21 +17,32 @@ import type { TemplateRow } from './templates.store.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-async function readRecord(ctx: RequestCtx, recordType: string, recordId: string): Promise<ReturnType<typeof splitLabels>> {
+async function readRecord(
+  ctx: RequestCtx,
+  recordType: string,
+  recordId: string,
+): Promise<ReturnType<typeof splitLabels>> {
   const available = await readAvailable(ctx);
-  if (!Object.hasOwn(available, recordType)) throw invalid('Unknown record', [unknownRecordTypeDetail('recordType')]);
+  if (!Object.hasOwn(available, recordType))
+    throw invalid('Unknown record', [unknownRecordTypeDetail('recordType')]);
   const sources = [...sourceTypes(available, recordType).keys()];
   const text = await recordsOf(ctx).get(ctx, recordType, recordId, sources, ctx.principal.reads);
   if (text === undefined)
-    throw invalid('Unknown record', [{ path: 'recordId', code: 'unknown_record', message: 'No synced record has this id' }]);
+    throw invalid('Unknown record', [
+      { path: 'recordId', code: 'unknown_record', message: 'No synced record has this id' },
+    ]);
   return splitLabels(parseExact(text) as Json);
 }
 
 /**
- * The record that fills `record` and `labels`; a mail may do without. Throws 403 for a caller who may not read records, and 422
- * `record_needed`, `record_incomplete` or `unknown_record`.
+ * The record that fills `record` and `labels`; a mail may do without. Throws 403 for a caller who may not
+ * read records, and 422 `record_needed`, `record_incomplete` or `unknown_record`.
  */
-async function readGivenRecord(ctx: RequestCtx, kind: TemplateRow['kind'], { recordType, recordId }: PreviewInput): Promise<Json> {
+async function readGivenRecord(
+  ctx: RequestCtx,
+  kind: TemplateRow['kind'],
+  { recordType, recordId }: PreviewInput,
+): Promise<Json> {
   if (recordType !== undefined && recordId !== undefined) {
     assertReadsRecords(ctx);
     return readRecord(ctx, recordType, recordId);
@@ -39,29 +50,41 @@ async function readGivenRecord(ctx: RequestCtx, kind: TemplateRow['kind'], { rec
   if (recordType === undefined && recordId === undefined && kind === 'email') return {};
   const code = recordType === recordId ? 'record_needed' : 'record_incomplete';
   const path = recordType === undefined ? 'recordType' : 'recordId';
-  throw invalid('The record is missing', [{ path, code, message: 'Send recordType and recordId of a synced record' }]);
+  throw invalid('The record is missing', [
+    { path, code, message: 'Send recordType and recordId of a synced record' },
+  ]);
 }
 
 /**
- * The variables of a subscription mail for this view. Throws 422 `unknown_view` when the caller can't see the view, and 403 for one who may
- * not read records.
+ * The variables of a subscription mail for this view. Throws 422 `unknown_view` when the caller can't see the
+ * view, and 403 for one who may not read records.
  */
 async function readView(ctx: RequestCtx, viewId: string): Promise<Json> {
   const mayRead = ctx.principal.permissions.has('view:read');
   const view = mayRead ? await inTransaction(ctx, (tx) => findViewForCaller(tx, ctx, viewId)) : undefined;
   if (view === undefined)
-    throw invalid('Unknown view', [{ path: 'viewId', code: 'unknown_view', message: 'Use the id of a view that you can see' }]);
+    throw invalid('Unknown view', [
+      { path: 'viewId', code: 'unknown_view', message: 'Use the id of a view that you can see' },
+    ]);
   assertReadsRecords(ctx);
   const table = await readViewContent(recordsOf(ctx), ctx, view);
-  return templateData(table, { viewName: view.name, organizationName: ctx.principal.organization.name, timezone: 'UTC' });
+  return templateData(table, {
+    viewName: view.name,
+    organizationName: ctx.principal.organization.name,
+    timezone: 'UTC',
+  });
 }
 
 /**
- * Renders the template, with a synced record if one is named; nothing is stored. Throws 404 for an unknown template, 403 for a record or a
- * view when the caller may not read records, and 422 for an unknown record or view, a document without a record, or a subject that doesn't
- * fit the template's kind.
+ * Renders the template, with a synced record if one is named; nothing is stored. Throws 404 for an unknown
+ * template, 403 for a record or a view when the caller may not read records, and 422 for an unknown record or
+ * view, a document without a record, or a subject that doesn't fit the template's kind.
  */
-export async function previewStoredTemplate(ctx: RequestCtx, id: string, input: PreviewInput): Promise<Preview> {
+export async function previewStoredTemplate(
+  ctx: RequestCtx,
+  id: string,
+  input: PreviewInput,
+): Promise<Preview> {
   const row = await inTransaction(ctx, (tx) => getTemplateRow(tx, ctx, id));
   const subject = input.subject ?? row.subject;
   assertSubject(row.kind, subject);
@@ -77,6 +100,9 @@ export async function previewStoredTemplate(ctx: RequestCtx, id: string, input: 
   return {
     subject: subject === null ? null : (texts.subject ?? null),
     html: texts.body ?? null,
-    problems: problems.map(({ part, ...problem }) => ({ path: part === 'subject' ? 'subject' : 'body', ...problem })),
+    problems: problems.map(({ part, ...problem }) => ({
+      path: part === 'subject' ? 'subject' : 'body',
+      ...problem,
+    })),
   };
 }

@@ -31,7 +31,11 @@ export const sidebarRoutes = [
     example: {
       items: [
         { label: 'Invoices', icon: 'file-text', kind: 'record-type', target: 'invoice' },
-        { label: 'Help', kind: 'group', children: [{ label: 'Terms', kind: 'link', target: 'https://acme.example/terms' }] },
+        {
+          label: 'Help',
+          kind: 'group',
+          children: [{ label: 'Terms', kind: 'link', target: 'https://acme.example/terms' }],
+        },
       ],
       revision: 3,
     },

@@ -21,25 +21,48 @@ const itemFields = {
     .max(2_000)
     .nullable()
     .default(null)
-    .describe('The id of a view, the id or slug of a page, a record type or an https address; null for a group'),
+    .describe(
+      'The id of a view, the id or slug of a page, a record type or an https address; null for a group',
+    ),
 };
-const children = <T extends z.ZodType>(item: T) => z.array(item).max(maxSidebarItems).default([]).describe('Only for groups');
+const children = <T extends z.ZodType>(item: T) =>
+  z.array(item).max(maxSidebarItems).default([]).describe('Only for groups');
 
-const Level4 = z.strictObject({ ...itemFields, children: z.array(z.unknown()).max(0, 'The sidebar has at most four levels').default([]) });
+const Level4 = z.strictObject({
+  ...itemFields,
+  children: z.array(z.unknown()).max(0, 'The sidebar has at most four levels').default([]),
+});
 const Level3 = z.strictObject({ ...itemFields, children: children(Level4) });
 const Level2 = z.strictObject({ ...itemFields, children: children(Level3) });
 const Level1 = z.strictObject({ ...itemFields, children: children(Level2) });
 
 export const SidebarInput = z.strictObject({
   items: z.array(Level1).max(maxSidebarItems),
-  revision: z.int().min(0).optional().describe('Rejects the update if the sidebar is no longer at this revision'),
+  revision: z
+    .int()
+    .min(0)
+    .optional()
+    .describe('Rejects the update if the sidebar is no longer at this revision'),
 });
 
-const returnedFields = { label: z.string(), icon: z.string().nullable(), kind: z.enum(sidebarItemKinds), target: z.string().nullable() };
-const ReturnedItem4 = z.object({ ...returnedFields, children: z.array(z.unknown()) }).meta({ id: 'SidebarLeaf' });
-const ReturnedItem3 = z.object({ ...returnedFields, children: z.array(ReturnedItem4) }).meta({ id: 'SidebarSubgroup' });
-const ReturnedItem2 = z.object({ ...returnedFields, children: z.array(ReturnedItem3) }).meta({ id: 'SidebarGroup' });
-const ReturnedItem1 = z.object({ ...returnedFields, children: z.array(ReturnedItem2) }).meta({ id: 'SidebarItem' });
+const returnedFields = {
+  label: z.string(),
+  icon: z.string().nullable(),
+  kind: z.enum(sidebarItemKinds),
+  target: z.string().nullable(),
+};
+const ReturnedItem4 = z
+  .object({ ...returnedFields, children: z.array(z.unknown()) })
+  .meta({ id: 'SidebarLeaf' });
+const ReturnedItem3 = z
+  .object({ ...returnedFields, children: z.array(ReturnedItem4) })
+  .meta({ id: 'SidebarSubgroup' });
+const ReturnedItem2 = z
+  .object({ ...returnedFields, children: z.array(ReturnedItem3) })
+  .meta({ id: 'SidebarGroup' });
+const ReturnedItem1 = z
+  .object({ ...returnedFields, children: z.array(ReturnedItem2) })
+  .meta({ id: 'SidebarItem' });
 
 export const Sidebar = z
   .object({

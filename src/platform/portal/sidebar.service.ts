@@ -1,17 +1,30 @@
-// The sidebar. Targets must exist when the tree is stored. One that disappears later is reported as a problem and stays until the tree is
-// stored again.
+// The sidebar. Targets must exist when the tree is stored. One that disappears later is reported as a problem
+// and stays until the tree is stored again.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instantOrNull } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { maxSidebarBytes, maxSidebarItems, type SidebarInput, type SidebarItem, type SidebarItems } from './sidebar.schemas.ts';
+import {
+  maxSidebarBytes,
+  maxSidebarItems,
+  type SidebarInput,
+  type SidebarItem,
+  type SidebarItems,
+} from './sidebar.schemas.ts';
 import * as store from './sidebar.store.ts';
-import { isHttpsUrl, readTargets, type Targets, unknownRecordTypeDetail, unknownViewDetail } from './targets.ts';
+import {
+  isHttpsUrl,
+  readTargets,
+  type Targets,
+  unknownRecordTypeDetail,
+  unknownViewDetail,
+} from './targets.ts';
 
 type LocatedItem = { readonly item: SidebarItem; readonly path: string };
 
-const isItem = (child: unknown): child is SidebarItem => typeof child === 'object' && child !== null && 'kind' in child;
+const isItem = (child: unknown): child is SidebarItem =>
+  typeof child === 'object' && child !== null && 'kind' in child;
 const locateItems = (items: readonly unknown[], path: string): LocatedItem[] =>
   items.flatMap((item, index) => {
     const at = `${path}[${index}]`;
@@ -25,16 +38,31 @@ const readTargetsOf = (ctx: RequestCtx, all: readonly LocatedItem[]): Promise<Ta
 
 /** What is wrong with an item itself, regardless of whether its target exists. */
 function itemProblem({ item: { kind, target, children }, path }: LocatedItem): ErrorDetail | undefined {
-  if (kind !== 'group' && children.length > 0) return { path: `${path}.children`, code: 'no_group', message: 'Only a group has children' };
+  if (kind !== 'group' && children.length > 0)
+    return { path: `${path}.children`, code: 'no_group', message: 'Only a group has children' };
   if (kind === 'group')
-    return target === null ? undefined : { path: `${path}.target`, code: 'no_target', message: 'A group has no target' };
-  if (target === null) return { path: `${path}.target`, code: 'target_needed', message: `An item of kind ${kind} needs a target` };
+    return target === null
+      ? undefined
+      : { path: `${path}.target`, code: 'no_target', message: 'A group has no target' };
+  if (target === null)
+    return {
+      path: `${path}.target`,
+      code: 'target_needed',
+      message: `An item of kind ${kind} needs a target`,
+    };
   if (kind === 'link' && !isHttpsUrl(target))
-    return { path: `${path}.target`, code: 'bad_address', message: 'must be an https address without a user name' };
+    return {
+      path: `${path}.target`,
+      code: 'bad_address',
+      message: 'must be an https address without a user name',
+    };
   return undefined;
 }
 
-function targetProblem({ item: { kind, target }, path }: LocatedItem, targets: Targets): ErrorDetail | undefined {
+function targetProblem(
+  { item: { kind, target }, path }: LocatedItem,
+  targets: Targets,
+): ErrorDetail | undefined {
   const at = `${path}.target`;
   if (target === null) return undefined;
   if (kind === 'view' && !targets.views.has(target)) return unknownViewDetail(at);
@@ -42,13 +70,18 @@ function targetProblem({ item: { kind, target }, path }: LocatedItem, targets: T
   if (kind !== 'page') return undefined;
   const page = targets.pages.get(target);
   if (page === undefined) return { path: at, code: 'unknown_page', message: 'No page has this id or slug' };
-  return page.published ? undefined : { path: at, code: 'not_published', message: 'This page is not published, so visitors cannot see it' };
+  return page.published
+    ? undefined
+    : { path: at, code: 'not_published', message: 'This page is not published, so visitors cannot see it' };
 }
 
 /** Replaces page slugs by ids, so that changing a slug breaks no item. */
 const withPageIds = (items: readonly unknown[], pages: Targets['pages']): SidebarItem[] =>
   items.filter(isItem).map((item) => {
-    const target = item.kind === 'page' && item.target !== null ? (pages.get(item.target)?.id ?? item.target) : item.target;
+    const target =
+      item.kind === 'page' && item.target !== null
+        ? (pages.get(item.target)?.id ?? item.target)
+        : item.target;
     return { ...item, target, children: withPageIds(item.children, pages) };
   });
 
@@ -84,7 +117,10 @@ export async function getSidebar(ctx: RequestCtx) {
   };
 }
 
-/** Throws 422 for items that are not valid or too large, and `stale_revision` when the sidebar is not at the given revision. */
+/**
+ * Throws 422 for items that are not valid or too large, and `stale_revision` when the sidebar is not at the
+ * given revision.
+ */
 export async function putSidebar(ctx: RequestCtx, { items: newItems, revision }: SidebarInput) {
   const items = await resolveItems(ctx, newItems);
   await inTransaction(ctx, async (tx) => {
@@ -92,10 +128,16 @@ export async function putSidebar(ctx: RequestCtx, { items: newItems, revision }:
     if (stored === undefined) {
       const current = (await store.findSidebar(tx, ctx.organizationId))?.revision ?? 0;
       const message = `The sidebar is at revision ${current}`;
-      throw invalid('The sidebar has changed in the meantime', [{ path: 'revision', code: 'stale_revision', message }]);
+      throw invalid('The sidebar has changed in the meantime', [
+        { path: 'revision', code: 'stale_revision', message },
+      ]);
     }
     const changes = { revision: stored, items: locateItems(items, '').length };
-    await writeAudit(tx, ctx, { action: 'portal.update-sidebar', target: { type: 'sidebar', id: null }, changes });
+    await writeAudit(tx, ctx, {
+      action: 'portal.update-sidebar',
+      target: { type: 'sidebar', id: null },
+      changes,
+    });
   });
   return getSidebar(ctx);
 }

@@ -4,9 +4,14 @@ import type { Tx } from '../../db/transaction.ts';
 export type SidebarRow = { items: object[]; revision: number; updated_at: Date };
 
 export const findSidebar = async (tx: Tx, organizationId: string): Promise<SidebarRow | undefined> =>
-  tx('portal_sidebars').where('organization_id', organizationId).first<SidebarRow | undefined>('items', 'revision', 'updated_at');
+  tx('portal_sidebars')
+    .where('organization_id', organizationId)
+    .first<SidebarRow | undefined>('items', 'revision', 'updated_at');
 
-/** Returns the new revision; undefined, and stores nothing, when the current revision differs from `expected`. 0 expects no sidebar. */
+/**
+ * Returns the new revision; undefined, and stores nothing, when the current revision differs from `expected`.
+ * 0 expects no sidebar.
+ */
 export async function saveSidebar(
   tx: Tx,
   organizationId: string,
@@ -14,7 +19,11 @@ export async function saveSidebar(
   expected: number | undefined,
 ): Promise<number | undefined> {
   const row = { organization_id: organizationId, items: JSON.stringify(items) };
-  const inserting = tx('portal_sidebars').insert(row).onConflict('organization_id').ignore().returning<{ revision: number }[]>('revision');
+  const inserting = tx('portal_sidebars')
+    .insert(row)
+    .onConflict('organization_id')
+    .ignore()
+    .returning<{ revision: number }[]>('revision');
   if (expected === undefined || expected === 0) {
     const [inserted] = await inserting;
     if (inserted !== undefined) return inserted.revision;

@@ -4,7 +4,10 @@ import { type Available, isListType, type ListType, sourceOf } from '../../publi
 type Column = Available[string]['columns'][number];
 export type SourceType = Exclude<Column['type'], ListType>;
 
-/** Types by source, without fields that vanished from the ERP and the entries of multiselects. Empty for a record type without synced fields. */
+/**
+ * Types by source, without fields that vanished from the ERP and the entries of multiselects. Empty for a
+ * record type without synced fields.
+ */
 export function sourceTypes(available: Available, recordType: string): ReadonlyMap<string, SourceType> {
   const columns = Object.hasOwn(available, recordType) ? (available[recordType]?.columns ?? []) : [];
   return new Map(

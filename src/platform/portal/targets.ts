@@ -1,5 +1,6 @@
-// Targets of sidebars and pages: views, pages and record types of the organization, and external addresses. A view counts only when
-// everyone in the organization can see it, so that no one learns of another person's private view.
+// Targets of sidebars and pages: views, pages and record types of the organization, and external addresses. A
+// view counts only when everyone in the organization can see it, so that no one learns of another person's
+// private view.
 import { z } from 'zod';
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
@@ -36,7 +37,11 @@ export type Targets = {
   readonly available: Available;
 };
 
-export const findSharedViews = async (tx: Tx, organizationId: string, ids: readonly string[]): Promise<Set<string>> => {
+export const findSharedViews = async (
+  tx: Tx,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<Set<string>> => {
   const rows = await tx('views')
     .where({ organization_id: organizationId, visibility: 'organization' })
     .whereIn('id', [...ids])
@@ -44,16 +49,29 @@ export const findSharedViews = async (tx: Tx, organizationId: string, ids: reado
   return new Set(rows.map(({ id }) => id));
 };
 
-async function findPageTargets(tx: Tx, organizationId: string, names: readonly string[]): Promise<Map<string, PageTarget>> {
+async function findPageTargets(
+  tx: Tx,
+  organizationId: string,
+  names: readonly string[],
+): Promise<Map<string, PageTarget>> {
   const rows = await tx('portal_pages')
     .where('organization_id', organizationId)
     .where((query) => query.whereIn('slug', [...names]).orWhereIn('id', names.filter(isId)))
     .select<PageTarget[]>('id', 'slug', tx.raw('published_at is not null as published'));
-  return new Map([...rows.map((row) => [row.slug, row] as const), ...rows.map((row) => [row.id, row] as const)]);
+  return new Map([
+    ...rows.map((row) => [row.slug, row] as const),
+    ...rows.map((row) => [row.id, row] as const),
+  ]);
 }
 
-/** Which of these targets exist, and all record types. A view must be named by its id; other names are not found. */
-export async function readTargets(ctx: RequestCtx, named: { views: readonly string[]; pages: readonly string[] }): Promise<Targets> {
+/**
+ * Which of these targets exist, and all record types. A view must be named by its id; other names are not
+ * found.
+ */
+export async function readTargets(
+  ctx: RequestCtx,
+  named: { views: readonly string[]; pages: readonly string[] },
+): Promise<Targets> {
   const available = await readAvailable(ctx);
   return inTransaction(ctx, async (tx) => ({
     available,

@@ -1,26 +1,37 @@
-// The variables that templates of the organization can use: a record, and what subscription mails say of a view. Pure.
+// The variables that templates of the organization can use: a record, and what subscription mails say of a
+// view. Pure.
 import { recordCell, type ViewTable } from '../views/view-table.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 const labelSuffix = /\.name$/;
 
 /**
- * A record as templates see it: `record` has its values by field, `labels` the ERP's names of references and list values, by the same keys.
+ * A record as templates see it: `record` has its values by field, `labels` the ERP's names of references and
+ * list values, by the same keys.
  */
 export function splitLabels(values: Values): { readonly record: Values; readonly labels: Values } {
   const all = Object.entries(values);
   return {
     record: Object.fromEntries(all.filter(([source]) => !labelSuffix.test(source))),
     labels: Object.fromEntries(
-      all.filter(([source]) => labelSuffix.test(source)).map(([source, value]) => [source.replace(labelSuffix, ''), value]),
+      all
+        .filter(([source]) => labelSuffix.test(source))
+        .map(([source, value]) => [source.replace(labelSuffix, ''), value]),
     ),
   };
 }
 
-type ViewContext = { readonly viewName: string; readonly organizationName: string; readonly timezone: string };
+type ViewContext = {
+  readonly viewName: string;
+  readonly organizationName: string;
+  readonly timezone: string;
+};
 
 /** The variables of a subscription mail for this view. */
-export function templateData(view: ViewTable, { viewName, timezone, organizationName }: ViewContext): Readonly<Record<string, unknown>> {
+export function templateData(
+  view: ViewTable,
+  { viewName, timezone, organizationName }: ViewContext,
+): Readonly<Record<string, unknown>> {
   const rows = view.records.map((record) => ({
     ...splitLabels(record),
     cells: view.columns.map((column) => recordCell(record, column, timezone)),

@@ -3,7 +3,14 @@ import { IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { previewStoredTemplate } from './preview.ts';
-import { NewTemplate, Preview, PreviewInput, Template, TemplatePatch, templateKinds } from './templates.schemas.ts';
+import {
+  NewTemplate,
+  Preview,
+  PreviewInput,
+  Template,
+  TemplatePatch,
+  templateKinds,
+} from './templates.schemas.ts';
 import * as service from './templates.service.ts';
 
 const group = 'Portal Config';
@@ -22,7 +29,11 @@ export const templateRoutes = [
     permission: 'portal:read',
     summary: 'List templates',
     description: 'Newest first. `q` searches keys.',
-    query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional(), kind: z.enum(templateKinds).optional() }),
+    query: z.strictObject({
+      ...pageFields,
+      q: z.string().min(1).max(120).optional(),
+      kind: z.enum(templateKinds).optional(),
+    }),
     response: pageOf(Template),
     handler: (ctx, { query: { q, kind, ...page } }) => service.listTemplates(ctx, page, { q, kind }),
   }),

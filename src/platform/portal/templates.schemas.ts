@@ -9,11 +9,22 @@ const key = z
   .regex(/^[a-z0-9]+([-.][a-z0-9]+)*$/, 'must be lower-case letters, digits, single hyphens and dots')
   .meta({ example: 'open-invoices' });
 export const templateKinds = ['email', 'document'] as const;
-const subject = longText(500).min(1).describe('Liquid, rendered as one line; only for templates of kind `email`');
+const subject = longText(500)
+  .min(1)
+  .describe('Liquid, rendered as one line; only for templates of kind `email`');
 const body = longText(templateLimits.maxSourceLength).min(1).describe('HTML with Liquid; data is escaped');
 
-export const NewTemplate = z.strictObject({ key, kind: z.enum(templateKinds), subject: subject.nullable().default(null), body });
-export const TemplatePatch = z.strictObject({ key: key.optional(), subject: subject.optional(), body: body.optional() });
+export const NewTemplate = z.strictObject({
+  key,
+  kind: z.enum(templateKinds),
+  subject: subject.nullable().default(null),
+  body,
+});
+export const TemplatePatch = z.strictObject({
+  key: key.optional(),
+  subject: subject.optional(),
+  body: body.optional(),
+});
 
 export const Template = z
   .object({
@@ -29,10 +40,17 @@ export const Template = z
 
 const maxDepth = 20;
 const isShallow = (value: unknown, depth: number): boolean =>
-  typeof value !== 'object' || value === null || (depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1)));
+  typeof value !== 'object' ||
+  value === null ||
+  (depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1)));
 
 export const PreviewInput = z.strictObject({
-  recordType: z.string().min(1).max(200).optional().describe('With `recordId`; a document needs both, a mail may do without'),
+  recordType: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('With `recordId`; a document needs both, a mail may do without'),
   recordId: z.string().min(1).max(200).optional().describe('The record that fills `record` and `labels`'),
   viewId: Id.optional().describe('A view that you can see; adds the variables of a subscription mail for it'),
   data: z

@@ -1,4 +1,5 @@
-// Templates of an organization. A template with syntax errors is never stored, so that rendering can only fail because of the data.
+// Templates of an organization. A template with syntax errors is never stored, so that rendering can only
+// fail because of the data.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -46,7 +47,9 @@ const toDetail = ({ part, code, line, column, message }: TemplateProblem): Error
 /** Throws 422 `subject_needed` for a mail without a subject, and `no_subject` for a document with one. */
 export function assertSubject(kind: store.TemplateRow['kind'], subject: string | null): void {
   if (kind === 'email' && subject === null)
-    throw invalid('A mail template needs a subject', [{ path: 'subject', code: 'subject_needed', message: 'Set the subject of the mail' }]);
+    throw invalid('A mail template needs a subject', [
+      { path: 'subject', code: 'subject_needed', message: 'Set the subject of the mail' },
+    ]);
   if (kind === 'document' && subject !== null)
     throw invalid('A document template has no subject', [
       { path: 'subject', code: 'no_subject', message: 'Only mails have a subject: use null' },
@@ -62,7 +65,9 @@ async function assertSyntax(ctx: RequestCtx, texts: Texts): Promise<void> {
 const inTemplateTransaction = <T>(ctx: RequestCtx, work: (tx: Tx) => Promise<T>): Promise<T> =>
   inTransaction(ctx, work).catch((error: unknown) => {
     if (violatesConstraint(error, 'template_key_is_unique'))
-      throw invalid('The key is taken', [{ path: 'key', code: 'taken', message: 'Another template of this kind has this key' }]);
+      throw invalid('The key is taken', [
+        { path: 'key', code: 'taken', message: 'Another template of this kind has this key' },
+      ]);
     throw error;
   });
 
@@ -73,7 +78,8 @@ export const listTemplates = (ctx: RequestCtx, page: PageQuery, filter: store.Te
   });
 
 /** Throws 404 when the organization has no such template. */
-export const getTemplate = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => toTemplate(await getTemplateRow(tx, ctx, id)));
+export const getTemplate = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => toTemplate(await getTemplateRow(tx, ctx, id)));
 
 /** Throws 422 for a missing or unexpected subject, syntax errors, a key that is taken, or a full quota. */
 export async function createTemplate(ctx: RequestCtx, input: NewTemplate) {
@@ -84,7 +90,11 @@ export async function createTemplate(ctx: RequestCtx, input: NewTemplate) {
     await assertQuota(tx, ctx, 'templates');
     await store.insertTemplate(tx, ctx.organizationId, { id, ...input });
     const changes = { key: input.key, kind: input.kind };
-    await writeAudit(tx, ctx, { action: 'portal.create-template', target: { type: 'template', id }, changes });
+    await writeAudit(tx, ctx, {
+      action: 'portal.create-template',
+      target: { type: 'template', id },
+      changes,
+    });
     return toTemplate(await getTemplateRow(tx, ctx, id));
   });
 }
@@ -93,14 +103,23 @@ export async function createTemplate(ctx: RequestCtx, input: NewTemplate) {
 export async function updateTemplate(ctx: RequestCtx, id: string, { key, subject, body }: TemplatePatch) {
   const before = await inTransaction(ctx, (tx) => getTemplateRow(tx, ctx, id));
   assertSubject(before.kind, subject ?? before.subject);
-  if (subject !== undefined || body !== undefined) await assertSyntax(ctx, { subject: subject ?? null, body: body ?? '' });
+  if (subject !== undefined || body !== undefined)
+    await assertSyntax(ctx, { subject: subject ?? null, body: body ?? '' });
   return inTemplateTransaction(ctx, async (tx) => {
     await getTemplateRow(tx, ctx, id);
-    const columns = { ...(key !== undefined && { key }), ...(subject !== undefined && { subject }), ...(body !== undefined && { body }) };
+    const columns = {
+      ...(key !== undefined && { key }),
+      ...(subject !== undefined && { subject }),
+      ...(body !== undefined && { body }),
+    };
     if (Object.keys(columns).length > 0) await store.updateTemplate(tx, ctx.organizationId, id, columns);
     const after = await getTemplateRow(tx, ctx, id);
     const changes = { key: after.key, kind: after.kind, changed: Object.keys(columns) };
-    await writeAudit(tx, ctx, { action: 'portal.update-template', target: { type: 'template', id }, changes });
+    await writeAudit(tx, ctx, {
+      action: 'portal.update-template',
+      target: { type: 'template', id },
+      changes,
+    });
     return toTemplate(after);
   });
 }
@@ -110,11 +129,19 @@ export const deleteTemplate = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { key, kind } = await getTemplateRow(tx, ctx, id);
     if ((await store.deleteTemplate(tx, ctx.organizationId, id)) === 0) throw notFound('Template');
-    await writeAudit(tx, ctx, { action: 'portal.delete-template', target: { type: 'template', id }, changes: { key, kind } });
+    await writeAudit(tx, ctx, {
+      action: 'portal.delete-template',
+      target: { type: 'template', id },
+      changes: { key, kind },
+    });
   }).catch((error: unknown) => {
     // Everything that uses a template refers to it by a foreign key.
     if (sqlState(error) !== '23503' && sqlState(error) !== '23001') throw error;
     throw invalid('The template is in use', [
-      { path: '', code: 'in_use', message: 'A subscription uses it: change or delete that subscription first' },
+      {
+        path: '',
+        code: 'in_use',
+        message: 'A subscription uses it: change or delete that subscription first',
+      },
     ]);
   });

@@ -16,7 +16,10 @@ export type TemplateRow = {
 };
 const columns = ['id', 'key', 'kind', 'subject', 'body', 'created_at', 'updated_at'] as const;
 
-export type TemplateFilter = { readonly q?: string | undefined; readonly kind?: TemplateRow['kind'] | undefined };
+export type TemplateFilter = {
+  readonly q?: string | undefined;
+  readonly kind?: TemplateRow['kind'] | undefined;
+};
 
 export function listTemplates(tx: Tx, organizationId: string, page: PageQuery, { q, kind }: TemplateFilter) {
   const query = tx('portal_templates')
@@ -31,16 +34,28 @@ export function listTemplates(tx: Tx, organizationId: string, page: PageQuery, {
   return readPage<TemplateRow>(query, page);
 }
 
-export const findTemplate = async (tx: Tx, organizationId: string, id: string): Promise<TemplateRow | undefined> =>
+export const findTemplate = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<TemplateRow | undefined> =>
   tx('portal_templates')
     .where({ organization_id: organizationId, id })
     .first<TemplateRow | undefined>(...columns);
 
 type Texts = Pick<TemplateRow, 'key' | 'subject' | 'body'>;
-export const insertTemplate = (tx: Tx, organizationId: string, row: Texts & Pick<TemplateRow, 'id' | 'kind'>) =>
-  tx('portal_templates').insert({ ...row, organization_id: organizationId });
+export const insertTemplate = (
+  tx: Tx,
+  organizationId: string,
+  row: Texts & Pick<TemplateRow, 'id' | 'kind'>,
+) => tx('portal_templates').insert({ ...row, organization_id: organizationId });
 
-export const updateTemplate = (tx: Tx, organizationId: string, id: string, change: Partial<Texts>): Promise<number> =>
+export const updateTemplate = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  change: Partial<Texts>,
+): Promise<number> =>
   tx('portal_templates')
     .where({ organization_id: organizationId, id })
     .update({ ...change, updated_at: tx.fn.now() });

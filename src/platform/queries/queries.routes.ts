@@ -8,7 +8,8 @@ const group = 'ERP connection';
 const params = z.strictObject({ name: QueryName });
 const example = {
   label: 'Open balances by customer',
-  query: "SELECT entity, SUM(foreignamountunpaid) AS unpaid FROM transaction WHERE type = 'CustInvc' GROUP BY entity",
+  query:
+    "SELECT entity, SUM(foreignamountunpaid) AS unpaid FROM transaction WHERE type = 'CustInvc' GROUP BY entity",
   keyColumn: 'entity',
 };
 const rules =

@@ -9,16 +9,23 @@ const columnName = z
 
 export const QueryName = z
   .string()
-  .regex(/^[A-Za-z][A-Za-z0-9_]{0,62}$/, 'must be a letter, then letters, digits and _, at most 63 characters');
+  .regex(
+    /^[A-Za-z][A-Za-z0-9_]{0,62}$/,
+    'must be a letter, then letters, digits and _, at most 63 characters',
+  );
 
 export const ErpQueryInput = z.strictObject({
   label: shortText(200),
   query: longText(maxQueryCharacters).min(1).describe("One SELECT in the ERP's query language"),
-  keyColumn: columnName.describe('The column with an integer that no other row has; it becomes the field `id`'),
+  keyColumn: columnName.describe(
+    'The column with an integer that no other row has; it becomes the field `id`',
+  ),
   modifiedColumn: columnName
     .nullable()
     .default(null)
-    .describe("The column with the time of a row's last change, by which a sync finds changes. Null: each run reads all rows"),
+    .describe(
+      "The column with the time of a row's last change, by which a sync finds changes. Null: each run reads all rows",
+    ),
 });
 export type ErpQueryInput = z.output<typeof ErpQueryInput>;
 

@@ -1,4 +1,5 @@
-// Queries that define record types. The ERP runs a query before it is stored, so a stored one could be read at least once.
+// Queries that define record types. The ERP runs a query before it is stored, so a stored one could be read
+// at least once.
 import { ErpError, type RecordTypeMetadata } from '../../connectors/connector.ts';
 import { type QuerySource, querySourceRefusals } from '../../connectors/discovery.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
@@ -19,15 +20,29 @@ import * as store from './queries.store.ts';
 /** Operations of the public interface have these names next to the records' ids. */
 const reservedNames = new Set(['changes', 'summary']);
 
-const view = ({ name, label, query, key_column: keyColumn, modified_column: modifiedColumn, created_at, updated_at }: store.QueryRow) => ({
+const view = ({
+  name,
+  label,
+  query,
+  key_column: keyColumn,
+  modified_column: modifiedColumn,
+  created_at,
+  updated_at,
+}: store.QueryRow) => ({
   ...{ name, label, query, keyColumn, modifiedColumn },
   createdAt: instant(created_at),
   updatedAt: instant(updated_at),
 });
 
-const refusal = (title: string, path: string, code: string, message: string) => invalid(title, [{ path, code, message }]);
+const refusal = (title: string, path: string, code: string, message: string) =>
+  invalid(title, [{ path, code, message }]);
 const taken = () =>
-  refusal('The name is taken', 'name', 'taken', 'Another record type has this name; names that differ in case alone count as the same');
+  refusal(
+    'The name is taken',
+    'name',
+    'taken',
+    'Another record type has this name; names that differ in case alone count as the same',
+  );
 
 async function getRow(tx: Tx, ctx: RequestCtx, name: string): Promise<store.QueryRow> {
   const row = await store.findQuery(tx, ctx.organizationId, name);
@@ -42,7 +57,8 @@ export const listErpQueries = (ctx: RequestCtx, page: PageQuery, q: string | und
   });
 
 /** Throws 404 for an unknown query. */
-export const getErpQuery = (ctx: RequestCtx, name: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, name)));
+export const getErpQuery = (ctx: RequestCtx, name: string) =>
+  inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, name)));
 
 const pathOf = new Map<string, keyof typeof querySourceRefusals>([
   [querySourceRefusals.query, 'query'],
@@ -50,13 +66,25 @@ const pathOf = new Map<string, keyof typeof querySourceRefusals>([
   [querySourceRefusals.modifiedColumn, 'modifiedColumn'],
 ]);
 
-/** Runs the query in the ERP. Throws 422 for a query or a column that isn't suitable and as refreshing the metadata does, 503 likewise. */
-async function describe(ctx: RequestCtx, source: QuerySource, last: RecordTypeMetadata | null): Promise<RecordTypeMetadata> {
+/**
+ * Runs the query in the ERP. Throws 422 for a query or a column that isn't suitable and as refreshing the
+ * metadata does, 503 likewise.
+ */
+async function describe(
+  ctx: RequestCtx,
+  source: QuerySource,
+  last: RecordTypeMetadata | null,
+): Promise<RecordTypeMetadata> {
   const connector = await getConnector(ctx);
   const timeout = AbortSignal.timeout(metadataTimeoutMs);
   const signal = AbortSignal.any([ctx.disconnected, timeout]);
   if (connector.describeQuery === undefined)
-    throw refusal('The query cannot be used', 'query', 'query_unsuitable', 'The ERP of this connection has no query language');
+    throw refusal(
+      'The query cannot be used',
+      'query',
+      'query_unsuitable',
+      'The ERP of this connection has no query language',
+    );
   return connector.describeQuery(source, signal, last).catch((error: unknown) => {
     const path = error instanceof ErpError && !signal.aborted ? pathOf.get(error.code) : undefined;
     if (!(error instanceof ErpError) || path === undefined) throw metadataFailure(error, timeout.aborted);
@@ -66,14 +94,21 @@ async function describe(ctx: RequestCtx, source: QuerySource, last: RecordTypeMe
 
 async function assertNameIsFree(tx: Tx, ctx: RequestCtx, name: string): Promise<void> {
   if (reservedNames.has(name.toLowerCase()))
-    throw refusal('The name is reserved', 'name', 'reserved', `Choose a name other than ${[...reservedNames].join(' and ')}`);
+    throw refusal(
+      'The name is reserved',
+      'name',
+      'reserved',
+      `Choose a name other than ${[...reservedNames].join(' and ')}`,
+    );
   if (await store.hasRecordTypeNamed(tx, ctx.organizationId, name)) throw taken();
 }
 
 const missingMetadata = (reason: Omit<ErrorDetail, 'path'>) =>
   invalid("The ERP's record types are not known yet", [{ path: '', ...reason }]);
 
-/** Throws 422 for a name that is taken or reserved, a full quota, or as `describe` does, which may throw 503. */
+/**
+ * Throws 422 for a name that is taken or reserved, a full quota, or as `describe` does, which may throw 503.
+ */
 export async function createErpQuery(ctx: RequestCtx, { name, ...input }: NewErpQuery) {
   if ((await readMetadataStatus(ctx)) === undefined) throw missingMetadata(await explainMissingMetadata(ctx));
   await inTransaction(ctx, (tx) => assertNameIsFree(tx, ctx, name));
@@ -83,15 +118,27 @@ export async function createErpQuery(ctx: RequestCtx, { name, ...input }: NewErp
     await assertNameIsFree(tx, ctx, name);
     await store.insertQuery(tx, ctx.organizationId, name, input);
     await writeDescriptions(tx, ctx.organizationId, [description], []);
-    await writeAudit(tx, ctx, { action: 'erp-query.create', target: { type: 'erp-query', id: null }, changes: { name, ...input } });
+    await writeAudit(tx, ctx, {
+      action: 'erp-query.create',
+      target: { type: 'erp-query', id: null },
+      changes: { name, ...input },
+    });
     return view(await getRow(tx, ctx, name));
   }).catch((error: unknown) => {
     throw violatesConstraint(error, 'query_name_is_unique') ? taken() : error;
   });
 }
 
-/** Throws 422 `in_use` when the key changes under a sync configuration, and 422 `run_open` while a run may read by the former query. */
-async function assertMayChange(tx: Tx, ctx: RequestCtx, before: store.QueryRow, { keyColumn }: ErpQueryInput): Promise<void> {
+/**
+ * Throws 422 `in_use` when the key changes under a sync configuration, and 422 `run_open` while a run may
+ * read by the former query.
+ */
+async function assertMayChange(
+  tx: Tx,
+  ctx: RequestCtx,
+  before: store.QueryRow,
+  { keyColumn }: ErpQueryInput,
+): Promise<void> {
   const config = await store.lockConfigOf(tx, ctx.organizationId, before.name);
   if (config === undefined) return;
   if (keyColumn !== before.key_column)
@@ -102,11 +149,18 @@ async function assertMayChange(tx: Tx, ctx: RequestCtx, before: store.QueryRow, 
       `The sync configuration ${config.name} uses the query, and another key would give all records other ids: create another query`,
     );
   if (await store.hasBegunRun(tx, ctx.organizationId, config.id))
-    throw refusal('The query cannot change while a sync run is open', 'query', 'run_open', 'Cancel the run first, or wait until it ends');
+    throw refusal(
+      'The query cannot change while a sync run is open',
+      'query',
+      'run_open',
+      'Cancel the run first, or wait until it ends',
+    );
 }
 
 const isSameQuery = (one: ErpQueryInput, other: ErpQueryInput): boolean =>
-  one.query === other.query && one.keyColumn === other.keyColumn && one.modifiedColumn === other.modifiedColumn;
+  one.query === other.query &&
+  one.keyColumn === other.keyColumn &&
+  one.modifiedColumn === other.modifiedColumn;
 
 /** Throws 404 for an unknown query, and 422 as `assertMayChange` and `describe`, which may throw 503. */
 export async function putErpQuery(ctx: RequestCtx, name: string, input: ErpQueryInput) {
@@ -121,7 +175,11 @@ export async function putErpQuery(ctx: RequestCtx, name: string, input: ErpQuery
     }
     await store.updateQuery(tx, ctx.organizationId, name, input);
     await writeDescriptions(tx, ctx.organizationId, [description], []);
-    await writeAudit(tx, ctx, { action: 'erp-query.put', target: { type: 'erp-query', id: null }, changes: { name, ...input } });
+    await writeAudit(tx, ctx, {
+      action: 'erp-query.put',
+      target: { type: 'erp-query', id: null },
+      changes: { name, ...input },
+    });
     return view(await getRow(tx, ctx, name));
   });
 }
@@ -131,8 +189,18 @@ export const deleteErpQuery = (ctx: RequestCtx, name: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     await getRow(tx, ctx, name);
     const config = await store.lockConfigOf(tx, ctx.organizationId, name);
-    if (config !== undefined) throw refusal('The query is in use', '', 'in_use', `Delete the sync configuration ${config.name} first`);
+    if (config !== undefined)
+      throw refusal(
+        'The query is in use',
+        '',
+        'in_use',
+        `Delete the sync configuration ${config.name} first`,
+      );
     await store.deleteQuery(tx, ctx.organizationId, name);
     await writeDescriptions(tx, ctx.organizationId, [], [name]);
-    await writeAudit(tx, ctx, { action: 'erp-query.delete', target: { type: 'erp-query', id: null }, changes: { name } });
+    await writeAudit(tx, ctx, {
+      action: 'erp-query.delete',
+      target: { type: 'erp-query', id: null },
+      changes: { name },
+    });
   });

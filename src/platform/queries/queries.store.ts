@@ -34,7 +34,11 @@ export function listQueries(tx: Tx, organizationId: string, page: PageQuery, q: 
   return readPage<QueryRow>(query, page);
 }
 
-export const findQuery = async (tx: Tx, organizationId: string, name: string): Promise<QueryRow | undefined> =>
+export const findQuery = async (
+  tx: Tx,
+  organizationId: string,
+  name: string,
+): Promise<QueryRow | undefined> =>
   tx('erp_queries')
     .where({ organization_id: organizationId, name })
     .first<QueryRow | undefined>(...columns);
@@ -49,7 +53,12 @@ const written = ({ label, query, keyColumn, modifiedColumn }: ErpQueryInput) => 
 export const insertQuery = (tx: Tx, organizationId: string, name: string, input: ErpQueryInput) =>
   tx('erp_queries').insert({ organization_id: organizationId, name, ...written(input) });
 
-export const updateQuery = (tx: Tx, organizationId: string, name: string, input: ErpQueryInput): Promise<number> =>
+export const updateQuery = (
+  tx: Tx,
+  organizationId: string,
+  name: string,
+  input: ErpQueryInput,
+): Promise<number> =>
   tx('erp_queries')
     .where({ organization_id: organizationId, name })
     .update({ ...written(input), updated_at: tx.fn.now() });
@@ -57,14 +66,23 @@ export const updateQuery = (tx: Tx, organizationId: string, name: string, input:
 export const deleteQuery = (tx: Tx, organizationId: string, name: string): Promise<number> =>
   tx('erp_queries').where({ organization_id: organizationId, name }).delete();
 
-/** The sync configuration that reads the query's rows, locked: no run of it begins until the transaction ends. */
-export const lockConfigOf = async (tx: Tx, organizationId: string, name: string): Promise<{ id: string; name: string } | undefined> =>
+/**
+ * The sync configuration that reads the query's rows, locked: no run of it begins until the transaction ends.
+ */
+export const lockConfigOf = async (
+  tx: Tx,
+  organizationId: string,
+  name: string,
+): Promise<{ id: string; name: string } | undefined> =>
   tx('sync_configs')
     .where({ organization_id: organizationId, record_type: name })
     .forUpdate()
     .first<{ id: string; name: string } | undefined>('id', 'name');
 
-/** Whether a run of the configuration has begun and not ended. Those that wait are locked, so that none begins meanwhile. */
+/**
+ * Whether a run of the configuration has begun and not ended. Those that wait are locked, so that none begins
+ * meanwhile.
+ */
 export async function hasBegunRun(tx: Tx, organizationId: string, configId: string): Promise<boolean> {
   const open = await tx('sync_runs')
     .where({ organization_id: organizationId, sync_config_id: configId })
@@ -76,5 +94,7 @@ export async function hasBegunRun(tx: Tx, organizationId: string, configId: stri
 
 /** Ignoring case. */
 export const hasRecordTypeNamed = async (tx: Tx, organizationId: string, name: string): Promise<boolean> =>
-  (await tx('erp_record_types').where({ organization_id: organizationId }).whereRaw('lower(name) = lower(?)', [name]).first('name')) !==
-  undefined;
+  (await tx('erp_record_types')
+    .where({ organization_id: organizationId })
+    .whereRaw('lower(name) = lower(?)', [name])
+    .first('name')) !== undefined;

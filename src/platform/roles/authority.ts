@@ -1,5 +1,6 @@
-// Callers who change other people's permissions must still have their own when the change is made. Such changes are serialized per
-// organization, so that of two concurrent requests neither relies on a permission that the other removes.
+// Callers who change other people's permissions must still have their own when the change is made. Such
+// changes are serialized per organization, so that of two concurrent requests neither relies on a permission
+// that the other removes.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid } from '../../core/errors.ts';
 import { signUpPermission } from '../../core/permissions.ts';
@@ -9,10 +10,16 @@ import { assertNotTransferredKey } from '../grant.ts';
 import { lockOrganization } from '../organizations/organizations.store.ts';
 import { findRoleOfMember, type RoleReference, type RoleRow } from './roles.store.ts';
 
-export const permissionsOfRow = ({ name, permissions, built_in: builtIn }: Pick<RoleRow, 'name' | 'permissions' | 'built_in'>) =>
-  permissionsOfRole({ name, builtIn, permissions });
+export const permissionsOfRow = ({
+  name,
+  permissions,
+  built_in: builtIn,
+}: Pick<RoleRow, 'name' | 'permissions' | 'built_in'>) => permissionsOfRole({ name, builtIn, permissions });
 
-/** True for the built-in owner role; custom roles cannot take its name. A transferred key never acts as an owner. */
+/**
+ * True for the built-in owner role; custom roles cannot take its name. A transferred key never acts as an
+ * owner.
+ */
 export const actsAsOwner = ({ principal }: Pick<RequestCtx, 'principal'>): boolean =>
   principal.role.name === 'owner' && !principal.isTransferredKey;
 
@@ -24,11 +31,13 @@ export function unknownRole({ roleId }: RoleReference, code = 'unknown_role'): A
 
 /** A 403 `owner_needed` for the caller to throw. */
 export const ownerNeeded = (message: string, path: string): AppError =>
-  new AppError('FORBIDDEN', message, { details: [{ path, code: 'owner_needed', message: 'Ask an owner of the organization' }] });
+  new AppError('FORBIDDEN', message, {
+    details: [{ path, code: 'owner_needed', message: 'Ask an owner of the organization' }],
+  });
 
 /**
- * Locks the organization row, waiting for concurrent permission changes. Throws 403 when one of them took permissions from the caller,
- * and 403 `handed_over` for a transferred key.
+ * Locks the organization row, waiting for concurrent permission changes. Throws 403 when one of them took
+ * permissions from the caller, and 403 `handed_over` for a transferred key.
  */
 export async function assertStillAuthorized(tx: Tx, ctx: RequestCtx): Promise<void> {
   assertNotTransferredKey(ctx);

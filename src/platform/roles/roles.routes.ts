@@ -32,7 +32,11 @@ export const roleRoutes = [
     description: 'The role can have only permissions that the caller has.',
     params: IdParams,
     body: NewRole,
-    example: { name: 'Auditor', description: 'Reads the audit log', permissions: ['audit:read', 'member:read'] },
+    example: {
+      name: 'Auditor',
+      description: 'Reads the audit log',
+      permissions: ['audit:read', 'member:read'],
+    },
     response: Role,
     status: 201,
     handler: (ctx, { body }) => createRole(ctx, body),
@@ -56,7 +60,8 @@ export const roleRoutes = [
     path: '/organizations/{id}/roles/{roleId}',
     permission: 'role:update',
     summary: 'Update a role',
-    description: 'Takes effect with the next request of each member who has the role. The caller must have every permission that is added.',
+    description:
+      'Takes effect with the next request of each member who has the role. The caller must have every permission that is added.',
     params: RoleParams,
     body: RolePatch,
     example: { permissions: ['audit:read'] },
@@ -71,13 +76,17 @@ export const roleRoutes = [
     permission: 'role:delete',
     summary: 'Delete an unused role',
     additionalErrors: [422],
-    description: 'Returns 422 while a member or an open invitation has the role. Built-in roles cannot be deleted.',
+    description:
+      'Returns 422 while a member or an open invitation has the role. Built-in roles cannot be deleted.',
     params: RoleParams,
     handler: (ctx, { params }) => deleteRole(ctx, params.roleId),
   }),
 ];
 
-/** `allRoutes` is a function because the permission list names every operation, including this one; it is called per request. */
+/**
+ * `allRoutes` is a function because the permission list names every operation, including this one; it is
+ * called per request.
+ */
 export const permissionRoutes = (allRoutes: () => readonly AnyRoute[]) => [
   defineRoute({
     id: 'listPermissions',

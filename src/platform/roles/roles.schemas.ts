@@ -5,7 +5,11 @@ import { Id, Instant, longText, uniqueName } from '../../http/fields.ts';
 export const RoleParams = z.strictObject({ id: Id, roleId: Id });
 
 const Permissions = z
-  .array(z.enum(assignablePermissions as [Permission, ...Permission[]], { error: 'must be a permission that a role can have' }))
+  .array(
+    z.enum(assignablePermissions as [Permission, ...Permission[]], {
+      error: 'must be a permission that a role can have',
+    }),
+  )
   .max(assignablePermissions.length)
   .refine((list) => new Set(list).size === list.length, 'must not repeat an entry')
   .describe('See GET /organizations/{id}/permissions');
@@ -15,13 +19,27 @@ const roleName = uniqueName(60);
 /** How other objects name a role: by its id, or by its name. */
 export const roleFields = {
   roleId: Id.optional(),
-  role: z.string().min(1).max(60).optional().describe('The name of the role, instead of `roleId`, ignoring case'),
+  role: z
+    .string()
+    .min(1)
+    .max(60)
+    .optional()
+    .describe('The name of the role, instead of `roleId`, ignoring case'),
 };
-export const isOneRole = ({ roleId, role }: { roleId?: string | undefined; role?: string | undefined }): boolean =>
-  roleId === undefined || role === undefined;
+export const isOneRole = ({
+  roleId,
+  role,
+}: {
+  roleId?: string | undefined;
+  role?: string | undefined;
+}): boolean => roleId === undefined || role === undefined;
 export const twoRoles = { path: ['role'], error: 'must not be given together with roleId' };
 
-export const NewRole = z.strictObject({ name: roleName, description: longText(500).default(''), permissions: Permissions });
+export const NewRole = z.strictObject({
+  name: roleName,
+  description: longText(500).default(''),
+  permissions: Permissions,
+});
 export const RolePatch = z.strictObject({
   name: roleName.optional(),
   description: longText(500).nullable().optional(),
@@ -45,7 +63,9 @@ export const PermissionEntry = z
     name: z.string(),
     description: z.string(),
     grantable: z.boolean().describe('Whether a role can have it'),
-    held: z.boolean().describe('Whether the caller has it; callers can grant only permissions that they have'),
+    held: z
+      .boolean()
+      .describe('Whether the caller has it; callers can grant only permissions that they have'),
     operations: z.array(z.string()).describe('Operation ids of the operations that need it'),
   })
   .meta({ id: 'Permission' });

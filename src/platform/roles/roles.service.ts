@@ -1,9 +1,15 @@
-// Custom roles of an organization. Callers can add only permissions that they hold, so that they cannot escalate their own, neither
-// through a new role nor through the one that they have.
+// Custom roles of an organization. Callers can add only permissions that they hold, so that they cannot
+// escalate their own, neither through a new role nor through the one that they have.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
-import { allPermissions, assignablePermissions, describePermission, isRolePermission, type Permission } from '../../core/permissions.ts';
+import {
+  allPermissions,
+  assignablePermissions,
+  describePermission,
+  isRolePermission,
+  type Permission,
+} from '../../core/permissions.ts';
 import { sqlState, violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
@@ -33,18 +39,23 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.RoleRo
 }
 
 /** In the order of `rolePermissions`, independent of the order in the request. */
-const sorted = (permissions: readonly Permission[]): Permission[] => assignablePermissions.filter((name) => permissions.includes(name));
+const sorted = (permissions: readonly Permission[]): Permission[] =>
+  assignablePermissions.filter((name) => permissions.includes(name));
 
 const toClientError = (error: unknown): unknown =>
   violatesConstraint(error, 'role_name_is_unique')
-    ? invalid('That name is taken', [{ path: 'name', code: 'taken', message: 'Another role has this name, ignoring case' }])
+    ? invalid('That name is taken', [
+        { path: 'name', code: 'taken', message: 'Another role has this name, ignoring case' },
+      ])
     : error;
 
 const inUse = (message: string) => invalid('The role is in use', [{ path: '', code: 'in_use', message }]);
 
 function assertCustomRole(row: store.RoleRow): void {
   if (!row.built_in) return;
-  throw invalid('Built-in roles cannot be changed', [{ path: '', code: 'built_in', message: 'Create a custom role instead' }]);
+  throw invalid('Built-in roles cannot be changed', [
+    { path: '', code: 'built_in', message: 'Create a custom role instead' },
+  ]);
 }
 
 export const listRoles = (ctx: RequestCtx, page: PageQuery, q: string | undefined) =>
@@ -54,9 +65,13 @@ export const listRoles = (ctx: RequestCtx, page: PageQuery, q: string | undefine
   });
 
 /** Throws 404 for an unknown role. */
-export const getRole = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
+export const getRole = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
-/** Throws 403 `escalation` when the caller lacks a permission of the role, 422 `taken` for the name, `limit_reached` at the quota. */
+/**
+ * Throws 403 `escalation` when the caller lacks a permission of the role, 422 `taken` for the name,
+ * `limit_reached` at the quota.
+ */
 export const createRole = (ctx: RequestCtx, { name, description, permissions }: NewRole) =>
   inTransaction(ctx, async (tx) => {
     await assertStillAuthorized(tx, ctx);
@@ -71,7 +86,10 @@ export const createRole = (ctx: RequestCtx, { name, description, permissions }: 
     throw toClientError(error);
   });
 
-/** Throws 404 for an unknown role, 403 `escalation` when the caller lacks an added permission, 422 `built_in` or `taken`. */
+/**
+ * Throws 404 for an unknown role, 403 `escalation` when the caller lacks an added permission, 422 `built_in`
+ * or `taken`.
+ */
 export const updateRole = (ctx: RequestCtx, id: string, change: RolePatch) =>
   inTransaction(ctx, async (tx) => {
     await assertStillAuthorized(tx, ctx);
@@ -92,26 +110,36 @@ export const updateRole = (ctx: RequestCtx, id: string, change: RolePatch) =>
     await writeAudit(tx, ctx, {
       action: 'role.update',
       target: { type: 'role', id },
-      changes: { ...columns, ...(columns.permissions !== undefined && { permissions: { from: before, to: columns.permissions } }) },
+      changes: {
+        ...columns,
+        ...(columns.permissions !== undefined && { permissions: { from: before, to: columns.permissions } }),
+      },
     });
     return view(await getRow(tx, ctx, id));
   }).catch((error: unknown) => {
     throw toClientError(error);
   });
 
-/** Throws 404 for an unknown role, 422 `built_in`, or `in_use` while a member or an open invitation has it. */
+/**
+ * Throws 404 for an unknown role, 422 `built_in`, or `in_use` while a member or an open invitation has it.
+ */
 export const deleteRole = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     await assertStillAuthorized(tx, ctx);
     const row = await getRow(tx, ctx, id);
     assertCustomRole(row);
-    if (row.member_count > 0) throw inUse(`${row.member_count} ${row.member_count === 1 ? 'member has' : 'members have'} this role`);
+    if (row.member_count > 0)
+      throw inUse(`${row.member_count} ${row.member_count === 1 ? 'member has' : 'members have'} this role`);
     if (row.invitation_count > 0)
       throw inUse(
         `${row.invitation_count} open ${row.invitation_count === 1 ? 'invitation grants' : 'invitations grant'} this role. Revoke first.`,
       );
     await store.deleteRole(tx, ctx.organizationId, id);
-    await writeAudit(tx, ctx, { action: 'role.delete', target: { type: 'role', id }, changes: { name: row.name } });
+    await writeAudit(tx, ctx, {
+      action: 'role.delete',
+      target: { type: 'role', id },
+      changes: { name: row.name },
+    });
   }).catch((error: unknown) => {
     // The role was assigned concurrently.
     throw sqlState(error) === '23503' ? inUse('The role was just assigned to someone') : error;
@@ -121,7 +149,8 @@ export const deleteRole = (ctx: RequestCtx, id: string): Promise<void> =>
 export function listPermissions(ctx: RequestCtx, query: NamedPageQuery, routes: readonly AnyRoute[]) {
   const entries = allPermissions.map((name): PermissionEntry => {
     const needsIt = (route: AnyRoute): boolean =>
-      route.access !== 'public' && (route.permission === name || (name === 'record:read' && route.readsRecords === true));
+      route.access !== 'public' &&
+      (route.permission === name || (name === 'record:read' && route.readsRecords === true));
     const operations = routes.filter(needsIt).map(({ id }) => id);
     return {
       name,

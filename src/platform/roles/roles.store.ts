@@ -26,7 +26,9 @@ const select = (tx: Tx, organizationId: string) =>
       'r.permissions',
       'r.built_in',
       'r.created_at',
-      tx.raw('(select count(*)::int from memberships m where m.organization_id = r.organization_id and m.role_id = r.id) as member_count'),
+      tx.raw(
+        '(select count(*)::int from memberships m where m.organization_id = r.organization_id and m.role_id = r.id) as member_count',
+      ),
       tx.raw(
         '(select count(*)::int from invitations i where i.organization_id = r.organization_id and i.open_role_id = r.id) as invitation_count',
       ),
@@ -45,7 +47,11 @@ export function listRoles(tx: Tx, organizationId: string, page: PageQuery, q: st
 export type RoleReference = { readonly roleId?: string | undefined; readonly role?: string | undefined };
 
 /** The id of the role with this name, ignoring case; a given id is returned as it is. */
-export async function findRoleId(tx: Tx, organizationId: string, { roleId, role }: RoleReference): Promise<string | undefined> {
+export async function findRoleId(
+  tx: Tx,
+  organizationId: string,
+  { roleId, role }: RoleReference,
+): Promise<string | undefined> {
   if (role === undefined) return roleId;
   const row = await tx('roles')
     .where({ organization_id: organizationId })

@@ -6,35 +6,73 @@ import { permissionsOfRow } from '../roles/authority.ts';
 import { findRoleOfMember } from '../roles/roles.store.ts';
 import { viewerOf } from '../views/views.service.ts';
 import { findVisibleView, type ViewRow } from '../views/views.store.ts';
-import { findVisibleSubscription, lockSubscription, type SubscriptionRow, type VisibleSubscriptionRow } from './subscriptions.store.ts';
+import {
+  findVisibleSubscription,
+  lockSubscription,
+  type SubscriptionRow,
+  type VisibleSubscriptionRow,
+} from './subscriptions.store.ts';
 
-function assertMayUpdate(ctx: Pick<RequestCtx, 'principal'>, { owner_id: ownerId }: Pick<SubscriptionRow, 'owner_id'>): void {
+function assertMayUpdate(
+  ctx: Pick<RequestCtx, 'principal'>,
+  { owner_id: ownerId }: Pick<SubscriptionRow, 'owner_id'>,
+): void {
   const { userId, managesOrphans } = viewerOf(ctx);
   if (ownerId === userId || managesOrphans) return;
   throw new AppError('FORBIDDEN', 'Only the owner may change a subscription', {
-    details: [{ path: '', code: 'subscription_owner_needed', message: 'Ask its owner, or someone with the permission member:update' }],
+    details: [
+      {
+        path: '',
+        code: 'subscription_owner_needed',
+        message: 'Ask its owner, or someone with the permission member:update',
+      },
+    ],
   });
 }
 
 /** Throws 404 when the caller can't see the subscription, exactly as when it doesn't exist. */
-export async function getSubscriptionRow(tx: Tx, ctx: RequestCtx, id: string): Promise<VisibleSubscriptionRow> {
+export async function getSubscriptionRow(
+  tx: Tx,
+  ctx: RequestCtx,
+  id: string,
+): Promise<VisibleSubscriptionRow> {
   const row = await findVisibleSubscription(tx, ctx.organizationId, viewerOf(ctx), id);
   if (row === undefined) throw notFound('Subscription');
   return row;
 }
 
-/** Locks the subscription until the transaction ends. Throws 404 when the caller can't see it and 403 when they may not change it. */
-export async function lockEditableSubscription(tx: Tx, ctx: RequestCtx, id: string): Promise<VisibleSubscriptionRow> {
+/**
+ * Locks the subscription until the transaction ends. Throws 404 when the caller can't see it and 403 when
+ * they may not change it.
+ */
+export async function lockEditableSubscription(
+  tx: Tx,
+  ctx: RequestCtx,
+  id: string,
+): Promise<VisibleSubscriptionRow> {
   await lockSubscription(tx, ctx.organizationId, id);
   const row = await getSubscriptionRow(tx, ctx, id);
   assertMayUpdate(ctx, row);
   return row;
 }
 
-/** The view, if the owner of a subscription still sees it; their role must still have `view:read` and `record:read`. */
-export async function findViewForOwner(tx: Tx, organizationId: string, viewId: string, ownerId: string): Promise<ViewRow | undefined> {
+/**
+ * The view, if the owner of a subscription still sees it; their role must still have `view:read` and
+ * `record:read`.
+ */
+export async function findViewForOwner(
+  tx: Tx,
+  organizationId: string,
+  viewId: string,
+  ownerId: string,
+): Promise<ViewRow | undefined> {
   const role = await findRoleOfMember(tx, organizationId, ownerId);
   const permissions = role === undefined ? [] : permissionsOfRow(role);
   if (!permissions.includes('view:read') || !permissions.includes('record:read')) return undefined;
-  return findVisibleView(tx, organizationId, { userId: ownerId, managesOrphans: permissions.includes('member:update') }, viewId);
+  return findVisibleView(
+    tx,
+    organizationId,
+    { userId: ownerId, managesOrphans: permissions.includes('member:update') },
+    viewId,
+  );
 }

@@ -1,7 +1,14 @@
-// Content of the mails of one slot, created once for all recipients: the first records in the mail, by our layout or by a template, or all
-// records attached as CSV. Pure.
+// Content of the mails of one slot, created once for all recipients: the first records in the mail, by our
+// layout or by a template, or all records attached as CSV. Pure.
 import { safeFileName } from '../../core/file-name.ts';
-import { type Attachment, countRowsThatFit, layoutMail, type MailContent, type RecordTable, withSmallPrint } from '../../mail/index.ts';
+import {
+  type Attachment,
+  countRowsThatFit,
+  layoutMail,
+  type MailContent,
+  type RecordTable,
+  withSmallPrint,
+} from '../../mail/index.ts';
 import { formatLocalTime, oneLine, recordCell, type ViewTable } from '../views/view-table.ts';
 
 /** What the mails mention in addition to the records. */
@@ -27,12 +34,15 @@ export type SlotContent = {
 const maxSubjectLength = 200;
 
 type Counted = Pick<ViewTable, 'total' | 'unit'>;
-const countOf = ({ total, unit }: Counted): string => `${total.toLocaleString('en-US')} ${unit}${total === 1 ? '' : 's'}`;
+const countOf = ({ total, unit }: Counted): string =>
+  `${total.toLocaleString('en-US')} ${unit}${total === 1 ? '' : 's'}`;
 const subjectOf = ({ viewName }: MailContext, view: Counted): string =>
   oneLine(`${viewName}: ${view.total === 0 ? `no ${view.unit}s` : countOf(view)}`, maxSubjectLength);
 
 const asOf = ({ syncedAt }: Pick<ViewTable, 'syncedAt'>, { timezone }: MailContext): string =>
-  syncedAt === null ? 'The time of the last sync is unknown.' : `As of ${formatLocalTime(syncedAt, timezone)} (${timezone}).`;
+  syncedAt === null
+    ? 'The time of the last sync is unknown.'
+    : `As of ${formatLocalTime(syncedAt, timezone)} (${timezone}).`;
 
 const problemParagraphs = (problems: readonly string[]): string[] =>
   problems.length === 0 ? [] : [`This view has a problem and may be incomplete: ${problems.join('; ')}.`];
@@ -40,9 +50,13 @@ const problemParagraphs = (problems: readonly string[]): string[] =>
 const reasonForMail = ({ ownerName, viewName, organizationName }: MailContext): string =>
   `You get this mail because ${ownerName} of ${organizationName} subscribed your address to “${viewName}”.`;
 
-const footer = (context: MailContext, url: string) => ({ notes: [reasonForMail(context)], smallLink: { label: 'Unsubscribe', url } });
+const footer = (context: MailContext, url: string) => ({
+  notes: [reasonForMail(context)],
+  smallLink: { label: 'Unsubscribe', url },
+});
 type MailBody = Omit<MailContent, 'notes' | 'smallLink'>;
-const layoutFor = (body: MailBody, context: MailContext) => (url: string) => layoutMail({ ...body, ...footer(context, url) });
+const layoutFor = (body: MailBody, context: MailContext) => (url: string) =>
+  layoutMail({ ...body, ...footer(context, url) });
 
 function tableOf(view: ViewTable, context: MailContext): RecordTable {
   const columns = view.columns.map(({ label, type }) => ({
@@ -50,7 +64,9 @@ function tableOf(view: ViewTable, context: MailContext): RecordTable {
     numeric: type === 'number' || type === 'integer',
     ...((type === 'date' || type === 'time') && { short: true }),
   }));
-  const rows = view.records.map((record) => view.columns.map((column) => recordCell(record, column, context.timezone)));
+  const rows = view.records.map((record) =>
+    view.columns.map((column) => recordCell(record, column, context.timezone)),
+  );
   const table = { columns, rows };
   return { columns, rows: rows.slice(0, countRowsThatFit(table)) };
 }
@@ -64,7 +80,10 @@ function tableBody(view: ViewTable, context: MailContext): MailBody {
       : shown === all
         ? `${countOf(view)}.`
         : `The first ${shown.toLocaleString('en-US')} of ${countOf(view)}.`;
-  const body = { title: context.viewName, paragraphs: [`${summary} ${asOf(view, context)}`, ...problemParagraphs(view.problems)] };
+  const body = {
+    title: context.viewName,
+    paragraphs: [`${summary} ${asOf(view, context)}`, ...problemParagraphs(view.problems)],
+  };
   if (shown === 0) return body;
   const label = view.unit === 'row' ? 'Download the records' : `Download all ${countOf(view)}`;
   return { ...body, table, ...(shown < all && { action: { label, url: context.recordsUrl } }) };
@@ -79,7 +98,10 @@ export const tableContent = (view: ViewTable, context: MailContext): SlotContent
   layout: layoutFor(tableBody(view, context), context),
 });
 
-/** Subject and HTML from a rendered template, with our footer; the plain text part shows the records in our layout. */
+/**
+ * Subject and HTML from a rendered template, with our footer; the plain text part shows the records in our
+ * layout.
+ */
 export function templateContent(
   view: ViewTable,
   context: MailContext,
@@ -96,7 +118,11 @@ export function templateContent(
 }
 
 /** All records as an attached CSV file, named as the download of the view. */
-export function csvContent(view: Omit<ViewTable, 'columns' | 'records' | 'unit'>, csv: Buffer, context: MailContext): SlotContent {
+export function csvContent(
+  view: Omit<ViewTable, 'columns' | 'records' | 'unit'>,
+  csv: Buffer,
+  context: MailContext,
+): SlotContent {
   const filename = safeFileName(`${context.viewName}.csv`);
   const summary =
     view.total === 0
@@ -108,7 +134,10 @@ export function csvContent(view: Omit<ViewTable, 'columns' | 'records' | 'unit'>
     records: view.total,
     attachment: { filename, contentType: 'text/csv', content: csv },
     layout: layoutFor(
-      { title: context.viewName, paragraphs: [`${summary} ${asOf(view, context)}`, ...problemParagraphs(view.problems)] },
+      {
+        title: context.viewName,
+        paragraphs: [`${summary} ${asOf(view, context)}`, ...problemParagraphs(view.problems)],
+      },
       context,
     ),
   };

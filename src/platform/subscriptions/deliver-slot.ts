@@ -1,6 +1,6 @@
-// Delivers one slot: checks that it is still to be sent, reads the records, and then queues the mails and finishes the deliveries in one
-// transaction. A crash before that transaction repeats the slot; a crash after it has no effect. The records are read outside of it, under
-// the lease.
+// Delivers one slot: checks that it is still to be sent, reads the records, and then queues the mails and
+// finishes the deliveries in one transaction. A crash before that transaction repeats the slot; a crash after
+// it has no effect. The records are read outside of it, under the lease.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, errorMessage } from '../../core/errors.ts';
 import { createSecretToken, hashSecretToken } from '../../core/secret-token.ts';
@@ -13,7 +13,12 @@ import { findViewForOwner } from './access.ts';
 import type { MailContext, SlotContent } from './content.ts';
 import { dailyLimitMessage } from './daily-limit.ts';
 import * as store from './deliveries.store.ts';
-import { findSubscription, insertLink, type SubscriptionRow, updateSubscription } from './subscriptions.store.ts';
+import {
+  findSubscription,
+  insertLink,
+  type SubscriptionRow,
+  updateSubscription,
+} from './subscriptions.store.ts';
 
 /** The slot can't be sent, and a retry would not help. The message is for the owner. */
 export class UndeliverableError extends Error {
@@ -29,10 +34,16 @@ export type SlotWork = {
 /** `stop` is aborted when the process shuts down; the result is then discarded. */
 export type ReadSlotContent = (tenant: TenantCtx, work: SlotWork, stop: AbortSignal) => Promise<SlotContent>;
 
-/** Delays after failed attempts. The slot fails after one more attempt, or when the next slot is due before the retry. */
+/**
+ * Delays after failed attempts. The slot fails after one more attempt, or when the next slot is due before
+ * the retry.
+ */
 const retryDelaysMs = [5_000, 30_000, 120_000, 300_000];
 
-/** Whether a later slot is already due, such as after downtime. A superseded slot is not sent, so that mails don't pile up. Pure. */
+/**
+ * Whether a later slot is already due, such as after downtime. A superseded slot is not sent, so that mails
+ * don't pile up. Pure.
+ */
 export function isSuperseded(
   { trigger, slot }: Pick<store.SlotRow, 'trigger' | 'slot'>,
   row: Pick<SubscriptionRow, 'schedule' | 'timezone'>,
@@ -58,7 +69,11 @@ export function retryDelayMs(
 async function disableSubscription(tx: Tx, organizationId: string, id: string): Promise<void> {
   await updateSubscription(tx, organizationId, id, { enabled: false, disabled_reason: 'view_hidden' });
   const changes = { enabled: false, disabledReason: 'view_hidden' };
-  await writeAudit(tx, systemAuthor(organizationId), { action: 'subscription.disable', target: { type: 'subscription', id }, changes });
+  await writeAudit(tx, systemAuthor(organizationId), {
+    action: 'subscription.disable',
+    target: { type: 'subscription', id },
+    changes,
+  });
 }
 
 /** The work to do, or the reason as text why nothing is sent. */
@@ -70,7 +85,8 @@ async function prepareWork(tx: Tx, ctx: TenantCtx, slot: store.SlotRow): Promise
   if (viewId === null) return 'The view was deleted';
   if (ownerId === null) return 'The owner of the subscription left the organization';
   if (slot.trigger === 'schedule' && !subscription.enabled) return 'The subscription was disabled';
-  if (isSuperseded(slot, subscription, ctx.clock.now())) return 'The service could not send this slot before the next one was due';
+  if (isSuperseded(slot, subscription, ctx.clock.now()))
+    return 'The service could not send this slot before the next one was due';
   if (slot.attempts > retryDelaysMs.length + 1) return 'Every attempt was interrupted before it finished';
   const limitMessage = await dailyLimitMessage(tx, ctx);
   if (limitMessage !== undefined) return limitMessage;
@@ -79,7 +95,9 @@ async function prepareWork(tx: Tx, ctx: TenantCtx, slot: store.SlotRow): Promise
     if (subscription.enabled) await disableSubscription(tx, organizationId, subscription.id);
     return 'The owner of the subscription no longer sees the view';
   }
-  const organization = await tx('organizations').where({ id: organizationId }).first<{ name: string }>('name');
+  const organization = await tx('organizations')
+    .where({ id: organizationId })
+    .first<{ name: string }>('name');
   const context: MailContext = {
     viewName: view.name,
     organizationName: organization.name,
@@ -103,7 +121,12 @@ const startWork = (ctx: TenantCtx, claim: store.SlotClaim): Promise<SlotWork | u
 type SharedContent = { readonly content: SlotContent; readonly attachmentId: string | undefined };
 
 /** Queues one mail with its own unsubscribe link. An invalid address fails only this delivery. */
-async function queueMail(tx: Tx, ctx: TenantCtx, delivery: store.WaitingDelivery, { content, attachmentId }: SharedContent): Promise<void> {
+async function queueMail(
+  tx: Tx,
+  ctx: TenantCtx,
+  delivery: store.WaitingDelivery,
+  { content, attachmentId }: SharedContent,
+): Promise<void> {
   const token = createSecretToken();
   const unsubscribeUrl = `${ctx.settings.publicUrl}/unsubscribe?token=${token}`;
   try {
@@ -116,12 +139,22 @@ async function queueMail(tx: Tx, ctx: TenantCtx, delivery: store.WaitingDelivery
       ...(attachmentId !== undefined && { sharedAttachmentId: attachmentId }),
       ...content.layout(unsubscribeUrl),
     });
-    const link = { token_hash: hashSecretToken(token), recipient_id: delivery.recipient_id, title: content.title };
+    const link = {
+      token_hash: hashSecretToken(token),
+      recipient_id: delivery.recipient_id,
+      title: content.title,
+    };
     await insertLink(tx, ctx.organizationId, link);
-    await store.updateDelivery(tx, ctx.organizationId, delivery.id, { mail_id: mailId, records: content.records });
+    await store.updateDelivery(tx, ctx.organizationId, delivery.id, {
+      mail_id: mailId,
+      records: content.records,
+    });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    await store.updateDelivery(tx, ctx.organizationId, delivery.id, { status: 'failed', error: error.message });
+    await store.updateDelivery(tx, ctx.organizationId, delivery.id, {
+      status: 'failed',
+      error: error.message,
+    });
   }
 }
 
@@ -130,9 +163,13 @@ const queueMails = (ctx: TenantCtx, claim: store.SlotClaim, content: SlotContent
   inTransaction(ctx, async (tx) => {
     if ((await store.lockSlot(tx, claim)) === undefined) return;
     const deliveries = await store.lockWaitingDeliveries(tx, claim);
-    const wanted = deliveries.filter((delivery) => delivery.unsubscribed_at === null && delivery.removed_at === null);
+    const wanted = deliveries.filter(
+      (delivery) => delivery.unsubscribed_at === null && delivery.removed_at === null,
+    );
     const attachmentId =
-      content.attachment === undefined || wanted.length === 0 ? undefined : await storeAttachment(tx, ctx, content.attachment);
+      content.attachment === undefined || wanted.length === 0
+        ? undefined
+        : await storeAttachment(tx, ctx, content.attachment);
     for (const delivery of deliveries) {
       if (wanted.includes(delivery)) await queueMail(tx, ctx, delivery, { content, attachmentId });
       else await store.updateDelivery(tx, ctx.organizationId, delivery.id, { status: 'skipped' });
@@ -140,11 +177,21 @@ const queueMails = (ctx: TenantCtx, claim: store.SlotClaim, content: SlotContent
     await store.finishSlot(tx, claim);
   });
 
-async function recordFailure(ctx: TenantCtx, claim: store.SlotClaim, { slot, subscription }: SlotWork, error: unknown): Promise<void> {
+async function recordFailure(
+  ctx: TenantCtx,
+  claim: store.SlotClaim,
+  { slot, subscription }: SlotWork,
+  error: unknown,
+): Promise<void> {
   const isKnown = error instanceof UndeliverableError || error instanceof AppError;
-  if (!isKnown) ctx.log.error({ err: error, subscriptionId: subscription.id }, 'a subscription slot could not be delivered');
+  if (!isKnown)
+    ctx.log.error(
+      { err: error, subscriptionId: subscription.id },
+      'a subscription slot could not be delivered',
+    );
   const message = isKnown ? errorMessage(error) : 'Internal error';
-  const waitMs = error instanceof UndeliverableError ? null : retryDelayMs(slot, subscription, ctx.clock.now());
+  const waitMs =
+    error instanceof UndeliverableError ? null : retryDelayMs(slot, subscription, ctx.clock.now());
   await inTransaction(ctx, async (tx) => {
     if (waitMs === null) await store.failSlot(tx, claim, message);
     else await store.retrySlot(tx, claim, message, waitMs);
@@ -152,7 +199,12 @@ async function recordFailure(ctx: TenantCtx, claim: store.SlotClaim, { slot, sub
 }
 
 /** Works on a claimed slot until it is done, has failed, or waits for a retry. */
-export async function deliverSlot(ctx: Ctx, claim: store.SlotClaim, read: ReadSlotContent, stop: AbortSignal): Promise<void> {
+export async function deliverSlot(
+  ctx: Ctx,
+  claim: store.SlotClaim,
+  read: ReadSlotContent,
+  stop: AbortSignal,
+): Promise<void> {
   const tenant: TenantCtx = { ...ctx, organizationId: claim.organizationId };
   const work = await startWork(tenant, claim);
   if (work === undefined) return;

@@ -36,12 +36,21 @@ type NewSlot = {
 };
 
 /** Deterministic for the same subscription, slot and recipient; short enough for one header line. */
-const messageIdOf = (settings: TenantCtx['settings'], subscriptionId: string, slot: string, recipientId: string): string =>
-  messageIdFor(settings, createHash('sha256').update([subscriptionId, slot, recipientId].join(' ')).digest('hex').slice(0, 40));
+const messageIdOf = (
+  settings: TenantCtx['settings'],
+  subscriptionId: string,
+  slot: string,
+  recipientId: string,
+): string =>
+  messageIdFor(
+    settings,
+    createHash('sha256').update([subscriptionId, slot, recipientId].join(' ')).digest('hex').slice(0, 40),
+  );
 
 /**
- * Creates a slot with one delivery per recipient; returns its id, or undefined when this time of the schedule already has a slot. When the
- * organization has reached its daily limit, the slot fails with that message and gets no deliveries, so that rows don't pile up.
+ * Creates a slot with one delivery per recipient; returns its id, or undefined when this time of the schedule
+ * already has a slot. When the organization has reached its daily limit, the slot fails with that message and
+ * gets no deliveries, so that rows don't pile up.
  */
 export async function createSlot(
   tx: Tx,
@@ -49,7 +58,8 @@ export async function createSlot(
   { subscriptionId, trigger, slot, maybeSent }: NewSlot,
 ): Promise<string | undefined> {
   const id = createId();
-  if (!(await store.insertSlot(tx, ctx.organizationId, { id, subscriptionId, trigger, slot }))) return undefined;
+  if (!(await store.insertSlot(tx, ctx.organizationId, { id, subscriptionId, trigger, slot })))
+    return undefined;
   const limitMessage = await dailyLimitMessage(tx, ctx);
   const error = limitMessage ?? maybeSent;
   if (error !== undefined) await store.markSlotFailed(tx, ctx.organizationId, id, error);
@@ -72,8 +82,9 @@ export async function createSlot(
 const maxManualSlotsPerHour = 10;
 
 /**
- * Sends a subscription now. Throws 404 when the caller can't see it, 403 when they may not change it, 422 when its view or owner is gone,
- * and 429 when the hourly limit of this or the organization's daily limit is reached.
+ * Sends a subscription now. Throws 404 when the caller can't see it, 403 when they may not change it, 422
+ * when its view or owner is gone, and 429 when the hourly limit of this or the organization's daily limit is
+ * reached.
  */
 export const sendSubscription = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
@@ -98,24 +109,51 @@ export const sendSubscription = (ctx: RequestCtx, id: string) =>
         },
       );
     const limitMessage = await dailyLimitMessage(tx, ctx);
-    if (limitMessage !== undefined) throw new AppError('RATE_LIMIT_EXCEEDED', limitMessage, { headers: { 'Retry-After': '3600' } });
+    if (limitMessage !== undefined)
+      throw new AppError('RATE_LIMIT_EXCEEDED', limitMessage, { headers: { 'Retry-After': '3600' } });
     const slot = ctx.clock.now();
     const slotId = await createSlot(tx, ctx, { subscriptionId: id, trigger: 'manual', slot });
     if (slotId === undefined) throw new Error('The manual slot was not created');
-    await writeAudit(tx, ctx, { action: 'subscription.send', target: { type: 'subscription', id }, changes: { slot: instant(slot) } });
-    return { slot: instant(slot), deliveries: (await store.listSlotDeliveries(tx, ctx.organizationId, id, slotId)).map(toDelivery) };
+    await writeAudit(tx, ctx, {
+      action: 'subscription.send',
+      target: { type: 'subscription', id },
+      changes: { slot: instant(slot) },
+    });
+    return {
+      slot: instant(slot),
+      deliveries: (await store.listSlotDeliveries(tx, ctx.organizationId, id, slotId)).map(toDelivery),
+    };
   });
 
 /** Throws 404 when the caller can't see the subscription. */
-export const listDeliveries = (ctx: RequestCtx, id: string, page: PageQuery, status: store.DeliveryStatus | undefined) =>
+export const listDeliveries = (
+  ctx: RequestCtx,
+  id: string,
+  page: PageQuery,
+  status: store.DeliveryStatus | undefined,
+) =>
   inTransaction(ctx, async (tx) => {
     await getSubscriptionRow(tx, ctx, id);
     const { rows, total } = await store.listDeliveryRows(tx, ctx.organizationId, id, page, status);
     return toPage(rows.map(toDelivery), total, page);
   });
 
-/** Cancels the subscription's mails that are still queued, for one recipient or for all. Mails being sent are not affected. */
-export async function cancelQueuedMails(tx: Tx, organizationId: string, subscriptionId: string, recipientId?: string): Promise<void> {
-  for (const { id, mail_id: mailId } of await store.listQueuedMails(tx, organizationId, subscriptionId, recipientId))
-    if (await cancelQueuedMail(tx, { organizationId }, mailId)) await store.updateDelivery(tx, organizationId, id, { status: 'skipped' });
+/**
+ * Cancels the subscription's mails that are still queued, for one recipient or for all. Mails being sent are
+ * not affected.
+ */
+export async function cancelQueuedMails(
+  tx: Tx,
+  organizationId: string,
+  subscriptionId: string,
+  recipientId?: string,
+): Promise<void> {
+  for (const { id, mail_id: mailId } of await store.listQueuedMails(
+    tx,
+    organizationId,
+    subscriptionId,
+    recipientId,
+  ))
+    if (await cancelQueuedMail(tx, { organizationId }, mailId))
+      await store.updateDelivery(tx, organizationId, id, { status: 'skipped' });
 }

@@ -1,5 +1,5 @@
-// Rows of slots and deliveries; their only writer. A slot is created with its deliveries, worked on under a lease, and finished in one
-// transaction with its mails. A worker that lost the lease writes nothing.
+// Rows of slots and deliveries; their only writer. A slot is created with its deliveries, worked on under a
+// lease, and finished in one transaction with its mails. A worker that lost the lease writes nothing.
 import type { Ctx } from '../../core/ctx.ts';
 import { createId } from '../../core/id.ts';
 import { readPage } from '../../db/page.ts';
@@ -21,10 +21,19 @@ export type ScheduledRow = {
 export const listScheduledSubscriptions = async (ctx: Pick<Ctx, 'db'>): Promise<ScheduledRow[]> =>
   (await ctx.db.control.raw<{ rows: ScheduledRow[] }>('select * from scheduled_subscriptions()')).rows;
 
-type NewSlot = { readonly id: string; readonly subscriptionId: string; readonly trigger: Trigger; readonly slot: Date };
+type NewSlot = {
+  readonly id: string;
+  readonly subscriptionId: string;
+  readonly trigger: Trigger;
+  readonly slot: Date;
+};
 
 /** False when this time of the schedule already has a slot. */
-export async function insertSlot(tx: Tx, organizationId: string, { id, subscriptionId, trigger, slot }: NewSlot): Promise<boolean> {
+export async function insertSlot(
+  tx: Tx,
+  organizationId: string,
+  { id, subscriptionId, trigger, slot }: NewSlot,
+): Promise<boolean> {
   const { rowCount } = await tx.raw<{ rowCount: number }>(
     `insert into subscription_slots (id, organization_id, subscription_id, trigger, slot) values (?, ?, ?, ?, ?)
      on conflict (subscription_id, slot) where trigger = 'schedule' do nothing`,
@@ -44,12 +53,22 @@ type NewDelivery = {
   readonly error?: string;
 };
 type OfSlot = { readonly slotId: string; readonly subscriptionId: string };
-export async function insertDeliveries(tx: Tx, organizationId: string, of: OfSlot, rows: readonly NewDelivery[]): Promise<void> {
+export async function insertDeliveries(
+  tx: Tx,
+  organizationId: string,
+  of: OfSlot,
+  rows: readonly NewDelivery[],
+): Promise<void> {
   const own = { organization_id: organizationId, slot_id: of.slotId, subscription_id: of.subscriptionId };
-  if (rows.length > 0) await tx('subscription_deliveries').insert(rows.map((row) => ({ ...row, ...own, id: createId() })));
+  if (rows.length > 0)
+    await tx('subscription_deliveries').insert(rows.map((row) => ({ ...row, ...own, id: createId() })));
 }
 
-export const countManualSlots = async (tx: Tx, organizationId: string, subscriptionId: string): Promise<number> => {
+export const countManualSlots = async (
+  tx: Tx,
+  organizationId: string,
+  subscriptionId: string,
+): Promise<number> => {
   const { rows } = await tx.raw<{ rows: { count: number }[] }>(
     `select count(*)::int as count from subscription_slots
      where organization_id = ? and subscription_id = ? and trigger = 'manual' and created_at > clock_timestamp() - interval '1 hour'`,
@@ -60,7 +79,11 @@ export const countManualSlots = async (tx: Tx, organizationId: string, subscript
 
 export type SlotClaim = { readonly id: string; readonly organizationId: string; readonly leaseId: string };
 
-export async function claimSlot(ctx: Pick<Ctx, 'db'>, leaseId: string, leaseMs: number): Promise<SlotClaim | undefined> {
+export async function claimSlot(
+  ctx: Pick<Ctx, 'db'>,
+  leaseId: string,
+  leaseMs: number,
+): Promise<SlotClaim | undefined> {
   const { rows } = await ctx.db.control.raw<{ rows: { id: string; organization_id: string }[] }>(
     "select organization_id, id from claim_subscription_slot(?, ? * interval '1 millisecond')",
     [leaseId, leaseMs],
@@ -70,17 +93,26 @@ export async function claimSlot(ctx: Pick<Ctx, 'db'>, leaseId: string, leaseMs: 
 }
 
 const leased = (tx: Tx, { id, organizationId, leaseId }: SlotClaim) =>
-  tx('subscription_slots').where({ organization_id: organizationId, id, lease_id: leaseId, status: 'waiting' });
+  tx('subscription_slots').where({
+    organization_id: organizationId,
+    id,
+    lease_id: leaseId,
+    status: 'waiting',
+  });
 
 export type SlotRow = { id: string; subscription_id: string; trigger: Trigger; slot: Date; attempts: number };
 
 /** The slot, locked; undefined when the lease was lost. */
 export const lockSlot = (tx: Tx, claim: SlotClaim): Promise<SlotRow | undefined> =>
-  leased(tx, claim).forUpdate().first<SlotRow | undefined>('id', 'subscription_id', 'trigger', 'slot', 'attempts');
+  leased(tx, claim)
+    .forUpdate()
+    .first<SlotRow | undefined>('id', 'subscription_id', 'trigger', 'slot', 'attempts');
 
 export const renewSlotLease = (ctx: Pick<Ctx, 'db'>, claim: SlotClaim, leaseMs: number) =>
   inTransaction({ db: ctx.db, organizationId: claim.organizationId }, (tx) =>
-    leased(tx, claim).update({ lease_until: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]) }),
+    leased(tx, claim).update({
+      lease_until: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]),
+    }),
   );
 
 const released = { lease_id: null, lease_until: null };
@@ -96,9 +128,13 @@ export const retrySlot = (tx: Tx, claim: SlotClaim, error: string, waitMs: numbe
     next_attempt_at: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [waitMs]),
   });
 
-export const finishSlot = (tx: Tx, claim: SlotClaim) => leased(tx, claim).update({ ...released, status: 'done', error: null });
+export const finishSlot = (tx: Tx, claim: SlotClaim) =>
+  leased(tx, claim).update({ ...released, status: 'done', error: null });
 
-/** Fails the slot and its queued deliveries: nothing more of it will be sent. No effect when the lease was lost. */
+/**
+ * Fails the slot and its queued deliveries: nothing more of it will be sent. No effect when the lease was
+ * lost.
+ */
 export async function failSlot(tx: Tx, claim: SlotClaim, error: string): Promise<void> {
   const own = { organization_id: claim.organizationId, slot_id: claim.id };
   if ((await leased(tx, claim).update({ ...released, status: 'failed', error })) === 0) return;
@@ -116,25 +152,45 @@ export type WaitingDelivery = {
   removed_at: Date | null;
 };
 
-/** Deliveries of a slot without a mail yet. The recipients are locked, so that none of them unsubscribes in between. */
-export const lockWaitingDeliveries = (tx: Tx, { organizationId, id }: SlotClaim): Promise<WaitingDelivery[]> =>
+/**
+ * Deliveries of a slot without a mail yet. The recipients are locked, so that none of them unsubscribes in
+ * between.
+ */
+export const lockWaitingDeliveries = (
+  tx: Tx,
+  { organizationId, id }: SlotClaim,
+): Promise<WaitingDelivery[]> =>
   tx('subscription_deliveries as d')
     .join('subscription_recipients as r', 'r.id', 'd.recipient_id')
     .where({ 'd.organization_id': organizationId, 'd.slot_id': id, 'd.status': 'queued' })
     .whereNull('d.mail_id')
     .orderBy('d.id')
     .forUpdate('d', 'r')
-    .select<WaitingDelivery[]>('d.id', 'd.message_id', 'd.recipient_id', 'r.email', 'r.unsubscribed_at', 'r.removed_at');
+    .select<WaitingDelivery[]>(
+      'd.id',
+      'd.message_id',
+      'd.recipient_id',
+      'r.email',
+      'r.unsubscribed_at',
+      'r.removed_at',
+    );
 
 type Outcome = { status?: 'failed' | 'skipped'; mail_id?: string; records?: number; error?: string | null };
 export const updateDelivery = (tx: Tx, organizationId: string, id: string, outcome: Outcome) =>
   tx('subscription_deliveries').where({ organization_id: organizationId, id }).update(outcome);
 
 /** Deliveries whose mail is still queued, of one recipient or of all. */
-export const listQueuedMails = (tx: Tx, organizationId: string, subscriptionId: string, recipientId?: string) => {
-  const query = tx('subscription_deliveries as d')
-    .join('outgoing_mails as m', 'm.id', 'd.mail_id')
-    .where({ 'd.organization_id': organizationId, 'd.subscription_id': subscriptionId, 'm.status': 'queued' });
+export const listQueuedMails = (
+  tx: Tx,
+  organizationId: string,
+  subscriptionId: string,
+  recipientId?: string,
+) => {
+  const query = tx('subscription_deliveries as d').join('outgoing_mails as m', 'm.id', 'd.mail_id').where({
+    'd.organization_id': organizationId,
+    'd.subscription_id': subscriptionId,
+    'm.status': 'queued',
+  });
   if (recipientId !== undefined) query.where('d.recipient_id', recipientId);
   return query.select<{ id: string; mail_id: string }[]>('d.id', 'd.mail_id');
 };
@@ -198,7 +254,12 @@ export function listDeliveryRows(
   return readPage<DeliveryRow>(query, page);
 }
 
-export const listSlotDeliveries = async (tx: Tx, organizationId: string, subscriptionId: string, slotId: string): Promise<DeliveryRow[]> =>
+export const listSlotDeliveries = async (
+  tx: Tx,
+  organizationId: string,
+  subscriptionId: string,
+  slotId: string,
+): Promise<DeliveryRow[]> =>
   (await selectDeliveries(tx, organizationId, subscriptionId).where('d.slot_id', slotId)) as DeliveryRow[];
 
 export type LastSlotRow = {
@@ -214,7 +275,11 @@ export type LastSlotRow = {
 };
 
 /** The newest slot of each of these subscriptions, with the number of its deliveries by status. */
-export async function findLastSlots(tx: Tx, organizationId: string, subscriptionIds: readonly string[]): Promise<Map<string, LastSlotRow>> {
+export async function findLastSlots(
+  tx: Tx,
+  organizationId: string,
+  subscriptionIds: readonly string[],
+): Promise<Map<string, LastSlotRow>> {
   if (subscriptionIds.length === 0) return new Map();
   const { rows } = await tx.raw<{ rows: LastSlotRow[] }>(
     `with last as (
@@ -234,8 +299,8 @@ export async function findLastSlots(tx: Tx, organizationId: string, subscription
 }
 
 /**
- * Fails slots that were waiting when the restored backup was taken: they may have been sent since, so they are not sent again. Returns
- * their number.
+ * Fails slots that were waiting when the restored backup was taken: they may have been sent since, so they
+ * are not sent again. Returns their number.
  */
 export async function failWaitingSlots(tx: Tx, organizationId: string, before: Date): Promise<number> {
   const error = 'The database was restored from a backup; this slot may already have been sent';

@@ -12,30 +12,45 @@ import { recordQueryOf } from '../views/views.service.ts';
 import { csvContent, type MailContext, type SlotContent, tableContent, templateContent } from './content.ts';
 import { type SlotWork, UndeliverableError } from './deliver-slot.ts';
 
-async function renderFor(tenant: TenantCtx, templateId: string, found: ViewTable, context: MailContext): Promise<SlotContent> {
+async function renderFor(
+  tenant: TenantCtx,
+  templateId: string,
+  found: ViewTable,
+  context: MailContext,
+): Promise<SlotContent> {
   const template = await inTransaction(tenant, (tx) => findTemplate(tx, tenant.organizationId, templateId));
   if (template === undefined) throw new UndeliverableError('Its template was deleted');
   try {
     const texts = await renderTemplate<'subject' | 'body'>({
       organizationId: tenant.organizationId,
-      parts: templateParts({ subject: template.subject ?? '', body: template.body }) as Required<ReturnType<typeof templateParts>>,
+      parts: templateParts({ subject: template.subject ?? '', body: template.body }) as Required<
+        ReturnType<typeof templateParts>
+      >,
       data: templateData(found, context),
       now: tenant.clock.now(),
       timeZone: context.timezone,
     });
     return templateContent(found, context, texts);
   } catch (error) {
-    if (error instanceof TemplateError) throw new UndeliverableError(`The template "${template.key}" failed: ${error.message}`);
+    if (error instanceof TemplateError)
+      throw new UndeliverableError(`The template "${template.key}" failed: ${error.message}`);
     throw error;
   }
 }
 
 /** Reads the whole CSV into memory, up to the attachment limit. */
-async function readCsv(records: RecordReader, tenant: TenantCtx, { view, context }: SlotWork, stop: AbortSignal): Promise<SlotContent> {
+async function readCsv(
+  records: RecordReader,
+  tenant: TenantCtx,
+  { view, context }: SlotWork,
+  stop: AbortSignal,
+): Promise<SlotContent> {
   const maxBytes = tenant.settings.mail.maxAttachmentBytes;
   const aborter = new AbortController();
   try {
-    const found = await records.csv(tenant, recordQueryOf(view), AbortSignal.any([aborter.signal, stop]), { unmasked: false });
+    const found = await records.csv(tenant, recordQueryOf(view), AbortSignal.any([aborter.signal, stop]), {
+      unmasked: false,
+    });
     const chunks: Buffer[] = [];
     let size = 0;
     for await (const chunk of found.bytes) {
@@ -46,7 +61,11 @@ async function readCsv(records: RecordReader, tenant: TenantCtx, { view, context
         );
       chunks.push(chunk);
     }
-    const summary = { total: found.total, syncedAt: found.syncedAt, problems: found.problems.map(({ message }) => message) };
+    const summary = {
+      total: found.total,
+      syncedAt: found.syncedAt,
+      problems: found.problems.map(({ message }) => message),
+    };
     return csvContent(summary, Buffer.concat(chunks), context);
   } finally {
     aborter.abort();
@@ -54,11 +73,19 @@ async function readCsv(records: RecordReader, tenant: TenantCtx, { view, context
 }
 
 /**
- * Creates the content of a slot's mails. Throws 503 while the records can't be read, and UndeliverableError when a retry would not help.
+ * Creates the content of a slot's mails. Throws 503 while the records can't be read, and UndeliverableError
+ * when a retry would not help.
  */
-export async function readContent(records: RecordReader, tenant: TenantCtx, work: SlotWork, stop: AbortSignal): Promise<SlotContent> {
+export async function readContent(
+  records: RecordReader,
+  tenant: TenantCtx,
+  work: SlotWork,
+  stop: AbortSignal,
+): Promise<SlotContent> {
   const { view, context, subscription } = work;
   if (subscription.format === 'csv') return readCsv(records, tenant, work, stop);
   const found = await readViewContent(records, tenant, view);
-  return subscription.template_id === null ? tableContent(found, context) : renderFor(tenant, subscription.template_id, found, context);
+  return subscription.template_id === null
+    ? tableContent(found, context)
+    : renderFor(tenant, subscription.template_id, found, context);
 }

@@ -1,5 +1,6 @@
-// Sends subscriptions in this process: each minute it creates the slots that are due, and every few seconds it polls for waiting slots. Any
-// number of processes may do so on one database: a slot is created once and worked on under a lease.
+// Sends subscriptions in this process: each minute it creates the slots that are due, and every few seconds
+// it polls for waiting slots. Any number of processes may do so on one database: a slot is created once and
+// worked on under a lease.
 import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
 import { createId } from '../../core/id.ts';
 import { startEveryMinute } from '../../core/recurring.ts';
@@ -10,7 +11,13 @@ import { recordsOf } from '../../public/index.ts';
 import { findDueSlot } from '../../sync/index.ts';
 import { deliverSlot, type ReadSlotContent } from './deliver-slot.ts';
 import { createSlot } from './deliveries.service.ts';
-import { claimSlot, listScheduledSubscriptions, renewSlotLease, type ScheduledRow, type SlotClaim } from './deliveries.store.ts';
+import {
+  claimSlot,
+  listScheduledSubscriptions,
+  renewSlotLease,
+  type ScheduledRow,
+  type SlotClaim,
+} from './deliveries.store.ts';
 import { readContent } from './read-view.ts';
 import { lockSubscription } from './subscriptions.store.ts';
 
@@ -39,10 +46,14 @@ const maybeSent = 'The database server failed over: this slot may have been sent
 const mayBeLost = (slot: Date, { usedUntil, seenAt }: Failover): boolean =>
   slot.getTime() > usedUntil.getTime() - createdWithinMs && slot <= seenAt;
 
-/** Creates the subscription's due slot, and before it the last one that was due before a failover and may be lost. */
+/**
+ * Creates the subscription's due slot, and before it the last one that was due before a failover and may be
+ * lost.
+ */
 async function createDueSlot(ctx: Ctx, row: ScheduledRow): Promise<boolean> {
   const { organization_id: organizationId, id: subscriptionId, schedule, timezone } = row;
-  const dueAt = (now: Date) => findDueSlot({ schedule, timezone, lastSlot: row.last_slot, since: row.since }, now);
+  const dueAt = (now: Date) =>
+    findDueSlot({ schedule, timezone, lastSlot: row.last_slot, since: row.since }, now);
   const slot = dueAt(ctx.clock.now());
   if (slot === null) return false;
   const tenant = { ...ctx, organizationId };
@@ -57,12 +68,16 @@ async function createDueSlot(ctx: Ctx, row: ScheduledRow): Promise<boolean> {
         ...(failover !== undefined && mayBeLost(due, failover) && { maybeSent }),
       });
     const before = failover === undefined ? null : dueAt(failover.seenAt);
-    if (failover !== undefined && before !== null && before < slot && mayBeLost(before, failover)) await create(before);
+    if (failover !== undefined && before !== null && before < slot && mayBeLost(before, failover))
+      await create(before);
     return (await create(slot)) !== undefined;
   });
 }
 
-/** Creates a slot for each subscription whose latest due time has none; a unique index decides between processes. Returns their number. */
+/**
+ * Creates a slot for each subscription whose latest due time has none; a unique index decides between
+ * processes. Returns their number.
+ */
 async function createDueSlots(ctx: Ctx): Promise<number> {
   let created = 0;
   for (const row of await listScheduledSubscriptions(ctx)) {
@@ -79,7 +94,8 @@ async function createDueSlots(ctx: Ctx): Promise<number> {
 export function startSubscriptions(ctx: ReadingCtx, options: RunnerOptions = {}): SubscriptionRunner {
   const { pollMs, leaseMs } = { ...defaults, ...options };
   const records = recordsOf(ctx);
-  const read: ReadSlotContent = options.read ?? ((tenant, slot, stop) => readContent(records, tenant, slot, stop));
+  const read: ReadSlotContent =
+    options.read ?? ((tenant, slot, stop) => readContent(records, tenant, slot, stop));
   const slots = startQueueWorker<SlotClaim>(ctx, {
     name: 'subscription_slots',
     pollMs,
@@ -93,7 +109,9 @@ export function startSubscriptions(ctx: ReadingCtx, options: RunnerOptions = {})
     await slots.waitUntilIdle();
     return created;
   };
-  const minute = startEveryMinute(tick, (error) => ctx.log.error({ err: error }, 'due subscriptions could not be read'));
+  const minute = startEveryMinute(tick, (error) =>
+    ctx.log.error({ err: error }, 'due subscriptions could not be read'),
+  );
   return {
     tick,
     stop: async () => {

@@ -3,7 +3,14 @@ import { Id, IdParams } from '../../http/fields.ts';
 import { pageFields, pageOf } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { listDeliveries, sendSubscription } from './deliveries.service.ts';
-import { Delivery, deliveryStatuses, NewSubscription, SentNow, Subscription, SubscriptionPatch } from './subscriptions.schemas.ts';
+import {
+  Delivery,
+  deliveryStatuses,
+  NewSubscription,
+  SentNow,
+  Subscription,
+  SubscriptionPatch,
+} from './subscriptions.schemas.ts';
 import * as service from './subscriptions.service.ts';
 
 const group = 'Views';
@@ -16,7 +23,8 @@ export const subscriptionRoutes = [
     path: '/subscriptions',
     permission: 'subscription:read',
     summary: 'List subscriptions',
-    description: 'Your own subscriptions and those to views that you can see, newest first. `viewId` limits the list to one view.',
+    description:
+      'Your own subscriptions and those to views that you can see, newest first. `viewId` limits the list to one view.',
     query: z.strictObject({ ...pageFields, viewId: Id.optional() }),
     response: pageOf(Subscription),
     handler: (ctx, { query: { viewId, ...page } }) => service.listSubscriptions(ctx, page, viewId),
@@ -50,7 +58,8 @@ export const subscriptionRoutes = [
     path: '/subscriptions/{id}',
     permission: 'subscription:read',
     summary: 'Retrieve a subscription',
-    description: 'Includes the status of each recipient, the time of the next run, and the result of the last one.',
+    description:
+      'Includes the status of each recipient, the time of the next run, and the result of the last one.',
     params: IdParams,
     response: Subscription,
     handler: (ctx, { params }) => service.getSubscription(ctx, params.id),
@@ -88,7 +97,8 @@ export const subscriptionRoutes = [
     path: '/subscriptions/{id}/send',
     permission: 'subscription:update',
     summary: 'Send a subscription now',
-    description: 'Sends it once in addition to the schedule, at most ten times an hour. The deliveries show its progress.',
+    description:
+      'Sends it once in addition to the schedule, at most ten times an hour. The deliveries show its progress.',
     params: IdParams,
     response: SentNow,
     status: 202,

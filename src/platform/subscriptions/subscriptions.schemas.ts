@@ -1,5 +1,5 @@
-// Subscriptions and their deliveries as API callers see them. They never contain the token of an unsubscribe link: that is only in its
-// mail.
+// Subscriptions and their deliveries as API callers see them. They never contain the token of an unsubscribe
+// link: that is only in its mail.
 import { z } from 'zod';
 import { Email, Id, Instant } from '../../http/fields.ts';
 
@@ -10,9 +10,19 @@ export const disabledReasons = ['view_deleted', 'view_hidden', 'owner_left'] as 
 const shape = {
   viewId: Id.describe('A view that you can see'),
   schedule: z.string().trim().min(1).max(120).describe('A cron expression with five fields'),
-  timezone: z.string().min(1).max(64).describe('IANA time zone of the schedule and of the times in the mails'),
-  recipients: z.array(Email).min(1).max(50).describe('Mail addresses without duplicates; case does not matter'),
-  format: z.enum(formats).describe('`html`: the first records in the mail itself; `csv`: all records, attached'),
+  timezone: z
+    .string()
+    .min(1)
+    .max(64)
+    .describe('IANA time zone of the schedule and of the times in the mails'),
+  recipients: z
+    .array(Email)
+    .min(1)
+    .max(50)
+    .describe('Mail addresses without duplicates; case does not matter'),
+  format: z
+    .enum(formats)
+    .describe('`html`: the first records in the mail itself; `csv`: all records, attached'),
   templateId: Id.nullable().describe('A template of kind `email`; only for the format `html`'),
   enabled: z.boolean(),
 };
@@ -43,7 +53,10 @@ export type SubscriptionPatch = z.output<typeof SubscriptionPatch>;
 export const Subscription = z
   .object({
     id: Id,
-    view: z.object({ id: Id, name: z.string() }).nullable().describe('Null when the view was deleted or you cannot see it'),
+    view: z
+      .object({ id: Id, name: z.string() })
+      .nullable()
+      .describe('Null when the view was deleted or you cannot see it'),
     viewId: Id.nullable(),
     owner: z
       .object({ id: Id, email: z.string(), name: z.string() })
@@ -55,7 +68,9 @@ export const Subscription = z
       z.object({
         email: z.string(),
         status: z.enum(['active', 'unsubscribed']),
-        unsubscribedAt: Instant.nullable().describe('When the recipient unsubscribed by the link in a mail; only they can undo it'),
+        unsubscribedAt: Instant.nullable().describe(
+          'When the recipient unsubscribed by the link in a mail; only they can undo it',
+        ),
       }),
     ),
     format: z.enum(formats),
@@ -70,7 +85,13 @@ export const Subscription = z
       .object({
         slot: Instant,
         trigger: z.enum(['schedule', 'manual']),
-        deliveries: z.object({ queued: z.int(), sent: z.int(), failed: z.int(), unknown: z.int(), skipped: z.int() }),
+        deliveries: z.object({
+          queued: z.int(),
+          sent: z.int(),
+          failed: z.int(),
+          unknown: z.int(),
+          skipped: z.int(),
+        }),
         error: z.string().nullable().describe('Why the last attempt to read the records failed'),
       })
       .nullable()
@@ -99,7 +120,9 @@ export const Delivery = z
   })
   .meta({ id: 'SubscriptionDelivery' });
 
-export const SentNow = z.object({ slot: Instant, deliveries: z.array(Delivery) }).meta({ id: 'SubscriptionSentNow' });
+export const SentNow = z
+  .object({ slot: Instant, deliveries: z.array(Delivery) })
+  .meta({ id: 'SubscriptionSentNow' });
 
 export type Subscription = z.input<typeof Subscription>;
 export type Delivery = z.input<typeof Delivery>;

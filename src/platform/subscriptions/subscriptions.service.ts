@@ -1,5 +1,5 @@
-// Rules of subscriptions: the owner must see the view, the schedule must come due, each recipient is listed once, and a recipient who
-// unsubscribed can't be subscribed again by others.
+// Rules of subscriptions: the owner must see the view, the schedule must come due, each recipient is listed
+// once, and a recipient who unsubscribed can't be subscribed again by others.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -38,7 +38,8 @@ function toSubscription(
     // Not even the name of a view is shown when the caller no longer sees the view.
     view: viewId === null || row.view_name === null ? null : { id: viewId, name: row.view_name },
     viewId,
-    owner: ownerId === null ? null : { id: ownerId, email: row.owner_email ?? '', name: row.owner_name ?? '' },
+    owner:
+      ownerId === null ? null : { id: ownerId, email: row.owner_email ?? '', name: row.owner_name ?? '' },
     schedule: row.schedule,
     timezone: row.timezone,
     recipients: recipients
@@ -65,7 +66,11 @@ const lastSlotView = ({ slot, trigger, error, queued, sent, failed, unknown, ski
   error,
 });
 
-async function toSubscriptions(tx: Tx, ctx: RequestCtx, rows: readonly store.VisibleSubscriptionRow[]): Promise<Subscription[]> {
+async function toSubscriptions(
+  tx: Tx,
+  ctx: RequestCtx,
+  rows: readonly store.VisibleSubscriptionRow[],
+): Promise<Subscription[]> {
   const ids = rows.map(({ id }) => id);
   const recipients = await store.listRecipients(tx, ctx.organizationId, ids);
   const last = await findLastSlots(tx, ctx.organizationId, ids);
@@ -78,9 +83,19 @@ async function readSubscription(tx: Tx, ctx: RequestCtx, id: string): Promise<Su
   return subscription;
 }
 
-export const listSubscriptions = (ctx: RequestCtx, page: PageQuery, viewId: string | undefined): Promise<PageResult<Subscription>> =>
+export const listSubscriptions = (
+  ctx: RequestCtx,
+  page: PageQuery,
+  viewId: string | undefined,
+): Promise<PageResult<Subscription>> =>
   inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listSubscriptions(tx, ctx.organizationId, viewerOf(ctx), page, viewId);
+    const { rows, total } = await store.listSubscriptions(
+      tx,
+      ctx.organizationId,
+      viewerOf(ctx),
+      page,
+      viewId,
+    );
     return toPage(await toSubscriptions(tx, ctx, rows), total, page);
   });
 
@@ -91,32 +106,49 @@ export const getSubscription = (ctx: RequestCtx, id: string): Promise<Subscripti
 function assertSchedule(schedule: string, timezone: string): void {
   const problem = findScheduleProblem(schedule, timezone);
   if (problem !== null)
-    throw invalid('The schedule is not valid', [{ path: problem.path, code: 'invalid_schedule', message: problem.message }]);
+    throw invalid('The schedule is not valid', [
+      { path: problem.path, code: 'invalid_schedule', message: problem.message },
+    ]);
 }
 
 function assertUniqueRecipients(emails: readonly string[]): void {
   const details = emails.flatMap((email, index) =>
     emails.indexOf(email) === index
       ? []
-      : [{ path: `recipients[${index}]`, code: 'duplicate', message: `${email} appears twice; upper and lower case count as the same` }],
+      : [
+          {
+            path: `recipients[${index}]`,
+            code: 'duplicate',
+            message: `${email} appears twice; upper and lower case count as the same`,
+          },
+        ],
   );
   if (details.length > 0) throw invalid('Duplicate recipient', details);
 }
 
-async function assertTemplate(tx: Tx, ctx: RequestCtx, format: string, templateId: string | null): Promise<void> {
+async function assertTemplate(
+  tx: Tx,
+  ctx: RequestCtx,
+  format: string,
+  templateId: string | null,
+): Promise<void> {
   if (templateId === null) return;
-  const misfit = (code: string, message: string) => invalid('The template does not fit', [{ path: 'templateId', code, message }]);
-  if (format !== 'html') throw misfit('not_html', 'CSV files use no template: set format to html, or templateId to null');
+  const misfit = (code: string, message: string) =>
+    invalid('The template does not fit', [{ path: 'templateId', code, message }]);
+  if (format !== 'html')
+    throw misfit('not_html', 'CSV files use no template: set format to html, or templateId to null');
   if ((await findTemplate(tx, ctx.organizationId, templateId))?.kind !== 'email')
     throw misfit('unknown_template', 'No template of kind email has this id');
 }
 
 const unknownView = () =>
-  invalid('Unknown view', [{ path: 'viewId', code: 'unknown_view', message: 'Use the id of a view that you can see' }]);
+  invalid('Unknown view', [
+    { path: 'viewId', code: 'unknown_view', message: 'Use the id of a view that you can see' },
+  ]);
 
 /**
- * Throws 422 for an invalid schedule, a duplicate recipient, a view that the caller can't see, a template that doesn't fit, a full quota,
- * or a caller who is not a member.
+ * Throws 422 for an invalid schedule, a duplicate recipient, a view that the caller can't see, a template
+ * that doesn't fit, a full quota, or a caller who is not a member.
  */
 export async function createSubscription(ctx: RequestCtx, input: NewSubscription): Promise<Subscription> {
   assertSchedule(input.schedule, input.timezone);
@@ -138,17 +170,26 @@ export async function createSubscription(ctx: RequestCtx, input: NewSubscription
       enabled: input.enabled,
     });
     await store.setRecipients(tx, ctx.organizationId, id, input.recipients);
-    await writeAudit(tx, ctx, { action: 'subscription.create', target: { type: 'subscription', id }, changes: input });
+    await writeAudit(tx, ctx, {
+      action: 'subscription.create',
+      target: { type: 'subscription', id },
+      changes: input,
+    });
     return readSubscription(tx, ctx, id);
   }).catch(rethrow);
 }
 
 /** Rethrows constraint violations as 422 or 404, other errors unchanged. */
 function rethrow(error: unknown): never {
-  // An API key may outlive the membership of its creator, but a subscription needs an owner who sees the view.
+  // An API key may outlive the membership of its creator, but a subscription needs an owner who sees the
+  // view.
   if (violatesConstraint(error, 'subscription_owner_is_a_member'))
     throw invalid('Not a member of the organization', [
-      { path: '', code: 'not_a_member', message: 'Only members can own a subscription: create it as a member' },
+      {
+        path: '',
+        code: 'not_a_member',
+        message: 'Only members can own a subscription: create it as a member',
+      },
     ]);
   if (violatesConstraint(error, 'subscription_of_view')) throw unknownView();
   // The template was deleted concurrently.
@@ -156,22 +197,39 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** The row after the update. Enabling clears the disabled reason, and makes the caller the owner if there is none. Throws 422. */
-async function toUpdatedColumns(tx: Tx, ctx: RequestCtx, row: store.SubscriptionRow, change: SubscriptionPatch) {
+/**
+ * The row after the update. Enabling clears the disabled reason, and makes the caller the owner if there is
+ * none. Throws 422.
+ */
+async function toUpdatedColumns(
+  tx: Tx,
+  ctx: RequestCtx,
+  row: store.SubscriptionRow,
+  change: SubscriptionPatch,
+) {
   const enabled = change.enabled ?? row.enabled;
   const viewId = change.viewId ?? row.view_id;
   const ownerId = row.owner_id ?? (change.enabled === true ? ctx.principal.user.id : null);
-  if (change.viewId !== undefined && (await findViewForCaller(tx, ctx, change.viewId)) === undefined) throw unknownView();
+  if (change.viewId !== undefined && (await findViewForCaller(tx, ctx, change.viewId)) === undefined)
+    throw unknownView();
   if (enabled && (change.enabled !== undefined || change.viewId !== undefined)) {
-    const seen = viewId !== null && ownerId !== null && (await findViewForOwner(tx, ctx.organizationId, viewId, ownerId)) !== undefined;
+    const seen =
+      viewId !== null &&
+      ownerId !== null &&
+      (await findViewForOwner(tx, ctx.organizationId, viewId, ownerId)) !== undefined;
     if (!seen)
       throw invalid("The subscription's owner does not see the view", [
-        { path: viewId === null ? 'viewId' : 'enabled', code: 'view_not_seen', message: 'Use a view that the owner can see' },
+        {
+          path: viewId === null ? 'viewId' : 'enabled',
+          code: 'view_not_seen',
+          message: 'Use a view that the owner can see',
+        },
       ]);
   }
   const format = change.format ?? row.format;
   const templateId = change.templateId === undefined ? row.template_id : change.templateId;
-  if (change.format !== undefined || change.templateId !== undefined) await assertTemplate(tx, ctx, format, templateId);
+  if (change.format !== undefined || change.templateId !== undefined)
+    await assertTemplate(tx, ctx, format, templateId);
   return {
     view_id: viewId,
     owner_id: ownerId,
@@ -186,14 +244,19 @@ async function toUpdatedColumns(tx: Tx, ctx: RequestCtx, row: store.Subscription
 }
 
 /**
- * Throws 404 when the caller can't see the subscription, 403 when they may not change it or, for the subscription of someone else, lack
- * `view:read` or `record:read`, and 422 like `createSubscription`.
+ * Throws 404 when the caller can't see the subscription, 403 when they may not change it or, for the
+ * subscription of someone else, lack `view:read` or `record:read`, and 422 like `createSubscription`.
  */
-export async function updateSubscription(ctx: RequestCtx, id: string, change: SubscriptionPatch): Promise<Subscription> {
+export async function updateSubscription(
+  ctx: RequestCtx,
+  id: string,
+  change: SubscriptionPatch,
+): Promise<Subscription> {
   if (change.recipients !== undefined) assertUniqueRecipients(change.recipients);
   return inTransaction(ctx, async (tx) => {
     const row = await lockEditableSubscription(tx, ctx, id);
-    // Its mails are read with the owner's permission: redirecting them to oneself would be reading without one's own.
+    // Its mails are read with the owner's permission: redirecting them to oneself would be reading without
+    // one's own.
     if (row.owner_id !== ctx.principal.user.id) {
       if (!ctx.principal.permissions.has('view:read')) throw missingPermission('view:read');
       assertReadsRecords(ctx);
@@ -201,17 +264,29 @@ export async function updateSubscription(ctx: RequestCtx, id: string, change: Su
     const columns = await toUpdatedColumns(tx, ctx, row, change);
     assertSchedule(columns.schedule, columns.timezone);
     await store.updateSubscription(tx, ctx.organizationId, id, columns);
-    if (change.recipients !== undefined) await store.setRecipients(tx, ctx.organizationId, id, change.recipients);
-    await writeAudit(tx, ctx, { action: 'subscription.update', target: { type: 'subscription', id }, changes: change });
+    if (change.recipients !== undefined)
+      await store.setRecipients(tx, ctx.organizationId, id, change.recipients);
+    await writeAudit(tx, ctx, {
+      action: 'subscription.update',
+      target: { type: 'subscription', id },
+      changes: change,
+    });
     return readSubscription(tx, ctx, id);
   }).catch(rethrow);
 }
 
-/** Cancels its queued mails as well. Throws 404 when the caller can't see the subscription, and 403 when they may not change it. */
+/**
+ * Cancels its queued mails as well. Throws 404 when the caller can't see the subscription, and 403 when they
+ * may not change it.
+ */
 export const deleteSubscription = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { view_id: viewId } = await lockEditableSubscription(tx, ctx, id);
     await cancelQueuedMails(tx, ctx.organizationId, id);
     await store.deleteSubscriptionRow(tx, ctx.organizationId, id);
-    await writeAudit(tx, ctx, { action: 'subscription.delete', target: { type: 'subscription', id }, changes: { viewId } });
+    await writeAudit(tx, ctx, {
+      action: 'subscription.delete',
+      target: { type: 'subscription', id },
+      changes: { viewId },
+    });
   });

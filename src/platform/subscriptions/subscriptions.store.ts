@@ -28,7 +28,9 @@ export type VisibleSubscriptionRow = SubscriptionRow & { view_name: string | nul
 
 const select = (tx: Tx, organizationId: string) =>
   tx('subscriptions as s')
-    .leftJoin('views as v', (join) => join.on('v.organization_id', 's.organization_id').andOn('v.id', 's.view_id'))
+    .leftJoin('views as v', (join) =>
+      join.on('v.organization_id', 's.organization_id').andOn('v.id', 's.view_id'),
+    )
     .leftJoin('users as u', 'u.id', 's.owner_id')
     .where('s.organization_id', organizationId)
     .select(
@@ -57,7 +59,13 @@ const selectVisible = (tx: Tx, organizationId: string, viewer: Viewer) =>
       if (viewer.managesOrphans) any.orWhereNull('s.owner_id').orWhereNull('s.view_id');
     });
 
-export function listSubscriptions(tx: Tx, organizationId: string, viewer: Viewer, page: PageQuery, viewId: string | undefined) {
+export function listSubscriptions(
+  tx: Tx,
+  organizationId: string,
+  viewer: Viewer,
+  page: PageQuery,
+  viewId: string | undefined,
+) {
   const query = selectVisible(tx, organizationId, viewer).orderBy([
     { column: 's.created_at', order: 'desc' },
     { column: 's.id', order: 'desc' },
@@ -72,18 +80,27 @@ export const findVisibleSubscription = async (
   viewer: Viewer,
   id: string,
 ): Promise<VisibleSubscriptionRow | undefined> =>
-  (await selectVisible(tx, organizationId, viewer).where('s.id', id).first()) as VisibleSubscriptionRow | undefined;
+  (await selectVisible(tx, organizationId, viewer).where('s.id', id).first()) as
+    | VisibleSubscriptionRow
+    | undefined;
 
 /** Regardless of who can see it. */
-export const findSubscription = async (tx: Tx, organizationId: string, id: string): Promise<SubscriptionRow | undefined> =>
+export const findSubscription = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<SubscriptionRow | undefined> =>
   (await select(tx, organizationId).where('s.id', id).first()) as SubscriptionRow | undefined;
 
 /** Locks the row until the transaction ends. */
 export const lockSubscription = (tx: Tx, organizationId: string, id: string) =>
   tx('subscriptions').where({ organization_id: organizationId, id }).forUpdate().first('id');
 
-export const insertSubscription = (tx: Tx, organizationId: string, row: Omit<Columns, 'disabled_reason'> & { id: string }) =>
-  tx('subscriptions').insert({ ...row, organization_id: organizationId });
+export const insertSubscription = (
+  tx: Tx,
+  organizationId: string,
+  row: Omit<Columns, 'disabled_reason'> & { id: string },
+) => tx('subscriptions').insert({ ...row, organization_id: organizationId });
 
 export const updateSubscription = (tx: Tx, organizationId: string, id: string, change: Partial<Columns>) =>
   tx('subscriptions')
@@ -93,10 +110,19 @@ export const updateSubscription = (tx: Tx, organizationId: string, id: string, c
 export const deleteSubscriptionRow = (tx: Tx, organizationId: string, id: string) =>
   tx('subscriptions').where({ organization_id: organizationId, id }).delete();
 
-export type RecipientRow = { id: string; subscription_id: string; email: string; unsubscribed_at: Date | null };
+export type RecipientRow = {
+  id: string;
+  subscription_id: string;
+  email: string;
+  unsubscribed_at: Date | null;
+};
 
 /** Current recipients of these subscriptions, in the order in which they were added. */
-export const listRecipients = (tx: Tx, organizationId: string, subscriptionIds: readonly string[]): Promise<RecipientRow[]> =>
+export const listRecipients = (
+  tx: Tx,
+  organizationId: string,
+  subscriptionIds: readonly string[],
+): Promise<RecipientRow[]> =>
   tx('subscription_recipients')
     .where('organization_id', organizationId)
     .whereIn('subscription_id', [...subscriptionIds])
@@ -104,8 +130,16 @@ export const listRecipients = (tx: Tx, organizationId: string, subscriptionIds: 
     .orderBy('id')
     .select<RecipientRow[]>('id', 'subscription_id', 'email', 'unsubscribed_at');
 
-/** Replaces the list of recipients. A recipient who is added again keeps their state: one who unsubscribed stays unsubscribed. */
-export async function setRecipients(tx: Tx, organizationId: string, subscriptionId: string, emails: readonly string[]): Promise<void> {
+/**
+ * Replaces the list of recipients. A recipient who is added again keeps their state: one who unsubscribed
+ * stays unsubscribed.
+ */
+export async function setRecipients(
+  tx: Tx,
+  organizationId: string,
+  subscriptionId: string,
+  emails: readonly string[],
+): Promise<void> {
   const own = { organization_id: organizationId, subscription_id: subscriptionId };
   await tx('subscription_recipients')
     .where(own)
@@ -129,7 +163,11 @@ export type LinkedRow = {
 };
 
 /** The recipient and subscription of a link; the recipient's row is locked. */
-export const findLinkedRecipient = async (tx: Tx, organizationId: string, tokenHash: Buffer): Promise<LinkedRow | undefined> =>
+export const findLinkedRecipient = async (
+  tx: Tx,
+  organizationId: string,
+  tokenHash: Buffer,
+): Promise<LinkedRow | undefined> =>
   tx('subscription_links as l')
     .join('subscription_recipients as r', 'r.id', 'l.recipient_id')
     .join('organizations as o', 'o.id', 'l.organization_id')
@@ -149,13 +187,25 @@ export const findOrganizationOfLink = async (
   db: { raw<T>(sql: string, bindings: readonly unknown[]): PromiseLike<T> },
   tokenHash: Buffer,
 ): Promise<string | undefined> =>
-  (await db.raw<{ rows: { organization_id: string }[] }>('select organization_id from find_subscription_link(?)', [tokenHash])).rows[0]
-    ?.organization_id;
+  (
+    await db.raw<{ rows: { organization_id: string }[] }>(
+      'select organization_id from find_subscription_link(?)',
+      [tokenHash],
+    )
+  ).rows[0]?.organization_id;
 
-export const insertLink = (tx: Tx, organizationId: string, row: { token_hash: Buffer; recipient_id: string; title: string }) =>
-  tx('subscription_links').insert({ ...row, organization_id: organizationId });
+export const insertLink = (
+  tx: Tx,
+  organizationId: string,
+  row: { token_hash: Buffer; recipient_id: string; title: string },
+) => tx('subscription_links').insert({ ...row, organization_id: organizationId });
 
-export const markUnsubscribed = (tx: Tx, organizationId: string, recipientId: string, isUnsubscribed: boolean) =>
+export const markUnsubscribed = (
+  tx: Tx,
+  organizationId: string,
+  recipientId: string,
+  isUnsubscribed: boolean,
+) =>
   tx('subscription_recipients')
     .where({ organization_id: organizationId, id: recipientId })
     .update({ unsubscribed_at: isUnsubscribed ? tx.raw('clock_timestamp()') : null });
@@ -164,4 +214,6 @@ export const markUnsubscribed = (tx: Tx, organizationId: string, recipientId: st
 export const setScheduledSince = (tx: Tx, organizationId: string, instant: Date) =>
   tx('subscriptions')
     .where({ organization_id: organizationId })
-    .update({ scheduled_since: tx.raw('greatest(scheduled_since, ?::timestamptz)', [instant.toISOString()]) });
+    .update({
+      scheduled_since: tx.raw('greatest(scheduled_since, ?::timestamptz)', [instant.toISOString()]),
+    });

@@ -1,5 +1,5 @@
-// The unsubscribe link of a mail: its recipient unsubscribes or resubscribes without an account. Anyone who has the link counts as the
-// recipient, so the page shows no more than the mail did.
+// The unsubscribe link of a mail: its recipient unsubscribes or resubscribes without an account. Anyone who
+// has the link counts as the recipient, so the page shows no more than the mail did.
 import type { Ctx } from '../../core/ctx.ts';
 import { hashSecretToken, secretTokenPattern } from '../../core/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -7,7 +7,12 @@ import type { LinkCaller, LinkState } from '../../http/pages/unsubscribe-page.ts
 import { writeAudit } from '../../identity/audit.store.ts';
 import { cancelQueuedMails } from './deliveries.service.ts';
 import { skipWaitingDeliveries } from './deliveries.store.ts';
-import { findLinkedRecipient, findOrganizationOfLink, type LinkedRow, markUnsubscribed } from './subscriptions.store.ts';
+import {
+  findLinkedRecipient,
+  findOrganizationOfLink,
+  type LinkedRow,
+  markUnsubscribed,
+} from './subscriptions.store.ts';
 
 const toLinkState = (row: LinkedRow): LinkState => ({
   email: row.email,
@@ -57,7 +62,10 @@ async function setUnsubscribed(
       changes: { email: row.email },
     },
   );
-  return { ...toLinkState(row), state: isUnsubscribed ? 'unsubscribed' : row.removed_at === null ? 'active' : 'ended' };
+  return {
+    ...toLinkState(row),
+    state: isUnsubscribed ? 'unsubscribed' : row.removed_at === null ? 'active' : 'ended',
+  };
 }
 
 /** Unsubscribes the recipient and cancels their queued mails. Idempotent; undefined for an unknown link. */

@@ -5,14 +5,23 @@ import { NewSyncConfig } from './syncs.schemas.ts';
 
 export const BulkSyncConfigs = NewSyncConfig.omit({ name: true, recordType: true, fields: true }).extend({
   recordTypes: z.array(z.string().min(1).max(200)).min(1).max(1000).describe('Their names; each counts once'),
-  dryRun: z.boolean().default(false).describe('True only reports what would be created, and estimates the first loads'),
+  dryRun: z
+    .boolean()
+    .default(false)
+    .describe('True only reports what would be created, and estimates the first loads'),
 });
 export type BulkSyncConfigs = z.output<typeof BulkSyncConfigs>;
 
 const estimates = {
   records: z.int().nullable().describe("By the ERP's own count"),
-  requests: z.int().nullable().describe('Requests of a first load: for pages of records and of lines, and for its checks'),
-  minutes: z.number().nullable().describe('That many requests one after the other; null when no page could be read'),
+  requests: z
+    .int()
+    .nullable()
+    .describe('Requests of a first load: for pages of records and of lines, and for its checks'),
+  minutes: z
+    .number()
+    .nullable()
+    .describe('That many requests one after the other; null when no page could be read'),
 };
 
 export const BulkSyncConfigsResult = z
@@ -23,11 +32,18 @@ export const BulkSyncConfigsResult = z
           recordType: z.string(),
           status: z
             .enum(['created', 'exists', 'planned', 'refused'])
-            .describe('`exists`: it had a configuration, which stays as it is; `planned`: a dry run, without which it would be created'),
+            .describe(
+              '`exists`: it had a configuration, which stays as it is; `planned`: a dry run, without which it would be created',
+            ),
           syncConfigId: Id.nullable(),
           code: z.string().nullable().describe('Why it is refused or could not be estimated'),
           reason: z.string().nullable().describe('The same as a sentence'),
-          fields: z.int().nullable().describe('How many fields of each record are synced, the id included; null unless planned or created'),
+          fields: z
+            .int()
+            .nullable()
+            .describe(
+              'How many fields of each record are synced, the id included; null unless planned or created',
+            ),
           ...estimates,
         }),
       )
@@ -46,7 +62,9 @@ export const BulkSyncConfigsResult = z
     latencyMs: z
       .int()
       .nullable()
-      .describe('Mean time of a request, measured by reading the first page of the largest record types; null unless it was measured'),
+      .describe(
+        'Mean time of a request, measured by reading the first page of the largest record types; null unless it was measured',
+      ),
     concurrency: z
       .int()
       .nullable()

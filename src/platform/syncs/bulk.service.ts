@@ -1,5 +1,5 @@
-// Sync configurations for many record types at once. Each record type is created or refused on its own; a dry run creates nothing and
-// estimates the first loads instead.
+// Sync configurations for many record types at once. Each record type is created or refused on its own; a dry
+// run creates nothing and estimates the first loads instead.
 import { ErpError, type RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, invalid } from '../../core/errors.ts';
@@ -23,7 +23,17 @@ import { insertSyncConfig } from './syncs.service.ts';
 
 type Entry = BulkSyncConfigsResult['data'][number];
 const entry = (recordType: string, status: Entry['status'], more: Partial<Entry> = {}): Entry => ({
-  ...{ recordType, status, syncConfigId: null, code: null, reason: null, fields: null, records: null, requests: null, minutes: null },
+  ...{
+    recordType,
+    status,
+    syncConfigId: null,
+    code: null,
+    reason: null,
+    fields: null,
+    records: null,
+    requests: null,
+    minutes: null,
+  },
   ...more,
 });
 const refused = (recordType: string, { code, message }: Omit<ErrorDetail, 'path'>): Entry =>
@@ -41,12 +51,17 @@ type Chosen = { readonly name: string; readonly recordType: RecordTypeMetadata }
 type Choice = Chosen | Entry;
 const isChosen = (choice: Choice): choice is Chosen => !('status' in choice);
 
-/** What becomes of each name, in order, before the quota. Throws 422 until the record types of the ERP are known, and as `describeRecordTypes`. */
+/**
+ * What becomes of each name, in order, before the quota. Throws 422 until the record types of the ERP are
+ * known, and as `describeRecordTypes`.
+ */
 async function choose(ctx: RequestCtx, { recordTypes, filter }: BulkSyncConfigs): Promise<Choice[]> {
   const names = [...new Set(recordTypes)];
   const known = await listSyncableNames(ctx);
   if (known.length === 0)
-    throw invalid("The ERP's record types are not known yet", [{ path: 'recordTypes', ...(await explainMissingMetadata(ctx)) }]);
+    throw invalid("The ERP's record types are not known yet", [
+      { path: 'recordTypes', ...(await explainMissingMetadata(ctx)) },
+    ]);
   const existing = await findSyncConfigIds(ctx, names);
   const described = await describeRecordTypes(
     ctx,
@@ -73,7 +88,9 @@ async function limitToQuota(ctx: RequestCtx, choices: readonly Choice[]): Promis
   const left = await inTransaction(ctx, (tx) => readQuotaLeft(tx, ctx, 'syncs'));
   const allowed = new Set(choices.filter(isChosen).slice(0, left));
   return choices.map((choice) =>
-    isChosen(choice) && !allowed.has(choice) ? refused(choice.name, refusalOf(quotaExceeded(ctx, 'syncs'))) : choice,
+    isChosen(choice) && !allowed.has(choice)
+      ? refused(choice.name, refusalOf(quotaExceeded(ctx, 'syncs')))
+      : choice,
   );
 }
 
@@ -96,13 +113,19 @@ async function createOne(ctx: RequestCtx, { name, recordType }: Chosen, defaults
   }
 }
 
-async function createChosen(ctx: RequestCtx, choices: readonly Choice[], defaults: Defaults): Promise<Entry[]> {
+async function createChosen(
+  ctx: RequestCtx,
+  choices: readonly Choice[],
+  defaults: Defaults,
+): Promise<Entry[]> {
   const entries: Entry[] = [];
-  for (const choice of choices) entries.push(isChosen(choice) ? await createOne(ctx, choice, defaults) : choice);
+  for (const choice of choices)
+    entries.push(isChosen(choice) ? await createOne(ctx, choice, defaults) : choice);
   return entries;
 }
 
-const countFields = ({ fields }: RecordTypeMetadata): number => fields.filter(({ syncable }) => syncable).length;
+const countFields = ({ fields }: RecordTypeMetadata): number =>
+  fields.filter(({ syncable }) => syncable).length;
 
 const minutesOf = (requests: number, latencyMs: number | null): number | null =>
   latencyMs === null ? null : Math.ceil((requests * latencyMs) / 6_000) / 10;
@@ -111,14 +134,25 @@ function plannedEntry({ name, recordType }: Chosen, { loads, latencyMs }: LoadEs
   const load = loads.get(name);
   const fields = countFields(recordType);
   if (!(load instanceof ErpError))
-    return entry(name, 'planned', { fields, ...(load && { ...load, minutes: minutesOf(load.requests, latencyMs) }) });
+    return entry(name, 'planned', {
+      fields,
+      ...(load && { ...load, minutes: minutesOf(load.requests, latencyMs) }),
+    });
   const problem = { code: load.code, message: `${load.message}. ${load.fix}` };
   const isRefusal = load.kind === 'query' || load.kind === 'forbidden';
-  return isRefusal ? refused(name, problem) : entry(name, 'planned', { fields, code: problem.code, reason: problem.message });
+  return isRefusal
+    ? refused(name, problem)
+    : entry(name, 'planned', { fields, code: problem.code, reason: problem.message });
 }
 
-/** Throws 422 without usable credentials or when the ERP refuses them, 503 when it doesn't respond in time. */
-async function estimateChosen(ctx: RequestCtx, choices: readonly Choice[], filter: Defaults['filter']): Promise<LoadEstimates> {
+/**
+ * Throws 422 without usable credentials or when the ERP refuses them, 503 when it doesn't respond in time.
+ */
+async function estimateChosen(
+  ctx: RequestCtx,
+  choices: readonly Choice[],
+  filter: Defaults['filter'],
+): Promise<LoadEstimates> {
   const recordTypes = choices.filter(isChosen).map(({ recordType }) => withFilter(recordType, filter));
   const timeout = AbortSignal.timeout(metadataTimeoutMs);
   try {
@@ -128,11 +162,20 @@ async function estimateChosen(ctx: RequestCtx, choices: readonly Choice[], filte
   }
 }
 
-function totalsOf(entries: readonly Entry[], estimates: LoadEstimates | null): BulkSyncConfigsResult['totals'] {
+function totalsOf(
+  entries: readonly Entry[],
+  estimates: LoadEstimates | null,
+): BulkSyncConfigsResult['totals'] {
   const count = (status: Entry['status']): number => entries.filter((one) => one.status === status).length;
-  const counts = { created: count('created'), exists: count('exists'), planned: count('planned'), refused: count('refused') };
+  const counts = {
+    created: count('created'),
+    exists: count('exists'),
+    planned: count('planned'),
+    refused: count('refused'),
+  };
   if (estimates === null) return { ...counts, records: null, requests: null, minutes: null };
-  const sum = (of: 'records' | 'requests'): number => entries.reduce((total, one) => total + (one[of] ?? 0), 0);
+  const sum = (of: 'records' | 'requests'): number =>
+    entries.reduce((total, one) => total + (one[of] ?? 0), 0);
   const requests = sum('requests');
   const longest = Math.max(0, ...entries.map((one) => one.requests ?? 0));
   const inTurn = Math.max(requests / estimates.concurrency, longest);
@@ -140,10 +183,13 @@ function totalsOf(entries: readonly Entry[], estimates: LoadEstimates | null): B
 }
 
 /**
- * Throws 422 for an invalid schedule, and until the record types of the ERP are known; otherwise as `describeRecordTypes`. Whatever concerns
- * one record type is in its entry.
+ * Throws 422 for an invalid schedule, and until the record types of the ERP are known; otherwise as
+ * `describeRecordTypes`. Whatever concerns one record type is in its entry.
  */
-export async function createSyncConfigs(ctx: RequestCtx, input: BulkSyncConfigs): Promise<BulkSyncConfigsResult> {
+export async function createSyncConfigs(
+  ctx: RequestCtx,
+  input: BulkSyncConfigs,
+): Promise<BulkSyncConfigsResult> {
   const { recordTypes: _, dryRun, ...defaults } = input;
   assertSchedule(defaults.schedule, defaults.timezone);
   const choices = await limitToQuota(ctx, await choose(ctx, input));
@@ -154,5 +200,10 @@ export async function createSyncConfigs(ctx: RequestCtx, input: BulkSyncConfigs)
   const estimates = await estimateChosen(ctx, choices, defaults.filter);
   const data = choices.map((choice) => (isChosen(choice) ? plannedEntry(choice, estimates) : choice));
   const { latencyMs, concurrency } = estimates;
-  return { data, totals: totalsOf(data, estimates), latencyMs: latencyMs === null ? null : Math.round(latencyMs), concurrency };
+  return {
+    data,
+    totals: totalsOf(data, estimates),
+    latencyMs: latencyMs === null ? null : Math.round(latencyMs),
+    concurrency,
+  };
 }

@@ -1,10 +1,17 @@
-// What a sync configuration must fulfil: a schedule that can be due, and a record type, fields and a filter that the ERP has.
+// What a sync configuration must fulfil: a schedule that can be due, and a record type, fields and a filter
+// that the ERP has.
 import type { RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RecordFilter } from '../../connectors/discovery.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { createSuggestions } from '../../core/nearest-name.ts';
-import { canFilterBySubsidiary, findScheduleProblem, hasReadableFields, headOf, listSyncableNames } from '../../sync/index.ts';
+import {
+  canFilterBySubsidiary,
+  findScheduleProblem,
+  hasReadableFields,
+  headOf,
+  listSyncableNames,
+} from '../../sync/index.ts';
 import { explainMissingMetadata } from '../netsuite/missing-metadata.ts';
 import { describeRecordTypes } from '../netsuite/record-types.service.ts';
 
@@ -12,12 +19,14 @@ import { describeRecordTypes } from '../netsuite/record-types.service.ts';
 export function assertSchedule(schedule: string | null, timezone: string): void {
   const problem = findScheduleProblem(schedule ?? '0 0 * * *', timezone);
   if (problem !== null)
-    throw invalid('The schedule is not valid', [{ path: problem.path, code: 'invalid_schedule', message: problem.message }]);
+    throw invalid('The schedule is not valid', [
+      { path: problem.path, code: 'invalid_schedule', message: problem.message },
+    ]);
 }
 
 /**
- * Why a record type can't be synced. `found` is its description; undefined where the account doesn't have it. `known`: the record types that
- * could be synced as far as was known.
+ * Why a record type can't be synced. `found` is its description; undefined where the account doesn't have it.
+ * `known`: the record types that could be synced as far as was known.
  */
 export function explainUnsyncable(
   recordType: string,
@@ -25,29 +34,42 @@ export function explainUnsyncable(
   known: ReadonlySet<string>,
   suggest = createSuggestions(),
 ): Omit<ErrorDetail, 'path'> {
-  if (found !== undefined) return { code: 'unsyncable_record_type', message: `${recordType} cannot be synced: ${headOf(found).reason}` };
+  if (found !== undefined)
+    return {
+      code: 'unsyncable_record_type',
+      message: `${recordType} cannot be synced: ${headOf(found).reason}`,
+    };
   // Listed, and then absent when its fields were read.
   if (known.has(recordType))
-    return { code: 'unsyncable_record_type', message: `${recordType} cannot be synced: the ERP account doesn't have it` };
+    return {
+      code: 'unsyncable_record_type',
+      message: `${recordType} cannot be synced: the ERP account doesn't have it`,
+    };
   const message = `The ERP account lists no record type "${recordType}".${suggest(recordType, () => known)} The metadata of the connection has all`;
   return { code: 'unknown_record_type', message };
 }
 
 /**
- * The description of a record type that can be synced, read from the ERP when that was not done yet. Throws 422 `unknown_record_type`,
- * `unsyncable_record_type`, or why no record types are known; otherwise as `describeRecordTypes`.
+ * The description of a record type that can be synced, read from the ERP when that was not done yet. Throws
+ * 422 `unknown_record_type`, `unsyncable_record_type`, or why no record types are known; otherwise as
+ * `describeRecordTypes`.
  */
 export async function getSyncableType(ctx: RequestCtx, recordType: string): Promise<RecordTypeMetadata> {
   const found = (await describeRecordTypes(ctx, [recordType])).get(recordType);
   if (found !== undefined && hasReadableFields(found)) return found;
   const known = await listSyncableNames(ctx);
   const isMissing = found === undefined && known.length === 0;
-  const problem = isMissing ? await explainMissingMetadata(ctx) : explainUnsyncable(recordType, found, new Set(known));
+  const problem = isMissing
+    ? await explainMissingMetadata(ctx)
+    : explainUnsyncable(recordType, found, new Set(known));
   throw invalid('The record type cannot be synced', [{ path: 'recordType', ...problem }]);
 }
 
 /** Throws 422 `unsyncable_field` for each field that can't be synced. */
-export function assertSyncableFields({ name: recordType, fields: all }: RecordTypeMetadata, fields: '*' | readonly string[]): void {
+export function assertSyncableFields(
+  { name: recordType, fields: all }: RecordTypeMetadata,
+  fields: '*' | readonly string[],
+): void {
   if (fields === '*') return;
   const known = new Map(all.map((field) => [field.name, field]));
   const details = fields.flatMap((name, index) => {
@@ -58,7 +80,9 @@ export function assertSyncableFields({ name: recordType, fields: all }: RecordTy
         path: `fields[${index}]`,
         code: 'unsyncable_field',
         message:
-          field === undefined ? `${recordType} has no field ${name}` : `${name} cannot be synced: ${field.reason ?? 'no reason given'}`,
+          field === undefined
+            ? `${recordType} has no field ${name}`
+            : `${name} cannot be synced: ${field.reason ?? 'no reason given'}`,
       },
     ];
   });

@@ -30,7 +30,8 @@ export const deletionProposalRoutes = [
     params: IdParams,
     query: z.strictObject({ ...pageFields, status: ProposalStatus.optional() }),
     response: pageOf(SyncDeletionProposal),
-    handler: (ctx, { params, query: { status, ...page } }) => service.listDeletionProposals(ctx, params.id, page, status),
+    handler: (ctx, { params, query: { status, ...page } }) =>
+      service.listDeletionProposals(ctx, params.id, page, status),
   }),
   defineRoute({
     id: 'getDeletionProposal',
@@ -46,7 +47,8 @@ export const deletionProposalRoutes = [
     params: ProposalParams,
     query: RecordsQuery,
     response: SyncDeletionProposalDetail,
-    handler: (ctx, { params, query }) => service.getDeletionProposal(ctx, params.id, params.proposalId, query),
+    handler: (ctx, { params, query }) =>
+      service.getDeletionProposal(ctx, params.id, params.proposalId, query),
   }),
   defineRoute({
     id: 'approveDeletions',

@@ -6,12 +6,21 @@ import { proposalStatuses } from '../../sync/index.ts';
 export const ProposalParams = z.strictObject({ id: Id, proposalId: Id });
 
 export const RecordsQuery = z.strictObject({
-  after: z.string().min(1).max(200).optional().describe('Only records after this id: `nextAfter` of the previous response'),
+  after: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Only records after this id: `nextAfter` of the previous response'),
   limit: queryInteger({ min: 1, max: 1000, default: 100 }),
 });
 export type RecordsQuery = z.output<typeof RecordsQuery>;
 
-const revision = z.int().min(1).optional().describe('The reviewed revision; returns 422 if the records of the proposal have changed since');
+const revision = z
+  .int()
+  .min(1)
+  .optional()
+  .describe('The reviewed revision; returns 422 if the records of the proposal have changed since');
 export const DeletionApproval = z.strictObject({
   proposalId: Id,
   ids: z
@@ -71,7 +80,9 @@ export const SyncAbsentRecord = z
     name: z.string().nullable(),
     date: z.string().nullable(),
     amount: z.string().nullable().describe('Decimal digits, unless it is masked'),
-    lastSeenAt: Instant.nullable().describe('The latest time at which the ERP is known to have had the record; null when unknown'),
+    lastSeenAt: Instant.nullable().describe(
+      'The latest time at which the ERP is known to have had the record; null when unknown',
+    ),
     referencedBy: z
       .array(
         z.object({
@@ -80,11 +91,16 @@ export const SyncAbsentRecord = z
           count: z.int().describe('Number of stored records that name this record there'),
         }),
       )
-      .describe('A record that others name is deleted only after approval. Empty for callers without `record:read`'),
+      .describe(
+        'A record that others name is deleted only after approval. Empty for callers without `record:read`',
+      ),
   })
   .meta({ id: 'SyncAbsentRecord' });
 
 export const SyncDeletionProposalDetail = SyncDeletionProposal.extend({
   records: z.array(SyncAbsentRecord).describe('In the order of ids'),
-  nextAfter: z.string().nullable().describe('Send it as `after` for the records that follow; null when there are none'),
+  nextAfter: z
+    .string()
+    .nullable()
+    .describe('Send it as `after` for the records that follow; null when there are none'),
 }).meta({ id: 'SyncDeletionProposalDetail' });

@@ -1,5 +1,5 @@
-// Deletions that were held back for a person to decide. An approval starts a run that requests each record from the ERP again before
-// deleting it; after a rejection the records stay.
+// Deletions that were held back for a person to decide. An approval starts a run that requests each record
+// from the ERP again before deleting it; after a rejection the records stay.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -24,9 +24,13 @@ import { getConfigRow } from './syncs.service.ts';
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const whole = (value: unknown): number | null => (typeof value === 'number' ? value : null);
-const oneOf = <T extends string>(value: unknown, allowed: readonly T[]): T | null => allowed.find((known) => known === value) ?? null;
+const oneOf = <T extends string>(value: unknown, allowed: readonly T[]): T | null =>
+  allowed.find((known) => known === value) ?? null;
 
-const proposalView = ({ id, status, revision, count, evidence, createdAt, closedAt }: ProposalRow, recordType: string) => ({
+const proposalView = (
+  { id, status, revision, count, evidence, createdAt, closedAt }: ProposalRow,
+  recordType: string,
+) => ({
   id,
   recordType,
   status,
@@ -48,7 +52,12 @@ const proposalView = ({ id, status, revision, count, evidence, createdAt, closed
 const findConfig = (ctx: RequestCtx, id: string) => inTransaction(ctx, (tx) => getConfigRow(tx, ctx, id));
 
 /** Throws 404 for an unknown sync. */
-export async function listDeletionProposals(ctx: RequestCtx, configId: string, page: PageQuery, status: ProposalStatus | undefined) {
+export async function listDeletionProposals(
+  ctx: RequestCtx,
+  configId: string,
+  page: PageQuery,
+  status: ProposalStatus | undefined,
+) {
   const { record_type: recordType } = await findConfig(ctx, configId);
   const { rows, total } = await listProposals(ctx, recordType, status, page);
   return toPage(
@@ -67,20 +76,38 @@ async function getProposal(ctx: RequestCtx, configId: string, proposalId: string
 }
 
 /** Throws 404 for an unknown sync or proposal, 400 when `after` is no id of the record type. */
-export async function getDeletionProposal(ctx: RequestCtx, configId: string, proposalId: string, { after, limit }: RecordsQuery) {
+export async function getDeletionProposal(
+  ctx: RequestCtx,
+  configId: string,
+  proposalId: string,
+  { after, limit }: RecordsQuery,
+) {
   const { config, proposal } = await getProposal(ctx, configId, proposalId);
   const show = await findShowValue(ctx, config.record_type);
-  const found = await listProposalRecords(ctx, config.record_type, proposalId, { after: after ?? null, limit: limit + 1 }, show);
+  const found = await listProposalRecords(
+    ctx,
+    config.record_type,
+    proposalId,
+    { after: after ?? null, limit: limit + 1 },
+    show,
+  );
   if (found === undefined)
     throw new AppError('BAD_REQUEST', 'The query parameter after is not valid', {
       details: [
-        { path: 'after', code: 'bad_id', message: `${after} is not the id of a record. Send \`nextAfter\` of the previous response` },
+        {
+          path: 'after',
+          code: 'bad_id',
+          message: `${after} is not the id of a record. Send \`nextAfter\` of the previous response`,
+        },
       ],
     });
   const records = found.slice(0, limit);
   return {
     ...proposalView(proposal, config.record_type),
-    records: records.map(({ referencedBy, ...record }) => ({ ...record, referencedBy: mayReadRecords(ctx) ? [...referencedBy] : [] })),
+    records: records.map(({ referencedBy, ...record }) => ({
+      ...record,
+      referencedBy: mayReadRecords(ctx) ? [...referencedBy] : [],
+    })),
     nextAfter: found.length > limit ? (records.at(-1)?.id ?? null) : null,
   };
 }
@@ -93,7 +120,8 @@ const proposalClosed = (status: ProposalStatus) =>
     {
       path: 'proposalId',
       code: `proposal_${status}`,
-      message: closedMessages[status] ?? `It is ${status}. The sync configuration names the open proposal, if any.`,
+      message:
+        closedMessages[status] ?? `It is ${status}. The sync configuration names the open proposal, if any.`,
     },
   ]);
 
@@ -107,16 +135,30 @@ function assertRevision({ revision }: ProposalRow, reviewed: number | undefined)
 async function assertListed(ctx: RequestCtx, proposalId: string, ids: readonly string[]): Promise<void> {
   const unlisted = new Set(await filterUnlistedIds(ctx, proposalId, ids));
   const details = ids.flatMap((id, index) =>
-    unlisted.has(id) ? [{ path: `ids[${index}]`, code: 'not_in_proposal', message: 'The proposal does not list this record' }] : [],
+    unlisted.has(id)
+      ? [
+          {
+            path: `ids[${index}]`,
+            code: 'not_in_proposal',
+            message: 'The proposal does not list this record',
+          },
+        ]
+      : [],
   );
-  if (details.length > 0) throw invalid('The proposal does not list some of these records', details.slice(0, 100));
+  if (details.length > 0)
+    throw invalid('The proposal does not list some of these records', details.slice(0, 100));
 }
 
 /**
- * Writes audit entry and run first and the approval last, so that a request that fails has approved nothing. Throws 404 for an unknown
- * sync or proposal, 422 when the proposal is closed or at another revision, or doesn't list one of the ids.
+ * Writes audit entry and run first and the approval last, so that a request that fails has approved nothing.
+ * Throws 404 for an unknown sync or proposal, 422 when the proposal is closed or at another revision, or
+ * doesn't list one of the ids.
  */
-export async function approveDeletions(ctx: RequestCtx, configId: string, { proposalId, ids, revision }: DeletionApproval) {
+export async function approveDeletions(
+  ctx: RequestCtx,
+  configId: string,
+  { proposalId, ids, revision }: DeletionApproval,
+) {
   const { config, proposal } = await getProposal(ctx, configId, proposalId);
   if (!['open', 'approved', 'rejected'].includes(proposal.status)) throw proposalClosed(proposal.status);
   assertRevision(proposal, revision);
@@ -125,13 +167,23 @@ export async function approveDeletions(ctx: RequestCtx, configId: string, { prop
   return inTransaction(ctx, async (tx) => {
     const { record_type, mode } = config;
     // A run in progress may be past the step that reads approvals, so another run is queued.
-    const inserted = await insertRun(tx, ctx.organizationId, { sync_config_id: configId, record_type, mode, trigger: 'manual' });
+    const inserted = await insertRun(tx, ctx.organizationId, {
+      sync_config_id: configId,
+      record_type,
+      mode,
+      trigger: 'manual',
+    });
     const run = inserted ?? (await findOpenRun(tx, ctx.organizationId, configId));
     if (run === undefined) throw new Error('a run was neither inserted nor found');
     await writeAudit(tx, ctx, {
       action: 'sync-config.approve-deletions',
       target: { type: 'sync-config', id: configId },
-      changes: { proposalId, records, ...(records < proposal.count && { ids: ids?.slice(0, 1000) }), runId: run.id },
+      changes: {
+        proposalId,
+        records,
+        ...(records < proposal.count && { ids: ids?.slice(0, 1000) }),
+        runId: run.id,
+      },
     });
     if (!(await approveProposal(ctx, record_type, proposal, ids ?? null))) throw proposalClosed('superseded');
     return runView(ctx, run);
@@ -139,10 +191,15 @@ export async function approveDeletions(ctx: RequestCtx, configId: string, { prop
 }
 
 /**
- * Writes the audit entry first and the rejection last. Repeated requests change nothing. Throws 404 for an unknown sync or proposal, 422
- * when the proposal is closed or at another revision.
+ * Writes the audit entry first and the rejection last. Repeated requests change nothing. Throws 404 for an
+ * unknown sync or proposal, 422 when the proposal is closed or at another revision.
  */
-export async function rejectDeletions(ctx: RequestCtx, configId: string, proposalId: string, { revision, reason }: DeletionRejection) {
+export async function rejectDeletions(
+  ctx: RequestCtx,
+  configId: string,
+  proposalId: string,
+  { revision, reason }: DeletionRejection,
+) {
   const { config, proposal } = await getProposal(ctx, configId, proposalId);
   if (proposal.status !== 'open' && proposal.status !== 'rejected') throw proposalClosed(proposal.status);
   if (proposal.status === 'open') {

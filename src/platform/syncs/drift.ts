@@ -1,5 +1,5 @@
-// Schema drift: changes of the ERP's fields, each with the versions and views that use the field. Uses are read when the list is
-// requested, so they include versions created since the change.
+// Schema drift: changes of the ERP's fields, each with the versions and views that use the field. Uses are
+// read when the list is requested, so they include versions created since the change.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
@@ -10,7 +10,12 @@ import { getConfigRow } from './syncs.service.ts';
 import * as store from './syncs.store.ts';
 
 type Use = (
-  | { readonly kind: 'api-schema'; readonly version: string; readonly endpoint: string; readonly field: string }
+  | {
+      readonly kind: 'api-schema';
+      readonly version: string;
+      readonly endpoint: string;
+      readonly field: string;
+    }
   | { readonly kind: 'view'; readonly id: string; readonly name: string; readonly field: string }
   | { readonly kind: 'hidden-view' }
 ) & {
@@ -27,7 +32,11 @@ async function usesBySchemas(tx: Tx, organizationId: string, recordType: string)
     const common = { kind: 'api-schema' as const, version, endpoint: endpoint.name };
     return endpoint.fields.flatMap(({ name, source, fields = [] }) => [
       { ...common, field: name, source: fieldOf(source) },
-      ...fields.map((inner) => ({ ...common, field: `${name}.${inner.name}`, source: `${source}.${fieldOf(inner.source)}` })),
+      ...fields.map((inner) => ({
+        ...common,
+        field: `${name}.${inner.name}`,
+        source: `${source}.${fieldOf(inner.source)}`,
+      })),
     ]);
   });
 }
@@ -35,14 +44,16 @@ async function usesBySchemas(tx: Tx, organizationId: string, recordType: string)
 /** A view with the column `lines` uses all fields of the lines. */
 async function usesInViews(tx: Tx, ctx: RequestCtx, recordType: string): Promise<Use[]> {
   return (await findViewUses(tx, ctx, recordType)).flatMap(({ view, sources }) => {
-    if (view !== null) return sources.map((field): Use => ({ kind: 'view', ...view, field, source: fieldOf(field) }));
+    if (view !== null)
+      return sources.map((field): Use => ({ kind: 'view', ...view, field, source: fieldOf(field) }));
     return [...new Set(sources.map(fieldOf))].map((source): Use => ({ kind: 'hidden-view', source }));
   });
 }
 
 const affectedBy = (field: string, uses: readonly Use[]) => {
   const found = uses.filter(
-    ({ kind, source }) => source === field || (kind !== 'api-schema' && source === 'lines' && field.startsWith('lines.')),
+    ({ kind, source }) =>
+      source === field || (kind !== 'api-schema' && source === 'lines' && field.startsWith('lines.')),
   );
   return {
     affects: found.flatMap(({ source: _, ...shown }) => (shown.kind === 'hidden-view' ? [] : [shown])),
@@ -55,7 +66,10 @@ export const listDrift = (ctx: RequestCtx, configId: string, page: PageQuery) =>
   inTransaction(ctx, async (tx) => {
     const { record_type: recordType } = await getConfigRow(tx, ctx, configId);
     const { rows, total } = await store.listDrift(tx, ctx.organizationId, recordType, page);
-    const uses = [...(await usesBySchemas(tx, ctx.organizationId, recordType)), ...(await usesInViews(tx, ctx, recordType))];
+    const uses = [
+      ...(await usesBySchemas(tx, ctx.organizationId, recordType)),
+      ...(await usesInViews(tx, ctx, recordType)),
+    ];
     const data = rows.map((row) => ({
       id: row.id,
       recordType,

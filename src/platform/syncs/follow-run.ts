@@ -1,5 +1,6 @@
-// Streams a run: its log events, its state and progress as they change, and its final state. The run's row is read before its log: the
-// final state and the last event are written in one transaction, so a final state implies that all events are visible.
+// Streams a run: its log events, its state and progress as they change, and its final state. The run's row is
+// read before its log: the final state and the last event are written in one transaction, so a final state
+// implies that all events are visible.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -16,11 +17,20 @@ function parseLastEventId({ lastEventId }: EventChannel): string {
   if (lastEventId === null) return '0';
   if (/^\d{1,18}$/.test(lastEventId)) return lastEventId;
   throw new AppError('BAD_REQUEST', 'The Last-Event-ID header is not valid', {
-    details: [{ path: 'last-event-id', code: 'bad_event_id', message: 'Send the id of the last event received, or omit the header' }],
+    details: [
+      {
+        path: 'last-event-id',
+        code: 'bad_event_id',
+        message: 'Send the id of the last event received, or omit the header',
+      },
+    ],
   });
 }
 
-/** Resolves when the run has ended or the stream is closed. Throws 404 for an unknown run, 400 for an invalid Last-Event-ID. */
+/**
+ * Resolves when the run has ended or the stream is closed. Throws 404 for an unknown run, 400 for an invalid
+ * Last-Event-ID.
+ */
 export async function followRun(ctx: RequestCtx, runId: string, channel: EventChannel): Promise<void> {
   let seen = parseLastEventId(channel);
   let shown = '';

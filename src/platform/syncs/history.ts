@@ -1,4 +1,5 @@
-// The runs of a sync over a period, for plots: one point for each run or, when there are many, one for each equal slice of the period.
+// The runs of a sync over a period, for plots: one point for each run or, when there are many, one for each
+// equal slice of the period.
 import { z } from 'zod';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -15,10 +16,15 @@ const Point = z.object({
   runId: Id.describe('Of a slice, the newest run with its status'),
   startedAt: Instant.describe('When the run started, or was queued if it has not; of a slice, its beginning'),
   runs: z.int().describe('1 unless grouped'),
-  status: z.enum(runStatuses).describe('Of a slice, the worst: failed, partial, cancelled, an open state, succeeded'),
+  status: z
+    .enum(runStatuses)
+    .describe('Of a slice, the worst: failed, partial, cancelled, an open state, succeeded'),
   counts: z.object(counts).describe('Runs by how they ended; `open`: they have not'),
   mode: z.enum(['incremental', 'full']).describe('Of a slice, `full` if any of its runs was'),
-  durationMs: z.int().nullable().describe('From start to end; of a slice, the longest. Null while none has ended'),
+  durationMs: z
+    .int()
+    .nullable()
+    .describe('From start to end; of a slice, the longest. Null while none has ended'),
   recordsRead: z.int(),
   recordsChanged: z.int().describe('Inserted and updated'),
   recordsDeleted: z.int(),
@@ -32,7 +38,9 @@ export const SyncHistory = z
     runs: z.int().describe('Exact number of runs that were queued in the period'),
     grouped: z.boolean(),
     sliceSeconds: z.number().nullable().describe('Null unless grouped'),
-    points: z.array(Point).describe('Oldest first; slices without a run are absent. Records and requests of a slice are sums'),
+    points: z
+      .array(Point)
+      .describe('Oldest first; slices without a run are absent. Records and requests of a slice are sums'),
   })
   .meta({ id: 'SyncHistory' });
 type Point = z.input<typeof Point>;
@@ -55,7 +63,13 @@ const toPoint = (row: PointRow): Point => ({
   startedAt: instant(row.at),
   runs: row.runs,
   status: row.status,
-  counts: { succeeded: row.succeeded, partial: row.partial, failed: row.failed, cancelled: row.cancelled, open: row.open },
+  counts: {
+    succeeded: row.succeeded,
+    partial: row.partial,
+    failed: row.failed,
+    cancelled: row.cancelled,
+    open: row.open,
+  },
   mode: row.has_full ? 'full' : 'incremental',
   durationMs: row.duration_ms,
   recordsRead: Number(row.read),
@@ -66,7 +80,8 @@ const toPoint = (row: PointRow): Point => ({
 
 const sum = (...names: readonly string[]): string =>
   `coalesce(sum(${names.map((name) => `coalesce((r.counts ->> '${name}')::bigint, 0)`).join(' + ')}), 0)::text`;
-const counted = (status: string): string => `(count(*) filter (where r.status = '${status}'))::int as ${status}`;
+const counted = (status: string): string =>
+  `(count(*) filter (where r.status = '${status}'))::int as ${status}`;
 const isOpen = "r.status not in ('succeeded', 'partial', 'failed', 'cancelled')";
 /** Of the worst of the runs, by the first of these states that any has; the newest of several. */
 const ofWorst = (column: string): string =>
@@ -74,10 +89,13 @@ const ofWorst = (column: string): string =>
 
 type Period = { readonly organizationId: string; readonly configId: string; readonly from: Date };
 
-const selectedSql = 'from sync_runs r where r.organization_id = :organizationId and r.sync_config_id = :configId and r.queued_at > :from';
+const selectedSql =
+  'from sync_runs r where r.organization_id = :organizationId and r.sync_config_id = :configId and r.queued_at > :from';
 
 const countRuns = async (tx: Tx, period: Period): Promise<number> => {
-  const { rows } = await tx.raw<{ rows: { runs: number }[] }>(`select count(*)::int as runs ${selectedSql}`, { ...period });
+  const { rows } = await tx.raw<{ rows: { runs: number }[] }>(`select count(*)::int as runs ${selectedSql}`, {
+    ...period,
+  });
   return rows[0]?.runs ?? 0;
 };
 
@@ -103,7 +121,11 @@ async function listPoints(tx: Tx, period: Period, sliceSeconds: number | null): 
 }
 
 /** Throws 404 for an unknown sync. */
-export const readHistory = (ctx: RequestCtx, configId: string, days: number): Promise<z.input<typeof SyncHistory>> =>
+export const readHistory = (
+  ctx: RequestCtx,
+  configId: string,
+  days: number,
+): Promise<z.input<typeof SyncHistory>> =>
   inTransaction(ctx, async (tx) => {
     await getConfigRow(tx, ctx, configId);
     const to = ctx.clock.now();
@@ -112,5 +134,12 @@ export const readHistory = (ctx: RequestCtx, configId: string, days: number): Pr
     const runs = await countRuns(tx, period);
     const sliceSeconds = runs > maxPoints ? (days * dayMs) / 1000 / maxPoints : null;
     const points = await listPoints(tx, period, sliceSeconds);
-    return { from: instant(from), to: instant(to), runs, grouped: sliceSeconds !== null, sliceSeconds, points };
+    return {
+      from: instant(from),
+      to: instant(to),
+      runs,
+      grouped: sliceSeconds !== null,
+      sliceSeconds,
+      points,
+    };
   });

@@ -1,4 +1,5 @@
-// Accepts that fields are missing in the ERP for good. Until then every run is partial while an API version shows them.
+// Accepts that fields are missing in the ERP for good. Until then every run is partial while an API version
+// shows them.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -24,22 +25,31 @@ const notStale = (fields: readonly string[], stale: readonly string[]) =>
   );
 
 /**
- * Writes audit entry and run first and the acceptance last, so that a request that fails has accepted nothing. Throws 404 for an unknown
- * sync, 422 `not_stale` for a field that isn't stale.
+ * Writes audit entry and run first and the acceptance last, so that a request that fails has accepted
+ * nothing. Throws 404 for an unknown sync, 422 `not_stale` for a field that isn't stale.
  */
 export const acceptFields = (ctx: RequestCtx, configId: string, fields: readonly string[]) =>
   inTransaction(ctx, async (tx) => {
     const { record_type, mode } = await getConfigRow(tx, ctx, configId);
     const stale = (await readFieldGaps(ctx)).get(record_type)?.stale ?? {};
-    if (fields.some((field) => !Object.hasOwn(stale, field))) throw notStale(fields, Object.keys(stale).sort());
+    if (fields.some((field) => !Object.hasOwn(stale, field)))
+      throw notStale(fields, Object.keys(stale).sort());
     // A run in progress keeps the columns that it started with, so another run is queued.
-    const inserted = await insertRun(tx, ctx.organizationId, { sync_config_id: configId, record_type, mode, trigger: 'manual' });
+    const inserted = await insertRun(tx, ctx.organizationId, {
+      sync_config_id: configId,
+      record_type,
+      mode,
+      trigger: 'manual',
+    });
     const run = inserted ?? (await findOpenRun(tx, ctx.organizationId, configId));
     if (run === undefined) throw new Error('a run was neither inserted nor found');
     await writeAudit(tx, ctx, {
       action: 'sync-config.accept-missing-fields',
       target: { type: 'sync-config', id: configId },
-      changes: { fields: fields.map((field) => ({ field, reason: stale[field]?.reason ?? null })), runId: run.id },
+      changes: {
+        fields: fields.map((field) => ({ field, reason: stale[field]?.reason ?? null })),
+        runId: run.id,
+      },
     });
     const known = await acceptMissingFields(ctx, record_type, fields);
     if (known !== null) throw notStale(fields, known);

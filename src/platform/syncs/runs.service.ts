@@ -1,4 +1,5 @@
-// Runs of syncs: at most one open run per configuration, except for a full run that is queued after an incremental one.
+// Runs of syncs: at most one open run per configuration, except for a full run that is queued after an
+// incremental one.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -25,16 +26,18 @@ const auditTrigger = (tx: Tx, ctx: RequestCtx, run: RunRow) =>
   });
 
 /**
- * Returns an open run instead of creating another one. A full run requested during an incremental one is queued after it; an
- * incremental run that is only queued becomes full. Throws 404 for an unknown sync.
+ * Returns an open run instead of creating another one. A full run requested during an incremental one is
+ * queued after it; an incremental run that is only queued becomes full. Throws 404 for an unknown sync.
  */
 export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | 'full' | undefined) =>
   inTransaction(ctx, async (tx) => {
     const config = await getConfigRow(tx, ctx, id);
     const wanted = mode ?? config.mode;
     const open = await findOpenRun(tx, ctx.organizationId, id);
-    if (open !== undefined && (open.mode === 'full' || wanted === 'incremental')) return { ...runView(ctx, open), coalesced: true };
-    const raised = open === undefined ? undefined : await store.upgradeToFull(tx, ctx.organizationId, open.id);
+    if (open !== undefined && (open.mode === 'full' || wanted === 'incremental'))
+      return { ...runView(ctx, open), coalesced: true };
+    const raised =
+      open === undefined ? undefined : await store.upgradeToFull(tx, ctx.organizationId, open.id);
     if (raised !== undefined) {
       await auditTrigger(tx, ctx, raised);
       return { ...runView(ctx, raised), coalesced: true };
@@ -67,7 +70,8 @@ export const listSyncRuns = (ctx: RequestCtx, page: PageQuery, filter: store.Run
   });
 
 /** Throws 404 for an unknown run. */
-export const getSyncRun = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => runView(ctx, await getRunRow(tx, ctx, id)));
+export const getSyncRun = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => runView(ctx, await getRunRow(tx, ctx, id)));
 
 /** Throws 404 for an unknown run. */
 export const getSyncRunProof = (ctx: RequestCtx, id: string) =>
@@ -90,18 +94,28 @@ export const cancelSyncRun = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const run = await getRunRow(tx, ctx, id);
     const ended = await store.cancelIdleRun(tx, ctx.organizationId, id);
-    if (ended === 1) await insertRunEvent(tx, ctx.organizationId, id, { level: 'info', message: 'cancelled' });
+    if (ended === 1)
+      await insertRunEvent(tx, ctx.organizationId, id, { level: 'info', message: 'cancelled' });
     else if ((await store.requestCancel(tx, ctx.organizationId, id)) === 0)
       throw run.status === 'publishing'
         ? invalid('The run is being published', [
-            { path: '', code: 'publishing', message: 'A run can no longer be cancelled while it is being published' },
+            {
+              path: '',
+              code: 'publishing',
+              message: 'A run can no longer be cancelled while it is being published',
+            },
           ])
-        : invalid('The run has already ended', [{ path: '', code: 'run_ended', message: 'Only an open run can be cancelled' }]);
+        : invalid('The run has already ended', [
+            { path: '', code: 'run_ended', message: 'Only an open run can be cancelled' },
+          ]);
     await writeAudit(tx, ctx, { action: 'sync-run.cancel', target: { type: 'sync-run', id } });
     return runView(ctx, await getRunRow(tx, ctx, id));
   });
 
-/** Throws 404, 422 `not_retryable` unless the run failed, was partial or cancelled, 422 `run_open` when a run is already queued. */
+/**
+ * Throws 404, 422 `not_retryable` unless the run failed, was partial or cancelled, 422 `run_open` when a run
+ * is already queued.
+ */
 export const retrySyncRun = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const run = await getRunRow(tx, ctx, id);
@@ -118,7 +132,13 @@ export const retrySyncRun = (ctx: RequestCtx, id: string) =>
       retry_of: run.id,
     });
     if (inserted === undefined)
-      throw invalid('A run of this sync is already queued', [{ path: '', code: 'run_open', message: 'See the runs of the sync' }]);
-    await writeAudit(tx, ctx, { action: 'sync-run.retry', target: { type: 'sync-run', id: inserted.id }, changes: { retryOf: id } });
+      throw invalid('A run of this sync is already queued', [
+        { path: '', code: 'run_open', message: 'See the runs of the sync' },
+      ]);
+    await writeAudit(tx, ctx, {
+      action: 'sync-run.retry',
+      target: { type: 'sync-run', id: inserted.id },
+      changes: { retryOf: id },
+    });
     return runView(ctx, inserted);
   });

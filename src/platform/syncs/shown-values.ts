@@ -1,15 +1,20 @@
-// What callers see of synced values outside of reads: of rejected records and of deletion proposals. Without `record:read` they see no
-// value, and without `unmasked:read` what any published or deprecated version masks is masked.
+// What callers see of synced values outside of reads: of rejected records and of deletion proposals. Without
+// `record:read` they see no value, and without `unmasked:read` what any published or deprecated version masks
+// is masked.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { findLivingMasks, maskedSql } from '../../public/index.ts';
 import type { ShowValue } from '../../sync/index.ts';
 
 type Masks = Awaited<ReturnType<typeof findLivingMasks>>;
 
-const findMasks = async (ctx: RequestCtx, recordType: string): Promise<NonNullable<ReturnType<Masks['get']>>> =>
+const findMasks = async (
+  ctx: RequestCtx,
+  recordType: string,
+): Promise<NonNullable<ReturnType<Masks['get']>>> =>
   (ctx.principal.reads.unmasked ? undefined : (await findLivingMasks(ctx)).get(recordType)) ?? new Map();
 
-export const mayReadRecords = ({ principal }: RequestCtx): boolean => principal.permissions.has('record:read');
+export const mayReadRecords = ({ principal }: RequestCtx): boolean =>
+  principal.permissions.has('record:read');
 
 /** For values of this record type. Rejects with database errors. */
 export async function findShowValue(ctx: RequestCtx, recordType: string): Promise<ShowValue> {
@@ -21,7 +26,10 @@ export async function findShowValue(ctx: RequestCtx, recordType: string): Promis
   };
 }
 
-/** Rejections whose message names a field and what is wrong with its value, or nothing of the record, but never a value. */
+/**
+ * Rejections whose message names a field and what is wrong with its value, or nothing of the record, but
+ * never a value.
+ */
 const withoutValues = new Set([
   ...['VALUE_UNREADABLE', 'LINE_UNREADABLE', 'RECORD_UNREADABLE', 'FIELD_TOO_LARGE', 'RECORD_TOO_LARGE'],
   ...['DUPLICATE_ID', 'CHANGED_WHILE_READ'],
@@ -31,7 +39,10 @@ const hiddenMessage = 'A value of the record could not be stored; you may not re
 /** How a message names the source: without `lines.`, and a label by its field. */
 const nameOf = (source: string): string => source.replace(/^lines\./, '').replace(/\.name$/, '');
 
-/** Replaces messages that may hold a value which the caller may not see, by a sentence without one. Rejects with database errors. */
+/**
+ * Replaces messages that may hold a value which the caller may not see, by a sentence without one. Rejects
+ * with database errors.
+ */
 export async function hideRejectedValues<R extends { readonly code: string; readonly message: string }>(
   ctx: RequestCtx,
   recordType: string,
@@ -40,6 +51,8 @@ export async function hideRejectedValues<R extends { readonly code: string; read
   const sources = [...(await findMasks(ctx, recordType)).keys()];
   const masked = new Set(sources.map(nameOf));
   const isShown = ({ code, message }: R): boolean =>
-    mayReadRecords(ctx) && (sources.length === 0 || (withoutValues.has(code) && !message.split(/[^\w]+/).some((word) => masked.has(word))));
+    mayReadRecords(ctx) &&
+    (sources.length === 0 ||
+      (withoutValues.has(code) && !message.split(/[^\w]+/).some((word) => masked.has(word))));
   return rejections.map((row) => (isShown(row) ? row : { ...row, message: hiddenMessage }));
 }

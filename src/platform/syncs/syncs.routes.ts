@@ -54,7 +54,8 @@ export const syncRoutes = [
       'Newest first unless sorted, each with its records, its last run, its next run, deletions that wait for approval and stale fields.',
     query: configFilter,
     response: pageOf(SyncConfig),
-    handler: (ctx, { query: { page, pageSize, ...filter } }) => service.listSyncConfigs(ctx, { page, pageSize }, filter),
+    handler: (ctx, { query: { page, pageSize, ...filter } }) =>
+      service.listSyncConfigs(ctx, { page, pageSize }, filter),
   }),
   defineRoute({
     id: 'createSyncConfig',
@@ -63,7 +64,8 @@ export const syncRoutes = [
     path: '/sync-configs',
     permission: 'sync:create',
     summary: 'Create a sync configuration',
-    description: "One configuration per record type. The record type and its fields must exist in the ERP's metadata.",
+    description:
+      "One configuration per record type. The record type and its fields must exist in the ERP's metadata.",
     body: NewSyncConfig,
     example: { name: 'Invoices', recordType: 'invoice', schedule: '*/15 * * * *', timezone: 'Europe/London' },
     response: SyncConfig,
@@ -82,7 +84,12 @@ export const syncRoutes = [
       'is. Record types that no one asked for before are read from the ERP first. With `dryRun` nothing is created: the response estimates the ' +
       'first loads from the counts of the ERP and the measured time of its pages. After 503 a repeated request continues.',
     body: BulkSyncConfigs,
-    example: { recordTypes: ['invoice', 'customer'], dryRun: true, schedule: '*/15 * * * *', timezone: 'Europe/London' },
+    example: {
+      recordTypes: ['invoice', 'customer'],
+      dryRun: true,
+      schedule: '*/15 * * * *',
+      timezone: 'Europe/London',
+    },
     response: BulkSyncConfigsResult,
     handler: (ctx, { body }) => createSyncConfigs(ctx, body),
   }),
@@ -119,7 +126,8 @@ export const syncRoutes = [
     path: '/sync-configs/{id}',
     permission: 'sync:delete',
     summary: 'Delete a sync configuration',
-    description: 'Stops syncing the record type; synced records stay available. Returns 422 while a published version or a view uses them.',
+    description:
+      'Stops syncing the record type; synced records stay available. Returns 422 while a published version or a view uses them.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteSyncConfig(ctx, params.id),
   }),
@@ -245,9 +253,12 @@ export const syncRoutes = [
     summary: 'List sync runs',
     description: 'Newest first unless sorted, of all syncs. `after` and `before` limit `queuedAt`.',
     additionalErrors: [404],
-    query: z.strictObject({ ...pageFields, ...runFilter, recordType, syncConfigId: Id.optional() }).refine(isSpan, noSpan),
+    query: z
+      .strictObject({ ...pageFields, ...runFilter, recordType, syncConfigId: Id.optional() })
+      .refine(isSpan, noSpan),
     response: pageOf(SyncRun),
-    handler: (ctx, { query: { page, pageSize, ...filter } }) => runs.listSyncRuns(ctx, { page, pageSize }, filter),
+    handler: (ctx, { query: { page, pageSize, ...filter } }) =>
+      runs.listSyncRuns(ctx, { page, pageSize }, filter),
   }),
   defineRoute({
     id: 'getSyncRun',
@@ -318,7 +329,8 @@ export const syncRoutes = [
     path: '/sync-runs/{id}/cancel',
     permission: 'sync:update',
     summary: 'Cancel a sync run',
-    description: 'Cancels a queued run at once and stops a running one at its next step; none of its changes are published.',
+    description:
+      'Cancels a queued run at once and stops a running one at its next step; none of its changes are published.',
     params: IdParams,
     response: SyncRun,
     handler: (ctx, { params }) => runs.cancelSyncRun(ctx, params.id),
@@ -330,7 +342,8 @@ export const syncRoutes = [
     path: '/sync-runs/{id}/retry',
     permission: 'sync:update',
     summary: 'Retry a sync run',
-    description: 'Creates a new run for a failed, partial or cancelled one; `retryOf` names the original run.',
+    description:
+      'Creates a new run for a failed, partial or cancelled one; `retryOf` names the original run.',
     params: IdParams,
     response: SyncRun,
     status: 202,

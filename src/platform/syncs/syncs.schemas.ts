@@ -8,11 +8,20 @@ const fieldName = z.string().regex(/^[a-z][A-Za-z0-9_]{0,62}$/, 'must be a field
 const shape = {
   name: shortText(120),
   mode: z.enum(['incremental', 'full']),
-  schedule: z.string().trim().min(1).max(120).nullable().describe('A cron expression with five fields; null for manual runs only'),
+  schedule: z
+    .string()
+    .trim()
+    .min(1)
+    .max(120)
+    .nullable()
+    .describe('A cron expression with five fields; null for manual runs only'),
   timezone: z.string().min(1).max(64),
   enabled: z.boolean(),
   fields: z
-    .union([z.literal('*'), z.array(fieldName).min(1).max(1000).refine(areDistinct, 'must not contain a field twice')])
+    .union([
+      z.literal('*'),
+      z.array(fieldName).min(1).max(1000).refine(areDistinct, 'must not contain a field twice'),
+    ])
     .describe('"*" syncs every field that can be synced, including new ones'),
   filter: z
     .strictObject({
@@ -86,13 +95,17 @@ const RunProgress = z.object({
   expected: z
     .int()
     .nullable()
-    .describe('Records that the ERP counts for this phase, at least `done`. Null where it counts none, as for a few changes'),
+    .describe(
+      'Records that the ERP counts for this phase, at least `done`. Null where it counts none, as for a few changes',
+    ),
   pages: z.int(),
   percent: z.int().nullable().describe('`done` of `expected`, rounded down'),
   estimatedSecondsLeft: z
     .int()
     .nullable()
-    .describe('Until this phase has done all, at the pace of this attempt up to its last page. Null before there is a pace'),
+    .describe(
+      'Until this phase has done all, at the pace of this attempt up to its last page. Null before there is a pace',
+    ),
 });
 
 export const SyncRun = z
@@ -110,22 +123,39 @@ export const SyncRun = z
     finishedAt: Instant.nullable(),
     progress: RunProgress.nullable().describe('Null before the run starts to read'),
     counts: z
-      .object({ fetched: z.int(), inserted: z.int(), updated: z.int(), unchanged: z.int(), deleted: z.int(), rejected: z.int() })
+      .object({
+        fetched: z.int(),
+        inserted: z.int(),
+        updated: z.int(),
+        unchanged: z.int(),
+        deleted: z.int(),
+        rejected: z.int(),
+      })
       .nullable(),
-    generation: z.string().nullable().describe('Generation of the data after this run; unchanged when nothing changed'),
-    requests: z.int().nullable().describe('HTTP requests to the ERP so far, over all attempts; null for runs of older versions'),
+    generation: z
+      .string()
+      .nullable()
+      .describe('Generation of the data after this run; unchanged when nothing changed'),
+    requests: z
+      .int()
+      .nullable()
+      .describe('HTTP requests to the ERP so far, over all attempts; null for runs of older versions'),
     error: problem.nullable(),
     retryOf: Id.nullable(),
   })
   .meta({ id: 'SyncRun' });
 
-export const TriggeredSyncRun = SyncRun.extend({ coalesced: z.boolean().describe('True when this run was already open') }).meta({
+export const TriggeredSyncRun = SyncRun.extend({
+  coalesced: z.boolean().describe('True when this run was already open'),
+}).meta({
   id: 'TriggeredSyncRun',
 });
 
 const gapReason = z
   .enum(['unreadable', 'empty'])
-  .describe("`unreadable`: the ERP doesn't offer the field to the integration role; `empty`: it came empty in records that had a value");
+  .describe(
+    "`unreadable`: the ERP doesn't offer the field to the integration role; `empty`: it came empty in records that had a value",
+  );
 
 export const SyncConfig = z
   .object({
@@ -155,7 +185,9 @@ export const SyncConfig = z
       .describe('Deletions of records absent in the ERP that wait for approval'),
     staleFields: z
       .array(z.object({ field: z.string(), since: Instant, reason: gapReason, message: z.string() }))
-      .describe('Fields that are not updated: their last values stay, new records have none, and runs are partial'),
+      .describe(
+        'Fields that are not updated: their last values stay, new records have none, and runs are partial',
+      ),
     acceptedFields: z
       .array(z.object({ field: z.string(), at: Instant, reason: gapReason }))
       .describe('Fields that were accepted as missing; an acceptance ends when the field is there again'),
@@ -165,8 +197,12 @@ export const SyncConfig = z
         expectedDays: z
           .number()
           .nullable()
-          .describe('Days that this takes at the pace of the current pass, at least `periodDays`; null while no pass has a pace yet'),
-        passStartedAt: Instant.nullable().describe("The ERP's clock when the current pass began; null between two passes"),
+          .describe(
+            'Days that this takes at the pace of the current pass, at least `periodDays`; null while no pass has a pace yet',
+          ),
+        passStartedAt: Instant.nullable().describe(
+          "The ERP's clock when the current pass began; null between two passes",
+        ),
         records: z.int().describe('Records that the current pass has read'),
         completeSince: Instant.nullable().describe(
           "Every record was read in full at or after this time of the ERP's clock; null while unknown",
@@ -180,7 +216,12 @@ export const SyncConfig = z
   .meta({ id: 'SyncConfig' });
 
 export const SyncRunEvent = z
-  .object({ at: Instant, level: z.enum(['info', 'warning', 'error']), message: z.string(), data: z.record(z.string(), z.unknown()) })
+  .object({
+    at: Instant,
+    level: z.enum(['info', 'warning', 'error']),
+    message: z.string(),
+    data: z.record(z.string(), z.unknown()),
+  })
   .meta({ id: 'SyncRunEvent' });
 export const SyncRejection = z
   .object({ id: z.string(), code: z.string(), message: z.string(), firstSeenAt: Instant })
@@ -206,14 +247,26 @@ export const SyncDriftEvent = z
     affects: z
       .array(
         z.union([
-          z.object({ kind: z.enum(['api-schema']), version: z.string(), endpoint: z.string(), field: z.string() }),
+          z.object({
+            kind: z.enum(['api-schema']),
+            version: z.string(),
+            endpoint: z.string(),
+            field: z.string(),
+          }),
           z.object({ kind: z.enum(['view']), id: Id, name: z.string(), field: z.string() }),
         ]),
       )
-      .describe('Current uses of the field: draft, published and deprecated versions, and views that the caller may see'),
+      .describe(
+        'Current uses of the field: draft, published and deprecated versions, and views that the caller may see',
+      ),
     hiddenViews: z.int().describe('Number of views that use the field and that the caller may not see'),
   })
   .meta({ id: 'SyncDriftEvent' });
 export const SyncProofCheck = z
-  .object({ check: z.string(), passed: z.boolean(), message: z.string(), facts: z.record(z.string(), z.unknown()) })
+  .object({
+    check: z.string(),
+    passed: z.boolean(),
+    message: z.string(),
+    facts: z.record(z.string(), z.unknown()),
+  })
   .meta({ id: 'SyncProofCheck' });

@@ -1,4 +1,5 @@
-// Sync configurations: one per record type, valid schedules, and no removal of fields that a published version uses.
+// Sync configurations: one per record type, valid schedules, and no removal of fields that a published
+// version uses.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -48,7 +49,12 @@ const gapsView = ({ stale, accepted }: FieldGaps = { stale: {}, accepted: {} }) 
     .map(([field, { at, reason }]) => ({ field, at, reason })),
 });
 
-function configView(ctx: RequestCtx, row: SyncConfigRow, lastRun: RunRow | undefined, { held, gaps, storedOf }: Warehouse) {
+function configView(
+  ctx: RequestCtx,
+  row: SyncConfigRow,
+  lastRun: RunRow | undefined,
+  { held, gaps, storedOf }: Warehouse,
+) {
   const idle = !row.enabled || row.schedule === null || row.paused_reason !== null;
   return {
     id: row.id,
@@ -63,7 +69,12 @@ function configView(ctx: RequestCtx, row: SyncConfigRow, lastRun: RunRow | undef
     deletions: row.deletions,
     maxDeleteShare: Number(row.max_delete_share),
     alertRecipients: row.alert_recipients,
-    status: row.paused_reason !== null ? ('paused' as const) : row.enabled ? ('active' as const) : ('disabled' as const),
+    status:
+      row.paused_reason !== null
+        ? ('paused' as const)
+        : row.enabled
+          ? ('active' as const)
+          : ('disabled' as const),
     pausedReason: row.paused_reason,
     lastRun: lastRun === undefined ? null : runView(ctx, lastRun),
     heldDeletions: held.get(row.record_type) ?? null,
@@ -82,29 +93,50 @@ export async function getConfigRow(tx: Tx, ctx: RequestCtx, id: string): Promise
   return row;
 }
 const viewOf = async (tx: Tx, ctx: RequestCtx, row: SyncConfigRow) =>
-  configView(ctx, row, (await store.findLastRuns(tx, ctx.organizationId, [row.id])).get(row.id), await readWarehouse(ctx));
+  configView(
+    ctx,
+    row,
+    (await store.findLastRuns(tx, ctx.organizationId, [row.id])).get(row.id),
+    await readWarehouse(ctx),
+  );
 
 const inUse = (message: string) => ({ path: '', code: 'in_use', message });
 
 /**
- * Throws 422 when a published version or a view uses a source that would be removed. Private views of other people do not count: the
- * caller can neither see nor change them, and such a view reports missing fields to its owner.
+ * Throws 422 when a published version or a view uses a source that would be removed. Private views of other
+ * people do not count: the caller can neither see nor change them, and such a view reports missing fields to
+ * its owner.
  */
-async function assertUnused(tx: Tx, ctx: RequestCtx, recordType: string, stays: (source: string) => boolean): Promise<void> {
-  const goingOf = (sources: readonly string[]): string => sources.filter((source) => !stays(source)).join(', ');
-  const versions = (await listVersionSources(tx, ctx.organizationId, recordType)).map(({ version, sources }) => [
-    version,
-    goingOf(sources),
-  ]);
+async function assertUnused(
+  tx: Tx,
+  ctx: RequestCtx,
+  recordType: string,
+  stays: (source: string) => boolean,
+): Promise<void> {
+  const goingOf = (sources: readonly string[]): string =>
+    sources.filter((source) => !stays(source)).join(', ');
+  const versions = (await listVersionSources(tx, ctx.organizationId, recordType)).map(
+    ({ version, sources }) => [version, goingOf(sources)],
+  );
   const views = (await findViewUses(tx, ctx, recordType))
     .filter(({ view, isPrivate }) => view !== null || !isPrivate)
     .map(({ view, sources }) => ({ view, going: goingOf(sources) }))
     .filter(({ going }) => going !== '');
   const hidden = views.filter(({ view }) => view === null).length;
   const details = [
-    ...versions.filter(([, going]) => going !== '').map(([version, going]) => inUse(`${version} uses ${going}`)),
-    ...views.flatMap(({ view, going }) => (view === null ? [] : [inUse(`The view "${view.name}" uses ${going}`)])),
-    ...(hidden === 0 ? [] : [inUse(`${hidden} ${hidden === 1 ? 'view that you may not see uses' : 'views that you may not see use'} it`)]),
+    ...versions
+      .filter(([, going]) => going !== '')
+      .map(([version, going]) => inUse(`${version} uses ${going}`)),
+    ...views.flatMap(({ view, going }) =>
+      view === null ? [] : [inUse(`The view "${view.name}" uses ${going}`)],
+    ),
+    ...(hidden === 0
+      ? []
+      : [
+          inUse(
+            `${hidden} ${hidden === 1 ? 'view that you may not see uses' : 'views that you may not see use'} it`,
+          ),
+        ]),
   ];
   if (details.length > 0) throw invalid('Published versions or views use these fields', details);
 }
@@ -138,7 +170,10 @@ const rethrowAsTaken = (error: unknown): never => {
   ]);
 };
 
-/** Inserts a checked configuration with its audit entry, and returns its id. Throws 422 `limit_reached`, and 422 `taken` for a record type that has a sync. */
+/**
+ * Inserts a checked configuration with its audit entry, and returns its id. Throws 422 `limit_reached`, and
+ * 422 `taken` for a record type that has a sync.
+ */
 export async function insertSyncConfig(ctx: RequestCtx, input: NewSyncConfig): Promise<string> {
   const id = createId();
   await inTransaction(ctx, async (tx) => {
@@ -157,14 +192,18 @@ export async function insertSyncConfig(ctx: RequestCtx, input: NewSyncConfig): P
       max_delete_share: input.maxDeleteShare,
       alert_recipients: input.alertRecipients,
     });
-    await writeAudit(tx, ctx, { action: 'sync-config.create', target: { type: 'sync-config', id }, changes: input });
+    await writeAudit(tx, ctx, {
+      action: 'sync-config.create',
+      target: { type: 'sync-config', id },
+      changes: input,
+    });
   }).catch(rethrowAsTaken);
   return id;
 }
 
 /**
- * Throws 422 for an invalid schedule, an unknown record type or field, a filter that the type can't have, a record type that already has a
- * sync, or at the quota.
+ * Throws 422 for an invalid schedule, an unknown record type or field, a filter that the type can't have, a
+ * record type that already has a sync, or at the quota.
  */
 export async function createSyncConfig(ctx: RequestCtx, input: NewSyncConfig) {
   assertSchedule(input.schedule, input.timezone);
@@ -174,10 +213,16 @@ export async function createSyncConfig(ctx: RequestCtx, input: NewSyncConfig) {
   return getSyncConfig(ctx, await insertSyncConfig(ctx, input));
 }
 
-/** Throws 404, 422 for an invalid schedule, an unknown field, a filter that the type can't have, or when a removed field is in use. */
+/**
+ * Throws 404, 422 for an invalid schedule, an unknown field, a filter that the type can't have, or when a
+ * removed field is in use.
+ */
 export async function updateSyncConfig(ctx: RequestCtx, id: string, change: SyncConfigPatch) {
   const before = await inTransaction(ctx, (tx) => getConfigRow(tx, ctx, id));
-  assertSchedule(change.schedule === undefined ? before.schedule : change.schedule, change.timezone ?? before.timezone);
+  assertSchedule(
+    change.schedule === undefined ? before.schedule : change.schedule,
+    change.timezone ?? before.timezone,
+  );
   if (change.fields !== undefined || (change.filter ?? null) !== null) {
     const recordType = await getSyncableType(ctx, before.record_type);
     assertSyncableFields(recordType, change.fields ?? '*');
@@ -196,7 +241,11 @@ export async function updateSyncConfig(ctx: RequestCtx, id: string, change: Sync
       ...(alertRecipients !== undefined && { alert_recipients: alertRecipients }),
       ...(maxDeleteShare !== undefined && { max_delete_share: maxDeleteShare }),
     });
-    await writeAudit(tx, ctx, { action: 'sync-config.update', target: { type: 'sync-config', id }, changes: change });
+    await writeAudit(tx, ctx, {
+      action: 'sync-config.update',
+      target: { type: 'sync-config', id },
+      changes: change,
+    });
     return viewOf(tx, ctx, await getConfigRow(tx, ctx, id));
   });
 }

@@ -1,4 +1,5 @@
-// Rows of sync configurations, and lists of runs and their events. Runs change state in the sync engine only, except for cancelling.
+// Rows of sync configurations, and lists of runs and their events. Runs change state in the sync engine only,
+// except for cancelling.
 import { containsSql } from '../../core/folded-text.ts';
 import { readPage, type SortRequest, sortList } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
@@ -13,9 +14,11 @@ const configSorting = {
 } as const;
 export const configStatuses = ['active', 'disabled', 'paused'] as const;
 type ConfigStatus = (typeof configStatuses)[number];
-const statusSql = "case when paused_reason is not null then 'paused' when enabled then 'active' else 'disabled' end";
+const statusSql =
+  "case when paused_reason is not null then 'paused' when enabled then 'active' else 'disabled' end";
 /** As `findLastRuns` finds it. */
-const lastRunStatusSql = '(select status from sync_runs where sync_config_id = sync_configs.id order by queued_at desc, id desc limit 1)';
+const lastRunStatusSql =
+  '(select status from sync_runs where sync_config_id = sync_configs.id order by queued_at desc, id desc limit 1)';
 
 export type ConfigFilter = SortRequest<(typeof configSorts)[number]> & {
   readonly q?: string | undefined;
@@ -25,7 +28,11 @@ export type ConfigFilter = SortRequest<(typeof configSorts)[number]> & {
 };
 
 export const runSorts = ['queuedAt', 'recordType'] as const;
-const runSorting = { columns: { queuedAt: 'queued_at', recordType: 'record_type' }, newest: 'queuedAt', id: 'id' } as const;
+const runSorting = {
+  columns: { queuedAt: 'queued_at', recordType: 'record_type' },
+  newest: 'queuedAt',
+  id: 'id',
+} as const;
 export type RunFilter = SortRequest<(typeof runSorts)[number]> & {
   readonly status?: RunStatus | undefined;
   readonly syncConfigId?: string | undefined;
@@ -33,11 +40,20 @@ export type RunFilter = SortRequest<(typeof runSorts)[number]> & {
   readonly after?: Date | undefined;
   readonly before?: Date | undefined;
 };
-export type EventRow = { at: Date; level: 'info' | 'warning' | 'error'; message: string; data: Record<string, unknown> };
+export type EventRow = {
+  at: Date;
+  level: 'info' | 'warning' | 'error';
+  message: string;
+  data: Record<string, unknown>;
+};
 
 export function listConfigs(tx: Tx, organizationId: string, page: PageQuery, filter: ConfigFilter) {
   const { q, recordType, status, lastRunStatus } = filter;
-  const query = sortList(tx('sync_configs').where('organization_id', organizationId).select('*'), filter, configSorting);
+  const query = sortList(
+    tx('sync_configs').where('organization_id', organizationId).select('*'),
+    filter,
+    configSorting,
+  );
   if (recordType !== undefined) query.where('record_type', recordType);
   if (q !== undefined) query.whereRaw(containsSql('name'), [q]);
   if (status !== undefined) query.whereRaw(`${statusSql} = ?`, [status]);
@@ -59,19 +75,30 @@ export function listRuns(tx: Tx, organizationId: string, page: PageQuery, filter
 }
 
 /** The newest run of each configuration. */
-export async function findLastRuns(tx: Tx, organizationId: string, configIds: readonly string[]): Promise<Map<string, RunRow>> {
+export async function findLastRuns(
+  tx: Tx,
+  organizationId: string,
+  configIds: readonly string[],
+): Promise<Map<string, RunRow>> {
   const rows = await tx('sync_runs')
     .where('organization_id', organizationId)
     .whereIn('sync_config_id', configIds)
     .distinctOn('sync_config_id')
-    .orderBy([{ column: 'sync_config_id' }, { column: 'queued_at', order: 'desc' }, { column: 'id', order: 'desc' }])
+    .orderBy([
+      { column: 'sync_config_id' },
+      { column: 'queued_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
     .select<RunRow[]>(...runColumns);
   return new Map(rows.map((row) => [row.sync_config_id, row]));
 }
 
 export const listEvents = (tx: Tx, organizationId: string, runId: string, page: PageQuery) =>
   readPage<EventRow>(
-    tx('sync_run_events').where({ organization_id: organizationId, run_id: runId }).orderBy('id').select('at', 'level', 'message', 'data'),
+    tx('sync_run_events')
+      .where({ organization_id: organizationId, run_id: runId })
+      .orderBy('id')
+      .select('at', 'level', 'message', 'data'),
     page,
   );
 
@@ -99,7 +126,13 @@ export const listDrift = (tx: Tx, organizationId: string, recordType: string, pa
 
 export type NumberedEvent = EventRow & { id: string };
 /** Log events of a run after the given event id, oldest first. */
-export const listEventsAfter = (tx: Tx, organizationId: string, runId: string, after: string, limit: number): Promise<NumberedEvent[]> =>
+export const listEventsAfter = (
+  tx: Tx,
+  organizationId: string,
+  runId: string,
+  after: string,
+  limit: number,
+): Promise<NumberedEvent[]> =>
   tx('sync_run_events')
     .where({ organization_id: organizationId, run_id: runId })
     .where('id', '>', after)
@@ -107,14 +140,21 @@ export const listEventsAfter = (tx: Tx, organizationId: string, runId: string, a
     .limit(limit)
     .select<NumberedEvent[]>('id', 'at', 'level', 'message', 'data');
 
-type Written = Pick<SyncConfigRow, 'name' | 'mode' | 'schedule' | 'timezone' | 'enabled' | 'fields' | 'deletions' | 'alert_recipients'> & {
+type Written = Pick<
+  SyncConfigRow,
+  'name' | 'mode' | 'schedule' | 'timezone' | 'enabled' | 'fields' | 'deletions' | 'alert_recipients'
+> & {
   /** JSON. */
   filter: string | null;
   max_delete_share: number;
 };
-export const filterValue = (filter: SyncConfigRow['filter']): string | null => (filter === null ? null : JSON.stringify(filter));
-export const insertConfig = (tx: Tx, organizationId: string, row: Written & { id: string; record_type: string }) =>
-  tx('sync_configs').insert({ ...row, organization_id: organizationId });
+export const filterValue = (filter: SyncConfigRow['filter']): string | null =>
+  filter === null ? null : JSON.stringify(filter);
+export const insertConfig = (
+  tx: Tx,
+  organizationId: string,
+  row: Written & { id: string; record_type: string },
+) => tx('sync_configs').insert({ ...row, organization_id: organizationId });
 export const updateConfig = (tx: Tx, organizationId: string, id: string, row: Partial<Written>) =>
   tx('sync_configs')
     .where({ organization_id: organizationId, id })
@@ -123,9 +163,16 @@ export const deleteConfig = (tx: Tx, organizationId: string, id: string) =>
   tx('sync_configs').where({ organization_id: organizationId, id }).delete();
 
 export const requestCancel = (tx: Tx, organizationId: string, runId: string) =>
-  tx('sync_runs').where({ organization_id: organizationId, id: runId }).where('status', 'running').update({ cancel_requested: true });
+  tx('sync_runs')
+    .where({ organization_id: organizationId, id: runId })
+    .where('status', 'running')
+    .update({ cancel_requested: true });
 /** Makes a queued run full; undefined when it has started. */
-export const upgradeToFull = async (tx: Tx, organizationId: string, runId: string): Promise<RunRow | undefined> => {
+export const upgradeToFull = async (
+  tx: Tx,
+  organizationId: string,
+  runId: string,
+): Promise<RunRow | undefined> => {
   const [row] = await tx('sync_runs')
     .where({ organization_id: organizationId, id: runId, status: 'queued' })
     .update({ mode: 'full' })

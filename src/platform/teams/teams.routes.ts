@@ -68,7 +68,8 @@ export const teamRoutes = [
     path: '/teams/{id}',
     permission: 'team:delete',
     summary: 'Delete a team',
-    description: 'Its members stay members of the organization. Views that were shared with the team become visible to their owners only.',
+    description:
+      'Its members stay members of the organization. Views that were shared with the team become visible to their owners only.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteTeam(ctx, params.id),
   }),

@@ -4,7 +4,10 @@ import { Id, Instant, longText, uniqueName } from '../../http/fields.ts';
 export const TeamMemberParams = z.strictObject({ id: Id, userId: Id });
 
 export const NewTeam = z.strictObject({ name: uniqueName(120), description: longText(500).default('') });
-export const TeamPatch = z.strictObject({ name: uniqueName(120).optional(), description: longText(500).nullable().optional() });
+export const TeamPatch = z.strictObject({
+  name: uniqueName(120).optional(),
+  description: longText(500).nullable().optional(),
+});
 export const NewTeamMember = z.strictObject({ userId: Id.describe('A member of the organization') });
 
 export const Team = z

@@ -1,4 +1,5 @@
-// Teams. A foreign key and a unique constraint ensure that only members of the organization are in a team, and each only once.
+// Teams. A foreign key and a unique constraint ensure that only members of the organization are in a team,
+// and each only once.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -31,11 +32,17 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.TeamRo
 
 function toClientError(error: unknown): unknown {
   if (violatesConstraint(error, 'team_name_is_unique'))
-    return invalid('That name is taken', [{ path: 'name', code: 'taken', message: 'Another team has this name, ignoring case' }]);
+    return invalid('That name is taken', [
+      { path: 'name', code: 'taken', message: 'Another team has this name, ignoring case' },
+    ]);
   if (violatesConstraint(error, 'team_member_is_unique'))
-    return invalid('Already in the team', [{ path: 'userId', code: 'already_a_member', message: 'This person is already in the team' }]);
+    return invalid('Already in the team', [
+      { path: 'userId', code: 'already_a_member', message: 'This person is already in the team' },
+    ]);
   if (violatesConstraint(error, 'team_member_is_a_member'))
-    return invalid('Not a member', [{ path: 'userId', code: 'not_a_member', message: 'No member of the organization has this id' }]);
+    return invalid('Not a member', [
+      { path: 'userId', code: 'not_a_member', message: 'No member of the organization has this id' },
+    ]);
   // The team was deleted concurrently.
   return violatesConstraint(error, 'team_member_of_team') ? notFound('Team') : error;
 }
@@ -52,7 +59,8 @@ export const listTeams = (ctx: RequestCtx, page: PageQuery, q: string | undefine
   });
 
 /** Throws 404 when the organization has no such team. */
-export const getTeam = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
+export const getTeam = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
 /** Throws 422 `taken` when the name exists, `limit_reached` at the quota. */
 export const createTeam = (ctx: RequestCtx, input: NewTeam) =>
@@ -68,7 +76,10 @@ export const createTeam = (ctx: RequestCtx, input: NewTeam) =>
 export const updateTeam = (ctx: RequestCtx, id: string, { name, description }: TeamPatch) =>
   inTeamTransaction(ctx, async (tx) => {
     await getRow(tx, ctx, id);
-    const columns = { ...(name !== undefined && { name }), ...(description !== undefined && { description: description ?? '' }) };
+    const columns = {
+      ...(name !== undefined && { name }),
+      ...(description !== undefined && { description: description ?? '' }),
+    };
     if (Object.keys(columns).length > 0) await store.updateTeam(tx, ctx.organizationId, id, columns);
     await writeAudit(tx, ctx, { action: 'team.update', target: { type: 'team', id }, changes: columns });
     return view(await getRow(tx, ctx, id));
@@ -91,12 +102,19 @@ export const listTeamMembers = (ctx: RequestCtx, id: string, page: PageQuery, q:
     return toPage(rows.map(memberView), total, page);
   });
 
-/** Throws 404 for an unknown team, 422 when the person is not a member of the organization or is already in the team. */
+/**
+ * Throws 404 for an unknown team, 422 when the person is not a member of the organization or is already in
+ * the team.
+ */
 export const addTeamMember = (ctx: RequestCtx, id: string, userId: string) =>
   inTeamTransaction(ctx, async (tx) => {
     await getRow(tx, ctx, id);
     await store.insertTeamMember(tx, ctx.organizationId, id, userId);
-    await writeAudit(tx, ctx, { action: 'team.add-member', target: { type: 'team', id }, changes: { userId } });
+    await writeAudit(tx, ctx, {
+      action: 'team.add-member',
+      target: { type: 'team', id },
+      changes: { userId },
+    });
     const row = await store.findTeamMember(tx, ctx.organizationId, id, userId);
     if (row === undefined) throw new Error('the added team member was not found');
     return memberView(row);
@@ -106,6 +124,11 @@ export const addTeamMember = (ctx: RequestCtx, id: string, userId: string) =>
 export const removeTeamMember = (ctx: RequestCtx, id: string, userId: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     await getRow(tx, ctx, id);
-    if ((await store.deleteTeamMember(tx, ctx.organizationId, id, userId)) === 0) throw notFound('Team member');
-    await writeAudit(tx, ctx, { action: 'team.remove-member', target: { type: 'team', id }, changes: { userId } });
+    if ((await store.deleteTeamMember(tx, ctx.organizationId, id, userId)) === 0)
+      throw notFound('Team member');
+    await writeAudit(tx, ctx, {
+      action: 'team.remove-member',
+      target: { type: 'team', id },
+      changes: { userId },
+    });
   });

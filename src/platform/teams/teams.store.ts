@@ -1,11 +1,17 @@
-// Rows of teams and team_members. A foreign key to memberships admits only members of the organization, and removes the row of a
-// member who leaves.
+// Rows of teams and team_members. A foreign key to memberships admits only members of the organization, and
+// removes the row of a member who leaves.
 import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 
-export type TeamRow = { id: string; name: string; description: string; created_at: Date; member_count: number };
+export type TeamRow = {
+  id: string;
+  name: string;
+  description: string;
+  created_at: Date;
+  member_count: number;
+};
 export type TeamMemberRow = { user_id: string; user_email: string; user_name: string; added_at: Date };
 
 const selectTeams = (tx: Tx, organizationId: string) =>
@@ -16,7 +22,9 @@ const selectTeams = (tx: Tx, organizationId: string) =>
       't.name',
       't.description',
       't.created_at',
-      tx.raw('(select count(*)::int from team_members m where m.organization_id = t.organization_id and m.team_id = t.id) as member_count'),
+      tx.raw(
+        '(select count(*)::int from team_members m where m.organization_id = t.organization_id and m.team_id = t.id) as member_count',
+      ),
     );
 
 export function listTeams(tx: Tx, organizationId: string, page: PageQuery, q: string | undefined) {
@@ -46,7 +54,13 @@ const selectMembers = (tx: Tx, organizationId: string, teamId: string) =>
     .where('m.team_id', teamId)
     .select('u.id as user_id', 'u.email as user_email', 'u.name as user_name', 'm.added_at');
 
-export function listTeamMembers(tx: Tx, organizationId: string, teamId: string, page: PageQuery, q: string | undefined) {
+export function listTeamMembers(
+  tx: Tx,
+  organizationId: string,
+  teamId: string,
+  page: PageQuery,
+  q: string | undefined,
+) {
   const query = selectMembers(tx, organizationId, teamId).orderBy([
     { column: 'm.added_at', order: 'desc' },
     { column: 'm.user_id', order: 'desc' },
@@ -55,8 +69,15 @@ export function listTeamMembers(tx: Tx, organizationId: string, teamId: string, 
   return readPage<TeamMemberRow>(query, page);
 }
 
-export const findTeamMember = async (tx: Tx, organizationId: string, teamId: string, userId: string): Promise<TeamMemberRow | undefined> =>
-  (await selectMembers(tx, organizationId, teamId).where('m.user_id', userId).first()) as TeamMemberRow | undefined;
+export const findTeamMember = async (
+  tx: Tx,
+  organizationId: string,
+  teamId: string,
+  userId: string,
+): Promise<TeamMemberRow | undefined> =>
+  (await selectMembers(tx, organizationId, teamId).where('m.user_id', userId).first()) as
+    | TeamMemberRow
+    | undefined;
 
 export const insertTeamMember = (tx: Tx, organizationId: string, teamId: string, userId: string) =>
   tx('team_members').insert({ organization_id: organizationId, team_id: teamId, user_id: userId });

@@ -4,15 +4,31 @@ import { parseExact } from '../../core/exact-json.ts';
 import type { RecordReader, SummaryColumn } from '../../public/index.ts';
 import { findDescription } from '../../sync/index.ts';
 import { summaryQueryOf } from './view-summary.ts';
-import { type Fields, labelOf, maxRecordsInMail, readViewTable, type ViewColumn, type ViewTable } from './view-table.ts';
+import {
+  type Fields,
+  labelOf,
+  maxRecordsInMail,
+  readViewTable,
+  type ViewColumn,
+  type ViewTable,
+} from './view-table.ts';
 import type { ViewRow } from './views.store.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
-const words = { sum: 'Sum of', avg: 'Average of', min: 'Minimum of', max: 'Maximum of', count_distinct: 'Distinct values of' } as const;
+const words = {
+  sum: 'Sum of',
+  avg: 'Average of',
+  min: 'Minimum of',
+  max: 'Maximum of',
+  count_distinct: 'Distinct values of',
+} as const;
 const keyOf = ({ path }: SummaryColumn): string => path.join('.');
 
-function labelOfColumn({ source, function: name, period }: SummaryColumn, label: (source: string) => string): string {
+function labelOfColumn(
+  { source, function: name, period }: SummaryColumn,
+  label: (source: string) => string,
+): string {
   if (source === null || name === 'count') return 'Records';
   if (name !== null) return `${words[name]} ${label(source)}`;
   return period === null ? label(source) : `${label(source)} (${period})`;
@@ -26,13 +42,18 @@ function typeOfColumn({ function: name, period, type }: SummaryColumn): string |
 
 function columnsOf(columns: readonly SummaryColumn[], fields: Fields): ViewColumn[] {
   const label = labelOf(fields, {
-    columns: columns.flatMap(({ source, function: name }) => (source === null || name !== null ? [] : [source])),
+    columns: columns.flatMap(({ source, function: name }) =>
+      source === null || name !== null ? [] : [source],
+    ),
   });
-  const amounts = new Map(fields.flatMap(({ name, currency }) => (currency === undefined ? [] : [[name, currency]])));
+  const amounts = new Map(
+    fields.flatMap(({ name, currency }) => (currency === undefined ? [] : [[name, currency]])),
+  );
   const groups = new Set(columns.filter(({ function: name }) => name === null).map(keyOf));
   return columns.map((column) => {
     const { source, function: name } = column;
-    const currency = name === null || name === 'count_distinct' || source === null ? undefined : amounts.get(source);
+    const currency =
+      name === null || name === 'count_distinct' || source === null ? undefined : amounts.get(source);
     const named = currency && groups.has(`${currency}.name`) ? `${currency}.name` : null;
     const amount = currency === undefined ? null : { currency: named, isNamed: named !== null };
     return {
@@ -45,18 +66,25 @@ function columnsOf(columns: readonly SummaryColumn[], fields: Fields): ViewColum
   });
 }
 
-const valueAt = (row: unknown, path: readonly string[]): unknown => path.reduce((part, key) => (part as Row | undefined)?.[key], row);
+const valueAt = (row: unknown, path: readonly string[]): unknown =>
+  path.reduce((part, key) => (part as Row | undefined)?.[key], row);
 
 /**
- * What mails show of the view, masked: the first rows of its summary, or its first records when it has none. Throws 503 while the records
- * can't be read.
+ * What mails show of the view, masked: the first rows of its summary, or its first records when it has none.
+ * Throws 503 while the records can't be read.
  */
-export async function readViewContent(records: RecordReader, tenant: TenantCtx, view: ViewRow): Promise<ViewTable> {
+export async function readViewContent(
+  records: RecordReader,
+  tenant: TenantCtx,
+  view: ViewRow,
+): Promise<ViewTable> {
   const query = summaryQueryOf(view);
   if (query === undefined) return readViewTable(records, tenant, view);
   const fields = (await findDescription(tenant, view.record_type))?.fields ?? [];
   const shown = { ...query, limit: Math.min(query.limit, maxRecordsInMail) };
-  const { rows, columns, total, syncedAt, problems } = await records.summarize(tenant, shown, { unmasked: false });
+  const { rows, columns, total, syncedAt, problems } = await records.summarize(tenant, shown, {
+    unmasked: false,
+  });
   return {
     unit: 'row',
     columns: columnsOf(columns, fields),

@@ -7,12 +7,20 @@ import type { ViewRow } from './views.store.ts';
 type Summarized = Pick<ViewRow, 'record_type' | 'filters' | 'summary'>;
 
 /** The query of a view's summary; undefined for a view without one. */
-export function summaryQueryOf({ record_type: recordType, filters, summary }: Summarized): SummaryQuery | undefined {
+export function summaryQueryOf({
+  record_type: recordType,
+  filters,
+  summary,
+}: Summarized): SummaryQuery | undefined {
   if (summary === null) return undefined;
   const { aggregates, groups, sort, limit } = summary;
   return {
     recordType,
-    filters: filters.map(({ field, operator, value }) => ({ source: field, operator, values: [value].flat() })),
+    filters: filters.map(({ field, operator, value }) => ({
+      source: field,
+      operator,
+      values: [value].flat(),
+    })),
     aggregates: aggregates.map(({ field, functions }) => ({ source: field, functions })),
     groups: groups.map(({ field, period }) => ({ source: field, period })),
     sort,
@@ -29,14 +37,22 @@ export const toSummaryProblem = ({ path, code, message }: QueryProblem): ErrorDe
 
 function findDuplicates({ summary }: Summarized): ErrorDetail[] {
   const { aggregates = [], groups = [] } = summary ?? {};
-  const duplicate = (path: string, name: string) => ({ path, code: 'duplicate', message: `"${name}" appears more than once` });
+  const duplicate = (path: string, name: string) => ({
+    path,
+    code: 'duplicate',
+    message: `"${name}" appears more than once`,
+  });
   const names = groups.map(({ field, period }) => `${field} ${period ?? ''}`);
   const fields = aggregates.map(({ field }) => field);
   return [
-    ...groups.flatMap(({ field }, at) => (names.indexOf(names[at] ?? '') === at ? [] : [duplicate(`summary.groups[${at}].field`, field)])),
+    ...groups.flatMap(({ field }, at) =>
+      names.indexOf(names[at] ?? '') === at ? [] : [duplicate(`summary.groups[${at}].field`, field)],
+    ),
     ...aggregates.flatMap(({ field, functions }, at) => [
       ...(fields.indexOf(field) === at ? [] : [duplicate(`summary.aggregates[${at}].field`, field)]),
-      ...(new Set(functions).size === functions.length ? [] : [duplicate(`summary.aggregates[${at}].functions`, field)]),
+      ...(new Set(functions).size === functions.length
+        ? []
+        : [duplicate(`summary.aggregates[${at}].functions`, field)]),
     ]),
   ];
 }

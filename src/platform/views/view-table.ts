@@ -1,4 +1,5 @@
-// A view as people see it in a mail: its first records under the ERP's labels, or the rows of its summary, and its values as text.
+// A view as people see it in a mail: its first records under the ERP's labels, or the rows of its summary,
+// and its values as text.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import type { RecordReader } from '../../public/index.ts';
@@ -7,8 +8,8 @@ import { recordQueryOf } from './views.service.ts';
 import type { ViewRow } from './views.store.ts';
 
 /**
- * `amount`: it is an amount of money. `currency` is the key of its currency's name in each record, null where none is known; `isNamed`: a
- * column of the view shows that name.
+ * `amount`: it is an amount of money. `currency` is the key of its currency's name in each record, null where
+ * none is known; `isNamed`: a column of the view shows that name.
  */
 export type ViewColumn = {
   readonly name: string;
@@ -32,7 +33,10 @@ export const maxRecordsInMail = 50;
 
 export type Fields = NonNullable<Awaited<ReturnType<typeof findDescription>>>['fields'];
 
-/** The ERP's label of a field. A reference has one label for its id and its name; when the view has both, the id's label gets "(id)". */
+/**
+ * The ERP's label of a field. A reference has one label for its id and its name; when the view has both, the
+ * id's label gets "(id)".
+ */
 export function labelOf(fields: Fields, { columns }: Pick<ViewRow, 'columns'>): (source: string) => string {
   const labels = new Map(fields.map(({ name, label }) => [name, label]));
   return (source) => {
@@ -41,21 +45,41 @@ export function labelOf(fields: Fields, { columns }: Pick<ViewRow, 'columns'>): 
   };
 }
 
-/** The first records of the view, masked: everyone who gets the mail sees the same. Throws 503 while the records can't be read. */
-export async function readViewTable(records: RecordReader, tenant: TenantCtx, view: ViewRow): Promise<ViewTable> {
+/**
+ * The first records of the view, masked: everyone who gets the mail sees the same. Throws 503 while the
+ * records can't be read.
+ */
+export async function readViewTable(
+  records: RecordReader,
+  tenant: TenantCtx,
+  view: ViewRow,
+): Promise<ViewTable> {
   const fields = (await findDescription(tenant, view.record_type))?.fields ?? [];
-  const amounts = new Map(fields.flatMap(({ name, currency }) => (currency === undefined ? [] : [[name, currency && `${currency}.name`]])));
+  const amounts = new Map(
+    fields.flatMap(({ name, currency }) =>
+      currency === undefined ? [] : [[name, currency && `${currency}.name`]],
+    ),
+  );
   const currencies = new Set(view.columns.flatMap((source) => amounts.get(source) ?? []));
   const added = [...currencies].filter((source) => !view.columns.includes(source));
   const query = recordQueryOf({ ...view, columns: [...view.columns, ...added] });
-  const found = await records.list(tenant, query, { page: 1, pageSize: maxRecordsInMail }, { unmasked: false });
+  const found = await records.list(
+    tenant,
+    query,
+    { page: 1, pageSize: maxRecordsInMail },
+    { unmasked: false },
+  );
   const label = labelOf(fields, view);
-  const isAdded = (path: string): boolean => Number(/^columns\[(\d+)\]/.exec(path)?.[1] ?? -1) >= view.columns.length;
+  const isAdded = (path: string): boolean =>
+    Number(/^columns\[(\d+)\]/.exec(path)?.[1] ?? -1) >= view.columns.length;
   return {
     unit: 'record',
     columns: found.columns.slice(0, view.columns.length).map(({ name, source, type }) => {
       const currency = type === 'text' ? undefined : amounts.get(source); // masked amounts are texts
-      const amount = currency === undefined ? null : { currency, isNamed: currency !== null && view.columns.includes(currency) };
+      const amount =
+        currency === undefined
+          ? null
+          : { currency, isNamed: currency !== null && view.columns.includes(currency) };
       return { name, label: label(source), type, amount };
     }),
     records: parseExact(found.records) as ViewTable['records'],
@@ -70,7 +94,9 @@ const maxCellLength = 300;
 
 /** `2026-03-02 10:00`, in the time zone. */
 export const formatLocalTime = (instant: string, timezone: string): string =>
-  new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short', timeStyle: 'short' }).format(new Date(instant));
+  new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short', timeStyle: 'short' }).format(
+    new Date(instant),
+  );
 
 const cut = (text: string, maxLength: number): string =>
   text.length <= maxLength ? text : `${text.slice(0, maxLength - 1).toWellFormed()}…`;
@@ -80,15 +106,23 @@ export const oneLine = (text: string, maxLength: number): string =>
 /** The decimal places of a currency; two where its name is no code. */
 function decimalsOf(currency: string | null): number {
   if (currency === null || !/^[A-Z]{3}$/.test(currency)) return 2;
-  return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
+  return (
+    new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2
+  );
 }
 
-/** `1,234.50`, exact: at least the currency's decimal places, so that amounts line up, and no digit less than the value has. */
+/**
+ * `1,234.50`, exact: at least the currency's decimal places, so that amounts line up, and no digit less than
+ * the value has.
+ */
 function amountText(value: unknown, currency: string | null): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value); // large integers are texts
   const own = /\.(\d*?)0*$/.exec(text)?.[1]?.length ?? 0;
   const least = decimalsOf(currency);
-  const format = new Intl.NumberFormat('en-GB', { minimumFractionDigits: least, maximumFractionDigits: Math.max(least, own) });
+  const format = new Intl.NumberFormat('en-GB', {
+    minimumFractionDigits: least,
+    maximumFractionDigits: Math.max(least, own),
+  });
   return format.format(text as Intl.StringNumericLiteral);
 }
 
@@ -111,7 +145,8 @@ export function recordCell(
 function cellText(value: unknown, type: string | null, timezone: string): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (typeof value === 'string') return type === 'time' ? formatLocalTime(value, timezone) : oneLine(value, maxCellLength);
+  if (typeof value === 'string')
+    return type === 'time' ? formatLocalTime(value, timezone) : oneLine(value, maxCellLength);
   if (Array.isArray(value)) return value.length === 1 ? '1 line' : `${value.length} lines`;
   return JSON.stringify(value);
 }

@@ -1,5 +1,5 @@
-// Which views use the fields of a record type: read before fields are removed from a sync, and to show the effects of schema
-// drift. Views that the caller may not see are not named.
+// Which views use the fields of a record type: read before fields are removed from a sync, and to show the
+// effects of schema drift. Views that the caller may not see are not named.
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { viewerOf } from './views.service.ts';
@@ -22,7 +22,10 @@ export async function findViewUses(tx: Tx, ctx: RequestCtx, recordType: string):
     view: visible && maySee ? { id, name } : null,
     isPrivate: visibility === 'private',
     sources: [
-      ...new Set([...columns, ...fieldsOf([...filters, ...sort, ...(summary?.groups ?? []), ...(summary?.aggregates ?? [])])]),
+      ...new Set([
+        ...columns,
+        ...fieldsOf([...filters, ...sort, ...(summary?.groups ?? []), ...(summary?.aggregates ?? [])]),
+      ]),
     ].filter((source) => source !== 'id'),
   }));
 }

@@ -16,7 +16,8 @@ export const viewRoutes = [
     path: '/views',
     permission: 'view:read',
     summary: 'List views',
-    description: "Newest first: the caller's own views, those of their teams and those of the organization. `q` searches in names.",
+    description:
+      "Newest first: the caller's own views, those of their teams and those of the organization. `q` searches in names.",
     query: z.strictObject({
       ...pageFields,
       q: z.string().min(1).max(120).optional(),
@@ -24,7 +25,8 @@ export const viewRoutes = [
       visibility: z.enum(visibilities).optional(),
     }),
     response: pageOf(View),
-    handler: (ctx, { query: { q, recordType, visibility, ...page } }) => service.listViews(ctx, page, { q, recordType, visibility }),
+    handler: (ctx, { query: { q, recordType, visibility, ...page } }) =>
+      service.listViews(ctx, page, { q, recordType, visibility }),
   }),
   defineRoute({
     id: 'createView',
@@ -71,7 +73,10 @@ export const viewRoutes = [
     description: `${whoChanges} Omitted fields stay as they are; null clears filters, sort and summary. The record type cannot change.`,
     params: IdParams,
     body: ViewPatch,
-    example: { columns: ['tranid', 'trandate', 'entity.name', 'foreigntotal'], sort: [{ field: 'foreigntotal', direction: 'desc' }] },
+    example: {
+      columns: ['tranid', 'trandate', 'entity.name', 'foreigntotal'],
+      sort: [{ field: 'foreigntotal', direction: 'desc' }],
+    },
     response: View,
     handler: (ctx, { params, body }) => service.updateView(ctx, params.id, body),
   }),
@@ -101,7 +106,9 @@ export const viewRoutes = [
     params: IdParams,
     query: z.strictObject({
       ...pageFields,
-      masked: queryBoolean.default(false).describe('Masks fields also for callers with `unmasked:read`. Links in mails do so'),
+      masked: queryBoolean
+        .default(false)
+        .describe('Masks fields also for callers with `unmasked:read`. Links in mails do so'),
     }),
     response: ViewRecords,
     additionalErrors: [422],
@@ -131,7 +138,9 @@ export const viewRoutes = [
       'reported in `problems`; so does a field that any published or deprecated version masks, for callers without `unmasked:read`. ' +
       'Returns 422 for a view without a summary.',
     params: IdParams,
-    query: z.strictObject({ masked: queryBoolean.default(false).describe('Masks fields also for callers with `unmasked:read`') }),
+    query: z.strictObject({
+      masked: queryBoolean.default(false).describe('Masks fields also for callers with `unmasked:read`'),
+    }),
     response: ViewRows,
     additionalErrors: [422],
     handler: (ctx, { params, query }) => service.listViewRows(ctx, params.id, query),

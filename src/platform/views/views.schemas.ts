@@ -11,7 +11,10 @@ const scalar = z.union([z.string().max(2_000), z.number(), z.boolean()]);
 export const ViewFilter = z
   .strictObject({
     field,
-    operator: z.enum(operators).exclude(['all']).describe('As in the public interface; `null` takes true or false'),
+    operator: z
+      .enum(operators)
+      .exclude(['all'])
+      .describe('As in the public interface; `null` takes true or false'),
     value: z
       .union([scalar, z.array(scalar).min(1).max(100)])
       .describe(
@@ -20,7 +23,9 @@ export const ViewFilter = z
       ),
   })
   .meta({ id: 'ViewFilter' });
-export const ViewSort = z.strictObject({ field, direction: z.enum(['asc', 'desc']) }).meta({ id: 'ViewSort' });
+export const ViewSort = z
+  .strictObject({ field, direction: z.enum(['asc', 'desc']) })
+  .meta({ id: 'ViewSort' });
 
 const summarized = source.describe('A field of the record type, or `<field>.name` for its label');
 const ViewAggregate = z.strictObject({
@@ -29,7 +34,9 @@ const ViewAggregate = z.strictObject({
     .array(z.enum(aggregateFunctions))
     .min(1)
     .max(aggregateFunctions.length)
-    .describe('Sums and averages of numbers; minima and maxima also of dates and times; `count_distinct` of any field'),
+    .describe(
+      'Sums and averages of numbers; minima and maxima also of dates and times; `count_distinct` of any field',
+    ),
 });
 const period = z.enum(periods).nullable();
 const aggregates = z.array(ViewAggregate).max(20).describe('Every row also has the `count` of its records');
@@ -38,7 +45,9 @@ const summarySort = z
   .string()
   .max(220)
   .nullable()
-  .describe('A group or an aggregate: `<field>`, `<field>.<period>`, `count` or `<function>.<field>`; a leading `-` means descending');
+  .describe(
+    'A group or an aggregate: `<field>`, `<field>.<period>`, `count` or `<function>.<field>`; a leading `-` means descending',
+  );
 const limit = z.int().min(1).max(1_000).describe('Maximum number of rows');
 
 const NewViewGroup = z.strictObject({
@@ -62,10 +71,16 @@ const ViewSummary = z
   })
   .meta({ id: 'ViewSummary' });
 
-const columns = z.array(column).min(1).max(100).describe('In display order, without duplicates; every record also has `id`');
+const columns = z
+  .array(column)
+  .min(1)
+  .max(100)
+  .describe('In display order, without duplicates; every record also has `id`');
 const filters = z.array(ViewFilter).max(20).describe('Combined with AND');
 const sort = z.array(ViewSort).max(3).describe('Records without a value come last; ties are sorted by id');
-const summary = NewViewSummary.nullable().describe('What the view shows of its records in groups; mails then show these rows');
+const summary = NewViewSummary.nullable().describe(
+  'What the view shows of its records in groups; mails then show these rows',
+);
 export const visibilities = ['private', 'team', 'organization'] as const;
 const visibility = z.enum(visibilities);
 const teamId = Id.nullable().describe('Only with the visibility `team`');
@@ -130,7 +145,9 @@ export const ViewRecords = z
       .describe(
         'Parts of the view that do not work at the moment. A filter that does not work matches no records. `stale`: the ERP sends no values of the field at the moment; those shown may be out of date',
       ),
-    syncedAt: Instant.nullable().describe('When the last sync that could read every field of the view was made'),
+    syncedAt: Instant.nullable().describe(
+      'When the last sync that could read every field of the view was made',
+    ),
   })
   .meta({ id: 'ViewRecords' });
 
@@ -142,8 +159,14 @@ export const ViewRows = z
         'Groups under `<field>` or `<field>.<period>`, then `count`, then an object of fields for each function. Sums, averages, minima and maxima are texts with exact digits',
       ),
     total: z.int().describe('Number of groups, also of those beyond the limit'),
-    problems: z.array(Problem).describe('Parts of the summary that do not work at the moment. There are no rows then, unless `stale`'),
-    syncedAt: Instant.nullable().describe('When the last sync that could read every field of the summary was made'),
+    problems: z
+      .array(Problem)
+      .describe(
+        'Parts of the summary that do not work at the moment. There are no rows then, unless `stale`',
+      ),
+    syncedAt: Instant.nullable().describe(
+      'When the last sync that could read every field of the summary was made',
+    ),
   })
   .meta({ id: 'ViewRows' });
 

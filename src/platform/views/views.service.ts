@@ -1,4 +1,5 @@
-// Saved views: who may change one, which fields and filters are valid, and reading the records. views.store.ts decides who may see one.
+// Saved views: who may change one, which fields and filters are valid, and reading the records.
+// views.store.ts decides who may see one.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
@@ -31,16 +32,25 @@ const viewOf = (row: store.ViewRow): View => ({
   summary: row.summary,
   visibility: row.visibility,
   teamId: row.team_id,
-  owner: row.owner_id === null ? null : { id: row.owner_id, email: row.owner_email ?? '', name: row.owner_name ?? '' },
+  owner:
+    row.owner_id === null
+      ? null
+      : { id: row.owner_id, email: row.owner_email ?? '', name: row.owner_name ?? '' },
   createdAt: instant(row.created_at),
   updatedAt: instant(row.updated_at),
 });
 
 /** The record query of a view. */
-export const recordQueryOf = (view: Pick<store.ViewRow, 'record_type' | 'columns' | 'filters' | 'sort'>): RecordQuery => ({
+export const recordQueryOf = (
+  view: Pick<store.ViewRow, 'record_type' | 'columns' | 'filters' | 'sort'>,
+): RecordQuery => ({
   recordType: view.record_type,
   columns: view.columns.map((source) => ({ name: source, source })),
-  filters: view.filters.map(({ field, operator, value }) => ({ source: field, operator, values: [value].flat() })),
+  filters: view.filters.map(({ field, operator, value }) => ({
+    source: field,
+    operator,
+    values: [value].flat(),
+  })),
   sort: view.sort.map(({ field, direction }) => ({ source: field, direction })),
 });
 
@@ -60,29 +70,47 @@ async function getVisibleView(tx: Tx, ctx: RequestCtx, id: string): Promise<stor
   return row;
 }
 
-/** Throws 404 for a view that the caller may not see, 403 `view_owner_needed` for one that they may not change. */
+/**
+ * Throws 404 for a view that the caller may not see, 403 `view_owner_needed` for one that they may not
+ * change.
+ */
 async function getEditableView(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ViewRow> {
   const row = await getVisibleView(tx, ctx, id);
   const { userId, managesOrphans: keeper } = viewerOf(ctx);
   if (row.owner_id === userId || keeper) return row;
   throw new AppError('FORBIDDEN', 'Only the owner of the view can change it', {
-    details: [{ path: '', code: 'view_owner_needed', message: 'Ask the owner, or someone with the permission member:update' }],
+    details: [
+      {
+        path: '',
+        code: 'view_owner_needed',
+        message: 'Ask the owner, or someone with the permission member:update',
+      },
+    ],
   });
 }
 
 const findDuplicates = (names: readonly string[], path: (index: number) => string): ErrorDetail[] =>
   names.flatMap((name, index) =>
-    names.indexOf(name) === index ? [] : [{ path: path(index), code: 'duplicate', message: `"${name}" appears more than once` }],
+    names.indexOf(name) === index
+      ? []
+      : [{ path: path(index), code: 'duplicate', message: `"${name}" appears more than once` }],
   );
 
 type ViewQuery = Pick<store.ViewRow, 'record_type' | 'columns' | 'filters' | 'sort' | 'summary'>;
 
 /**
- * Throws 422 for problems that no later sync can resolve, only in the given `parts`: the other parts were checked when they were saved.
+ * Throws 422 for problems that no later sync can resolve, only in the given `parts`: the other parts were
+ * checked when they were saved.
  */
-async function assertQueryIsValid(ctx: RequestCtx, query: ViewQuery, parts: readonly string[]): Promise<void> {
+async function assertQueryIsValid(
+  ctx: RequestCtx,
+  query: ViewQuery,
+  parts: readonly string[],
+): Promise<void> {
   const reserved = query.columns.flatMap((name, index) =>
-    name === 'id' ? [{ path: `columns[${index}]`, code: 'reserved_name', message: 'Every record includes the id' }] : [],
+    name === 'id'
+      ? [{ path: `columns[${index}]`, code: 'reserved_name', message: 'Every record includes the id' }]
+      : [],
   );
   const found = [
     ...reserved,
@@ -91,22 +119,33 @@ async function assertQueryIsValid(ctx: RequestCtx, query: ViewQuery, parts: read
       query.sort.map(({ field }) => field),
       (index) => `sort[${index}].field`,
     ),
-    ...(await recordsOf(ctx).check(ctx, recordQueryOf(query), ctx.principal.reads)).filter(({ passing }) => !passing).map(toViewProblem),
+    ...(await recordsOf(ctx).check(ctx, recordQueryOf(query), ctx.principal.reads))
+      .filter(({ passing }) => !passing)
+      .map(toViewProblem),
     ...(await findSummaryProblems(ctx, query)),
   ];
   const details = found
-    .filter(({ path }) => parts.some((part) => path === part || path.startsWith(`${part}[`) || path.startsWith(`${part}.`)))
+    .filter(({ path }) =>
+      parts.some((part) => path === part || path.startsWith(`${part}[`) || path.startsWith(`${part}.`)),
+    )
     .filter(({ path }, index, all) => all.findIndex((other) => other.path === path) === index);
   if (details.length > 0) throw invalid('The view is not valid', details.slice(0, 100));
 }
 
-const invalidTeam = (code: string, message: string): AppError => invalid('The team is not valid', [{ path: 'teamId', code, message }]);
+const invalidTeam = (code: string, message: string): AppError =>
+  invalid('The team is not valid', [{ path: 'teamId', code, message }]);
 const noSuchTeam = (): AppError => invalidTeam('unknown_team', 'No team has this id');
 
 /** Only members of a team, or callers with `team:update`, can share a view with it. Throws 422. */
-async function assertTeam(tx: Tx, ctx: RequestCtx, visibility: NewView['visibility'], teamId: string | null): Promise<void> {
+async function assertTeam(
+  tx: Tx,
+  ctx: RequestCtx,
+  visibility: NewView['visibility'],
+  teamId: string | null,
+): Promise<void> {
   if (visibility !== 'team') {
-    if (teamId !== null) throw invalidTeam('no_team_view', 'A team is allowed only with the visibility "team"');
+    if (teamId !== null)
+      throw invalidTeam('no_team_view', 'A team is allowed only with the visibility "team"');
     return;
   }
   if (teamId === null) throw invalidTeam('team_needed', 'Name the team that may see the view');
@@ -128,10 +167,17 @@ async function readBack(tx: Tx, ctx: RequestCtx, id: string): Promise<View> {
   return viewOf(row);
 }
 
-const toJson = (summary: store.ViewRow['summary']): string | null => (summary === null ? null : JSON.stringify(summary));
+const toJson = (summary: store.ViewRow['summary']): string | null =>
+  summary === null ? null : JSON.stringify(summary);
 
-/** More people can read the audit log than a private or team view, so for those it names only the changed fields. */
-const forAudit = (view: Pick<store.ViewRow, 'visibility' | 'record_type'>, change: object): Record<string, unknown> =>
+/**
+ * More people can read the audit log than a private or team view, so for those it names only the changed
+ * fields.
+ */
+const forAudit = (
+  view: Pick<store.ViewRow, 'visibility' | 'record_type'>,
+  change: object,
+): Record<string, unknown> =>
   view.visibility === 'organization'
     ? { ...change }
     : { recordType: view.record_type, visibility: view.visibility, fields: Object.keys(change) };
@@ -143,7 +189,8 @@ export const listViews = (ctx: RequestCtx, page: PageQuery, filters: store.ViewF
   });
 
 /** Throws 404 for a view that the caller may not see. */
-export const getView = (ctx: RequestCtx, id: string) => inTransaction(ctx, async (tx) => viewOf(await getVisibleView(tx, ctx, id)));
+export const getView = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => viewOf(await getVisibleView(tx, ctx, id)));
 
 /** Throws 422 for invalid columns, filters, sorts or team, and at the quota. */
 export async function createView(ctx: RequestCtx, input: NewView): Promise<View> {
@@ -153,7 +200,12 @@ export async function createView(ctx: RequestCtx, input: NewView): Promise<View>
   return inViewTransaction(ctx, async (tx) => {
     await assertTeam(tx, ctx, input.visibility, teamId);
     const id = createId();
-    const queryColumns = { columns, filters: JSON.stringify(filters), sort: JSON.stringify(sort), summary: toJson(summary) };
+    const queryColumns = {
+      columns,
+      filters: JSON.stringify(filters),
+      sort: JSON.stringify(sort),
+      summary: toJson(summary),
+    };
     const owned = { id, record_type: recordType, team_id: teamId, owner_id: ctx.principal.user.id };
     await assertQuota(tx, ctx, 'views');
     await store.insertView(tx, ctx.organizationId, { ...same, ...queryColumns, ...owned });
@@ -180,10 +232,18 @@ export async function updateView(ctx: RequestCtx, id: string, change: ViewPatch)
     // A summary of money may depend on a filter by the currency.
     (part) => change[part] !== undefined || (part === 'summary' && change.filters !== undefined),
   );
-  if (parts.length > 0) await assertQueryIsValid(ctx, { record_type: before.record_type, columns, filters, sort, summary }, parts);
+  if (parts.length > 0)
+    await assertQueryIsValid(
+      ctx,
+      { record_type: before.record_type, columns, filters, sort, summary },
+      parts,
+    );
   return inViewTransaction(ctx, async (tx) => {
     const row = await getEditableView(tx, ctx, id);
-    const shared = change.visibility === undefined && change.teamId === undefined ? undefined : visibilityColumns(row, change);
+    const shared =
+      change.visibility === undefined && change.teamId === undefined
+        ? undefined
+        : visibilityColumns(row, change);
     if (shared !== undefined) await assertTeam(tx, ctx, shared.visibility, shared.team_id);
     await store.updateView(tx, ctx.organizationId, id, {
       ...shared,
@@ -204,17 +264,29 @@ export const deleteView = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const row = await getEditableView(tx, ctx, id);
     if ((await store.deleteView(tx, ctx.organizationId, id)) === 0) throw notFound('View');
-    await writeAudit(tx, ctx, { action: 'view.delete', target: { type: 'view', id }, changes: forAudit(row, { name: row.name }) });
+    await writeAudit(tx, ctx, {
+      action: 'view.delete',
+      target: { type: 'view', id },
+      changes: forAudit(row, { name: row.name }),
+    });
   });
 
 type ViewRead = { readonly masked: boolean };
-const rightsOf = ({ principal }: RequestCtx, { masked }: ViewRead) => ({ unmasked: principal.reads.unmasked && !masked });
+const rightsOf = ({ principal }: RequestCtx, { masked }: ViewRead) => ({
+  unmasked: principal.reads.unmasked && !masked,
+});
 
 /**
- * A CSV file has no place for problems: throws 422 when a filter does not work; columns and sorts that do not work are named in the
- * header `X-View-Problems`. Throws 404 for a view that the caller may not see. `left` is aborted when the client disconnects.
+ * A CSV file has no place for problems: throws 422 when a filter does not work; columns and sorts that do not
+ * work are named in the header `X-View-Problems`. Throws 404 for a view that the caller may not see. `left`
+ * is aborted when the client disconnects.
  */
-export async function openViewCsv(ctx: RequestCtx, id: string, read: ViewRead, left: AbortSignal): Promise<DownloadFile> {
+export async function openViewCsv(
+  ctx: RequestCtx,
+  id: string,
+  read: ViewRead,
+  left: AbortSignal,
+): Promise<DownloadFile> {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
   const { bytes, aborted, total, problems, heldBack, syncedAt } = await recordsOf(ctx).csv(
     ctx,
@@ -222,7 +294,8 @@ export async function openViewCsv(ctx: RequestCtx, id: string, read: ViewRead, l
     left,
     rightsOf(ctx, read),
   );
-  if (heldBack) throw invalid('A filter of the view does not work at the moment', problems.map(toViewProblem));
+  if (heldBack)
+    throw invalid('A filter of the view does not work at the moment', problems.map(toViewProblem));
   const missing = problems.map((problem) => `${toViewProblem(problem).path} ${problem.code}`).join(', ');
   return {
     fileName: `${view.name}.csv`,
@@ -237,10 +310,19 @@ export async function openViewCsv(ctx: RequestCtx, id: string, read: ViewRead, l
 }
 
 /** Throws 404 for a view that the caller may not see. */
-export async function listViewRecords(ctx: RequestCtx, id: string, { masked, ...page }: PageQuery & ViewRead) {
+export async function listViewRecords(
+  ctx: RequestCtx,
+  id: string,
+  { masked, ...page }: PageQuery & ViewRead,
+) {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
   const rights = rightsOf(ctx, { masked });
-  const { records, total, columns, problems, syncedAt } = await recordsOf(ctx).list(ctx, recordQueryOf(view), page, rights);
+  const { records, total, columns, problems, syncedAt } = await recordsOf(ctx).list(
+    ctx,
+    recordQueryOf(view),
+    page,
+    rights,
+  );
   return {
     ...toPage(parseExact(records) as Record<string, unknown>[], total, page),
     columns: columns.map(({ source, type }) => ({ source, type })),
@@ -254,7 +336,14 @@ export async function listViewRows(ctx: RequestCtx, id: string, read: ViewRead) 
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
   const query = summaryQueryOf(view);
   if (query === undefined)
-    throw invalid('The view has no summary', [{ path: 'summary', code: 'no_summary', message: 'Add a summary to the view' }]);
+    throw invalid('The view has no summary', [
+      { path: 'summary', code: 'no_summary', message: 'Add a summary to the view' },
+    ]);
   const { rows, total, problems, syncedAt } = await recordsOf(ctx).summarize(ctx, query, rightsOf(ctx, read));
-  return { data: parseExact(rows) as Record<string, unknown>[], total, problems: problems.map(toSummaryProblem), syncedAt };
+  return {
+    data: parseExact(rows) as Record<string, unknown>[],
+    total,
+    problems: problems.map(toSummaryProblem),
+    syncedAt,
+  };
 }

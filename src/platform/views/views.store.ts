@@ -1,4 +1,5 @@
-// Rows of views. Every query for a caller filters by visibility, so a view that the caller may not see does not exist for them.
+// Rows of views. Every query for a caller filters by visibility, so a view that the caller may not see does
+// not exist for them.
 import type { Knex } from 'knex';
 import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
@@ -29,13 +30,27 @@ export type Viewer = { readonly userId: string; readonly managesOrphans: boolean
 /** SQL condition over `views v`; its bindings are `viewerBindings`. */
 export const isVisible = `(v.owner_id = ? or v.visibility = 'organization' or (v.owner_id is null and ?::boolean) or (v.visibility = 'team' and exists
   (select from team_members m where m.organization_id = v.organization_id and m.team_id = v.team_id and m.user_id = ?)))`;
-export const viewerBindings = ({ userId, managesOrphans: keeper }: Viewer): Knex.RawBinding[] => [userId, keeper, userId];
+export const viewerBindings = ({ userId, managesOrphans: keeper }: Viewer): Knex.RawBinding[] => [
+  userId,
+  keeper,
+  userId,
+];
 
 const selectViews = (tx: Tx, organizationId: string) =>
   tx('views as v')
     .leftJoin('users as u', 'u.id', 'v.owner_id')
     .where('v.organization_id', organizationId)
-    .select('v.id', 'v.name', 'v.record_type', 'v.columns', 'v.filters', 'v.sort', 'v.summary', 'v.visibility', 'v.team_id')
+    .select(
+      'v.id',
+      'v.name',
+      'v.record_type',
+      'v.columns',
+      'v.filters',
+      'v.sort',
+      'v.summary',
+      'v.visibility',
+      'v.team_id',
+    )
     .select('v.owner_id')
     .select('u.email as owner_email', 'u.name as owner_name', 'v.created_at', 'v.updated_at');
 
@@ -45,7 +60,13 @@ export type ViewFilters = {
   readonly visibility?: string | undefined;
 };
 
-export function listViews(tx: Tx, organizationId: string, viewer: Viewer, page: PageQuery, { q, recordType, visibility }: ViewFilters) {
+export function listViews(
+  tx: Tx,
+  organizationId: string,
+  viewer: Viewer,
+  page: PageQuery,
+  { q, recordType, visibility }: ViewFilters,
+) {
   const query = selectViews(tx, organizationId)
     .whereRaw(isVisible, viewerBindings(viewer))
     .orderBy([
@@ -58,8 +79,16 @@ export function listViews(tx: Tx, organizationId: string, viewer: Viewer, page: 
   return readPage<ViewRow>(query, page);
 }
 
-export const findVisibleView = async (tx: Tx, organizationId: string, viewer: Viewer, id: string): Promise<ViewRow | undefined> =>
-  (await selectViews(tx, organizationId).where('v.id', id).whereRaw(isVisible, viewerBindings(viewer)).first()) as ViewRow | undefined;
+export const findVisibleView = async (
+  tx: Tx,
+  organizationId: string,
+  viewer: Viewer,
+  id: string,
+): Promise<ViewRow | undefined> =>
+  (await selectViews(tx, organizationId)
+    .where('v.id', id)
+    .whereRaw(isVisible, viewerBindings(viewer))
+    .first()) as ViewRow | undefined;
 
 /** Ignores visibility: for the response to an update after which the caller may no longer see the view. */
 export const findView = async (tx: Tx, organizationId: string, id: string): Promise<ViewRow | undefined> =>
@@ -70,16 +99,29 @@ type Columns = Pick<ViewRow, 'name' | 'columns' | 'visibility' | 'team_id'> & {
   readonly sort: string;
   readonly summary: string | null;
 };
-export const insertView = (tx: Tx, organizationId: string, row: Columns & Pick<ViewRow, 'id' | 'record_type' | 'owner_id'>) =>
-  tx('views').insert({ ...row, organization_id: organizationId });
-export const updateView = (tx: Tx, organizationId: string, id: string, change: Partial<Columns>): Promise<number> =>
+export const insertView = (
+  tx: Tx,
+  organizationId: string,
+  row: Columns & Pick<ViewRow, 'id' | 'record_type' | 'owner_id'>,
+) => tx('views').insert({ ...row, organization_id: organizationId });
+export const updateView = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  change: Partial<Columns>,
+): Promise<number> =>
   tx('views')
     .where({ organization_id: organizationId, id })
     .update({ ...change, updated_at: tx.fn.now() });
 export const deleteView = (tx: Tx, organizationId: string, id: string): Promise<number> =>
   tx('views').where({ organization_id: organizationId, id }).delete();
 
-export async function isInTeam(tx: Tx, organizationId: string, teamId: string, userId: string): Promise<boolean> {
+export async function isInTeam(
+  tx: Tx,
+  organizationId: string,
+  teamId: string,
+  userId: string,
+): Promise<boolean> {
   const row: unknown = await tx('team_members')
     .where({ organization_id: organizationId, team_id: teamId, user_id: userId })
     .first('team_id');
@@ -96,7 +138,11 @@ export async function listViewsOfRecordType(
   organizationId: string,
   recordType: string,
   viewer: Viewer,
-): Promise<(Pick<ViewRow, 'id' | 'name' | 'visibility' | 'columns' | 'filters' | 'sort' | 'summary'> & { visible: boolean })[]> {
+): Promise<
+  (Pick<ViewRow, 'id' | 'name' | 'visibility' | 'columns' | 'filters' | 'sort' | 'summary'> & {
+    visible: boolean;
+  })[]
+> {
   return tx('views as v')
     .where({ 'v.organization_id': organizationId, 'v.record_type': recordType })
     .orderBy([
@@ -116,7 +162,14 @@ export async function listViewsOfRecordType(
 }
 
 /** Ids of the views that lose their owner when this member leaves. */
-export const listViewIdsOwnedBy = async (tx: Tx, organizationId: string, ownerId: string): Promise<string[]> =>
-  (await tx('views').where({ organization_id: organizationId, owner_id: ownerId }).orderBy('id').select<{ id: string }[]>('id')).map(
-    ({ id }) => id,
-  );
+export const listViewIdsOwnedBy = async (
+  tx: Tx,
+  organizationId: string,
+  ownerId: string,
+): Promise<string[]> =>
+  (
+    await tx('views')
+      .where({ organization_id: organizationId, owner_id: ownerId })
+      .orderBy('id')
+      .select<{ id: string }[]>('id')
+  ).map(({ id }) => id);

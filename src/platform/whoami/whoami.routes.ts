@@ -1,7 +1,13 @@
 import { IdParams } from '../../http/fields.ts';
 import { NamedPageQuery, PageQuery, pageOf } from '../../http/page.ts';
 import { definePersonRoute } from '../../http/route/define.ts';
-import { ChosenOrganization, MyOrganization, MySession, OrganizationChoice, WhoAmI } from './whoami.schemas.ts';
+import {
+  ChosenOrganization,
+  MyOrganization,
+  MySession,
+  OrganizationChoice,
+  WhoAmI,
+} from './whoami.schemas.ts';
 import {
   chooseActiveOrganization,
   describeCaller,
@@ -35,7 +41,8 @@ export const whoamiRoutes = [
     path: '/whoami/organizations',
     permission: 'authenticated',
     summary: "List the caller's organizations",
-    description: 'Newest first, with the role in each. An API key sees only the organization that it belongs to.',
+    description:
+      'Newest first, with the role in each. An API key sees only the organization that it belongs to.',
     query: NamedPageQuery,
     response: pageOf(MyOrganization),
     handler: (ctx, { query }) => listOwnOrganizations(ctx, query),
@@ -74,7 +81,8 @@ export const whoamiRoutes = [
     path: '/whoami/sessions',
     permission: 'signed-in',
     summary: "End the caller's other sessions",
-    description: 'Ends all sessions of the caller except the current one; a token ends all of them. Takes effect immediately.',
+    description:
+      'Ends all sessions of the caller except the current one; a token ends all of them. Takes effect immediately.',
     handler: endOtherSessions,
   }),
   definePersonRoute({

@@ -24,8 +24,12 @@ export const WhoAmI = z
       .describe('What an API key reads on the public interface. Null for other credentials'),
     metrics: z
       .object({
-        monthlyActiveUsers: z.int().describe('Distinct people with a session or token request in the current UTC month'),
-        storage: z.object({ bytes: z.int(), records: z.int() }).describe("Size of the organization's warehouse"),
+        monthlyActiveUsers: z
+          .int()
+          .describe('Distinct people with a session or token request in the current UTC month'),
+        storage: z
+          .object({ bytes: z.int(), records: z.int() })
+          .describe("Size of the organization's warehouse"),
         agentCredits: z
           .object({ granted: z.int(), used: z.int(), remaining: z.int(), resetsAt: Instant })
           .describe('For the current UTC month. `remaining` excludes credits reserved by running answers'),
@@ -35,11 +39,15 @@ export const WhoAmI = z
       .describe('Null for an API key that is restricted in what it reads'),
     nextStep: z
       .object({
-        code: z.string().describe('`no_organization`, `organization_needed`, `not_a_member` or `organization_mismatch`'),
+        code: z
+          .string()
+          .describe('`no_organization`, `organization_needed`, `not_a_member` or `organization_mismatch`'),
         message: z.string(),
       })
       .nullable()
-      .describe('What to do while `organization` is null: operations on an organization are refused with this code'),
+      .describe(
+        'What to do while `organization` is null: operations on an organization are refused with this code',
+      ),
   })
   .meta({ id: 'WhoAmI' });
 
@@ -56,8 +64,14 @@ export const MySession = z
   .meta({ id: 'Session' });
 
 export const MyOrganization = z
-  .object({ ...OrganizationName.shape, role: RoleName, active: z.boolean().describe('Whether this request acts for it') })
+  .object({
+    ...OrganizationName.shape,
+    role: RoleName,
+    active: z.boolean().describe('Whether this request acts for it'),
+  })
   .meta({ id: 'MyOrganization' });
 
 export const OrganizationChoice = z.strictObject({ organizationId: Id });
-export const ChosenOrganization = z.object({ organization: OrganizationName, role: RoleName }).meta({ id: 'ChosenOrganization' });
+export const ChosenOrganization = z
+  .object({ organization: OrganizationName, role: RoleName })
+  .meta({ id: 'ChosenOrganization' });

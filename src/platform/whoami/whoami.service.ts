@@ -1,4 +1,5 @@
-// The caller, their sessions and their organizations. An ended session is refused at its next request, because each request looks it up.
+// The caller, their sessions and their organizations. An ended session is refused at its next request,
+// because each request looks it up.
 import type { CallerCtx, Principal, TenantCtx } from '../../core/ctx.ts';
 import { type AppError, invalid, notFound } from '../../core/errors.ts';
 import { allPermissions, type Permission, signUpPermission } from '../../core/permissions.ts';
@@ -6,24 +7,40 @@ import { instant } from '../../http/fields.ts';
 import { findPage, type NamedPageQuery, type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { unauthorized } from '../../identity/principal.ts';
-import { bindOrganization, inUserTransaction, listSessions, setActiveOrganization } from '../../identity/sessions.store.ts';
+import {
+  bindOrganization,
+  inUserTransaction,
+  listSessions,
+  setActiveOrganization,
+} from '../../identity/sessions.store.ts';
 import { endSessions } from '../../identity/sign-in.ts';
 import { findMemberships } from '../../identity/users.store.ts';
 import { scopesView } from '../api-keys/resolve-scopes.ts';
 import { readMetrics } from './whoami.store.ts';
 
-/** A restricted key is often given to another company, which needs no address of the person who created it. */
+/**
+ * A restricted key is often given to another company, which needs no address of the person who created it.
+ */
 function describeUser({ user, isRestrictedKey }: Principal) {
   if (!isRestrictedKey) return user;
   // People whose name isn't known have their address as name.
-  return { ...user, email: null, name: user.name.toLowerCase() === user.email.toLowerCase() ? '' : user.name };
+  return {
+    ...user,
+    email: null,
+    name: user.name.toLowerCase() === user.email.toLowerCase() ? '' : user.name,
+  };
 }
 
 async function metricsOf(ctx: TenantCtx) {
   const { storage, activeUsers, activeKeys, credits } = await readMetrics(ctx);
   const granted = ctx.settings.agentCreditsPerMonth;
   const { used, reserved, resetsAt } = credits;
-  const agentCredits = { granted, used, remaining: Math.max(0, granted - used - reserved), resetsAt: instant(resetsAt) };
+  const agentCredits = {
+    granted,
+    used,
+    remaining: Math.max(0, granted - used - reserved),
+    resetsAt: instant(resetsAt),
+  };
   return { monthlyActiveUsers: activeUsers, storage, activeApiKeys: activeKeys, agentCredits };
 }
 
@@ -54,7 +71,10 @@ const currentSession = ({ caller }: CallerCtx): string | undefined =>
 
 type Selection = { readonly from: string | null; readonly to: string };
 
-/** Makes it the session's active organization, of which the caller must be a member. Throws 401 when the session has ended meanwhile. */
+/**
+ * Makes it the session's active organization, of which the caller must be a member. Throws 401 when the
+ * session has ended meanwhile.
+ */
 const selectOrganization = (ctx: CallerCtx, sessionId: string, organizationId: Selection): Promise<void> =>
   inUserTransaction(ctx, ctx.caller.user.id, async (tx) => {
     const { user, credential } = ctx.caller;
@@ -62,22 +82,32 @@ const selectOrganization = (ctx: CallerCtx, sessionId: string, organizationId: S
     await bindOrganization(tx, organizationId.to);
     const author = { ...ctx, organizationId: organizationId.to, principal: { user, credential } };
     const target = { type: 'session', id: sessionId };
-    await writeAudit(tx, author, { action: 'session.choose-organization', target, changes: { organizationId } });
+    await writeAudit(tx, author, {
+      action: 'session.choose-organization',
+      target,
+      changes: { organizationId },
+    });
   });
 
-/** Also selects the organization that is left when the active one of the session is gone. Throws 401 when the session has ended meanwhile. */
+/**
+ * Also selects the organization that is left when the active one of the session is gone. Throws 401 when the
+ * session has ended meanwhile.
+ */
 export async function describeCaller(ctx: CallerCtx) {
   const { principal, refusal, writeRefusal } = ctx.caller;
   if (principal === undefined || refusal !== undefined) return describeUnselected(ctx, refusal);
   const { organization, role, permissions, credential, isRestrictedKey, reads } = principal;
   const [layer] = reads.layers;
   const session = currentSession(ctx);
-  if (writeRefusal !== undefined && session !== undefined) await selectOrganization(ctx, session, { from: null, to: organization.id });
+  if (writeRefusal !== undefined && session !== undefined)
+    await selectOrganization(ctx, session, { from: null, to: organization.id });
   return {
     user: describeUser(principal),
     organization,
     membership: { role },
-    permissions: allPermissions.filter((permission) => permissions.has(permission) && canUse(principal, permission)),
+    permissions: allPermissions.filter(
+      (permission) => permissions.has(permission) && canUse(principal, permission),
+    ),
     credential,
     scopes: layer === undefined ? null : { ...scopesView(layer), unmasked: reads.unmasked },
     metrics: isRestrictedKey ? null : await metricsOf({ ...ctx, organizationId: organization.id }),
@@ -87,7 +117,9 @@ export async function describeCaller(ctx: CallerCtx) {
 
 export async function listOwnSessions(ctx: CallerCtx, page: PageQuery) {
   const userId = ctx.caller.user.id;
-  const { rows, total } = await inUserTransaction(ctx, userId, (tx) => listSessions(tx, userId, page, ctx.settings.session));
+  const { rows, total } = await inUserTransaction(ctx, userId, (tx) =>
+    listSessions(tx, userId, page, ctx.settings.session),
+  );
   const view = rows.map((row) => ({
     id: row.id,
     createdAt: instant(row.created_at),
@@ -123,15 +155,22 @@ export async function listOwnOrganizations(ctx: CallerCtx, query: NamedPageQuery
   return findPage(shown, query, ({ name }) => [name]);
 }
 
-/** Throws 422 when the credential is not a session or the caller is not a member, 401 when the session has ended meanwhile. */
+/**
+ * Throws 422 when the credential is not a session or the caller is not a member, 401 when the session has
+ * ended meanwhile.
+ */
 export async function chooseActiveOrganization(ctx: CallerCtx, organizationId: string) {
   const { user, principal, writeRefusal } = ctx.caller;
   const sessionId = currentSession(ctx);
   if (sessionId === undefined) {
     const reason = 'A token names its organization in the header x-organization-id';
-    throw invalid('Only a session has an active organization', [{ path: '', code: 'no_session', message: reason }]);
+    throw invalid('Only a session has an active organization', [
+      { path: '', code: 'no_session', message: reason },
+    ]);
   }
-  const chosen = (await findMemberships(ctx, user.id)).find(({ organization }) => organization.id === organizationId);
+  const chosen = (await findMemberships(ctx, user.id)).find(
+    ({ organization }) => organization.id === organizationId,
+  );
   if (chosen === undefined)
     throw invalid('You are not a member of this organization', [
       { path: 'organizationId', code: 'not_a_member', message: 'Choose one of your own organizations' },

@@ -6,7 +6,10 @@ import { readBalance } from '../conversations/credits.store.ts';
 
 type Counted = { active_users: string; active_keys: string };
 
-/** Warehouse size, active people and keys, and credits of the organization. Throws only if PostgreSQL returns no row. */
+/**
+ * Warehouse size, active people and keys, and credits of the organization. Throws only if PostgreSQL returns
+ * no row.
+ */
 export async function readMetrics(ctx: TenantCtx) {
   const storage = await measureTenantStorage(ctx);
   const counted = await inTransaction(ctx, async (tx) => {

@@ -1,5 +1,5 @@
-// Serves the change feed of a resource: each record once, at its latest change, in commit order. A client that starts without `since` and
-// follows `next` ends up with the contents of the list.
+// Serves the change feed of a resource: each record once, at its latest change, in commit order. A client
+// that starts without `since` and follows `next` ends up with the contents of the list.
 
 import { AppError } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
@@ -26,17 +26,26 @@ export function parseChangesQuery(query: QueryParameters): ChangesQuery {
   const problems = [...query.keys()]
     .filter((name) => !known.includes(name))
     .slice(0, 20)
-    .map((name) => parameterProblem(name, 'unknown_parameter', `Unknown parameter "${name.slice(0, 80)}".${didYouMean(name, known)}`));
+    .map((name) =>
+      parameterProblem(
+        name,
+        'unknown_parameter',
+        `Unknown parameter "${name.slice(0, 80)}".${didYouMean(name, known)}`,
+      ),
+    );
   for (const name of known) {
     const values = query.get(name);
     if (values !== undefined && values.length > 1)
       problems.push(parameterProblem(name, 'repeated_parameter', `"${name}" may be given only once`));
-    else if (values?.[0] === '') problems.push(parameterProblem(name, 'empty_value', `"${name}" must not be empty`));
+    else if (values?.[0] === '')
+      problems.push(parameterProblem(name, 'empty_value', `"${name}" must not be empty`));
   }
   const text = query.get('limit')?.[0] ?? String(defaultChanges);
   const limit = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : maxChanges + 1;
   if (text !== '' && limit > maxChanges)
-    problems.push(parameterProblem('limit', 'out_of_range', `"limit" must be a whole number from 1 to ${maxChanges}`));
+    problems.push(
+      parameterProblem('limit', 'out_of_range', `"limit" must be a whole number from 1 to ${maxChanges}`),
+    );
   if (problems.length > 0) throw parameterError(problems);
   return { since: query.get('since')?.[0] ?? null, limit };
 }
@@ -45,7 +54,10 @@ const startOver = 'discard your copy and start over without "since"';
 
 function tokenExpired(reason: string): AppError {
   const message = `${reason}; ${startOver}`;
-  return new AppError('NOT_FOUND', message, { status: 410, details: [{ path: 'since', code: 'token_expired', message }] });
+  return new AppError('NOT_FOUND', message, {
+    status: 410,
+    details: [{ path: 'since', code: 'token_expired', message }],
+  });
 }
 
 function decodeSince(read: ReadContext, since: string): ChangeCursor {
@@ -61,30 +73,47 @@ function decodeSince(read: ReadContext, since: string): ChangeCursor {
   ]);
 }
 
-/** The last generation that tokens with this mark may have seen; undefined when the records were reloaded since they were issued. */
-function lastGenerationOf(epochMark: string, { epoch, generation }: Freshness, former: ChangeRow['former_epochs']): string | undefined {
+/**
+ * The last generation that tokens with this mark may have seen; undefined when the records were reloaded
+ * since they were issued.
+ */
+function lastGenerationOf(
+  epochMark: string,
+  { epoch, generation }: Freshness,
+  former: ChangeRow['former_epochs'],
+): string | undefined {
   if (epochMark === markOf(epoch)) return generation;
   return former.find((earlier) => epochMark === markOf(earlier.epoch))?.until;
 }
 
 /**
- * Why the changes since the cursor can't be reported: the data was reloaded, a failover lost what the client has seen, or tombstones were
- * pruned, or the values that a row scope names weren't recorded yet. Undefined when they can.
+ * Why the changes since the cursor can't be reported: the data was reloaded, a failover lost what the client
+ * has seen, or tombstones were pruned, or the values that a row scope names weren't recorded yet. Undefined
+ * when they can.
  */
-function findExpiry({ epochMark, floor, seen }: ChangeCursor, freshness: Freshness, { recorded, ...row }: ChangeRow): string | undefined {
+function findExpiry(
+  { epochMark, floor, seen }: ChangeCursor,
+  freshness: Freshness,
+  { recorded, ...row }: ChangeRow,
+): string | undefined {
   const last = lastGenerationOf(epochMark, freshness, row.former_epochs);
   if (last === undefined) return 'The records have been reloaded since this token was issued';
-  if (BigInt(seen) > BigInt(last)) return 'The database was replaced by an earlier state since this token was issued';
+  if (BigInt(seen) > BigInt(last))
+    return 'The database was replaced by an earlier state since this token was issued';
   if (recorded.some((since) => since === null || BigInt(floor) < BigInt(since)))
     return 'This token is older than the record of the values that the row scope names';
-  return BigInt(floor) < BigInt(row.pruned) ? 'This token is older than 30 days, the time for which deletions are kept' : undefined;
+  return BigInt(floor) < BigInt(row.pruned)
+    ? 'This token is older than 30 days, the time for which deletions are kept'
+    : undefined;
 }
 
-const reachMarkOf = ({ reach }: ReadableEndpoint): string | undefined => (reach === '' ? undefined : markOf(reach));
+const reachMarkOf = ({ reach }: ReadableEndpoint): string | undefined =>
+  reach === '' ? undefined : markOf(reach);
 
 /**
- * Throws 410 when the version was published with other content since the token was issued, which only the loss of a publication allows, and
- * when the reader reads other records, fields or masks than the one to whom it was issued.
+ * Throws 410 when the version was published with other content since the token was issued, which only the
+ * loss of a publication allows, and when the reader reads other records, fields or masks than the one to whom
+ * it was issued.
  */
 function assertSameContent({ contentMark, reachMark }: ChangeCursor, { endpoint }: ReadContext): void {
   if (contentMark !== undefined && contentMark !== markOf(endpoint.contentKey))
@@ -94,11 +123,18 @@ function assertSameContent({ contentMark, reachMark }: ChangeCursor, { endpoint 
 }
 
 /** The cursor after this page. A page without changes keeps the position. */
-function nextCursor(from: ChangeCursor | null, row: ChangeRow, { epoch, generation }: Freshness, endpoint: ReadableEndpoint): ChangeCursor {
+function nextCursor(
+  from: ChangeCursor | null,
+  row: ChangeRow,
+  { epoch, generation }: Freshness,
+  endpoint: ReadableEndpoint,
+): ChangeCursor {
   const { last_generation: last, last_kind: kind, last_id: id } = row;
   const start = { generation: '0', kind: 'upsert', id: '0' } as const;
   const position =
-    last === null || id === null ? (from?.position ?? start) : ({ generation: last, kind: kind === 1 ? 'delete' : 'upsert', id } as const);
+    last === null || id === null
+      ? (from?.position ?? start)
+      : ({ generation: last, kind: kind === 1 ? 'delete' : 'upsert', id } as const);
   return {
     position,
     floor: row.more ? (from?.floor ?? generation) : generation,
@@ -111,12 +147,18 @@ function nextCursor(from: ChangeCursor | null, row: ChangeRow, { epoch, generati
 
 type ChangesRead = { readonly row: ChangeRow; readonly changes: RecordsText; readonly freshness: Freshness };
 
-/** A page of changes that ends early when its records have too many bytes. Rejects with 503 as `readRow` does, and when it takes too long. */
+/**
+ * A page of changes that ends early when its records have too many bytes. Rejects with 503 as `readRow` does,
+ * and when it takes too long.
+ */
 const readChanges = (reader: Reader, plan: ChangePlan, from: ChangeCursor | null): Promise<ChangesRead> =>
   withinTimeLimit(reader, async (limited) => {
     const { recordType } = plan.endpoint;
     // A replica that is behind the token can't tell whether it has expired.
-    const options = { counts: (row: ChangeRow, freshness: Freshness) => from === null || findExpiry(from, freshness, row) === undefined };
+    const options = {
+      counts: (row: ChangeRow, freshness: Freshness) =>
+        from === null || findExpiry(from, freshness, row) === undefined,
+    };
     try {
       const { row, freshness } = await readRow<StateRow & ChangeRow & { changes: string }>(
         limited,
@@ -138,8 +180,9 @@ const readChanges = (reader: Reader, plan: ChangePlan, from: ChangeCursor | null
   });
 
 /**
- * Sends one page of changes, or 304. Rejects with 406 for another media type, 400 for bad parameters, 410 when `since` is too old, and 503
- * when nothing is synced, a field of the row scope is stale, or the database is unavailable.
+ * Sends one page of changes, or 304. Rejects with 406 for another media type, 400 for bad parameters, 410
+ * when `since` is too old, and 503 when nothing is synced, a field of the row scope is stale, or the database
+ * is unavailable.
  */
 export async function serveChanges(read: ReadContext): Promise<void> {
   const { tenant, version, endpoint, exchange } = read;
@@ -153,7 +196,11 @@ export async function serveChanges(read: ReadContext): Promise<void> {
     assertScopeFresh(endpoint, freshness);
     const expiry = from === null ? undefined : findExpiry(from, freshness, row);
     if (expiry !== undefined) throw tokenExpired(expiry);
-    const next = encodeChangeToken(tenant, { version, resource: endpoint.name }, nextCursor(from, row, freshness, endpoint));
+    const next = encodeChangeToken(
+      tenant,
+      { version, resource: endpoint.name },
+      nextCursor(from, row, freshness, endpoint),
+    );
     const address = `${exchange.baseUrl}/${version}/${endpoint.name}/changes`;
     return {
       body: { before: '{"data":[', records: changes, after: `],"next":"${next}","hasMore":${row.more}}` },

@@ -1,6 +1,6 @@
-// Writes one page of the changes of a resource as one statement: records and deletions by generation, which is commit order. The deletions are
-// the tombstones; under a row scope, they are the records that left it, by the values they had before, so that no tombstone of a record
-// outside the scope is read.
+// Writes one page of the changes of a resource as one statement: records and deletions by generation, which
+// is commit order. The deletions are the tombstones; under a row scope, they are the records that left it, by
+// the values they had before, so that no tombstone of a record outside the scope is read.
 
 import { type FormerEpoch, rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
@@ -15,7 +15,10 @@ export type ChangePlan = {
   readonly endpoint: ReadableEndpoint;
   /** Null: from the beginning. */
   readonly after: ChangePosition | null;
-  /** The client has nothing that left its scope up to this generation. Null: it has nothing at all. Without a row scope it is ignored. */
+  /**
+   * The client has nothing that left its scope up to this generation. Null: it has nothing at all. Without a
+   * row scope it is ignored.
+   */
   readonly floor: string | null;
   readonly limit: number;
 };
@@ -34,13 +37,21 @@ export type ChangeRow = {
   former_epochs: readonly FormerEpoch[];
 };
 
-type ChangeSource = { readonly alias: 't' | 'd' | 'c'; readonly kind: ChangePosition['kind']; readonly idType: string };
+type ChangeSource = {
+  readonly alias: 't' | 'd' | 'c';
+  readonly kind: ChangePosition['kind'];
+  readonly idType: string;
+};
 
-/** Condition for rows of one kind that come after the position. Within a generation, records come before deletions. */
+/**
+ * Condition for rows of one kind that come after the position. Within a generation, records come before
+ * deletions.
+ */
 function afterSql({ alias, kind, idType }: ChangeSource, after: ChangePosition | null, bind: Bind): string {
   if (after === null) return 'true';
   const generation = bind(after.generation, 'bigint');
-  if (after.kind === kind) return `(${alias}.generation, ${alias}.id) > (${generation}, ${bind(after.id, idType)})`;
+  if (after.kind === kind)
+    return `(${alias}.generation, ${alias}.id) > (${generation}, ${bind(after.id, idType)})`;
   return `${alias}.generation ${kind === 'delete' ? '>=' : '>'} ${generation}`;
 }
 
@@ -58,7 +69,10 @@ type PageSql = {
 /** The text of a change of `page as p` before its record. */
 const headSql = `case p.kind when 0 then '{"op":"upsert","id":' else '{"op":"delete","id":' end || to_json(p.id) || ',"at":"' || ${rfc3339Sql('p.at')} || '","record":'`;
 
-/** Where the changes come from: a condition for records `t`, deletions as `d`, and what decides whether the deletions are complete. */
+/**
+ * Where the changes come from: a condition for records `t`, deletions as `d`, and what decides whether the
+ * deletions are complete.
+ */
 type Sources = {
   readonly shown: string;
   /** With `generation`, `id` and `deleted_at`. */
@@ -85,14 +99,17 @@ function wholeSources({ ref: { schema }, plan, recordType, bind }: Written): Sou
   };
 }
 
-/** A record that isn't shown now left the scope with the last of its changes before which it was in the scope. */
+/**
+ * A record that isn't shown now left the scope with the last of its changes before which it was in the scope.
+ */
 function scopedSources({ ref: { schema, table }, plan, recordType, idType, scope, bind }: Written): Sources {
   const columns = plan.endpoint.scope.map(({ column }) => column);
   const conditions = scope.map((part) => part.text(bind));
   const shown = conditions.join(' and ');
   const before = columns.map(({ column, type }) => {
     const value = column === 'id' ? 'c.id' : `c.before ->> ${literal(column)}`;
-    // In other record types a column of this name may have another type, and conditions are evaluated in any order.
+    // In other record types a column of this name may have another type, and conditions are evaluated in any
+    // order.
     return `(case c.record_type when ${recordType} then ${value} end)::${parameterTypes[type]} as ${quoteIdentifier(column)}`;
   });
   const after = afterSql({ alias: 'c', kind: 'delete', idType: 'text' }, plan.after, bind);
@@ -109,7 +126,12 @@ function scopedSources({ ref: { schema, table }, plan, recordType, idType, scope
 }
 
 /** `write` gets the function that binds further values. */
-function pageStatement(kind: string, ref: TableRef, plan: ChangePlan, write: (page: PageSql, bind: Bind) => string): Statement {
+function pageStatement(
+  kind: string,
+  ref: TableRef,
+  plan: ChangePlan,
+  write: (page: PageSql, bind: Bind) => string,
+): Statement {
   const { endpoint, after, limit } = plan;
   const values: unknown[] = [];
   const bind: Bind = (value, type) => `$${values.push(value)}::${type}`;
@@ -160,13 +182,21 @@ from ${state} cross join (select coalesce(string_agg(change, ','), '') as change
 left join (select * from page order by n desc limit 1) as l on true where s.record_type = ${recordType}`,
   );
 
-/** As `changesStatement`, with the changes in pieces (`PieceRow`): as many as have at most `maxBytes`, at least one. */
+/**
+ * As `changesStatement`, with the changes in pieces (`PieceRow`): as many as have at most `maxBytes`, at
+ * least one.
+ */
 export const largeChangesStatement = (ref: TableRef, plan: ChangePlan, maxBytes: number): Statement =>
-  pageStatement('large changes', ref, plan, ({ expressions, columns, state, table, idType, recordType }, bind) => {
-    const records = `${table} cross join lateral (select ${recordColumns(plan.endpoint.fields)}) as o`;
-    const entries = `select coalesce(array_agg(case p.kind when 0 then p.id::${idType} end order by p.n), '{}') as ids,
+  pageStatement(
+    'large changes',
+    ref,
+    plan,
+    ({ expressions, columns, state, table, idType, recordType }, bind) => {
+      const records = `${table} cross join lateral (select ${recordColumns(plan.endpoint.fields)}) as o`;
+      const entries = `select coalesce(array_agg(case p.kind when 0 then p.id::${idType} end order by p.n), '{}') as ids,
   coalesce(array_agg(${headSql} order by p.n), '{}') as heads from page as p`;
-    return `with recursive ${expressions}, ${pieceExpressions({ records, entries, maxBytes: bind(maxBytes, 'bigint'), mayEndEarly: true })}
+      return `with recursive ${expressions}, ${pieceExpressions({ records, entries, maxBytes: bind(maxBytes, 'bigint'), mayEndEarly: true })}
 select ${stateColumns}, ${pieceColumns}, (select count(*) from found) > taken.fitting as more, ${columns}
 from ${state} cross join ${piecesFrom} left join page as l on l.n = taken.fitting where s.record_type = ${recordType}`;
-  });
+    },
+  );

@@ -1,4 +1,5 @@
-// What a proposal is made from: the ERP's description of a record type, the columns that hold its records, and the facts of a sample.
+// What a proposal is made from: the ERP's description of a record type, the columns that hold its records,
+// and the facts of a sample.
 import type { RecordColumn } from '../../warehouse/columns.ts';
 import type { Available } from '../version/bind.ts';
 import type { FieldDefinition, Mask } from '../version/schema-document.ts';
@@ -8,7 +9,17 @@ import type { ColumnFact, ColumnFacts } from './column-facts.ts';
 export type DescribedField = {
   readonly name: string;
   readonly label: string;
-  readonly type: 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'time' | 'reference' | 'list' | 'multiselect' | 'lines';
+  readonly type:
+    | 'text'
+    | 'number'
+    | 'integer'
+    | 'boolean'
+    | 'date'
+    | 'time'
+    | 'reference'
+    | 'list'
+    | 'multiselect'
+    | 'lines';
   readonly syncable: boolean;
   readonly volatile: boolean;
   readonly custom: boolean;
@@ -22,7 +33,11 @@ export type DescribedRecordType = {
   readonly label: string;
   readonly fields: readonly DescribedField[];
   readonly modifiedField: string | null;
-  readonly shownAs: { readonly number: string | null; readonly name: string | null; readonly date: string | null };
+  readonly shownAs: {
+    readonly number: string | null;
+    readonly name: string | null;
+    readonly date: string | null;
+  };
 };
 
 export type Masked = Pick<FieldDefinition, 'mask' | 'tags'>;
@@ -49,7 +64,8 @@ export type Proposed = {
 };
 
 /** Whether the values tell records apart, so that a filter by them is of use. */
-export const isSelective = ({ fact, empty }: Pick<Proposed, 'fact' | 'empty'>): boolean => fact.distinct > 1 || empty > 0;
+export const isSelective = ({ fact, empty }: Pick<Proposed, 'fact' | 'empty'>): boolean =>
+  fact.distinct > 1 || empty > 0;
 
 /** A category: few values for many records. */
 export const isCategory = ({ fact }: Pick<Proposed, 'fact'>): boolean =>

@@ -1,5 +1,5 @@
-// Proposes a definition for record types, from the ERP's descriptions and a sample of the synced records: valid at once, for someone to edit.
-// Pure; nothing is saved.
+// Proposes a definition for record types, from the ERP's descriptions and a sample of the synced records:
+// valid at once, for someone to edit. Pure; nothing is saved.
 import type { Available } from '../version/bind.ts';
 import type { EndpointDefinition, SchemaDocument } from '../version/schema-document.ts';
 import { validateDocument } from '../version/validate.ts';
@@ -8,7 +8,10 @@ import { recordWords, resourceName } from './names.ts';
 import { proposeEndpoint } from './propose-endpoint.ts';
 import { proposeFields } from './propose-fields.ts';
 
-/** One endpoint per record type, in their order; a record type whose fields are all empty in the sample has none. */
+/**
+ * One endpoint per record type, in their order; a record type whose fields are all empty in the sample has
+ * none.
+ */
 export function draftDocument(drafts: readonly DraftSource[], available: Available): SchemaDocument {
   const taken = new Set<string>();
   const named = drafts.map((draft) => {
@@ -27,8 +30,9 @@ const lists = ['filters', 'sorts', 'aggregates', 'groups', 'relations', 'search'
 const refusedPart = new RegExp(`^endpoints\\[(\\d+)\\]\\.(${lists.join('|')})(?:\\[(\\d+)\\]|$)`);
 
 /**
- * Leaves out what the rules for definitions refuse, such as a relation whose target isn't known: each rule is written once, in the
- * validation. What is left out can make something else invalid, so that it takes several rounds.
+ * Leaves out what the rules for definitions refuse, such as a relation whose target isn't known: each rule is
+ * written once, in the validation. What is left out can make something else invalid, so that it takes several
+ * rounds.
  */
 function removeRefused(document: SchemaDocument, available: Available): SchemaDocument {
   const refused = validateDocument(document, available, { max: Infinity }).flatMap(({ path }) => {
@@ -38,7 +42,11 @@ function removeRefused(document: SchemaDocument, available: Available): SchemaDo
   if (refused.length === 0) return document;
   const without = new Set(refused);
   return removeRefused(
-    { endpoints: document.endpoints.map((endpoint, at) => keepParts(endpoint, (part) => !without.has(`${at}.${part}`))) },
+    {
+      endpoints: document.endpoints.map((endpoint, at) =>
+        keepParts(endpoint, (part) => !without.has(`${at}.${part}`)),
+      ),
+    },
     available,
   );
 }
@@ -48,13 +56,21 @@ function keepParts(endpoint: EndpointDefinition, keeps: (part: string) => boolea
   const { filters, sorts, aggregates, groups, relations, search, defaultSort, ...rest } = endpoint;
   const kept = <T>(list: (typeof lists)[number], values: readonly T[] = []): T[] =>
     keeps(`${list}.*`) ? values.filter((_, index) => keeps(`${list}.${index}`)) : [];
-  const optional = { aggregates: kept('aggregates', aggregates), groups: kept('groups', groups), relations: kept('relations', relations) };
+  const optional = {
+    aggregates: kept('aggregates', aggregates),
+    groups: kept('groups', groups),
+    relations: kept('relations', relations),
+  };
   const names = kept('sorts', sorts);
   return {
     ...rest,
     filters: kept('filters', filters),
     sorts: names,
     defaultSort: defaultSort !== null && names.includes(defaultSort.field) ? defaultSort : null,
-    ...Object.fromEntries(Object.entries({ ...optional, search: kept('search', search) }).filter(([, values]) => values.length > 0)),
+    ...Object.fromEntries(
+      Object.entries({ ...optional, search: kept('search', search) }).filter(
+        ([, values]) => values.length > 0,
+      ),
+    ),
   };
 }

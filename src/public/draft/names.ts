@@ -1,11 +1,26 @@
-// Names for a proposed definition: from the ERP's labels, in the forms that the rules for definitions allow. Pure.
+// Names for a proposed definition: from the ERP's labels, in the forms that the rules for definitions allow.
+// Pure.
 
 import { suffixOf } from '../version/operators.ts';
 import { operators } from '../version/schema-document.ts';
 
 /** Names that mean something else in requests, lower case. */
 const reserved = new Set([
-  ...['id', 'page', 'pagesize', 'sort', 'order', 'fields', 'since', 'limit', 'draft', 'q', 'or', 'expand', 'by'],
+  ...[
+    'id',
+    'page',
+    'pagesize',
+    'sort',
+    'order',
+    'fields',
+    'since',
+    'limit',
+    'draft',
+    'q',
+    'or',
+    'expand',
+    'by',
+  ],
   ...['count', 'sum', 'avg', 'min', 'max', 'count_distinct'],
 ]);
 const suffixes = operators.map(suffixOf).filter((suffix) => suffix !== '');
@@ -44,7 +59,11 @@ const plural = (word: string): string => {
 };
 
 /** `colourIds` for the words of "Colours". */
-export const idsWords = (words: readonly string[]): string[] => [...words.slice(0, -1), ...words.slice(-1).map(singular), 'ids'];
+export const idsWords = (words: readonly string[]): string[] => [
+  ...words.slice(0, -1),
+  ...words.slice(-1).map(singular),
+  'ids',
+];
 const singular = (word: string): string => word.replace(/ies$/, 'y').replace(/(?<![siu])s$/, '');
 
 /** The words of a record type: of its label, otherwise of its name. */
@@ -56,7 +75,10 @@ export function recordWords({ label, name }: { readonly label: string; readonly 
 
 /** `credit-memos` for the words of "Credit memo", made unique among `taken`, to which it is added. */
 export function resourceName(words: readonly string[], taken: Set<string>): string {
-  const wanted = [...words.slice(0, -1), plural(words.at(-1) ?? 'record')].join('-').slice(0, maxLength).replace(/-+$/, '');
+  const wanted = [...words.slice(0, -1), plural(words.at(-1) ?? 'record')]
+    .join('-')
+    .slice(0, maxLength)
+    .replace(/-+$/, '');
   return unique(wanted, taken, '-');
 }
 
@@ -72,16 +94,21 @@ function unique(wanted: string, taken: Set<string>, separator: string): string {
 /** Whether the name is also a parameter: of its own, or of the filter of a field that has a name already. */
 const isParameter = (name: string, taken: ReadonlySet<string>): boolean =>
   reserved.has(name) ||
-  suffixes.some((suffix) => name.endsWith(suffix) && (taken.has(name.slice(0, -suffix.length)) || name === `id${suffix}`));
+  suffixes.some(
+    (suffix) => name.endsWith(suffix) && (taken.has(name.slice(0, -suffix.length)) || name === `id${suffix}`),
+  );
 
 /**
- * The first of the candidates that is a legal name and free; otherwise the last legal one with a number. Adds it, in lower case, to `taken`.
- * Candidates with a name of a parameter get `prefix` in front: `order` of an invoice is `invoiceOrder`.
+ * The first of the candidates that is a legal name and free; otherwise the last legal one with a number. Adds
+ * it, in lower case, to `taken`. Candidates with a name of a parameter get `prefix` in front: `order` of an
+ * invoice is `invoiceOrder`.
  */
 export function fieldName(candidates: readonly string[], prefix: string, taken: Set<string>): string {
   const legal = candidates
     .map((name) => name.slice(0, maxLength))
-    .map((name) => (isParameter(name.toLowerCase(), taken) ? camelCase([prefix, name]) : name).slice(0, maxLength))
+    .map((name) =>
+      (isParameter(name.toLowerCase(), taken) ? camelCase([prefix, name]) : name).slice(0, maxLength),
+    )
     .filter((name) => /^[a-z][A-Za-z0-9]*$/.test(name));
   const free = legal.find((name) => !taken.has(name.toLowerCase()));
   return unique(free ?? legal.at(-1) ?? `${prefix}Field`, taken, '');

@@ -1,7 +1,13 @@
-// Proposes what clients can ask of an endpoint: filters, sorts, aggregates, groups, relations and search fields. Each costs an index or time
-// at publish, so only the best of each are proposed. Pure.
+// Proposes what clients can ask of an endpoint: filters, sorts, aggregates, groups, relations and search
+// fields. Each costs an index or time at publish, so only the best of each are proposed. Pure.
 import { currencyOf } from '../version/money.ts';
-import type { AggregateDefinition, EndpointDefinition, FilterDefinition, GroupDefinition, Operator } from '../version/schema-document.ts';
+import type {
+  AggregateDefinition,
+  EndpointDefinition,
+  FilterDefinition,
+  GroupDefinition,
+  Operator,
+} from '../version/schema-document.ts';
 import { type DraftSource, isCategory, isSelective, type Proposed } from './described.ts';
 import { wordsOf } from './names.ts';
 
@@ -24,9 +30,21 @@ const kindOf = ({ field: { type }, part }: Proposed): Kind => {
 };
 
 /** How a person uses the field; everything else follows from it. */
-type Role = 'number' | 'shownDate' | 'modified' | 'currency' | 'status' | 'name' | 'related' | 'money' | 'identifier' | 'prose' | Kind;
+type Role =
+  | 'number'
+  | 'shownDate'
+  | 'modified'
+  | 'currency'
+  | 'status'
+  | 'name'
+  | 'related'
+  | 'money'
+  | 'identifier'
+  | 'prose'
+  | Kind;
 
-const isIdentifier = ({ fact }: Proposed): boolean => fact.distinct * 2 > fact.filled && fact.length <= maxIdentifierLength;
+const isIdentifier = ({ fact }: Proposed): boolean =>
+  fact.distinct * 2 > fact.filled && fact.length <= maxIdentifierLength;
 
 function roleOf(proposed: Proposed, { described: { shownAs, modifiedField }, available }: DraftSource): Role {
   const { field, part } = proposed;
@@ -68,16 +86,37 @@ const mayBeMissing: ReadonlySet<Role> = new Set(['shownDate', 'date', 'related',
 
 /** The best first: which roles are kept where there are too many. */
 const filterRoles: readonly Role[] = [
-  ...(['number', 'currency', 'shownDate', 'modified', 'money', 'related', 'date', 'status', 'name', 'boolean'] as const),
+  ...([
+    'number',
+    'currency',
+    'shownDate',
+    'modified',
+    'money',
+    'related',
+    'date',
+    'status',
+    'name',
+    'boolean',
+  ] as const),
   ...(['choices', 'identifier', 'reference', 'amount'] as const),
 ];
 const sortRoles: readonly Role[] = ['number', 'shownDate', 'modified', 'money', 'date', 'name', 'amount'];
-const groupRoles: readonly Role[] = ['currency', 'shownDate', 'related', 'status', 'name', 'choiceNames', 'date', 'boolean', 'reference'];
+const groupRoles: readonly Role[] = [
+  'currency',
+  'shownDate',
+  'related',
+  'status',
+  'name',
+  'choiceNames',
+  'date',
+  'boolean',
+  'reference',
+];
 const aggregateRoles: readonly Role[] = ['money', 'shownDate', 'amount', 'related'];
 
 /**
- * The first of a role: references to proposed resources, fields of the ERP before custom ones, days that people set before times that the ERP
- * notes, and days that stay before those that move.
+ * The first of a role: references to proposed resources, fields of the ERP before custom ones, days that
+ * people set before times that the ERP notes, and days that stay before those that move.
  */
 function byInterest(a: Usable, b: Usable): number {
   const weightOf = ({ refersTo, role, field: { custom, type, volatile } }: Usable): number =>
@@ -88,12 +127,18 @@ function byInterest(a: Usable, b: Usable): number {
   return weightOf(a) - weightOf(b);
 }
 
-/** Fields of one role that are chosen before the remaining fields of any role, so that no role crowds out the others. */
+/**
+ * Fields of one role that are chosen before the remaining fields of any role, so that no role crowds out the
+ * others.
+ */
 const maxFirst = (role: Role): number => (role === 'money' ? 3 : 2);
 
 /** At most `limit` in the order of the roles, in the order of the fields. */
 function best(fields: readonly Usable[], roles: readonly Role[], limit: number): Usable[] {
-  const byRole = roles.map((role) => ({ role, found: fields.filter((field) => field.role === role).sort(byInterest) }));
+  const byRole = roles.map((role) => ({
+    role,
+    found: fields.filter((field) => field.role === role).sort(byInterest),
+  }));
   const first = byRole.flatMap(({ role, found }) => found.slice(0, maxFirst(role)));
   const rest = byRole.flatMap(({ role, found }) => found.slice(maxFirst(role)));
   const chosen = new Set([...first, ...rest].slice(0, limit));
@@ -117,20 +162,27 @@ const filtersOf = (fields: readonly Usable[]): FilterDefinition[] =>
 function lineFiltersOf(fields: readonly Usable[]): FilterDefinition[] {
   const found = fields.flatMap(({ definition, field }) =>
     (definition.fields ?? [])
-      .filter(({ source, mask }) => mask === undefined && field.fields?.some(({ name, target }) => name === source && target !== undefined))
+      .filter(
+        ({ source, mask }) =>
+          mask === undefined &&
+          field.fields?.some(({ name, target }) => name === source && target !== undefined),
+      )
       .map((line): FilterDefinition => ({ field: `${definition.name}.${line.name}`, operators: ['eq'] })),
   );
   return found.slice(0, max.lineFilters);
 }
 
 /** Sums of rates, prices and limits say nothing. */
-const isRate = (label: string): boolean => wordsOf(label).some((word) => /^(?:rate|price|percent|limit|average|cost|factor)$/.test(word));
+const isRate = (label: string): boolean =>
+  wordsOf(label).some((word) => /^(?:rate|price|percent|limit|average|cost|factor)$/.test(word));
 
 function aggregateOf({ role, field, definition }: Usable): AggregateDefinition {
   const { name } = definition;
   if (role === 'shownDate') return { field: name, functions: ['min', 'max'] };
   if (role === 'related') return { field: name, functions: ['count_distinct'] };
-  const functions: AggregateDefinition['functions'] = isRate(field.label) ? ['avg', 'min', 'max'] : ['sum', 'avg', 'min', 'max'];
+  const functions: AggregateDefinition['functions'] = isRate(field.label)
+    ? ['avg', 'min', 'max']
+    : ['sum', 'avg', 'min', 'max'];
   return { field: name, functions };
 }
 
@@ -161,30 +213,47 @@ function relationsOf(fields: readonly Usable[]): NonNullable<EndpointDefinition[
 
 function searchOf(fields: readonly Usable[]): string[] {
   const roles: readonly Role[] = ['number', 'name', 'prose', 'identifier'];
-  const texts = fields.filter(({ role, fact }) => roles.includes(role) && fact.distinct > 1).sort((a, b) => b.fact.filled - a.fact.filled);
+  const texts = fields
+    .filter(({ role, fact }) => roles.includes(role) && fact.distinct > 1)
+    .sort((a, b) => b.fact.filled - a.fact.filled);
   const chosen = roles.flatMap((role) => texts.filter((field) => field.role === role)).slice(0, max.search);
   return fields.filter((field) => chosen.includes(field)).map(({ definition }) => definition.name);
 }
 
 function defaultSortOf(sorts: readonly Usable[]): EndpointDefinition['defaultSort'] {
-  const first = (['shownDate', 'number', 'modified'] as const).flatMap((role) => sorts.find((field) => field.role === role) ?? [])[0];
+  const first = (['shownDate', 'number', 'modified'] as const).flatMap(
+    (role) => sorts.find((field) => field.role === role) ?? [],
+  )[0];
   if (first === undefined) return null;
   return { field: first.definition.name, order: first.role === 'number' ? 'asc' : 'desc' };
 }
 
 /** Without the field that names their currency, amounts could be neither grouped nor filtered by it. */
-function isAddable({ role, definition }: Usable, usable: readonly Usable[], { available }: DraftSource): boolean {
+function isAddable(
+  { role, definition }: Usable,
+  usable: readonly Usable[],
+  { available }: DraftSource,
+): boolean {
   if (role !== 'money' && role !== 'amount') return true;
   const currency = currencyOf(available, definition.source);
-  return currency === undefined || (currency === available.currency && usable.some((field) => field.role === 'currency'));
+  return (
+    currency === undefined ||
+    (currency === available.currency && usable.some((field) => field.role === 'currency'))
+  );
 }
 
 /** The endpoint `name` over the fields, of which masked ones are only shown. */
-export function proposeEndpoint(name: string, fields: readonly Proposed[], draft: DraftSource): EndpointDefinition {
+export function proposeEndpoint(
+  name: string,
+  fields: readonly Proposed[],
+  draft: DraftSource,
+): EndpointDefinition {
   const usable = fields
     .filter(({ definition }) => definition.mask === undefined)
     .map((proposed): Usable => ({ ...proposed, role: roleOf(proposed, draft) }));
-  const addable = usable.filter(({ fact }) => fact.distinct > 1).filter((field) => isAddable(field, usable, draft));
+  const addable = usable
+    .filter(({ fact }) => fact.distinct > 1)
+    .filter((field) => isAddable(field, usable, draft));
   const sorts = best(usable.filter(isSelective), sortRoles, max.sorts);
   const filters = [...filtersOf(usable), ...lineFiltersOf(usable)];
   const aggregates = best(addable, aggregateRoles, max.aggregates).map(aggregateOf);

@@ -11,7 +11,8 @@ const maxFields = 500;
 const maxScopable = 3;
 const noValues: ColumnFact = { filled: 0, distinct: 0, length: 0 };
 
-const personalWords = /\b(?:e ?mail|phone|mobile|fax|first name|last name|middle name|surname|birth\w*|address\w*|iban|passport)\b/;
+const personalWords =
+  /\b(?:e ?mail|phone|mobile|fax|first name|last name|middle name|surname|birth\w*|address\w*|iban|passport)\b/;
 const confidentialWords = /\b(?:cost|margin|salary|wage|credit limit|password|bank account)\b/;
 
 /** Tags by the words of the label; the texts alone are personal. */
@@ -22,11 +23,19 @@ function tagsOf({ label, type }: DescribedField): FieldDefinition['tags'] {
   return isText && personalWords.test(words) ? ['personal'] : undefined;
 }
 
-/** A field that the connector derives to show another has its name with `display` in front: it is proposed under the name of the other. */
+/**
+ * A field that the connector derives to show another has its name with `display` in front: it is proposed
+ * under the name of the other.
+ */
 const derivedName = (field: DescribedField, all: readonly DescribedField[]): DescribedField | undefined =>
-  all.find(({ name, syncable }) => syncable && /^display[A-Z]/.test(name) && name.slice('display'.length).toLowerCase() === field.name);
+  all.find(
+    ({ name, syncable }) =>
+      syncable && /^display[A-Z]/.test(name) && name.slice('display'.length).toLowerCase() === field.name,
+  );
 
-/** The words of the label. A custom field that has none is called by its name without the prefix of the ERP. */
+/**
+ * The words of the label. A custom field that has none is called by its name without the prefix of the ERP.
+ */
 const labelWords = ({ name, label, custom }: DescribedField): string[] => {
   const prefix = /^[a-z]+_(?=.)/i.exec(name)?.[0] ?? '';
   return wordsOf(custom && label === name ? name.slice(prefix.length) : label);
@@ -38,11 +47,16 @@ type Part = Pick<LineFieldDefinition, 'source' | 'as' | 'description'> & {
 };
 
 /**
- * The parts of a field to propose. A reference whose target is known is its id and the name of what it refers to; other references, and lists,
- * are the text that people know, or their value where there is no text; so is `currency`, the reference that names the currency. Several
- * choices are lists of their ids and names.
+ * The parts of a field to propose. A reference whose target is known is its id and the name of what it refers
+ * to; other references, and lists, are the text that people know, or their value where there is no text; so
+ * is `currency`, the reference that names the currency. Several choices are lists of their ids and names.
  */
-function partsOf(field: DescribedField, named: DescribedField, isFilled: (source: string) => boolean, currency?: string): Part[] {
+function partsOf(
+  field: DescribedField,
+  named: DescribedField,
+  isFilled: (source: string) => boolean,
+  currency?: string,
+): Part[] {
   const words = labelWords(named);
   const label = field.label;
   const filled = (...parts: readonly Part[]): Part[] => parts.filter((part) => isFilled(boundSource(part)));
@@ -57,7 +71,10 @@ function partsOf(field: DescribedField, named: DescribedField, isFilled: (source
       { ...text, as: 'list', part: 'names', description: `${label} (names in the ERP)` },
     );
   if (field.target === undefined || field.name === currency) return filled(text, id).slice(0, 1);
-  return filled({ ...id, description: `${label} (id)` }, { ...text, words: [...stem, 'name'], description: `${label} (name in the ERP)` });
+  return filled(
+    { ...id, description: `${label} (id)` },
+    { ...text, words: [...stem, 'name'], description: `${label} (name in the ERP)` },
+  );
 }
 
 const endings: Partial<Record<Part['part'], string>> = { label: 'name', ids: 'ids' };
@@ -65,11 +82,16 @@ const sourceName = ({ name }: DescribedField, part: Part['part']): string =>
   camelCase([...wordsOf(name), endings[part] ?? ''].filter((word) => word !== ''));
 
 /** Names of a field, the best first. */
-function namesOf({ words, part }: Part, field: DescribedField, { described }: Pick<DraftSource, 'described'>): string[] {
+function namesOf(
+  { words, part }: Part,
+  field: DescribedField,
+  { described }: Pick<DraftSource, 'described'>,
+): string[] {
   const { shownAs, modifiedField } = described;
   const plain = camelCase(words);
   const fromSource = sourceName(field, part);
-  if (field.type === 'boolean') return [/^(?:is|has|can)$/.test(words[0] ?? '') ? plain : camelCase(['is', ...words]), fromSource];
+  if (field.type === 'boolean')
+    return [/^(?:is|has|can)$/.test(words[0] ?? '') ? plain : camelCase(['is', ...words]), fromSource];
   if (field.name === modifiedField) return ['modifiedAt', plain, fromSource];
   const isReference = field.type === 'reference';
   if (field.name === shownAs.number && !isReference) return ['number', plain, fromSource];
@@ -80,7 +102,9 @@ function namesOf({ words, part }: Part, field: DescribedField, { described }: Pi
 }
 
 /** A derived field takes the place of the field that it shows; the id is in every record already. */
-function fieldsToPropose(fields: readonly DescribedField[]): { field: DescribedField; named: DescribedField }[] {
+function fieldsToPropose(
+  fields: readonly DescribedField[],
+): { field: DescribedField; named: DescribedField }[] {
   const derived = new Set(fields.flatMap((field) => derivedName(field, fields) ?? []));
   return fields
     .filter((field) => field.syncable && !derived.has(field))
@@ -93,10 +117,14 @@ const maskedAs = (field: DescribedField, type: RecordColumn['type'], mask: Maske
 };
 
 /**
- * The fields that have values in the sample and whose columns can be read, those that identify a record first. `resources`: the proposed
- * resources by record type. `singular`: the words of the record type.
+ * The fields that have values in the sample and whose columns can be read, those that identify a record
+ * first. `resources`: the proposed resources by record type. `singular`: the words of the record type.
  */
-export function proposeFields(draft: DraftSource, resources: ReadonlyMap<string, string>, singular: readonly string[]): Proposed[] {
+export function proposeFields(
+  draft: DraftSource,
+  resources: ReadonlyMap<string, string>,
+  singular: readonly string[],
+): Proposed[] {
   const { described, available, facts, masks } = draft;
   const taken = new Set<string>();
   const live = (source: string): RecordColumn | undefined => {
@@ -108,26 +136,28 @@ export function proposeFields(draft: DraftSource, resources: ReadonlyMap<string,
     const first = [number, date, name].indexOf(field.name);
     return first === -1 ? 3 : first;
   };
-  const ordered = fieldsToPropose(described.fields.filter((field) => field.name !== 'id' && field.type !== 'lines')).sort(
-    (a, b) => rank(a.field) - rank(b.field),
-  );
+  const ordered = fieldsToPropose(
+    described.fields.filter((field) => field.name !== 'id' && field.type !== 'lines'),
+  ).sort((a, b) => rank(a.field) - rank(b.field));
   const found = ordered.flatMap(({ field, named }) =>
-    partsOf(field, named, (source) => factOf(source).filled > 0, available.currency).flatMap((part): Proposed[] => {
-      const column = live(boundSource(part));
-      if (column === undefined) return [];
-      const fact = factOf(boundSource(part));
-      const masked = maskedAs(field, column.type, masks.get(part.source));
-      const isTarget = part.part === 'value' && field.target !== undefined;
-      const definition: FieldDefinition = {
-        name: fieldName(namesOf(part, field, draft), camelCase(singular), taken),
-        source: part.source,
-        description: part.description,
-        ...(part.as !== undefined && { as: part.as }),
-        ...masked,
-      };
-      const refersTo = (isTarget && resources.get(field.target ?? '')) || null;
-      return [{ definition, field, part: part.part, fact, empty: facts.records - fact.filled, refersTo }];
-    }),
+    partsOf(field, named, (source) => factOf(source).filled > 0, available.currency).flatMap(
+      (part): Proposed[] => {
+        const column = live(boundSource(part));
+        if (column === undefined) return [];
+        const fact = factOf(boundSource(part));
+        const masked = maskedAs(field, column.type, masks.get(part.source));
+        const isTarget = part.part === 'value' && field.target !== undefined;
+        const definition: FieldDefinition = {
+          name: fieldName(namesOf(part, field, draft), camelCase(singular), taken),
+          source: part.source,
+          description: part.description,
+          ...(part.as !== undefined && { as: part.as }),
+          ...masked,
+        };
+        const refersTo = (isTarget && resources.get(field.target ?? '')) || null;
+        return [{ definition, field, part: part.part, fact, empty: facts.records - fact.filled, refersTo }];
+      },
+    ),
   );
   const lines = described.fields.filter(({ type, syncable }) => type === 'lines' && syncable);
   return [
@@ -136,17 +166,29 @@ export function proposeFields(draft: DraftSource, resources: ReadonlyMap<string,
   ];
 }
 
-/** Each scopable field takes two indexes: the references to proposed resources come first, and custom ones last. */
+/**
+ * Each scopable field takes two indexes: the references to proposed resources come first, and custom ones
+ * last.
+ */
 function withScopes(fields: readonly Proposed[]): Proposed[] {
-  const weightOf = ({ refersTo, field }: Proposed): number => (refersTo === null ? 2 : 0) + (field.custom ? 1 : 0);
+  const weightOf = ({ refersTo, field }: Proposed): number =>
+    (refersTo === null ? 2 : 0) + (field.custom ? 1 : 0);
   const candidates = fields.filter(
-    ({ part, field, definition }) => part === 'value' && field.target !== undefined && !field.volatile && definition.mask === undefined,
+    ({ part, field, definition }) =>
+      part === 'value' && field.target !== undefined && !field.volatile && definition.mask === undefined,
   );
   const chosen = new Set(candidates.sort((a, b) => weightOf(a) - weightOf(b)).slice(0, maxScopable));
-  return fields.map((each) => (chosen.has(each) ? { ...each, definition: { ...each.definition, scopable: true } } : each));
+  return fields.map((each) =>
+    chosen.has(each) ? { ...each, definition: { ...each.definition, scopable: true } } : each,
+  );
 }
 
-function proposeLines(field: DescribedField, { facts, masks }: DraftSource, taken: Set<string>, column: RecordColumn | undefined) {
+function proposeLines(
+  field: DescribedField,
+  { facts, masks }: DraftSource,
+  taken: Set<string>,
+  column: RecordColumn | undefined,
+) {
   if (column === undefined || facts.lines === 0) return [];
   const lineTaken = new Set<string>();
   const factOf = (source: string): ColumnFact => facts.columns.get(`${column.column}.${source}`) ?? noValues;
@@ -156,11 +198,24 @@ function proposeLines(field: DescribedField, { facts, masks }: DraftSource, take
       if (type === undefined) return [];
       const name = fieldName([camelCase(part.words), sourceName(line, part.part)], 'line', lineTaken);
       const { source, as, description } = part;
-      return [{ name, source, description, ...(as !== undefined && { as }), ...maskedAs(line, type, masks.get(`lines.${part.source}`)) }];
+      return [
+        {
+          name,
+          source,
+          description,
+          ...(as !== undefined && { as }),
+          ...maskedAs(line, type, masks.get(`lines.${part.source}`)),
+        },
+      ];
     }),
   );
   if (fields.length === 0) return [];
   const name = fieldName([camelCase(wordsOf(field.label)), 'lines'], 'record', taken);
-  const definition: FieldDefinition = { name, source: 'lines', description: field.label, fields: fields.slice(0, maxFields) };
+  const definition: FieldDefinition = {
+    name,
+    source: 'lines',
+    description: field.label,
+    fields: fields.slice(0, maxFields),
+  };
   return [{ definition, field, part: 'lines' as const, fact: noValues, empty: 0, refersTo: null }];
 }

@@ -1,14 +1,15 @@
-// An export may run for minutes and holds a shared lock on its table all that time. A writer that wants to alter or drop the table would
-// wait for it, and every list would queue behind that writer. So exports are cut off when someone waits for them: for the advisory lock of
-// long reads, which is taken before the lock of the table, or for the table lock itself.
+// An export may run for minutes and holds a shared lock on its table all that time. A writer that wants to
+// alter or drop the table would wait for it, and every list would queue behind that writer. So exports are
+// cut off when someone waits for them: for the advisory lock of long reads, which is taken before the lock of
+// the table, or for the table lock itself.
 import type { Pool } from 'pg';
 import type { Log } from '../../core/log.ts';
 import { type Recurring, startRecurring } from '../../core/recurring.ts';
 
 export type BlockedWriters = {
   /**
-   * Watches the PostgreSQL backend with this process id until the returned function is called; calls `cut` when another backend is blocked
-   * by it.
+   * Watches the PostgreSQL backend with this process id until the returned function is called; calls `cut`
+   * when another backend is blocked by it.
    */
   watch(backend: number, cut: () => void): () => void;
 };
@@ -28,7 +29,8 @@ export function watchBlockedWriters(pool: Pick<Pool, 'query'>, log: Log): Blocke
     const { rows } = await pool.query<{ pid: number }>(blockers, [minBlockedMs / 1000, [...watched.keys()]]);
     for (const { pid } of rows) watched.get(pid)?.();
   };
-  const onFailure = (error: unknown): void => log.warn({ err: error }, 'could not check for writers blocked by exports');
+  const onFailure = (error: unknown): void =>
+    log.warn({ err: error }, 'could not check for writers blocked by exports');
   return {
     watch(backend, cut) {
       watched.set(backend, cut);

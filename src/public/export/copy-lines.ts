@@ -1,5 +1,5 @@
-// Streams the rows of a plan as bytes of some form, straight from PostgreSQL's COPY of one snapshot, and watches the stream: a reader must
-// keep up, and must not block others from the table.
+// Streams the rows of a plan as bytes of some form, straight from PostgreSQL's COPY of one snapshot, and
+// watches the stream: a reader must keep up, and must not block others from the table.
 import type { Settings } from '../../core/settings.ts';
 
 import { copyOut } from '../../db/driver/copy-out.ts';
@@ -15,7 +15,10 @@ export type CopiedRows = {
   bytesTaken(): number;
   /** The error that ended the stream while its reader was still connected. */
   failure(): unknown;
-  /** Each chunk is valid only until the next one is requested. Rejects when PostgreSQL fails or the number of rows is not `total`. */
+  /**
+   * Each chunk is valid only until the next one is requested. Rejects when PostgreSQL fails or the number of
+   * rows is not `total`.
+   */
   read(): AsyncGenerator<Buffer>;
 };
 
@@ -31,8 +34,8 @@ export type CopyOptions = {
 };
 
 /**
- * Resolves when PostgreSQL has the first rows, so that anything it rejects can still become an error response. Rejects with the error of
- * PostgreSQL.
+ * Resolves when PostgreSQL has the first rows, so that anything it rejects can still become an error
+ * response. Rejects with the error of PostgreSQL.
  */
 export async function startCopy(
   { client, table, release }: Snapshot,
@@ -56,7 +59,8 @@ export async function startCopy(
     }
     // The stream may end cleanly only when PostgreSQL reports the COPY as complete.
     await client.query('commit');
-    if (total !== null && rowCount() !== total) throw new Error(`export returned ${rowCount()} of ${total} records`);
+    if (total !== null && rowCount() !== total)
+      throw new Error(`export returned ${rowCount()} of ${total} records`);
     release();
   }
   return {
@@ -85,10 +89,17 @@ export type WatchOptions = {
 };
 
 /**
- * Cuts the stream off when it exceeds its time limit, when its reader is too slow, and when a writer is blocked by it. Returns the function
- * that ends the watch.
+ * Cuts the stream off when it exceeds its time limit, when its reader is too slow, and when a writer is
+ * blocked by it. Returns the function that ends the watch.
  */
-export function watchCopy({ rows, snapshot, blockedWriters, limits, isWaiting, cut }: WatchOptions): () => void {
+export function watchCopy({
+  rows,
+  snapshot,
+  blockedWriters,
+  limits,
+  isWaiting,
+  cut,
+}: WatchOptions): () => void {
   const { checkEveryMs, isSlow } = createSlowReaderCheck(limits);
   const paceTimer = setInterval(() => {
     if (isSlow(rows.bytesTaken()) && isWaiting()) cut('slow caller');

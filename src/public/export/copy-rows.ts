@@ -1,8 +1,12 @@
-// Converts the text format of PostgreSQL's COPY into another form, byte by byte: no cell ever becomes a string, because a million records
-// have many. In that text a tab ends a cell, a line feed ends a row, `\N` is null, and within a cell the backslash, tab, line feed and
-// similar characters are escaped. Bytes beyond ASCII pass unchanged.
+// Converts the text format of PostgreSQL's COPY into another form, byte by byte: no cell ever becomes a
+// string, because a million records have many. In that text a tab ends a cell, a line feed ends a row, `\N`
+// is null, and within a cell the backslash, tab, line feed and similar characters are escaped. Bytes beyond
+// ASCII pass unchanged.
 
-/** What a cell holds, which decides how it is written. `digits` are written as text whatever their size; `json` is JSON text. */
+/**
+ * What a cell holds, which decides how it is written. `digits` are written as text whatever their size;
+ * `json` is JSON text.
+ */
 export type CellKind = 'text' | 'number' | 'digits' | 'boolean' | 'date' | 'time' | 'json';
 export type CellColumn = { readonly name: string; readonly kind: CellKind };
 
@@ -28,8 +32,9 @@ export type RowForm = {
 export type RowWriter = {
   readonly head: Buffer;
   /**
-   * Takes the next chunk, cut anywhere, and yields the complete rows in chunks of about 64 KiB. Keeps no reference to its input. The
-   * yielded chunks share one buffer: each must be consumed before the next is requested.
+   * Takes the next chunk, cut anywhere, and yields the complete rows in chunks of about 64 KiB. Keeps no
+   * reference to its input. The yielded chunks share one buffer: each must be consumed before the next is
+   * requested.
    */
   write(chunk: Uint8Array): Generator<Buffer, void, undefined>;
 };
@@ -44,7 +49,8 @@ const minBytesForSet = 7;
 
 /** The byte meant by a letter after a backslash; any other letter means itself. */
 export const unescaped: Uint8Array = Uint8Array.from({ length: 256 }, (_, code) => code);
-for (const [letter, code] of Object.entries({ b: 8, t: 9, n: 10, v: 11, f: 12, r: 13 })) unescaped[letter.charCodeAt(0)] = code;
+for (const [letter, code] of Object.entries({ b: 8, t: 9, n: 10, v: 11, f: 12, r: 13 }))
+  unescaped[letter.charCodeAt(0)] = code;
 
 /** Copies values that contain no escapes: digits, dates. */
 export function copyPlain(cursor: ByteCursor, input: Uint8Array, output: Uint8Array): void {
@@ -117,7 +123,10 @@ export function createRowWriter({ head, cells, end }: RowForm): RowWriter {
   };
   const perRow =
     row.end.length +
-    row.cells.reduce((sum, cell) => sum + cell.whenNull.length + cell.before.length + cell.after.length + maxAddedBytes, 0);
+    row.cells.reduce(
+      (sum, cell) => sum + cell.whenNull.length + cell.before.length + cell.after.length + maxAddedBytes,
+      0,
+    );
   /** Beginning of a row whose end has not arrived yet. */
   let partialRow: Uint8Array[] = [];
   // Reused: a new buffer per chunk would cost the garbage collector more than all other work here.

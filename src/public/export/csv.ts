@@ -24,7 +24,13 @@ const plainStarts = new Set(Buffer.from('=+-@'));
 
 /** Bytes that are the same in an unquoted field as in the text of COPY. */
 const plain = Uint8Array.from({ length: 256 }, (_, code) =>
-  code === comma || code === byte.quote || code === byte.backslash || code === byte.tab || code === byte.lineFeed ? 0 : 1,
+  code === comma ||
+  code === byte.quote ||
+  code === byte.backslash ||
+  code === byte.tab ||
+  code === byte.lineFeed
+    ? 0
+    : 1,
 );
 
 const meantAt = (input: Uint8Array, at: number): number =>
@@ -49,7 +55,8 @@ function isFormulaAt(input: Uint8Array, at: number): boolean {
 }
 
 /**
- * Writes the cell unquoted, and starts over in quotes when a character needs them. `needsApostrophe` decides which texts get an apostrophe.
+ * Writes the cell unquoted, and starts over in quotes when a character needs them. `needsApostrophe` decides
+ * which texts get an apostrophe.
  */
 const textWriter =
   (needsApostrophe: (input: Uint8Array, at: number) => boolean): WriteCell =>
@@ -80,7 +87,11 @@ function writeQuoted(cursor: ByteCursor, input: Uint8Array, output: Uint8Array, 
   let { at, to } = cursor;
   output[to++] = byte.quote;
   if (isGuarded) output[to++] = apostrophe;
-  for (let code = input[at] as number; code !== byte.tab && code !== byte.lineFeed; code = input[at] as number) {
+  for (
+    let code = input[at] as number;
+    code !== byte.tab && code !== byte.lineFeed;
+    code = input[at] as number
+  ) {
     if (code === byte.backslash) {
       at += 1;
       code = unescaped[input[at] as number] as number;
@@ -106,9 +117,15 @@ const writers: Readonly<Record<CellKind, WriteCell>> = {
 const guardedText = textWriter(isFormulaAt);
 
 /** The first line holds the column names; `withMark`: after a byte order mark. */
-export function createCsvWriter(columns: readonly CellColumn[], options: CsvOptions & { readonly withMark?: boolean } = {}): RowWriter {
+export function createCsvWriter(
+  columns: readonly CellColumn[],
+  options: CsvOptions & { readonly withMark?: boolean } = {},
+): RowWriter {
   return createRowWriter({
-    head: (options.withMark === true ? byteOrderMark : '') + columns.map(({ name }) => csvCell(name, options)).join() + lineEnd,
+    head:
+      (options.withMark === true ? byteOrderMark : '') +
+      columns.map(({ name }) => csvCell(name, options)).join() +
+      lineEnd,
     cells: columns.map(({ kind }, index) => ({
       whenNull: index === 0 ? '' : ',',
       before: index === 0 ? '' : ',',

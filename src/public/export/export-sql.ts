@@ -1,7 +1,8 @@
-// Writes an export as one COPY of bare columns; the service converts them into the requested form, because PostgreSQL takes three times as
-// long to write JSON. COPY takes no parameters, so the values of a request are written as hexadecimal digits of their UTF-8 bytes and cast to
-// their type: as everywhere, no text of a request becomes part of a statement. Settings of the transaction would not do: on Citus the rows
-// are read in a session of another node.
+// Writes an export as one COPY of bare columns; the service converts them into the requested form, because
+// PostgreSQL takes three times as long to write JSON. COPY takes no parameters, so the values of a request
+// are written as hexadecimal digits of their UTF-8 bytes and cast to their type: as everywhere, no text of a
+// request becomes part of a statement. Settings of the transaction would not do: on Citus the rows are read
+// in a session of another node.
 import { isListType, type ListType } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { columnReference, planConditions, whereSql } from '../read/conditions.ts';
@@ -23,20 +24,22 @@ export type CopyStatement = {
 };
 
 /**
- * No parallel workers: they would interleave the ranges. On Citus the setting goes along to the node that has the records; plain PostgreSQL
- * ignores the setting that says so.
+ * No parallel workers: they would interleave the ranges. On Citus the setting goes along to the node that has
+ * the records; plain PostgreSQL ignores the setting that says so.
  */
 const noParallelWorkers = `set local citus.propagate_set_commands to 'local'; set local max_parallel_workers_per_gather to 0`;
 /**
- * A page outside shared buffers costs a copy even when the operating system has it cached. With this setting the planner walks an index
- * that follows the physical order of the table, and sorts when the index would jump around in it.
+ * A page outside shared buffers costs a copy even when the operating system has it cached. With this setting
+ * the planner walks an index that follows the physical order of the table, and sorts when the index would
+ * jump around in it.
  */
 const smallCacheSize = `select set_config('effective_cache_size', current_setting('shared_buffers'), true)`;
 
 /** Must run before the COPY, in the same transaction. */
 export const exportSettings = `${noParallelWorkers}; ${smallCacheSize}`;
 
-const encoded = (value: unknown): string => `convert_from('\\x${Buffer.from(String(value)).toString('hex')}', 'UTF8')`;
+const encoded = (value: unknown): string =>
+  `convert_from('\\x${Buffer.from(String(value)).toString('hex')}', 'UTF8')`;
 
 /** SQL for a value, or for the elements of an array, that contains no text of it. */
 const valueSql = (value: unknown, type: string): string =>
@@ -51,13 +54,18 @@ export const copySummaryStatement = (table: TableRef, plan: SummaryPlan): CopySt
 });
 
 /** `form`: lists are JSON, or one text in CSV. */
-export function copyStatement({ schema, table }: TableRef, plan: ListPlan, form: 'json' | 'csv' = 'json'): CopyStatement {
+export function copyStatement(
+  { schema, table }: TableRef,
+  plan: ListPlan,
+  form: 'json' | 'csv' = 'json',
+): CopyStatement {
   const texts = planConditions(plan, schema).map((part) => part.text(valueSql));
   const { sql, columns } = cellColumns(plan.fields, plan.endpoint.idType, form);
   const rangeSql = (bounds: readonly string[], order: string): string => {
     const selected = `${schema}.${quoteIdentifier(table)} as t${whereSql([...texts, ...bounds])}`;
     const sorted = `from ${testsLines(plan) ? `(select * from ${selected} offset 0) as t` : selected} order by ${order}`;
-    // Lines are built after the sort, so that it moves less data; for bare columns the subquery costs a tenth.
+    // Lines are built after the sort, so that it moves less data; for bare columns the subquery costs a
+    // tenth.
     return plan.fields.some(({ kind }) => kind === 'lines')
       ? `select ${sql} from (select * ${sorted} offset 0) as t order by ${order}`
       : `select ${sql} ${sorted}`;
@@ -77,16 +85,27 @@ export function countStatement(
   plan: ListPlan,
 ): { readonly text: string; readonly values: readonly unknown[] } {
   const values: unknown[] = [];
-  const where = whereSql(planConditions(plan, schema).map((part) => part.text((value, type) => `$${values.push(value)}::${type}`)));
-  return { text: `select count(*)::text as total from ${schema}.${quoteIdentifier(table)} as t${where}`, values };
+  const where = whereSql(
+    planConditions(plan, schema).map((part) => part.text((value, type) => `$${values.push(value)}::${type}`)),
+  );
+  return {
+    text: `select count(*)::text as total from ${schema}.${quoteIdentifier(table)} as t${where}`,
+    values,
+  };
 }
 
-const kindOf = ({ asString }: OutputField & { kind: 'value' }, type: Exclude<ValueType, ListType>): CellKind => {
+const kindOf = (
+  { asString }: OutputField & { kind: 'value' },
+  type: Exclude<ValueType, ListType>,
+): CellKind => {
   if (type === 'integer' || type === 'number') return asString ? 'digits' : 'number';
   return type;
 };
 
-/** The stored values of the same record (lines as JSON, masked values as text), and what each cell holds, for writers of other forms. */
+/**
+ * The stored values of the same record (lines as JSON, masked values as text), and what each cell holds, for
+ * writers of other forms.
+ */
 function cellColumns(
   fields: readonly OutputField[],
   idType: 'integer' | 'text',
@@ -95,7 +114,12 @@ function cellColumns(
   const cells = fields.map((field) => {
     const { name } = field;
     if (field.kind === 'absent') return { name, kind: 'text' as const, sql: 'null::text' };
-    if (field.kind === 'lines') return { name, kind: 'json' as const, sql: linesJson(`t.${quoteIdentifier(field.column)}`, field.lines) };
+    if (field.kind === 'lines')
+      return {
+        name,
+        kind: 'json' as const,
+        sql: linesJson(`t.${quoteIdentifier(field.column)}`, field.lines),
+      };
     const masked = maskedColumn(field);
     if (masked !== undefined) return { name, kind: 'text' as const, sql: masked };
     const { column, type } = field.column;
@@ -105,6 +129,13 @@ function cellColumns(
       ? { name, kind: 'text' as const, sql: valueText(value, type) }
       : { name, kind: 'json' as const, sql: `to_json(${valueJson(value, type, false)})` };
   });
-  const id = { name: 'id', kind: idType === 'integer' ? ('digits' as const) : ('text' as const), sql: 't.id' };
-  return { sql: [id, ...cells].map(({ sql }) => sql).join(', '), columns: [id, ...cells].map(({ name, kind }) => ({ name, kind })) };
+  const id = {
+    name: 'id',
+    kind: idType === 'integer' ? ('digits' as const) : ('text' as const),
+    sql: 't.id',
+  };
+  return {
+    sql: [id, ...cells].map(({ sql }) => sql).join(', '),
+    columns: [id, ...cells].map(({ name, kind }) => ({ name, kind })),
+  };
 }

@@ -1,4 +1,5 @@
-// What all exports of one process share: how many run and wait, and how they give way to short reads and to writers.
+// What all exports of one process share: how many run and wait, and how they give way to short reads and to
+// writers.
 import type { Ctx } from '../../core/ctx.ts';
 import { anyOwner, type Release, Semaphore } from '../../core/semaphore.ts';
 import { createFairQueue } from '../load/fair-queue.ts';
@@ -7,7 +8,10 @@ import { type BlockedWriters, watchBlockedWriters } from './blocked-writers.ts';
 export type ExportState = {
   readonly queue: Semaphore;
   readonly blockedWriters: BlockedWriters;
-  /** Waits until pages and records have been read and until other exports had their share, so that exports hardly delay them. */
+  /**
+   * Waits until pages and records have been read and until other exports had their share, so that exports
+   * hardly delay them.
+   */
   readonly yieldToReads: () => Promise<void>;
 };
 
@@ -24,10 +28,14 @@ function createYieldToReads(queues: readonly Semaphore[]): () => Promise<void> {
 }
 
 /**
- * A permit to export, which the caller releases once. Rejects with 503 when too many exports run, with the reason of the signal when it
- * aborts first.
+ * A permit to export, which the caller releases once. Rejects with 503 when too many exports run, with the
+ * reason of the signal when it aborts first.
  */
-export async function acquireExport({ queue }: Pick<ExportState, 'queue'>, organizationId: string, signal: AbortSignal): Promise<Release> {
+export async function acquireExport(
+  { queue }: Pick<ExportState, 'queue'>,
+  organizationId: string,
+  signal: AbortSignal,
+): Promise<Release> {
   const release = await queue.acquireUnlessAborted(organizationId, signal);
   if (release === undefined) throw signal.reason;
   return release;

@@ -20,7 +20,9 @@ const hexDigits = Buffer.from('0123456789abcdef');
 const largestExact = Buffer.from('9007199254740992');
 
 /** Bytes that are the same in a JSON string as in the text of COPY. */
-const plain = Uint8Array.from({ length: 256 }, (_, code) => (code < 0x20 || code === byte.quote || code === byte.backslash ? 0 : 1));
+const plain = Uint8Array.from({ length: 256 }, (_, code) =>
+  code < 0x20 || code === byte.quote || code === byte.backslash ? 0 : 1,
+);
 const sameEscape = new Set(Buffer.from('bfnrt\\'));
 
 function writeText(cursor: ByteCursor, input: Uint8Array, output: Uint8Array): void {
@@ -38,7 +40,9 @@ function writeText(cursor: ByteCursor, input: Uint8Array, output: Uint8Array): v
     else {
       at += 1;
       const letter = input[at] as number;
-      to = sameEscape.has(letter) ? putEscaped(letter, output, to) : putCode(unescaped[letter] as number, output, to);
+      to = sameEscape.has(letter)
+        ? putEscaped(letter, output, to)
+        : putCode(unescaped[letter] as number, output, to);
     }
     at += 1;
   }
@@ -117,4 +121,8 @@ export const createJsonLinesWriter = (columns: readonly CellColumn[]): RowWriter
 
 /** For rows that are one column of JSON text. */
 export const createJsonTextWriter = (): RowWriter =>
-  createRowWriter({ head: '', cells: [{ whenNull: '', before: '', write: writeJson, after: '' }], end: '\n' });
+  createRowWriter({
+    head: '',
+    cells: [{ whenNull: '', before: '', write: writeJson, after: '' }],
+    end: '\n',
+  });

@@ -1,14 +1,27 @@
-// Serves a whole list as lines of JSON or CSV: PostgreSQL reads it from one snapshot and the service streams it at the pace of the client.
-// A response that ends cleanly is complete: any failure after the first byte destroys the connection.
+// Serves a whole list as lines of JSON or CSV: PostgreSQL reads it from one snapshot and the service streams
+// it at the pace of the client. A response that ends cleanly is complete: any failure after the first byte
+// destroys the connection.
 
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { queryTextOf } from '../../core/query-text.ts';
 import { sqlState } from '../../db/pg-errors.ts';
-import { identityOf, type ReadContext, type Representation, sendNotModifiedIfFresh } from '../http/exchange.ts';
+import {
+  identityOf,
+  type ReadContext,
+  type Representation,
+  sendNotModifiedIfFresh,
+} from '../http/exchange.ts';
 import { acceptsGzip, acceptsMark, knownTags } from '../http/negotiate.ts';
-import { addFreshness, assertMatch, gzipLevel, matchingTag, sendNotModified, tagOf } from '../http/response.ts';
+import {
+  addFreshness,
+  assertMatch,
+  gzipLevel,
+  matchingTag,
+  sendNotModified,
+  tagOf,
+} from '../http/response.ts';
 import { asUnavailable, queryCanceled } from '../read/failures.ts';
 import { planList } from '../read/plan.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
@@ -30,7 +43,9 @@ const contentTypes: Readonly<Record<ExportType, string>> = {
   'application/x-ndjson': 'application/x-ndjson; charset=utf-8',
   'text/csv': 'text/csv; charset=utf-8; header=present',
 };
-const rowWriters: Readonly<Record<ExportType, (columns: readonly CellColumn[], options: { readonly withMark: boolean }) => RowWriter>> = {
+const rowWriters: Readonly<
+  Record<ExportType, (columns: readonly CellColumn[], options: { readonly withMark: boolean }) => RowWriter>
+> = {
   'application/x-ndjson': createJsonLinesWriter,
   'text/csv': createCsvWriter,
 };
@@ -71,10 +86,14 @@ export function serveExport(exports: ExportState, read: ReadContext, type: Expor
 }
 
 /**
- * Streams the rows, or sends 304. Rejects with 503 when too many exports run or wait, nothing is synced, or the database is unavailable;
- * only before the first byte.
+ * Streams the rows, or sends 304. Rejects with 503 when too many exports run or wait, nothing is synced, or
+ * the database is unavailable; only before the first byte.
  */
-export async function streamRows(exports: ExportState, read: ReadContext, content: ExportContent): Promise<void> {
+export async function streamRows(
+  exports: ExportState,
+  read: ReadContext,
+  content: ExportContent,
+): Promise<void> {
   const { res } = read.exchange;
   if (await sendNotModifiedIfFresh(read, content.representation, content.normalized)) return;
   const gone = new AbortController();
@@ -105,7 +124,12 @@ export async function streamRows(exports: ExportState, read: ReadContext, conten
 async function exportWhole(job: ExportJob, source: SnapshotSource): Promise<void> {
   const { read, signal } = job;
   const { settings } = read.tenant;
-  const snapshot = await openSnapshot(source, read.endpoint.recordType, settings.exports.maxDurationMs, signal);
+  const snapshot = await openSnapshot(
+    source,
+    read.endpoint.recordType,
+    settings.exports.maxDurationMs,
+    signal,
+  );
   try {
     await sendSnapshot(job, snapshot);
   } finally {
@@ -138,7 +162,13 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
           yieldToReads: job.exports.yieldToReads,
         });
   addFreshness(read.exchange, snapshot.freshness, read.endpoint);
-  headers.push('ETag', tag, ...(total === null ? [] : ['X-Total-Count', String(total)]), 'Content-Type', contentTypes[content.type]);
+  headers.push(
+    'ETag',
+    tag,
+    ...(total === null ? [] : ['X-Total-Count', String(total)]),
+    'Content-Type',
+    contentTypes[content.type],
+  );
   if (isGzip) headers.push('Content-Encoding', 'gzip');
   res.writeHead(200, headers);
   if (rows === undefined) return void res.end();
@@ -146,7 +176,8 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
   try {
     await (isGzip ? sendGzip(rows, res) : sendPlain(rows, res, job.signal));
   } catch {
-    // When the client disconnected or was cut off there is nothing to report: the reason of a cut is in the log.
+    // When the client disconnected or was cut off there is nothing to report: the reason of a cut is in the
+    // log.
     const failure = rows.failure();
     if (sqlState(failure) === queryCanceled) logCut(job, rows, 'time limit');
     else if (failure !== undefined) throw failure;
@@ -156,8 +187,14 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
   }
 }
 
-/** Settles with the write, or rejects when the client disconnects: not every write to a broken connection calls back. */
-const writeWhileOpen = (gone: AbortSignal, write: (callback: (error?: Error | null) => void) => void): Promise<void> =>
+/**
+ * Settles with the write, or rejects when the client disconnects: not every write to a broken connection
+ * calls back.
+ */
+const writeWhileOpen = (
+  gone: AbortSignal,
+  write: (callback: (error?: Error | null) => void) => void,
+): Promise<void> =>
   new Promise((resolve, reject) => {
     const onAbort = (): void => reject(gone.reason);
     gone.addEventListener('abort', onAbort);
@@ -186,7 +223,10 @@ function sendGzip({ read }: CopiedRows, res: ServerResponse): Promise<void> {
 
 function logCut({ read }: ExportJob, rows: CopiedRows, reason: string): void {
   const { log, organizationId } = read.tenant;
-  log.info({ organizationId, resource: read.endpoint.name, reason, bytes: rows.bytesTaken() }, 'export was cut off');
+  log.info(
+    { organizationId, resource: read.endpoint.name, reason, bytes: rows.bytesTaken() },
+    'export was cut off',
+  );
 }
 
 function watchExport(job: ExportJob, snapshot: Snapshot, rows: CopiedRows): () => void {

@@ -1,5 +1,5 @@
-// Detects a client that reads too slowly, over every window of the given length: one that stops altogether is found one window later. Pure;
-// the caller keeps the time.
+// Detects a client that reads too slowly, over every window of the given length: one that stops altogether is
+// found one window later. Pure; the caller keeps the time.
 
 export type SlowReaderLimits = { readonly maxSlowMs: number; readonly minBytesPerSecond: number };
 
@@ -7,8 +7,8 @@ export type SlowReaderCheck = {
   /** Interval between two calls of `isSlow`. */
   readonly checkEveryMs: number;
   /**
-   * Call once per `checkEveryMs` with the total bytes taken so far. True when fewer than the minimum were taken within the last window;
-   * never before the first window has passed.
+   * Call once per `checkEveryMs` with the total bytes taken so far. True when fewer than the minimum were
+   * taken within the last window; never before the first window has passed.
    */
   isSlow(taken: number): boolean;
 };

@@ -6,7 +6,14 @@ import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import { isUndefinedObject, notSynced, queryCanceled } from '../read/failures.ts';
 import { totalKeyFor } from '../read/list.ts';
 import { type ListPlan, selectsAll } from '../read/plan.ts';
-import { currentFreshness, type Freshness, freshnessOf, type Reader, type StateRow, stateKey } from '../read/reader.ts';
+import {
+  currentFreshness,
+  type Freshness,
+  freshnessOf,
+  type Reader,
+  type StateRow,
+  stateKey,
+} from '../read/reader.ts';
 import type { ReplicaReads } from '../read/replica-servers.ts';
 import { askReplica } from '../read/replicas.ts';
 import { stateColumns, type TableRef } from '../read/sql.ts';
@@ -18,7 +25,10 @@ export type Snapshot = {
   readonly backend: number;
   readonly table: TableRef;
   readonly freshness: Freshness;
-  /** Returns the connection to the pool; use `destroy` unless the transaction was committed. Both are idempotent. */
+  /**
+   * Returns the connection to the pool; use `destroy` unless the transaction was committed. Both are
+   * idempotent.
+   */
   release(): void;
   destroy(): void;
 };
@@ -27,10 +37,14 @@ const ignore = (): void => undefined;
 
 type Lent = Pick<Snapshot, 'client' | 'release' | 'destroy'>;
 
-/** Takes a connection that the signal destroys. Rejects with the error of PostgreSQL or the reason of the signal. */
+/**
+ * Takes a connection that the signal destroys. Rejects with the error of PostgreSQL or the reason of the
+ * signal.
+ */
 async function lend(pool: Pool, signal: AbortSignal): Promise<Lent> {
   const client = await pool.connect();
-  // The connection may break between two statements; the next one reports it. An unhandled event would end the process.
+  // The connection may break between two statements; the next one reports it. An unhandled event would end
+  // the process.
   client.on('error', ignore);
   let isLent = true;
   const release = (broken: boolean): void => {
@@ -50,8 +64,16 @@ async function lend(pool: Pool, signal: AbortSignal): Promise<Lent> {
 type Limits = { readonly limitMs: number; readonly signal: AbortSignal };
 type Isolation = 'repeatable read' | 'read committed';
 
-/** Runs `work` on a connection from the pool, in a transaction that remains open; a failure destroys the connection. */
-async function begin<T>(pool: Pool, isolation: Isolation, { limitMs, signal }: Limits, work: (lent: Lent) => Promise<T>): Promise<T> {
+/**
+ * Runs `work` on a connection from the pool, in a transaction that remains open; a failure destroys the
+ * connection.
+ */
+async function begin<T>(
+  pool: Pool,
+  isolation: Isolation,
+  { limitMs, signal }: Limits,
+  work: (lent: Lent) => Promise<T>,
+): Promise<T> {
   const lent = await lend(pool, signal);
   try {
     // The server checks every second whether the client is still connected, so that an abandoned sort ends.
@@ -67,8 +89,9 @@ async function begin<T>(pool: Pool, isolation: Isolation, { limitMs, signal }: L
 }
 
 /**
- * Keeps the table from being altered or dropped, until the transaction ends; returns the backend that holds the lock. Only a lock on the
- * primary does. A statement of its own: on Citus one that reads the table would name a backend of another node.
+ * Keeps the table from being altered or dropped, until the transaction ends; returns the backend that holds
+ * the lock. Only a lock on the primary does. A statement of its own: on Citus one that reads the table would
+ * name a backend of another node.
  */
 async function lockTable(client: PoolClient, { schema, table }: TableRef): Promise<number> {
   const { rows } = await client.query<{ backend: number }>(
@@ -78,19 +101,27 @@ async function lockTable(client: PoolClient, { schema, table }: TableRef): Promi
   return rows[0]?.backend ?? 0;
 }
 
-async function readState({ client }: Lent, schema: string, recordType: string): Promise<Freshness | undefined> {
-  const { rows } = await client.query<StateRow>(`select ${stateColumns} from ${schema}.record_state as s where s.record_type = $1`, [
-    recordType,
-  ]);
+async function readState(
+  { client }: Lent,
+  schema: string,
+  recordType: string,
+): Promise<Freshness | undefined> {
+  const { rows } = await client.query<StateRow>(
+    `select ${stateColumns} from ${schema}.record_state as s where s.record_type = $1`,
+    [recordType],
+  );
   return freshnessOf(rows[0]);
 }
 
-/** Where an export reads: on a replica or, once it failed there, on the primary. `endsAtMs`: when its time limit is over. */
+/**
+ * Where an export reads: on a replica or, once it failed there, on the primary. `endsAtMs`: when its time
+ * limit is over.
+ */
 export type SnapshotSource = { reader: Reader; isReplica: boolean; endsAtMs?: number };
 
 /**
- * Whether an export that failed before its first byte may begin again: when the table is gone, and after any failure of a replica except
- * the time limit, which the primary would exceed as well.
+ * Whether an export that failed before its first byte may begin again: when the table is gone, and after any
+ * failure of a replica except the time limit, which the primary would exceed as well.
  */
 export function mayOpenAgain(source: SnapshotSource, error: unknown): boolean {
   if (!source.isReplica) return isUndefinedObject(error);
@@ -101,16 +132,23 @@ export function mayOpenAgain(source: SnapshotSource, error: unknown): boolean {
 }
 
 /**
- * Opens a snapshot of the record type. `limitMs` is also the statement timeout. Any failure destroys the connection, and so does the
- * signal. Rejects with 503 when nothing is synced, and with the error of PostgreSQL or the reason of the signal.
+ * Opens a snapshot of the record type. `limitMs` is also the statement timeout. Any failure destroys the
+ * connection, and so does the signal. Rejects with 503 when nothing is synced, and with the error of
+ * PostgreSQL or the reason of the signal.
  */
-export async function openSnapshot(source: SnapshotSource, recordType: string, limitMs: number, signal: AbortSignal): Promise<Snapshot> {
+export async function openSnapshot(
+  source: SnapshotSource,
+  recordType: string,
+  limitMs: number,
+  signal: AbortSignal,
+): Promise<Snapshot> {
   const { reader } = source;
   const pool = reader.db.exports;
   const schema = tenantSchema(reader.organizationId);
   const limits = { limitMs, signal };
   source.endsAtMs ??= reader.clock.monotonicMs() + limitMs;
-  const onReplica = reader.replicas && (await openOnReplica(pool, reader, reader.replicas, recordType, limits));
+  const onReplica =
+    reader.replicas && (await openOnReplica(pool, reader, reader.replicas, recordType, limits));
   source.isReplica = onReplica !== undefined;
   if (onReplica !== undefined) return onReplica;
   const startedMs = reader.clock.monotonicMs();
@@ -124,7 +162,10 @@ export async function openSnapshot(source: SnapshotSource, recordType: string, l
   });
 }
 
-/** A snapshot of a replica, with the lock of its table on the primary; undefined when the primary must be read. */
+/**
+ * A snapshot of a replica, with the lock of its table on the primary; undefined when the primary must be
+ * read.
+ */
 async function openOnReplica(
   primary: Pool,
   reader: Reader,
@@ -153,15 +194,29 @@ async function openOnReplica(
       endRead();
       lock.release();
     };
-    return { client: lent.client, backend: lock.backend, table, freshness, release: end(lent.release), destroy: end(lent.destroy) };
+    return {
+      client: lent.client,
+      backend: lock.backend,
+      table,
+      freshness,
+      release: end(lent.release),
+      destroy: end(lent.destroy),
+    };
   } catch (error) {
     lent.destroy();
     throw error;
   }
 }
 
-/** Locks the table on the primary, without a snapshot, so that nothing there is kept for it. `release` is idempotent. */
-const holdLock = (primary: Pool, table: TableRef, limits: Limits): Promise<Pick<Snapshot, 'backend' | 'release'>> =>
+/**
+ * Locks the table on the primary, without a snapshot, so that nothing there is kept for it. `release` is
+ * idempotent.
+ */
+const holdLock = (
+  primary: Pool,
+  table: TableRef,
+  limits: Limits,
+): Promise<Pick<Snapshot, 'backend' | 'release'>> =>
   begin(primary, 'read committed', limits, async ({ client, release, destroy }) => {
     const backend = await lockTable(client, table);
     let isHeld = true;
@@ -175,10 +230,14 @@ const holdLock = (primary: Pool, table: TableRef, limits: Limits): Promise<Pick<
   });
 
 /**
- * The exact total, counted unless it is cached for this data. An export may take longer than a list, and its client may disconnect, so no
- * list waits for this count or fails with it, nor the reverse.
+ * The exact total, counted unless it is cached for this data. An export may take longer than a list, and its
+ * client may disconnect, so no list waits for this count or fails with it, nor the reverse.
  */
-export async function totalOf({ client, table: tableRef, freshness }: Snapshot, reader: Reader, plan: ListPlan): Promise<number> {
+export async function totalOf(
+  { client, table: tableRef, freshness }: Snapshot,
+  reader: Reader,
+  plan: ListPlan,
+): Promise<number> {
   if (selectsAll(plan)) return freshness.rowCount;
   const key = totalKeyFor(reader, plan, freshness);
   const known = reader.totals.find(key);

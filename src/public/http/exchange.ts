@@ -1,11 +1,18 @@
-// What all reads have in common: the request context, the target that was found, and the 304 that needs no read of the records.
+// What all reads have in common: the request context, the target that was found, and the 304 that needs no
+// read of the records.
 import type { IncomingMessage } from 'node:http';
 import type { Principal, TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import type { RecordServedRoute } from '../../core/served-route.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { type Expansion, noExpansions, readExpansions } from '../read/expand.ts';
-import { cachedFreshness, currentFreshness, type Freshness, type Reader, type ReadStates } from '../read/reader.ts';
+import {
+  cachedFreshness,
+  currentFreshness,
+  type Freshness,
+  type Reader,
+  type ReadStates,
+} from '../read/reader.ts';
 import { assertScopeFresh } from '../read/stale-fields.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { chooseMediaType } from './negotiate.ts';
@@ -27,7 +34,10 @@ export type PublicExchange = PendingResponse & {
   readonly baseUrl: string;
   /** Values of the session cookie; it grants access to descriptions, never to records. */
   sessions(): readonly string[];
-  /** Counts the request against the key's organization. Rejects with 503 when that is at its share of this process. */
+  /**
+   * Counts the request against the key's organization. Rejects with 503 when that is at its share of this
+   * process.
+   */
   admitCaller(key: FoundApiKey): Promise<never> | undefined;
   /** Called once the version exists and, with a non-empty `resource`, once that resource of it exists. */
   onTarget(version: string, resource: string): void;
@@ -47,17 +57,32 @@ export type ReadContext = {
   readonly bodies: PageBodyCache;
 };
 
-export type Representation = 'list' | 'record' | 'summary' | 'changes' | 'application/x-ndjson' | 'text/csv' | 'summary/x-ndjson';
+export type Representation =
+  | 'list'
+  | 'record'
+  | 'summary'
+  | 'changes'
+  | 'application/x-ndjson'
+  | 'text/csv'
+  | 'summary/x-ndjson';
 
-/** The response media type among those offered, the default first. Throws 406 when the client accepts none. */
+/**
+ * The response media type among those offered, the default first. Throws 406 when the client accepts none.
+ */
 export function negotiateMediaType<T extends string>(req: IncomingMessage, offered: readonly [T, ...T[]]): T {
   const chosen = chooseMediaType(req.headers, offered);
   if (chosen !== undefined) return chosen;
   const message = `Not acceptable. Available media types: ${offered.join(', ')}`;
-  throw new AppError('BAD_REQUEST', message, { status: 406, details: [{ path: 'Accept', code: 'not_acceptable', message }] });
+  throw new AppError('BAD_REQUEST', message, {
+    status: 406,
+    details: [{ path: 'Accept', code: 'not_acceptable', message }],
+  });
 }
 
-/** Everything that decides the bytes of a representation, for its entity tag. `related`: the states of the records that it embeds. */
+/**
+ * Everything that decides the bytes of a representation, for its entity tag. `related`: the states of the
+ * records that it embeds.
+ */
 export const identityOf = (
   { reader, scopeKey, endpoint }: ReadContext,
   kind: Representation,
@@ -78,10 +103,13 @@ export const identityOf = (
 const noneRelated: readonly Freshness[] = [];
 
 /**
- * The state of the resource, synchronously when it is cached. Rejects with 503 when nothing is synced, and throws it or rejects with it
- * when a field of the row scope is stale.
+ * The state of the resource, synchronously when it is cached. Rejects with 503 when nothing is synced, and
+ * throws it or rejects with it when a field of the row scope is stale.
  */
-export function freshnessFor({ reader, endpoint }: Pick<ReadContext, 'reader' | 'endpoint'>): Freshness | Promise<Freshness> {
+export function freshnessFor({
+  reader,
+  endpoint,
+}: Pick<ReadContext, 'reader' | 'endpoint'>): Freshness | Promise<Freshness> {
   const cached = cachedFreshness(reader, endpoint.recordType);
   if (cached !== undefined) return assertScopeFresh(endpoint, cached);
   return currentFreshness(reader, endpoint.recordType).then((current) => assertScopeFresh(endpoint, current));
@@ -95,7 +123,9 @@ function statesFor(read: ReadContext, expansions: readonly Expansion[]): ReadSta
 }
 async function loadStates(read: ReadContext, expansions: readonly Expansion[]): Promise<ReadStates> {
   const freshness = await freshnessFor(read);
-  const others = readExpansions(expansions).map(async ({ endpoint }) => freshnessFor({ reader: read.reader, endpoint }));
+  const others = readExpansions(expansions).map(async ({ endpoint }) =>
+    freshnessFor({ reader: read.reader, endpoint }),
+  );
   return { freshness, related: await Promise.all(others) };
 }
 const withoutRelated = (freshness: Freshness): ReadStates => ({ freshness, related: noneRelated });
@@ -103,16 +133,25 @@ const withoutRelated = (freshness: Freshness): ReadStates => ({ freshness, relat
 /** Whether If-Match asks for one state: what is cached may be a second older than what would be read. */
 const asksForOneState = ({ req }: PublicExchange): boolean => req.headers['if-match'] !== undefined;
 
-/** Sends 304 when the cached freshness shows that the client is up to date. Rejects with 503 when nothing is synced. */
+/**
+ * Sends 304 when the cached freshness shows that the client is up to date. Rejects with 503 when nothing is
+ * synced.
+ */
 export async function sendNotModifiedIfFresh(
   read: ReadContext,
   kind: Representation,
   normalized: string,
   expansions: readonly Expansion[] = noExpansions,
 ): Promise<boolean> {
-  if (read.exchange.req.headers['if-none-match'] === undefined || asksForOneState(read.exchange)) return false;
+  if (read.exchange.req.headers['if-none-match'] === undefined || asksForOneState(read.exchange))
+    return false;
   const states = await statesFor(read, expansions);
-  return sendIfNotModified(read, states, expansions, identityOf(read, kind, normalized, states.freshness, states.related));
+  return sendIfNotModified(
+    read,
+    states,
+    expansions,
+    identityOf(read, kind, normalized, states.freshness, states.related),
+  );
 }
 
 function sendIfNotModified(
@@ -128,7 +167,10 @@ function sendIfNotModified(
   return true;
 }
 
-/** The reader of this request, which keeps the permit of a large read until the response is sent or the client has gone. */
+/**
+ * The reader of this request, which keeps the permit of a large read until the response is sent or the client
+ * has gone.
+ */
 export const readerFor = ({ reader, exchange: { res } }: ReadContext): Reader => ({
   ...reader,
   holdLarge: (permit) => {
@@ -147,8 +189,8 @@ export type RenderedPage = {
 };
 
 /**
- * Sends a page: 304 or a cached body when the cached freshness allows it, otherwise the page from `render`. Rejects with 503 when nothing
- * is synced.
+ * Sends a page: 304 or a cached body when the cached freshness allows it, otherwise the page from `render`.
+ * Rejects with 503 when nothing is synced.
  */
 export async function sendPageOrNotModified(
   read: ReadContext,

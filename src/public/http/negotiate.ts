@@ -18,21 +18,27 @@ export function acceptsGzip(headers: IncomingHttpHeaders): boolean {
   if (typeof header !== 'string') return false;
   const codings = weighted(header);
   const weightOf = (...names: string[]) =>
-    names.map((name) => codings.find(({ value }) => value === name)).find((found) => found !== undefined)?.weight;
+    names.map((name) => codings.find(({ value }) => value === name)).find((found) => found !== undefined)
+      ?.weight;
   const gzip = weightOf('gzip', 'x-gzip', '*') ?? 0;
   return gzip > 0 && gzip >= (weightOf('identity') ?? 0);
 }
 
 /**
- * The most acceptable of the offered media types; among equals the first. For each type the most specific matching range of `Accept`
- * decides (RFC 9110). Undefined when none is acceptable.
+ * The most acceptable of the offered media types; among equals the first. For each type the most specific
+ * matching range of `Accept` decides (RFC 9110). Undefined when none is acceptable.
  */
-export function chooseMediaType<T extends string>(headers: IncomingHttpHeaders, offered: readonly [T, ...T[]]): T | undefined {
+export function chooseMediaType<T extends string>(
+  headers: IncomingHttpHeaders,
+  offered: readonly [T, ...T[]],
+): T | undefined {
   const { accept } = headers;
   if (accept === undefined || accept.trim() === '') return offered[0];
   const ranges = weighted(accept);
   const weightOf = (type: string): number => {
-    const matching = [type, `${type.split('/', 1)[0]}/*`, '*/*'].map((range) => ranges.find(({ value }) => value === range));
+    const matching = [type, `${type.split('/', 1)[0]}/*`, '*/*'].map((range) =>
+      ranges.find(({ value }) => value === range),
+    );
     return matching.find((found) => found !== undefined)?.weight ?? 0;
   };
   const weights = offered.map(weightOf);
@@ -41,13 +47,16 @@ export function chooseMediaType<T extends string>(headers: IncomingHttpHeaders, 
 }
 
 /** Whether `Accept` asks for CSV with a byte order mark: `text/csv; bom=present`. */
-export const acceptsMark = ({ accept = '' }: IncomingHttpHeaders): boolean => /(?:^|,)\s*text\/csv\s*;[^,]*\bbom=present\b/i.test(accept);
+export const acceptsMark = ({ accept = '' }: IncomingHttpHeaders): boolean =>
+  /(?:^|,)\s*text\/csv\s*;[^,]*\bbom=present\b/i.test(accept);
 
 /** The entity tags of If-None-Match without the weakness prefix; `*` matches any. */
 export const knownTags = (headers: IncomingHttpHeaders): readonly string[] =>
   tagsIn(headers['if-none-match'], /"[\x21\x23-\x7e\x80-\xff]*"/g);
 
-/** The strong entity tags of If-Match, which alone can match; `*` matches any. Undefined without the header. */
+/**
+ * The strong entity tags of If-Match, which alone can match; `*` matches any. Undefined without the header.
+ */
 export const requiredTags = ({ 'if-match': header }: IncomingHttpHeaders): readonly string[] | undefined =>
   header === undefined ? undefined : tagsIn(header, /(?<!W\/)"[\x21\x23-\x7e\x80-\xff]*"/g);
 

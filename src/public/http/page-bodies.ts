@@ -1,6 +1,6 @@
-// Caches response bodies of lists and change pages, compressed ones as sent. The key is the entity tag, a hash of everything that decides
-// the bytes: organization, scope of the key, version, resource, query, epoch, generation and coding. Callers must derive the identity from
-// a freshness that is still within its TTL.
+// Caches response bodies of lists and change pages, compressed ones as sent. The key is the entity tag, a
+// hash of everything that decides the bytes: organization, scope of the key, version, resource, query, epoch,
+// generation and coding. Callers must derive the identity from a freshness that is still within its TTL.
 import type { IncomingMessage } from 'node:http';
 import { createCache } from '../../core/cache.ts';
 import { createHitCounter, type HitCounter } from '../../core/hit-counter.ts';
@@ -18,8 +18,14 @@ export type PageBodyCache = {
 };
 
 /** Bounded by `maxBytes`; 0 disables the cache. */
-export function createPageBodyCache(maxBytes: number, counter: HitCounter = createHitCounter()): PageBodyCache {
-  const bodies = createCache<PageBody>({ maxBytes, bytesOf: ({ length, links }) => 2 * length + links.length });
+export function createPageBodyCache(
+  maxBytes: number,
+  counter: HitCounter = createHitCounter(),
+): PageBodyCache {
+  const bodies = createCache<PageBody>({
+    maxBytes,
+    bytesOf: ({ length, links }) => 2 * length + links.length,
+  });
   const find = (req: IncomingMessage, identity: Identity): PageBody | undefined => {
     const gzipped = acceptsGzip(req.headers) ? bodies.findAny(tagOf(identity, 'gzip')) : undefined;
     if (gzipped !== undefined) return gzipped;
@@ -37,7 +43,8 @@ export function createPageBodyCache(maxBytes: number, counter: HitCounter = crea
     put: (body) => {
       const { content } = body;
       // Copied, because small buffers are slices of larger blocks, which live as long as any of their slices.
-      if (maxBytes > 0 && !Array.isArray(content)) bodies.put(body.tag, { ...body, content: Buffer.from(content as Buffer | string) });
+      if (maxBytes > 0 && !Array.isArray(content))
+        bodies.put(body.tag, { ...body, content: Buffer.from(content as Buffer | string) });
     },
   };
 }

@@ -1,5 +1,5 @@
-// Writes responses: envelope, entity tag, freshness headers, content coding. The records are JSON text from PostgreSQL and are copied,
-// never parsed. Uses the plain Node response and no framework.
+// Writes responses: envelope, entity tag, freshness headers, content coding. The records are JSON text from
+// PostgreSQL and are copied, never parsed. Uses the plain Node response and no framework.
 import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -10,7 +10,12 @@ import { allowsVersion, type RecordAccess } from '../../core/record-access.ts';
 import type { ListPlan } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
 import type { RecordsText } from '../read/rows.ts';
-import { type Embedded, freshnessOfFields, freshnessWithRelated, noneEmbedded } from '../read/stale-fields.ts';
+import {
+  type Embedded,
+  freshnessOfFields,
+  freshnessWithRelated,
+  noneEmbedded,
+} from '../read/stale-fields.ts';
 import type { CompiledEndpoint } from '../version/compile.ts';
 import type { VersionState } from '../version/versions.store.ts';
 import { acceptsGzip, knownTags, requiredTags } from './negotiate.ts';
@@ -33,8 +38,15 @@ type Coding = 'identity' | 'gzip';
 export const tagOf = (identity: Identity, coding: Coding): string =>
   `"${hash('sha256', JSON.stringify([rendererRevision, coding, ...identity]), 'base64url').slice(0, 27)}"`;
 
-/** A request and the headers collected for its response: alternating names and values, written together with the status. */
-export type PendingResponse = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly headers: string[] };
+/**
+ * A request and the headers collected for its response: alternating names and values, written together with
+ * the status.
+ */
+export type PendingResponse = {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly headers: string[];
+};
 
 /** A response body as sent, in pieces when it is large; `length` in bytes. */
 export type Body = {
@@ -47,7 +59,10 @@ export type Body = {
 /** A body before it is coded: the text that PostgreSQL wrote, between two texts in ASCII. */
 export type BodyParts = { readonly before: string; readonly records: RecordsText; readonly after: string };
 
-/** The tag of this representation that the client already has, in a coding that it accepts; undefined when the body must be sent. */
+/**
+ * The tag of this representation that the client already has, in a coding that it accepts; undefined when the
+ * body must be sent.
+ */
 export function matchingTag(req: IncomingMessage, identity: Identity): string | undefined {
   const known = knownTags(req.headers);
   if (known.length === 0) return undefined;
@@ -64,7 +79,10 @@ export function assertMatch({ headers }: IncomingMessage, identity: Identity): v
   if (required === undefined || required.includes('*')) return;
   if (required.includes(tagOf(identity, 'identity')) || required.includes(tagOf(identity, 'gzip'))) return;
   const message = 'If-Match names no current entity tag of this resource';
-  throw new AppError('BAD_REQUEST', message, { status: 412, details: [{ path: 'If-Match', code: 'precondition_failed', message }] });
+  throw new AppError('BAD_REQUEST', message, {
+    status: 412,
+    details: [{ path: 'If-Match', code: 'precondition_failed', message }],
+  });
 }
 
 export function sendNotModified({ res, headers }: PendingResponse, tag: string): void {
@@ -74,8 +92,13 @@ export function sendNotModified({ res, headers }: PendingResponse, tag: string):
 }
 
 /** Compresses bodies above 1 KiB for clients that accept gzip. */
-export async function writeBody(req: IncomingMessage, identity: Identity, { before, records, after }: BodyParts): Promise<Body> {
-  if (typeof records !== 'string') return writeLargeBody(req, identity, [Buffer.from(before), ...records, Buffer.from(after)]);
+export async function writeBody(
+  req: IncomingMessage,
+  identity: Identity,
+  { before, records, after }: BodyParts,
+): Promise<Body> {
+  if (typeof records !== 'string')
+    return writeLargeBody(req, identity, [Buffer.from(before), ...records, Buffer.from(after)]);
   // Counting only the bytes of `records` avoids flattening the concatenated text twice.
   const length = Buffer.byteLength(records) + before.length + after.length;
   const text = before + records + after;
@@ -88,10 +111,21 @@ export async function writeBody(req: IncomingMessage, identity: Identity, { befo
 const lengthOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0);
 
 /** Piece by piece, so that the event loop is never held for the whole body. */
-async function writeLargeBody(req: IncomingMessage, identity: Identity, pieces: readonly Buffer[]): Promise<Body> {
-  if (!acceptsGzip(req.headers)) return { tag: tagOf(identity, 'identity'), coding: 'identity', content: pieces, length: lengthOf(pieces) };
+async function writeLargeBody(
+  req: IncomingMessage,
+  identity: Identity,
+  pieces: readonly Buffer[],
+): Promise<Body> {
+  if (!acceptsGzip(req.headers))
+    return {
+      tag: tagOf(identity, 'identity'),
+      coding: 'identity',
+      content: pieces,
+      length: lengthOf(pieces),
+    };
   const content: Buffer[] = [];
-  for await (const piece of Readable.from(pieces).pipe(createGzip({ level: gzipLevel }))) content.push(piece as Buffer);
+  for await (const piece of Readable.from(pieces).pipe(createGzip({ level: gzipLevel })))
+    content.push(piece as Buffer);
   return { tag: tagOf(identity, 'gzip'), coding: 'gzip', content, length: lengthOf(content) };
 }
 
@@ -122,7 +156,11 @@ export function sendBody(reply: PendingResponse, { tag, coding, content, length 
 }
 
 /** Sends JSON text, or 304 when the client already has it in any coding. */
-export async function sendJsonText(reply: PendingResponse, identity: Identity, parts: BodyParts): Promise<void> {
+export async function sendJsonText(
+  reply: PendingResponse,
+  identity: Identity,
+  parts: BodyParts,
+): Promise<void> {
   assertMatch(reply.req, identity);
   const tag = matchingTag(reply.req, identity);
   if (tag !== undefined) return sendNotModified(reply, tag);
@@ -134,7 +172,10 @@ export function addCacheHeaders({ headers }: PendingResponse): void {
   headers.push('Cache-Control', 'private, no-cache');
 }
 
-/** The freshness of the fields that the endpoint and the embedded records show. None of it is part of the entity tag. */
+/**
+ * The freshness of the fields that the endpoint and the embedded records show. None of it is part of the
+ * entity tag.
+ */
 export function addFreshness(
   { headers }: PendingResponse,
   freshness: Freshness,
@@ -150,8 +191,8 @@ export function addFreshness(
 }
 
 /**
- * Adds Deprecation (RFC 9745), Sunset (RFC 8594) and the link to the successor, if the caller may read it; nothing when the version is not
- * deprecated.
+ * Adds Deprecation (RFC 9745), Sunset (RFC 8594) and the link to the successor, if the caller may read it;
+ * nothing when the version is not deprecated.
  */
 export function addDeprecation(
   { headers, baseUrl }: PendingResponse & { readonly baseUrl: string },
@@ -164,7 +205,8 @@ export function addDeprecation(
   if (state.sunsetAt !== null) headers.push('Sunset', state.sunsetAt.toUTCString());
   if (state.successor === null || !allowsVersion(access, state.successor.version)) return;
   const { version, resources } = state.successor;
-  const target = resource !== null && resources.includes(resource) ? `${version}/${resource}` : `openapi/${version}`;
+  const target =
+    resource !== null && resources.includes(resource) ? `${version}/${resource}` : `openapi/${version}`;
   headers.push('Link', `<${baseUrl}/${target}>; rel="successor-version"`);
 }
 
@@ -182,10 +224,18 @@ export const summaryBody = (rows: RecordsText, total: number): BodyParts => ({
 
 export const textBody = (text: string): BodyParts => ({ before: '', records: text, after: '' });
 
-export const recordBody = (record: RecordsText): BodyParts => ({ before: '{"data":', records: record, after: '}' });
+export const recordBody = (record: RecordsText): BodyParts => ({
+  before: '{"data":',
+  records: record,
+  after: '}',
+});
 
 /** The Link header for the other pages of this query. `path` is the path of the list. */
-export function paginationLinks(path: string, { linkQuery, page, pageSize }: ListPlan, total: number): string {
+export function paginationLinks(
+  path: string,
+  { linkQuery, page, pageSize }: ListPlan,
+  total: number,
+): string {
   const last = Math.max(1, Math.ceil(total / pageSize));
   const link = (to: number, rel: string) => `<${path}?${linkQuery}page=${to}>; rel="${rel}"`;
   const previous = page > 1 ? `, ${link(Math.min(page - 1, last), 'prev')}` : '';

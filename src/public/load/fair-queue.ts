@@ -1,5 +1,5 @@
-// The semaphores of the public interface: one owner gets at most half of the queue, and by default half of the permits; refusals are 503
-// with Retry-After.
+// The semaphores of the public interface: one owner gets at most half of the queue, and by default half of
+// the permits; refusals are 503 with Retry-After.
 import { unavailable } from '../../core/errors.ts';
 import { Semaphore, type SemaphoreLimits } from '../../core/semaphore.ts';
 
@@ -19,8 +19,8 @@ const defaultRetryAfterSeconds = 30;
 export const halfOf = (count: number): number => Math.ceil(count / 2);
 
 /**
- * `what` names the limited jobs in error messages. Acquiring rejects with 503 when too many wait, the wait takes too long, or the queue is
- * closed.
+ * `what` names the limited jobs in error messages. Acquiring rejects with 503 when too many wait, the wait
+ * takes too long, or the queue is closed.
  */
 export const createFairQueue = (limits: FairQueueLimits, what: string): Semaphore => {
   const { maxRunning, maxWaiting, maxWaitMs, maxRunningPerOwner = halfOf(maxRunning) } = limits;
@@ -29,7 +29,10 @@ export const createFairQueue = (limits: FairQueueLimits, what: string): Semaphor
     { maxRunning, maxRunningPerOwner, maxWaiting, maxWaitingPerOwner: halfOf(maxWaiting), maxWaitMs, groups },
     {
       full: unavailable(`Too many ${what} in progress; try again later`, retryAfterSeconds),
-      timedOut: unavailable(`Timed out waiting for other ${what} to finish; try again later`, retryAfterSeconds),
+      timedOut: unavailable(
+        `Timed out waiting for other ${what} to finish; try again later`,
+        retryAfterSeconds,
+      ),
       closed: unavailable('The service is shutting down', 2),
     },
   );

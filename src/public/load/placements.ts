@@ -1,5 +1,6 @@
-// Which node of a cluster has the records of an organization, for limits per node. The placements are cached and refreshed in the background;
-// an organization that isn't known yet has no such limit. On plain PostgreSQL they are read once.
+// Which node of a cluster has the records of an organization, for limits per node. The placements are cached
+// and refreshed in the background; an organization that isn't known yet has no such limit. On plain
+// PostgreSQL they are read once.
 import type { Ctx } from '../../core/ctx.ts';
 
 export type NodeOf = (organizationId: string) => string | undefined;

@@ -12,11 +12,16 @@ const since: oas31.ParameterObject = {
 const limit: oas31.ParameterObject = {
   name: 'limit',
   in: 'query',
-  description: 'Maximum number of changes per response; large records make it fewer. Values above 1000 are rejected.',
+  description:
+    'Maximum number of changes per response; large records make it fewer. Values above 1000 are rejected.',
   schema: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
 };
 
-const change = (op: string, description: string, record: oas31.SchemaObject | oas31.ReferenceObject): oas31.SchemaObject => ({
+const change = (
+  op: string,
+  description: string,
+  record: oas31.SchemaObject | oas31.ReferenceObject,
+): oas31.SchemaObject => ({
   type: 'object',
   description,
   required: ['op', 'id', 'at', 'record'],
@@ -28,7 +33,11 @@ const change = (op: string, description: string, record: oas31.SchemaObject | oa
   },
 });
 
-function addNamed(builder: oas31.OpenApiBuilder, name: string, schema: oas31.SchemaObject): oas31.ReferenceObject {
+function addNamed(
+  builder: oas31.OpenApiBuilder,
+  name: string,
+  schema: oas31.SchemaObject,
+): oas31.ReferenceObject {
   builder.addSchema(name, schema);
   return { $ref: `#/components/schemas/${name}` };
 }
@@ -48,7 +57,11 @@ export function addChanges(
       components.upsert,
       change('upsert', 'The record was created or updated; `record` is its current state.', record),
     ),
-    delete: addNamed(builder, components.deletion, change('delete', 'The record was deleted.', { type: 'null' })),
+    delete: addNamed(
+      builder,
+      components.deletion,
+      change('delete', 'The record was deleted.', { type: 'null' }),
+    ),
   };
   builder.addSchema(components.change, {
     oneOf: Object.values(kinds),
@@ -70,12 +83,20 @@ export function addChanges(
             type: 'object',
             required: ['data', 'next', 'hasMore'],
             properties: {
-              data: { type: 'array', maxItems: 1_000, items: { $ref: `#/components/schemas/${components.change}` } },
+              data: {
+                type: 'array',
+                maxItems: 1_000,
+                items: { $ref: `#/components/schemas/${components.change}` },
+              },
               next: { type: 'string', description: 'Pass it as `since` in the next request.' },
               hasMore: { type: 'boolean', description: 'Whether more changes are available now.' },
             },
           },
-          { data: [{ op: 'upsert', id: '1042', at: '2026-01-31T10:00:00Z', record: example }], next: 'WyJ…', hasMore: false },
+          {
+            data: [{ op: 'upsert', id: '1042', at: '2026-01-31T10:00:00Z', record: example }],
+            next: 'WyJ…',
+            hasMore: false,
+          },
         ),
         ...errorRefs,
       },

@@ -1,6 +1,7 @@
-// Writes the OpenAPI 3.1 description of a version. It is generated once, when the version is published, and the text is stored for good, so
-// nothing here may depend on time or the process, and the address of the service is given. Published descriptions keep the names, texts and
-// address of the day they were generated. An endpoint that declares nothing new is described as it always was, byte for byte.
+// Writes the OpenAPI 3.1 description of a version. It is generated once, when the version is published, and
+// the text is stored for good, so nothing here may depend on time or the process, and the address of the
+// service is given. Published descriptions keep the names, texts and address of the day they were generated.
+// An endpoint that declares nothing new is described as it always was, byte for byte.
 import { oas31 } from 'openapi3-ts';
 import { defaultPageSize } from '../../db/page.ts';
 import { type Comparable, compareVersions } from '../version/compare.ts';
@@ -21,7 +22,13 @@ import {
   versionResponses,
   versionSchemas,
 } from './parts.ts';
-import { expandParameter, orParameter, searchParameter, sortChoices, sortSetsSentence } from './query-parameters.ts';
+import {
+  expandParameter,
+  orParameter,
+  searchParameter,
+  sortChoices,
+  sortSetsSentence,
+} from './query-parameters.ts';
 import { addSummary, hasSummary } from './summary.ts';
 
 export type Described = Comparable & {
@@ -29,7 +36,10 @@ export type Described = Comparable & {
   readonly name: string;
   readonly notes: string;
   readonly draft: boolean;
-  /** The address that callers use, without a path, such as `https://portal.example`; null or absent when it isn't configured. */
+  /**
+   * The address that callers use, without a path, such as `https://portal.example`; null or absent when it
+   * isn't configured.
+   */
   readonly serverUrl?: string | null;
   /** The previous version, for the list of changes; null for the first. */
   readonly previous: (Comparable & { readonly version: string }) | null;
@@ -43,19 +53,27 @@ export function describeVersion(described: Described): string {
     info: {
       title: name === '' ? `Public interface ${version}` : name,
       version: described.draft ? `${version}-draft` : version,
-      description: introduction(notes, previous?.version ?? null, previous === null ? [] : compareVersions(previous, described), {
-        hasMasks: masksOf(endpoints).size > 0,
-        hasSummaries: endpoints.some(hasSummary),
-        hasRelations: endpoints.some(({ relations = [] }) => relations.length > 0),
-        hasSearch: endpoints.some(({ search = [], or, sortSets = [] }) => search.length > 0 || or === true || sortSets.length > 0),
-      }),
+      description: introduction(
+        notes,
+        previous?.version ?? null,
+        previous === null ? [] : compareVersions(previous, described),
+        {
+          hasMasks: masksOf(endpoints).size > 0,
+          hasSummaries: endpoints.some(hasSummary),
+          hasRelations: endpoints.some(({ relations = [] }) => relations.length > 0),
+          hasSearch: endpoints.some(
+            ({ search = [], or, sortSets = [] }) => search.length > 0 || or === true || sortSets.length > 0,
+          ),
+        },
+      ),
       license: { name: 'Proprietary; for customers of this service', identifier: 'LicenseRef-Proprietary' },
     },
     servers: serversOf(described),
     security: [{ apiKey: [], tenant: [] }],
     tags: endpoints.map((endpoint) => ({
       name: endpoint.name,
-      description: endpoint.description === '' ? `Records of type ${endpoint.recordType}.` : endpoint.description,
+      description:
+        endpoint.description === '' ? `Records of type ${endpoint.recordType}.` : endpoint.description,
     })),
     paths: {},
     components: {
@@ -82,7 +100,9 @@ const publicBase = '/api/public';
 
 /** The address of the service first, if it is known: generated clients take the first one. */
 const serversOf = ({ serverUrl = null }: Described): oas31.ServerObject[] => [
-  ...(serverUrl === null ? [] : [{ url: `${serverUrl}${publicBase}`, description: 'The address of the service' }]),
+  ...(serverUrl === null
+    ? []
+    : [{ url: `${serverUrl}${publicBase}`, description: 'The address of the service' }]),
   { url: publicBase, description: 'This service' },
 ];
 
@@ -119,13 +139,20 @@ function addEndpoint(
   builder.addSchema(components.page, {
     type: 'object',
     required: ['data', 'pagination'],
-    properties: { data: { type: 'array', items: reference }, pagination: { $ref: '#/components/schemas/Pagination' } },
+    properties: {
+      data: { type: 'array', items: reference },
+      pagination: { $ref: '#/components/schemas/Pagination' },
+    },
   });
-  builder.addPath(`/${version}/${endpoint.name}`, { get: listOperation(endpoint, bindings, names, reference, example) });
+  builder.addPath(`/${version}/${endpoint.name}`, {
+    get: listOperation(endpoint, bindings, names, reference, example),
+  });
   const filters = selectingParameters(endpoint, bindings);
   addSummary(builder, { version, endpoint, bindings, names, filters, ifNoneMatch: shared('ifNoneMatch') });
   addChanges(builder, version, endpoint.name, names, example);
-  builder.addPath(`/${version}/${endpoint.name}/{id}`, { get: recordOperation(endpoint, names, reference, example) });
+  builder.addPath(`/${version}/${endpoint.name}/{id}`, {
+    get: recordOperation(endpoint, names, reference, example),
+  });
 }
 
 function listOperation(
@@ -172,7 +199,13 @@ const recordOperation = (
   tags: [endpoint.name],
   summary: summaries.get,
   parameters: [
-    { name: 'id', in: 'path', required: true, description: 'Id of the record in the ERP.', schema: { type: 'string' } },
+    {
+      name: 'id',
+      in: 'path',
+      required: true,
+      description: 'Id of the record in the ERP.',
+      schema: { type: 'string' },
+    },
     fieldsParameter(endpoint),
     ...expandParameters(endpoint),
     shared('ifNoneMatch'),
@@ -192,10 +225,17 @@ const expandParameters = ({ relations = [] }: EndpointDefinition): oas31.Paramet
   relations.length === 0 ? [] : [expandParameter(relations.map(({ name }) => name))];
 
 /** The parameters that select records: search, `or` and the filters. */
-function selectingParameters(endpoint: EndpointDefinition, bindings: Described['bindings']): oas31.ParameterObject[] {
+function selectingParameters(
+  endpoint: EndpointDefinition,
+  bindings: Described['bindings'],
+): oas31.ParameterObject[] {
   const filters = filterParameters(endpoint, bindings);
   const search = searchParameter(endpoint);
-  return [...(search === undefined ? [] : [search]), ...(endpoint.or === true ? [orParameter(filters)] : []), ...filters];
+  return [
+    ...(search === undefined ? [] : [search]),
+    ...(endpoint.or === true ? [orParameter(filters)] : []),
+    ...filters,
+  ];
 }
 
 const fieldsParameter = ({ fields }: EndpointDefinition): oas31.ParameterObject => ({
@@ -204,7 +244,11 @@ const fieldsParameter = ({ fields }: EndpointDefinition): oas31.ParameterObject 
   style: 'form',
   explode: false,
   description: 'Returns only these fields, separated by commas. `id` is always included.',
-  schema: { type: 'array', minItems: 1, items: { type: 'string', enum: ['id', ...fields.map(({ name }) => name)] } },
+  schema: {
+    type: 'array',
+    minItems: 1,
+    items: { type: 'string', enum: ['id', ...fields.map(({ name }) => name)] },
+  },
 });
 
 /** Adds the exports of the list: one record per line. */
@@ -221,14 +265,20 @@ function pagingParameters(endpoint: EndpointDefinition): (oas31.ParameterObject 
   const { maxPageSize, defaultSort, sortSets = [] } = endpoint;
   const choices = sortChoices(endpoint);
   const several = sortSets.length === 0 ? '' : ` ${sortSetsSentence}`;
-  const fallback = defaultSort === null ? 'Default: by id.' : `Default: by ${defaultSort.field}, ${defaultSort.order}.`;
+  const fallback =
+    defaultSort === null ? 'Default: by id.' : `Default: by ${defaultSort.field}, ${defaultSort.order}.`;
   return [
     shared('page'),
     {
       name: 'pageSize',
       in: 'query',
       description: `Records per page. Values above ${maxPageSize} are rejected.`,
-      schema: { type: 'integer', minimum: 1, maximum: maxPageSize, default: Math.min(defaultPageSize, maxPageSize) },
+      schema: {
+        type: 'integer',
+        minimum: 1,
+        maximum: maxPageSize,
+        default: Math.min(defaultPageSize, maxPageSize),
+      },
     },
     ...(choices.length === 0
       ? []
@@ -243,7 +293,8 @@ function pagingParameters(endpoint: EndpointDefinition): (oas31.ParameterObject 
     {
       name: 'order',
       in: 'query',
-      description: 'Sort direction. Without `sort` it applies to the default sort. Records without a value come last in both directions.',
+      description:
+        'Sort direction. Without `sort` it applies to the default sort. Records without a value come last in both directions.',
       schema: { type: 'string', enum: ['asc', 'desc'], ...(defaultSort === null && { default: 'asc' }) },
     },
   ];

@@ -8,7 +8,10 @@ export const expansionSchema = (field: string, resource: string, component: stri
   anyOf: [{ $ref: `#/components/schemas/${component}` }, { type: 'null' }],
 });
 
-/** By the name of the relation. `componentOf` finds the name of a resource's record; a relation to an unknown resource is left out. */
+/**
+ * By the name of the relation. `componentOf` finds the name of a resource's record; a relation to an unknown
+ * resource is left out.
+ */
 export const expansionSchemas = (
   { relations = [] }: Pick<EndpointDefinition, 'relations'>,
   componentOf: (resource: string) => string | undefined,

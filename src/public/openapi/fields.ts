@@ -1,4 +1,5 @@
-// Describes the record and the parameters of one resource in OpenAPI 3.1, from its definition and the types it is bound to.
+// Describes the record and the parameters of one resource in OpenAPI 3.1, from its definition and the types
+// it is bound to.
 import type { oas31 } from 'openapi3-ts';
 import { elementTypes, isListType, type ListType } from '../../warehouse/columns.ts';
 import { boundSource } from '../version/bind.ts';
@@ -21,7 +22,10 @@ export const dateSentence =
 const largeNumbers = 'Whole numbers beyond 2^53 are strings, so that no digit is lost.';
 
 const shapes: Readonly<
-  Record<Exclude<ValueType, ListType>, { types: oas31.SchemaObjectType[]; format?: string; example: unknown; note?: string }>
+  Record<
+    Exclude<ValueType, ListType>,
+    { types: oas31.SchemaObjectType[]; format?: string; example: unknown; note?: string }
+  >
 > = {
   text: { types: ['string'], example: 'Example' },
   number: { types: ['number', 'string'], example: 1249.5, note: `Exact decimal digits. ${largeNumbers}` },
@@ -34,7 +38,11 @@ const shapes: Readonly<
 /** Adds a missing full stop between sentences: descriptions by publishers may lack theirs. */
 const joined = (...sentences: (string | undefined)[]): string => {
   const given = sentences.filter((sentence): sentence is string => sentence !== undefined && sentence !== '');
-  return given.map((sentence, index) => (index < given.length - 1 && !/[.!?:;…]$/.test(sentence) ? `${sentence}.` : sentence)).join(' ');
+  return given
+    .map((sentence, index) =>
+      index < given.length - 1 && !/[.!?:;…]$/.test(sentence) ? `${sentence}.` : sentence,
+    )
+    .join(' ');
 };
 const described = (...sentences: (string | undefined)[]): { description?: string } => {
   const description = joined(...sentences);
@@ -50,19 +58,29 @@ const maskNotes: Readonly<Record<Mask, string>> = {
 };
 
 /** What the definition says about access to the field. */
-const accessNotes = ({ mask, scopable }: Pick<FieldDefinition, 'mask' | 'scopable'>): (string | undefined)[] => [
+const accessNotes = ({
+  mask,
+  scopable,
+}: Pick<FieldDefinition, 'mask' | 'scopable'>): (string | undefined)[] => [
   mask && maskNotes[mask],
   scopable ? scopableNote : undefined,
 ];
 
-const accessExtensions = ({ mask, tags, scopable }: Pick<FieldDefinition, 'mask' | 'tags' | 'scopable'>): Schema => ({
+const accessExtensions = ({
+  mask,
+  tags,
+  scopable,
+}: Pick<FieldDefinition, 'mask' | 'tags' | 'scopable'>): Schema => ({
   ...(scopable && { 'x-scopable': true }),
   ...(mask !== undefined && { 'x-mask': mask }),
   ...(tags !== undefined && tags.length > 0 && { 'x-tags': tags }),
 });
 
 /** A masked value is text, whatever the type of the value behind it. */
-export function valueSchema(type: ValueType, field: LineFieldDefinition & Pick<FieldDefinition, 'scopable'>): Schema {
+export function valueSchema(
+  type: ValueType,
+  field: LineFieldDefinition & Pick<FieldDefinition, 'scopable'>,
+): Schema {
   if (isListType(type)) return listSchema(type, field);
   const shape = shapes[type];
   const isText = field.as === 'string' && (type === 'number' || type === 'integer');
@@ -119,7 +137,11 @@ function fieldSchema(field: FieldDefinition, bound: BoundColumn | undefined): Sc
   return {
     type: ['array', 'null'],
     ...described(field.description, 'In line order.'),
-    items: { type: 'object', properties: Object.fromEntries(properties), required: properties.map(([name]) => name) },
+    items: {
+      type: 'object',
+      properties: Object.fromEntries(properties),
+      required: properties.map(([name]) => name),
+    },
     ...accessExtensions(field),
   };
 }
@@ -131,17 +153,26 @@ export function recordSchema(endpoint: EndpointDefinition, bindings: Bindings): 
     field.name,
     fieldSchema(field, boundColumn(bindings, endpoint.recordType, field)),
   ]);
-  return { type: 'object', ...described(endpoint.description), properties: { id, ...Object.fromEntries(fields) }, required: ['id'] };
+  return {
+    type: 'object',
+    ...described(endpoint.description),
+    properties: { id, ...Object.fromEntries(fields) },
+    required: ['id'],
+  };
 }
 
-/** An example record, built from the examples of its fields. It has no related records, which come only when they are requested. */
+/**
+ * An example record, built from the examples of its fields. It has no related records, which come only when
+ * they are requested.
+ */
 export function exampleRecord(schema: Schema): Record<string, unknown> {
   const properties = Object.entries(schema.properties ?? {}) as [string, Schema][];
   const fields = properties.filter(([, { anyOf }]) => anyOf === undefined);
   return Object.fromEntries(
     fields.map(([name, property]) => {
       const [example] = property.examples ?? [];
-      if (example === undefined && property.items !== undefined) return [name, [exampleRecord(property.items as Schema)]];
+      if (example === undefined && property.items !== undefined)
+        return [name, [exampleRecord(property.items as Schema)]];
       return [name, example ?? null];
     }),
   );
@@ -173,15 +204,28 @@ function parameterValue(operator: Operator, type: ValueType): Schema {
   if (operator === 'contains') return { type: 'string', minLength: 3 };
   if (operator === 'starts_with') return { type: 'string', minLength: 1 };
   if (type === 'time')
-    return { type: 'string', anyOf: [{ format: 'date' }, { format: 'date-time' }], examples: ['2026-01-31', '2026-01-31T10:00:00Z'] };
+    return {
+      type: 'string',
+      anyOf: [{ format: 'date' }, { format: 'date-time' }],
+      examples: ['2026-01-31', '2026-01-31T10:00:00Z'],
+    };
   // What the field answers can be sent back: whole numbers beyond 2^53 and exact amounts are texts.
   const { types, format, example } = shapes[isListType(type) ? elementTypes[type] : type];
   const [only] = types;
-  return { type: types.length === 1 && only !== undefined ? only : types, ...(format !== undefined && { format }), examples: [example] };
+  return {
+    type: types.length === 1 && only !== undefined ? only : types,
+    ...(format !== undefined && { format }),
+    examples: [example],
+  };
 }
 
 /** The parameter of one filter, with its own name and type. `lines` is the field whose lines are filtered. */
-export function filterParameter(field: string, operator: Operator, type: ValueType, lines?: string): Parameter {
+export function filterParameter(
+  field: string,
+  operator: Operator,
+  type: ValueType,
+  lines?: string,
+): Parameter {
   const value = parameterValue(operator, type);
   const isDated = (type === 'date' || type === 'time') && operator !== 'null';
   const lineNote = lines === undefined ? undefined : `A record matches when one of its \`${lines}\` does.`;
@@ -199,21 +243,33 @@ export function filterParameter(field: string, operator: Operator, type: ValueTy
   };
 }
 
-/** The type of a field of lines by its full name, `<lines>.<field>`; undefined for another name and while it isn't bound. */
-function lineType({ fields, recordType }: EndpointDefinition, bindings: Bindings, name: string): ValueType | undefined {
+/**
+ * The type of a field of lines by its full name, `<lines>.<field>`; undefined for another name and while it
+ * isn't bound.
+ */
+function lineType(
+  { fields, recordType }: EndpointDefinition,
+  bindings: Bindings,
+  name: string,
+): ValueType | undefined {
   const [linesName = '', ...rest] = name.split('.');
   const lines = fields.find((field) => field.name === linesName);
   const line = lines?.fields?.find((field) => field.name === rest.join('.'));
   if (lines === undefined || line === undefined) return undefined;
-  return boundColumn(bindings, recordType, lines)?.lineFields?.find((field) => field.name === boundSource(line))?.type;
+  return boundColumn(bindings, recordType, lines)?.lineFields?.find(
+    (field) => field.name === boundSource(line),
+  )?.type;
 }
 
 /** The filters of the endpoint that are bound, `id` first. */
 export function filterParameters(endpoint: EndpointDefinition, bindings: Bindings): Parameter[] {
-  const idType: ValueType = (Object.hasOwn(bindings, endpoint.recordType) ? bindings[endpoint.recordType]?.idType : undefined) ?? 'text';
+  const idType: ValueType =
+    (Object.hasOwn(bindings, endpoint.recordType) ? bindings[endpoint.recordType]?.idType : undefined) ??
+    'text';
   const declared = endpoint.filters.flatMap(({ field, operators }) => {
     const line = lineType(endpoint, bindings, field);
-    if (line !== undefined) return operators.map((operator) => filterParameter(field, operator, line, field.split('.')[0]));
+    if (line !== undefined)
+      return operators.map((operator) => filterParameter(field, operator, line, field.split('.')[0]));
     const defined = endpoint.fields.find(({ name }) => name === field);
     const type = defined && boundColumn(bindings, endpoint.recordType, defined)?.type;
     if (type === undefined || type === 'lines') return [];

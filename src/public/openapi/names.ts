@@ -1,8 +1,14 @@
-// Names of the operations and components of a description, such as `listInvoices`, `getInvoice` and `Invoice` for the resource `invoices`,
-// and the words for its summaries. Deterministic, unique within a document, and identifiers for every valid resource name. Pure.
+// Names of the operations and components of a description, such as `listInvoices`, `getInvoice` and `Invoice`
+// for the resource `invoices`, and the words for its summaries. Deterministic, unique within a document, and
+// identifiers for every valid resource name. Pure.
 
 export type EndpointNames = {
-  readonly operations: { readonly list: string; readonly get: string; readonly changes: string; readonly summary?: string };
+  readonly operations: {
+    readonly list: string;
+    readonly get: string;
+    readonly changes: string;
+    readonly summary?: string;
+  };
   readonly components: {
     readonly record: string;
     readonly page: string;
@@ -12,7 +18,12 @@ export type EndpointNames = {
     readonly summary?: string;
     readonly summaryRow?: string;
   };
-  readonly summaries: { readonly list: string; readonly get: string; readonly changes: string; readonly summary?: string };
+  readonly summaries: {
+    readonly list: string;
+    readonly get: string;
+    readonly changes: string;
+    readonly summary?: string;
+  };
 };
 
 const irregular: Readonly<Record<string, string>> = {
@@ -55,7 +66,8 @@ const rules: readonly (readonly [ending: RegExp, replacement: string])[] = [
 ];
 
 /**
- * The singular of a lower-case English noun: `invoices` → `invoice`. A word that is not a plural, or has at most three letters, is unchanged.
+ * The singular of a lower-case English noun: `invoices` → `invoice`. A word that is not a plural, or has at
+ * most three letters, is unchanged.
  */
 export function singularOf(plural: string): string {
   if (Object.hasOwn(irregular, plural)) return irregular[plural] ?? plural;
@@ -64,10 +76,12 @@ export function singularOf(plural: string): string {
   return rule === undefined ? plural : plural.replace(...rule);
 }
 
-const startsWithVowelSound = /^(?!eu|one\b|once|uni(?!n)|us[aei]|uti|ur[ae]|uk\b)(?:[aeiou]|hours?\b|honou?r|heir)/;
+const startsWithVowelSound =
+  /^(?!eu|one\b|once|uni(?!n)|us[aei]|uti|ur[ae]|uk\b)(?:[aeiou]|hours?\b|honou?r|heir)/;
 const withArticle = (words: string): string => `${startsWithVowelSound.test(words) ? 'an' : 'a'} ${words}`;
 
-const pascalCase = (words: readonly string[]): string => words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+const pascalCase = (words: readonly string[]): string =>
+  words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
 
 type Names = Pick<EndpointNames, 'operations' | 'components'>;
 
@@ -90,15 +104,23 @@ const withSummary = ({ operations, components }: Names, plural: string, singular
   components: { ...components, summary: `${singular}Summary`, summaryRow: `${singular}SummaryRow` },
 });
 
-/** What to call an endpoint, best first: when a name is taken, `getInvoicesRecord` instead of `getInvoice`, and then numbers. */
+/**
+ * What to call an endpoint, best first: when a name is taken, `getInvoicesRecord` instead of `getInvoice`,
+ * and then numbers.
+ */
 function* candidates(plural: string, singular: string, hasSummary: boolean): Generator<Names, never> {
-  const named = (all: string, one: string): Names => (hasSummary ? withSummary(namesOf(all, one), all, one) : namesOf(all, one));
+  const named = (all: string, one: string): Names =>
+    hasSummary ? withSummary(namesOf(all, one), all, one) : namesOf(all, one);
   yield named(plural, singular);
   yield named(plural, `${plural}Record`);
   for (let n = 2; ; n += 1) yield named(`${plural}_${n}`, `${singular}_${n}`);
 }
 
-function summariesOf(words: readonly string[], singular: readonly string[], hasSummary: boolean): EndpointNames['summaries'] {
+function summariesOf(
+  words: readonly string[],
+  singular: readonly string[],
+  hasSummary: boolean,
+): EndpointNames['summaries'] {
   const [all, one] = [words.join(' '), singular.join(' ')];
   return {
     list: `List ${all}`,
@@ -109,8 +131,9 @@ function summariesOf(words: readonly string[], singular: readonly string[], hasS
 }
 
 /**
- * The names by resource. On a clash the resource that comes first keeps its names. Names differ in more than their case, so that generated
- * files do too; `reserved` holds the names of other components, `summarized` the resources that have a summary.
+ * The names by resource. On a clash the resource that comes first keeps its names. Names differ in more than
+ * their case, so that generated files do too; `reserved` holds the names of other components, `summarized`
+ * the resources that have a summary.
  */
 export function endpointNames(
   resources: readonly string[],
@@ -123,7 +146,9 @@ export function endpointNames(
     const words = resource.split('-').filter((word) => word !== '');
     const singular = words.map((word, index) => (index === words.length - 1 ? singularOf(word) : word));
     for (const names of candidates(pascalCase(words), pascalCase(singular), summarized.has(resource))) {
-      const all = [...Object.values(names.operations), ...Object.values(names.components)].map((name) => name.toLowerCase());
+      const all = [...Object.values(names.operations), ...Object.values(names.components)].map((name) =>
+        name.toLowerCase(),
+      );
       if (all.some((name) => taken.has(name))) continue;
       for (const name of all) taken.add(name);
       found.set(resource, { ...names, summaries: summariesOf(words, singular, summarized.has(resource)) });

@@ -9,10 +9,13 @@ const text = (description: string, example?: string): oas31.HeaderObject => ({
 });
 
 export const versionHeaders: Readonly<Record<string, oas31.HeaderObject>> = {
-  ETag: text('Identifies this representation. Send it as `If-None-Match` to get 304 while nothing has changed.'),
+  ETag: text(
+    'Identifies this representation. Send it as `If-None-Match` to get 304 while nothing has changed.',
+  ),
   'X-Data-Generation': text('Number of syncs of this record type that changed data.', '17'),
   'X-Data-Synced-At': {
-    description: 'When the last sync started that could read every field of this resource. It does not move while a field is stale.',
+    description:
+      'When the last sync started that could read every field of this resource. It does not move while a field is stale.',
     schema: { type: 'string', format: 'date-time' },
   },
   'X-Data-Stale-Fields': text(
@@ -62,7 +65,15 @@ const errorSchema: oas31.SchemaObject = {
       properties: {
         code: {
           type: 'string',
-          enum: ['BAD_REQUEST', 'UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND', 'VALIDATION_ERROR', 'RATE_LIMIT_EXCEEDED', 'INTERNAL_ERROR'],
+          enum: [
+            'BAD_REQUEST',
+            'UNAUTHORIZED',
+            'FORBIDDEN',
+            'NOT_FOUND',
+            'VALIDATION_ERROR',
+            'RATE_LIMIT_EXCEEDED',
+            'INTERNAL_ERROR',
+          ],
         },
         message: { type: 'string', description: 'Human-readable; may change.' },
         details: {
@@ -87,7 +98,11 @@ const paginationSchema: oas31.SchemaObject = {
   type: 'object',
   required: ['total', 'page', 'pageSize', 'totalPages'],
   properties: {
-    total: { type: 'integer', minimum: 0, description: 'Number of records that match the filters; always exact.' },
+    total: {
+      type: 'integer',
+      minimum: 0,
+      description: 'Number of records that match the filters; always exact.',
+    },
     page: { type: 'integer', minimum: 1 },
     pageSize: { type: 'integer', minimum: 1 },
     totalPages: { type: 'integer', minimum: 0, description: '0 when there are no records.' },
@@ -123,12 +138,29 @@ export const jsonResponse = (
   responseHeaders: oas31.HeadersObject,
   schema: oas31.SchemaObject | oas31.ReferenceObject,
   example: unknown,
-): oas31.ResponseObject => ({ description, headers: responseHeaders, content: { 'application/json': { schema, example } } });
+): oas31.ResponseObject => ({
+  description,
+  headers: responseHeaders,
+  content: { 'application/json': { schema, example } },
+});
 
 export const versionResponses: Readonly<Record<string, oas31.ResponseObject>> = {
-  NotModified: { description: 'Not modified: the representation of the client is current.', headers: recordHeaders },
-  BadRequest: errorResponse('Invalid parameter or header; `details` lists every problem.', 'BAD_REQUEST', 'unknown_parameter', 'statuss'),
-  Unauthorized: errorResponse('The API key is missing, unknown, expired or revoked.', 'UNAUTHORIZED', 'unauthorized', 'Authorization'),
+  NotModified: {
+    description: 'Not modified: the representation of the client is current.',
+    headers: recordHeaders,
+  },
+  BadRequest: errorResponse(
+    'Invalid parameter or header; `details` lists every problem.',
+    'BAD_REQUEST',
+    'unknown_parameter',
+    'statuss',
+  ),
+  Unauthorized: errorResponse(
+    'The API key is missing, unknown, expired or revoked.',
+    'UNAUTHORIZED',
+    'unauthorized',
+    'Authorization',
+  ),
   Forbidden: errorResponse(
     'The API key belongs to another tenant or is not valid for this version or resource.',
     'FORBIDDEN',
@@ -136,7 +168,12 @@ export const versionResponses: Readonly<Record<string, oas31.ResponseObject>> = 
     'x-tenant-id',
   ),
   NotFound: errorResponse('No such version, resource or record.', 'NOT_FOUND', 'not_found', ''),
-  NotAcceptable: errorResponse('None of the accepted media types is available.', 'BAD_REQUEST', 'not_acceptable', 'Accept'),
+  NotAcceptable: errorResponse(
+    'None of the accepted media types is available.',
+    'BAD_REQUEST',
+    'not_acceptable',
+    'Accept',
+  ),
   Gone: errorResponse(
     'The version has been retired; or, for changes, `since` is too old or the records have been reloaded (`token_expired`).',
     'NOT_FOUND',
@@ -171,7 +208,8 @@ export const securitySchemes: Readonly<Record<string, oas31.SecuritySchemeObject
     type: 'apiKey',
     in: 'header',
     name: 'x-tenant-id',
-    description: 'Id of the organization that the key belongs to. It must match the key; it does not select data by itself.',
+    description:
+      'Id of the organization that the key belongs to. It must match the key; it does not select data by itself.',
   },
 };
 
@@ -218,6 +256,8 @@ export function introduction(
     ...(hasMasks ? [maskedFields] : []),
     ...(previousVersion === null
       ? []
-      : [`## Changes from ${previousVersion}\n${listed.length === 0 ? 'No changes visible to clients.' : listed.join('\n')}`]),
+      : [
+          `## Changes from ${previousVersion}\n${listed.length === 0 ? 'No changes visible to clients.' : listed.join('\n')}`,
+        ]),
   ].join('\n\n');
 }

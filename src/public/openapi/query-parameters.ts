@@ -1,5 +1,6 @@
-// Describes the parameters that exist only where an endpoint declares them: search, or, expand and sorts by several fields. Examples of
-// `or` are made from the filters that the reader has, so that restricted descriptions make their own.
+// Describes the parameters that exist only where an endpoint declares them: search, or, expand and sorts by
+// several fields. Examples of `or` are made from the filters that the reader has, so that restricted
+// descriptions make their own.
 import type { oas31 } from 'openapi3-ts';
 import { maxExpansions } from '../read/expand.ts';
 import { maxOrConditions, minOrConditions } from '../read/filters.ts';
@@ -32,7 +33,9 @@ const namesText = (names: readonly string[]): string => {
 
 /** Two to ten conditions. It does not check that the filter exists; `all` is only for lists. */
 export function orPattern(names: readonly string[]): string {
-  const known = operators.filter((operator) => operator !== 'all' || names.some((name) => name.endsWith(suffixOf(operator))));
+  const known = operators.filter(
+    (operator) => operator !== 'all' || names.some((name) => name.endsWith(suffixOf(operator))),
+  );
   const condition = String.raw`[A-Za-z][\w.-]*:(?:${known.join('|')}):(?:"(?:[^"]|"")*"|[^",()]*)`;
   return String.raw`^\(${condition}(?:,${condition}){${minOrConditions - 1},${maxOrConditions - 1}}\)$`;
 }
@@ -42,7 +45,8 @@ export type OrExample = { readonly field: string; readonly operator: string; rea
 
 /** A value as `or` takes it: in double quotes where a comma, quote or parenthesis would end it. */
 const quoted = (value: string): string => (/[",()]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-const conditionText = ({ field, operator, value }: OrExample): string => `${field}:${operator}:${quoted(value)}`;
+const conditionText = ({ field, operator, value }: OrExample): string =>
+  `${field}:${operator}:${quoted(value)}`;
 
 /** Two conditions, of different fields where there are two. Undefined without a condition. */
 export function orExample(given: readonly OrExample[]): string | undefined {
@@ -51,12 +55,17 @@ export function orExample(given: readonly OrExample[]): string | undefined {
   if (first === undefined) return undefined;
   const others = own.filter(({ field }) => field !== first.field);
   const second =
-    others.find(({ operator }) => operator !== 'eq' && operator !== 'not') ?? others[0] ?? own.find((other) => other !== first) ?? first;
+    others.find(({ operator }) => operator !== 'eq' && operator !== 'not') ??
+    others[0] ??
+    own.find((other) => other !== first) ??
+    first;
   return `(${conditionText(first)},${conditionText(second)})`;
 }
 
 /** The filters of the list as conditions, with the examples of their parameters. */
-export function orExamplesOf(filters: readonly { readonly name?: string | undefined; readonly schema?: unknown }[]): OrExample[] {
+export function orExamplesOf(
+  filters: readonly { readonly name?: string | undefined; readonly schema?: unknown }[],
+): OrExample[] {
   return filters.flatMap(({ name = '', schema }) => {
     const operator = operators.find((each) => each !== 'eq' && name.endsWith(`_${each}`)) ?? 'eq';
     const field = operator === 'eq' ? name : name.slice(0, -operator.length - 1);
@@ -81,7 +90,11 @@ export function orParameter(filters: readonly Parameter[]): Parameter {
     in: 'query',
     description:
       'Two to ten conditions `filter:operator:value`, of which at least one must match, in addition to all other filters. The operators are those of the filters: `date_after` is `date:after:…`, and equality is `eq`. Values with commas, quotes or parentheses are written in double quotes, in which `""` is one quote. At most once per request.',
-    schema: { type: 'string', pattern: orPattern(filters.map(({ name }) => name)), ...(example !== undefined && { examples: [example] }) },
+    schema: {
+      type: 'string',
+      pattern: orPattern(filters.map(({ name }) => name)),
+      ...(example !== undefined && { examples: [example] }),
+    },
   };
 }
 
@@ -92,12 +105,25 @@ export const expandParameter = (names: readonly string[]): Parameter => ({
   style: 'form',
   explode: false,
   description: `Embeds related records under these names, separated by commas: each as its own resource returns it, or \`null\`. At most ${maxExpansions}; not for exports.`,
-  schema: { type: 'array', minItems: 1, maxItems: maxExpansions, items: { type: 'string', enum: [...names] } },
+  schema: {
+    type: 'array',
+    minItems: 1,
+    maxItems: maxExpansions,
+    items: { type: 'string', enum: [...names] },
+  },
 });
 
-/** What `sort` takes where combinations are declared: fields, fields in descending order, and the combinations. */
-export const sortChoices = ({ sorts, sortSets = [] }: Pick<EndpointDefinition, 'sorts' | 'sortSets'>): string[] =>
-  sortSets.length === 0 ? [...sorts] : [...sorts, ...sorts.map((name) => `-${name}`), ...sortSets.map((names) => names.join())];
+/**
+ * What `sort` takes where combinations are declared: fields, fields in descending order, and the
+ * combinations.
+ */
+export const sortChoices = ({
+  sorts,
+  sortSets = [],
+}: Pick<EndpointDefinition, 'sorts' | 'sortSets'>): string[] =>
+  sortSets.length === 0
+    ? [...sorts]
+    : [...sorts, ...sorts.map((name) => `-${name}`), ...sortSets.map((names) => names.join())];
 
 export const sortSetsSentence =
   'Several fields are separated by commas, in the combinations listed; a leading `-` means descending, and `order` is then not allowed. ' +

@@ -1,4 +1,5 @@
-// Describes the operation that summarizes the records of a resource: its parameters, and a row with the exact types of what it computes.
+// Describes the operation that summarizes the records of a resource: its parameters, and a row with the exact
+// types of what it computes.
 import type { oas31 } from 'openapi3-ts';
 import { elementTypes, isListType, isNumeric } from '../../warehouse/columns.ts';
 import { maxGroupKeys, maxGroups } from '../read/summary-plan.ts';
@@ -20,7 +21,8 @@ import { errorRefs, jsonResponse, recordHeaders } from './parts.ts';
 type Schema = oas31.SchemaObject;
 type Parameter = oas31.ParameterObject;
 
-export const hasSummary = ({ aggregates = [], groups = [] }: EndpointDefinition): boolean => aggregates.length + groups.length > 0;
+export const hasSummary = ({ aggregates = [], groups = [] }: EndpointDefinition): boolean =>
+  aggregates.length + groups.length > 0;
 
 const meanings: Readonly<Record<AggregateFunction, string>> = {
   sum: 'Adds up these fields.',
@@ -48,8 +50,10 @@ function periodSchema(period: Period): Schema {
 function resultSchema(name: AggregateFunction, type: ValueType | undefined): Schema {
   if (name === 'count_distinct') return { type: 'integer', minimum: 0, examples: [3] };
   if (type === 'date') return { type: ['string', 'null'], format: 'date', examples: ['2026-01-31'] };
-  if (type === 'time') return { type: ['string', 'null'], format: 'date-time', examples: ['2026-01-31T10:00:00Z'] };
-  const description = name === 'avg' ? 'A decimal number as text, rounded to six decimals.' : 'Exact decimal digits, as text.';
+  if (type === 'time')
+    return { type: ['string', 'null'], format: 'date-time', examples: ['2026-01-31T10:00:00Z'] };
+  const description =
+    name === 'avg' ? 'A decimal number as text, rounded to six decimals.' : 'Exact decimal digits, as text.';
   const example = isNumeric(type) ? resultExamples[name] : 'Example';
   return { type: ['string', 'null'], ...(isNumeric(type) && { description }), examples: [example] };
 }
@@ -71,7 +75,8 @@ const plainField = ({ name, source, description, as }: FieldDefinition): FieldDe
 
 function groupSchemas(endpoint: EndpointDefinition, bindings: Bindings): [string, Schema][] {
   return (endpoint.groups ?? []).flatMap((group): [string, Schema][] => {
-    if (typeof group !== 'string') return group.periods.map((period) => [`${group.field}.${period}`, periodSchema(period)]);
+    if (typeof group !== 'string')
+      return group.periods.map((period) => [`${group.field}.${period}`, periodSchema(period)]);
     const field = endpoint.fields.find(({ name }) => name === group);
     if (field === undefined) return [];
     const type = boundColumn(bindings, endpoint.recordType, field)?.type;
@@ -91,7 +96,10 @@ function functionSchemas(endpoint: EndpointDefinition, bindings: Bindings): [str
     return type === 'lines' ? undefined : type;
   };
   return aggregateFunctions.flatMap((name): [string, Schema][] => {
-    const results = fieldsOf(endpoint, name).map((field): [string, Schema] => [field, resultSchema(name, typeOf(field))]);
+    const results = fieldsOf(endpoint, name).map((field): [string, Schema] => [
+      field,
+      resultSchema(name, typeOf(field)),
+    ]);
     return results.length === 0 ? [] : [[name, { type: 'object', properties: Object.fromEntries(results) }]];
   });
 }
@@ -99,7 +107,11 @@ function functionSchemas(endpoint: EndpointDefinition, bindings: Bindings): [str
 /** The row has the keys of the requested groups and functions alone, so that none is required. */
 function rowSchema(endpoint: EndpointDefinition, bindings: Bindings): Schema {
   const count: Schema = { type: 'integer', minimum: 0, description: 'Number of records.', examples: [12] };
-  const properties = [...groupSchemas(endpoint, bindings), ['count', count] as const, ...functionSchemas(endpoint, bindings)];
+  const properties = [
+    ...groupSchemas(endpoint, bindings),
+    ['count', count] as const,
+    ...functionSchemas(endpoint, bindings),
+  ];
   return {
     type: 'object',
     description: 'A group, or all records without `by`. It has what the request names.',
@@ -118,42 +130,63 @@ export function exampleRow(row: Schema): Record<string, unknown> {
   return {
     ...(group !== undefined && { [group[0]]: group[1].examples?.[0] ?? null }),
     count: 12,
-    ...(computed !== undefined && field !== undefined && { [computed[0]]: { [field]: result?.examples?.[0] ?? null } }),
+    ...(computed !== undefined &&
+      field !== undefined && { [computed[0]]: { [field]: result?.examples?.[0] ?? null } }),
   };
 }
 
 /** The row with the groups and results that the reader has. */
-export function restrictRow(row: Readonly<Record<string, unknown>>, { summary }: ReadableEndpoint): Record<string, unknown> {
+export function restrictRow(
+  row: Readonly<Record<string, unknown>>,
+  { summary }: ReadableEndpoint,
+): Record<string, unknown> {
   const properties = Object.entries((row['properties'] ?? {}) as Record<string, Schema>);
   const kept = properties.flatMap(([name, shape]): [string, Schema][] => {
     if (name === 'count' || summary?.groups.has(name) === true) return [[name, shape]];
-    const results = Object.entries(shape.properties ?? {}).filter(([field]) => summary?.aggregates.has(field) === true);
+    const results = Object.entries(shape.properties ?? {}).filter(
+      ([field]) => summary?.aggregates.has(field) === true,
+    );
     return results.length === 0 ? [] : [[name, { ...shape, properties: Object.fromEntries(results) }]];
   });
   return { ...row, properties: Object.fromEntries(kept) };
 }
 
-const listOf = (name: string, description: string, values: readonly string[], maxItems?: number): Parameter => ({
+const listOf = (
+  name: string,
+  description: string,
+  values: readonly string[],
+  maxItems?: number,
+): Parameter => ({
   name,
   in: 'query',
   style: 'form',
   explode: true,
   description,
-  schema: { type: 'array', minItems: 1, ...(maxItems !== undefined && { maxItems }), items: { type: 'string', enum: [...values] } },
+  schema: {
+    type: 'array',
+    minItems: 1,
+    ...(maxItems !== undefined && { maxItems }),
+    items: { type: 'string', enum: [...values] },
+  },
 });
 
 /** The names of what a summary can be sorted by, each also with a leading `-`. */
 function sortNames(groups: readonly string[], endpoint: EndpointDefinition): string[] {
-  const computed = aggregateFunctions.flatMap((name) => fieldsOf(endpoint, name).map((field) => `${name}.${field}`));
+  const computed = aggregateFunctions.flatMap((name) =>
+    fieldsOf(endpoint, name).map((field) => `${name}.${field}`),
+  );
   return [...groups, 'count', ...computed].flatMap((name) => [name, `-${name}`]);
 }
 
 function ownParameters(endpoint: EndpointDefinition, groups: readonly string[]): Parameter[] {
   const functions = aggregateFunctions.flatMap((name) => {
     const fields = fieldsOf(endpoint, name);
-    return fields.length === 0 ? [] : [listOf(name, `${meanings[name]} Repeat the parameter for several.`, fields)];
+    return fields.length === 0
+      ? []
+      : [listOf(name, `${meanings[name]} Repeat the parameter for several.`, fields)];
   });
-  const sorting = 'Sorts the groups by a group key or a result of the request; a leading `-` means descending. Default: by the keys.';
+  const sorting =
+    'Sorts the groups by a group key or a result of the request; a leading `-` means descending. Default: by the keys.';
   return [
     ...functions,
     {
@@ -164,8 +197,20 @@ function ownParameters(endpoint: EndpointDefinition, groups: readonly string[]):
     },
     ...(groups.length === 0
       ? []
-      : [listOf('by', 'Groups by these keys; records without a value are a group of their own. At most two.', groups, maxGroupKeys)]),
-    { name: 'sort', in: 'query', description: sorting, schema: { type: 'string', enum: sortNames(groups, endpoint) } },
+      : [
+          listOf(
+            'by',
+            'Groups by these keys; records without a value are a group of their own. At most two.',
+            groups,
+            maxGroupKeys,
+          ),
+        ]),
+    {
+      name: 'sort',
+      in: 'query',
+      description: sorting,
+      schema: { type: 'string', enum: sortNames(groups, endpoint) },
+    },
     ...(groups.length === 0
       ? []
       : [
@@ -179,9 +224,13 @@ function ownParameters(endpoint: EndpointDefinition, groups: readonly string[]):
   ];
 }
 
-/** Empty when the records have no currency, or no amounts are computed. It names no field, which a reader may not have. */
+/**
+ * Empty when the records have no currency, or no amounts are computed. It names no field, which a reader may
+ * not have.
+ */
 function currencyNote(endpoint: EndpointDefinition, bindings: Bindings): string {
-  const money = (Object.hasOwn(bindings, endpoint.recordType) ? bindings[endpoint.recordType] : undefined) ?? {};
+  const money =
+    (Object.hasOwn(bindings, endpoint.recordType) ? bindings[endpoint.recordType] : undefined) ?? {};
   const needsCurrency = (endpoint.aggregates ?? []).some(({ field, functions, currency }) => {
     const defined = endpoint.fields.find(({ name }) => name === field);
     if (currency === 'none' || defined === undefined) return false;
@@ -202,7 +251,10 @@ export type SummaryDescribed = {
   readonly ifNoneMatch: oas31.ReferenceObject;
 };
 
-/** Adds the path `/summary` of a resource and its components to the document; nothing for an endpoint without a summary. */
+/**
+ * Adds the path `/summary` of a resource and its components to the document; nothing for an endpoint without
+ * a summary.
+ */
 export function addSummary(builder: oas31.OpenApiBuilder, described: SummaryDescribed): void {
   const { version, endpoint, bindings, names, filters, ifNoneMatch } = described;
   const { summary, summaryRow } = names.components;
@@ -233,7 +285,10 @@ export function addSummary(builder: oas31.OpenApiBuilder, described: SummaryDesc
       ...(names.summaries.summary !== undefined && { summary: names.summaries.summary }),
       description: `Computes exact results over the records that match the filters, as a whole or in groups.${note === '' ? '' : ` ${note}`}`,
       parameters: [...ownParameters(endpoint, groups), ...filters, ifNoneMatch],
-      responses: { 200: { ...answer, content: { ...answer.content, 'application/x-ndjson': { schema: reference } } }, ...errorRefs },
+      responses: {
+        200: { ...answer, content: { ...answer.content, 'application/x-ndjson': { schema: reference } } },
+        ...errorRefs,
+      },
     },
   });
 }

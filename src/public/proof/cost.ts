@@ -1,11 +1,14 @@
-// Bounds what a read may cost, as a multiple of the list without filter: a request that costs PostgreSQL much more than others lets its
-// callers take the time of everyone else.
+// Bounds what a read may cost, as a multiple of the list without filter: a request that costs PostgreSQL much
+// more than others lets its callers take the time of everyone else.
 import { defaultPageSize } from '../../db/page.ts';
 
 /** Times the cost of the first page without filter. */
 export const maxPlainLists = 20;
-/** A total has to see what it counts, and is kept: counting may cost what the pages with these records cost. */
-export const maxListsToCount = (rows: number): number => Math.max(maxPlainLists, Math.ceil(rows / defaultPageSize));
+/**
+ * A total has to see what it counts, and is kept: counting may cost what the pages with these records cost.
+ */
+export const maxListsToCount = (rows: number): number =>
+  Math.max(maxPlainLists, Math.ceil(rows / defaultPageSize));
 /** A faster list counts as this long, so that a busy moment of the machine decides nothing. */
 const minPlainMs = 5;
 /** Only a read that is too slow in each of them is refused. */
@@ -18,10 +21,16 @@ type Run = () => Promise<number>;
 type Cost = { readonly ms: number; readonly plainMs: number };
 
 /**
- * Undefined unless a read costs more than `maxLists` plain lists. Each further attempt measures both for about the same time: of a processor
- * that others use, a short statement gets all while it lasts, and a long one its share.
+ * Undefined unless a read costs more than `maxLists` plain lists. Each further attempt measures both for
+ * about the same time: of a processor that others use, a short statement gets all while it lasts, and a long
+ * one its share.
  */
-export async function findCost(first: Cost, maxLists: number, read: Run, plain: Run): Promise<Cost | undefined> {
+export async function findCost(
+  first: Cost,
+  maxLists: number,
+  read: Run,
+  plain: Run,
+): Promise<Cost | undefined> {
   let found = first;
   for (let attempt = 1; found.ms > maxLists * Math.max(found.plainMs, minPlainMs); attempt += 1) {
     if (attempt === maxAttempts) return found;

@@ -8,7 +8,13 @@ import { isTooLarge, queryCanceled } from '../read/failures.ts';
 import { mayHaveAnchors } from '../read/list.ts';
 import type { ListPlan } from '../read/plan.ts';
 import { anchoredRanges, type Range, sortedRanges } from '../read/ranges.ts';
-import { anchorsStatement, largeListStatement, listStatement, type Statement, type TableRef } from '../read/sql.ts';
+import {
+  anchorsStatement,
+  largeListStatement,
+  listStatement,
+  type Statement,
+  type TableRef,
+} from '../read/sql.ts';
 import { planWholeSummaries } from '../read/summary-plan.ts';
 import { largeSummaryStatement, summaryStatement } from '../read/summary-sql.ts';
 import type { CompiledEndpoint } from '../version/compile.ts';
@@ -17,16 +23,31 @@ import { readWhole } from '../version/narrow.ts';
 /** Slower reads are repeated this often, in case only the cache was cold. */
 const repeats = 2;
 
-/** The statement of a page, and one that finds the same records and writes only the first: for a page too large for one text. */
+/**
+ * The statement of a page, and one that finds the same records and writes only the first: for a page too
+ * large for one text.
+ */
 export type ProvedPage = { readonly page: Statement; readonly large: Statement };
 
-export const provedPage = (tableRef: TableRef, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): ProvedPage => ({
+export const provedPage = (
+  tableRef: TableRef,
+  plan: ListPlan,
+  ranges: readonly Range[],
+  withTotal: boolean,
+): ProvedPage => ({
   page: listStatement(tableRef, plan, ranges, withTotal),
   large: largeListStatement(tableRef, plan, ranges, withTotal, 0),
 });
 
-/** The costliest summaries by this group, without and with numbers of different values; empty for an unknown group. */
-export const provedSummaries = (tableRef: TableRef, endpoint: CompiledEndpoint, group: string): (ProvedPage & { distinct: boolean })[] =>
+/**
+ * The costliest summaries by this group, without and with numbers of different values; empty for an unknown
+ * group.
+ */
+export const provedSummaries = (
+  tableRef: TableRef,
+  endpoint: CompiledEndpoint,
+  group: string,
+): (ProvedPage & { distinct: boolean })[] =>
   planWholeSummaries(readWhole(endpoint), group).map((plan) => ({
     distinct: plan.measures.some(({ name }) => name === 'count_distinct'),
     page: summaryStatement(tableRef, plan),
@@ -35,21 +56,36 @@ export const provedSummaries = (tableRef: TableRef, endpoint: CompiledEndpoint, 
 /** PostgreSQL allows no longer text. */
 const maxRowBytes = 2 ** 30;
 
-async function query<Row extends QueryResultRow>(ctx: TenantCtx, { page, large }: ProvedPage, prefix = ''): Promise<Row | undefined> {
+async function query<Row extends QueryResultRow>(
+  ctx: TenantCtx,
+  { page, large }: ProvedPage,
+  prefix = '',
+): Promise<Row | undefined> {
   const run = async ({ write, values }: Statement): Promise<Row | undefined> =>
     (await ctx.db.data.query<Row>(`${prefix}${write()}`, [...values])).rows[0];
   return run(page).catch((error: unknown) => (isTooLarge(error) ? run(large) : Promise.reject(error)));
 }
 
 /** The second read of list.ts: long lists have anchors from then on, until their data changes. */
-export async function fallbackStatement(ctx: TenantCtx, tableRef: TableRef, plan: ListPlan, rows: number): Promise<ProvedPage> {
+export async function fallbackStatement(
+  ctx: TenantCtx,
+  tableRef: TableRef,
+  plan: ListPlan,
+  rows: number,
+): Promise<ProvedPage> {
   const { anchorEvery, cacheBytes } = ctx.settings;
   if (!mayHaveAnchors(plan) || rows <= anchorEvery || cacheBytes.anchors === 0)
     return provedPage(tableRef, plan, sortedRanges(plan), false);
   const every = spacingFor(rows, anchorEvery);
   const { write, values } = anchorsStatement(tableRef, plan, every);
-  const { rows: built } = await ctx.db.data.query<{ valued: string; nulls: string | null }>(write(), [...values]);
-  const anchors = { every, valued: parseAnchors(built[0]?.valued ?? null), nulls: parseAnchors(built[0]?.nulls ?? null) };
+  const { rows: built } = await ctx.db.data.query<{ valued: string; nulls: string | null }>(write(), [
+    ...values,
+  ]);
+  const anchors = {
+    every,
+    valued: parseAnchors(built[0]?.valued ?? null),
+    nulls: parseAnchors(built[0]?.nulls ?? null),
+  };
   return provedPage(tableRef, plan, anchoredRanges(plan, anchors), false);
 }
 
@@ -57,8 +93,8 @@ export async function fallbackStatement(ctx: TenantCtx, tableRef: TableRef, plan
 export const rounded = (ms: number): number => Math.round(ms * 100) / 100;
 
 /**
- * Page and total in one statement, including the network, as a client sees it. Repeated once after a timeout, in case only the cache was
- * cold.
+ * Page and total in one statement, including the network, as a client sees it. Repeated once after a timeout,
+ * in case only the cache was cold.
  */
 export async function runFirst(ctx: TenantCtx, page: ProvedPage): Promise<{ rows: number; firstMs: number }> {
   const run = async () => {
@@ -69,14 +105,22 @@ export async function runFirst(ctx: TenantCtx, page: ProvedPage): Promise<{ rows
   return run().catch((error: unknown) => (sqlState(error) === queryCanceled ? run() : Promise.reject(error)));
 }
 
-/** `byIndex`: whether PostgreSQL read the table through indexes only; `found`: number of records that the page has. */
+/**
+ * `byIndex`: whether PostgreSQL read the table through indexes only; `found`: number of records that the page
+ * has.
+ */
 export type Measured = { readonly ms: number; readonly byIndex: boolean; readonly found: number };
 
 /**
- * The time in which the statement responds, and how it is planned for these values. Not EXPLAIN ANALYZE: on Citus it would run a plan for
- * unknown values. Rejects with the error of PostgreSQL when no run succeeded.
+ * The time in which the statement responds, and how it is planned for these values. Not EXPLAIN ANALYZE: on
+ * Citus it would run a plan for unknown values. Rejects with the error of PostgreSQL when no run succeeded.
  */
-export async function measure(ctx: TenantCtx, warnMs: number, table: string, page: ProvedPage): Promise<Measured> {
+export async function measure(
+  ctx: TenantCtx,
+  warnMs: number,
+  table: string,
+  page: ProvedPage,
+): Promise<Measured> {
   const explained = await query<{ 'QUERY PLAN': unknown }>(ctx, page, 'explain (format json) ');
   const byIndex = !readsWhole(explained?.['QUERY PLAN'], table);
   let bestMs: number | undefined;
@@ -96,10 +140,16 @@ export async function measure(ctx: TenantCtx, warnMs: number, table: string, pag
   return { ms: bestMs, byIndex, found };
 }
 
-/** Whether a node of the plan, at any depth, scans the whole table. Citus has the plans of its nodes deep within its own. */
+/**
+ * Whether a node of the plan, at any depth, scans the whole table. Citus has the plans of its nodes deep
+ * within its own.
+ */
 function readsWhole(plan: unknown, table: string): boolean {
   if (typeof plan !== 'object' || plan === null) return false;
-  const { 'Node Type': type, 'Relation Name': relation } = plan as { 'Node Type'?: string; 'Relation Name'?: string };
+  const { 'Node Type': type, 'Relation Name': relation } = plan as {
+    'Node Type'?: string;
+    'Relation Name'?: string;
+  };
   if (type === 'Seq Scan' && relation !== undefined && isNameOf(table, relation)) return true;
   return Object.values(plan).some((below) => readsWhole(below, table));
 }

@@ -1,10 +1,11 @@
-// Enumerates the reads that a version offers: each filter, and none, with each sort in both directions, the list under a row scope by each
-// scopable field in the default order, and the summary of all records by each group. Pure.
+// Enumerates the reads that a version offers: each filter, and none, with each sort in both directions, the
+// list under a row scope by each scopable field in the default order, and the summary of all records by each
+// group. Pure.
 import type { CompiledEndpoint } from '../version/compile.ts';
 
 /**
- * `filter` is a parameter name, null for the list without filter; `scope` is the field of a row scope; `sort` is null for the default order
- * by id, and for summaries.
+ * `filter` is a parameter name, null for the list without filter; `scope` is the field of a row scope; `sort`
+ * is null for the default order by id, and for summaries.
  */
 export type Pair = {
   readonly resource: string;
@@ -28,28 +29,39 @@ const filtersOf = ({ filters, search = [], takesOr = false }: Endpoint): string[
 
 /** Those that test lines. */
 function lineFiltersOf(endpoint: Endpoint): string[] {
-  const own = [...endpoint.filters].filter(([, { column }]) => column.line !== undefined).map(([name]) => name);
+  const own = [...endpoint.filters]
+    .filter(([, { column }]) => column.line !== undefined)
+    .map(([name]) => name);
   return own.length === 0 ? [] : filtersOf(endpoint).filter((name) => name === 'or' || own.includes(name));
 }
 
 export const countPairs = (endpoints: readonly Endpoint[]): number =>
   endpoints.reduce(
     (sum, endpoint) =>
-      sum + (filtersOf(endpoint).length + 1) * ordersOf(endpoint).length + scopesOf(endpoint).length + (endpoint.summary?.groups.size ?? 0),
+      sum +
+      (filtersOf(endpoint).length + 1) * ordersOf(endpoint).length +
+      scopesOf(endpoint).length +
+      (endpoint.summary?.groups.size ?? 0),
     0,
   );
 
 /** The names of the fields that row scopes may name; `id` is a filter of every endpoint. */
 const scopesOf = ({ fields, scopable }: Endpoint): string[] =>
-  [...scopable.keys()].flatMap((source) => fields.find((field) => field.kind !== 'absent' && field.source === source)?.name ?? []);
+  [...scopable.keys()].flatMap(
+    (source) => fields.find((field) => field.kind !== 'absent' && field.source === source)?.name ?? [],
+  );
 
 /**
- * Every pair of every endpoint. The most common reads come first: each order without a filter, each filter and row scope in the default
- * order, which together use every index, and each summary. `smallResources` get nothing beyond that
- * but their filters on lines in each order: few records may have many lines. For the others filters and sorts then alternate, so that
- * wherever the list is cut off, each was combined with about equally many others. A generator, because there may be millions of pairs.
+ * Every pair of every endpoint. The most common reads come first: each order without a filter, each filter
+ * and row scope in the default order, which together use every index, and each summary. `smallResources` get
+ * nothing beyond that but their filters on lines in each order: few records may have many lines. For the
+ * others filters and sorts then alternate, so that wherever the list is cut off, each was combined with about
+ * equally many others. A generator, because there may be millions of pairs.
  */
-export function* pairsOf(endpoints: readonly Endpoint[], smallResources: ReadonlySet<string> = new Set()): Generator<Pair> {
+export function* pairsOf(
+  endpoints: readonly Endpoint[],
+  smallResources: ReadonlySet<string> = new Set(),
+): Generator<Pair> {
   const tables = endpoints.map((endpoint) => ({
     resource: endpoint.name,
     filters: [null, ...filtersOf(endpoint)],

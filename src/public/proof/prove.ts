@@ -1,5 +1,6 @@
-// Measures on the real data what a version will cost before it goes live: each filter with each sort, each row scope and each group of a
-// summary is read as a client would, with a common, a rare and an absent value, or many of them. Uses plan.ts and sql.ts like any request, so what is measured is what will run.
+// Measures on the real data what a version will cost before it goes live: each filter with each sort, each
+// row scope and each group of a summary is read as a client would, with a common, a rare and an absent value,
+// or many of them. Uses plan.ts and sql.ts like any request, so what is measured is what will run.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { sqlState } from '../../db/pg-errors.ts';
@@ -16,10 +17,24 @@ import { readWhole } from '../version/narrow.ts';
 import type { Bindings, SchemaDocument } from '../version/schema-document.ts';
 import { parseFilterValue } from '../version/values.ts';
 import { findCost, maxListsToCount, maxPlainLists } from './cost.ts';
-import { fallbackStatement, type Measured, measure, provedPage, provedSummaries, rounded, runFirst } from './measure.ts';
+import {
+  fallbackStatement,
+  type Measured,
+  measure,
+  provedPage,
+  provedSummaries,
+  rounded,
+  runFirst,
+} from './measure.ts';
 import { countPairs, type Pair, pairsOf } from './pairs.ts';
 import { trialFilterOf, trialValuesOf } from './trial-filters.ts';
-import { type ColumnSample, sampleColumn, type TrialColumn, type TrialFilter, type ValueKind } from './trial-values.ts';
+import {
+  type ColumnSample,
+  sampleColumn,
+  type TrialColumn,
+  type TrialFilter,
+  type ValueKind,
+} from './trial-values.ts';
 
 export type Trial = {
   /** `all` when there is no filter. */
@@ -28,9 +43,15 @@ export type Trial = {
   readonly rows: number;
   /** Milliseconds for the first page when its total is known, planning included. */
   readonly ms: number;
-  /** The same with the total still to be counted, in the default sort: what the first client after a sync waits. */
+  /**
+   * The same with the total still to be counted, in the default sort: what the first client after a sync
+   * waits.
+   */
   readonly firstMs: number;
-  /** Whether PostgreSQL read the table through indexes only; for a small table it may choose a sequential scan. */
+  /**
+   * Whether PostgreSQL read the table through indexes only; for a small table it may choose a sequential
+   * scan.
+   */
   readonly byIndex: boolean;
 };
 export type PairReport = Pair & { readonly trials: readonly Trial[] };
@@ -53,7 +74,9 @@ export type CostlyRead = Pair & {
 };
 
 export type Proof = {
-  /** All pairs of the version. Fewer are measured when there are few records, too many pairs, or no time left. */
+  /**
+   * All pairs of the version. Fewer are measured when there are few records, too many pairs, or no time left.
+   */
   readonly total: number;
   readonly pairs: readonly PairReport[];
   readonly timedOut: readonly TimedOut[];
@@ -65,7 +88,10 @@ export type Proof = {
 
 export type ProofOptions = {
   readonly maxPairs: number;
-  /** Resources with at most this many records get only the first pairs: reading all of them takes milliseconds anyway. */
+  /**
+   * Resources with at most this many records get only the first pairs: reading all of them takes milliseconds
+   * anyway.
+   */
   readonly smallTableRecords: number;
   readonly budgetMs: number;
   /** Slower reads are repeated, so that a cold cache is not reported as a slow read. */
@@ -93,8 +119,16 @@ type ProofRun = {
   readonly costly: CostlyRead[];
 };
 
-/** Rejects when the database is unavailable or `signal` aborts; reads that are too slow are reported in the result. */
-export async function proveVersion(ctx: TenantCtx, document: SchemaDocument, bindings: Bindings, options: ProofOptions): Promise<Proof> {
+/**
+ * Rejects when the database is unavailable or `signal` aborts; reads that are too slow are reported in the
+ * result.
+ */
+export async function proveVersion(
+  ctx: TenantCtx,
+  document: SchemaDocument,
+  bindings: Bindings,
+  options: ProofOptions,
+): Promise<Proof> {
   const { endpoints } = compileSchema({ ...document, bindings, id: '', version: '' });
   const run: ProofRun = {
     ctx,
@@ -123,7 +157,13 @@ export async function proveVersion(ctx: TenantCtx, document: SchemaDocument, bin
   const records: Proof['records'][number][] = [];
   for (const { name, recordType } of endpoints.values())
     records.push({ resource: name, rows: (await readTable(run, recordType)).rowCount });
-  return { total: countPairs([...endpoints.values()]), pairs, timedOut: run.timedOut, costly: run.costly, records };
+  return {
+    total: countPairs([...endpoints.values()]),
+    pairs,
+    timedOut: run.timedOut,
+    costly: run.costly,
+    records,
+  };
 }
 
 async function smallEndpoints(run: ProofRun): Promise<ReadonlySet<string>> {
@@ -145,12 +185,16 @@ function once<V>(cache: Map<string, Promise<V>>, key: string, make: () => Promis
 async function readTable({ ctx, tables }: ProofRun, recordType: string) {
   return once(tables, recordType, async () => {
     const state = await readRecordState(ctx.db.data, tenantSchema(ctx.organizationId), recordType);
-    if (state === undefined || state.activeTable === null) throw new Error(`${recordType} no longer has a table`);
+    if (state === undefined || state.activeTable === null)
+      throw new Error(`${recordType} no longer has a table`);
     return { table: state.activeTable, rowCount: state.rowCount };
   });
 }
 
-/** A run may swap the table in between: everything learned about the old table is then discarded and learned again. */
+/**
+ * A run may swap the table in between: everything learned about the old table is then discarded and learned
+ * again.
+ */
 async function tryPair(run: ProofRun, pair: Pair): Promise<Trial[]> {
   const endpoint = run.endpoints.get(pair.resource);
   if (endpoint === undefined) return [];
@@ -158,14 +202,17 @@ async function tryPair(run: ProofRun, pair: Pair): Promise<Trial[]> {
     try {
       return await tryValues(run, endpoint, pair);
     } catch (error) {
-      if (isUndefinedObject(error)) for (const cache of [run.tables, run.samples, run.firstReads]) cache.clear();
+      if (isUndefinedObject(error))
+        for (const cache of [run.tables, run.samples, run.firstReads]) cache.clear();
       throw error;
     }
   });
 }
 
 async function tryValues(run: ProofRun, endpoint: CompiledEndpoint, pair: Pair): Promise<Trial[]> {
-  const values = (await trialValuesOf(endpoint, pair, sampleOf(run, endpoint))) ?? [{ kind: 'all' as const, texts: [''] }];
+  const values = (await trialValuesOf(endpoint, pair, sampleOf(run, endpoint))) ?? [
+    { kind: 'all' as const, texts: [''] },
+  ];
   const trials: Trial[] = [];
   for (const { kind, texts } of values) {
     const trial = await tryValue(run, endpoint, pair, kind, texts);
@@ -185,7 +232,9 @@ const sampleOf =
     );
   };
 
-/** The plan of the request as a client would send it; undefined for a value that the interface would reject. */
+/**
+ * The plan of the request as a client would send it; undefined for a value that the interface would reject.
+ */
 function planOf(endpoint: CompiledEndpoint, pair: Pair, texts: readonly string[]) {
   const { filter, scope, sort, order } = pair;
   const query = new Map<string, readonly string[]>();
@@ -194,7 +243,10 @@ function planOf(endpoint: CompiledEndpoint, pair: Pair, texts: readonly string[]
   if (sort !== null) query.set('sort', [sort]);
   if (filter !== null) query.set(filter, texts);
   try {
-    const readable = scope === undefined ? readWhole(endpoint) : underScope(endpoint, trialFilterOf(endpoint, pair), texts[0] ?? '');
+    const readable =
+      scope === undefined
+        ? readWhole(endpoint)
+        : underScope(endpoint, trialFilterOf(endpoint, pair), texts[0] ?? '');
     return readable && planList(readable, query);
   } catch (error) {
     if (error instanceof AppError) return undefined;
@@ -202,11 +254,18 @@ function planOf(endpoint: CompiledEndpoint, pair: Pair, texts: readonly string[]
   }
 }
 
-function underScope(endpoint: CompiledEndpoint, filter: TrialFilter | undefined, text: string): ReadableEndpoint | undefined {
+function underScope(
+  endpoint: CompiledEndpoint,
+  filter: TrialFilter | undefined,
+  text: string,
+): ReadableEndpoint | undefined {
   if (filter === undefined) return undefined;
   const parsed = parseFilterValue(filter.column.type, text);
   if (!('value' in parsed)) return undefined;
-  return { ...readWhole(endpoint), scope: [{ column: filter.column, operator: 'eq', values: [parsed.value] }] };
+  return {
+    ...readWhole(endpoint),
+    scope: [{ column: filter.column, operator: 'eq', values: [parsed.value] }],
+  };
 }
 
 /** Undefined when it timed out, which is recorded, or when the value is invalid for clients. */
@@ -229,7 +288,12 @@ async function tryValue(
   const count = () =>
     runFirst(
       ctx,
-      provedPage(tableRef, inDefaultOrder, boundedRanges(inDefaultOrder, undefined, rowCount, scanLimitWithoutTotal(ctx.settings)), true),
+      provedPage(
+        tableRef,
+        inDefaultOrder,
+        boundedRanges(inDefaultOrder, undefined, rowCount, scanLimitWithoutTotal(ctx.settings)),
+        true,
+      ),
     );
   let counting = hasFilter;
   try {
@@ -237,7 +301,12 @@ async function tryValue(
       ? await once(run.firstReads, `${resource} ${filter} ${scope} ${value}`, async () => {
           const counted = await count();
           const cost = { ms: counted.firstMs, maxLists: maxListsToCount(counted.rows) };
-          await noteCost(run, endpoint, { ...pair, value, counting, ...cost }, async () => (await count()).firstMs);
+          await noteCost(
+            run,
+            endpoint,
+            { ...pair, value, counting, ...cost },
+            async () => (await count()).firstMs,
+          );
           return counted;
         })
       : undefined;
@@ -245,12 +314,22 @@ async function tryValue(
     const rows = first?.rows ?? rowCount;
     const read = () => readPage(run, tableRef, plan, rows, rowCount);
     const { ms, byIndex } = await read();
-    await noteCost(run, endpoint, { ...pair, value, counting, ms, maxLists: maxPlainLists }, async () => (await read()).ms);
+    await noteCost(
+      run,
+      endpoint,
+      { ...pair, value, counting, ms, maxLists: maxPlainLists },
+      async () => (await read()).ms,
+    );
     return { value, rows, ms, byIndex, firstMs: first?.firstMs ?? ms };
   } catch (error) {
     if (sqlState(error) !== queryCanceled) throw error;
     const isRecorded = run.timedOut.some(
-      (other) => counting && other.counting && other.resource === resource && other.filter === filter && other.scope === scope,
+      (other) =>
+        counting &&
+        other.counting &&
+        other.resource === resource &&
+        other.filter === filter &&
+        other.scope === scope,
     );
     if (!isRecorded) run.timedOut.push({ ...pair, value, counting });
     return undefined;
@@ -258,7 +337,13 @@ async function tryValue(
 }
 
 /** A page that comes back short is read again, further and further. */
-async function readPage({ ctx, options }: ProofRun, tableRef: TableRef, plan: ListPlan, rows: number, rowCount: number) {
+async function readPage(
+  { ctx, options }: ProofRun,
+  tableRef: TableRef,
+  plan: ListPlan,
+  rows: number,
+  rowCount: number,
+) {
   const wanted = Math.min(plan.pageSize, rows);
   const scanLimit = scanLimitWithoutTotal(ctx.settings);
   let [ms, byIndex, found] = [0, true, -1];
@@ -279,7 +364,12 @@ async function readPlain(run: ProofRun, endpoint: CompiledEndpoint): Promise<num
   const { ctx, options } = run;
   const { table } = await readTable(run, endpoint.recordType);
   const plan = planList(readWhole(endpoint), new Map());
-  const page = provedPage({ schema: tenantSchema(ctx.organizationId), table }, plan, plainRanges(plan), false);
+  const page = provedPage(
+    { schema: tenantSchema(ctx.organizationId), table },
+    plan,
+    plainRanges(plan),
+    false,
+  );
   return (await measure(ctx, options.warnMs, table, page)).ms;
 }
 
@@ -297,10 +387,15 @@ async function noteCost(
 }
 
 /**
- * The summaries of all records by one group, as the first client after a sync reads them: the slowest of them. Undefined when one timed out,
- * which is recorded.
+ * The summaries of all records by one group, as the first client after a sync reads them: the slowest of
+ * them. Undefined when one timed out, which is recorded.
  */
-async function trySummary(run: ProofRun, endpoint: CompiledEndpoint, pair: Pair, group: string): Promise<Trial | undefined> {
+async function trySummary(
+  run: ProofRun,
+  endpoint: CompiledEndpoint,
+  pair: Pair,
+  group: string,
+): Promise<Trial | undefined> {
   const { ctx, options, timedOut } = run;
   const { table, rowCount } = await readTable(run, endpoint.recordType);
   const pages = provedSummaries({ schema: tenantSchema(ctx.organizationId), table }, endpoint, group);
@@ -309,7 +404,13 @@ async function trySummary(run: ProofRun, endpoint: CompiledEndpoint, pair: Pair,
   try {
     for (const page of pages) measured.push(await measure(ctx, options.warnMs, table, page));
     const ms = Math.max(...measured.map((each) => each.ms));
-    return { value: 'all', rows: rowCount, ms, byIndex: measured.every(({ byIndex }) => byIndex), firstMs: ms };
+    return {
+      value: 'all',
+      rows: rowCount,
+      ms,
+      byIndex: measured.every(({ byIndex }) => byIndex),
+      firstMs: ms,
+    };
   } catch (error) {
     if (sqlState(error) !== queryCanceled) throw error;
     const distinct = pages[measured.length]?.distinct === true;

@@ -1,5 +1,5 @@
-// Which values a filter is measured with. `q` is measured as `contains` on the first field that it searches, `or` with two filters at once,
-// and with as many conditions on lines as it takes.
+// Which values a filter is measured with. `q` is measured as `contains` on the first field that it searches,
+// `or` with two filters at once, and with as many conditions on lines as it takes.
 
 import { maxOrConditions, minOrConditions } from '../read/filters.ts';
 import type { CompiledEndpoint, FilterParameter } from '../version/compile.ts';
@@ -16,16 +16,29 @@ export function trialFilterOf(
   if (scoped?.kind === 'value') return { operator: 'eq', column: scoped.column };
   if (filter === null) return undefined;
   const [searched] = search;
-  return filter === 'q' && searched !== undefined ? { operator: 'contains', column: searched.column } : filters.get(filter);
+  return filter === 'q' && searched !== undefined
+    ? { operator: 'contains', column: searched.column }
+    : filters.get(filter);
 }
 
 type Sample = (column: TrialColumn) => Promise<ColumnSample | undefined>;
 
-/** The values of the filter or row scope of a pair, as requests write them; null when the pair has neither. */
-export async function trialValuesOf(endpoint: CompiledEndpoint, pair: Pair, sample: Sample): Promise<readonly TrialValue[] | null> {
+/**
+ * The values of the filter or row scope of a pair, as requests write them; null when the pair has neither.
+ */
+export async function trialValuesOf(
+  endpoint: CompiledEndpoint,
+  pair: Pair,
+  sample: Sample,
+): Promise<readonly TrialValue[] | null> {
   const filter = trialFilterOf(endpoint, pair);
-  if (filter !== undefined) return (await valuesOf(filter, sample)).filter(({ texts }) => pair.scope === undefined || texts.length === 1);
-  return pair.filter === 'or' ? [...(await alternativesOf(endpoint, sample)), ...(await lineAlternativesOf(endpoint, sample))] : null;
+  if (filter !== undefined)
+    return (await valuesOf(filter, sample)).filter(
+      ({ texts }) => pair.scope === undefined || texts.length === 1,
+    );
+  return pair.filter === 'or'
+    ? [...(await alternativesOf(endpoint, sample)), ...(await lineAlternativesOf(endpoint, sample))]
+    : null;
 }
 
 async function valuesOf(filter: TrialFilter, sample: Sample): Promise<readonly TrialValue[]> {
@@ -35,7 +48,9 @@ async function valuesOf(filter: TrialFilter, sample: Sample): Promise<readonly T
 
 /** Two filters that each select a part of the records. */
 const alternatives = ({ filters }: CompiledEndpoint): FilterParameter[] =>
-  [...filters.values()].filter(({ name, operator }) => name !== 'id' && operator !== 'not' && operator !== 'null').slice(0, 2);
+  [...filters.values()]
+    .filter(({ name, operator }) => name !== 'id' && operator !== 'not' && operator !== 'null')
+    .slice(0, 2);
 
 async function alternativesOf(endpoint: CompiledEndpoint, sample: Sample): Promise<readonly TrialValue[]> {
   const chosen = alternatives(endpoint);
@@ -49,12 +64,16 @@ async function alternativesOf(endpoint: CompiledEndpoint, sample: Sample): Promi
   });
 }
 
-const alternative = (field: string, operator: string, text = ''): string => `${field}:${operator}:"${text.replaceAll('"', '""')}"`;
+const alternative = (field: string, operator: string, text = ''): string =>
+  `${field}:${operator}:"${text.replaceAll('"', '""')}"`;
 const alternativesTrial = (kind: ValueKind, conditions: readonly string[]): TrialValue[] =>
   conditions.length < minOrConditions ? [] : [{ kind, texts: [`(${conditions.join()})`] }];
 
 /** Each filter on lines in turn, with further values of those that have them. */
-async function lineAlternativesOf({ filters }: CompiledEndpoint, sample: Sample): Promise<readonly TrialValue[]> {
+async function lineAlternativesOf(
+  { filters }: CompiledEndpoint,
+  sample: Sample,
+): Promise<readonly TrialValue[]> {
   const chosen = [...filters.values()].filter(({ column: { line } }) => line !== undefined);
   const values = await Promise.all(chosen.map((filter) => valuesOf(filter, sample)));
   return (
@@ -64,7 +83,10 @@ async function lineAlternativesOf({ filters }: CompiledEndpoint, sample: Sample)
     ] as const
   ).flatMap(([kind, single]) => {
     const textsOf = (index: number): readonly string[] =>
-      (values[index]?.find((each) => each.kind === kind) ?? values[index]?.find((each) => each.kind === single))?.texts ?? [];
+      (
+        values[index]?.find((each) => each.kind === kind) ??
+        values[index]?.find((each) => each.kind === single)
+      )?.texts ?? [];
     const rounds = Array.from({ length: maxOrConditions }, (_, round) => round);
     const conditions = rounds.flatMap((round) =>
       chosen.flatMap(({ field, operator }, index) => {

@@ -1,5 +1,6 @@
-// Chooses the values to test a filter with, taken from the table itself: one that many records match, one that few match, and one that none
-// matches; and as many as a request may have, where no index looks up each of them. The values are records of the tenant: they are used only for the measurement and never reported.
+// Chooses the values to test a filter with, taken from the table itself: one that many records match, one
+// that few match, and one that none matches; and as many as a request may have, where no index looks up each
+// of them. The values are records of the tenant: they are used only for the measurement and never reported.
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { elementTypes, isListType } from '../../warehouse/columns.ts';
@@ -48,7 +49,12 @@ const textSql = (type: ValueType, value: string): string => {
   return `${value}::text`;
 };
 
-const steps: Partial<Record<ValueType, string>> = { number: '1', integer: '1', date: '1', time: "interval '1 second'" };
+const steps: Partial<Record<ValueType, string>> = {
+  number: '1',
+  integer: '1',
+  date: '1',
+  time: "interval '1 second'",
+};
 const integerEdge = { '+': '9223372036854775807', '-': '-9223372036854775808' } as const;
 
 /** The first value outside the range of the column on one side, or null at the end of the type. */
@@ -59,7 +65,10 @@ function outsideSql(type: ValueType, edge: string, sign: '+' | '-'): string {
 
 export type TrialColumn = Pick<CompiledColumn, 'column' | 'type' | 'line'>;
 
-/** Of lines, the values of one field as those of a column: the JSON form of dates and times is what PostgreSQL reads. */
+/**
+ * Of lines, the values of one field as those of a column: the JSON form of dates and times is what PostgreSQL
+ * reads.
+ */
 const linesSql = (source: string, lines: string, line: string, type: ValueType): string => {
   const value = `(e.line -> ${literal(line)})`;
   if (isListType(type))
@@ -69,14 +78,21 @@ const linesSql = (source: string, lines: string, line: string, type: ValueType):
 };
 
 /** Where a record may have several values, or none: these as rows. */
-const manySql = (source: string, column: string, type: ValueType, line: string | undefined): string | undefined => {
+const manySql = (
+  source: string,
+  column: string,
+  type: ValueType,
+  line: string | undefined,
+): string | undefined => {
   if (line !== undefined) return linesSql(source, column, line, type);
-  return isListType(type) ? `(select u.v from ${source} left join lateral unnest(${column}) as u(v) on true) as l` : undefined;
+  return isListType(type)
+    ? `(select u.v from ${source} left join lateral unnest(${column}) as u(v) on true) as l`
+    : undefined;
 };
 
 /**
- * One statement per column: the ends of the range from the index, everything else from a sample; for a field of lines or a list all from a sample.
- * Rejects with the error of PostgreSQL.
+ * One statement per column: the ends of the range from the index, everything else from a sample; for a field
+ * of lines or a list all from a sample. Rejects with the error of PostgreSQL.
  */
 export async function sampleColumn(
   client: Pick<PoolClient, 'query'>,
@@ -87,13 +103,18 @@ export async function sampleColumn(
   const type = isListType(columnType) ? elementTypes[columnType] : columnType;
   const source = `${schema}.${quoteIdentifier(table)} as t`;
   const value = `t.${quoteIdentifier(column)}`;
-  const share = rowCount <= sampleRows ? '' : ` tablesample system (${((sampleRows / rowCount) * 100).toFixed(4)})`;
+  const share =
+    rowCount <= sampleRows ? '' : ` tablesample system (${((sampleRows / rowCount) * 100).toFixed(4)})`;
   const text = (expression: string): string => textSql(type, expression);
   const ranged = steps[type] !== undefined;
   const ofMany = manySql(`${source}${share}`, value, columnType, line);
   const ends = ofMany === undefined ? { of: value, from: source } : { of: 'v', from: 'sampled' };
-  const [min, max] = [`(select min(${ends.of}) from ${ends.from})`, `(select max(${ends.of}) from ${ends.from})`];
-  const percentile = (part: number): string => text(`(select percentile_disc(${part}) within group (order by v) from sampled)`);
+  const [min, max] = [
+    `(select min(${ends.of}) from ${ends.from})`,
+    `(select max(${ends.of}) from ${ends.from})`,
+  ];
+  const percentile = (part: number): string =>
+    text(`(select percentile_disc(${part}) within group (order by v) from sampled)`);
   const inRange = (sql: string): string => (ranged ? sql : 'null');
   const { rows } = await client.query<ColumnSample>(
     `with sampled as materialized (select ${ofMany === undefined ? `${value} as v from ${source}${share}` : `v from ${ofMany}`}),
@@ -115,7 +136,8 @@ const absentText = `no such value ${createHash('sha256').update('absent').digest
 
 const absentOf = (type: ValueType, sample: ColumnSample): string | null => {
   if (type === 'text') return absentText;
-  if (type === 'boolean') return sample.common === sample.rare && sample.common !== null ? String(sample.common !== 'true') : null;
+  if (type === 'boolean')
+    return sample.common === sample.rare && sample.common !== null ? String(sample.common !== 'true') : null;
   return sample.aboveMax;
 };
 
@@ -160,10 +182,13 @@ export function trialValues({ operator, column }: TrialFilter, sample: ColumnSam
     const text = texts[kind];
     if (text !== null && !found.has(text)) found.set(text, { kind, texts: [text] });
   }
-  const takesMany = operator === 'eq' && (column.line !== undefined || column.type === 'time' || isListType(column.type));
+  const takesMany =
+    operator === 'eq' && (column.line !== undefined || column.type === 'time' || isListType(column.type));
   const several = takesMany ? { many: sample.many ?? [], many_absent: manyAbsent(type) } : {};
   return [
     ...found.values(),
-    ...Object.entries(several).flatMap(([kind, texts]) => (texts.length < 2 ? [] : [{ kind: kind as ValueKind, texts }])),
+    ...Object.entries(several).flatMap(([kind, texts]) =>
+      texts.length < 2 ? [] : [{ kind: kind as ValueKind, texts }],
+    ),
   ];
 }

@@ -1,5 +1,6 @@
-// Counts and aggregates the records that a list would return, for the built-in agents: over any field that the version publishes, declared
-// as an aggregate or not, with the SQL of summaries. Accepts only the filters of the version.
+// Counts and aggregates the records that a list would return, for the built-in agents: over any field that
+// the version publishes, declared as an aggregate or not, with the SQL of summaries. Accepts only the filters
+// of the version.
 import type { AppError } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { responseTooLong } from '../../core/truncate-list.ts';
@@ -20,7 +21,10 @@ import { withinTimeLimit } from './time-limit.ts';
 export const aggregateOrders = ['count', 'sum', 'min', 'max', 'average', 'value'] as const;
 
 export type AggregateOptions = {
-  /** The field to compute over: a number for all aggregates, a date or time for min and max. Undefined: counts only. */
+  /**
+   * The field to compute over: a number for all aggregates, a date or time for min and max. Undefined: counts
+   * only.
+   */
   readonly field?: string | undefined;
   /** One group per value of this field, or per period of `<date or time>.<period>`. */
   readonly groupBy?: string | undefined;
@@ -38,13 +42,20 @@ type AggregatePlan = {
   readonly limit: number;
 };
 
-const fieldError = (path: string, code: string, message: string): AppError => parameterError([parameterProblem(path, code, message)]);
+const fieldError = (path: string, code: string, message: string): AppError =>
+  parameterError([parameterProblem(path, code, message)]);
 
-function findField({ fields, masked, name: resource }: ReadableEndpoint, path: string, name: string): ValueField {
+function findField(
+  { fields, masked, name: resource }: ReadableEndpoint,
+  path: string,
+  name: string,
+): ValueField {
   if (masked.has(name)) throw fieldMasked([path]);
   const found = fields.find((field) => field.name === name);
   if (found?.kind === 'value') return found;
-  const known = fields.filter((field) => field.kind === 'value' && !masked.has(field.name)).map((field) => field.name);
+  const known = fields
+    .filter((field) => field.kind === 'value' && !masked.has(field.name))
+    .map((field) => field.name);
   throw fieldError(
     path,
     'unknown_field',
@@ -53,14 +64,19 @@ function findField({ fields, masked, name: resource }: ReadableEndpoint, path: s
 }
 
 const isNumber = ({ column }: ValueField): boolean => column.type === 'number' || column.type === 'integer';
-const isOrdered = (field: ValueField): boolean => isNumber(field) || field.column.type === 'date' || field.column.type === 'time';
+const isOrdered = (field: ValueField): boolean =>
+  isNumber(field) || field.column.type === 'date' || field.column.type === 'time';
 
 /** The group key of a field, or of a period such as `date.month`. */
 function findGroup(endpoint: ReadableEndpoint, name: string): CompiledGroup {
   const period = periods.find((known: Period) => name.endsWith(`.${known}`)) ?? null;
   const field = findField(endpoint, 'groupBy', period === null ? name : name.slice(0, -period.length - 1));
   if (period !== null && field.column.type !== 'date' && field.column.type !== 'time')
-    throw fieldError('groupBy', 'field_misfits', `"${field.name}" has no periods: it is neither a date nor a time`);
+    throw fieldError(
+      'groupBy',
+      'field_misfits',
+      `"${field.name}" has no periods: it is neither a date nor a time`,
+    );
   return { name: 'value', field, period };
 }
 
@@ -73,8 +89,9 @@ function assertOneCurrencyOf({ list, field, groupBy }: AggregatePlan): void {
 }
 
 /**
- * Pure. `query` holds filters only. Throws 400 for filters and fields that the endpoint does not have, for fields that cannot be
- * aggregated, and for amounts of several currencies, and 403 for filters and fields that the reader sees masked.
+ * Pure. `query` holds filters only. Throws 400 for filters and fields that the endpoint does not have, for
+ * fields that cannot be aggregated, and for amounts of several currencies, and 403 for filters and fields
+ * that the reader sees masked.
  */
 export function planAggregate(
   endpoint: ReadableEndpoint,
@@ -83,7 +100,11 @@ export function planAggregate(
 ): AggregatePlan {
   const field = name === undefined ? undefined : findField(endpoint, 'field', name);
   if (field !== undefined && !isOrdered(field))
-    throw fieldError('field', 'field_misfits', `"${field.name}" cannot be aggregated: it is neither a number nor a date or time`);
+    throw fieldError(
+      'field',
+      'field_misfits',
+      `"${field.name}" cannot be aggregated: it is neither a number nor a date or time`,
+    );
   const isNumeric = field !== undefined && isNumber(field);
   if ((orderBy === 'sum' || orderBy === 'average') && !isNumeric)
     throw fieldError('orderBy', 'invalid_value', `"orderBy": "${orderBy}" requires a numeric "field"`);
@@ -101,7 +122,11 @@ const rangeOutputs: readonly Output[] = [
   { as: 'min', name: 'min' },
   { as: 'max', name: 'max' },
 ];
-const numberOutputs: readonly Output[] = [...rangeOutputs, { as: 'sum', name: 'sum' }, { as: 'average', name: 'avg' }];
+const numberOutputs: readonly Output[] = [
+  ...rangeOutputs,
+  { as: 'sum', name: 'sum' },
+  { as: 'average', name: 'avg' },
+];
 
 export function aggregateStatement(table: TableRef, plan: AggregatePlan): Statement {
   const { list, field, groupBy, orderBy, limit } = plan;
@@ -118,7 +143,9 @@ export function aggregateStatement(table: TableRef, plan: AggregatePlan): Statem
     const row = objectSql([
       ...groups.map((group) => [group.name, groupJson(group, 'g.k0')] as const),
       ['count', 'g.n'],
-      ...measures.map(({ name, field: of }, at) => [outputs[at]?.as ?? name, measureJson(name, of, `g.m${at}`)] as const),
+      ...measures.map(
+        ({ name, field: of }, at) => [outputs[at]?.as ?? name, measureJson(name, of, `g.m${at}`)] as const,
+      ),
     ]);
     // Values of a group may be as large as a field: what no caller accepts does not leave PostgreSQL.
     const select = (result: string): string => `with g as materialized (${grouped})
@@ -135,16 +162,21 @@ export function aggregateStatement(table: TableRef, plan: AggregatePlan): Statem
   const shape = [conditions.map(({ key }) => key).join(), field?.name ?? '', ...grouping, orderBy];
   return {
     key: ['aggregate', table.schema, table.table, endpoint.key, ...shape].join('\n'),
-    values: [endpoint.recordType, ...conditions.flatMap(({ values }) => values), ...(groupBy === undefined ? [] : [limit])],
+    values: [
+      endpoint.recordType,
+      ...conditions.flatMap(({ values }) => values),
+      ...(groupBy === undefined ? [] : [limit]),
+    ],
     write,
   };
 }
 
 /**
- * Returns the aggregates as JSON text with the data state they were computed from: `count` (records); for a field also `values` (records
- * that have a value), `min` and `max`; for a number also `sum` and `average` (6 decimals). Values are text with exact digits, null when
- * there is no value. With `groupBy`: `{totalGroups, groups: [{value, …aggregates}]}`. Throws 400 and 403 for parameters as
- * `planAggregate` does, 400 for a result of more than `maxTextBytes`, and 503 when nothing is synced, a field of the row scope is stale, or
+ * Returns the aggregates as JSON text with the data state they were computed from: `count` (records); for a
+ * field also `values` (records that have a value), `min` and `max`; for a number also `sum` and `average` (6
+ * decimals). Values are text with exact digits, null when there is no value. With `groupBy`: `{totalGroups,
+ * groups: [{value, …aggregates}]}`. Throws 400 and 403 for parameters as `planAggregate` does, 400 for a
+ * result of more than `maxTextBytes`, and 503 when nothing is synced, a field of the row scope is stale, or
  * the read takes too long.
  */
 export async function aggregate(
@@ -155,7 +187,9 @@ export async function aggregate(
 ): Promise<{ readonly result: string; readonly freshness: Freshness }> {
   const plan = planAggregate(endpoint, query, options);
   const { row, freshness } = await withinTimeLimit(reader, (limited) =>
-    readRow<StateRow & { result: string | null }>(limited, endpoint.recordType, (table) => aggregateStatement(table, plan)),
+    readRow<StateRow & { result: string | null }>(limited, endpoint.recordType, (table) =>
+      aggregateStatement(table, plan),
+    ),
   );
   assertScopeFresh(endpoint, freshness);
   if (row.result === null) throw responseTooLong('limit', 'request fewer groups, or omit `groupBy`');

@@ -1,5 +1,5 @@
-// Caches the anchors of deep pages by epoch, generation, filter and sort, for as long as the data does not change. When several requests
-// need the same anchors, one builds them and the others wait for it.
+// Caches the anchors of deep pages by epoch, generation, filter and sort, for as long as the data does not
+// change. When several requests need the same anchors, one builds them and the others wait for it.
 import { createCache } from '../../core/cache.ts';
 import type { HitCounter } from '../../core/hit-counter.ts';
 import { type ListPlan, sortKey } from './plan.ts';
@@ -10,8 +10,9 @@ export type AnchorCache = {
   readonly every: number | undefined;
   find(key: string): Anchors | undefined;
   /**
-   * Returns cached anchors or builds them. `build` must return the anchors of the data it actually read; when that is newer than `key`, the
-   * result is cached under its own key and undefined is returned. Rejects with the error of `build`.
+   * Returns cached anchors or builds them. `build` must return the anchors of the data it actually read; when
+   * that is newer than `key`, the result is cached under its own key and undefined is returned. Rejects with
+   * the error of `build`.
    */
   load(key: string, build: () => Promise<BuiltAnchors>): Promise<Anchors | undefined>;
 };
@@ -19,22 +20,30 @@ export type BuiltAnchors = { readonly key: string; readonly anchors: Anchors };
 
 /** Longer lists have wider spacing, so that no single list fills the cache. */
 const maxAnchors = 2_000;
-export const spacingFor = (total: number, every: number): number => Math.max(every, Math.ceil(total / maxAnchors));
+export const spacingFor = (total: number, every: number): number =>
+  Math.max(every, Math.ceil(total / maxAnchors));
 
-export const anchorKey = (totalKey: string, { sort }: Pick<ListPlan, 'sort'>): string => `${totalKey} ${sortKey(sort)}`;
+export const anchorKey = (totalKey: string, { sort }: Pick<ListPlan, 'sort'>): string =>
+  `${totalKey} ${sortKey(sort)}`;
 
 type Counted = readonly [count: number, anchors: readonly (readonly [number, string | null, string])[]];
 /** Parses a result column of `anchorsStatement` (sql.ts). */
 export function parseAnchors(text: string | null): Anchors['valued'] {
   if (text === null) return { count: 0, anchors: [] };
   const [count, anchors] = JSON.parse(text) as Counted;
-  return { count, anchors: [...anchors].sort(([a], [b]) => a - b).map(([, key, id]): Anchor => ({ key, id })) };
+  return {
+    count,
+    anchors: [...anchors].sort(([a], [b]) => a - b).map(([, key, id]): Anchor => ({ key, id })),
+  };
 }
 
 /** Objects and their strings, at two bytes a character. */
 const anchorBytes = 120;
 const bytesOf = ({ anchors: { valued, nulls } }: BuiltAnchors): number =>
-  [...valued.anchors, ...nulls.anchors].reduce((sum, { key, id }) => sum + anchorBytes + 2 * ((key?.length ?? 0) + id.length), 0);
+  [...valued.anchors, ...nulls.anchors].reduce(
+    (sum, { key, id }) => sum + anchorBytes + 2 * ((key?.length ?? 0) + id.length),
+    0,
+  );
 
 /** Bounded by `maxBytes`; 0 disables anchors. `every` is the spacing in lists of ordinary length. */
 export function createAnchorCache(maxBytes: number, every: number, counter?: HitCounter): AnchorCache {

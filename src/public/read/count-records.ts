@@ -4,8 +4,14 @@ import { readListPage } from './list.ts';
 import { planList } from './plan.ts';
 import { currentFreshness, type Freshness, type Reader } from './reader.ts';
 
-/** The number of records that the caller can read, and the state of the data. Rejects with 503 as `readListPage` does. */
-export async function countRecords(reader: Reader, endpoint: ReadableEndpoint): Promise<{ total: number; freshness: Freshness }> {
+/**
+ * The number of records that the caller can read, and the state of the data. Rejects with 503 as
+ * `readListPage` does.
+ */
+export async function countRecords(
+  reader: Reader,
+  endpoint: ReadableEndpoint,
+): Promise<{ total: number; freshness: Freshness }> {
   if (endpoint.scope.length > 0) return readListPage(reader, planList(endpoint, oneRecord));
   const freshness = await currentFreshness(reader, endpoint.recordType);
   return { total: freshness.rowCount, freshness };

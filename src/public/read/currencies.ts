@@ -1,5 +1,5 @@
-// Keeps amounts of several currencies from being added up or compared: a summary of amounts needs the currency as a group key, or a filter
-// that leaves one currency.
+// Keeps amounts of several currencies from being added up or compared: a summary of amounts needs the
+// currency as a group key, or a filter that leaves one currency.
 import type { CompiledSummary, ReadableEndpoint, ValueField } from '../version/compile.ts';
 import { currencyOf, isCurrencySource, mixesCurrencies } from '../version/money.ts';
 import type { ListPlan } from './plan.ts';
@@ -12,7 +12,10 @@ type Summarized = {
   readonly measures: readonly { readonly name: string; readonly field: ValueField }[];
 };
 
-/** Throws 400 `several_currencies` for amounts whose currency is neither a group key nor fixed by a filter or the row scope. */
+/**
+ * Throws 400 `several_currencies` for amounts whose currency is neither a group key nor fixed by a filter or
+ * the row scope.
+ */
 export function assertOneCurrency({ list, summary, groups, measures }: Summarized): void {
   const agreed = [...groups.map(({ field }) => field.source), ...fixedSources(list)];
   for (const { name, field } of measures) {
@@ -32,22 +35,35 @@ export function assertOneCurrency({ list, summary, groups, measures }: Summarize
 function fixedSources({ endpoint, conditions }: ListPlan): string[] {
   const columns = new Set(
     conditions
-      .filter(({ column, operator, values }) => operator === 'eq' && values.length === 1 && column.line === undefined)
+      .filter(
+        ({ column, operator, values }) =>
+          operator === 'eq' && values.length === 1 && column.line === undefined,
+      )
       .map(({ column }) => column.column),
   );
   return [
-    ...endpoint.fields.flatMap((field) => (field.kind === 'value' && columns.has(field.column.column) ? [field.source] : [])),
+    ...endpoint.fields.flatMap((field) =>
+      field.kind === 'value' && columns.has(field.column.column) ? [field.source] : [],
+    ),
     ...[...endpoint.scopable].flatMap(([source, { column }]) => (columns.has(column) ? [source] : [])),
   ];
 }
 
 /** Names of this reader only. */
-function adviceOf({ fields, filters }: ReadableEndpoint, { groups }: CompiledSummary, currency: string): string {
+function adviceOf(
+  { fields, filters }: ReadableEndpoint,
+  { groups }: CompiledSummary,
+  currency: string,
+): string {
   const names = new Set(
-    fields.flatMap((field) => (field.kind === 'value' && isCurrencySource(field.source, currency) ? [field.name] : [])),
+    fields.flatMap((field) =>
+      field.kind === 'value' && isCurrencySource(field.source, currency) ? [field.name] : [],
+    ),
   );
   const ways = [
-    ...[...groups.values()].filter(({ field, period }) => period === null && names.has(field.name)).map(({ name }) => `by=${name}`),
+    ...[...groups.values()]
+      .filter(({ field, period }) => period === null && names.has(field.name))
+      .map(({ name }) => `by=${name}`),
     ...[...filters.values()]
       .filter(({ field, operator }) => operator === 'eq' && names.has(field))
       .map(({ name }) => `one value of the filter ${name}`),

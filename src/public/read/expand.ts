@@ -1,5 +1,5 @@
-// Plans `expand`: which related records a read embeds in each of its records, each in the shape that its own endpoint has for this reader.
-// Pure.
+// Plans `expand`: which related records a read embeds in each of its records, each in the shape that its own
+// endpoint has for this reader. Pure.
 import { didYouMean } from '../../core/nearest-name.ts';
 import type { CompiledRelation, ReadableEndpoint } from '../version/compile.ts';
 import { readableRelations } from '../version/narrow.ts';
@@ -16,7 +16,10 @@ export const maxExpansions = 3;
 export const expandParameter = 'expand';
 export const noExpansions: readonly Expansion[] = [];
 
-/** The parameters that the relations of an endpoint add to its own; without relations, `expand` is not a parameter. */
+/**
+ * The parameters that the relations of an endpoint add to its own; without relations, `expand` is not a
+ * parameter.
+ */
 export const withExpand = (own: ReadonlySet<string>, { relations }: ReadableEndpoint): ReadonlySet<string> =>
   relations.size === 0 ? own : new Set([...own, expandParameter]);
 
@@ -26,17 +29,29 @@ export const unnamedParameters = (endpoint: ReadableEndpoint): ReadonlySet<strin
 
 /** Whether the query expands a relation whose field this reader sees masked. */
 export const expandsMasked = ({ maskedRelations }: ReadableEndpoint, query: QueryParameters): boolean =>
-  maskedRelations.size > 0 && (query.get(expandParameter) ?? []).some((text) => text.split(',').some((name) => maskedRelations.has(name)));
+  maskedRelations.size > 0 &&
+  (query.get(expandParameter) ?? []).some((text) =>
+    text.split(',').some((name) => maskedRelations.has(name)),
+  );
 
 /** The expansions of a query in the order of the relations; problems go to `report`. */
-export function parseExpand(endpoint: ReadableEndpoint, query: QueryParameters, report: ReportProblem): readonly Expansion[] {
+export function parseExpand(
+  endpoint: ReadableEndpoint,
+  query: QueryParameters,
+  report: ReportProblem,
+): readonly Expansion[] {
   const { relations } = endpoint;
   const texts = relations.size === 0 ? undefined : query.get(expandParameter);
   if (texts === undefined) return noExpansions;
   const [text = ''] = texts;
   const names = new Set(text.split(','));
   const unknown = [...names].filter((name) => !relations.has(name));
-  if (texts.length > 1) report(expandParameter, 'repeated_parameter', '"expand" may be given only once: separate several names by commas');
+  if (texts.length > 1)
+    report(
+      expandParameter,
+      'repeated_parameter',
+      '"expand" may be given only once: separate several names by commas',
+    );
   else if (text === '') report(expandParameter, 'empty_value', '"expand" must not be empty');
   else if (unknown.length > 0) {
     const known = readableRelations(endpoint);
@@ -55,17 +70,27 @@ export function parseExpand(endpoint: ReadableEndpoint, query: QueryParameters, 
   return noExpansions;
 }
 
-/** The part of the `normalized` text of a plan that names its related records: equal for readers who are shown the same ones. */
+/**
+ * The part of the `normalized` text of a plan that names its related records: equal for readers who are shown
+ * the same ones.
+ */
 export const expansionsKey = (expansions: readonly Expansion[]): readonly (readonly string[])[] =>
-  expansions.map(({ relation, endpoint }) => (endpoint === null ? [relation.name] : [relation.name, endpoint.key, endpoint.reach]));
+  expansions.map(({ relation, endpoint }) =>
+    endpoint === null ? [relation.name] : [relation.name, endpoint.key, endpoint.reach],
+  );
 
 /**
- * The part of the key of a cached plan that tells readers apart who may read the same records of the endpoint, and different related ones.
- * Empty for a query that expands nothing. `queryText` may spell the name of a parameter with escapes.
+ * The part of the key of a cached plan that tells readers apart who may read the same records of the
+ * endpoint, and different related ones. Empty for a query that expands nothing. `queryText` may spell the
+ * name of a parameter with escapes.
  */
 export function relatedAccessKey(endpoint: ReadableEndpoint, queryText: string): string {
-  if (endpoint.relations.size === 0 || !(queryText.includes(expandParameter) || queryText.includes('%'))) return '';
-  const related = [...endpoint.relations.values()].map((relation) => ({ relation, endpoint: endpoint.relatedOf(relation) }));
+  if (endpoint.relations.size === 0 || !(queryText.includes(expandParameter) || queryText.includes('%')))
+    return '';
+  const related = [...endpoint.relations.values()].map((relation) => ({
+    relation,
+    endpoint: endpoint.relatedOf(relation),
+  }));
   return JSON.stringify(expansionsKey(related));
 }
 

@@ -19,21 +19,30 @@ export const isUndefinedColumn = (error: unknown): boolean => sqlState(error) ==
 const overflowRoutines = new Set(['float_overflow_error', 'ReportResultError']);
 
 /**
- * Whether a statement failed because its records are too large for one text, see `boundedCount`. Other values out of range come from other
- * routines of PostgreSQL; no column is a float. Citus repeats an error of a node from a routine of its own.
+ * Whether a statement failed because its records are too large for one text, see `boundedCount`. Other values
+ * out of range come from other routines of PostgreSQL; no column is a float. Citus repeats an error of a node
+ * from a routine of its own.
  */
 export const isTooLarge = (error: unknown): boolean =>
-  error instanceof DatabaseError && error.code === numericOutOfRange && overflowRoutines.has(error.routine ?? '');
+  error instanceof DatabaseError &&
+  error.code === numericOutOfRange &&
+  overflowRoutines.has(error.routine ?? '');
 
-/** 503 with Retry-After: the tables of an older version of this service could not be upgraded, usually because they are locked. */
-export const beingUpgraded = (cause: unknown): AppError => unavailable('The data is being upgraded; try again', 10, cause);
+/**
+ * 503 with Retry-After: the tables of an older version of this service could not be upgraded, usually because
+ * they are locked.
+ */
+export const beingUpgraded = (cause: unknown): AppError =>
+  unavailable('The data is being upgraded; try again', 10, cause);
 
 /** 503 with Retry-After: no sync of the resource has been published. */
-export const notSynced = (): AppError => unavailable('No sync of this resource has been published yet; try again later', 30);
+export const notSynced = (): AppError =>
+  unavailable('No sync of this resource has been published yet; try again later', 30);
 
 /** 503 with Retry-After: the ERP doesn't deliver a field that the caller's row scope names. */
 export function scopeFieldStale(): AppError {
-  const message = 'The ERP does not deliver a field that your row scope names at the moment, so it is unknown which records are within it';
+  const message =
+    'The ERP does not deliver a field that your row scope names at the moment, so it is unknown which records are within it';
   return new AppError('INTERNAL_ERROR', message, {
     status: 503,
     headers: { 'Retry-After': '60' },
@@ -42,7 +51,8 @@ export function scopeFieldStale(): AppError {
 }
 
 /** 503 with Retry-After: every attempt found that the table had been replaced meanwhile. */
-export const beingReplaced = (cause?: unknown): AppError => unavailable('The data is being replaced; try again', 30, cause);
+export const beingReplaced = (cause?: unknown): AppError =>
+  unavailable('The data is being replaced; try again', 30, cause);
 
 export const isConnectionLost = (error: unknown): boolean =>
   connectionLost.test(sqlState(error) ?? '') || (error instanceof Error && saysConnectionLost(error.message));

@@ -1,6 +1,6 @@
-// The permits for large reads. A response holds its permit until its client has read it, which a slow client may delay for minutes. So that
-// slow clients of some organizations keep no other one from reading, a response of the organization that holds the most permits is cut off
-// when one that holds fewer has to wait.
+// The permits for large reads. A response holds its permit until its client has read it, which a slow client
+// may delay for minutes. So that slow clients of some organizations keep no other one from reading, a
+// response of the organization that holds the most permits is cut off when one that holds fewer has to wait.
 import type { Clock } from '../../core/clock.ts';
 import type { Release, Semaphore } from '../../core/semaphore.ts';
 
@@ -32,7 +32,9 @@ export function createLargeReads(clock: Clock, permits: Semaphore): LargeReads {
     const most = Math.max(0, ...counts.values());
     if (most <= (counts.get(owner) ?? 0) + 1) return;
     const heldSince = clock.monotonicMs() - minHoldMs;
-    const slowest = [...all].find((held) => counts.get(held.owner) === most && held.sinceMs <= heldSince && held.response?.headersSent);
+    const slowest = [...all].find(
+      (held) => counts.get(held.owner) === most && held.sinceMs <= heldSince && held.response?.headersSent,
+    );
     slowest?.response?.destroy();
   }
   async function waitFor(owner: string): Promise<Release> {

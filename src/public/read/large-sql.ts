@@ -1,18 +1,23 @@
-// SQL of reads that are too large for one text. Records are written one by one until the bound is reached, and come as bytes in pieces, each
-// in a row of its own, so that no process handles more than a piece at a time. Pure.
+// SQL of reads that are too large for one text. Records are written one by one until the bound is reached,
+// and come as bytes in pieces, each in a row of its own, so that no process handles more than a piece at a
+// time. Pure.
 /** More bytes of records than this don't leave PostgreSQL as one text. */
 export const maxTextBytes = 512 * 1024;
 /** Short enough that the garbage collector frees their texts while they are young. */
 const pieceBytes = 32 * 1024;
 
 /**
- * Number of rows with the text `column`. Fails with `isTooLarge` as soon as the texts have more than `maxBytes` together, before further
- * ones are written: no aggregate of PostgreSQL ends early, but a sum of floats fails when it overflows.
+ * Number of rows with the text `column`. Fails with `isTooLarge` as soon as the texts have more than
+ * `maxBytes` together, before further ones are written: no aggregate of PostgreSQL ends early, but a sum of
+ * floats fails when it overflows.
  */
 export const boundedCount = (column: string, maxBytes = maxTextBytes): string =>
   `case when sum(octet_length(${column}) * ${Number.MAX_VALUE / maxBytes}::float8) is null then 0 else count(*)::int end`;
 
-/** What a row of such a read has besides the state. `fitting`: how many of the `found` entries the bound admits, at least one. */
+/**
+ * What a row of such a read has besides the state. `fitting`: how many of the `found` entries the bound
+ * admits, at least one.
+ */
 export type PieceRow = {
   readonly found: number;
   readonly fitting: number;
@@ -25,7 +30,10 @@ export const pieceColumns = 'taken.found, taken.fitting, b.at, b.piece';
 type Pieces = {
   /** The table as `t`, joined with its records as `o`. */
   readonly records: string;
-  /** One row with the arrays `ids`, and `heads` if there is a text before each record; the record of an absent id is null. */
+  /**
+   * One row with the arrays `ids`, and `heads` if there is a text before each record; the record of an absent
+   * id is null.
+   */
   readonly entries: string;
   /** A parameter. */
   readonly maxBytes: string;

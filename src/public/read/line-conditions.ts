@@ -1,10 +1,11 @@
-// Writes conditions on fields of lines as SQL. A record matches when one of its lines does. Only functions of PostgreSQL are used, so that
-// the expressions can be indexed on every server that has the records.
+// Writes conditions on fields of lines as SQL. A record matches when one of its lines does. Only functions of
+// PostgreSQL are used, so that the expressions can be indexed on every server that has the records.
 //
-// `eq` is one jsonpath for all its values, which a GIN index serves and which unpacks the lines of a record once, however many values there
-// are. Ranges compare the smallest or largest value of the lines, which a btree index on that expression serves, and then the lines
-// themselves: jsonpath compares with each of them, in quadratic time, so the expression is computed only for records with few lines, and
-// says "may match" for the others.
+// `eq` is one jsonpath for all its values, which a GIN index serves and which unpacks the lines of a record
+// once, however many values there are. Ranges compare the smallest or largest value of the lines, which a
+// btree index on that expression serves, and then the lines themselves: jsonpath compares with each of them,
+// in quadratic time, so the expression is computed only for records with few lines, and says "may match" for
+// the others.
 import { isNumeric as isNumber } from '../../warehouse/columns.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { Span } from '../version/values.ts';
@@ -18,15 +19,19 @@ export type LineField = { readonly line: string; readonly type: ValueType };
 /** Also of the ids of several choices: jsonpath looks into arrays by itself. */
 const isNumeric = (type: ValueType): boolean => isNumber(type) || type === 'integers';
 
-/** With at most this many lines a record's smallest and largest values are in the index: 256 comparisons take some 25 µs. */
+/**
+ * With at most this many lines a record's smallest and largest values are in the index: 256 comparisons take
+ * some 25 µs.
+ */
 const maxIndexedLines = 16;
 
 /** Dates and times are stored as text that sorts like them: times in UTC with whole seconds. */
 const boundType = (type: ValueType): string => (isNumeric(type) ? 'numeric' : 'text');
 
 /**
- * SQL of the smallest or largest value of a field of lines, null without lines or when no line has one. With too many lines it is beyond
- * every value instead. `column` is SQL. An index on exactly this expression serves ranges.
+ * SQL of the smallest or largest value of a field of lines, null without lines or when no line has one. With
+ * too many lines it is beyond every value instead. `column` is SQL. An index on exactly this expression
+ * serves ranges.
  */
 export function lineBoundSql(column: string, { line, type }: LineField, end: 'min' | 'max'): string {
   const member = `$[*].${JSON.stringify(line)}`;
@@ -34,14 +39,28 @@ export function lineBoundSql(column: string, { line, type }: LineField, end: 'mi
   const path = `${member} ? (@.type() == "${kind}" && !(${member} ${end === 'max' ? '>' : '<'} @))`;
   const found = `jsonb_path_query_first(${column}, ${literal(path)})`;
   const value = isNumeric(type) ? `(${found})::numeric` : `(${found} #>> '{}')`;
-  const beyond = isNumeric(type) ? (end === 'max' ? "'Infinity'::numeric" : "'-Infinity'::numeric") : end === 'max' ? "'~'" : "''";
-  // Without lines the length is null, which is not true: the value is null then, and no range visits the record.
+  const beyond = isNumeric(type)
+    ? end === 'max'
+      ? "'Infinity'::numeric"
+      : "'-Infinity'::numeric"
+    : end === 'max'
+      ? "'~'"
+      : "''";
+  // Without lines the length is null, which is not true: the value is null then, and no range visits the
+  // record.
   const bound = `case when jsonb_array_length(${column}) > ${maxIndexedLines} then ${beyond} else ${value} end`;
   return isNumeric(type) ? `(${bound})` : `((${bound}) collate "C")`;
 }
 
-/** `column` is SQL of the lines. Throws an Error for an operator other than `lineOperators`, which versions can't declare. */
-export function writeLineCondition(column: string, { line, type }: LineField, { operator, values }: FilterCondition): WrittenCondition {
+/**
+ * `column` is SQL of the lines. Throws an Error for an operator other than `lineOperators`, which versions
+ * can't declare.
+ */
+export function writeLineCondition(
+  column: string,
+  { line, type }: LineField,
+  { operator, values }: FilterCondition,
+): WrittenCondition {
   if (type === 'time') return writeTimes(column, { line, type }, operator, values.map(secondsOf));
   if (operator === 'eq') return writeLineEquality(column, [{ line, type, values: values.map(String) }]);
   return writeRange(column, { line, type }, comparisonOf(operator), String(values[0] ?? ''));
@@ -56,9 +75,15 @@ export function writeLineEquality(
   column: string,
   fields: readonly (LineField & { readonly values: readonly string[] })[],
 ): WrittenCondition {
-  const members = fields.map(({ line, type, values }) => `${JSON.stringify(line)} ? (${oneOfPath(sortValues(values, type), type)})`);
-  const path = members.length === 1 ? `$[*].${members[0]}` : `$[*] ? (${members.map((member) => `exists(@.${member})`).join(' || ')})`;
-  // By the value, PostgreSQL may expect its look-ups in the index to cost more than a scan of all records, whose lines it takes for cheap.
+  const members = fields.map(
+    ({ line, type, values }) => `${JSON.stringify(line)} ? (${oneOfPath(sortValues(values, type), type)})`,
+  );
+  const path =
+    members.length === 1
+      ? `$[*].${members[0]}`
+      : `$[*] ? (${members.map((member) => `exists(@.${member})`).join(' || ')})`;
+  // By the value, PostgreSQL may expect its look-ups in the index to cost more than a scan of all records,
+  // whose lines it takes for cheap.
   return createCondition('', [path], (bind) => `${column} @? (select ${bind(path, 'jsonpath')})`);
 }
 
@@ -66,12 +91,16 @@ export function writeLineEquality(
 const sortValues = (values: readonly string[], type: ValueType): string[] =>
   isNumeric(type) ? [...new Set(values)].sort((a, b) => Number(a) - Number(b)) : [...new Set(values)].sort();
 
-/** Compares with few of many values: those below and those from one in the middle. The index looks up all of them. */
+/**
+ * Compares with few of many values: those below and those from one in the middle. The index looks up all of
+ * them.
+ */
 function oneOfPath(values: readonly string[], type: ValueType): string {
   const at = values.length >> 1;
   const [below = '', middle = ''] = values.slice(Math.max(0, at - 1), at + 1);
   // Numbers may differ beyond the digits that they were sorted by.
-  const divides = values.length > 2 && type !== 'boolean' && !(isNumeric(type) && Number(below) === Number(middle));
+  const divides =
+    values.length > 2 && type !== 'boolean' && !(isNumeric(type) && Number(below) === Number(middle));
   if (!divides) return values.map((value) => `@ == ${memberJson(value, type)}`).join(' || ');
   const limit = memberJson(middle, type);
   return `(@ < ${limit} && (${oneOfPath(values.slice(0, at), type)})) || (@ >= ${limit} && (${oneOfPath(values.slice(at), type)}))`;
@@ -85,14 +114,20 @@ function comparisonOf(operator: FilterCondition['operator']): Comparison {
 }
 
 /** The end that decides whether some line is in the range of this operator. */
-export const rangeEnd = (operator: FilterCondition['operator']): 'min' | 'max' => endFor(comparisonOf(operator));
+export const rangeEnd = (operator: FilterCondition['operator']): 'min' | 'max' =>
+  endFor(comparisonOf(operator));
 const endFor = (comparison: Comparison): 'min' | 'max' => (comparison.startsWith('>') ? 'max' : 'min');
 
 /**
- * The lines are compared again for records that have too many to be in the index. Where PostgreSQL uses another index, it computes only
- * this second comparison for most records, because it is cheaper.
+ * The lines are compared again for records that have too many to be in the index. Where PostgreSQL uses
+ * another index, it computes only this second comparison for most records, because it is cheaper.
  */
-function writeRange(column: string, line: LineField, comparison: Comparison, value: string): WrittenCondition {
+function writeRange(
+  column: string,
+  line: LineField,
+  comparison: Comparison,
+  value: string,
+): WrittenCondition {
   const member = `$[*].${JSON.stringify(line.line)}`;
   const variables = JSON.stringify({ v: 0 }).replace('0', memberJson(value, line.type));
   return createCondition('', [value, variables], (bind) => {
@@ -102,11 +137,21 @@ function writeRange(column: string, line: LineField, comparison: Comparison, val
 }
 
 /** A day is all its seconds; stored times have no fractions. */
-function writeTimes(column: string, line: LineField, operator: FilterCondition['operator'], spans: readonly Span[]): WrittenCondition {
+function writeTimes(
+  column: string,
+  line: LineField,
+  operator: FilterCondition['operator'],
+  spans: readonly Span[],
+): WrittenCondition {
   const [first = { from: '', to: '' }] = spans;
   if (operator !== 'eq') {
     const comparison = comparisonOf(operator);
-    return writeRange(column, line, comparison, comparison === '>' || comparison === '<=' ? first.to : first.from);
+    return writeRange(
+      column,
+      line,
+      comparison,
+      comparison === '>' || comparison === '<=' ? first.to : first.from,
+    );
   }
   return spans.length === 1 ? writeSpan(column, line, first) : writeSpans(column, line, spans);
 }
@@ -120,7 +165,10 @@ function writeSpan(column: string, line: LineField, { from, to }: Span): Written
   });
 }
 
-/** One look at the smallest and the largest value for all spans together, so that the cost hardly grows with their number. */
+/**
+ * One look at the smallest and the largest value for all spans together, so that the cost hardly grows with
+ * their number.
+ */
 function writeSpans(column: string, line: LineField, spans: readonly Span[]): WrittenCondition {
   const merged = mergeSpans(spans);
   const [first = '', last = ''] = [merged[0]?.from, merged.at(-1)?.to];
@@ -154,7 +202,10 @@ function withinPath(spans: readonly Span[]): string {
 const spanBounds = (column: string, line: LineField, from: string, to: string): string =>
   `${lineBoundSql(column, line, 'max')} >= ${from} and ${lineBoundSql(column, line, 'min')} <= ${to}`;
 
-/** A span in the form of stored times. An instant within a second is the empty span between two seconds: no line is equal to it. */
+/**
+ * A span in the form of stored times. An instant within a second is the empty span between two seconds: no
+ * line is equal to it.
+ */
 function secondsOf(value: FilterCondition['values'][number]): Span {
   const span = typeof value === 'string' ? { from: value, to: value } : value;
   return { from: secondOf(span.from, 'up'), to: secondOf(span.to, 'down') };

@@ -1,5 +1,5 @@
-// Reads a page of a list with its exact total. Page and state come from one statement; a known total is used only if that statement saw the
-// same generation, and otherwise the page is read again.
+// Reads a page of a list with its exact total. Page and state come from one statement; a known total is used
+// only if that statement saw the same generation, and otherwise the page is read again.
 import type { AppError } from '../../core/errors.ts';
 import { megabyte } from '../../core/settings/values.ts';
 import { anchorKey, type BuiltAnchors, parseAnchors, spacingFor } from './anchors.ts';
@@ -19,7 +19,15 @@ import {
   rowsOnPage,
   sortedRanges,
 } from './ranges.ts';
-import { cachedFreshness, currentFreshness, type Freshness, isSameData, type Reader, type ReadStates, type StateRow } from './reader.ts';
+import {
+  cachedFreshness,
+  currentFreshness,
+  type Freshness,
+  isSameData,
+  type Reader,
+  type ReadStates,
+  type StateRow,
+} from './reader.ts';
 import { repeatWhileReplaced } from './repeat-while-replaced.ts';
 import { parameterError, parameterProblem } from './request.ts';
 import { type RecordsText, readPieces, readRow } from './rows.ts';
@@ -36,17 +44,29 @@ type Page = Omit<ListRead, 'total'> & { readonly found: number; readonly fitting
 type PageRead = Page & { readonly total: string | undefined };
 
 /** Rejects with 503 as `readRow` does. */
-async function readPage(reader: Reader, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Promise<PageRead> {
+async function readPage(
+  reader: Reader,
+  plan: ListPlan,
+  ranges: readonly Range[],
+  withTotal: boolean,
+): Promise<PageRead> {
   const { recordType } = plan.endpoint;
   const options = { related: relatedTypes(plan.expansions) };
   try {
     const write = (table: TableRef) => listStatement(table, plan, ranges, withTotal);
     const { row, ...states } = await readRow<ListRow>(reader, recordType, write, options);
-    return { ...pickStates(states), records: row.records, found: row.found, fitting: row.found, total: row.total };
+    return {
+      ...pickStates(states),
+      records: row.records,
+      found: row.found,
+      fitting: row.found,
+      total: row.total,
+    };
   } catch (error) {
     if (!isTooLarge(error)) throw error;
   }
-  const write = (table: TableRef) => largeListStatement(table, plan, ranges, withTotal, reader.maxAnswerBytes);
+  const write = (table: TableRef) =>
+    largeListStatement(table, plan, ranges, withTotal, reader.maxAnswerBytes);
   const { row, pieces, ...states } = await readPieces<{ total?: string }>(reader, recordType, write, options);
   return { ...pickStates(states), records: pieces, found: row.found, fitting: row.fitting, total: row.total };
 }
@@ -68,8 +88,9 @@ export const totalKeyFor = (reader: Reader, plan: ListPlan, { epoch, generation 
 type Found = Page & { readonly total: number };
 
 /**
- * A page with its exact total, of the newest generation. Rejects with 400 `page_too_large` when its records have more than
- * `maxAnswerBytes`, one record excepted, and with 503 as `readRow` and `assertScopeFresh` do or when it takes too long.
+ * A page with its exact total, of the newest generation. Rejects with 400 `page_too_large` when its records
+ * have more than `maxAnswerBytes`, one record excepted, and with 503 as `readRow` and `assertScopeFresh` do
+ * or when it takes too long.
  */
 export const readListPage = (reader: Reader, plan: ListPlan): Promise<ListRead> =>
   withinTimeLimit(reader, async (limited) => {
@@ -88,13 +109,16 @@ function readNewest(reader: Reader, plan: ListPlan): Promise<Found> {
       const [reach = 'all'] = reaches;
       const page = await readPlanned(reader, plan, reach);
       if (page === undefined || reach === 'all' || page.found >= rowsOnPage(plan, page.total)) return page;
-      // The page is short: in descending order it reaches records without a value, or the matches cluster at the end.
+      // The page is short: in descending order it reaches records without a value, or the matches cluster at
+      // the end.
       reaches.shift();
     }
   });
 }
 
-/** Costs a sort of the whole list, but nothing that is published meanwhile can come between page and total. */
+/**
+ * Costs a sort of the whole list, but nothing that is published meanwhile can come between page and total.
+ */
 async function readInOneStatement(reader: Reader, plan: ListPlan): Promise<Found> {
   const page = await readPage(reader, plan, sortedRanges(plan), true);
   return { ...page, total: Number(page.total) };
@@ -104,11 +128,18 @@ async function readInOneStatement(reader: Reader, plan: ListPlan): Promise<Found
 async function readPlanned(reader: Reader, plan: ListPlan, reach: Reach): Promise<Found | undefined> {
   const { recordType } = plan.endpoint;
   const planned = cachedFreshness(reader, recordType) ?? (await currentFreshness(reader, recordType));
-  return selectsAll(plan) ? readWithKnownTotal(reader, plan, planned, planned.rowCount, reach) : readFiltered(reader, plan, planned, reach);
+  return selectsAll(plan)
+    ? readWithKnownTotal(reader, plan, planned, planned.rowCount, reach)
+    : readFiltered(reader, plan, planned, reach);
 }
 
 /** Undefined when the data has changed meanwhile. */
-async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, reach: Reach): Promise<Found | undefined> {
+async function readFiltered(
+  reader: Reader,
+  plan: ListPlan,
+  planned: Freshness,
+  reach: Reach,
+): Promise<Found | undefined> {
   const key = totalKeyFor(reader, plan, planned);
   const claim = reader.totals.claim(key);
   if (claim.kind === 'known') return readWithKnownTotal(reader, plan, planned, claim.total, reach);
@@ -117,7 +148,10 @@ async function readFiltered(reader: Reader, plan: ListPlan, planned: Freshness, 
     return counted.key === key ? readWithKnownTotal(reader, plan, planned, counted.total, reach) : undefined;
   }
   try {
-    const ranges = reach === 'all' ? sortedRanges(plan) : boundedRanges(plan, undefined, planned.rowCount, reader.scanLimit, reach);
+    const ranges =
+      reach === 'all'
+        ? sortedRanges(plan)
+        : boundedRanges(plan, undefined, planned.rowCount, reader.scanLimit, reach);
     const page = await readPage(reader, plan, ranges, true);
     const total = Number(page.total);
     claim.found({ key: totalKeyFor(reader, plan, page.freshness), total });
@@ -151,29 +185,51 @@ const minAnchorsToBuild = 10;
 type Ranges = { readonly ranges: readonly Range[]; readonly validForAnyData: boolean };
 
 /** Many records may lie between two anchors: lines are not tested from one to the next. */
-export const mayHaveAnchors = (plan: ListPlan): boolean => plan.sort.further.length === 0 && !testsLines(plan);
+export const mayHaveAnchors = (plan: ListPlan): boolean =>
+  plan.sort.further.length === 0 && !testsLines(plan);
 
-/** Undefined when the anchors turn out to belong to other data. Returns a promise only when anchors must be built. */
-function rangesFor(reader: Reader, plan: ListPlan, planned: Freshness, total: number, reach: Reach): Ranges | Promise<Ranges | undefined> {
+/**
+ * Undefined when the anchors turn out to belong to other data. Returns a promise only when anchors must be
+ * built.
+ */
+function rangesFor(
+  reader: Reader,
+  plan: ListPlan,
+  planned: Freshness,
+  total: number,
+  reach: Reach,
+): Ranges | Promise<Ranges | undefined> {
   const start = firstRow(plan);
   if (start >= total) return { ranges: emptyRanges, validForAnyData: false };
   const { every } = reader.anchors;
-  if (every !== undefined && mayHaveAnchors(plan) && total > every && (reach === 'all' || start >= every || skipsRecords(plan))) {
+  if (
+    every !== undefined &&
+    mayHaveAnchors(plan) &&
+    total > every &&
+    (reach === 'all' || start >= every || skipsRecords(plan))
+  ) {
     const key = anchorKey(totalKeyFor(reader, plan, planned), plan);
     const cached = reader.anchors.find(key);
     if (cached !== undefined) return { ranges: anchoredRanges(plan, cached), validForAnyData: false };
     if (reach === 'all' || start >= every * minAnchorsToBuild) {
       const building = reader.anchors.load(key, () => buildAnchors(reader, plan, spacingFor(total, every)));
-      return building.then((built) => built && { ranges: anchoredRanges(plan, built), validForAnyData: false });
+      return building.then(
+        (built) => built && { ranges: anchoredRanges(plan, built), validForAnyData: false },
+      );
     }
   }
-  const ranges = reach === 'all' ? sortedRanges(plan) : boundedRanges(plan, total, planned.rowCount, reader.scanLimit, reach);
+  const ranges =
+    reach === 'all'
+      ? sortedRanges(plan)
+      : boundedRanges(plan, total, planned.rowCount, reader.scanLimit, reach);
   return { ranges, validForAnyData: true };
 }
 
 async function buildAnchors(reader: Reader, plan: ListPlan, every: number): Promise<BuiltAnchors> {
-  const { row, freshness } = await readRow<StateRow & { valued: string; nulls: string | null }>(reader, plan.endpoint.recordType, (table) =>
-    anchorsStatement(table, plan, every),
+  const { row, freshness } = await readRow<StateRow & { valued: string; nulls: string | null }>(
+    reader,
+    plan.endpoint.recordType,
+    (table) => anchorsStatement(table, plan, every),
   );
   const anchors = { every, valued: parseAnchors(row.valued), nulls: parseAnchors(row.nulls) };
   return { key: anchorKey(totalKeyFor(reader, plan, freshness), plan), anchors };

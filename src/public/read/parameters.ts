@@ -1,4 +1,5 @@
-// Reads single parameters of a query and collects the problems of all of them, so that a client gets every problem in one response. Pure.
+// Reads single parameters of a query and collects the problems of all of them, so that a client gets every
+// problem in one response. Pure.
 import type { ErrorDetail } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
@@ -23,8 +24,8 @@ export function collectProblems(): { report: ReportProblem; assertNone: () => vo
 }
 
 /**
- * Reports the parameters that are neither `own` nor filters. `hints`: what to use in place of a parameter of another kind of request.
- * `unnamed`: those of `own` that are not suggested.
+ * Reports the parameters that are neither `own` nor filters. `hints`: what to use in place of a parameter of
+ * another kind of request. `unnamed`: those of `own` that are not suggested.
  */
 export function reportUnknown(
   query: QueryParameters,
@@ -34,12 +35,15 @@ export function reportUnknown(
   hints: ReadonlyMap<string, string> = noHints,
   unnamed: ReadonlySet<string> = noneUnnamed,
 ): void {
-  const unknown = [...query.keys()].filter((name) => !own.has(name) && !filters.has(name)).slice(0, maxProblems);
+  const unknown = [...query.keys()]
+    .filter((name) => !own.has(name) && !filters.has(name))
+    .slice(0, maxProblems);
   if (unknown.length === 0) return;
   const known = [...[...own].filter((name) => !unnamed.has(name)), ...filters.keys()];
   for (const [index, name] of unknown.entries()) {
     const hint = hints.get(name);
-    const suggestion = hint !== undefined ? ` ${hint}` : index < maxSuggestions ? didYouMean(name, known) : '';
+    const suggestion =
+      hint !== undefined ? ` ${hint}` : index < maxSuggestions ? didYouMean(name, known) : '';
     report(name, 'unknown_parameter', `Unknown parameter "${name.slice(0, 80)}".${suggestion}`);
   }
 }
@@ -47,7 +51,10 @@ export function reportUnknown(
 const noHints: ReadonlyMap<string, string> = new Map();
 const noneUnnamed: ReadonlySet<string> = new Set();
 
-/** The value of a parameter that may not be repeated; undefined when it is absent or was reported as a problem. */
+/**
+ * The value of a parameter that may not be repeated; undefined when it is absent or was reported as a
+ * problem.
+ */
 export function single(query: QueryParameters, name: string, report: ReportProblem): string | undefined {
   const values = query.get(name);
   if (values === undefined) return undefined;
@@ -58,7 +65,13 @@ export function single(query: QueryParameters, name: string, report: ReportProbl
 }
 
 /** A whole number from 1 to `max`; `fallback` when it is absent or was reported as a problem. */
-export function parseCount(query: QueryParameters, name: string, fallback: number, max: number, report: ReportProblem): number {
+export function parseCount(
+  query: QueryParameters,
+  name: string,
+  fallback: number,
+  max: number,
+  report: ReportProblem,
+): number {
   const text = single(query, name, report);
   if (text === undefined) return fallback;
   const count = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;

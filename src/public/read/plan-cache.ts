@@ -1,5 +1,5 @@
-// Caches the plans of lists and summaries. A query text always means the same to readers of the same records and fields of an endpoint, so
-// a repeated text need not be parsed again.
+// Caches the plans of lists and summaries. A query text always means the same to readers of the same records
+// and fields of an endpoint, so a repeated text need not be parsed again.
 import { createCache } from '../../core/cache.ts';
 import { createHitCounter, type HitCounter } from '../../core/hit-counter.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
@@ -20,8 +20,14 @@ type Planned = { readonly normalized: string };
 type Cached = { readonly filters: ReadableEndpoint['filters']; readonly plan: Planned };
 
 /** Both share the bytes. Queries that are refused are not cached. */
-export function createPlanCaches(maxBytes: number, counter: HitCounter): { list: PlanCache; summary: SummaryPlanCache } {
-  const plans = createCache<Cached>({ maxBytes, bytesOf: ({ plan: { normalized } }) => planBytes + 4 * normalized.length });
+export function createPlanCaches(
+  maxBytes: number,
+  counter: HitCounter,
+): { list: PlanCache; summary: SummaryPlanCache } {
+  const plans = createCache<Cached>({
+    maxBytes,
+    bytesOf: ({ plan: { normalized } }) => planBytes + 4 * normalized.length,
+  });
   const cachedPlan =
     <P extends Planned>(kind: string, make: (endpoint: ReadableEndpoint, query: QueryParameters) => P) =>
     (endpoint: ReadableEndpoint, queryText: string): P => {

@@ -1,5 +1,5 @@
-// Plans a read: parameter names become column objects of the compiled version, texts become typed values, and missing parameters get their
-// defaults. Pure. Throws 400 with all problems at once.
+// Plans a read: parameter names become column objects of the compiled version, texts become typed values, and
+// missing parameters get their defaults. Pure. Throws 400 with all problems at once.
 import { AppError } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { defaultPageSize, notPagedMessage } from '../../db/page.ts';
@@ -15,7 +15,14 @@ import {
   withExpand,
 } from './expand.ts';
 import { maskedParameters, parseSelection, type Selection, selectionParameters } from './filters.ts';
-import { collectProblems, maxSuggestions, parseCount, type ReportProblem, reportUnknown, single } from './parameters.ts';
+import {
+  collectProblems,
+  maxSuggestions,
+  parseCount,
+  type ReportProblem,
+  reportUnknown,
+  single,
+} from './parameters.ts';
 import { parameterProblem, type QueryParameters } from './request.ts';
 
 export type SortKey = { readonly column: CompiledColumn; readonly order: 'asc' | 'desc' };
@@ -27,7 +34,10 @@ export type Sort = SortKey & { readonly further: readonly SortKey[] };
 export const sortKey = ({ column, order, further }: Sort): string =>
   [{ column, order }, ...further].map((key) => `${key.column.column} ${key.order}`).join();
 
-/** `conditions`: those of the reader's row scope first. `anyOf`: of each group, such as `q` or `or`, one condition must match. */
+/**
+ * `conditions`: those of the reader's row scope first. `anyOf`: of each group, such as `q` or `or`, one
+ * condition must match.
+ */
 export type ListPlan = Selection & {
   readonly endpoint: ReadableEndpoint;
   readonly sort: Sort;
@@ -56,10 +66,13 @@ export type RecordPlan = {
 const maxPage = 2_147_483_647;
 export const listParameters: ReadonlySet<string> = new Set(['page', 'pageSize', 'sort', 'order', 'fields']);
 const recordParameters: ReadonlySet<string> = new Set(['fields']);
-const notExportedMessage = '"expand" is not available for exports. Request pages of JSON, or export the related resource as well.';
+const notExportedMessage =
+  '"expand" is not available for exports. Request pages of JSON, or export the related resource as well.';
 const noFilters: ReadableEndpoint['filters'] = new Map();
 
-/** 403: a field that the reader sees masked would reveal its values. `path` is the parameter that names it. */
+/**
+ * 403: a field that the reader sees masked would reveal its values. `path` is the parameter that names it.
+ */
 export function fieldMasked(paths: readonly string[]): AppError {
   const details = paths.map((path) => {
     const message = `"${path}" uses a field whose values are masked for you: it cannot be filtered, sorted, grouped or aggregated by`;
@@ -71,8 +84,14 @@ export function fieldMasked(paths: readonly string[]): AppError {
 /** Throws 403 for filters and sorts by fields that the reader sees masked. */
 function assertListUnmasked(endpoint: ReadableEndpoint, query: QueryParameters): void {
   const { masked } = endpoint;
-  const sorted = (query.get('sort') ?? []).flatMap((text) => [text, ...(endpoint.takesSortSets ? sortNames(text) : [])]);
-  const refused = [...maskedParameters(endpoint, query), ...(sorted.some((name) => masked.has(name)) ? ['sort'] : [])];
+  const sorted = (query.get('sort') ?? []).flatMap((text) => [
+    text,
+    ...(endpoint.takesSortSets ? sortNames(text) : []),
+  ]);
+  const refused = [
+    ...maskedParameters(endpoint, query),
+    ...(sorted.some((name) => masked.has(name)) ? ['sort'] : []),
+  ];
   if (refused.length > 0) throw fieldMasked(refused);
 }
 
@@ -95,30 +114,62 @@ function listHints({ summary, name }: ReadableEndpoint): ReadonlyMap<string, str
 }
 
 /**
- * Throws 403 for filters and sorts by masked fields, and 400 with every problem. `paged` is false for exports of the whole list, which
- * accept no paging parameters.
+ * Throws 403 for filters and sorts by masked fields, and 400 with every problem. `paged` is false for exports
+ * of the whole list, which accept no paging parameters.
  */
-export function planList(endpoint: ReadableEndpoint, query: QueryParameters, { paged } = { paged: true }): ListPlan {
+export function planList(
+  endpoint: ReadableEndpoint,
+  query: QueryParameters,
+  { paged } = { paged: true },
+): ListPlan {
   assertListUnmasked(endpoint, query);
   assertExpandable(endpoint, query);
   const { report, assertNone } = collectProblems();
   const own = new Set([...listParameters, ...selectionParameters(endpoint)]);
-  reportUnknown(query, withExpand(own, endpoint), endpoint.filters, report, listHints(endpoint), unnamedParameters(endpoint));
-  for (const name of ['page', 'pageSize']) if (!paged && query.has(name)) report(name, 'not_paged', notPagedMessage(name));
+  reportUnknown(
+    query,
+    withExpand(own, endpoint),
+    endpoint.filters,
+    report,
+    listHints(endpoint),
+    unnamedParameters(endpoint),
+  );
+  for (const name of ['page', 'pageSize'])
+    if (!paged && query.has(name)) report(name, 'not_paged', notPagedMessage(name));
   const page = parseCount(query, 'page', 1, maxPage, report);
-  const pageSize = parseCount(query, 'pageSize', Math.min(defaultPageSize, endpoint.maxPageSize), endpoint.maxPageSize, report);
+  const pageSize = parseCount(
+    query,
+    'pageSize',
+    Math.min(defaultPageSize, endpoint.maxPageSize),
+    endpoint.maxPageSize,
+    report,
+  );
   const sort = parseSort(endpoint, query, report);
   const fields = parseFields(endpoint, query, report);
   const expansions = parseExpand(endpoint, query, report);
-  if (!paged && endpoint.relations.size > 0 && query.has(expandParameter)) report(expandParameter, 'not_exported', notExportedMessage);
+  if (!paged && endpoint.relations.size > 0 && query.has(expandParameter))
+    report(expandParameter, 'not_exported', notExportedMessage);
   const selection = parseSelection(endpoint, query, report);
   assertNone();
-  return completePlan({ endpoint, ...selection, sort, fields, expansions, page, pageSize, linkQuery: linkQueryOf(query) });
+  return completePlan({
+    endpoint,
+    ...selection,
+    sort,
+    fields,
+    expansions,
+    page,
+    pageSize,
+    linkQuery: linkQueryOf(query),
+  });
 }
 
-type IncompletePlan = Omit<ListPlan, 'filterKey' | 'normalized' | 'expansions'> & Partial<Pick<ListPlan, 'expansions'>>;
+type IncompletePlan = Omit<ListPlan, 'filterKey' | 'normalized' | 'expansions'> &
+  Partial<Pick<ListPlan, 'expansions'>>;
 
-/** Adds the conditions of the reader's row scope to those of the request, and the fields that are derived from the others. */
+/**
+ * Adds the conditions of the reader's row scope to those of the request, and the fields that are derived from
+ * the others.
+ */
 export function completePlan({ expansions = noExpansions, ...plan }: IncompletePlan): ListPlan {
   const { endpoint, sort, fields, page, pageSize } = plan;
   const conditions = [...endpoint.scope, ...plan.conditions];
@@ -128,7 +179,10 @@ export function completePlan({ expansions = noExpansions, ...plan }: IncompleteP
   return { ...plan, expansions, conditions, filterKey, normalized };
 }
 
-/** Equal for selections of the same records of a table; empty when that is all of them. `conditions` has those of the row scope. */
+/**
+ * Equal for selections of the same records of a table; empty when that is all of them. `conditions` has those
+ * of the row scope.
+ */
 export function filterKeyOf({ scope }: ReadableEndpoint, { conditions, anyOf }: Selection): string {
   const selected = conditions.map(partsOf);
   const groups = anyOf.length === 0 ? [] : [{ anyOf: anyOf.map((group) => group.map(partsOf)) }];
@@ -138,36 +192,63 @@ export function filterKeyOf({ scope }: ReadableEndpoint, { conditions, anyOf }: 
 }
 
 /** Versions may differ in what a search in texts finds. */
-function partsOf({ column: { column, line, lowered }, operator, values }: Selection['conditions'][number]): unknown[] {
+function partsOf({
+  column: { column, line, lowered },
+  operator,
+  values,
+}: Selection['conditions'][number]): unknown[] {
   const isFolded = (operator === 'contains' || operator === 'starts_with') && lowered !== true;
   return [column, operator, values, ...(line === undefined ? [] : [line]), ...(isFolded ? ['folded'] : [])];
 }
 
 /** Whether a plan selects every record of the table. */
-export const selectsAll = ({ conditions, anyOf }: Selection): boolean => conditions.length + anyOf.length === 0;
+export const selectsAll = ({ conditions, anyOf }: Selection): boolean =>
+  conditions.length + anyOf.length === 0;
 
 const linkQueryOf = (query: QueryParameters): string =>
   [...query]
     .filter(([name]) => name !== 'page')
-    .flatMap(([name, values]) => values.map((value) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}&`))
+    .flatMap(([name, values]) =>
+      values.map((value) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}&`),
+    )
     .join('');
 
-/** `id` must already be valid for the endpoint. Throws 403 for relations by masked fields, and 400 with every problem. */
+/**
+ * `id` must already be valid for the endpoint. Throws 403 for relations by masked fields, and 400 with every
+ * problem.
+ */
 export function planRecord(endpoint: ReadableEndpoint, id: string, query: QueryParameters): RecordPlan {
   assertExpandable(endpoint, query);
   const { report, assertNone } = collectProblems();
-  reportUnknown(query, withExpand(recordParameters, endpoint), noFilters, report, undefined, unnamedParameters(endpoint));
+  reportUnknown(
+    query,
+    withExpand(recordParameters, endpoint),
+    noFilters,
+    report,
+    undefined,
+    unnamedParameters(endpoint),
+  );
   const fields = parseFields(endpoint, query, report);
   const expansions = parseExpand(endpoint, query, report);
   assertNone();
-  return { endpoint, id, fields, expansions, normalized: JSON.stringify([id, namesOf(endpoint, fields), ...expansionsKey(expansions)]) };
+  return {
+    endpoint,
+    id,
+    fields,
+    expansions,
+    normalized: JSON.stringify([id, namesOf(endpoint, fields), ...expansionsKey(expansions)]),
+  };
 }
 
 /** Selected fields keep the order of the endpoint, so equal counts mean equal fields. */
 const namesOf = (endpoint: ReadableEndpoint, fields: readonly OutputField[]): string | string[] =>
   fields.length === endpoint.fields.length ? '*' : fields.map(({ name }) => name);
 
-function parseSort(endpoint: ReadableEndpoint, query: QueryParameters, report: ReportProblem): ListPlan['sort'] {
+function parseSort(
+  endpoint: ReadableEndpoint,
+  query: QueryParameters,
+  report: ReportProblem,
+): ListPlan['sort'] {
   const name = single(query, 'sort', report);
   const order = single(query, 'order', report);
   const descends = endpoint.takesSortSets && name !== undefined && /^-[^,]*$/.test(name);
@@ -177,15 +258,22 @@ function parseSort(endpoint: ReadableEndpoint, query: QueryParameters, report: R
     const known = [...endpoint.sorts.keys(), ...endpoint.sortSets.keys()];
     // The names of sort sets have commas.
     const list = known.join(endpoint.sortSets.size === 0 ? ', ' : ' · ');
-    const allowed = known.length === 0 ? 'No field of this resource is sortable' : `"sort" must be one of: ${list}`;
+    const allowed =
+      known.length === 0 ? 'No field of this resource is sortable' : `"sort" must be one of: ${list}`;
     report('sort', 'unknown_sort', `${allowed}.${didYouMean(name, known)}`);
   }
-  if (order !== undefined && order !== 'asc' && order !== 'desc') report('order', 'invalid_value', '"order" must be asc or desc');
+  if (order !== undefined && order !== 'asc' && order !== 'desc')
+    report('order', 'invalid_value', '"order" must be asc or desc');
   if (order !== undefined && (descends || set !== undefined))
-    report('order', 'invalid_value', `"order" cannot be combined with "sort=${name}", which gives the direction of each key`);
+    report(
+      'order',
+      'invalid_value',
+      `"order" cannot be combined with "sort=${name}", which gives the direction of each key`,
+    );
   if (set !== undefined) return sortOfSet(set, endpoint);
   const direction = order === 'desc' || order === 'asc' ? order : undefined;
-  if (chosen !== undefined) return { column: chosen, order: direction ?? (descends ? 'desc' : 'asc'), further: [] };
+  if (chosen !== undefined)
+    return { column: chosen, order: direction ?? (descends ? 'desc' : 'asc'), further: [] };
   return { column: endpoint.defaultSort.column, order: direction ?? endpoint.defaultSort.order, further: [] };
 }
 
@@ -194,13 +282,18 @@ const sortOfSet = ([first, ...further]: CompiledSort, { defaultSort }: ReadableE
   further: further.map(({ column, order }) => ({ column, order })),
 });
 
-function parseFields(endpoint: ReadableEndpoint, query: QueryParameters, report: ReportProblem): readonly OutputField[] {
+function parseFields(
+  endpoint: ReadableEndpoint,
+  query: QueryParameters,
+  report: ReportProblem,
+): readonly OutputField[] {
   const text = single(query, 'fields', report);
   if (text === undefined) return endpoint.fields;
   const wanted = new Set(text.split(','));
   const known = ['id', ...endpoint.fields.map(({ name }) => name)];
   const names = new Set(known);
   const unknown = [...wanted].filter((name) => !names.has(name)).slice(0, maxSuggestions);
-  for (const name of unknown) report('fields', 'unknown_field', `Unknown field "${name.slice(0, 80)}".${didYouMean(name, known)}`);
+  for (const name of unknown)
+    report('fields', 'unknown_field', `Unknown field "${name.slice(0, 80)}".${didYouMean(name, known)}`);
   return endpoint.fields.filter(({ name }) => wanted.has(name));
 }

@@ -1,4 +1,5 @@
-// What a read needs of its process, and the published state of a record type that it reads: from the cache, or from the database.
+// What a read needs of its process, and the published state of a record type that it reads: from the cache,
+// or from the database.
 
 import type { Cache } from '../../core/cache.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -22,18 +23,25 @@ export type Freshness = {
   readonly epoch: string;
   readonly generation: string;
   readonly rowCount: number;
-  /** Of the last published run, RFC 3339; null when it is unknown. Callers are shown `freshnessOfFields` instead. */
+  /**
+   * Of the last published run, RFC 3339; null when it is unknown. Callers are shown `freshnessOfFields`
+   * instead.
+   */
   readonly syncedAt: string | null;
   readonly stale: Stale | null;
   /** Fields that were accepted as missing, by name, as JSON; null for none. */
   readonly accepted: string | null;
 };
 
-/** The states of a read: of its own records, and of the related ones that these embed, in the order of their expansions. */
+/**
+ * The states of a read: of its own records, and of the related ones that these embed, in the order of their
+ * expansions.
+ */
 export type ReadStates = { readonly freshness: Freshness; readonly related: readonly Freshness[] };
 
 /** Whether both name the same content. */
-export const isSameData = (a: Freshness, b: Freshness): boolean => a.epoch === b.epoch && a.generation === b.generation;
+export const isSameData = (a: Freshness, b: Freshness): boolean =>
+  a.epoch === b.epoch && a.generation === b.generation;
 
 /** Whether a state precedes another of the same table. */
 export const isEarlierData = (a: Freshness | undefined, b: Freshness | undefined): boolean =>
@@ -51,7 +59,9 @@ export type ShownFreshness = {
   readonly header: string;
 };
 
-/** `text`: the stale fields as JSON, see `StaleFields`. `byFields`: what `freshnessOfFields` computed of it. */
+/**
+ * `text`: the stale fields as JSON, see `StaleFields`. `byFields`: what `freshnessOfFields` computed of it.
+ */
 type Stale = { readonly text: string; readonly byFields: WeakMap<readonly OutputField[], ShownFreshness> };
 
 /** What the statements of one read share. */
@@ -81,16 +91,24 @@ export type Reader = {
   readonly queue: Semaphore;
   /** Bytes of records that a page of several may have. */
   readonly maxAnswerBytes: number;
-  /** Reads of more than `maxTextBytes`, by organization: each holds its records in memory until they are sent. */
+  /**
+   * Reads of more than `maxTextBytes`, by organization: each holds its records in memory until they are sent.
+   */
   readonly largeReads: LargeReads;
   /** Those of them whose records are coming from PostgreSQL. */
   readonly largeStatements: Semaphore;
-  /** Takes over the permit of a large read until its records are sent; without it, the permit ends with the read. */
+  /**
+   * Takes over the permit of a large read until its records are sent; without it, the permit ends with the
+   * read.
+   */
   readonly holdLarge?: (permit: LargePermit) => void;
   /** For a read as a whole. */
   readonly timeoutMs: number;
   readonly progress?: ReadInProgress;
-  /** Upgrades the organization's tables when an older version of this service made them. Rejects with 503 while they are locked. */
+  /**
+   * Upgrades the organization's tables when an older version of this service made them. Rejects with 503
+   * while they are locked.
+   */
   readonly updateSchema: (organizationId: string) => Promise<void>;
 };
 
@@ -105,11 +123,17 @@ export type StateRow = {
   synced_at: string | null;
   stale_fields: string | null;
   accepted_fields: string | null;
-  /** Of statements that read tables of other record types as well: the states of those; null for one that has none. */
+  /**
+   * Of statements that read tables of other record types as well: the states of those; null for one that has
+   * none.
+   */
   related?: readonly (StateRow | null)[];
 };
 
-/** The state of a row; undefined before the first publish. Throws ForeignRole when the statement ran with another role. */
+/**
+ * The state of a row; undefined before the first publish. Throws ForeignRole when the statement ran with
+ * another role.
+ */
 export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
   if (row === undefined || row.active_table === null || row.generation === '0') return undefined;
   if (row.epoch === null) throw new ForeignRole();
@@ -125,17 +149,24 @@ export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
 }
 
 /** In the cache of states. */
-export const stateKey = (reader: Reader, recordType: string): string => `${reader.organizationId}/${recordType}`;
+export const stateKey = (reader: Reader, recordType: string): string =>
+  `${reader.organizationId}/${recordType}`;
 
 /** The cached state, when it is within its TTL. */
 export const cachedFreshness = (reader: Reader, recordType: string): Freshness | undefined =>
   reader.states.findFresh(stateKey(reader, recordType));
 
-/** The current state; undefined when nothing has been published. Rejects with 503 when the database is unavailable. */
+/**
+ * The current state; undefined when nothing has been published. Rejects with 503 when the database is
+ * unavailable.
+ */
 export const findFreshness = (reader: Reader, recordType: string): Promise<Freshness | undefined> =>
   reader.states.load(stateKey(reader, recordType), () => readFreshness(reader, recordType));
 
-/** The current state, from the cache or the database. Rejects with 503 when nothing has been published or the database is unavailable. */
+/**
+ * The current state, from the cache or the database. Rejects with 503 when nothing has been published or the
+ * database is unavailable.
+ */
 export async function currentFreshness(reader: Reader, recordType: string): Promise<Freshness> {
   const found = await findFreshness(reader, recordType);
   if (found === undefined) throw notSynced();

@@ -1,5 +1,5 @@
-// Builds SQL expressions that write a record as JSON text: exact digits, UTC times, selected sub-fields of lines. PostgreSQL writes the
-// bytes that leave the service, so no value passes through a binary float.
+// Builds SQL expressions that write a record as JSON text: exact digits, UTC times, selected sub-fields of
+// lines. PostgreSQL writes the bytes that leave the service, so no value passes through a binary float.
 import { isListType } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { LineOutput, OutputField } from '../version/compile.ts';
@@ -11,16 +11,23 @@ const largestExact = '9007199254740992';
 
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-const tooLarge = (number: string): string => `abs(${number}) > ${largestExact} and trunc(${number}) = ${number}`;
+const tooLarge = (number: string): string =>
+  `abs(${number}) > ${largestExact} and trunc(${number}) = ${number}`;
 
-/** SQL of one value as the text that JSON has of it. Connections use DateStyle ISO, which differs from RFC 3339 only in the missing T. */
+/**
+ * SQL of one value as the text that JSON has of it. Connections use DateStyle ISO, which differs from RFC
+ * 3339 only in the missing T.
+ */
 export const valueText = (value: string, type: ValueType): string => {
   if (type === 'time') return `replace((${value} at time zone 'UTC')::text, ' ', 'T') || 'Z'`;
   if (isListType(type)) return joinedSql(value);
   return type === 'text' ? value : `(${value})::text`;
 };
 
-/** SQL of the entries of a list as one text: separated by semicolons, in double quotes where they have a semicolon, a quote or a line break. */
+/**
+ * SQL of the entries of a list as one text: separated by semicolons, in double quotes where they have a
+ * semicolon, a quote or a line break.
+ */
 const joinedSql = (value: string): string => {
   const quoted = `case when u.e ~ '[;"\\r\\n]' or u.e = '' then '"' || replace(u.e, '"', '""') || '"' else coalesce(u.e, '') end`;
   return `(select string_agg(${quoted}, ';' order by u.n) from unnest((${value})::text[]) with ordinality as u(e, n))`;
@@ -33,7 +40,8 @@ export function valueJson(value: string, type: ValueType, asString: boolean): st
     return `case when ${largestExact} < any(${value}) or -${largestExact} > any(${value}) then to_json((${value})::text[]) else to_json(${value}) end`;
   if (type !== 'integer' && type !== 'number') return value;
   if (asString) return `${value}::text`;
-  const large = type === 'integer' ? `${value} not between -${largestExact} and ${largestExact}` : tooLarge(value);
+  const large =
+    type === 'integer' ? `${value} not between -${largestExact} and ${largestExact}` : tooLarge(value);
   return `case when ${large} then to_json(${value}::text) else to_json(${value}) end`;
 }
 
@@ -46,7 +54,8 @@ function lineJson({ key, type, asString, mask }: LineOutput): string {
       then (select jsonb_agg(i.text) from jsonb_array_elements_text(${value}) as i(text)) else ${value} end`;
   if (type !== 'integer' && type !== 'number') return value;
   if (asString) return text;
-  // The inner CASE restricts the cast to numbers: PostgreSQL may evaluate the conditions of an AND in any order.
+  // The inner CASE restricts the cast to numbers: PostgreSQL may evaluate the conditions of an AND in any
+  // order.
   const number = `(case when jsonb_typeof(${value}) = 'number' then ${value}::numeric end)`;
   return `case when ${tooLarge(number)} then to_jsonb(${text}) else ${value} end`;
 }
@@ -58,8 +67,13 @@ export function linesJson(column: string, lines: readonly LineOutput[]): string 
     from jsonb_array_elements(${column}) with ordinality as e(line, position) cross join lateral (select ${outputs}) as o), '[]'::json) end`;
 }
 
-/** SQL of the text that a reader sees in place of a masked value of table `t`; undefined when it isn't masked. */
-export const maskedColumn = ({ column: { column, type }, mask }: OutputField & { readonly kind: 'value' }): string | undefined =>
+/**
+ * SQL of the text that a reader sees in place of a masked value of table `t`; undefined when it isn't masked.
+ */
+export const maskedColumn = ({
+  column: { column, type },
+  mask,
+}: OutputField & { readonly kind: 'value' }): string | undefined =>
   mask === null ? undefined : maskedSql(`(${valueText(`t.${quoteIdentifier(column)}`, type)})`, mask);
 
 /** The select list of one record of table `t`: id first, then the fields by public name. */
@@ -69,7 +83,8 @@ export function recordColumns(fields: readonly OutputField[]): string {
     const json =
       field.kind === 'lines'
         ? linesJson(`t.${quoteIdentifier(field.column)}`, field.lines)
-        : (maskedColumn(field) ?? valueJson(`t.${quoteIdentifier(field.column.column)}`, field.column.type, field.asString));
+        : (maskedColumn(field) ??
+          valueJson(`t.${quoteIdentifier(field.column.column)}`, field.column.type, field.asString));
     return `${json} as ${quoteIdentifier(field.name)}`;
   });
   return ['t.id::text as "id"', ...outputs].join(', ');

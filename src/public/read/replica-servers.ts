@@ -1,11 +1,14 @@
-// The replicas as the reads of one process use them: a queue and prepared statements for each, what it is known to lack, and how often it
-// answered.
+// The replicas as the reads of one process use them: a queue and prepared statements for each, what it is
+// known to lack, and how often it answered.
 import { type Cache, createCache } from '../../core/cache.ts';
 import type { Replica } from '../../core/ctx.ts';
 import type { Semaphore } from '../../core/semaphore.ts';
 import type { StatementRunner } from './statements.ts';
 
-/** Why the primary was asked: the replica had another state, cancelled the read in favour of its replay, or could not answer. */
+/**
+ * Why the primary was asked: the replica had another state, cancelled the read in favour of its replay, or
+ * could not answer.
+ */
 export type FallbackReason = 'behind' | 'conflict' | 'failed';
 export type ReplicaCounts = { answered: number } & Record<FallbackReason, number>;
 
@@ -14,7 +17,10 @@ export type ReplicaServer = {
   readonly queue: Semaphore;
   readonly statements: StatementRunner;
   readonly counts: ReplicaCounts;
-  /** The states that the replica did not have, with its position at that time: until it moves, it is not asked again. */
+  /**
+   * The states that the replica did not have, with its position at that time: until it moves, it is not asked
+   * again.
+   */
   readonly lacking: Cache<bigint>;
 };
 

@@ -1,26 +1,44 @@
-// Sends reads to the replicas of READ_URL. An answer of a replica counts only if it has the epoch and the generation that this process trusts
-// from the primary: these name one content, so the answer is the one that the primary would give, and what the primary says of its
-// freshness holds for it. Any other answer, and any failure, is repeated on the primary once.
+// Sends reads to the replicas of READ_URL. An answer of a replica counts only if it has the epoch and the
+// generation that this process trusts from the primary: these name one content, so the answer is the one that
+// the primary would give, and what the primary says of its freshness holds for it. Any other answer, and any
+// failure, is repeated on the primary once.
 import { DatabaseError } from 'pg';
 import { AppError } from '../../core/errors.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { isConnectionLost, isTooLarge, isUndefinedObject } from './failures.ts';
 import { currentFreshness, type Freshness, isSameData, type Reader, stateKey } from './reader.ts';
-import { chooseServer, type FallbackReason, type ReplicaReads, type ReplicaServer } from './replica-servers.ts';
+import {
+  chooseServer,
+  type FallbackReason,
+  type ReplicaReads,
+  type ReplicaServer,
+} from './replica-servers.ts';
 
 type Trusted = { readonly recordType: string; readonly trusted: Freshness };
 
-const lackingKey = (reader: Reader, { related = [], ...base }: Trusted & Pick<Question<unknown>, 'related'>): string =>
+const lackingKey = (
+  reader: Reader,
+  { related = [], ...base }: Trusted & Pick<Question<unknown>, 'related'>,
+): string =>
   [base, ...related]
-    .map(({ recordType, trusted: { epoch, generation } }) => `${stateKey(reader, recordType)} ${epoch} ${generation}`)
+    .map(
+      ({ recordType, trusted: { epoch, generation } }) =>
+        `${stateKey(reader, recordType)} ${epoch} ${generation}`,
+    )
     .join(' ');
 
 /** The trusted state that an answer has; undefined when it has another one. */
-async function trustedStateOf(reader: Reader, recordType: string, trusted: Freshness, state: Freshness | undefined) {
+async function trustedStateOf(
+  reader: Reader,
+  recordType: string,
+  trusted: Freshness,
+  state: Freshness | undefined,
+) {
   if (state === undefined) return undefined;
   if (isSameData(trusted, state)) return trusted;
   if (BigInt(state.generation) < BigInt(trusted.generation)) return undefined;
-  // The replica may have what was published since the primary was asked. It may also have what a lost primary published.
+  // The replica may have what was published since the primary was asked. It may also have what a lost primary
+  // published.
   const key = stateKey(reader, recordType);
   if (reader.states.findAny(key) === trusted) reader.states.outdate(key);
   const current = await currentFreshness(reader, recordType);
@@ -28,7 +46,10 @@ async function trustedStateOf(reader: Reader, recordType: string, trusted: Fresh
 }
 
 const lockTimeout = '55P03';
-/** A cancelled statement, a deadlock with the replay, a dropped database. The time limit of the service ends the whole read. */
+/**
+ * A cancelled statement, a deadlock with the replay, a dropped database. The time limit of the service ends
+ * the whole read.
+ */
 const conflicts = /^(40001|40P01|57014|57P04)$/;
 
 function reasonOf(error: unknown): FallbackReason {
@@ -52,7 +73,10 @@ export type Question<T> = {
   readonly recordType: string;
   /** The state for which the statement was written, as the primary reported it. */
   readonly trusted: Freshness;
-  /** Other record types that the statement reads; an answer counts only if it has their trusted states as well. */
+  /**
+   * Other record types that the statement reads; an answer counts only if it has their trusted states as
+   * well.
+   */
   readonly related?: readonly Trusted[];
   ask(server: ReplicaServer): Promise<Asked<T>>;
   /** Whether an answer with the trusted state is final; by default it is. */
@@ -63,10 +87,18 @@ export type Question<T> = {
   isOver(): boolean;
 };
 
-type Answered<T> = { readonly answer: T; readonly freshness: Freshness; readonly related: readonly Freshness[] };
+type Answered<T> = {
+  readonly answer: T;
+  readonly freshness: Freshness;
+  readonly related: readonly Freshness[];
+};
 
 /** Rejects with the errors that the primary would report as well. */
-async function askServer<T>(reader: Reader, server: ReplicaServer, question: Question<T>): Promise<Answered<T> | FallbackReason> {
+async function askServer<T>(
+  reader: Reader,
+  server: ReplicaServer,
+  question: Question<T>,
+): Promise<Answered<T> | FallbackReason> {
   const { ask, isOver } = question;
   const position = server.replica.position();
   const lacksState = (): FallbackReason => {
@@ -85,7 +117,10 @@ async function askServer<T>(reader: Reader, server: ReplicaServer, question: Que
   return acceptAnswer(reader, question, asked, lacksState);
 }
 
-/** The answer if it has the trusted states, otherwise why not. Rejects with 503 when the primary must be asked and is unavailable. */
+/**
+ * The answer if it has the trusted states, otherwise why not. Rejects with 503 when the primary must be asked
+ * and is unavailable.
+ */
 async function acceptAnswer<T>(
   reader: Reader,
   question: Question<T>,
@@ -111,13 +146,19 @@ async function acceptAnswer<T>(
 }
 
 /**
- * The answer of a replica with the state that the primary reports for it; undefined when the primary must be asked. Rejects with 503 when
- * too many wait for the replica or the primary is unavailable, and with the errors that the primary would report as well.
+ * The answer of a replica with the state that the primary reports for it; undefined when the primary must be
+ * asked. Rejects with 503 when too many wait for the replica or the primary is unavailable, and with the
+ * errors that the primary would report as well.
  */
-export async function askReplica<T>(reader: Reader, reads: ReplicaReads, question: Question<T>): Promise<Answered<T> | undefined> {
+export async function askReplica<T>(
+  reader: Reader,
+  reads: ReplicaReads,
+  question: Question<T>,
+): Promise<Answered<T> | undefined> {
   const server = chooseServer(reads, lackingKey(reader, question));
   const found = server === undefined ? undefined : await askServer(reader, server, question);
-  if (server !== undefined && found !== undefined) server.counts[typeof found === 'object' ? 'answered' : found] += 1;
+  if (server !== undefined && found !== undefined)
+    server.counts[typeof found === 'object' ? 'answered' : found] += 1;
   if (typeof found === 'object') return found;
   reads.answeredByPrimary += 1;
   return undefined;

@@ -1,5 +1,6 @@
-// Runs the statement of a read. Its state comes from the same statement and so from the same snapshot; when the statement was written for a
-// table that has since been replaced, it is written again for the one that is active now.
+// Runs the statement of a read. Its state comes from the same statement and so from the same snapshot; when
+// the statement was written for a table that has since been replaced, it is written again for the one that is
+// active now.
 import { megabyte } from '../../core/settings/values.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import { relatedTypes } from './expand.ts';
@@ -27,13 +28,17 @@ import { withinTimeLimit } from './time-limit.ts';
 export type RecordsText = string | readonly Buffer[];
 
 /** For callers that need the text as one string. */
-export const wholeText = (records: RecordsText): string => (typeof records === 'string' ? records : Buffer.concat(records).toString());
+export const wholeText = (records: RecordsText): string =>
+  typeof records === 'string' ? records : Buffer.concat(records).toString();
 
 /** A page that is parsed or copied as a whole holds the event loop meanwhile. */
 const maxWholeBytes = 4 * megabyte;
 
 /** For callers of `wholeText`: their pages are bounded more tightly. */
-export const textReader = (reader: Reader): Reader => ({ ...reader, maxAnswerBytes: Math.min(reader.maxAnswerBytes, maxWholeBytes) });
+export const textReader = (reader: Reader): Reader => ({
+  ...reader,
+  maxAnswerBytes: Math.min(reader.maxAnswerBytes, maxWholeBytes),
+});
 
 /** `record` is null when it does not exist. */
 export type RecordRead = ReadStates & { readonly record: RecordsText | null };
@@ -54,8 +59,16 @@ const isSame = (a: Freshness, b: Freshness | undefined): boolean =>
 /** A record type that a statement reads, and its state when the statement was written. */
 type Named = { readonly recordType: string; readonly current: Freshness };
 
-/** The state that a statement saw; the same object as before when nothing has changed. Refreshes the cached state. */
-function remember(reader: Reader, { recordType, current }: Named, read: Freshness | undefined, startedMs: number): Freshness | undefined {
+/**
+ * The state that a statement saw; the same object as before when nothing has changed. Refreshes the cached
+ * state.
+ */
+function remember(
+  reader: Reader,
+  { recordType, current }: Named,
+  read: Freshness | undefined,
+  startedMs: number,
+): Freshness | undefined {
   const seen = isSame(current, read) ? current : read;
   reader.states.put(stateKey(reader, recordType), seen, startedMs);
   return seen;
@@ -75,7 +88,9 @@ function readOf<Row>(
   others: readonly Named[],
 ): Read<Row> | undefined {
   const [row] = rows;
-  const related = states.flatMap((state, position) => (state?.table === others[position]?.current.table ? (state ?? []) : []));
+  const related = states.flatMap((state, position) =>
+    state?.table === others[position]?.current.table ? (state ?? []) : [],
+  );
   return row !== undefined && freshness?.table === table && related.length === others.length
     ? { row, rows, freshness, related }
     : undefined;
@@ -90,7 +105,9 @@ type ReadOptions<Row> = {
   readonly way?: 'run' | 'runInSteps';
   /** Whether an answer of a replica is final; otherwise the primary is asked. By default it is. */
   readonly counts?: (row: Row, freshness: Freshness) => boolean;
-  /** Other record types whose tables the statement reads. Its first row then has their states in `related`. */
+  /**
+   * Other record types whose tables the statement reads. Its first row then has their states in `related`.
+   */
   readonly related?: readonly string[];
 };
 
@@ -104,9 +121,10 @@ const statesOf = (row: StateRow | undefined) => ({
 });
 
 /**
- * Runs the statement from `write` for the active table, again after a table swap, until the statement itself saw that table as the active
- * one. Returns the first row, all rows and their state, and refreshes the cached state. Rejects with 503 when nothing is synced, the table
- * is replaced again at every attempt, the read times out, or the database is unavailable. Answers of replicas: see replicas.ts.
+ * Runs the statement from `write` for the active table, again after a table swap, until the statement itself
+ * saw that table as the active one. Returns the first row, all rows and their state, and refreshes the cached
+ * state. Rejects with 503 when nothing is synced, the table is replaced again at every attempt, the read
+ * times out, or the database is unavailable. Answers of replicas: see replicas.ts.
  */
 export function readRow<Row extends StateRow>(
   reader: Reader,
@@ -118,10 +136,13 @@ export function readRow<Row extends StateRow>(
   const schema = tenantSchema(reader.organizationId);
   return repeatWhileReplaced(reader, recordType, async () => {
     const base = await stateOfType(reader, recordType);
-    const others = related.length === 0 ? noneNamed : await Promise.all(related.map((type) => stateOfType(reader, type)));
+    const others =
+      related.length === 0 ? noneNamed : await Promise.all(related.map((type) => stateOfType(reader, type)));
     const { table } = base.current;
     const statement = write(
-      others.length === 0 ? { schema, table } : { schema, table, related: others.map(({ current }) => current.table) },
+      others.length === 0
+        ? { schema, table }
+        : { schema, table, related: others.map(({ current }) => current.table) },
     );
     assertInTime(reader);
     if (reader.replicas !== undefined) {
@@ -133,10 +154,13 @@ export function readRow<Row extends StateRow>(
     try {
       const rows = await withOneRetry(() => reader.statements[way]<Row>(reader.organizationId, statement));
       const read = statesOf(rows[0]);
-      const seen = others.map((named, position) => remember(reader, named, read.related[position], startedMs));
+      const seen = others.map((named, position) =>
+        remember(reader, named, read.related[position], startedMs),
+      );
       return readOf(rows, remember(reader, base, read.state, startedMs), base, seen, others);
     } catch (error) {
-      if (isUndefinedObject(error)) for (const named of [base, ...others]) reader.states.evict(stateKey(reader, named.recordType));
+      if (isUndefinedObject(error))
+        for (const named of [base, ...others]) reader.states.evict(stateKey(reader, named.recordType));
       throw asUnavailable(error);
     }
   });
@@ -162,7 +186,10 @@ const askReplicaFor = <Row extends StateRow>(
     isOver: () => reader.progress?.isOver === true,
   });
 
-/** As `readRow`, for statements whose records come in pieces. Takes a permit of the large reads, once for each read, and few run at once. */
+/**
+ * As `readRow`, for statements whose records come in pieces. Takes a permit of the large reads, once for each
+ * read, and few run at once.
+ */
 export async function readPieces<Row>(
   reader: Reader,
   recordType: string,
@@ -179,17 +206,33 @@ export async function readPieces<Row>(
 
 type RecordRow = StateRow & { bytes: number | null; record: string | null };
 
-/** A record of any size. Rejects with 503 as `readRow` and `assertScopeFresh` do, and when it takes too long. */
+/**
+ * A record of any size. Rejects with 503 as `readRow` and `assertScopeFresh` do, and when it takes too long.
+ */
 export const readSingleRecord = (reader: Reader, plan: RecordPlan): Promise<RecordRead> =>
   withinTimeLimit(reader, async (limited) => {
     const { endpoint } = plan;
     const { recordType } = endpoint;
     const options = { related: relatedTypes(plan.expansions) };
-    const read = await readRow<RecordRow>(limited, recordType, (table) => recordStatement(table, plan), options);
+    const read = await readRow<RecordRow>(
+      limited,
+      recordType,
+      (table) => recordStatement(table, plan),
+      options,
+    );
     assertScopesFresh(plan, read);
     const { row, freshness, related } = read;
     if (row.record !== null || row.bytes === null) return { freshness, related, record: row.record };
-    const large = await readPieces(limited, recordType, (table) => largeRecordStatement(table, plan), options);
+    const large = await readPieces(
+      limited,
+      recordType,
+      (table) => largeRecordStatement(table, plan),
+      options,
+    );
     assertScopesFresh(plan, large);
-    return { freshness: large.freshness, related: large.related, record: large.pieces.length === 0 ? null : large.pieces };
+    return {
+      freshness: large.freshness,
+      related: large.related,
+      record: large.pieces.length === 0 ? null : large.pieces,
+    };
   });

@@ -7,8 +7,16 @@ export type Bind = (value: unknown, type: string) => string;
 export type SqlPart = { readonly key: string; readonly values: readonly unknown[]; text(bind: Bind): string };
 
 /** One condition on a column. Equal variants of one column and operator mean equal texts. */
-export type WrittenCondition = { readonly variant: string; readonly values: readonly unknown[]; text(bind: Bind): string };
-export const createCondition = (variant: string, values: readonly unknown[], text: (bind: Bind) => string): WrittenCondition => ({
+export type WrittenCondition = {
+  readonly variant: string;
+  readonly values: readonly unknown[];
+  text(bind: Bind): string;
+};
+export const createCondition = (
+  variant: string,
+  values: readonly unknown[],
+  text: (bind: Bind) => string,
+): WrittenCondition => ({
   variant,
   values,
   text,

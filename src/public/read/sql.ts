@@ -1,14 +1,21 @@
-// Writes a plan as one prepared statement. Identifiers come only from the compiled version and the state row; every value of a request is a
-// typed parameter. Pure apart from caches.
+// Writes a plan as one prepared statement. Identifiers come only from the compiled version and the state row;
+// every value of a request is a typed parameter. Pure apart from caches.
 //
-// LIMIT and OFFSET are parameters, so PostgreSQL prefers a custom plan for each list: the planning time buys the right plan for skewed
-// values and for the depth of the page, and the number of statements grows with the shapes, not with the pages. Lists that need no custom
-// plan are the exception: see order-index.ts.
+// LIMIT and OFFSET are parameters, so PostgreSQL prefers a custom plan for each list: the planning time buys
+// the right plan for skewed values and for the depth of the page, and the number of statements grows with the
+// shapes, not with the pages. Lists that need no custom plan are the exception: see order-index.ts.
 import { serviceRole } from '../../db/session.ts';
 import { rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { OutputField } from '../version/compile.ts';
-import { type Bind, columnReference, parameterTypes, planConditions, type SqlPart, whereSql } from './conditions.ts';
+import {
+  type Bind,
+  columnReference,
+  parameterTypes,
+  planConditions,
+  type SqlPart,
+  whereSql,
+} from './conditions.ts';
 import { type ExpandedSql, expandedSql } from './expand-sql.ts';
 import { boundedCount, maxTextBytes, pieceColumns, pieceExpressions, piecesFrom } from './large-sql.ts';
 import { hasOnePlan, rowCapFor, servedConditions } from './order-index.ts';
@@ -19,7 +26,11 @@ import type { Range } from './ranges.ts';
 export type Statement = { readonly key: string; readonly values: readonly unknown[]; write(): string };
 
 /** `related`: the tables of related records, for `readExpansions` in their order; absent without any. */
-export type TableRef = { readonly schema: string; readonly table: string; readonly related?: readonly string[] };
+export type TableRef = {
+  readonly schema: string;
+  readonly table: string;
+  readonly related?: readonly string[];
+};
 
 /** The epoch is null in a session with another role than the service's: see `freshnessOf`. */
 export const stateColumns = `s.active_table, case current_user when '${serviceRole}' then s.epoch end as epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339Sql('s.synced_at')} as synced_at,
@@ -41,17 +52,21 @@ export function createParameters(): { recordType: string; bind: Bind } {
   return { recordType: '$1::text', bind };
 }
 
-/** Nulls last in both directions; the id breaks ties, in the direction of the first key, so the order is total. */
+/**
+ * Nulls last in both directions; the id breaks ties, in the direction of the first key, so the order is
+ * total.
+ */
 export function orderSql({ column, order, further }: ListPlan['sort']): string {
   if (column.column === 'id') return `t.id ${order}`;
-  return [...[{ column, order }, ...further].map((key) => `${columnReference(key.column)} ${key.order} nulls last`), `t.id ${order}`].join(
-    ', ',
-  );
+  return [
+    ...[{ column, order }, ...further].map((key) => `${columnReference(key.column)} ${key.order} nulls last`),
+    `t.id ${order}`,
+  ].join(', ');
 }
 
 /**
- * For a single key within a range where all keys are values or all are null: the same order, written so that one ascending index is walked
- * in either direction.
+ * For a single key within a range where all keys are values or all are null: the same order, written so that
+ * one ascending index is walked in either direction.
  */
 export function rangeOrderSql({ column, order }: ListPlan['sort']): string {
   return column.column === 'id'
@@ -59,7 +74,9 @@ export function rangeOrderSql({ column, order }: ListPlan['sort']): string {
     : `${columnReference(column)} ${order} nulls ${order === 'asc' ? 'last' : 'first'}, t.id ${order}`;
 }
 
-/** Found once for a page and its total: the records that the conditions select, with what they are sorted by. */
+/**
+ * Found once for a page and its total: the records that the conditions select, with what they are sorted by.
+ */
 const matched = 'matched';
 const matchedSql = (ref: TableRef, { sort }: ListPlan, conditions: readonly string[]): string => {
   const keys = [sort, ...sort.further].map(({ column }) => columnReference(column));
@@ -67,14 +84,21 @@ const matchedSql = (ref: TableRef, { sort }: ListPlan, conditions: readonly stri
 };
 
 /** Selects the ids of one range of the list, through an index if there is one. */
-function rangePart(ref: TableRef, plan: ListPlan, { strategy, nulls, from, limit, offset }: Range, isCapped: boolean, isShared: boolean) {
+function rangePart(
+  ref: TableRef,
+  plan: ListPlan,
+  { strategy, nulls, from, limit, offset }: Range,
+  isCapped: boolean,
+  isShared: boolean,
+) {
   const { sort, endpoint } = plan;
   const [column, way] = [columnReference(sort.column), sort.order === 'asc' ? '>=' : '<='];
   const byId = sort.column.column === 'id';
   const [keyType, idType] = [parameterTypes[sort.column.type], parameterTypes[endpoint.idType]];
   const withKey = !byId && nulls === 'no';
   const bounds = (bind: Bind): string[] => {
-    if (from !== null && withKey) return [`(${column}, t.id) ${way} (${bind(from.key, keyType)}, ${bind(from.id, idType)})`];
+    if (from !== null && withKey)
+      return [`(${column}, t.id) ${way} (${bind(from.key, keyType)}, ${bind(from.id, idType)})`];
     const isNull = nulls === 'any' || byId ? [] : [`${column} is ${nulls === 'no' ? 'not ' : ''}null`];
     return from === null ? isNull : [...isNull, `t.id ${way} ${bind(from.id, idType)}`];
   };
@@ -103,9 +127,15 @@ function rangePart(ref: TableRef, plan: ListPlan, { strategy, nulls, from, limit
   };
 }
 
-/** For plans in the plan cache; the conditions of a plan never change, nor does the schema of their organization. */
+/**
+ * For plans in the plan cache; the conditions of a plan never change, nor does the schema of their
+ * organization.
+ */
 const conditionCache = new WeakMap<ListPlan['conditions'], readonly SqlPart[]>();
-function conditionParts(plan: Pick<ListPlan, 'endpoint' | 'conditions'>, { schema }: TableRef): readonly SqlPart[] {
+function conditionParts(
+  plan: Pick<ListPlan, 'endpoint' | 'conditions'>,
+  { schema }: TableRef,
+): readonly SqlPart[] {
   const cached = conditionCache.get(plan.conditions);
   if (cached !== undefined) return cached;
   const parts = planConditions(plan, schema);
@@ -113,9 +143,11 @@ function conditionParts(plan: Pick<ListPlan, 'endpoint' | 'conditions'>, { schem
   return parts;
 }
 /** Of a record that this reader may read. */
-const scopeParts = ({ endpoint }: RecordPlan, ref: TableRef) => conditionParts({ endpoint, conditions: endpoint.scope }, ref);
+const scopeParts = ({ endpoint }: RecordPlan, ref: TableRef) =>
+  conditionParts({ endpoint, conditions: endpoint.scope }, ref);
 const keysOf = (parts: readonly { key: string }[]): string => parts.map(({ key }) => key).join();
-const valuesOf = (parts: readonly { values: readonly unknown[] }[]): unknown[] => parts.flatMap(({ values }) => values);
+const valuesOf = (parts: readonly { values: readonly unknown[] }[]): unknown[] =>
+  parts.flatMap(({ values }) => values);
 
 type LastStatement = {
   readonly ref: TableRef;
@@ -124,25 +156,37 @@ type LastStatement = {
   readonly statement: Statement;
 };
 const isSameTable = (one: TableRef, other: TableRef): boolean =>
-  one.table === other.table && one.schema === other.schema && one.related?.join('\n') === other.related?.join('\n');
+  one.table === other.table &&
+  one.schema === other.schema &&
+  one.related?.join('\n') === other.related?.join('\n');
 /** The last statement of a cached plan: the same page is often requested again. */
 const lastStatements = new WeakMap<ListPlan, LastStatement>();
 
-export function listStatement(ref: TableRef, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Statement {
+export function listStatement(
+  ref: TableRef,
+  plan: ListPlan,
+  ranges: readonly Range[],
+  withTotal: boolean,
+): Statement {
   const last = lastStatements.get(plan);
-  if (last?.ranges === ranges && last.withTotal === withTotal && isSameTable(last.ref, ref)) return last.statement;
+  if (last?.ranges === ranges && last.withTotal === withTotal && isSameTable(last.ref, ref))
+    return last.statement;
   const statement = writeList(ref, plan, ranges, withTotal);
   lastStatements.set(plan, { ref, ranges, withTotal, statement });
   return statement;
 }
 
 /** The records of a plan with those that they embed. */
-const expandedOf = ({ fields, expansions }: Pick<ListPlan, 'fields' | 'expansions'>, ref: TableRef): ExpandedSql =>
+const expandedOf = (
+  { fields, expansions }: Pick<ListPlan, 'fields' | 'expansions'>,
+  ref: TableRef,
+): ExpandedSql =>
   expandedSql(
     ref,
     fields,
     expansions,
-    (type) => `(select row_to_json(x) from (select ${stateColumns} ${stateOf(ref)} where s.record_type = ${type}) as x)`,
+    (type) =>
+      `(select row_to_json(x) from (select ${stateColumns} ${stateOf(ref)} where s.record_type = ${type}) as x)`,
   );
 
 type PageSql = {
@@ -156,8 +200,8 @@ type PageSql = {
 };
 
 /**
- * A statement about a page of a list. `found` selects its ids in their order; `total` has further columns, if requested; `records` is the
- * table with its records as `o`.
+ * A statement about a page of a list. `found` selects its ids in their order; `total` has further columns, if
+ * requested; `records` is the table with its records as `o`.
  */
 function pageStatement(
   kind: string,
@@ -182,9 +226,23 @@ function pageStatement(
     const counted = isShared ? matched : `${tableSql(ref)}${whereSql(texts)}`;
     const total = withTotal ? `, (select count(*)::text from ${counted}) as total` : '';
     const { records, states } = expanded.text(bind);
-    return writePage({ recordType, bind, shared, found, total: total + states, records: `${tableSql(ref)} ${records}` });
+    return writePage({
+      recordType,
+      bind,
+      shared,
+      found,
+      total: total + states,
+      records: `${tableSql(ref)} ${records}`,
+    });
   };
-  const shape = [fieldsKey(fields, endpoint.fields), keysOf(conditions), sortKey(sort), keysOf(parts), withTotal, expanded.key];
+  const shape = [
+    fieldsKey(fields, endpoint.fields),
+    keysOf(conditions),
+    sortKey(sort),
+    keysOf(parts),
+    withTotal,
+    expanded.key,
+  ];
   return {
     key: [kind, ref.schema, ref.table, endpoint.key, ...shape].join('\n'),
     values: [endpoint.recordType, ...valuesOf(conditions), ...valuesOf(parts), ...expanded.values],
@@ -193,8 +251,9 @@ function pageStatement(
 }
 
 /**
- * A page of a list, its state, the number of records found and, if requested, the total: all from one snapshot. Fails when the records have
- * more than `maxTextBytes`. A record is written when its id is found, so nothing is sorted after that, and the rest is not written.
+ * A page of a list, its state, the number of records found and, if requested, the total: all from one
+ * snapshot. Fails when the records have more than `maxTextBytes`. A record is written when its id is found,
+ * so nothing is sorted after that, and the rest is not written.
  */
 const writeList = (ref: TableRef, plan: ListPlan, ranges: readonly Range[], withTotal: boolean): Statement =>
   pageStatement(
@@ -215,7 +274,9 @@ const writeList = (ref: TableRef, plan: ListPlan, ranges: readonly Range[], with
       ) as r where s.record_type = ${recordType}`,
   );
 
-/** As `listStatement`, with the records in pieces (`PieceRow`), and none when they have more than `maxBytes`. */
+/**
+ * As `listStatement`, with the records in pieces (`PieceRow`), and none when they have more than `maxBytes`.
+ */
 export function largeListStatement(
   ref: TableRef,
   plan: ListPlan,
@@ -239,8 +300,8 @@ export function largeListStatement(
 }
 
 /**
- * Every Nth record of a list in its order, separately for records with and without a sort value, with the number of each and the state they
- * belong to. An anchor is `[number from 1, key, id]`.
+ * Every Nth record of a list in its order, separately for records with and without a sort value, with the
+ * number of each and the state they belong to. An anchor is `[number from 1, key, id]`.
  */
 export function anchorsStatement(ref: TableRef, plan: ListPlan, every: number): Statement {
   const { endpoint, sort } = plan;
@@ -264,8 +325,8 @@ export function anchorsStatement(ref: TableRef, plan: ListPlan, every: number): 
 }
 
 /**
- * One record as JSON text, null when it does not exist or is outside the row scope, and its state. The record is also null when it has
- * more than `maxTextBytes`; `bytes` tells the two apart.
+ * One record as JSON text, null when it does not exist or is outside the row scope, and its state. The record
+ * is also null when it has more than `maxTextBytes`; `bytes` tells the two apart.
  */
 export function recordStatement(ref: TableRef, plan: RecordPlan): Statement {
   const expanded = expandedOf(plan, ref);
@@ -282,18 +343,37 @@ export function recordStatement(ref: TableRef, plan: RecordPlan): Statement {
 }
 
 const recordWhere = (ref: TableRef, plan: RecordPlan, bind: Bind): string =>
-  whereSql([`t.id = ${bind(plan.id, parameterTypes[plan.endpoint.idType])}`, ...scopeParts(plan, ref).map((part) => part.text(bind))]);
+  whereSql([
+    `t.id = ${bind(plan.id, parameterTypes[plan.endpoint.idType])}`,
+    ...scopeParts(plan, ref).map((part) => part.text(bind)),
+  ]);
 
-function keyAndValues(kind: string, ref: TableRef, plan: RecordPlan, expanded: ExpandedSql): Pick<Statement, 'key' | 'values'> {
+function keyAndValues(
+  kind: string,
+  ref: TableRef,
+  plan: RecordPlan,
+  expanded: ExpandedSql,
+): Pick<Statement, 'key' | 'values'> {
   const { endpoint, fields, id } = plan;
   const scope = scopeParts(plan, ref);
   return {
-    key: [kind, ref.schema, ref.table, endpoint.key, fieldsKey(fields, endpoint.fields), keysOf(scope), expanded.key].join('\n'),
+    key: [
+      kind,
+      ref.schema,
+      ref.table,
+      endpoint.key,
+      fieldsKey(fields, endpoint.fields),
+      keysOf(scope),
+      expanded.key,
+    ].join('\n'),
     values: [endpoint.recordType, id, ...valuesOf(scope), ...expanded.values],
   };
 }
 
-/** One record of any size in pieces (`PieceRow`), none when it does not exist or is outside the row scope, and its state. */
+/**
+ * One record of any size in pieces (`PieceRow`), none when it does not exist or is outside the row scope, and
+ * its state.
+ */
 export function largeRecordStatement(ref: TableRef, plan: RecordPlan): Statement {
   const expanded = expandedOf(plan, ref);
   const write = (): string => {

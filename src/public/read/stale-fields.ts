@@ -1,5 +1,6 @@
-// What callers learn about fields that the ERP doesn't deliver at the moment: their names and since when, and the time of the last sync that
-// could read all of the fields that are shown. Readers of other fields see no difference.
+// What callers learn about fields that the ERP doesn't deliver at the moment: their names and since when, and
+// the time of the last sync that could read all of the fields that are shown. Readers of other fields see no
+// difference.
 import type { AcceptedField, StaleFields } from '../../warehouse/record-state.ts';
 import type { OutputField, ReadableEndpoint } from '../version/compile.ts';
 import { type Expansion, readExpansions } from './expand.ts';
@@ -18,10 +19,13 @@ const maxHeaderLength = 4_000;
 const byTime = (a: string, b: string): number => Date.parse(a) - Date.parse(b);
 /** Null when one of the times isn't known. */
 const oldestOf = (times: readonly (string | null)[]): string | null =>
-  times.reduce((oldest, time) => (oldest === null || time === null ? null : byTime(time, oldest) < 0 ? time : oldest));
+  times.reduce((oldest, time) =>
+    oldest === null || time === null ? null : byTime(time, oldest) < 0 ? time : oldest,
+  );
 
 /** A label, `<field>.name`, is as stale as its field. */
-const fieldOf = (stale: StaleFields, source: string): string => (Object.hasOwn(stale, source) ? source : source.replace(/\.name$/, ''));
+const fieldOf = (stale: StaleFields, source: string): string =>
+  Object.hasOwn(stale, source) ? source : source.replace(/\.name$/, '');
 
 /** `name; since="…"` for each field; `*` in place of the names when that would be too long. */
 function headerOf(stale: readonly ShownStaleField[]): string {
@@ -32,18 +36,24 @@ function headerOf(stale: readonly ShownStaleField[]): string {
 }
 
 /**
- * Returns the freshness. Throws 503 when the row scope names a field that is stale or accepted as missing: its stored values may no longer
- * be those of the ERP.
+ * Returns the freshness. Throws 503 when the row scope names a field that is stale or accepted as missing:
+ * its stored values may no longer be those of the ERP.
  */
 export function assertScopeFresh({ scope, scopable }: ReadableEndpoint, freshness: Freshness): Freshness {
   const { stale, accepted } = freshness;
   if (scope.length === 0 || (stale === null && accepted === null)) return freshness;
-  const missing: Readonly<Record<string, AcceptedField>>[] = [JSON.parse(stale?.text ?? '{}'), JSON.parse(accepted ?? '{}')];
+  const missing: Readonly<Record<string, AcceptedField>>[] = [
+    JSON.parse(stale?.text ?? '{}'),
+    JSON.parse(accepted ?? '{}'),
+  ];
   const columns = new Set(scope.map(({ column }) => column.column));
   const named = [...scopable].filter(([, { column }]) => columns.has(column)).map(([source]) => source);
   // A label can't be scopable.
   const isMissing = (source: string) =>
-    missing.some((fields) => Object.hasOwn(fields, source) && (fields[source]?.labelOnly ?? fields[source]?.namesOnly) !== true);
+    missing.some(
+      (fields) =>
+        Object.hasOwn(fields, source) && (fields[source]?.labelOnly ?? fields[source]?.namesOnly) !== true,
+    );
   if (named.some(isMissing)) throw scopeFieldStale();
   return freshness;
 }
@@ -51,7 +61,10 @@ export function assertScopeFresh({ scope, scopable }: ReadableEndpoint, freshnes
 type Expanded = { readonly endpoint: ReadableEndpoint; readonly expansions: readonly Expansion[] };
 
 /** As `assertScopeFresh`, for a plan and the related records that it embeds. */
-export function assertScopesFresh({ endpoint, expansions }: Expanded, { freshness, related }: ReadStates): void {
+export function assertScopesFresh(
+  { endpoint, expansions }: Expanded,
+  { freshness, related }: ReadStates,
+): void {
   assertScopeFresh(endpoint, freshness);
   for (const [position, { endpoint: other }] of readExpansions(expansions).entries()) {
     const state = related[position];
@@ -60,7 +73,10 @@ export function assertScopesFresh({ endpoint, expansions }: Expanded, { freshnes
 }
 
 /** The freshness of these sources, with stale ones under their names. */
-export function freshnessOfSources({ syncedAt, stale }: Freshness, shown: readonly NamedSource[]): ShownFreshness {
+export function freshnessOfSources(
+  { syncedAt, stale }: Freshness,
+  shown: readonly NamedSource[],
+): ShownFreshness {
   if (stale === null) return { syncedAt, stale: [], header: '' };
   const all = JSON.parse(stale.text) as StaleFields;
   const found = shown.flatMap(({ name, source }) => {
@@ -75,7 +91,10 @@ export function freshnessOfSources({ syncedAt, stale }: Freshness, shown: readon
   };
 }
 
-/** The freshness of the fields that an endpoint shows; computed once per state, because every response asks for it. */
+/**
+ * The freshness of the fields that an endpoint shows; computed once per state, because every response asks
+ * for it.
+ */
 export function freshnessOfFields(freshness: Freshness, fields: readonly OutputField[]): ShownFreshness {
   const known = freshness.stale?.byFields.get(fields);
   if (known !== undefined) return known;
@@ -88,8 +107,8 @@ export function freshnessOfFields(freshness: Freshness, fields: readonly OutputF
 }
 
 /**
- * The freshness of records that embed others: the oldest time, and the stale fields of the others as `<relation>.<field>`. `related` has
- * the states of `readExpansions`.
+ * The freshness of records that embed others: the oldest time, and the stale fields of the others as
+ * `<relation>.<field>`. `related` has the states of `readExpansions`.
  */
 export function freshnessWithRelated(
   freshness: Freshness,
@@ -100,10 +119,14 @@ export function freshnessWithRelated(
   const own = freshnessOfFields(freshness, fields);
   const others = readExpansions(expansions).flatMap(({ relation, endpoint }, position) => {
     const state = related[position];
-    return state === undefined ? [] : [{ name: relation.name, shown: freshnessOfFields(state, endpoint.fields) }];
+    return state === undefined
+      ? []
+      : [{ name: relation.name, shown: freshnessOfFields(state, endpoint.fields) }];
   });
   const syncedAt = oldestOf([own.syncedAt, ...others.map(({ shown }) => shown.syncedAt)]);
-  const named = others.flatMap(({ name, shown }) => shown.stale.map((field) => ({ name: `${name}.${field.name}`, since: field.since })));
+  const named = others.flatMap(({ name, shown }) =>
+    shown.stale.map((field) => ({ name: `${name}.${field.name}`, since: field.since })),
+  );
   const stale = [...own.stale, ...named];
   return { syncedAt, stale, header: headerOf(stale) };
 }

@@ -1,6 +1,7 @@
-// Runs statements on the connections to the warehouse. Texts are written once and cached; a text that is used again is prepared by name, so
-// that PostgreSQL does not parse it again. Each connection keeps a bounded number of prepared statements, because each takes memory of its
-// backend; the least recently used one is deallocated first.
+// Runs statements on the connections to the warehouse. Texts are written once and cached; a text that is used
+// again is prepared by name, so that PostgreSQL does not parse it again. Each connection keeps a bounded
+// number of prepared statements, because each takes memory of its backend; the least recently used one is
+// deallocated first.
 import { hash } from 'node:crypto';
 import { DatabaseError, type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { createCache } from '../../core/cache.ts';
@@ -13,11 +14,14 @@ import type { Statement } from './sql.ts';
 
 export type StatementRunner = {
   /**
-   * Returns the rows, within the share of the owner. Rejects with 503 when too many wait, and with errors of PostgreSQL, except those
-   * that only mean that a prepared statement is stale or gone.
+   * Returns the rows, within the share of the owner. Rejects with 503 when too many wait, and with errors of
+   * PostgreSQL, except those that only mean that a prepared statement is stale or gone.
    */
   run<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]>;
-  /** As `run`, with a few rows at a time from the database: of rows of many bytes, the event loop handles no more in one turn. */
+  /**
+   * As `run`, with a few rows at a time from the database: of rows of many bytes, the event loop handles no
+   * more in one turn.
+   */
   runInSteps<Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]>;
   /** Runs the same texts on another server. */
   on(pool: Pick<Pool, 'connect'>, queue: Semaphore): StatementRunner;
@@ -26,7 +30,10 @@ export type StatementRunner = {
 type Shape = { readonly name: string; readonly text: string; uses: number };
 
 const maxNamed = 200;
-/** Result type changed by DDL; no such statement; already exists. The last two occur behind a pooler that mixes sessions. */
+/**
+ * Result type changed by DDL; no such statement; already exists. The last two occur behind a pooler that
+ * mixes sessions.
+ */
 const stale = /^(0A000|26000|42P05)$/;
 
 /** Writes the text of a statement once, and counts how often each text was used. */
@@ -45,14 +52,22 @@ function createTexts(maxBytes: number, counter?: HitCounter): (statement: Statem
   };
 }
 
-type QueryRows = <Row extends QueryResultRow>(client: PoolClient, shape: Shape, values: unknown[]) => Promise<Row[]>;
+type QueryRows = <Row extends QueryResultRow>(
+  client: PoolClient,
+  shape: Shape,
+  values: unknown[],
+) => Promise<Row[]>;
 
-/** The returned function runs a statement prepared by name; a stale one is deallocated and run without its name. */
+/**
+ * The returned function runs a statement prepared by name; a stale one is deallocated and run without its
+ * name.
+ */
 function createNamedQueries(maxPerConnection: number): QueryRows {
   /** Names of the prepared statements of each connection, least recently used first. */
   const named = new WeakMap<PoolClient, Set<string>>();
   const deallocate = async (client: PoolClient, names: Set<string>, name: string): Promise<void> => {
-    // A pooler bounds the server's statements itself, doesn't notice this one, and would close a connection that prepares a name again.
+    // A pooler bounds the server's statements itself, doesn't notice this one, and would close a connection
+    // that prepares a name again.
     if (isPooled(client)) return;
     names.delete(name);
     forgetPrepared(client, name);
@@ -60,11 +75,16 @@ function createNamedQueries(maxPerConnection: number): QueryRows {
       if (sqlState(error) !== '26000') throw error;
     });
   };
-  return async <Row extends QueryResultRow>(client: PoolClient, { name, text }: Shape, values: unknown[]): Promise<Row[]> => {
+  return async <Row extends QueryResultRow>(
+    client: PoolClient,
+    { name, text }: Shape,
+    values: unknown[],
+  ): Promise<Row[]> => {
     const names = named.get(client) ?? new Set<string>();
     named.set(client, names);
     const [oldest] = names;
-    if (!names.delete(name) && names.size >= maxPerConnection && oldest !== undefined) await deallocate(client, names, oldest);
+    if (!names.delete(name) && names.size >= maxPerConnection && oldest !== undefined)
+      await deallocate(client, names, oldest);
     names.add(name);
     try {
       return (await client.query<Row>({ name, text, values })).rows;
@@ -79,7 +99,11 @@ function createNamedQueries(maxPerConnection: number): QueryRows {
 const rowsPerFetch = 8;
 
 /** All rows come from one snapshot. */
-async function queryInSteps<Row extends QueryResultRow>(client: PoolClient, { text }: Shape, values: unknown[]): Promise<Row[]> {
+async function queryInSteps<Row extends QueryResultRow>(
+  client: PoolClient,
+  { text }: Shape,
+  values: unknown[],
+): Promise<Row[]> {
   await client.query('begin');
   try {
     await client.query(`declare large no scroll cursor for ${text}`, values);
@@ -118,8 +142,8 @@ async function runOn<Row extends QueryResultRow>(
 }
 
 /**
- * `maxTextBytes` bounds the cached texts, `maxPerConnection` the prepared statements of one connection. Running a statement rejects with
- * 503 when too many wait, and with the error of PostgreSQL.
+ * `maxTextBytes` bounds the cached texts, `maxPerConnection` the prepared statements of one connection.
+ * Running a statement rejects with 503 when too many wait, and with the error of PostgreSQL.
  */
 export function createStatementRunner(
   primary: Pick<Pool, 'connect'>,
@@ -130,8 +154,14 @@ export function createStatementRunner(
 ): StatementRunner {
   const shapeOf = createTexts(maxTextBytes, counter);
   const queryNamed = createNamedQueries(maxPerConnection);
-  const query: QueryRows = async <Row extends QueryResultRow>(client: PoolClient, shape: Shape, values: unknown[]) =>
-    shape.uses > 1 && keepsPrepared(client) ? queryNamed<Row>(client, shape, values) : (await client.query<Row>(shape.text, values)).rows;
+  const query: QueryRows = async <Row extends QueryResultRow>(
+    client: PoolClient,
+    shape: Shape,
+    values: unknown[],
+  ) =>
+    shape.uses > 1 && keepsPrepared(client)
+      ? queryNamed<Row>(client, shape, values)
+      : (await client.query<Row>(shape.text, values)).rows;
   const on: StatementRunner['on'] = (pool, queue) => {
     const runWith =
       (queryRows: QueryRows) =>

@@ -1,5 +1,5 @@
-// Plans a summary: the names of a request become declared aggregates and group keys, and everything else is planned as the filters of a
-// list. Pure. Throws 400 with all problems at once.
+// Plans a summary: the names of a request become declared aggregates and group keys, and everything else is
+// planned as the filters of a list. Pure. Throws 400 with all problems at once.
 import { didYouMean } from '../../core/nearest-name.ts';
 import type { CompiledGroup, CompiledSummary, ReadableEndpoint, ValueField } from '../version/compile.ts';
 import { type AggregateFunction, aggregateFunctions } from '../version/schema-document.ts';
@@ -12,7 +12,10 @@ import { parameterError, parameterProblem, type QueryParameters } from './reques
 /** One computed value: a function over a field. */
 export type Measure = { readonly name: AggregateFunction; readonly field: ValueField };
 
-/** Of the groups: by a key or a computed value. Ties, and groups without a sort, are in the order of the keys, nulls last. */
+/**
+ * Of the groups: by a key or a computed value. Ties, and groups without a sort, are in the order of the keys,
+ * nulls last.
+ */
 export type SummarySort = { readonly by: 'count' | CompiledGroup | Measure; readonly order: 'asc' | 'desc' };
 
 export type SummaryPlan = {
@@ -40,7 +43,8 @@ export const maxGroupKeys = 2;
 const maxMeasures = 20;
 
 const shown = (name: string): string => name.slice(0, 80);
-const allowedOf = (known: readonly string[]): string => (known.length === 0 ? '' : ` Allowed: ${known.join(', ')}.`);
+const allowedOf = (known: readonly string[]): string =>
+  known.length === 0 ? '' : ` Allowed: ${known.join(', ')}.`;
 
 const noPages = 'A summary has no pages: use "limit", or NDJSON for every group.';
 /** For parameters of lists. */
@@ -57,16 +61,25 @@ const namesIn = (query: QueryParameters, parameter: string): string[] => [
 ];
 
 /**
- * The plan of a summary. Throws 403 for masked fields and their filters, and 400 with every problem: parameters, aggregates and groups that
- * the endpoint doesn't declare for this reader, and amounts of money whose currency is neither a group key nor fixed by a filter.
+ * The plan of a summary. Throws 403 for masked fields and their filters, and 400 with every problem:
+ * parameters, aggregates and groups that the endpoint doesn't declare for this reader, and amounts of money
+ * whose currency is neither a group key nor fixed by a filter.
  */
 export function planSummary(endpoint: ReadableEndpoint, query: QueryParameters): SummaryPlan {
   const { summary } = endpoint;
   if (summary === null)
-    throw parameterError([parameterProblem('resource', 'no_summary', `The resource "${endpoint.name}" declares no summary`)]);
+    throw parameterError([
+      parameterProblem('resource', 'no_summary', `The resource "${endpoint.name}" declares no summary`),
+    ]);
   assertUnmasked(endpoint, query);
   const { report, assertNone } = collectProblems();
-  reportUnknown(query, new Set([...summaryParameters, ...selectionParameters(endpoint)]), endpoint.filters, report, hints);
+  reportUnknown(
+    query,
+    new Set([...summaryParameters, ...selectionParameters(endpoint)]),
+    endpoint.filters,
+    report,
+    hints,
+  );
   const groups = parseGroups(summary, query, report);
   const measures = parseMeasures(summary, query, report);
   const withCount = parseWithCount(query, groups, measures, report);
@@ -93,14 +106,17 @@ export const selectionPlan = (endpoint: ReadableEndpoint, selection: Selection):
   });
 
 /**
- * Every record by one group, with the count and what the endpoint declares: once without numbers of different values, and once with those
- * alone, which sort all values. Without the second where the endpoint declares none; empty when it doesn't declare the group.
+ * Every record by one group, with the count and what the endpoint declares: once without numbers of different
+ * values, and once with those alone, which sort all values. Without the second where the endpoint declares
+ * none; empty when it doesn't declare the group.
  */
 export function planWholeSummaries(endpoint: ReadableEndpoint, groupName: string): SummaryPlan[] {
   const { summary } = endpoint;
   const group = summary?.groups.get(groupName);
   if (summary === null || group === undefined) return [];
-  const all = [...summary.aggregates.values()].flatMap(({ field, functions }) => functions.map((name): Measure => ({ name, field })));
+  const all = [...summary.aggregates.values()].flatMap(({ field, functions }) =>
+    functions.map((name): Measure => ({ name, field })),
+  );
   const distinct = all.filter(({ name }) => name === 'count_distinct');
   const others = all.filter(({ name }) => name !== 'count_distinct');
   const list = selectionPlan(endpoint, { conditions: [], anyOf: [] });
@@ -113,11 +129,26 @@ export function planWholeSummaries(endpoint: ReadableEndpoint, groupName: string
 
 export const measureName = ({ name, field }: Measure): string => `${name}.${field.name}`;
 
-export const sortName = ({ by }: SummarySort): string => (by === 'count' ? by : 'period' in by ? by.name : measureName(by));
+export const sortName = ({ by }: SummarySort): string =>
+  by === 'count' ? by : 'period' in by ? by.name : measureName(by);
 
-function normalize({ list, groups, withCount, measures, sort, limit }: Omit<SummaryPlan, 'normalized'>): string {
+function normalize({
+  list,
+  groups,
+  withCount,
+  measures,
+  sort,
+  limit,
+}: Omit<SummaryPlan, 'normalized'>): string {
   const order = sort === null ? '' : `${sortName(sort)} ${sort.order}`;
-  return JSON.stringify([list.filterKey, groups.map(({ name }) => name), measures.map(measureName), withCount, order, limit]);
+  return JSON.stringify([
+    list.filterKey,
+    groups.map(({ name }) => name),
+    measures.map(measureName),
+    withCount,
+    order,
+    limit,
+  ]);
 }
 
 /** The field of `date.month`, or of a name without a period. */
@@ -137,7 +168,11 @@ function assertUnmasked(endpoint: ReadableEndpoint, query: QueryParameters): voi
   if (refused.length > 0) throw fieldMasked(refused);
 }
 
-function parseGroups({ groups }: CompiledSummary, query: QueryParameters, report: ReportProblem): readonly CompiledGroup[] {
+function parseGroups(
+  { groups }: CompiledSummary,
+  query: QueryParameters,
+  report: ReportProblem,
+): readonly CompiledGroup[] {
   const names = namesIn(query, 'by');
   if (names.length > maxGroupKeys) {
     report('by', 'too_many_values', `"by" may name at most ${maxGroupKeys} groups`);
@@ -147,21 +182,35 @@ function parseGroups({ groups }: CompiledSummary, query: QueryParameters, report
   return names.flatMap((name) => {
     const found = groups.get(name);
     if (found !== undefined) return [found];
-    report('by', 'unknown_group', `"${shown(name)}" is not a group of this resource.${didYouMean(name, known) || allowedOf(known)}`);
+    report(
+      'by',
+      'unknown_group',
+      `"${shown(name)}" is not a group of this resource.${didYouMean(name, known) || allowedOf(known)}`,
+    );
     return [];
   });
 }
 
-function parseMeasures({ aggregates }: CompiledSummary, query: QueryParameters, report: ReportProblem): readonly Measure[] {
+function parseMeasures(
+  { aggregates }: CompiledSummary,
+  query: QueryParameters,
+  report: ReportProblem,
+): readonly Measure[] {
   const measures = aggregateFunctions.flatMap((name) => {
-    const known = [...aggregates.values()].filter(({ functions }) => functions.includes(name)).map(({ field }) => field.name);
+    const known = [...aggregates.values()]
+      .filter(({ functions }) => functions.includes(name))
+      .map(({ field }) => field.name);
     let suggestions = 0;
     return namesIn(query, name).flatMap((text): Measure[] => {
       const found = known.includes(text) ? aggregates.get(text) : undefined;
       if (found !== undefined) return [{ name, field: found.field }];
       suggestions += 1;
       const advice = suggestions > maxSuggestions ? '' : didYouMean(text, known) || allowedOf(known);
-      report(name, 'unknown_aggregate', `"${name}" of "${shown(text)}" is not declared by this resource.${advice}`);
+      report(
+        name,
+        'unknown_aggregate',
+        `"${name}" of "${shown(text)}" is not declared by this resource.${advice}`,
+      );
       return [];
     });
   });
@@ -210,12 +259,18 @@ function parseSort(
   return null;
 }
 
-function parseLimit({ limitNeedsGroups }: CompiledSummary, query: QueryParameters, report: ReportProblem): number | null {
+function parseLimit(
+  { limitNeedsGroups }: CompiledSummary,
+  query: QueryParameters,
+  report: ReportProblem,
+): number | null {
   const text = single(query, 'limit', report);
   if (text === undefined) return null;
   const limit = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(limit <= maxGroups)) report('limit', 'out_of_range', `"limit" must be a whole number from 1 to ${maxGroups}`);
-  else if (limitNeedsGroups && !query.has('by')) report('limit', 'invalid_value', '"limit" is a number of groups: it requires "by"');
+  if (!(limit <= maxGroups))
+    report('limit', 'out_of_range', `"limit" must be a whole number from 1 to ${maxGroups}`);
+  else if (limitNeedsGroups && !query.has('by'))
+    report('limit', 'invalid_value', '"limit" is a number of groups: it requires "by"');
   else return limit;
   return null;
 }

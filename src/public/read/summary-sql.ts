@@ -1,5 +1,6 @@
-// Writes summaries as SQL: groups, aggregates and their order over the records that the filters of a list select. Rows are JSON text with
-// exact digits, written by PostgreSQL. Identifiers come only from the compiled version; every value of a request is a parameter. Pure.
+// Writes summaries as SQL: groups, aggregates and their order over the records that the filters of a list
+// select. Rows are JSON text with exact digits, written by PostgreSQL. Identifiers come only from the
+// compiled version; every value of a request is a parameter. Pure.
 import { elementTypes, isListType } from '../../warehouse/columns.ts';
 import type { CompiledGroup, ValueField } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
@@ -13,12 +14,17 @@ import { type Measure, maxGroups, measureName, type SummaryPlan, sortName } from
 
 const isNumber = ({ column }: ValueField): boolean => column.type === 'number' || column.type === 'integer';
 
-/** Equal numbers may be stored with different zeros at the end, and which of them comes first depends on the order of a scan. */
-const withoutZeros = ({ column }: ValueField, value: string): string => (column.type === 'number' ? `trim_scale(${value})` : value);
+/**
+ * Equal numbers may be stored with different zeros at the end, and which of them comes first depends on the
+ * order of a scan.
+ */
+const withoutZeros = ({ column }: ValueField, value: string): string =>
+  column.type === 'number' ? `trim_scale(${value})` : value;
 
 /**
- * Rounded to 6 decimals, halves away from zero: an average may have infinitely many digits, and money needs no more. In whole millionths,
- * because PostgreSQL's own `avg` and `/` keep about 16 digits, and rounding their result would round twice.
+ * Rounded to 6 decimals, halves away from zero: an average may have infinitely many digits, and money needs
+ * no more. In whole millionths, because PostgreSQL's own `avg` and `/` keep about 16 digits, and rounding
+ * their result would round twice.
  */
 const averageSql = (value: string): string =>
   `trim_scale(div(abs(sum(${value})::numeric) * 2000000 + count(${value}), nullif(2 * count(${value}), 0)) * sign(sum(${value})::numeric) * 0.000001)`;
@@ -49,7 +55,10 @@ const periodFormats: Readonly<Record<Period, string>> = {
   year: 'YYYY',
 };
 
-/** SQL of a group key over the rows `t`: the value, or the first day of its period in the zone of the version. Of a list, each entry. */
+/**
+ * SQL of a group key over the rows `t`: the value, or the first day of its period in the zone of the version.
+ * Of a list, each entry.
+ */
 function groupSql({ field, period }: CompiledGroup, at: number, utcOffsetMinutes: number): string {
   const value = columnReference(field.column);
   if (isListType(field.column.type)) return `e${at}.entry`;
@@ -62,7 +71,8 @@ function groupSql({ field, period }: CompiledGroup, at: number, utcOffsetMinutes
   return `date_trunc('${period}', ${local})::date`;
 }
 
-const elementType = ({ column: { type } }: ValueField): ValueType => (isListType(type) ? elementTypes[type] : type);
+const elementType = ({ column: { type } }: ValueField): ValueType =>
+  isListType(type) ? elementTypes[type] : type;
 
 /** A record counts once in the group of each entry that it has, and in that of null when it has none. */
 const entriesSql = (groups: readonly CompiledGroup[]): string =>
@@ -76,12 +86,18 @@ const entriesSql = (groups: readonly CompiledGroup[]): string =>
 
 /** SQL of a group key for JSON. */
 export const groupJson = ({ field, period }: CompiledGroup, value: string): string =>
-  period === null ? valueJson(value, elementType(field), field.asString) : `to_char(${value}, '${periodFormats[period]}')`;
+  period === null
+    ? valueJson(value, elementType(field), field.asString)
+    : `to_char(${value}, '${periodFormats[period]}')`;
 
-/** SQL of the text of a JSON object. Not `row_to_json`: names with a period may be longer than a column name. */
+/**
+ * SQL of the text of a JSON object. Not `row_to_json`: names with a period may be longer than a column name.
+ */
 export const objectSql = (entries: readonly (readonly [name: string, json: string])[]): string => {
   if (entries.length === 0) return `'{}'`;
-  const parts = entries.map(([name, json]) => `${literal(`${JSON.stringify(name)}:`)} || coalesce(to_json(${json})::text, 'null')`);
+  const parts = entries.map(
+    ([name, json]) => `${literal(`${JSON.stringify(name)}:`)} || coalesce(to_json(${json})::text, 'null')`,
+  );
   return `'{' || ${parts.join(` || ',' || `)} || '}'`;
 };
 
@@ -91,8 +107,15 @@ export type Grouped = {
   readonly utcOffsetMinutes: number;
 };
 
-/** Selects a row for each group: the keys as `k0`…, the number of records as `n`, and the computed values as `m0`…. */
-export function groupedSql(table: TableRef, { groups, measures, utcOffsetMinutes }: Grouped, conditions: readonly string[]): string {
+/**
+ * Selects a row for each group: the keys as `k0`…, the number of records as `n`, and the computed values as
+ * `m0`….
+ */
+export function groupedSql(
+  table: TableRef,
+  { groups, measures, utcOffsetMinutes }: Grouped,
+  conditions: readonly string[],
+): string {
   const keys = groups.map((group, at) => groupSql(group, at, utcOffsetMinutes));
   const columns = [
     ...keys.map((sql, at) => `${sql} as k${at}`),
@@ -108,7 +131,9 @@ function rowSql({ groups, withCount, measures }: SummaryPlan): string {
   const functions = [...new Set(measures.map(({ name }) => name))];
   const valuesOf = (wanted: AggregateFunction): string =>
     objectSql(
-      measures.flatMap(({ name, field }, at) => (name === wanted ? [[field.name, measureJson(name, field, `g.m${at}`)] as const] : [])),
+      measures.flatMap(({ name, field }, at) =>
+        name === wanted ? [[field.name, measureJson(name, field, `g.m${at}`)] as const] : [],
+      ),
     );
   return objectSql([
     ...groups.map((group, at) => [group.name, groupJson(group, `g.k${at}`)] as const),
@@ -122,11 +147,17 @@ function orderSql({ groups, measures, sort }: SummaryPlan): string {
   const keys = groups.map((_group, at) => `g.k${at} asc nulls last`);
   if (sort === null) return keys.join(', ');
   const { by, order } = sort;
-  const column = by === 'count' ? 'n' : 'period' in by ? `k${groups.indexOf(by)}` : `m${measures.findIndex((one: Measure) => one === by)}`;
+  const column =
+    by === 'count'
+      ? 'n'
+      : 'period' in by
+        ? `k${groups.indexOf(by)}`
+        : `m${measures.findIndex((one: Measure) => one === by)}`;
   return [`g.${column} ${order} nulls last`, ...keys].join(', ');
 }
 
-const orderBy = (plan: SummaryPlan): string => (plan.groups.length === 0 ? '' : ` order by ${orderSql(plan)}`);
+const orderBy = (plan: SummaryPlan): string =>
+  plan.groups.length === 0 ? '' : ` order by ${orderSql(plan)}`;
 
 const groupedPlan = ({ groups, measures, summary }: SummaryPlan): Grouped => ({
   groups,
@@ -134,13 +165,19 @@ const groupedPlan = ({ groups, measures, summary }: SummaryPlan): Grouped => ({
   utcOffsetMinutes: summary.utcOffsetMinutes,
 });
 
-const conditionsOf = ({ list }: { readonly list: ListPlan }, { schema }: TableRef): readonly SqlPart[] => planConditions(list, schema);
+const conditionsOf = ({ list }: { readonly list: ListPlan }, { schema }: TableRef): readonly SqlPart[] =>
+  planConditions(list, schema);
 
 function summaryOf(
   kind: string,
   table: TableRef,
   plan: SummaryPlan,
-  write: (sql: { readonly recordType: string; readonly groups: string; readonly rows: string; readonly bind: Bind }) => string,
+  write: (sql: {
+    readonly recordType: string;
+    readonly groups: string;
+    readonly rows: string;
+    readonly bind: Bind;
+  }) => string,
 ): Statement {
   const { endpoint } = plan.list;
   const conditions = conditionsOf(plan, table);
@@ -169,8 +206,8 @@ function summaryOf(
 }
 
 /**
- * The rows of a summary as one text, the number of all groups, and the state. Fails with `isTooLarge` when the rows have more than
- * `maxTextBytes`.
+ * The rows of a summary as one text, the number of all groups, and the state. Fails with `isTooLarge` when
+ * the rows have more than `maxTextBytes`.
  */
 export const summaryStatement = (table: TableRef, plan: SummaryPlan): Statement =>
   summaryOf(
@@ -183,7 +220,10 @@ export const summaryStatement = (table: TableRef, plan: SummaryPlan): Statement 
       where s.record_type = ${recordType}`,
   );
 
-/** As `summaryStatement`, with the rows in pieces (`PieceRow`). Fails with `isTooLarge` when they have more than `maxBytes`. */
+/**
+ * As `summaryStatement`, with the rows in pieces (`PieceRow`). Fails with `isTooLarge` when they have more
+ * than `maxBytes`.
+ */
 export function largeSummaryStatement(table: TableRef, plan: SummaryPlan, maxBytes: number): Statement {
   return summaryOf(
     `large summary ${maxBytes}`,

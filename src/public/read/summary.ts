@@ -1,4 +1,5 @@
-// Reads a summary in one database statement: exact digits, and nothing loaded into memory but the rows of the response.
+// Reads a summary in one database statement: exact digits, and nothing loaded into memory but the rows of the
+// response.
 import { responseTooLong } from '../../core/truncate-list.ts';
 import { isTooLarge } from './failures.ts';
 import type { Freshness, Reader, StateRow } from './reader.ts';
@@ -9,20 +10,29 @@ import { maxGroups, type SummaryPlan } from './summary-plan.ts';
 import { largeSummaryStatement, summaryStatement } from './summary-sql.ts';
 import { withinTimeLimit } from './time-limit.ts';
 
-/** `rows`: JSON objects separated by commas, in their order; `total`: number of groups, 1 without group keys. */
-export type SummaryRead = { readonly rows: RecordsText; readonly total: number; readonly freshness: Freshness };
+/**
+ * `rows`: JSON objects separated by commas, in their order; `total`: number of groups, 1 without group keys.
+ */
+export type SummaryRead = {
+  readonly rows: RecordsText;
+  readonly total: number;
+  readonly freshness: Freshness;
+};
 
 type SummaryRow = StateRow & { readonly rows: string; readonly total: number };
 
 /**
- * The groups of a summary, of the newest generation. Rejects with 400 `too_many_groups` when there are more than `maxGroups` and the plan
- * has no limit, with 400 when the rows have more than `maxAnswerBytes`, and with 503 as `readRow` and `assertScopeFresh` do or when it takes
- * too long.
+ * The groups of a summary, of the newest generation. Rejects with 400 `too_many_groups` when there are more
+ * than `maxGroups` and the plan has no limit, with 400 when the rows have more than `maxAnswerBytes`, and
+ * with 503 as `readRow` and `assertScopeFresh` do or when it takes too long.
  */
 export const readSummary = (reader: Reader, plan: SummaryPlan): Promise<SummaryRead> =>
   withinTimeLimit(reader, async (limited) => (await readText(limited, plan)) ?? readLarge(limited, plan));
 
-/** As `readSummary`; undefined when the rows have more than `maxTextBytes`. Takes no permit, so that several requests can share one read. */
+/**
+ * As `readSummary`; undefined when the rows have more than `maxTextBytes`. Takes no permit, so that several
+ * requests can share one read.
+ */
 export const readSmallSummary = (reader: Reader, plan: SummaryPlan): Promise<SummaryRead | undefined> =>
   withinTimeLimit(reader, (limited) => readText(limited, plan));
 
@@ -46,7 +56,9 @@ function tooManyGroups(total: number): Error {
 async function readText(reader: Reader, plan: SummaryPlan): Promise<SummaryRead | undefined> {
   const { recordType } = plan.list.endpoint;
   const reading = readRow<SummaryRow>(reader, recordType, (table) => summaryStatement(table, plan));
-  const found = await reading.catch((error: unknown) => (isTooLarge(error) ? undefined : Promise.reject(error)));
+  const found = await reading.catch((error: unknown) =>
+    isTooLarge(error) ? undefined : Promise.reject(error),
+  );
   if (found === undefined) return undefined;
   const read = { rows: found.row.rows, total: found.row.total, freshness: found.freshness };
   assertServable(plan, read);
@@ -63,7 +75,11 @@ async function readLarge(reader: Reader, plan: SummaryPlan): Promise<SummaryRead
     assertServable(plan, read);
     return read;
   } catch (error) {
-    if (isTooLarge(error)) throw responseTooLong('limit', 'request fewer groups with "limit", or all of them as application/x-ndjson');
+    if (isTooLarge(error))
+      throw responseTooLong(
+        'limit',
+        'request fewer groups with "limit", or all of them as application/x-ndjson',
+      );
     throw error;
   }
 }

@@ -1,11 +1,13 @@
-// Bounds a read as a whole: the time limit of a statement covers neither waits for connections nor the repetition of a statement.
+// Bounds a read as a whole: the time limit of a statement covers neither waits for connections nor the
+// repetition of a statement.
 import { timedOut } from './failures.ts';
 import type { LargePermit } from './large-reads.ts';
 import type { Reader, ReadInProgress } from './reader.ts';
 
 /**
- * Runs a read. It rejects with 503 when it takes longer than the time limit, and then starts no further statement; otherwise with the error
- * of the read. A permit for a large read goes to `holdLarge`, or ends with the read.
+ * Runs a read. It rejects with 503 when it takes longer than the time limit, and then starts no further
+ * statement; otherwise with the error of the read. A permit for a large read goes to `holdLarge`, or ends
+ * with the read.
  */
 export async function withinTimeLimit<T>(reader: Reader, read: (reader: Reader) => Promise<T>): Promise<T> {
   const { largeReads, organizationId, holdLarge } = reader;

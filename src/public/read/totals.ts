@@ -1,9 +1,11 @@
-// Caches exact totals by epoch, generation and filter: data does not change within a generation, so a count does not either. When several
-// requests need the same new total, one counts and the others wait for it.
+// Caches exact totals by epoch, generation and filter: data does not change within a generation, so a count
+// does not either. When several requests need the same new total, one counts and the others wait for it.
 import { createCache } from '../../core/cache.ts';
 import type { HitCounter } from '../../core/hit-counter.ts';
 
-/** A total and the key of the data and filter it was counted for, which may be newer than what was requested. */
+/**
+ * A total and the key of the data and filter it was counted for, which may be newer than what was requested.
+ */
 export type Counted = { readonly key: string; readonly total: number };
 
 export type TotalClaim =
@@ -20,13 +22,19 @@ export type TotalCache = {
 };
 
 /** `filterKey` is empty or JSON; of the parts before it only a record type name may contain a line break. */
-export const totalKey = (scope: readonly string[], filterKey: string): string => `${scope.join('\n')}\n${filterKey}`;
+export const totalKey = (scope: readonly string[], filterKey: string): string =>
+  `${scope.join('\n')}\n${filterKey}`;
 
 const numberBytes = 16;
 
 /** Bounded by `maxBytes`; counts in progress are shared in any case. */
 export function createTotalCache(maxBytes: number, counter?: HitCounter): TotalCache {
-  const totals = createCache<Counted>({ maxBytes, bytesOf: () => numberBytes, keyOf: ({ key }) => key, counter });
+  const totals = createCache<Counted>({
+    maxBytes,
+    bytesOf: () => numberBytes,
+    keyOf: ({ key }) => key,
+    counter,
+  });
   return {
     put: (counted) => totals.put(counted.key, counted),
     find: (key) => totals.find(key)?.total,
@@ -35,7 +43,9 @@ export function createTotalCache(maxBytes: number, counter?: HitCounter): TotalC
       if (known !== undefined) return { kind: 'known', total: known.total };
       const { promise, resolve, reject } = Promise.withResolvers<Counted>();
       const counted = totals.load(key, () => promise);
-      return counted === promise ? { kind: 'mine', found: resolve, fail: reject } : { kind: 'awaited', counted };
+      return counted === promise
+        ? { kind: 'mine', found: resolve, fail: reject }
+        : { kind: 'awaited', counted };
     },
   };
 }

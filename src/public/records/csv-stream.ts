@@ -1,5 +1,6 @@
-// What every CSV of records for people has in common: one snapshot, in constant memory, with the queue and limits of the exports of the
-// public interface. It begins with a byte order mark. Texts that a spreadsheet would run as a formula get an apostrophe; numbers are never changed.
+// What every CSV of records for people has in common: one snapshot, in constant memory, with the queue and
+// limits of the exports of the public interface. It begins with a byte order mark. Texts that a spreadsheet
+// would run as a formula get an apostrophe; numbers are never changed.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { startCopy, watchCopy } from '../export/copy-lines.ts';
@@ -26,13 +27,19 @@ export type CsvJob = {
 };
 
 export type CsvBytes = {
-  /** UTF-8: a header line, then the records, with CR LF line ends. Ends cleanly only when it is complete. Can be read once. */
+  /**
+   * UTF-8: a header line, then the records, with CR LF line ends. Ends cleanly only when it is complete. Can
+   * be read once.
+   */
   readonly bytes: AsyncIterable<Buffer>;
   /** Aborted when the service ends the stream early, because its reader is slow or a writer is blocked. */
   readonly aborted: AbortSignal;
 };
 
-/** The records of a plan, and their number. `onDone` is called once the bytes have ended, were cut off, or the reader disconnected. */
+/**
+ * The records of a plan, and their number. `onDone` is called once the bytes have ended, were cut off, or the
+ * reader disconnected.
+ */
 export async function copyRecords(
   job: CsvJob,
   snapshot: Snapshot,
@@ -67,7 +74,10 @@ function watchedBytes(
     onDone();
   };
   const cutOff = (reason: string): void => {
-    ctx.log.info({ organizationId: ctx.organizationId, recordType, reason, bytes: rows.bytesTaken() }, 'CSV of records was cut off');
+    ctx.log.info(
+      { organizationId: ctx.organizationId, recordType, reason, bytes: rows.bytesTaken() },
+      'CSV of records was cut off',
+    );
     aborted.abort(new Error(`cut off: ${reason}`));
     finish();
   };
@@ -101,9 +111,9 @@ function watchedBytes(
 }
 
 /**
- * Runs `start` with a permit of the exports, again while the table is being replaced, and keeps the permit until `start` calls `onDone`. Rejects
- * with 503 when too many exports run, no sync of the record type has been published, or the database is unavailable; with the reason of
- * the signal when it aborts first.
+ * Runs `start` with a permit of the exports, again while the table is being replaced, and keeps the permit
+ * until `start` calls `onDone`. Rejects with 503 when too many exports run, no sync of the record type has
+ * been published, or the database is unavailable; with the reason of the signal when it aborts first.
  */
 export async function startCsv<T>(
   { sources, ctx, recordType, signal }: CsvJob,

@@ -1,6 +1,7 @@
-// Queries of synced records outside the published versions: any fields of one record type, named by their sources. Queries are stored for
-// years while the fields of the ERP change. A source without a column is therefore reported and never fails the read: a column reads as
-// null, a sort key is skipped, and a filter matches nothing, because skipping it would return too much. Pure.
+// Queries of synced records outside the published versions: any fields of one record type, named by their
+// sources. Queries are stored for years while the fields of the ERP change. A source without a column is
+// therefore reported and never fails the read: a column reads as null, a sort key is skipped, and a filter
+// matches nothing, because skipping it would return too much. Pure.
 import { createHash } from 'node:crypto';
 import { createSuggestions } from '../../core/nearest-name.ts';
 import { isListType, type PlainColumn, type PlainType, type RecordColumn } from '../../warehouse/columns.ts';
@@ -15,18 +16,33 @@ import { readWhole } from '../version/narrow.ts';
 import { operatorFits, operatorsOf, takesSeveral, type ValueType } from '../version/operators.ts';
 import type { Operator } from '../version/schema-document.ts';
 
-/** Sources are fields of the record type, `<field>.name` for a label, `lines`, and in filters and sorts also `id`. */
+/**
+ * Sources are fields of the record type, `<field>.name` for a label, `lines`, and in filters and sorts also
+ * `id`.
+ */
 export type RecordQuery = {
   readonly recordType: string;
   /** `name` is the key of the value in each record; unique, and never `id`, which every record has. */
   readonly columns: readonly { readonly name: string; readonly source: string }[];
-  readonly filters: readonly { readonly source: string; readonly operator: Operator; readonly values: readonly Scalar[] }[];
+  readonly filters: readonly {
+    readonly source: string;
+    readonly operator: Operator;
+    readonly values: readonly Scalar[];
+  }[];
   readonly sort: readonly { readonly source: string; readonly direction: 'asc' | 'desc' }[];
 };
 export type Scalar = string | number | boolean;
 
-/** `path` points into the query, such as `filters[0].values`. `passing`: the problem may resolve itself without a change to the query. */
-export type QueryProblem = { readonly path: string; readonly code: string; readonly message: string; readonly passing: boolean };
+/**
+ * `path` points into the query, such as `filters[0].values`. `passing`: the problem may resolve itself
+ * without a change to the query.
+ */
+export type QueryProblem = {
+  readonly path: string;
+  readonly code: string;
+  readonly message: string;
+  readonly passing: boolean;
+};
 
 /** `type` is null while the source has no column, and `text` of a masked one. */
 export type QueryColumn = { readonly name: string; readonly source: string; readonly type: PlainType | null };
@@ -47,8 +63,8 @@ const usesOf = ({ columns, filters, sort }: RecordQuery) => [
 ];
 
 /**
- * The time of the last sync that could read every field that the query uses, and a problem for each use of a field that the ERP can't read
- * at the moment.
+ * The time of the last sync that could read every field that the query uses, and a problem for each use of a
+ * field that the ERP can't read at the moment.
  */
 export function freshnessOfQuery(
   query: RecordQuery,
@@ -72,9 +88,13 @@ type Report = {
 
 /** Collects the problems of one query. */
 export const createReport = (problems: QueryProblem[]): Report =>
-  Object.assign((path: string, code: string, message: string, passing = false) => void problems.push({ path, code, message, passing }), {
-    suggest: createSuggestions(),
-  });
+  Object.assign(
+    (path: string, code: string, message: string, passing = false) =>
+      void problems.push({ path, code, message, passing }),
+    {
+      suggest: createSuggestions(),
+    },
+  );
 /** By source, `lines.<field>` for a field of lines: how the caller sees its values. */
 export type QueryMasks = ReadonlyMap<string, FieldMask>;
 /** What a query is bound to: the record type, and the masks of its fields for this caller. */
@@ -89,23 +109,51 @@ export const unknownRecordTypeProblem: QueryProblem = {
 };
 
 /** The column that holds the source; reports why there is none. */
-function findColumn({ columns, label }: AvailableRecordType, source: string, path: string, report: Report): PlainColumn | undefined {
+function findColumn(
+  { columns, label }: AvailableRecordType,
+  source: string,
+  path: string,
+  report: Report,
+): PlainColumn | undefined {
   const found = columnOf(columns, source);
   if (found === undefined) {
-    const known = () => columns.filter(({ state, type }) => state !== 'replaced' && !isListType(type)).map(sourceOf);
-    report(path, 'unknown_source', `${label} has no synced field "${source.slice(0, 80)}".${report.suggest(source, known)}`);
-  } else if (found.state === 'vanished') report(path, 'vanished', `The field "${source}" no longer exists in the ERP`, true);
+    const known = () =>
+      columns.filter(({ state, type }) => state !== 'replaced' && !isListType(type)).map(sourceOf);
+    report(
+      path,
+      'unknown_source',
+      `${label} has no synced field "${source.slice(0, 80)}".${report.suggest(source, known)}`,
+    );
+  } else if (found.state === 'vanished')
+    report(path, 'vanished', `The field "${source}" no longer exists in the ERP`, true);
   else if (found.state === 'loading')
-    report(path, 'still_loading', `The field "${source}" is still loading; it is available after the next complete run`, true);
+    report(
+      path,
+      'still_loading',
+      `The field "${source}" is still loading; it is available after the next complete run`,
+      true,
+    );
   else return found;
   return undefined;
 }
 
-/** Like findColumn, for filters and sorts, which cannot use lines, nor what the caller sees masked: both would reveal the values. */
-function findValue({ type, masks }: QueryTarget, source: string, path: string, report: Report): CompiledColumn | undefined {
+/**
+ * Like findColumn, for filters and sorts, which cannot use lines, nor what the caller sees masked: both would
+ * reveal the values.
+ */
+function findValue(
+  { type, masks }: QueryTarget,
+  source: string,
+  path: string,
+  report: Report,
+): CompiledColumn | undefined {
   if (source === 'id') return idColumn(type.idType);
   if (masks.has(source)) {
-    report(path, 'masked_field', `The values of "${source}" are masked for you: it cannot be filtered or sorted by`);
+    report(
+      path,
+      'masked_field',
+      `The values of "${source}" are masked for you: it cannot be filtered or sorted by`,
+    );
     return undefined;
   }
   const found = findColumn(type, source, path, report);
@@ -115,7 +163,11 @@ function findValue({ type, masks }: QueryTarget, source: string, path: string, r
   return undefined;
 }
 
-function outputOf({ name, source }: RecordQuery['columns'][number], found: RecordColumn | undefined, masks: QueryMasks): OutputField {
+function outputOf(
+  { name, source }: RecordQuery['columns'][number],
+  found: RecordColumn | undefined,
+  masks: QueryMasks,
+): OutputField {
   if (found === undefined) return { kind: 'absent', name };
   const { column, type, lineFields } = found;
   const shownAs = (of: string) => {
@@ -124,7 +176,9 @@ function outputOf({ name, source }: RecordQuery['columns'][number], found: Recor
   };
   if (type !== 'lines') return { kind: 'value', name, source, column: { column, type }, ...shownAs(source) };
   const lines = (lineFields ?? []).flatMap((line): LineOutput[] =>
-    isListType(line.type) ? [] : [{ name: line.name, key: line.name, type: line.type, ...shownAs(`${source}.${line.name}`) }],
+    isListType(line.type)
+      ? []
+      : [{ name: line.name, key: line.name, type: line.type, ...shownAs(`${source}.${line.name}`) }],
   );
   return { kind: 'lines', name, source, column, lines };
 }
@@ -173,21 +227,34 @@ function conditionOf(
   const texts = values.map((value) => textOf(type, value));
   const readable = texts.filter((text) => text !== undefined);
   let isRefused = readable.length < texts.length;
-  if (isRefused) report(`${path}.values`, 'invalid_value', `"${source}" must be compared with ${expected[type]}`);
-  const condition = parseCondition({ name: source, field: source, column, operator }, readable, (_name, code, message) => {
-    if (!isRefused) report(`${path}.values`, code, message);
-    isRefused = true;
-  });
+  if (isRefused)
+    report(`${path}.values`, 'invalid_value', `"${source}" must be compared with ${expected[type]}`);
+  const condition = parseCondition(
+    { name: source, field: source, column, operator },
+    readable,
+    (_name, code, message) => {
+      if (!isRefused) report(`${path}.values`, code, message);
+      isRefused = true;
+    },
+  );
   return isRefused ? undefined : condition;
 }
 
-/** Equal for queries whose records have the same form; takes the place of the endpoint key in statement keys. */
+/**
+ * Equal for queries whose records have the same form; takes the place of the endpoint key in statement keys.
+ */
 const keyOf = (fields: readonly OutputField[]): string =>
   `query/${createHash('sha256').update(JSON.stringify(fields)).digest('base64url')}`;
 
 /** Represents the columns as an endpoint that belongs to no version. */
-export function endpointOf(query: Pick<RecordQuery, 'recordType' | 'columns'>, { type, masks }: QueryTarget, report: Report) {
-  const found = query.columns.map(({ source }, index) => findColumn(type, source, `columns[${index}]`, report));
+export function endpointOf(
+  query: Pick<RecordQuery, 'recordType' | 'columns'>,
+  { type, masks }: QueryTarget,
+  report: Report,
+) {
+  const found = query.columns.map(({ source }, index) =>
+    findColumn(type, source, `columns[${index}]`, report),
+  );
   const fields = query.columns.map((column, index) => outputOf(column, found[index], masks));
   const endpoint = readWhole({
     name: query.recordType,
@@ -210,7 +277,10 @@ export function endpointOf(query: Pick<RecordQuery, 'recordType' | 'columns'>, {
   return { endpoint, found };
 }
 
-/** Binds a query to the columns that exist now; problems are returned, never thrown. Without a sort, records are ordered by id. */
+/**
+ * Binds a query to the columns that exist now; problems are returned, never thrown. Without a sort, records
+ * are ordered by id.
+ */
 export function bindQuery(query: RecordQuery, target: QueryTarget, { page, pageSize }: Page): BoundQuery {
   const { type, masks } = target;
   const problems: QueryProblem[] = [];

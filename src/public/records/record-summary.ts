@@ -1,19 +1,31 @@
-// Summaries of synced records outside the published versions: any fields of one record type, named by their sources, as in
-// record-query.ts. A group or an aggregate that does not work holds the whole summary back: without it the rows would mean something else.
-// Pure.
+// Summaries of synced records outside the published versions: any fields of one record type, named by their
+// sources, as in record-query.ts. A group or an aggregate that does not work holds the whole summary back:
+// without it the rows would mean something else. Pure.
 import type { Freshness } from '../read/reader.ts';
 import { type Measure, type SummaryPlan, type SummarySort, sortName } from '../read/summary-plan.ts';
 import type { CompiledGroup, OutputField, ValueField } from '../version/compile.ts';
 import { currencyOf, type Money, mixesCurrencies } from '../version/money.ts';
 import { type AggregateFunction, aggregateFunctions, type Period } from '../version/schema-document.ts';
 import { functionsOf } from '../version/validate-summary.ts';
-import { bindQuery, freshnessOfQuery, type QueryProblem, type QueryTarget, type RecordQuery } from './record-query.ts';
+import {
+  bindQuery,
+  freshnessOfQuery,
+  type QueryProblem,
+  type QueryTarget,
+  type RecordQuery,
+} from './record-query.ts';
 
 /** Sources are as in a RecordQuery. */
 export type SummaryQuery = Pick<RecordQuery, 'recordType' | 'filters'> & {
-  readonly aggregates: readonly { readonly source: string; readonly functions: readonly AggregateFunction[] }[];
+  readonly aggregates: readonly {
+    readonly source: string;
+    readonly functions: readonly AggregateFunction[];
+  }[];
   readonly groups: readonly { readonly source: string; readonly period: Period | null }[];
-  /** A group or an aggregate by the name that rows have it under, such as `-sum.total`; null: by the groups, ascending. */
+  /**
+   * A group or an aggregate by the name that rows have it under, such as `-sum.total`; null: by the groups,
+   * ascending.
+   */
   readonly sort: string | null;
   /** Maximum number of rows. */
   readonly limit: number;
@@ -50,34 +62,62 @@ const sourcesOf = ({ recordType, filters, aggregates, groups }: SummaryQuery): R
 function pathOf(path: string, { groups }: SummaryQuery): string {
   const at = /^columns\[(\d+)\]$/.exec(path)?.[1];
   if (at === undefined) return path;
-  return Number(at) < groups.length ? `groups[${at}].source` : `aggregates[${Number(at) - groups.length}].source`;
+  return Number(at) < groups.length
+    ? `groups[${at}].source`
+    : `aggregates[${Number(at) - groups.length}].source`;
 }
 
 /** As `freshnessOfQuery`, of the sources that the summary uses. */
-export function freshnessOfSummary(query: SummaryQuery, freshness: Freshness): ReturnType<typeof freshnessOfQuery> {
+export function freshnessOfSummary(
+  query: SummaryQuery,
+  freshness: Freshness,
+): ReturnType<typeof freshnessOfQuery> {
   const { syncedAt, problems } = freshnessOfQuery(sourcesOf(query), freshness);
-  return { syncedAt, problems: problems.map((problem) => ({ ...problem, path: pathOf(problem.path, query) })) };
+  return {
+    syncedAt,
+    problems: problems.map((problem) => ({ ...problem, path: pathOf(problem.path, query) })),
+  };
 }
 
-/** The field under the name of its source; undefined when it can't be aggregated or grouped by, which is reported. */
-function findField(found: OutputField | undefined, source: string, path: string, report: Report): ValueField | undefined {
+/**
+ * The field under the name of its source; undefined when it can't be aggregated or grouped by, which is
+ * reported.
+ */
+function findField(
+  found: OutputField | undefined,
+  source: string,
+  path: string,
+  report: Report,
+): ValueField | undefined {
   if (found === undefined || found.kind === 'absent') return undefined;
   if (found.kind === 'lines') report(path, 'lines', 'Lines cannot be aggregated or grouped by');
-  else if (found.mask !== null) report(path, 'masked_field', `The values of "${source}" are masked for you: it cannot be summarized`);
+  else if (found.mask !== null)
+    report(path, 'masked_field', `The values of "${source}" are masked for you: it cannot be summarized`);
   else return { ...found, name: source };
   return undefined;
 }
 
-function groupOf({ source, period }: SummaryQuery['groups'][number], field: ValueField, path: string, report: Report): CompiledGroup {
+function groupOf(
+  { source, period }: SummaryQuery['groups'][number],
+  field: ValueField,
+  path: string,
+  report: Report,
+): CompiledGroup {
   const { type } = field.column;
   if (period !== null && type !== 'date' && type !== 'time')
     report(`${path}.period`, 'invalid_value', `"${source}" is neither a date nor a time: it has no periods`);
   const name = period === null ? source : `${source}.${period}`;
-  if (rowKeys.has(name)) report(`${path}.source`, 'reserved_name', `"${name}" is also the name of an aggregate`);
+  if (rowKeys.has(name))
+    report(`${path}.source`, 'reserved_name', `"${name}" is also the name of an aggregate`);
   return { name, field, period };
 }
 
-function measuresOf({ functions }: SummaryQuery['aggregates'][number], field: ValueField, path: string, report: Report): Measure[] {
+function measuresOf(
+  { functions }: SummaryQuery['aggregates'][number],
+  field: ValueField,
+  path: string,
+  report: Report,
+): Measure[] {
   const { type } = field.column;
   const fitting = functionsOf(type);
   return functions.map((name, at) => {
@@ -99,23 +139,37 @@ function checkCurrencies({ aggregates, groups, filters }: SummaryQuery, money: M
     const currency = currencyOf(money, source);
     if (!mixesCurrencies(functions, currency, agreed)) continue;
     const advice =
-      currency === null ? 'No field tells its currency.' : `Add a group of "${currency}.name", or a filter with one value of it.`;
+      currency === null
+        ? 'No field tells its currency.'
+        : `Add a group of "${currency}.name", or a filter with one value of it.`;
     const message = `"${source}" is an amount of money, and amounts of several currencies are not added up. ${advice}`;
     report(`aggregates[${at}].source`, 'several_currencies', message);
   }
 }
 
-function sortOf(text: string | null, groups: readonly CompiledGroup[], measures: readonly Measure[], report: Report): SummarySort | null {
+function sortOf(
+  text: string | null,
+  groups: readonly CompiledGroup[],
+  measures: readonly Measure[],
+  report: Report,
+): SummarySort | null {
   if (text === null) return null;
   const order = text.startsWith('-') ? 'desc' : 'asc';
   const known = [...groups, 'count' as const, ...measures].map((by): SummarySort => ({ by, order }));
   const found = known.find((sort) => sortName(sort) === text.replace(/^-/, ''));
-  if (found === undefined) report('sort', 'unknown_sort', `The sort must be one of: ${known.map(sortName).join(', ')}`);
+  if (found === undefined)
+    report('sort', 'unknown_sort', `The sort must be one of: ${known.map(sortName).join(', ')}`);
   return found ?? null;
 }
 
 const columnsOf = (groups: readonly CompiledGroup[], measures: readonly Measure[]): SummaryColumn[] => [
-  ...groups.map(({ name, field, period }) => ({ path: [name], source: field.name, function: null, period, type: field.column.type })),
+  ...groups.map(({ name, field, period }) => ({
+    path: [name],
+    source: field.name,
+    function: null,
+    period,
+    type: field.column.type,
+  })),
   { path: ['count'], source: null, function: 'count', period: null, type: null },
   ...measures.map(({ name, field }) => ({
     path: [name, field.name],
@@ -146,7 +200,22 @@ export function bindSummary(query: SummaryQuery, target: QueryTarget): BoundSumm
   const isComplete = problems.length === 0;
   const sort = isComplete ? sortOf(query.sort, groups, measures, report) : null;
   const { utcOffsetMinutes = 0 } = target.type;
-  const summary = { aggregates: new Map(), groups: new Map(), money: {}, utcOffsetMinutes, limitNeedsGroups: false };
-  const plan: SummaryPlan = { list: bound.plan, summary, groups, withCount: true, measures, sort, limit: query.limit, normalized: '' };
+  const summary = {
+    aggregates: new Map(),
+    groups: new Map(),
+    money: {},
+    utcOffsetMinutes,
+    limitNeedsGroups: false,
+  };
+  const plan: SummaryPlan = {
+    list: bound.plan,
+    summary,
+    groups,
+    withCount: true,
+    measures,
+    sort,
+    limit: query.limit,
+    normalized: '',
+  };
   return { columns: columnsOf(groups, measures), problems, plan: problems.length === 0 ? plan : undefined };
 }

@@ -3,7 +3,14 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { openSnapshot, type SnapshotSource } from '../export/snapshot.ts';
 import { readAvailableType } from '../version/available.ts';
 import type { FindLivingMasks } from '../version/living-masks.ts';
-import { type CsvBytes, type CsvJob, copyRecords, createWriter, type ExportSources, startCsv } from './csv-stream.ts';
+import {
+  type CsvBytes,
+  type CsvJob,
+  copyRecords,
+  createWriter,
+  type ExportSources,
+  startCsv,
+} from './csv-stream.ts';
 import {
   type BoundQuery,
   bindQuery,
@@ -22,7 +29,10 @@ export type RecordsCsv = CsvBytes & {
   /** No records are returned because of the problems. */
   readonly heldBack: boolean;
   readonly total: number;
-  /** Of the last sync that could read every field that the query uses. RFC 3339; null when nothing is synced or the time is unknown. */
+  /**
+   * Of the last sync that could read every field that the query uses. RFC 3339; null when nothing is synced
+   * or the time is unknown.
+   */
   readonly syncedAt: string | null;
 };
 
@@ -32,7 +42,11 @@ const headerLine = ({ columns }: RecordQuery): Buffer =>
   createWriter(['id', ...columns.map(({ name }) => name)].map((name) => ({ name, kind: 'text' }))).head;
 
 /** The header line alone. */
-const headerOnly = (query: RecordQuery, bound: Pick<BoundQuery, 'columns' | 'problems'>, syncedAt: string | null): RecordsCsv => ({
+const headerOnly = (
+  query: RecordQuery,
+  bound: Pick<BoundQuery, 'columns' | 'problems'>,
+  syncedAt: string | null,
+): RecordsCsv => ({
   columns: bound.columns,
   problems: bound.problems,
   heldBack: true,
@@ -71,7 +85,12 @@ export async function findQueryTarget(
 }
 
 /** One attempt. `onDone` is called once, when the connection is no longer needed. */
-async function startOnce(request: CsvRequest, job: CsvJob, source: SnapshotSource, onDone: () => void): Promise<RecordsCsv> {
+async function startOnce(
+  request: CsvRequest,
+  job: CsvJob,
+  source: SnapshotSource,
+  onDone: () => void,
+): Promise<RecordsCsv> {
   const { sources, ctx, query, signal, rights } = request;
   const target = await findQueryTarget(sources, ctx, query.recordType, rights);
   if (target === undefined) {
@@ -89,7 +108,13 @@ async function startOnce(request: CsvRequest, job: CsvJob, source: SnapshotSourc
       onDone();
       return headerOnly(query, { ...bound, problems }, syncedAt);
     }
-    return { ...bound, problems, heldBack: false, syncedAt, ...(await copyRecords(job, snapshot, plan, onDone)) };
+    return {
+      ...bound,
+      problems,
+      heldBack: false,
+      syncedAt,
+      ...(await copyRecords(job, snapshot, plan, onDone)),
+    };
   } catch (error) {
     snapshot.destroy();
     throw error;
@@ -97,9 +122,9 @@ async function startOnce(request: CsvRequest, job: CsvJob, source: SnapshotSourc
 }
 
 /**
- * Resolves when the first rows are available. A caller that does not read to the end must abort the signal. Rejects with 503 when too many
- * exports run, no sync of the record type has been published, or the database is unavailable; with the reason of the signal when it aborts
- * first.
+ * Resolves when the first rows are available. A caller that does not read to the end must abort the signal.
+ * Rejects with 503 when too many exports run, no sync of the record type has been published, or the database
+ * is unavailable; with the reason of the signal when it aborts first.
  */
 export function startRecordsCsv(request: CsvRequest): Promise<RecordsCsv> {
   const { sources, ctx, query, signal } = request;

@@ -1,5 +1,6 @@
-// Reads records for callers inside the service rather than for a published version: saved views, mails, templates. They read any synced
-// field of one organization through the same engine as the public interface, with its limits, caches and errors.
+// Reads records for callers inside the service rather than for a published version: saved views, mails,
+// templates. They read any synced field of one organization through the same engine as the public interface,
+// with its limits, caches and errors.
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { Semaphore } from '../../core/semaphore.ts';
 import { readListPage } from '../read/list.ts';
@@ -20,12 +21,21 @@ import {
   unknownRecordTypeProblem,
 } from './record-query.ts';
 import { bindSummary, freshnessOfSummary, type SummaryColumn, type SummaryQuery } from './record-summary.ts';
-import { type CallerRights, type CsvSources, findQueryTarget, type RecordsCsv, startRecordsCsv } from './records-csv.ts';
+import {
+  type CallerRights,
+  type CsvSources,
+  findQueryTarget,
+  type RecordsCsv,
+  startRecordsCsv,
+} from './records-csv.ts';
 
 /** The groups of a summary. */
 export type FoundGroups = {
   readonly columns: readonly SummaryColumn[];
-  /** The rows as the text of a JSON array: groups and `count` by name, and an object of fields for each function, as in `/summary`. */
+  /**
+   * The rows as the text of a JSON array: groups and `count` by name, and an object of fields for each
+   * function, as in `/summary`.
+   */
   readonly rows: string;
   /** Number of groups; 1 without groups. */
   readonly total: number;
@@ -47,10 +57,16 @@ type Page = { readonly page: number; readonly pageSize: number };
 
 export type FoundRecords = {
   readonly columns: readonly QueryColumn[];
-  /** The page as the text of a JSON array, written by PostgreSQL with exact digits: `id` first, then the columns by name. */
+  /**
+   * The page as the text of a JSON array, written by PostgreSQL with exact digits: `id` first, then the
+   * columns by name.
+   */
   readonly records: string;
   readonly total: number;
-  /** Of the last sync that could read every field that the query uses. RFC 3339; null when nothing is synced or the time is unknown. */
+  /**
+   * Of the last sync that could read every field that the query uses. RFC 3339; null when nothing is synced
+   * or the time is unknown.
+   */
   readonly syncedAt: string | null;
   readonly problems: readonly QueryProblem[];
   /** No records are returned because of the problems. */
@@ -59,28 +75,47 @@ export type FoundRecords = {
 
 export type RecordReader = {
   /**
-   * One page; `page` starts at 1. Columns that the warehouse no longer has are reported in `problems`, not thrown; so are sorts by masked
-   * fields, which are skipped, and filters by them, which hold the records back. Rejects with 400 `page_too_large` when its records have
-   * too many bytes, and with 503 when no sync of the record type has been published, too many reads wait, the read times out, or the
-   * database is unavailable.
+   * One page; `page` starts at 1. Columns that the warehouse no longer has are reported in `problems`, not
+   * thrown; so are sorts by masked fields, which are skipped, and filters by them, which hold the records
+   * back. Rejects with 400 `page_too_large` when its records have too many bytes, and with 503 when no sync
+   * of the record type has been published, too many reads wait, the read times out, or the database is
+   * unavailable.
    */
   list(tenant: TenantCtx, query: RecordQuery, page: Page, rights: CallerRights): Promise<FoundRecords>;
-  /** One record as JSON text, its values under their sources; undefined when it does not exist. Rejects with 503 as `list` does. */
-  get(tenant: TenantCtx, recordType: string, id: string, sources: readonly string[], rights: CallerRights): Promise<string | undefined>;
   /**
-   * All records of one snapshot as CSV, in constant memory, queued with the exports of the public interface. Resolves when the first rows
-   * are available; a caller that does not read to the end must abort the signal. Rejects with 503 as `list` does, and when too many exports
-   * run.
+   * One record as JSON text, its values under their sources; undefined when it does not exist. Rejects with
+   * 503 as `list` does.
+   */
+  get(
+    tenant: TenantCtx,
+    recordType: string,
+    id: string,
+    sources: readonly string[],
+    rights: CallerRights,
+  ): Promise<string | undefined>;
+  /**
+   * All records of one snapshot as CSV, in constant memory, queued with the exports of the public interface.
+   * Resolves when the first rows are available; a caller that does not read to the end must abort the signal.
+   * Rejects with 503 as `list` does, and when too many exports run.
    */
   csv(tenant: TenantCtx, query: RecordQuery, signal: AbortSignal, rights: CallerRights): Promise<RecordsCsv>;
   /**
-   * The groups of a summary, of all records that the filters select. Groups, aggregates and filters that do not work hold the rows back.
-   * Rejects with 503 as `list` does.
+   * The groups of a summary, of all records that the filters select. Groups, aggregates and filters that do
+   * not work hold the rows back. Rejects with 503 as `list` does.
    */
   summarize(tenant: TenantCtx, query: SummaryQuery, rights: CallerRights): Promise<FoundGroups>;
-  /** The problems that `summarize` would report now, apart from fields that the ERP can't read at the moment. */
-  checkSummary(tenant: TenantCtx, query: SummaryQuery, rights: CallerRights): Promise<readonly QueryProblem[]>;
-  /** The problems that `list` would report now, apart from fields that the ERP can't read at the moment, without reading records. */
+  /**
+   * The problems that `summarize` would report now, apart from fields that the ERP can't read at the moment.
+   */
+  checkSummary(
+    tenant: TenantCtx,
+    query: SummaryQuery,
+    rights: CallerRights,
+  ): Promise<readonly QueryProblem[]>;
+  /**
+   * The problems that `list` would report now, apart from fields that the ERP can't read at the moment,
+   * without reading records.
+   */
   check(tenant: TenantCtx, query: RecordQuery, rights: CallerRights): Promise<readonly QueryProblem[]>;
 };
 
@@ -93,18 +128,34 @@ const nothing = (query: RecordQuery): FoundRecords => ({
   heldBack: true,
 });
 
-async function list(sources: RecordSources, ctx: TenantCtx, query: RecordQuery, page: Page, rights: CallerRights): Promise<FoundRecords> {
+async function list(
+  sources: RecordSources,
+  ctx: TenantCtx,
+  query: RecordQuery,
+  page: Page,
+  rights: CallerRights,
+): Promise<FoundRecords> {
   const target = await findQueryTarget(sources, ctx, query.recordType, rights);
   if (target === undefined) return nothing(query);
   const reader = textReader(sources.readerOf(ctx.organizationId));
   const { plan, columns, problems, matchesNothing } = bindQuery(query, target, page);
   if (matchesNothing) {
-    const { syncedAt, problems: stale } = freshnessOfQuery(query, await currentFreshness(reader, query.recordType));
+    const { syncedAt, problems: stale } = freshnessOfQuery(
+      query,
+      await currentFreshness(reader, query.recordType),
+    );
     return { columns, problems: [...problems, ...stale], heldBack: true, records: '[]', total: 0, syncedAt };
   }
   const { records, total, freshness } = await readListPage(reader, plan);
   const { syncedAt, problems: stale } = freshnessOfQuery(query, freshness);
-  return { columns, problems: [...problems, ...stale], heldBack: false, records: `[${wholeText(records)}]`, total, syncedAt };
+  return {
+    columns,
+    problems: [...problems, ...stale],
+    heldBack: false,
+    records: `[${wholeText(records)}]`,
+    total,
+    syncedAt,
+  };
 }
 
 async function get(
@@ -124,36 +175,71 @@ async function get(
   return record === null ? undefined : wholeText(record);
 }
 
-const findSummaryTarget = (sources: RecordSources, ctx: TenantCtx, { recordType }: SummaryQuery, rights: CallerRights) =>
-  findQueryTarget(sources, ctx, recordType, rights, readDescribedType);
+const findSummaryTarget = (
+  sources: RecordSources,
+  ctx: TenantCtx,
+  { recordType }: SummaryQuery,
+  rights: CallerRights,
+) => findQueryTarget(sources, ctx, recordType, rights, readDescribedType);
 
-async function summarize(sources: RecordSources, ctx: TenantCtx, query: SummaryQuery, rights: CallerRights): Promise<FoundGroups> {
+async function summarize(
+  sources: RecordSources,
+  ctx: TenantCtx,
+  query: SummaryQuery,
+  rights: CallerRights,
+): Promise<FoundGroups> {
   const target = await findSummaryTarget(sources, ctx, query, rights);
   const none = { columns: [], rows: '[]', total: 0, heldBack: true };
   if (target === undefined) return { ...none, syncedAt: null, problems: [unknownRecordTypeProblem] };
   const reader = textReader(sources.readerOf(ctx.organizationId));
   const { plan, columns, problems } = bindSummary(query, target);
   if (plan === undefined) {
-    const { syncedAt, problems: stale } = freshnessOfSummary(query, await currentFreshness(reader, query.recordType));
+    const { syncedAt, problems: stale } = freshnessOfSummary(
+      query,
+      await currentFreshness(reader, query.recordType),
+    );
     return { ...none, columns, problems: [...problems, ...stale], syncedAt };
   }
   const { rows, total, freshness } = await readSummary(reader, plan);
   const { syncedAt, problems: stale } = freshnessOfSummary(query, freshness);
-  return { columns, rows: `[${wholeText(rows)}]`, total, problems: [...problems, ...stale], syncedAt, heldBack: false };
+  return {
+    columns,
+    rows: `[${wholeText(rows)}]`,
+    total,
+    problems: [...problems, ...stale],
+    syncedAt,
+    heldBack: false,
+  };
 }
 
-async function checkSummary(sources: RecordSources, ctx: TenantCtx, query: SummaryQuery, rights: CallerRights) {
+async function checkSummary(
+  sources: RecordSources,
+  ctx: TenantCtx,
+  query: SummaryQuery,
+  rights: CallerRights,
+) {
   const target = await findSummaryTarget(sources, ctx, query, rights);
   return target === undefined ? [unknownRecordTypeProblem] : bindSummary(query, target).problems;
 }
 
-async function check(sources: RecordSources, ctx: TenantCtx, query: RecordQuery, rights: CallerRights): Promise<readonly QueryProblem[]> {
+async function check(
+  sources: RecordSources,
+  ctx: TenantCtx,
+  query: RecordQuery,
+  rights: CallerRights,
+): Promise<readonly QueryProblem[]> {
   const target = await findQueryTarget(sources, ctx, query.recordType, rights);
-  return target === undefined ? [unknownRecordTypeProblem] : bindQuery(query, target, { page: 1, pageSize: 1 }).problems;
+  return target === undefined
+    ? [unknownRecordTypeProblem]
+    : bindQuery(query, target, { page: 1, pageSize: 1 }).problems;
 }
 
 /** Queued with all other reads of saved queries. Rejects with 503 when too many wait. */
-async function withPermit<T>({ savedQueries }: RecordSources, { organizationId }: TenantCtx, read: () => Promise<T>): Promise<T> {
+async function withPermit<T>(
+  { savedQueries }: RecordSources,
+  { organizationId }: TenantCtx,
+  read: () => Promise<T>,
+): Promise<T> {
   const release = await savedQueries.acquireUnlessAborted(organizationId, new AbortController().signal);
   try {
     return await read();
@@ -165,10 +251,13 @@ async function withPermit<T>({ savedQueries }: RecordSources, { organizationId }
 /** The caches are those of the public interface; a `tenant` must use the same connections. */
 export function createRecordReader(sources: RecordSources): RecordReader {
   return {
-    list: (tenant, query, page, rights) => withPermit(sources, tenant, () => list(sources, tenant, query, page, rights)),
-    get: (tenant, recordType, id, names, rights) => withPermit(sources, tenant, () => get(sources, tenant, recordType, id, names, rights)),
+    list: (tenant, query, page, rights) =>
+      withPermit(sources, tenant, () => list(sources, tenant, query, page, rights)),
+    get: (tenant, recordType, id, names, rights) =>
+      withPermit(sources, tenant, () => get(sources, tenant, recordType, id, names, rights)),
     csv: (tenant, query, signal, rights) => startRecordsCsv({ sources, ctx: tenant, query, signal, rights }),
-    summarize: (tenant, query, rights) => withPermit(sources, tenant, () => summarize(sources, tenant, query, rights)),
+    summarize: (tenant, query, rights) =>
+      withPermit(sources, tenant, () => summarize(sources, tenant, query, rights)),
     checkSummary: (tenant, query, rights) => checkSummary(sources, tenant, query, rights),
     check: (tenant, query, rights) => check(sources, tenant, query, rights),
   };

@@ -1,5 +1,6 @@
-// Reads the records of a published version for a person: the resource as the version describes it, with the parameters, limits and errors of
-// the public interface. Fields that another living version masks are masked as well.
+// Reads the records of a published version for a person: the resource as the version describes it, with the
+// parameters, limits and errors of the public interface. Fields that another living version masks are masked
+// as well.
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { openSnapshot } from '../export/snapshot.ts';
@@ -10,7 +11,12 @@ import { parameterError, parameterProblem, type QueryParameters } from '../read/
 import { textReader, wholeText } from '../read/rows.ts';
 import { assertScopeFresh, freshnessOfFields, freshnessWithRelated } from '../read/stale-fields.ts';
 import type { OutputField, ReadableEndpoint } from '../version/compile.ts';
-import { assertNotRetired, getPublishedVersion, type KnownVersions, notFoundError } from '../version/published.ts';
+import {
+  assertNotRetired,
+  getPublishedVersion,
+  type KnownVersions,
+  notFoundError,
+} from '../version/published.ts';
 import { assertScopes } from '../version/scopes.ts';
 import { type MaskSources, narrowForPerson } from '../version/strictest-masks.ts';
 import { type CsvBytes, type CsvJob, copyRecords, type ExportSources, startCsv } from './csv-stream.ts';
@@ -39,12 +45,19 @@ export type VersionPage = Pick<ShownFreshness, 'syncedAt' | 'stale'> & {
 
 export type VersionReader = {
   /**
-   * One page. Rejects as the public interface does: 404 for an unknown version or resource, 410 for a retired version, 400 for parameters, 403
-   * for those that use masked fields, 503 while the records can't be read.
+   * One page. Rejects as the public interface does: 404 for an unknown version or resource, 410 for a retired
+   * version, 400 for parameters, 403 for those that use masked fields, 503 while the records can't be read.
    */
   list(tenant: TenantCtx, query: VersionQuery): Promise<VersionPage>;
-  /** All selected records as CSV. A caller that does not read to the end must abort the signal. Rejects as `list` does. */
-  csv(tenant: TenantCtx, query: VersionQuery, signal: AbortSignal): Promise<CsvBytes & Pick<VersionPage, 'total' | 'syncedAt' | 'stale'>>;
+  /**
+   * All selected records as CSV. A caller that does not read to the end must abort the signal. Rejects as
+   * `list` does.
+   */
+  csv(
+    tenant: TenantCtx,
+    query: VersionQuery,
+    signal: AbortSignal,
+  ): Promise<CsvBytes & Pick<VersionPage, 'total' | 'syncedAt' | 'stale'>>;
 };
 
 async function findEndpoint(
@@ -72,7 +85,10 @@ async function list(sources: VersionSources, tenant: TenantCtx, request: Version
   const endpoint = await findEndpoint(sources, tenant, request);
   const plan = planList(endpoint, request.query);
   const { page, pageSize, fields, expansions } = plan;
-  const { records, total, freshness, related } = await readListPage(textReader(sources.readerOf(tenant.organizationId)), plan);
+  const { records, total, freshness, related } = await readListPage(
+    textReader(sources.readerOf(tenant.organizationId)),
+    plan,
+  );
   const { syncedAt, stale } = freshnessWithRelated(freshness, endpoint.fields, expansions, related);
   const shown = fields.map((field) => toShownField(field, endpoint));
   return { records: `[${wholeText(records)}]`, total, page, pageSize, fields: shown, syncedAt, stale };
@@ -96,12 +112,19 @@ async function csv(sources: VersionSources, tenant: TenantCtx, request: VersionQ
   });
 }
 
-/** Parameters as the management interface parses them. Throws 400 for more than a query string may have: some would be missing. */
-export function toQueryParameters(given: Readonly<Record<string, string | readonly string[]>>): QueryParameters {
+/**
+ * Parameters as the management interface parses them. Throws 400 for more than a query string may have: some
+ * would be missing.
+ */
+export function toQueryParameters(
+  given: Readonly<Record<string, string | readonly string[]>>,
+): QueryParameters {
   const query = new Map(Object.entries(given).map(([name, value]) => [name, [value].flat()]));
   const values = [...query.values()].reduce((sum, { length }) => sum + length, 0);
   if (values < maxParameters) return query;
-  throw parameterError([parameterProblem('', 'too_many_parameters', `A request must have fewer than ${maxParameters} parameters`)]);
+  throw parameterError([
+    parameterProblem('', 'too_many_parameters', `A request must have fewer than ${maxParameters} parameters`),
+  ]);
 }
 /** The parser of query strings drops what comes after these, and a dropped filter would widen the result. */
 const maxParameters = 1_000;

@@ -1,5 +1,6 @@
-// Decides who calls, and for which organization. The order of the checks is part of the interface: key, tenant header, tenant, scopes
-// (scopes.ts), and only then whether the target exists. The tenant header is an assertion that must agree with the key; it never selects data by itself.
+// Decides who calls, and for which organization. The order of the checks is part of the interface: key,
+// tenant header, tenant, scopes (scopes.ts), and only then whether the target exists. The tenant header is an
+// assertion that must agree with the key; it never selects data by itself.
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { createCache } from '../../core/cache.ts';
@@ -18,11 +19,19 @@ import type { OutageTrust } from '../version/outage-trust.ts';
 import { accessError } from '../version/scopes.ts';
 import { createTokenLookup, type KeyLookup, type LookupCtx } from './token-lookup.ts';
 
-/** Finds the valid API key of a request, or that of its token, synchronously on a fresh cache hit. Throws 401, or rejects with it. */
+/**
+ * Finds the valid API key of a request, or that of its token, synchronously on a fresh cache hit. Throws 401,
+ * or rejects with it.
+ */
 export type Authenticate = (headers: IncomingHttpHeaders) => FoundApiKey | Promise<FoundApiKey>;
 
 /** Keys, by their secret. */
-function createSecretLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number, counter?: HitCounter): KeyLookup {
+function createSecretLookup(
+  ctx: LookupCtx,
+  runLookup: RunLookup,
+  ms: () => number,
+  counter?: HitCounter,
+): KeyLookup {
   const keys = createCache<FoundApiKey | undefined>({
     maxBytes: ctx.settings.cacheBytes.lookups,
     ttl: { clock: ctx.clock, ms },
@@ -47,15 +56,21 @@ function createSecretLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => numb
 }
 
 /**
- * The returned function throws 401, or rejects with it, for a missing, malformed, unknown, expired or revoked key or token, and rejects with
- * 503 when too many lookups wait.
+ * The returned function throws 401, or rejects with it, for a missing, malformed, unknown, expired or revoked
+ * key or token, and rejects with 503 when too many lookups wait.
  */
-export function createAuthenticator(ctx: LookupCtx, runLookup: RunLookup, outageTrust: OutageTrust, counter?: HitCounter): Authenticate {
+export function createAuthenticator(
+  ctx: LookupCtx,
+  runLookup: RunLookup,
+  outageTrust: OutageTrust,
+  counter?: HitCounter,
+): Authenticate {
   const secrets = createSecretLookup(ctx, runLookup, outageTrust.freshMs, counter);
   const tokens = createTokenLookup(ctx, runLookup, outageTrust.freshMs);
   const assertNotExpired = (key: FoundApiKey): void => {
     // The database doesn't know when a token expires.
-    if (key.tokenSubject !== undefined && key.expiresAt !== null && key.expiresAt <= ctx.clock.now()) throw unauthorized();
+    if (key.tokenSubject !== undefined && key.expiresAt !== null && key.expiresAt <= ctx.clock.now())
+      throw unauthorized();
     outageTrust.assertNotExpired(key);
   };
   const load = async (lookup: KeyLookup, credential: string, hashed: string): Promise<FoundApiKey> => {
@@ -68,7 +83,8 @@ export function createAuthenticator(ctx: LookupCtx, runLookup: RunLookup, outage
   };
   return (headers) => {
     const credential = bearer.exec(headers.authorization ?? '')?.[1];
-    if (credential === undefined || !(hasApiKeyFormat(credential) || hasTokenPrefix(credential))) throw unauthorized();
+    if (credential === undefined || !(hasApiKeyFormat(credential) || hasTokenPrefix(credential)))
+      throw unauthorized();
     const lookup = hasTokenPrefix(credential) ? tokens : secrets;
     const hashed = hash('sha256', credential, 'base64');
     const known = lookup.find(credential, hashed);
@@ -81,7 +97,10 @@ export function createAuthenticator(ctx: LookupCtx, runLookup: RunLookup, outage
 const readDrafts: Permission = 'api-schema:read';
 const bearer = /^Bearer +([\w.-]{1,10000})$/i;
 
-/** Throws 400 when `x-tenant-id` is missing or malformed, and 403 when it names another organization than the credential's. */
+/**
+ * Throws 400 when `x-tenant-id` is missing or malformed, and 403 when it names another organization than the
+ * credential's.
+ */
 export function assertTenant(
   holder: { readonly organization: { readonly id: string } },
   headers: IncomingHttpHeaders,
@@ -91,7 +110,12 @@ export function assertTenant(
   if (tenant === undefined || tenant === '')
     throw accessError('BAD_REQUEST', 'x-tenant-id', 'tenant_missing', 'The x-tenant-id header is missing');
   if (typeof tenant !== 'string' || !isId(tenant.toLowerCase())) {
-    throw accessError('BAD_REQUEST', 'x-tenant-id', 'tenant_malformed', 'The x-tenant-id header must be one organization id');
+    throw accessError(
+      'BAD_REQUEST',
+      'x-tenant-id',
+      'tenant_malformed',
+      'The x-tenant-id header must be one organization id',
+    );
   }
   if (tenant.toLowerCase() !== holder.organization.id)
     throw accessError(
@@ -103,32 +127,45 @@ export function assertTenant(
 }
 
 /**
- * Authenticates a session that may read descriptions: a member who may also read schema versions in the management interface. As with a
- * key, the tenant header asserts the organization of the session. Throws 401 for an invalid session, 400 without a well-formed tenant
- * header, and 403 for another tenant or without `api-schema:read`.
+ * Authenticates a session that may read descriptions: a member who may also read schema versions in the
+ * management interface. As with a key, the tenant header asserts the organization of the session. Throws 401
+ * for an invalid session, 400 without a well-formed tenant header, and 403 for another tenant or without
+ * `api-schema:read`.
  */
-export async function authenticateMember(ctx: Ctx, sessions: readonly string[], headers: IncomingHttpHeaders): Promise<Principal> {
+export async function authenticateMember(
+  ctx: Ctx,
+  sessions: readonly string[],
+  headers: IncomingHttpHeaders,
+): Promise<Principal> {
   const { principal, refusal } = await callerFromSession(ctx, sessions, undefined);
   if (principal === undefined) throw refusal ?? unauthorized();
   assertTenant(principal, headers, 'session');
-  if (!principal.permissions.has(readDrafts)) throw new AppError('FORBIDDEN', `Missing required permission: ${readDrafts}`);
+  if (!principal.permissions.has(readDrafts))
+    throw new AppError('FORBIDDEN', `Missing required permission: ${readDrafts}`);
   return principal;
 }
 
 /** Equal for credentials that may read the same; part of entity tags. */
 export function scopeKeyOf({ scopes: { permissions }, access: { layers, unmasked } }: FoundApiKey): string {
   const lists = [...layers.flatMap(({ versions, resources }) => [versions, resources]), permissions];
-  const names = lists.every(({ length }) => length === 0) ? '' : JSON.stringify(lists.map((list) => [...new Set(list)].sort()));
+  const names = lists.every(({ length }) => length === 0)
+    ? ''
+    : JSON.stringify(lists.map((list) => [...new Set(list)].sort()));
   if (!unmasked && layers.every(({ rows, fields }) => rows === null && fields === null)) return names;
-  return hash('sha256', JSON.stringify([names, layers.map(({ rows, fields }) => [rows, fields]), unmasked]), 'base64url');
+  return hash(
+    'sha256',
+    JSON.stringify([names, layers.map(({ rows, fields }) => [rows, fields]), unmasked]),
+    'base64url',
+  );
 }
 
 /**
- * A draft contains every resource and field, and what changed since another version. Throws 403 for a restricted key, and for one without
- * `api-schema:read`.
+ * A draft contains every resource and field, and what changed since another version. Throws 403 for a
+ * restricted key, and for one without `api-schema:read`.
  */
 export function assertMayReadDraft(key: FoundApiKey): void {
   if (key.access.layers.some(isRestricted))
     throw accessError('FORBIDDEN', 'draft', 'restricted_key', 'A restricted key cannot read drafts');
-  if (!keyPermissions(key).has(readDrafts)) throw new AppError('FORBIDDEN', `Missing required permission: ${readDrafts}`);
+  if (!keyPermissions(key).has(readDrafts))
+    throw new AppError('FORBIDDEN', `Missing required permission: ${readDrafts}`);
 }

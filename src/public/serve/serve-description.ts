@@ -1,4 +1,5 @@
-// Serves the OpenAPI description of a version: the stored text of a published one, or that of a draft, generated at each request.
+// Serves the OpenAPI description of a version: the stored text of a published one, or that of a draft,
+// generated at each request.
 
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -24,8 +25,8 @@ import { assertMayReadDraft, authenticateMember, scopeKeyOf } from './authorize.
 import type { PublicService } from './service.ts';
 
 /**
- * For the reference page, used by a member who is signed in at the management interface. Rejects as `authenticateMember` and
- * `serveDescription` do.
+ * For the reference page, used by a member who is signed in at the management interface. Rejects as
+ * `authenticateMember` and `serveDescription` do.
  */
 export async function serveDescriptionToMember(
   service: PublicService,
@@ -34,17 +35,22 @@ export async function serveDescriptionToMember(
   version: string,
 ): Promise<void> {
   const { ctx, runLookup } = service;
-  const member = await runLookup(unauthenticated, () => authenticateMember(ctx, sessions, exchange.req.headers));
+  const member = await runLookup(unauthenticated, () =>
+    authenticateMember(ctx, sessions, exchange.req.headers),
+  );
   exchange.onMember(member);
   if (version === '') throw notFoundError();
   addCacheHeaders(exchange);
   const organizationId = member.organization.id;
-  await runLookup(organizationId, () => serveDescription(service, exchange, { ...ctx, organizationId }, member, version));
+  await runLookup(organizationId, () =>
+    serveDescription(service, exchange, { ...ctx, organizationId }, member, version),
+  );
 }
 
 /**
- * What the key or member may read of a version is described. The permission of a member was already checked. Rejects with 403 for a draft
- * that the key may not read, 404, 410 for a retired version, 406, and 400 for bad parameters.
+ * What the key or member may read of a version is described. The permission of a member was already checked.
+ * Rejects with 403 for a draft that the key may not read, 404, 410 for a retired version, 406, and 400 for
+ * bad parameters.
  */
 export async function serveDescription(
   service: PublicService,
@@ -63,7 +69,13 @@ export async function serveDescription(
     assertDescriptionParameters(req);
     return sendJsonText(
       exchange,
-      [tenant.organizationId, scopeKey, 'draft', version, createHash('sha256').update(text).digest('base64url')],
+      [
+        tenant.organizationId,
+        scopeKey,
+        'draft',
+        version,
+        createHash('sha256').update(text).digest('base64url'),
+      ],
       textBody(text),
     );
   }
@@ -85,7 +97,8 @@ export async function serveDescription(
 /** Null for a caller who may read the whole version as it is. */
 function partFor(schema: CompiledSchema, access: RecordAccess): DescriptionPart | null {
   const readable = readableEndpoints(schema, access);
-  if (!access.layers.some(isRestricted) && readable.every(({ key, contentKey }) => key === contentKey)) return null;
+  if (!access.layers.some(isRestricted) && readable.every(({ key, contentKey }) => key === contentKey))
+    return null;
   const name = createHash('sha256').update(JSON.stringify(readable.map(({ key }) => key)));
   return { name: name.digest('base64url'), of: (text) => restrictDescription(text, readable) };
 }
@@ -105,7 +118,8 @@ async function describeDraft(tenant: TenantCtx, version: string): Promise<string
     bindings,
     draft: true,
     serverUrl: tenant.settings.configuredUrl,
-    previous: (await inTransaction(tenant, (tx) => findPredecessor(tx, tenant.organizationId, version))) ?? null,
+    previous:
+      (await inTransaction(tenant, (tx) => findPredecessor(tx, tenant.organizationId, version))) ?? null,
   });
 }
 
@@ -120,7 +134,11 @@ function assertDescriptionParameters(req: IncomingMessage): void {
   if (unknown.length > 0) {
     throw parameterError(
       unknown.map((name) =>
-        parameterProblem(name, 'unknown_parameter', `Unknown parameter "${name.slice(0, 80)}". The only parameter is "draft".`),
+        parameterProblem(
+          name,
+          'unknown_parameter',
+          `Unknown parameter "${name.slice(0, 80)}". The only parameter is "draft".`,
+        ),
       ),
     );
   }

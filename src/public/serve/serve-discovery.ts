@@ -1,5 +1,5 @@
-// Serves the address of the public interface itself: the versions that the caller may read, where they are described, and how many records
-// of each resource it can read.
+// Serves the address of the public interface itself: the versions that the caller may read, where they are
+// described, and how many records of each resource it can read.
 
 import { hash } from 'node:crypto';
 import { AppError } from '../../core/errors.ts';
@@ -20,18 +20,24 @@ import type { Caller, PublicService } from './service.ts';
 type FoundVersion = { readonly row: LiveRow; readonly endpoints: readonly ReadableEndpoint[] };
 
 /**
- * Sends `{data: [{version, name, state, sunsetAt, description, reference, resources}]}`, with paths for `description` and `reference`, and
- * `{name, path, records, syncedAt}` for each resource. `records` and `syncedAt` are null before the first sync; `records` is null too while
- * the records of the resource cannot be counted. Rejects with 406, 400 for any parameter, and 503 when the state of the data cannot be
- * read.
+ * Sends `{data: [{version, name, state, sunsetAt, description, reference, resources}]}`, with paths for
+ * `description` and `reference`, and `{name, path, records, syncedAt}` for each resource. `records` and
+ * `syncedAt` are null before the first sync; `records` is null too while the records of the resource cannot
+ * be counted. Rejects with 406, 400 for any parameter, and 503 when the state of the data cannot be read.
  */
-export async function serveDiscovery(service: PublicService, exchange: PublicExchange, caller: Caller): Promise<void> {
+export async function serveDiscovery(
+  service: PublicService,
+  exchange: PublicExchange,
+  caller: Caller,
+): Promise<void> {
   const { req, baseUrl } = exchange;
   negotiateMediaType(req, ['application/json']);
   assertNoParameters(queryTextOf(req.url ?? ''));
   const { organizationId } = caller.tenant;
   const data: unknown[] = [];
-  for (const { row, endpoints } of await service.runLookup(organizationId, () => findVersions(service, caller))) {
+  for (const { row, endpoints } of await service.runLookup(organizationId, () =>
+    findVersions(service, caller),
+  )) {
     const { version, name, status, sunset_at: sunsetAt } = row;
     const resources: unknown[] = [];
     for (const endpoint of endpoints) {
@@ -43,18 +49,30 @@ export async function serveDiscovery(service: PublicService, exchange: PublicExc
     data.push({ version, name, ...dates, description, reference: `${description}/preview`, resources });
   }
   const text = JSON.stringify({ data });
-  await sendJsonText(exchange, [organizationId, caller.scopeKey, 'discovery', hash('sha256', text, 'base64url')], textBody(text));
+  await sendJsonText(
+    exchange,
+    [organizationId, caller.scopeKey, 'discovery', hash('sha256', text, 'base64url')],
+    textBody(text),
+  );
 }
 
 function assertNoParameters(query: string): void {
   const unknown = [...parseQuery(query).keys()].slice(0, 20);
   if (unknown.length === 0) return;
   throw parameterError(
-    unknown.map((name) => parameterProblem(name, 'unknown_parameter', `Unknown parameter "${name.slice(0, 80)}". There are none here.`)),
+    unknown.map((name) =>
+      parameterProblem(
+        name,
+        'unknown_parameter',
+        `Unknown parameter "${name.slice(0, 80)}". There are none here.`,
+      ),
+    ),
   );
 }
 
-/** The published and deprecated versions of which the caller may read something, in the order of their labels. */
+/**
+ * The published and deprecated versions of which the caller may read something, in the order of their labels.
+ */
 async function findVersions({ engine }: PublicService, { tenant, access }: Caller): Promise<FoundVersion[]> {
   const found: FoundVersion[] = [];
   for (const row of await findLive(tenant)) {
@@ -68,15 +86,25 @@ async function findVersions({ engine }: PublicService, { tenant, access }: Calle
   return found;
 }
 
-/** Undefined for a version that is gone: one that was listed a moment ago may be deleted, or known to this process as a draft. */
-const findPublished = (engine: KnownVersions, tenant: Caller['tenant'], version: string): Promise<VersionState | undefined> =>
+/**
+ * Undefined for a version that is gone: one that was listed a moment ago may be deleted, or known to this
+ * process as a draft.
+ */
+const findPublished = (
+  engine: KnownVersions,
+  tenant: Caller['tenant'],
+  version: string,
+): Promise<VersionState | undefined> =>
   getPublishedVersion(engine, tenant, version).catch((error: unknown) => {
     if (error instanceof AppError && error.status === 404) return undefined;
     throw error;
   });
 
 /** One resource after the other: a caller's reads share a limit with its other requests. */
-async function readState(reader: Reader, endpoint: ReadableEndpoint): Promise<{ records: number | null; syncedAt: string | null }> {
+async function readState(
+  reader: Reader,
+  endpoint: ReadableEndpoint,
+): Promise<{ records: number | null; syncedAt: string | null }> {
   const freshness = await findFreshness(reader, endpoint.recordType);
   if (freshness === undefined) return { records: null, syncedAt: null };
   const { syncedAt } = freshnessOfFields(freshness, endpoint.fields);

@@ -1,16 +1,27 @@
-// Serves `/summary` of a resource that declares one: a JSON document, kept for as long as the data is the same, or all groups as JSON lines.
+// Serves `/summary` of a resource that declares one: a JSON document, kept for as long as the data is the
+// same, or all groups as JSON lines.
 import { queryTextOf } from '../../core/query-text.ts';
 import { copySummaryStatement } from '../export/export-sql.ts';
 import { createJsonTextWriter } from '../export/json-lines.ts';
 import { streamRows } from '../export/serve-export.ts';
-import { freshnessFor, identityOf, negotiateMediaType, type ReadContext, readerFor, sendPageOrNotModified } from '../http/exchange.ts';
+import {
+  freshnessFor,
+  identityOf,
+  negotiateMediaType,
+  type ReadContext,
+  readerFor,
+  sendPageOrNotModified,
+} from '../http/exchange.ts';
 import { summaryBody } from '../http/response.ts';
 import { readLargeSummary, readSmallSummary } from '../read/summary.ts';
 import type { PublicService } from './service.ts';
 
 const jsonLines = 'application/x-ndjson';
 
-/** Rejects with 406, with 400 and 403 as `planSummary` does, and with 400 and 503 as `readSummary` or `streamRows` do. */
+/**
+ * Rejects with 406, with 400 and 403 as `planSummary` does, and with 400 and 503 as `readSummary` or
+ * `streamRows` do.
+ */
 export async function serveSummary(service: PublicService, read: ReadContext): Promise<void> {
   const { req } = read.exchange;
   const mediaType = negotiateMediaType(req, ['application/json', jsonLines]);
@@ -26,8 +37,8 @@ export async function serveSummary(service: PublicService, read: ReadContext): P
     });
   await sendPageOrNotModified(read, 'summary', plan.normalized, async () => {
     const freshness = await freshnessFor(read);
-    // Reading one takes as long as many pages: requests for the same summary of the same data wait for one read. A large one is read by
-    // each of them, with a permit of its own until its client has it.
+    // Reading one takes as long as many pages: requests for the same summary of the same data wait for one
+    // read. A large one is read by each of them, with a permit of its own until its client has it.
     const key = JSON.stringify(identityOf(read, 'summary', plan.normalized, freshness));
     const shared = await service.summaries.load(key, () => readSmallSummary(read.reader, plan));
     const found = shared ?? (await readLargeSummary(readerFor(read), plan));

@@ -1,5 +1,6 @@
-// Handles one request of the public interface. The checks run in this order: 401 · 503 when the organization is at its limit · 400 tenant ·
-// 403 tenant · 403 scopes · 404 · 410 · 406 · 400 parameters, and only then 304 or a read. A lookup or a read may also end with 503.
+// Handles one request of the public interface. The checks run in this order: 401 · 503 when the organization
+// is at its limit · 400 tenant · 403 tenant · 403 scopes · 404 · 410 · 406 · 400 parameters, and only then
+// 304 or a read. A lookup or a read may also end with 503.
 import { queryTextOf } from '../../core/query-text.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import type { ServedRoute } from '../../core/served-route.ts';
@@ -14,7 +15,15 @@ import {
   sendNotModifiedIfFresh,
   sendPageOrNotModified,
 } from '../http/exchange.ts';
-import { addCacheHeaders, addDeprecation, addFreshness, listBody, paginationLinks, recordBody, sendJsonText } from '../http/response.ts';
+import {
+  addCacheHeaders,
+  addDeprecation,
+  addFreshness,
+  listBody,
+  paginationLinks,
+  recordBody,
+  sendJsonText,
+} from '../http/response.ts';
 import { readListPage } from '../read/list.ts';
 import { planRecord, type RecordPlan } from '../read/plan.ts';
 import { parseQuery, parseTarget, type RequestTarget } from '../read/request.ts';
@@ -38,7 +47,10 @@ import { serveDiscovery } from './serve-discovery.ts';
 import { serveSummary } from './serve-summary.ts';
 import type { PublicService } from './service.ts';
 
-/** Many proxies and clients reject responses with more than 4 to 8 KiB of headers; a long query would be repeated four times in Link. */
+/**
+ * Many proxies and clients reject responses with more than 4 to 8 KiB of headers; a long query would be
+ * repeated four times in Link.
+ */
 const maxLinkLength = 3_000;
 
 const listPath = '/api/public/{version}/{resource}';
@@ -54,15 +66,16 @@ const served = {
 } as const satisfies Record<string, ServedRoute>;
 
 /**
- * Rejects with 401, 400, 403, 404, 410 or 406 in the order above, and with 503 when the process or the organization is at its limit,
- * nothing is synced, or the database is unavailable.
+ * Rejects with 401, 400, 403, 404, 410 or 406 in the order above, and with 503 when the process or the
+ * organization is at its limit, nothing is synced, or the database is unavailable.
  */
 export async function serveRequest(service: PublicService, exchange: PublicExchange): Promise<void> {
   const { req } = exchange;
   const { runLookup } = service;
   const target = parseTarget(req.url ?? '');
   if (target.kind !== 'nothing') exchange.onServed(served[target.kind]);
-  const sessions = target.kind === 'description' && req.headers.authorization === undefined ? exchange.sessions() : [];
+  const sessions =
+    target.kind === 'description' && req.headers.authorization === undefined ? exchange.sessions() : [];
   if (sessions.length > 0) return serveDescriptionToMember(service, exchange, sessions, target.version);
   const found = service.authenticate(req.headers);
   const key = found instanceof Promise ? await found : found;
@@ -81,19 +94,32 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   addCacheHeaders(exchange);
   if (target.kind === 'discovery') return serveDiscovery(service, exchange, caller);
   if (target.kind === 'description')
-    return runLookup(organizationId, () => serveDescription(service, exchange, caller.tenant, key, target.version));
+    return runLookup(organizationId, () =>
+      serveDescription(service, exchange, caller.tenant, key, target.version),
+    );
   const { tenant } = caller;
   const { versions, content, outageTrust } = service.engine;
   const findKnown = () => versions.findFresh(versionKey(tenant, target.version));
-  const lookUpVersion = () => runLookup(organizationId, () => getPublishedVersion(service.engine, tenant, target.version));
+  const lookUpVersion = () =>
+    runLookup(organizationId, () => getPublishedVersion(service.engine, tenant, target.version));
   const state = findKnown() ?? (await outageTrust.lookUp(lookUpVersion, findKnown));
   assertPublished(state);
   exchange.onTarget(state.version, '');
-  const schema = content.findCompiled(state) ?? (await runLookup(organizationId, () => content.loadCompiled(tenant, state)));
+  const schema =
+    content.findCompiled(state) ??
+    (await runLookup(organizationId, () => content.loadCompiled(tenant, state)));
   const endpoint = narrowEndpoint(findEndpoint(exchange, state, schema, target), caller.access);
   addDeprecation(exchange, state, caller.access, endpoint.name);
   const { scopeKey, reader } = caller;
-  const read: ReadContext = { exchange, tenant, scopeKey, reader, version: state.version, endpoint, bodies: service.bodies };
+  const read: ReadContext = {
+    exchange,
+    tenant,
+    scopeKey,
+    reader,
+    version: state.version,
+    endpoint,
+    bodies: service.bodies,
+  };
   if (target.kind === 'list') await serveList(service, read);
   else if (isSummary(endpoint, target)) {
     exchange.onServed(served.summary);
@@ -120,7 +146,8 @@ function findEndpoint(
   const endpoint = endpoints.get(target.resource);
   if (endpoint === undefined || target.kind === 'nothing') throw notFoundError();
   exchange.onTarget(state.version, endpoint.name);
-  if (target.kind === 'record' && !isSummary(endpoint, target) && !isRecordId(endpoint.idType, target.id)) throw notFoundError();
+  if (target.kind === 'record' && !isSummary(endpoint, target) && !isRecordId(endpoint.idType, target.id))
+    throw notFoundError();
   assertNotRetired(state);
   return endpoint;
 }
@@ -137,7 +164,12 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
   const render = async () => {
     const { records, total, freshness, related } = await readListPage(readerFor(read), plan);
     const links = paginationLinks(path, plan, total);
-    return { body: listBody(records, total, plan), links: links.length <= maxLinkLength ? links : '', freshness, related };
+    return {
+      body: listBody(records, total, plan),
+      links: links.length <= maxLinkLength ? links : '',
+      freshness,
+      related,
+    };
   };
   await sendPageOrNotModified(read, 'list', plan.normalized, render, plan.expansions);
 }
@@ -149,7 +181,11 @@ async function serveRecord(read: ReadContext, id: string): Promise<void> {
   const { record, freshness, related } = await readSingleRecord(readerFor(read), plan);
   if (record === null) throw notFoundError();
   addFreshness(read.exchange, freshness, read.endpoint, { expansions, related });
-  await sendJsonText(read.exchange, identityOf(read, 'record', normalized, freshness, related), recordBody(record));
+  await sendJsonText(
+    read.exchange,
+    identityOf(read, 'record', normalized, freshness, related),
+    recordBody(record),
+  );
 }
 
 /** An absent record is a 404 even when the parameters are invalid too. */
@@ -159,7 +195,13 @@ async function planExisting(read: ReadContext, id: string): Promise<RecordPlan> 
     negotiateMediaType(req, ['application/json']);
     return planRecord(read.endpoint, id, parseQuery(queryTextOf(req.url ?? '')));
   } catch (error) {
-    const { record } = await readSingleRecord(read.reader, { endpoint: read.endpoint, id, fields: [], expansions: [], normalized: '' });
+    const { record } = await readSingleRecord(read.reader, {
+      endpoint: read.endpoint,
+      id,
+      fields: [],
+      expansions: [],
+      normalized: '',
+    });
     if (record === null) throw notFoundError();
     throw error;
   }

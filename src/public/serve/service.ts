@@ -1,4 +1,5 @@
-// What the requests of one process share, besides the read engine: who is admitted, who calls, and the responses that are kept.
+// What the requests of one process share, besides the read engine: who is admitted, who calls, and the
+// responses that are kept.
 import { type Cache, createCache } from '../../core/cache.ts';
 import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
@@ -7,7 +8,12 @@ import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { type Engine, engineOf } from '../engine.ts';
 import type { ReadContext } from '../http/exchange.ts';
 import { createPageBodyCache, type PageBodyCache } from '../http/page-bodies.ts';
-import { type ConcurrencyLimit, createConcurrencyLimit, createLookupQueue, type RunLookup } from '../load/admission.ts';
+import {
+  type ConcurrencyLimit,
+  createConcurrencyLimit,
+  createLookupQueue,
+  type RunLookup,
+} from '../load/admission.ts';
 import { createPlanCaches, type PlanCache, type SummaryPlanCache } from '../read/plan-cache.ts';
 import type { SummaryRead } from '../read/summary.ts';
 import { type Authenticate, createAuthenticator, scopeKeyOf } from './authorize.ts';

@@ -2,7 +2,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { createCache } from '../../core/cache.ts';
 import type { Ctx } from '../../core/ctx.ts';
-import { type FoundApiKey, findTokenKey, recordApiKeyUse, type TokenKey, type TokenKeyReference } from '../../identity/api-key.store.ts';
+import {
+  type FoundApiKey,
+  findTokenKey,
+  recordApiKeyUse,
+  type TokenKey,
+  type TokenKeyReference,
+} from '../../identity/api-key.store.ts';
 import { unauthorized } from '../../identity/principal.ts';
 import {
   findStatesOfToken,
@@ -32,12 +38,21 @@ const knownTokenBytes = 2_000;
 const stateKey = ({ apiKeyId, mark, mintedBy, subject }: TokenKeyReference): string =>
   JSON.stringify([apiKeyId, mark.toString('base64url'), mintedBy, subject]);
 
-/** The state of a key as it was last read; the same object until something other than the time of its last use changes. */
+/**
+ * The state of a key as it was last read; the same object until something other than the time of its last use
+ * changes.
+ */
 type KeyState = TokenKey & { readonly reference: string };
 const isSameState = ({ key, ...one }: KeyState, { key: otherKey, ...other }: KeyState): boolean =>
-  isDeepStrictEqual({ ...one, key: { ...key, useRecorded: true } }, { ...other, key: { ...otherKey, useRecorded: true } });
+  isDeepStrictEqual(
+    { ...one, key: { ...key, useRecorded: true } },
+    { ...other, key: { ...otherKey, useRecorded: true } },
+  );
 
-/** A verified token, and what it may do while its key has this state; undefined when that state has revoked it. */
+/**
+ * A verified token, and what it may do while its key has this state; undefined when that state has revoked
+ * it.
+ */
 type KnownToken = Pick<TokenClaims, 'sub' | 'iat'> & {
   readonly kid: string;
   readonly shared: string;
@@ -47,7 +62,10 @@ type KnownToken = Pick<TokenClaims, 'sub' | 'iat'> & {
 
 /** The states of keys, each looked up once for all tokens of its key. */
 function createKeyStates(ctx: LookupCtx, runLookup: RunLookup, ms: () => number) {
-  const states = createCache<KeyState | undefined>({ maxBytes: ctx.settings.cacheBytes.lookups, ttl: { clock: ctx.clock, ms } });
+  const states = createCache<KeyState | undefined>({
+    maxBytes: ctx.settings.cacheBytes.lookups,
+    ttl: { clock: ctx.clock, ms },
+  });
   const read = async (name: string, reference: TokenKeyReference): Promise<KeyState | undefined> => {
     const found = await findTokenKey(ctx, reference);
     if (found === undefined) return undefined;
@@ -66,18 +84,23 @@ function createKeyStates(ctx: LookupCtx, runLookup: RunLookup, ms: () => number)
       if (shared === undefined || !mayBeRevoked(shared, token)) return shared;
       return states.findFresh(stateKey(keyReferenceOf(claimsOfVerified(credential), token.sub)));
     },
-    load: (claims: TokenClaims) => findStatesOfToken(claims, (reference) => load(claims.organization, reference)),
+    load: (claims: TokenClaims) =>
+      findStatesOfToken(claims, (reference) => load(claims.organization, reference)),
   };
 }
 
 /**
- * Tokens. A signature is verified once, and the tokens of a key share the look-up of its state. What a token may do is derived again only
- * when that state changes, so that many tokens cost little more than one. A refusal isn't cached, since anyone can make up any number of
- * tokens. `load` rejects with 401.
+ * Tokens. A signature is verified once, and the tokens of a key share the look-up of its state. What a token
+ * may do is derived again only when that state changes, so that many tokens cost little more than one. A
+ * refusal isn't cached, since anyone can make up any number of tokens. `load` rejects with 401.
  */
 export function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number): KeyLookup {
   const { lookups: maxBytes, tokens: maxTokenBytes } = ctx.settings.cacheBytes;
-  const verifiers = createCache<TokenVerifier | undefined>({ maxBytes, bytesOf: () => verifierBytes, ttl: { clock: ctx.clock, ms } });
+  const verifiers = createCache<TokenVerifier | undefined>({
+    maxBytes,
+    bytesOf: () => verifierBytes,
+    ttl: { clock: ctx.clock, ms },
+  });
   /** By hash. */
   const known = createCache<KnownToken>({ maxBytes: maxTokenBytes, bytesOf: () => knownTokenBytes });
   const states = createKeyStates(ctx, runLookup, ms);
@@ -101,13 +124,22 @@ export function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () =
     async load(credential, hashed) {
       const kid = known.findAny(hashed)?.kid;
       const isKnown = kid !== undefined && (await findVerifier(kid)) !== undefined;
-      const token = isKnown ? { kid, claims: claimsOfVerified(credential) } : await proveToken(ctx, credential, findVerifier);
+      const token = isKnown
+        ? { kid, claims: claimsOfVerified(credential) }
+        : await proveToken(ctx, credential, findVerifier);
       const found = token && (await states.load(token.claims));
       const key = token && found && narrowToToken(found.state, token.claims);
       if (token === undefined || found === undefined || key === undefined) throw unauthorized();
       const { sub, iat } = token.claims;
       if (known.findAny(hashed) === undefined)
-        known.put(hashed, { kid: token.kid, sub, iat, shared: found.shared.reference, state: found.state, key });
+        known.put(hashed, {
+          kid: token.kid,
+          sub,
+          iat,
+          shared: found.shared.reference,
+          state: found.state,
+          key,
+        });
       return find(credential, hashed) ?? key;
     },
   };

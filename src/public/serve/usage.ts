@@ -1,5 +1,6 @@
-// Counts calls by key, day, version, resource and subject of the token. A request only increments a number in memory; the counts are
-// written to the database every ten seconds in one statement, and once more at shutdown. Counts of several processes are added up there.
+// Counts calls by key, day, version, resource and subject of the token. A request only increments a number in
+// memory; the counts are written to the database every ten seconds in one statement, and once more at
+// shutdown. Counts of several processes are added up there.
 import type { Ctx } from '../../core/ctx.ts';
 import { startRecurring } from '../../core/recurring.ts';
 import { isMovingSql } from '../../db/moved-database.ts';
@@ -31,7 +32,10 @@ type Entry = ApiCall & Counts & { readonly day: string };
 const flushEveryMs = 10_000;
 /** Rows kept while the database is unavailable; beyond that, new ones are not counted. */
 const maxWaitingRows = 50_000;
-/** Subjects beyond half of those rows are counted under this name, as the database does beyond 1,000 of a key and day. */
+/**
+ * Subjects beyond half of those rows are counted under this name, as the database does beyond 1,000 of a key
+ * and day.
+ */
 const otherSubjects = 'other';
 const dayMs = 86_400_000;
 
@@ -43,10 +47,13 @@ function add(entry: Counts, status: number): void {
 }
 
 /**
- * Starts a background timer that flushes the counts; it does not keep the process alive. A flush that the database rejects is logged, and
- * its counts are written with the next one.
+ * Starts a background timer that flushes the counts; it does not keep the process alive. A flush that the
+ * database rejects is logged, and its counts are written with the next one.
  */
-export function startUsageCounter(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, options: UsageOptions = {}): UsageCounter {
+export function startUsageCounter(
+  ctx: Pick<Ctx, 'db' | 'log' | 'clock'>,
+  options: UsageOptions = {},
+): UsageCounter {
   const maxRows = options.maxWaitingRows ?? maxWaitingRows;
   let counts = new Map<string, Entry>();
   let dropped = 0;
@@ -55,12 +62,15 @@ export function startUsageCounter(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, option
   async function flushOnce(): Promise<void> {
     if (counts.size === 0) return;
     const { rows } = await ctx.db.control.raw<{ rows: { moving: boolean }[] }>(`select ${isMovingSql}`);
-    // While the service moves to another database, nothing is written; a cancelled move lets the counts be written later.
+    // While the service moves to another database, nothing is written; a cancelled move lets the counts be
+    // written later.
     if (rows[0]?.moving === true) return;
     const batch = counts;
     counts = new Map();
     try {
-      await ctx.db.control.raw('select add_api_key_usage(?::jsonb)', [JSON.stringify([...batch.values()].map(rowOf))]);
+      await ctx.db.control.raw('select add_api_key_usage(?::jsonb)', [
+        JSON.stringify([...batch.values()].map(rowOf)),
+      ]);
       if (dropped > 0) ctx.log.error({ calls: dropped }, 'calls were not counted: too many unwritten counts');
       dropped = 0;
     } catch (error) {
@@ -68,8 +78,11 @@ export function startUsageCounter(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, option
       throw error;
     }
   }
-  const onFailure = (error: unknown): void => ctx.log.warn({ err: error }, 'could not write API key usage; will retry');
-  const flushing = startRecurring(options.flushEveryMs ?? flushEveryMs, flushOnce, onFailure, { unref: true });
+  const onFailure = (error: unknown): void =>
+    ctx.log.warn({ err: error }, 'could not write API key usage; will retry');
+  const flushing = startRecurring(options.flushEveryMs ?? flushEveryMs, flushOnce, onFailure, {
+    unref: true,
+  });
   const usage: UsageCounter = {
     record(call, status) {
       const day = Math.floor(ctx.clock.now().getTime() / dayMs);
@@ -83,7 +96,14 @@ export function startUsageCounter(ctx: Pick<Ctx, 'db' | 'log' | 'clock'>, option
           dropped += 1;
           return;
         }
-        entry = { ...call, day: new Date(day * dayMs).toISOString().slice(0, 10), succeeded: 0, notModified: 0, refused: 0, failed: 0 };
+        entry = {
+          ...call,
+          day: new Date(day * dayMs).toISOString().slice(0, 10),
+          succeeded: 0,
+          notModified: 0,
+          refused: 0,
+          failed: 0,
+        };
         counts.set(key, entry);
       }
       add(entry, status);
@@ -107,7 +127,17 @@ function mergeInto(batch: ReadonlyMap<string, Entry>, counts: Map<string, Entry>
   }
 }
 
-const rowOf = ({ apiKeyId, day, version, resource, subject, succeeded, notModified, refused, failed }: Entry) => ({
+const rowOf = ({
+  apiKeyId,
+  day,
+  version,
+  resource,
+  subject,
+  succeeded,
+  notModified,
+  refused,
+  failed,
+}: Entry) => ({
   api_key_id: apiKeyId,
   day,
   version,

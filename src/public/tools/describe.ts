@@ -1,5 +1,6 @@
-// Summarizes a version for clients that explore it by asking, such as language models: the versions, the resources of one, or the fields,
-// filters and sorts of a resource, with the descriptions of its definition. A whole OpenAPI description would be too long.
+// Summarizes a version for clients that explore it by asking, such as language models: the versions, the
+// resources of one, or the fields, filters and sorts of a resource, with the descriptions of its definition.
+// A whole OpenAPI description would be too long.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { allowsResource, allowsVersion, type RecordAccess } from '../../core/record-access.ts';
@@ -19,14 +20,26 @@ type Access = { readonly reads: RecordAccess; readonly maxCharacters: number };
 
 const itemsOf = (items: readonly unknown[]): string => items.map((item) => JSON.stringify(item)).join();
 
-/** The names of the resources that row scopes of the caller apply to, which depends on the fields of the version. */
-async function findScoped(sources: KnownVersions, tenant: TenantCtx, reads: RecordAccess, version: string): Promise<string[]> {
+/**
+ * The names of the resources that row scopes of the caller apply to, which depends on the fields of the
+ * version.
+ */
+async function findScoped(
+  sources: KnownVersions,
+  tenant: TenantCtx,
+  reads: RecordAccess,
+  version: string,
+): Promise<string[]> {
   const state = await getPublishedVersion(sources, tenant, version);
   return readableEndpoints(await sources.content.loadCompiled(tenant, state), reads).map(({ name }) => name);
 }
 
 /** JSON text of the versions within the scope. Throws 400 when not even one fits into `maxCharacters`. */
-export async function listVersions(sources: KnownVersions, tenant: TenantCtx, { reads, maxCharacters }: Access): Promise<string> {
+export async function listVersions(
+  sources: KnownVersions,
+  tenant: TenantCtx,
+  { reads, maxCharacters }: Access,
+): Promise<string> {
   const found = (await findLive(tenant)).filter(({ version }) => allowsVersion(reads, version));
   const isScoped = reads.layers.some(({ rows }) => rows !== null);
   const items: object[] = [];
@@ -35,7 +48,13 @@ export async function listVersions(sources: KnownVersions, tenant: TenantCtx, { 
       ? await findScoped(sources, tenant, reads, version)
       : all.filter((resource) => allowsResource(reads, resource));
     if (isScoped && resources.length === 0) continue;
-    items.push({ version, status, name, ...(sunsetAt !== null && { sunsetAt: sunsetAt.toISOString() }), resources });
+    items.push({
+      version,
+      status,
+      name,
+      ...(sunsetAt !== null && { sunsetAt: sunsetAt.toISOString() }),
+      resources,
+    });
   }
   const advice = 'pass a `version`';
   return truncatedList({
@@ -55,12 +74,17 @@ async function definitionOf(tenant: TenantCtx, { id }: VersionState) {
   return definition;
 }
 
-/** With this bound a hundred resources fit into one response; the full text comes with the resource itself. */
+/**
+ * With this bound a hundred resources fit into one response; the full text comes with the resource itself.
+ */
 const maxListedDescription = 300;
 const shortened = (text: string): string =>
   text.length > maxListedDescription ? `${text.slice(0, maxListedDescription).toWellFormed()}…` : text;
 
-/** JSON text of the resources of a version within the scope. Throws 400 when not even one fits, and 404 when the version is gone. */
+/**
+ * JSON text of the resources of a version within the scope. Throws 400 when not even one fits, and 404 when
+ * the version is gone.
+ */
 export async function listResources(
   tenant: TenantCtx,
   { reads, maxCharacters }: Access,
@@ -89,11 +113,18 @@ export async function listResources(
 const shownMask = (mask: FieldMask | null) => (mask === null ? {} : { type: 'text', mask: mask.kind });
 
 /** A field as clients see it, with the names of its filters. */
-function describeField(field: OutputField, endpoint: CompiledEndpoint, definition: EndpointDefinition | undefined) {
+function describeField(
+  field: OutputField,
+  endpoint: CompiledEndpoint,
+  definition: EndpointDefinition | undefined,
+) {
   const defined = definition?.fields.find(({ name }) => name === field.name);
-  const about = (text: string | undefined) => (text === undefined || text === '' ? {} : { description: text });
+  const about = (text: string | undefined) =>
+    text === undefined || text === '' ? {} : { description: text };
   const filtersOf = (name: string) => {
-    const filters = [...endpoint.filters.values()].filter((filter) => filter.field === name).map((filter) => filter.name);
+    const filters = [...endpoint.filters.values()]
+      .filter((filter) => filter.field === name)
+      .map((filter) => filter.name);
     return filters.length > 0 ? { filters } : {};
   };
   if (field.kind === 'lines') {
@@ -125,25 +156,43 @@ const idField = ({ idType, filters }: CompiledEndpoint) => ({
   filters: [...filters.values()].filter(({ field }) => field === 'id').map(({ name }) => name),
 });
 
-function pick<F extends { readonly name: string }>(all: readonly F[], wanted: readonly string[] | undefined): readonly F[] {
+function pick<F extends { readonly name: string }>(
+  all: readonly F[],
+  wanted: readonly string[] | undefined,
+): readonly F[] {
   const names = all.map(({ name }) => name);
   const unknown = (wanted ?? []).filter((name) => !names.includes(name)).slice(0, 5);
   if (unknown.length > 0) {
     throw parameterError(
-      unknown.map((name) => parameterProblem('fields', 'unknown_field', `Unknown field "${name.slice(0, 80)}".${didYouMean(name, names)}`)),
+      unknown.map((name) =>
+        parameterProblem(
+          'fields',
+          'unknown_field',
+          `Unknown field "${name.slice(0, 80)}".${didYouMean(name, names)}`,
+        ),
+      ),
     );
   }
   return all.filter(({ name }) => wanted === undefined || wanted.includes(name));
 }
 
 /** What the endpoint declares besides filters and sorts, by the names that the inputs of the tools take. */
-const describeDeclared = ({ summary, relations, relatedOf, search, takesOr, sortSets }: ReadableEndpoint) => ({
+const describeDeclared = ({
+  summary,
+  relations,
+  relatedOf,
+  search,
+  takesOr,
+  sortSets,
+}: ReadableEndpoint) => ({
   ...(sortSets.size > 0 && { sortSets: [...sortSets.keys()] }),
   ...(search.length > 0 && { search: search.map(({ name }) => name) }),
   ...(takesOr && { or: true }),
   // Names of resources that the reader may not read are not for them.
   ...(relations.size > 0 && {
-    relations: [...relations.values()].filter((one) => relatedOf(one) !== null).map(({ name, resource }) => ({ name, resource })),
+    relations: [...relations.values()]
+      .filter((one) => relatedOf(one) !== null)
+      .map(({ name, resource }) => ({ name, resource })),
   }),
   ...(summary !== null && {
     aggregates: [...summary.aggregates.values()].map(({ field, functions, isMoney }) => ({
@@ -156,8 +205,10 @@ const describeDeclared = ({ summary, relations, relatedOf, search, takesOr, sort
 });
 
 /** Of the version, or of ids when the caller can't sort by the field. */
-const shownSort = ({ lacksDefaultSort, sorts }: ReadableEndpoint, defined: EndpointDefinition['defaultSort'] | undefined) =>
-  defined && !lacksDefaultSort && sorts.has(defined.field) ? defined : { field: 'id', order: 'asc' };
+const shownSort = (
+  { lacksDefaultSort, sorts }: ReadableEndpoint,
+  defined: EndpointDefinition['defaultSort'] | undefined,
+) => (defined && !lacksDefaultSort && sorts.has(defined.field) ? defined : { field: 'id', order: 'asc' });
 
 /** `staleFields` only when the ERP can't read some of the fields at the moment. */
 export function describeFreshness(
@@ -171,8 +222,8 @@ export function describeFreshness(
 }
 
 /**
- * JSON text of the fields of a resource, all or the `wanted` ones. Throws 400 for an unknown field or when not even one field fits, 404,
- * and 503 when the resource has not been synced.
+ * JSON text of the fields of a resource, all or the `wanted` ones. Throws 400 for an unknown field or when
+ * not even one field fits, 404, and 503 when the resource has not been synced.
  */
 export async function describeResource(
   readerOf: ReaderOf,
@@ -184,7 +235,10 @@ export async function describeResource(
 ): Promise<string> {
   const { endpoints } = await definitionOf(tenant, state);
   const definition = endpoints.find(({ name }) => name === endpoint.name);
-  const all = [idField(endpoint), ...endpoint.fields.map((field) => describeField(field, endpoint, definition))];
+  const all = [
+    idField(endpoint),
+    ...endpoint.fields.map((field) => describeField(field, endpoint, definition)),
+  ];
   const shown = pick(all, wanted);
   const { total: records, freshness } = await countRecords(readerOf(tenant.organizationId), endpoint);
   const rest = {
@@ -199,5 +253,13 @@ export async function describeResource(
     freshness: describeFreshness(freshness, endpoint),
   };
   const advice = 'pass only the `fields` to describe';
-  return truncatedList({ name: 'fields', items: itemsOf(shown), of: shown.length, rest, maxChars: maxCharacters, advice, path: 'fields' });
+  return truncatedList({
+    name: 'fields',
+    items: itemsOf(shown),
+    of: shown.length,
+    rest,
+    maxChars: maxCharacters,
+    advice,
+    path: 'fields',
+  });
 }

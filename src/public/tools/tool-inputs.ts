@@ -1,4 +1,5 @@
-// The inputs of the tools and the shapes of their results. Names of filters, sorts, groups and relations are those of the public interface.
+// The inputs of the tools and the shapes of their results. Names of filters, sorts, groups and relations are
+// those of the public interface.
 import { z } from 'zod';
 import { defaultPageSize } from '../../db/page.ts';
 import { aggregateOrders } from '../read/aggregate.ts';
@@ -9,7 +10,12 @@ const name = z.string().max(100);
 const fields = z.array(name).min(1).max(500);
 const scalar = z.union([
   z.string(),
-  z.number().refine((value) => !Number.isInteger(value) || Number.isSafeInteger(value), 'must be passed as text beyond 2^53'),
+  z
+    .number()
+    .refine(
+      (value) => !Number.isInteger(value) || Number.isSafeInteger(value),
+      'must be passed as text beyond 2^53',
+    ),
   z.boolean(),
 ]);
 const values = z.union([scalar, z.array(scalar).min(1).max(100)]);
@@ -18,8 +24,14 @@ const filterName = z.string().max(220);
 
 /** The records that a tool reads. `or` and `q` only where the resource declares them. */
 const selection = {
-  filters: z.record(filterName, values).optional().describe('By filter name. All filters must match; a list matches any of its values'),
-  or: z.record(filterName, values).optional().describe('As filters: 2 to 10 conditions, one of which must match'),
+  filters: z
+    .record(filterName, values)
+    .optional()
+    .describe('By filter name. All filters must match; a list matches any of its values'),
+  or: z
+    .record(filterName, values)
+    .optional()
+    .describe('As filters: 2 to 10 conditions, one of which must match'),
   q: z.string().max(1_000).optional().describe('Text in any search field'),
 };
 const expand = z.array(name).min(1).max(3).optional().describe('Relations whose records to embed');
@@ -51,12 +63,19 @@ export const GetInput = z.strictObject({
 export const AggregateInput = z.strictObject({
   version,
   resource,
-  field: name.optional().describe('Field to compute over: a number, or a date for min and max. Omit it to only count'),
+  field: name
+    .optional()
+    .describe('Field to compute over: a number, or a date for min and max. Omit it to only count'),
   ...selection,
   groupBy: name
     .optional()
-    .describe('One group per value of this field; of a date also `<field>.month`, `.quarter`, `.year`, `.week`, `.day`'),
-  orderBy: z.enum(aggregateOrders).default('count').describe('Order of the groups: largest first; `value`: ascending'),
+    .describe(
+      'One group per value of this field; of a date also `<field>.month`, `.quarter`, `.year`, `.week`, `.day`',
+    ),
+  orderBy: z
+    .enum(aggregateOrders)
+    .default('count')
+    .describe('Order of the groups: largest first; `value`: ascending'),
   limit: z.int().min(1).max(100).default(20).describe('Maximum number of groups'),
 });
 
@@ -99,4 +118,9 @@ export const DescribeOutput = z.looseObject({
 export const QueryOutput = z.looseObject({ data: z.array(row), pagination, freshness, cut });
 export const GetOutput = z.looseObject({ data: row, freshness });
 /** Sums, averages, minima and maxima are texts with exact digits. */
-export const SummarizeOutput = z.looseObject({ data: z.array(row), total: z.int().describe('Number of groups'), freshness, cut });
+export const SummarizeOutput = z.looseObject({
+  data: z.array(row),
+  total: z.int().describe('Number of groups'),
+  freshness,
+  cut,
+});

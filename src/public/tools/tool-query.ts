@@ -1,4 +1,5 @@
-// Turns the input of a tool into the parameters that a URL of the public interface would have, so that both are planned alike. Pure.
+// Turns the input of a tool into the parameters that a URL of the public interface would have, so that both
+// are planned alike. Pure.
 import type { AppError } from '../../core/errors.ts';
 import { fieldMasked, listParameters } from '../read/plan.ts';
 import { parameterError, parameterProblem, type QueryParameters } from '../read/request.ts';
@@ -10,7 +11,8 @@ import type { QueryInput, SummarizeInput } from './tool-inputs.ts';
 type Filters = NonNullable<QueryInput['filters']>;
 type Selection = Pick<QueryInput, 'filters' | 'or' | 'q'>;
 
-const problem = (path: string, code: string, message: string): AppError => parameterError([parameterProblem(path, code, message)]);
+const problem = (path: string, code: string, message: string): AppError =>
+  parameterError([parameterProblem(path, code, message)]);
 
 /** Whether the endpoint has the parameter: where it hasn't, the name may be that of a filter. */
 const declares: Readonly<Record<'q' | 'or' | 'expand', (endpoint: ReadableEndpoint) => boolean>> = {
@@ -20,7 +22,10 @@ const declares: Readonly<Record<'q' | 'or' | 'expand', (endpoint: ReadableEndpoi
 };
 const isDeclared = (name: string): name is keyof typeof declares => Object.hasOwn(declares, name);
 
-/** `(status:eq:"open",total:gt:"5")`. Throws 400 for a list that would not mean what it means in a filter, and 403 for masked fields. */
+/**
+ * `(status:eq:"open",total:gt:"5")`. Throws 400 for a list that would not mean what it means in a filter, and
+ * 403 for masked fields.
+ */
 function orText({ filters, maskedFilters }: ReadableEndpoint, or: Filters): string {
   const conditions = Object.entries(or).flatMap(([name, value]) => {
     if (maskedFilters.has(name)) throw fieldMasked([name]);
@@ -32,7 +37,12 @@ function orText({ filters, maskedFilters }: ReadableEndpoint, or: Filters): stri
   return `(${conditions.join()})`;
 }
 
-function addFilters(query: Map<string, string[]>, endpoint: ReadableEndpoint, filters: Filters, reserved: ReadonlySet<string>): void {
+function addFilters(
+  query: Map<string, string[]>,
+  endpoint: ReadableEndpoint,
+  filters: Filters,
+  reserved: ReadonlySet<string>,
+): void {
   for (const [name, value] of Object.entries(filters)) {
     if (reserved.has(name) || (isDeclared(name) && declares[name](endpoint)))
       throw problem(name, 'unknown_parameter', `"${name}" is not a filter. Pass it next to "filters".`);
@@ -40,7 +50,11 @@ function addFilters(query: Map<string, string[]>, endpoint: ReadableEndpoint, fi
   }
 }
 
-function addDeclared(query: Map<string, string[]>, endpoint: ReadableEndpoint, given: Readonly<Record<string, string | undefined>>): void {
+function addDeclared(
+  query: Map<string, string[]>,
+  endpoint: ReadableEndpoint,
+  given: Readonly<Record<string, string | undefined>>,
+): void {
   for (const [name, text] of Object.entries(given)) {
     if (text === undefined) continue;
     // Otherwise planning reports it.
@@ -58,11 +72,15 @@ function checked(query: QueryParameters): QueryParameters {
   return query;
 }
 
-const selectionOf = (endpoint: ReadableEndpoint, { or, q }: Selection) => ({ q, or: or && orText(endpoint, or) });
+const selectionOf = (endpoint: ReadableEndpoint, { or, q }: Selection) => ({
+  q,
+  or: or && orText(endpoint, or),
+});
 
 /**
- * The parameters of a list, or of a record when there are only `fields` and `expand`. Throws 400 for filters that are parameters, for
- * parameters that the endpoint does not declare, and for NUL or malformed characters; 403 for masked fields in `or`.
+ * The parameters of a list, or of a record when there are only `fields` and `expand`. Throws 400 for filters
+ * that are parameters, for parameters that the endpoint does not declare, and for NUL or malformed
+ * characters; 403 for masked fields in `or`.
  */
 export function listQuery(endpoint: ReadableEndpoint, input: Partial<QueryInput>): QueryParameters {
   const { filters = {}, sort, order, page, pageSize, fields, expand } = input;
@@ -77,10 +95,14 @@ export function listQuery(endpoint: ReadableEndpoint, input: Partial<QueryInput>
 const reservedInSummaries: ReadonlySet<string> = new Set(summaryParameters);
 
 /** The parameters of `/summary`. Throws as `listQuery` does. */
-export function summaryQuery(endpoint: ReadableEndpoint, input: Omit<SummarizeInput, 'version' | 'resource'>): QueryParameters {
+export function summaryQuery(
+  endpoint: ReadableEndpoint,
+  input: Omit<SummarizeInput, 'version' | 'resource'>,
+): QueryParameters {
   const { filters = {}, or, q, ...computed } = input;
   const query = new Map<string, string[]>();
-  for (const [name, value] of Object.entries(computed)) if (value !== undefined) query.set(name, [value].flat().map(String));
+  for (const [name, value] of Object.entries(computed))
+    if (value !== undefined) query.set(name, [value].flat().map(String));
   addDeclared(query, endpoint, selectionOf(endpoint, { or, q }));
   addFilters(query, endpoint, filters, reservedInSummaries);
   return checked(query);

@@ -1,5 +1,6 @@
-// The tools of one published version, for a language model that answers questions about it. Organization, version and resources are fixed
-// when the tools are created: no input can name others, so nothing can talk the model into reading more than that version shows.
+// The tools of one published version, for a language model that answers questions about it. Organization,
+// version and resources are fixed when the tools are created: no input can name others, so nothing can talk
+// the model into reading more than that version shows.
 import { z } from 'zod';
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
@@ -30,7 +31,8 @@ const boundTools: readonly BoundTool[] = [
   },
   {
     name: 'query',
-    description: 'Returns one page of the records of a resource, with the total number. Use the filters and sorts that `describe` lists.',
+    description:
+      'Returns one page of the records of a resource, with the total number. Use the filters and sorts that `describe` lists.',
     input: QueryInput.omit({ version: true }),
   },
   { name: 'get', description: 'Returns one record by its id.', input: GetInput.omit({ version: true }) },
@@ -48,7 +50,9 @@ function assertNoPrototypeKey(input: unknown): void {
   const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
   const objects = isObject(input) ? [input, ...Object.values(input).filter(isObject)] : [];
   if (objects.some((object) => Object.hasOwn(object, prototypeKey)))
-    throw parameterError([{ path: prototypeKey, code: 'unknown_field', message: `Unknown field "${prototypeKey}"` }]);
+    throw parameterError([
+      { path: prototypeKey, code: 'unknown_field', message: `Unknown field "${prototypeKey}"` },
+    ]);
 }
 
 function parse(schema: z.ZodObject, input: unknown): Record<string, unknown> {
@@ -56,14 +60,25 @@ function parse(schema: z.ZodObject, input: unknown): Record<string, unknown> {
   const read = schema.safeParse(input ?? {});
   if (read.success) return read.data;
   throw parameterError(
-    read.error.issues
-      .slice(0, 20)
-      .map(({ path, code, message }): ErrorDetail => ({ path: path.join('.'), code, message: `${path.join('.') || 'input'}: ${message}` })),
+    read.error.issues.slice(0, 20).map(
+      ({ path, code, message }): ErrorDetail => ({
+        path: path.join('.'),
+        code,
+        message: `${path.join('.') || 'input'}: ${message}`,
+      }),
+    ),
   );
 }
 
-/** `reads`: what the caller may read, of which only this version is readable here; `maxCharacters` bounds each response. */
-export type VersionAccess = { readonly version: string; readonly reads: RecordAccess; readonly maxCharacters: number };
+/**
+ * `reads`: what the caller may read, of which only this version is readable here; `maxCharacters` bounds each
+ * response.
+ */
+export type VersionAccess = {
+  readonly version: string;
+  readonly reads: RecordAccess;
+  readonly maxCharacters: number;
+};
 
 /** The tools for one organization and version. */
 export function createVersionTools(

@@ -1,4 +1,5 @@
-// Reads which record types and columns a definition can use: everything with data or columns in the warehouse of the organization.
+// Reads which record types and columns a definition can use: everything with data or columns in the warehouse
+// of the organization.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { warehouseOf } from '../../db/former-warehouse.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -19,14 +20,34 @@ export async function readAvailable(ctx: Pick<TenantCtx, 'db' | 'organizationId'
   );
   const available: Record<string, AvailableRecordType> = {};
   for (const row of states) {
-    const columns = await readRecordColumns(warehouseOf(ctx.db, ctx.organizationId).data, schema, row.record_type);
-    const { label = row.record_type, volatileFields = [], targets = {}, ...summaries } = described.get(row.record_type) ?? {};
-    available[row.record_type] = { label, idType: row.id_type, columns, hasData: row.has_data, volatileFields, targets, ...summaries };
+    const columns = await readRecordColumns(
+      warehouseOf(ctx.db, ctx.organizationId).data,
+      schema,
+      row.record_type,
+    );
+    const {
+      label = row.record_type,
+      volatileFields = [],
+      targets = {},
+      ...summaries
+    } = described.get(row.record_type) ?? {};
+    available[row.record_type] = {
+      label,
+      idType: row.id_type,
+      columns,
+      hasData: row.has_data,
+      volatileFields,
+      targets,
+      ...summaries,
+    };
   }
   return available;
 }
 
-async function readStates(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, schema: string): Promise<StateRow[]> {
+async function readStates(
+  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
+  schema: string,
+): Promise<StateRow[]> {
   try {
     const { rows } = await warehouseOf(ctx.db, ctx.organizationId).data.query<StateRow>(
       `select record_type, id_type, generation > 0 and active_table is not null as has_data from ${schema}.record_state order by record_type`,
@@ -57,10 +78,20 @@ type DescribedRow = Pick<Described, 'label' | 'volatileFields' | 'targets'> & {
   readonly currency: string | null;
   readonly amounts: Readonly<Record<string, string | null>> | null;
   /** What the account as a whole has; null where it isn't known. */
-  readonly account: { readonly hasCurrencies: boolean | null; readonly utcOffsetMinutes: number | null } | null;
+  readonly account: {
+    readonly hasCurrencies: boolean | null;
+    readonly utcOffsetMinutes: number | null;
+  } | null;
 };
 
-function describedOf({ label, volatileFields, targets, currency, amounts, account }: DescribedRow): Described {
+function describedOf({
+  label,
+  volatileFields,
+  targets,
+  currency,
+  amounts,
+  account,
+}: DescribedRow): Described {
   const utcOffsetMinutes = account?.utcOffsetMinutes ?? null;
   const hasCurrencies = account?.hasCurrencies !== false;
   return {
@@ -74,7 +105,10 @@ function describedOf({ label, volatileFields, targets, currency, amounts, accoun
 }
 
 /** What the ERP says about the record types, by name. */
-async function readDescribed(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, names: readonly string[]): Promise<Map<string, Described>> {
+async function readDescribed(
+  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
+  names: readonly string[],
+): Promise<Map<string, Described>> {
   const { rows } = await inTransaction(ctx, (tx) =>
     tx.raw<{ rows: DescribedRow[] }>(
       `select name, head ->> 'label' as label, jsonb_path_query_array(description, cast(? as jsonpath)) as "volatileFields",

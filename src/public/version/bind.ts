@@ -1,7 +1,20 @@
-// Finds the physical column behind each source of a definition. The bindings found at publish time are stored for good.
-import { type ColumnState, entriesKey, type LineField, type PlainColumn, type RecordColumn } from '../../warehouse/columns.ts';
+// Finds the physical column behind each source of a definition. The bindings found at publish time are stored
+// for good.
+import {
+  type ColumnState,
+  entriesKey,
+  type LineField,
+  type PlainColumn,
+  type RecordColumn,
+} from '../../warehouse/columns.ts';
 import type { Money } from './money.ts';
-import type { Bindings, BoundColumn, LineFieldDefinition, RecordTypeBinding, SchemaDocument } from './schema-document.ts';
+import type {
+  Bindings,
+  BoundColumn,
+  LineFieldDefinition,
+  RecordTypeBinding,
+  SchemaDocument,
+} from './schema-document.ts';
 
 /** What the warehouse holds of one record type. */
 export type AvailableRecordType = Money & {
@@ -27,26 +40,48 @@ export const availableType = (available: Available, recordType: string): Availab
 
 const labelEnding = '.name';
 
-/** What a column is bound by: the field, `<field>.name` for its label, `lines`, or what `boundSource` says of the entries of a multiselect. */
+/**
+ * What a column is bound by: the field, `<field>.name` for its label, `lines`, or what `boundSource` says of
+ * the entries of a multiselect.
+ */
 export function sourceOf({ field, part }: Pick<RecordColumn, 'field' | 'part'>): string {
   if (part === 'lines') return 'lines';
   if (part === 'label') return field + labelEnding;
   return part === 'value' ? field : entriesKey(field, part);
 }
 
-/** What a field of a definition is bound by, also among the fields of lines. Written as a list, it is the entries, or their names. */
+/**
+ * What a field of a definition is bound by, also among the fields of lines. Written as a list, it is the
+ * entries, or their names.
+ */
 export function boundSource({ source, as }: Pick<LineFieldDefinition, 'source' | 'as'>): string {
   if (as !== 'list') return source;
-  return source.endsWith(labelEnding) ? entriesKey(source.slice(0, -labelEnding.length), 'names') : entriesKey(source, 'ids');
+  return source.endsWith(labelEnding)
+    ? entriesKey(source.slice(0, -labelEnding.length), 'names')
+    : entriesKey(source, 'ids');
 }
 
-const preference: Readonly<Record<ColumnState, number>> = { live: 0, returned: 1, stale: 1, loading: 2, vanished: 3, replaced: 4 };
+const preference: Readonly<Record<ColumnState, number>> = {
+  live: 0,
+  returned: 1,
+  stale: 1,
+  loading: 2,
+  vanished: 3,
+  replaced: 4,
+};
 
-/** Whether `sourceOf` would return it; makes no text, because a definition may ask for each of thousands of columns. */
+/**
+ * Whether `sourceOf` would return it; makes no text, because a definition may ask for each of thousands of
+ * columns.
+ */
 const hasSource = ({ field, part }: RecordColumn, source: string): boolean => {
   if (part === 'lines') return source === 'lines';
   if (part !== 'label') return part === 'value' && source === field;
-  return source.length === field.length + labelEnding.length && source.endsWith(labelEnding) && source.startsWith(field);
+  return (
+    source.length === field.length + labelEnding.length &&
+    source.endsWith(labelEnding) &&
+    source.startsWith(field)
+  );
 };
 
 /** The column that currently holds the source, which is no list; never one that a type change replaced. */
@@ -68,10 +103,18 @@ export function indexSources(type: AvailableRecordType): IndexedRecordType {
   const bySource = new Map<string, RecordColumn>();
   for (const column of type.columns) {
     const known = bySource.get(sourceOf(column));
-    if (column.state === 'replaced' || (known !== undefined && preference[known.state] <= preference[column.state])) continue;
+    if (
+      column.state === 'replaced' ||
+      (known !== undefined && preference[known.state] <= preference[column.state])
+    )
+      continue;
     bySource.set(sourceOf(column), column);
   }
-  return { ...type, bySource, lineTypes: new Map(bySource.get('lines')?.lineFields?.map((field) => [field.name, field.type])) };
+  return {
+    ...type,
+    bySource,
+    lineTypes: new Map(bySource.get('lines')?.lineFields?.map((field) => [field.name, field.type])),
+  };
 }
 
 type NewBinding = RecordTypeBinding & { readonly columns: Record<string, BoundColumn> };
@@ -85,7 +128,9 @@ function bindSummaries({ endpoints }: SchemaDocument, name: string, available: A
   return {
     limitNeedsGroups: true as const,
     ...(currency !== undefined && { currency }),
-    ...(amounts !== undefined && { amounts: Object.fromEntries(Object.entries(amounts).filter(([source]) => sources.has(source))) }),
+    ...(amounts !== undefined && {
+      amounts: Object.fromEntries(Object.entries(amounts).filter(([source]) => sources.has(source))),
+    }),
     ...(utcOffsetMinutes !== undefined && { utcOffsetMinutes }),
   };
 }
@@ -97,13 +142,19 @@ export function bindDocument(document: SchemaDocument, available: Available): Bi
     const recordType = availableType(available, endpoint.recordType);
     if (recordType === undefined) continue;
     const summaries = bindSummaries(document, endpoint.recordType, recordType);
-    const bound = bindings[endpoint.recordType] ?? { idType: recordType.idType, columns: {}, foldsText: true, ...summaries };
+    const bound = bindings[endpoint.recordType] ?? {
+      idType: recordType.idType,
+      columns: {},
+      foldsText: true,
+      ...summaries,
+    };
     bindings[endpoint.recordType] = bound;
     const { bySource } = indexSources(recordType);
     for (const field of endpoint.fields) {
       const source = boundSource(field);
       const found = bySource.get(source);
-      if (found !== undefined) bound.columns[source] = { column: found.column, type: found.type, lineFields: found.lineFields };
+      if (found !== undefined)
+        bound.columns[source] = { column: found.column, type: found.type, lineFields: found.lineFields };
     }
   }
   return bindings;

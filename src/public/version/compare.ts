@@ -5,7 +5,9 @@ import { currencyOf, mixesCurrencies } from './money.ts';
 import type { Bindings, EndpointDefinition, FieldDefinition } from './schema-document.ts';
 
 export type VersionChange = {
-  /** The resource, then the part of it: `invoices`, `invoices.fields.total`, `invoices.filters.status_not`. */
+  /**
+   * The resource, then the part of it: `invoices`, `invoices.fields.total`, `invoices.filters.status_not`.
+   */
   readonly path: string;
   readonly code: 'added' | 'removed' | 'changed';
   readonly breaking: boolean;
@@ -38,9 +40,21 @@ function compareNames(
   const added = after.filter((name) => !before.includes(name));
   return [
     ...removed.map(
-      (name): VersionChange => ({ path: path + name, code: 'removed', breaking: true, message: `${describe(name)} was removed` }),
+      (name): VersionChange => ({
+        path: path + name,
+        code: 'removed',
+        breaking: true,
+        message: `${describe(name)} was removed`,
+      }),
     ),
-    ...added.map((name): VersionChange => ({ path: path + name, code: 'added', breaking: false, message: `${describe(name)} was added` })),
+    ...added.map(
+      (name): VersionChange => ({
+        path: path + name,
+        code: 'added',
+        breaking: false,
+        message: `${describe(name)} was added`,
+      }),
+    ),
   ];
 }
 
@@ -52,8 +66,10 @@ function compareEndpoints(
 ): VersionChange[] {
   const { name } = after;
   const changes: VersionChange[] = [];
-  const change = (path: string, breaking: boolean, message: string) => changes.push({ path, code: 'changed', breaking, message });
-  if (before.recordType !== after.recordType) change(`${name}.recordType`, true, `The resource ${name} returns records of another type`);
+  const change = (path: string, breaking: boolean, message: string) =>
+    changes.push({ path, code: 'changed', breaking, message });
+  if (before.recordType !== after.recordType)
+    change(`${name}.recordType`, true, `The resource ${name} returns records of another type`);
   else if (idTypeOf(before, beforeBindings) !== idTypeOf(after, afterBindings))
     change(`${name}.id`, true, `The id of ${name} has another type`);
   if (after.maxPageSize !== before.maxPageSize) {
@@ -68,20 +84,41 @@ function compareEndpoints(
   const beforeFields = fieldShapes(before, beforeBindings);
   const afterFields = fieldShapes(after, afterBindings);
   changes.push(
-    ...compareNames(`${name}.fields.`, (field) => `The field ${field} of ${name}`, [...beforeFields.keys()], [...afterFields.keys()]),
+    ...compareNames(
+      `${name}.fields.`,
+      (field) => `The field ${field} of ${name}`,
+      [...beforeFields.keys()],
+      [...afterFields.keys()],
+    ),
   );
   for (const [field, shape] of afterFields) {
     const old = beforeFields.get(field);
     if (old === undefined) continue;
-    const differing = shapeParts.filter((part) => old[part] !== shape[part]).map((part) => `${part} (${old[part]} → ${shape[part]})`);
-    if (differing.length > 0) change(`${name}.fields.${field}`, true, `The field ${field} of ${name} changed: ${differing.join(', ')}`);
+    const differing = shapeParts
+      .filter((part) => old[part] !== shape[part])
+      .map((part) => `${part} (${old[part]} → ${shape[part]})`);
+    if (differing.length > 0)
+      change(
+        `${name}.fields.${field}`,
+        true,
+        `The field ${field} of ${name} changed: ${differing.join(', ')}`,
+      );
     if (old.scopable !== shape.scopable) {
       const now = shape.scopable ? 'can be named by row scopes' : 'can no longer be named by row scopes';
       change(`${name}.fields.${field}.scopable`, !shape.scopable, `The field ${field} of ${name} ${now}`);
     }
   }
-  changes.push(...compareNames(`${name}.filters.`, (filter) => `The filter ${filter} of ${name}`, filterNames(before), filterNames(after)));
-  changes.push(...compareNames(`${name}.sorts.`, (sort) => `The sort ${sort} of ${name}`, before.sorts, after.sorts));
+  changes.push(
+    ...compareNames(
+      `${name}.filters.`,
+      (filter) => `The filter ${filter} of ${name}`,
+      filterNames(before),
+      filterNames(after),
+    ),
+  );
+  changes.push(
+    ...compareNames(`${name}.sorts.`, (sort) => `The sort ${sort} of ${name}`, before.sorts, after.sorts),
+  );
   return [...changes, ...compareDeclared(before, beforeBindings, after, afterBindings)];
 }
 
@@ -94,11 +131,25 @@ function compareDeclared(
 ): VersionChange[] {
   const { name } = after;
   const [oldBinding, newBinding] = [bindingOf(before, beforeBindings), bindingOf(after, afterBindings)];
-  const compared = (kind: string, thing: string, namesOf: (endpoint: EndpointDefinition) => readonly string[]): VersionChange[] =>
-    compareNames(`${name}.${kind}.`, (each) => `The ${thing} ${each} of ${name}`, namesOf(before), namesOf(after));
+  const compared = (
+    kind: string,
+    thing: string,
+    namesOf: (endpoint: EndpointDefinition) => readonly string[],
+  ): VersionChange[] =>
+    compareNames(
+      `${name}.${kind}.`,
+      (each) => `The ${thing} ${each} of ${name}`,
+      namesOf(before),
+      namesOf(after),
+    );
   return [
     ...compared('search', 'searched field', ({ search = [] }) => search),
-    ...compareNames(`${name}.`, (each) => `The parameter ${each} of ${name}`, before.or ? ['or'] : [], after.or ? ['or'] : []),
+    ...compareNames(
+      `${name}.`,
+      (each) => `The parameter ${each} of ${name}`,
+      before.or ? ['or'] : [],
+      after.or ? ['or'] : [],
+    ),
     ...compared('sortSets', 'sort', ({ sortSets = [] }) => sortSets.map((keys) => keys.join())),
     ...compared('aggregates', 'aggregate', ({ aggregates = [] }) =>
       aggregates.flatMap(({ field, functions }) => functions.map((each) => `${each}.${field}`)),
@@ -114,26 +165,50 @@ function compareDeclared(
 }
 
 const groupNames = ({ groups = [] }: EndpointDefinition): string[] =>
-  groups.flatMap((group) => (typeof group === 'string' ? [group] : group.periods.map((period) => `${group.field}.${period}`)));
+  groups.flatMap((group) =>
+    typeof group === 'string' ? [group] : group.periods.map((period) => `${group.field}.${period}`),
+  );
 
 type Binding = Bindings[string] | undefined;
 
 /** The source of a field and the type of its column, each undefined when it isn't known. */
-function boundOf({ fields }: EndpointDefinition, binding: Binding, name: string): { source?: string; type?: ColumnType | undefined } {
+function boundOf(
+  { fields }: EndpointDefinition,
+  binding: Binding,
+  name: string,
+): { source?: string; type?: ColumnType | undefined } {
   const found = fields.find((field) => field.name === name);
   const key = found && boundSource(found);
-  if (found === undefined || key === undefined || binding === undefined || !Object.hasOwn(binding.columns, key)) return {};
+  if (
+    found === undefined ||
+    key === undefined ||
+    binding === undefined ||
+    !Object.hasOwn(binding.columns, key)
+  )
+    return {};
   return { source: found.source, type: binding.columns[key]?.type };
 }
 
 /** What `currencyOf` says of an aggregated field; undefined also for one that is no number. */
-function currencyOfField(endpoint: EndpointDefinition, binding: Binding, name: string): string | null | undefined {
+function currencyOfField(
+  endpoint: EndpointDefinition,
+  binding: Binding,
+  name: string,
+): string | null | undefined {
   const { source, type } = boundOf(endpoint, binding, name);
   return source === undefined || !isNumeric(type) ? undefined : currencyOf(binding ?? {}, source);
 }
 
-/** Amounts need their currency in requests, other numbers don't. Messages don't name its source: clients may not see that field. */
-function compareMoney(before: EndpointDefinition, oldBinding: Binding, after: EndpointDefinition, newBinding: Binding): VersionChange[] {
+/**
+ * Amounts need their currency in requests, other numbers don't. Messages don't name its source: clients may
+ * not see that field.
+ */
+function compareMoney(
+  before: EndpointDefinition,
+  oldBinding: Binding,
+  after: EndpointDefinition,
+  newBinding: Binding,
+): VersionChange[] {
   return (after.aggregates ?? []).flatMap(({ field, functions, currency }): VersionChange[] => {
     const old = before.aggregates?.find((aggregate) => aggregate.field === field);
     if (old === undefined) return [];
@@ -142,14 +217,20 @@ function compareMoney(before: EndpointDefinition, oldBinding: Binding, after: En
       return [{ path: `${after.name}.aggregates.${field}.currency`, code: 'changed', breaking, message }];
     };
     if (old.currency !== currency)
-      return changed(currency === undefined, currency === 'none' ? 'is no longer an amount of money' : 'is an amount of money');
+      return changed(
+        currency === undefined,
+        currency === 'none' ? 'is no longer an amount of money' : 'is an amount of money',
+      );
     const [was, is] = [currencyOfField(before, oldBinding, field), currencyOfField(after, newBinding, field)];
     const kept = functions.filter((name) => old.functions.includes(name));
-    if (currency === 'none' || was === is || ![was, is].some((each) => mixesCurrencies(kept, each, []))) return [];
+    if (currency === 'none' || was === is || ![was, is].some((each) => mixesCurrencies(kept, each, [])))
+      return [];
     if (is === undefined) return changed(false, 'is no longer an amount of money');
     return changed(
       true,
-      was === undefined ? 'is an amount of money' : 'is an amount of money whose currency is in another field, or in none',
+      was === undefined
+        ? 'is an amount of money'
+        : 'is an amount of money whose currency is in another field, or in none',
     );
   });
 }
@@ -162,17 +243,29 @@ const timePeriodsOf = (endpoint: EndpointDefinition, binding: Binding): string[]
       : group.periods.map((period) => `${group.field}.${period}`),
   );
 
-function comparePeriods(before: EndpointDefinition, oldBinding: Binding, after: EndpointDefinition, newBinding: Binding): VersionChange[] {
+function comparePeriods(
+  before: EndpointDefinition,
+  oldBinding: Binding,
+  after: EndpointDefinition,
+  newBinding: Binding,
+): VersionChange[] {
   const offsets = [oldBinding, newBinding].map((binding) => binding?.utcOffsetMinutes ?? 0);
   const earlier = new Set(timePeriodsOf(before, oldBinding));
-  if (offsets[0] === offsets[1] || !timePeriodsOf(after, newBinding).some((period) => earlier.has(period))) return [];
+  if (offsets[0] === offsets[1] || !timePeriodsOf(after, newBinding).some((period) => earlier.has(period)))
+    return [];
   const message = `The periods of ${after.name} are of another time zone (${offsets.join(' → ')} minutes ahead of UTC)`;
   return [{ path: `${after.name}.groups`, code: 'changed', breaking: true, message }];
 }
 
-const hasSummary = ({ aggregates, groups }: EndpointDefinition): boolean => (aggregates ?? groups) !== undefined;
+const hasSummary = ({ aggregates, groups }: EndpointDefinition): boolean =>
+  (aggregates ?? groups) !== undefined;
 
-function compareLimits(before: EndpointDefinition, oldBinding: Binding, after: EndpointDefinition, newBinding: Binding): VersionChange[] {
+function compareLimits(
+  before: EndpointDefinition,
+  oldBinding: Binding,
+  after: EndpointDefinition,
+  newBinding: Binding,
+): VersionChange[] {
   const { name } = after;
   const isRefused = oldBinding?.limitNeedsGroups !== true && newBinding?.limitNeedsGroups === true;
   if (!hasSummary(before) || !hasSummary(after) || !isRefused) return [];
@@ -181,9 +274,17 @@ function compareLimits(before: EndpointDefinition, oldBinding: Binding, after: E
 }
 
 const searchesTexts = ({ filters, search = [] }: EndpointDefinition): boolean =>
-  search.length > 0 || filters.some(({ operators }) => operators.some((operator) => operator === 'contains' || operator === 'starts_with'));
+  search.length > 0 ||
+  filters.some(({ operators }) =>
+    operators.some((operator) => operator === 'contains' || operator === 'starts_with'),
+  );
 
-function compareSearches(before: EndpointDefinition, oldBinding: Binding, after: EndpointDefinition, newBinding: Binding): VersionChange[] {
+function compareSearches(
+  before: EndpointDefinition,
+  oldBinding: Binding,
+  after: EndpointDefinition,
+  newBinding: Binding,
+): VersionChange[] {
   const isFolded = oldBinding?.foldsText !== true && newBinding?.foldsText === true;
   if (!isFolded || !searchesTexts(before) || !searchesTexts(after)) return [];
   const message = `Searches in texts of ${after.name} also find other spellings of the same letters, such as a final sigma`;
@@ -200,7 +301,9 @@ function compareRelations(before: EndpointDefinition, after: EndpointDefinition)
 }
 
 const shapeParts = ['source', 'type', 'form', 'mask'] as const;
-/** Everything about the values of a field that a client can observe; every field is nullable from the start. */
+/**
+ * Everything about the values of a field that a client can observe; every field is nullable from the start.
+ */
 type Shape = Readonly<Record<(typeof shapeParts)[number], string>> & { readonly scopable: boolean };
 
 const shapeOf = (
@@ -225,7 +328,8 @@ function fieldShapes(endpoint: EndpointDefinition, bindings: Bindings): Map<stri
   return new Map(
     endpoint.fields.flatMap((field): [string, Shape][] => {
       const key = boundSource(field);
-      const bound = binding !== undefined && Object.hasOwn(binding.columns, key) ? binding.columns[key] : undefined;
+      const bound =
+        binding !== undefined && Object.hasOwn(binding.columns, key) ? binding.columns[key] : undefined;
       const lines = (field.fields ?? []).map((line): [string, Shape] => {
         const type = bound?.lineFields?.find(({ name }) => name === boundSource(line))?.type;
         return [`${field.name}.${line.name}`, shapeOf(line, type)];
@@ -236,4 +340,6 @@ function fieldShapes(endpoint: EndpointDefinition, bindings: Bindings): Map<stri
 }
 
 const filterNames = (endpoint: EndpointDefinition): string[] =>
-  endpoint.filters.flatMap(({ field, operators }) => operators.map((operator) => (operator === 'eq' ? field : `${field}_${operator}`)));
+  endpoint.filters.flatMap(({ field, operators }) =>
+    operators.map((operator) => (operator === 'eq' ? field : `${field}_${operator}`)),
+  );

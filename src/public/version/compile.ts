@@ -1,5 +1,6 @@
-// Compiles a definition and its bindings into the structure that requests are planned against. Each parameter name maps to a column object,
-// so no text of a request ever becomes part of a statement. Done once per version.
+// Compiles a definition and its bindings into the structure that requests are planned against. Each parameter
+// name maps to a column object, so no text of a request ever becomes part of a statement. Done once per
+// version.
 
 import { boundSource } from './bind.ts';
 import { type FieldMask, fieldMask } from './masks.ts';
@@ -20,10 +21,16 @@ import type {
 import type { Value } from './values.ts';
 
 /**
- * With `line`: the values under this key in the lines that `column` holds; a condition matches when one of the lines does. `lowered`: texts
- * are searched in lower case, as versions do that were published before texts were folded.
+ * With `line`: the values under this key in the lines that `column` holds; a condition matches when one of
+ * the lines does. `lowered`: texts are searched in lower case, as versions do that were published before
+ * texts were folded.
  */
-export type CompiledColumn = { readonly column: string; readonly type: ValueType; readonly line?: string; readonly lowered?: true };
+export type CompiledColumn = {
+  readonly column: string;
+  readonly type: ValueType;
+  readonly line?: string;
+  readonly lowered?: true;
+};
 
 /** `declared`: what the version declares; `mask`: what is written for this reader. */
 type Maskable = { readonly declared: FieldMask | null; readonly mask: FieldMask | null };
@@ -36,7 +43,8 @@ export type LineOutput = Maskable & {
 };
 
 export type OutputField =
-  | (Sourced & Maskable & { readonly kind: 'value'; readonly column: CompiledColumn; readonly asString: boolean })
+  | (Sourced &
+      Maskable & { readonly kind: 'value'; readonly column: CompiledColumn; readonly asString: boolean })
   | (Sourced & { readonly kind: 'lines'; readonly column: string; readonly lines: readonly LineOutput[] })
   /** Always null: the source has no column. Only saved queries have this, never a version. */
   | { readonly kind: 'absent'; readonly name: string };
@@ -54,10 +62,18 @@ export type FilterParameter = {
 export type ValueField = Extract<OutputField, { kind: 'value' }>;
 
 /** What a summary computes over one field. `isMoney`: amounts of several currencies are never added up. */
-export type CompiledAggregate = { readonly field: ValueField; readonly functions: readonly AggregateFunction[]; readonly isMoney: boolean };
+export type CompiledAggregate = {
+  readonly field: ValueField;
+  readonly functions: readonly AggregateFunction[];
+  readonly isMoney: boolean;
+};
 
 /** A group key by the name that requests use: a field, or `<field>.<period>`. */
-export type CompiledGroup = { readonly name: string; readonly field: ValueField; readonly period: Period | null };
+export type CompiledGroup = {
+  readonly name: string;
+  readonly field: ValueField;
+  readonly period: Period | null;
+};
 
 export type CompiledSummary = {
   /** By field. Empty: counts only. */
@@ -79,7 +95,11 @@ export type CompiledRelation = {
   readonly target: () => CompiledEndpoint;
 };
 
-export type CompiledSort = readonly { readonly field: string; readonly column: CompiledColumn; readonly order: SortDefinition['order'] }[];
+export type CompiledSort = readonly {
+  readonly field: string;
+  readonly column: CompiledColumn;
+  readonly order: SortDefinition['order'];
+}[];
 
 export type CompiledEndpoint = {
   readonly name: string;
@@ -106,26 +126,42 @@ export type CompiledEndpoint = {
   readonly takesOr: boolean;
   /** Combinations of sort keys, by the text that requests use, such as `date,-total`. */
   readonly sortSets: ReadonlyMap<string, CompiledSort>;
-  /** Whether the version declares sort sets, also where this reader may use none of them: `sort` then accepts a leading `-`. */
+  /**
+   * Whether the version declares sort sets, also where this reader may use none of them: `sort` then accepts
+   * a leading `-`.
+   */
   readonly takesSortSets: boolean;
 };
 
 /** A condition of a row scope; without values it matches no record. */
-export type ScopeCondition = { readonly column: CompiledColumn; readonly operator: 'eq'; readonly values: readonly Value[] };
+export type ScopeCondition = {
+  readonly column: CompiledColumn;
+  readonly operator: 'eq';
+  readonly values: readonly Value[];
+};
 
 /** An endpoint as one reader may read it: `narrowEndpoint` makes it, and every read needs it. */
 export type ReadableEndpoint = CompiledEndpoint & {
-  /** Conditions of every read, in addition to those of the request; empty: every record. In the order of the columns, one for each. */
+  /**
+   * Conditions of every read, in addition to those of the request; empty: every record. In the order of the
+   * columns, one for each.
+   */
   readonly scope: readonly ScopeCondition[];
   /** Names of fields that this reader sees masked. */
   readonly masked: ReadonlySet<string>;
   /** Filter parameters of those fields, which this reader may not use. */
   readonly maskedFilters: ReadonlySet<string>;
-  /** Whether this reader can't sort by the default of the version, and gets the order of ids: `defaultSort` has no index after a filter. */
+  /**
+   * Whether this reader can't sort by the default of the version, and gets the order of ids: `defaultSort`
+   * has no index after a filter.
+   */
   readonly lacksDefaultSort: boolean;
   /** `key` of the endpoint before it was narrowed. */
   readonly contentKey: string;
-  /** Identifies the conditions, fields and masks; empty for a reader without limits of an endpoint without masks. */
+  /**
+   * Identifies the conditions, fields and masks; empty for a reader without limits of an endpoint without
+   * masks.
+   */
   readonly reach: string;
   /** Names of relations whose field this reader sees masked. */
   readonly maskedRelations: ReadonlySet<string>;
@@ -133,7 +169,11 @@ export type ReadableEndpoint = CompiledEndpoint & {
   readonly relatedOf: (relation: CompiledRelation) => ReadableEndpoint | null;
 };
 
-export type CompiledSchema = { readonly id: string; readonly version: string; readonly endpoints: ReadonlyMap<string, CompiledEndpoint> };
+export type CompiledSchema = {
+  readonly id: string;
+  readonly version: string;
+  readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
+};
 
 export type SchemaContent = SchemaDocument & {
   readonly id: string;
@@ -148,10 +188,12 @@ export function compileSchema(content: SchemaContent): CompiledSchema {
   const endpoints = new Map<string, CompiledEndpoint>();
   const getEndpoint = (name: string): CompiledEndpoint => {
     const found = endpoints.get(name);
-    if (found === undefined) throw new Error(`a published schema has a relation to "${name}", which is no endpoint of it`);
+    if (found === undefined)
+      throw new Error(`a published schema has a relation to "${name}", which is no endpoint of it`);
     return found;
   };
-  for (const endpoint of content.endpoints) endpoints.set(endpoint.name, compileEndpoint(endpoint, content, getEndpoint));
+  for (const endpoint of content.endpoints)
+    endpoints.set(endpoint.name, compileEndpoint(endpoint, content, getEndpoint));
   return Object.freeze({ id: content.id, version: content.version, endpoints });
 }
 
@@ -165,19 +207,24 @@ function compileEndpoint(
   const binding = getOwn(bindings, endpoint.recordType);
   const columns = columnsByField(endpoint, binding);
   const columnOf = (name: string): CompiledColumn => valueColumn(columns.get(name), name);
-  const filterColumn = (name: string): CompiledColumn => lineColumn(endpoint, columns, name) ?? columnOf(name);
+  const filterColumn = (name: string): CompiledColumn =>
+    lineColumn(endpoint, columns, name) ?? columnOf(name);
   const id = idColumn(binding.idType);
   const fields = endpoint.fields.map((field) =>
-    outputOf(field, columns.get(field.name), ({ mask, source }) => fieldMask(mask, maskSecret, endpoint.recordType, source)),
+    outputOf(field, columns.get(field.name), ({ mask, source }) =>
+      fieldMask(mask, maskSecret, endpoint.recordType, source),
+    ),
   );
   const fieldOf = (name: string): ValueField => {
     const found = fields.find((field) => field.name === name);
-    if (found?.kind !== 'value') throw new Error(`a published schema uses "${name}", which is not a field with a column`);
+    if (found?.kind !== 'value')
+      throw new Error(`a published schema uses "${name}", which is not a field with a column`);
     return found;
   };
   const filters: FilterParameter[] = [{ name: 'id', field: 'id', column: id, operator: 'eq' }];
   for (const { field, operators } of endpoint.filters) {
-    for (const operator of operators) filters.push({ name: field + suffixOf(operator), field, column: filterColumn(field), operator });
+    for (const operator of operators)
+      filters.push({ name: field + suffixOf(operator), field, column: filterColumn(field), operator });
   }
   const { defaultSort } = endpoint;
   return Object.freeze<CompiledEndpoint>({
@@ -188,10 +235,15 @@ function compileEndpoint(
     fields: Object.freeze(fields),
     filters: new Map(filters.map((filter) => [filter.name, Object.freeze(filter)])),
     sorts: new Map(endpoint.sorts.map((name) => [name, columnOf(name)])),
-    defaultSort: defaultSort === null ? { column: id, order: 'asc' } : { column: columnOf(defaultSort.field), order: defaultSort.order },
+    defaultSort:
+      defaultSort === null
+        ? { column: id, order: 'asc' }
+        : { column: columnOf(defaultSort.field), order: defaultSort.order },
     scopable: new Map([
       ['id', id],
-      ...endpoint.fields.flatMap(({ name, source, scopable }) => (scopable === true ? [[source, columnOf(name)] as const] : [])),
+      ...endpoint.fields.flatMap(({ name, source, scopable }) =>
+        scopable === true ? [[source, columnOf(name)] as const] : [],
+      ),
     ]),
     maxPageSize: endpoint.maxPageSize,
     summary: summaryOf(endpoint, binding, fieldOf),
@@ -217,11 +269,19 @@ function summaryOf(
   if (aggregates.length + groups.length === 0) return null;
   const keys = groups.flatMap((group): CompiledGroup[] => {
     if (typeof group === 'string') return [{ name: group, field: fieldOf(group), period: null }];
-    return group.periods.map((period) => ({ name: `${group.field}.${period}`, field: fieldOf(group.field), period }));
+    return group.periods.map((period) => ({
+      name: `${group.field}.${period}`,
+      field: fieldOf(group.field),
+      period,
+    }));
   });
   const computed = aggregates.map(({ field, functions, currency: own }): [string, CompiledAggregate] => [
     field,
-    Object.freeze({ field: fieldOf(field), functions, isMoney: own !== 'none' && isMoney(fieldOf(field), binding) }),
+    Object.freeze({
+      field: fieldOf(field),
+      functions,
+      isMoney: own !== 'none' && isMoney(fieldOf(field), binding),
+    }),
   ]);
   return Object.freeze({
     aggregates: new Map(computed),
@@ -237,7 +297,10 @@ const isMoney = ({ column: { type }, source }: ValueField, money: Money): boolea
 
 type ColumnOfVersion = BoundColumn & { readonly lowered?: true };
 
-function columnsByField({ fields }: EndpointDefinition, { columns, foldsText }: RecordTypeBinding): Map<string, ColumnOfVersion> {
+function columnsByField(
+  { fields }: EndpointDefinition,
+  { columns, foldsText }: RecordTypeBinding,
+): Map<string, ColumnOfVersion> {
   const lowered = foldsText !== true && { lowered: true as const };
   return new Map(fields.map((field) => [field.name, { ...getOwn(columns, boundSource(field)), ...lowered }]));
 }
@@ -246,15 +309,25 @@ const sortOf = (names: readonly string[], columnOf: (name: string) => CompiledCo
   Object.freeze(
     names.map((name) => {
       const field = name.replace(/^-/, '');
-      return Object.freeze({ field, column: columnOf(field), order: name.startsWith('-') ? ('desc' as const) : ('asc' as const) });
+      return Object.freeze({
+        field,
+        column: columnOf(field),
+        order: name.startsWith('-') ? ('desc' as const) : ('asc' as const),
+      });
     }),
   );
 
 /** The column of `<lines>.<field>`; undefined for a name of another form. */
-function lineColumn({ fields }: EndpointDefinition, columns: ReadonlyMap<string, BoundColumn>, name: string): CompiledColumn | undefined {
+function lineColumn(
+  { fields }: EndpointDefinition,
+  columns: ReadonlyMap<string, BoundColumn>,
+  name: string,
+): CompiledColumn | undefined {
   const [lines = '', ...rest] = name.split('.');
   if (rest.length === 0) return undefined;
-  const line = fields.find((field) => field.name === lines)?.fields?.find((field) => field.name === rest.join('.'));
+  const line = fields
+    .find((field) => field.name === lines)
+    ?.fields?.find((field) => field.name === rest.join('.'));
   const bound = columns.get(lines);
   const key = line && boundSource(line);
   const type = bound?.lineFields?.find((field) => field.name === key)?.type;
@@ -297,7 +370,20 @@ function outputOf(field: FieldDefinition, bound: ColumnOfVersion | undefined, ma
     const type = bound.lineFields?.find(({ name }) => name === key)?.type;
     if (type === undefined) throw new Error(`a published schema lacks the line field "${key}"`);
     const declared = maskOf({ ...line, source: `${field.source}.${line.source}` });
-    return Object.freeze({ name: line.name, key, type, asString: line.as === 'string', declared, mask: null });
+    return Object.freeze({
+      name: line.name,
+      key,
+      type,
+      asString: line.as === 'string',
+      declared,
+      mask: null,
+    });
   });
-  return Object.freeze({ kind: 'lines', name: field.name, source: field.source, column: bound.column, lines: Object.freeze(lines) });
+  return Object.freeze({
+    kind: 'lines',
+    name: field.name,
+    source: field.source,
+    column: bound.column,
+    lines: Object.freeze(lines),
+  });
 }

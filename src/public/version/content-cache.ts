@@ -1,5 +1,5 @@
-// Caches the content of published versions, which never changes: it is read and compiled once. Their status and sunset do change; see
-// published.ts.
+// Caches the content of published versions, which never changes: it is read and compiled once. Their status
+// and sunset do change; see published.ts.
 
 import { createCache } from '../../core/cache.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
@@ -14,9 +14,18 @@ export type ContentCache = {
   /** The compiled version if it is loaded. */
   findCompiled(ref: ContentRef): CompiledSchema | undefined;
   /** Rejects with 503 when the database no longer has this content. */
-  loadCompiled(ctx: Pick<TenantCtx, 'db' | 'keyring' | 'organizationId'>, ref: ContentRef): Promise<CompiledSchema>;
-  /** The stored OpenAPI text, or a part of it. Rejects with 503 when the database no longer has this content. */
-  loadDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, ref: ContentRef, part?: DescriptionPart | null): Promise<string>;
+  loadCompiled(
+    ctx: Pick<TenantCtx, 'db' | 'keyring' | 'organizationId'>,
+    ref: ContentRef,
+  ): Promise<CompiledSchema>;
+  /**
+   * The stored OpenAPI text, or a part of it. Rejects with 503 when the database no longer has this content.
+   */
+  loadDescription(
+    ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
+    ref: ContentRef,
+    part?: DescriptionPart | null,
+  ): Promise<string>;
 };
 
 /** Objects in memory take more space than their JSON text. */
@@ -24,8 +33,14 @@ const textToMemory = 3;
 
 const bytesOf = ({ endpoints }: CompiledSchema): number =>
   textToMemory *
-  JSON.stringify([...endpoints.values()].map((endpoint) => [endpoint, [...endpoint.filters], [...endpoint.sorts], [...endpoint.scopable]]))
-    .length;
+  JSON.stringify(
+    [...endpoints.values()].map((endpoint) => [
+      endpoint,
+      [...endpoint.filters],
+      [...endpoint.sorts],
+      [...endpoint.scopable],
+    ]),
+  ).length;
 
 /** Caches compiled versions and descriptions. */
 export function createContentCache(
@@ -33,14 +48,20 @@ export function createContentCache(
   counters: { readonly schemas?: HitCounter; readonly texts?: HitCounter } = {},
 ): ContentCache {
   const compiled = createCache<CompiledSchema>({ maxBytes, bytesOf, counter: counters.schemas });
-  const descriptions = createCache<string>({ maxBytes, bytesOf: (text) => 2 * text.length, counter: counters.texts });
+  const descriptions = createCache<string>({
+    maxBytes,
+    bytesOf: (text) => 2 * text.length,
+    counter: counters.texts,
+  });
   return {
     findCompiled: ({ contentId }) => compiled.findFresh(contentId),
     loadCompiled: (ctx, ref) => compiled.load(ref.contentId, () => readCompiled(ctx, ref)),
     loadDescription(ctx, ref, part = null) {
       const { contentId } = ref;
       const loadWhole = () => descriptions.load(contentId, () => readDescription(ctx, ref));
-      return part === null ? loadWhole() : descriptions.load(`${contentId} ${part.name}`, async () => part.of(await loadWhole()));
+      return part === null
+        ? loadWhole()
+        : descriptions.load(`${contentId} ${part.name}`, async () => part.of(await loadWhole()));
     },
   };
 }

@@ -13,7 +13,13 @@ export type DefinitionProblem = {
 export type Meant = { readonly wanted: string; readonly known: () => Iterable<string> };
 
 /** Adds a problem. Its message ends with a suggestion if it is one of the first. */
-export type Report = (blocks: DefinitionProblem['blocks'], path: string, code: string, message: string, meant?: Meant) => void;
+export type Report = (
+  blocks: DefinitionProblem['blocks'],
+  path: string,
+  code: string,
+  message: string,
+  meant?: Meant,
+) => void;
 
 /** Collects the first `max` problems, of those that block what `blocks` says. */
 export function createReport(problems: DefinitionProblem[], { blocks: wanted, max }: ProblemLimits): Report {
@@ -28,12 +34,22 @@ export function createReport(problems: DefinitionProblem[], { blocks: wanted, ma
 export type ProblemLimits = { readonly blocks?: DefinitionProblem['blocks']; readonly max: number };
 
 /** Names are compared without regard to case. `thing` is what they name. */
-export function reportDuplicates(names: readonly string[], pathOf: (index: number) => string, thing: string, report: Report): void {
+export function reportDuplicates(
+  names: readonly string[],
+  pathOf: (index: number) => string,
+  thing: string,
+  report: Report,
+): void {
   const seen = new Set<string>();
   for (const [index, name] of names.entries()) {
     const folded = name.toLowerCase();
     if (seen.has(folded))
-      report('save', pathOf(index), 'duplicate', `Duplicate ${thing} "${name}" (names are compared without regard to case)`);
+      report(
+        'save',
+        pathOf(index),
+        'duplicate',
+        `Duplicate ${thing} "${name}" (names are compared without regard to case)`,
+      );
     seen.add(folded);
   }
 }

@@ -13,5 +13,9 @@ export function indexFields(endpoint: EndpointDefinition): IndexedEndpoint {
   const lines = fields.flatMap(({ name, source, fields: inner = [] }) =>
     source === 'lines' ? inner.toReversed().map((line) => [`${name}.${line.name}`, line] as const) : [],
   );
-  return { ...endpoint, byName: new Map(fields.map((field) => [field.name, field])), linesByName: new Map(lines) };
+  return {
+    ...endpoint,
+    byName: new Map(fields.map((field) => [field.name, field])),
+    linesByName: new Map(lines),
+  };
 }

@@ -1,4 +1,5 @@
-// What fits the values of each type, for those who write definitions: operators, functions of summaries and masks.
+// What fits the values of each type, for those who write definitions: operators, functions of summaries and
+// masks.
 import type { ColumnType } from '../../warehouse/columns.ts';
 import { lineOperators, maskFits, operatorFits, operatorsOf } from './operators.ts';
 import { type AggregateFunction, type Mask, masks, type Operator } from './schema-document.ts';
@@ -13,7 +14,17 @@ type FittingType = {
   readonly masks: readonly Mask[];
 };
 
-const types: readonly ColumnType[] = ['text', 'number', 'integer', 'boolean', 'date', 'time', 'integers', 'texts', 'lines'];
+const types: readonly ColumnType[] = [
+  'text',
+  'number',
+  'integer',
+  'boolean',
+  'date',
+  'time',
+  'integers',
+  'texts',
+  'lines',
+];
 
 export const fittingTypes: readonly FittingType[] = types.map((type) => ({
   type,

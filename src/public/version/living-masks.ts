@@ -1,4 +1,5 @@
-// Which fields any published or deprecated version masks: reads inside the service, which no version describes, mask them too.
+// Which fields any published or deprecated version masks: reads inside the service, which no version
+// describes, mask them too.
 import { type Cache, type CacheOptions, createCache } from '../../core/cache.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -6,12 +7,18 @@ import { findMaskSecret } from './mask-secret.ts';
 import { type FieldMask, fieldMask, strictestMask } from './masks.ts';
 import type { Mask } from './schema-document.ts';
 
-/** By record type, then by source, `lines.<field>` for a field of lines: the strictest mask that a version has. */
+/**
+ * By record type, then by source, `lines.<field>` for a field of lines: the strictest mask that a version
+ * has.
+ */
 export type LivingMasks = ReadonlyMap<string, ReadonlyMap<string, FieldMask>>;
 
 type MaskCtx = Pick<TenantCtx, 'db' | 'keyring' | 'organizationId'>;
 
-/** Rejects with database errors. Without the key that encrypted the organization's secret, masks of the kind `hash` have no key. */
+/**
+ * Rejects with database errors. Without the key that encrypted the organization's secret, masks of the kind
+ * `hash` have no key.
+ */
 export type FindLivingMasks = (tenant: MaskCtx) => Promise<LivingMasks>;
 
 type MaskRow = { recordType: string; source: string; declared: Mask[] };
@@ -31,7 +38,9 @@ const listMasks = async (tx: Tx, organizationId: string): Promise<MaskRow[]> => 
 const readLivingMasks: FindLivingMasks = (ctx) =>
   inTransaction(ctx, async (tx) => {
     const rows = await listMasks(tx, ctx.organizationId);
-    const secret = rows.some(({ declared }) => declared.includes('hash')) ? await findMaskSecret(tx, ctx) : undefined;
+    const secret = rows.some(({ declared }) => declared.includes('hash'))
+      ? await findMaskSecret(tx, ctx)
+      : undefined;
     const found = new Map<string, Map<string, FieldMask>>();
     for (const { recordType, source, declared } of rows) {
       const mask = fieldMask(strictestMask(declared), secret, recordType, source);
@@ -45,8 +54,11 @@ const readLivingMasks: FindLivingMasks = (ctx) =>
 const bytesPerMask = 300;
 
 /** Caches the masks of each organization, for as long as `ttl` says. */
-export function createLivingMasks(options: Pick<CacheOptions<LivingMasks>, 'maxBytes' | 'ttl'>): FindLivingMasks {
-  const bytesOf = (masks: LivingMasks): number => [...masks.values()].reduce((sum, { size }) => sum + size * bytesPerMask, bytesPerMask);
+export function createLivingMasks(
+  options: Pick<CacheOptions<LivingMasks>, 'maxBytes' | 'ttl'>,
+): FindLivingMasks {
+  const bytesOf = (masks: LivingMasks): number =>
+    [...masks.values()].reduce((sum, { size }) => sum + size * bytesPerMask, bytesPerMask);
   const cache: Cache<LivingMasks> = createCache({ ...options, bytesOf });
   return (tenant) => cache.load(tenant.organizationId, () => readLivingMasks(tenant));
 }

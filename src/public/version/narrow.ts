@@ -1,7 +1,12 @@
-// Narrows a compiled endpoint to what one caller may read: rows, fields and masks. Every read is planned against the result, so that no
-// request can reach beyond it. Pure apart from a cache.
+// Narrows a compiled endpoint to what one caller may read: rows, fields and masks. Every read is planned
+// against the result, so that no request can reach beyond it. Pure apart from a cache.
 import { createHash } from 'node:crypto';
-import { allowsField, allowsResource, type RecordAccess, type RowCondition } from '../../core/record-access.ts';
+import {
+  allowsField,
+  allowsResource,
+  type RecordAccess,
+  type RowCondition,
+} from '../../core/record-access.ts';
 import type {
   CompiledColumn,
   CompiledEndpoint,
@@ -43,8 +48,8 @@ const hasMasks = ({ fields }: Pick<CompiledEndpoint, 'fields'>): boolean =>
   );
 
 /**
- * The endpoint as this caller may read it. Throws 403 when a row scope of the caller doesn't apply to it: it has another record type, or a
- * field of the scope isn't scopable in this version.
+ * The endpoint as this caller may read it. Throws 403 when a row scope of the caller doesn't apply to it: it
+ * has another record type, or a field of the scope isn't scopable in this version.
  */
 export function narrowEndpoint(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpoint {
   const readable = findReadable(endpoint, access);
@@ -53,8 +58,14 @@ export function narrowEndpoint(endpoint: CompiledEndpoint, access: RecordAccess)
   throw accessError('FORBIDDEN', 'resource', 'resource_out_of_scope', message);
 }
 
-/** The endpoints of a version that this caller may read, as it may read them. The version itself must be within its scopes. */
-export const readableEndpoints = ({ endpoints }: CompiledSchema, access: RecordAccess): readonly ReadableEndpoint[] =>
+/**
+ * The endpoints of a version that this caller may read, as it may read them. The version itself must be
+ * within its scopes.
+ */
+export const readableEndpoints = (
+  { endpoints }: CompiledSchema,
+  access: RecordAccess,
+): readonly ReadableEndpoint[] =>
   [...endpoints.values()].flatMap((endpoint) => findReadable(endpoint, access) ?? []);
 
 function findReadable(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpoint | undefined {
@@ -69,7 +80,10 @@ const narrowed = new WeakMap<CompiledEndpoint, WeakMap<RecordAccess, ReadableEnd
 function narrow(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpoint | undefined {
   if (!allowsResource(access, endpoint.name)) return undefined;
   const relatedOf = endpoint.relations.size === 0 ? noneRelated : relatedTo(access);
-  if (access.layers.every(({ rows, fields }) => rows === null && fields === null) && (access.unmasked || !hasMasks(endpoint))) {
+  if (
+    access.layers.every(({ rows, fields }) => rows === null && fields === null) &&
+    (access.unmasked || !hasMasks(endpoint))
+  ) {
     const all = readWhole(endpoint);
     return endpoint.relations.size === 0 ? all : { ...all, relatedOf };
   }
@@ -89,13 +103,23 @@ const relatedTo =
     findReadable(target(), access) ?? null;
 
 /** The names of the relations whose records the reader may read: only these are shown to it. */
-export const readableRelations = ({ relations, relatedOf }: Pick<ReadableEndpoint, 'relations' | 'relatedOf'>): string[] =>
+export const readableRelations = ({
+  relations,
+  relatedOf,
+}: Pick<ReadableEndpoint, 'relations' | 'relatedOf'>): string[] =>
   [...relations.values()].filter((relation) => relatedOf(relation) !== null).map(({ name }) => name);
 
-const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22);
+const digest = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22);
 
-/** Undefined when a row scope doesn't apply. Two layers that name the same field leave the values that both allow. */
-function scopeOf(endpoint: CompiledEndpoint, { layers }: RecordAccess): readonly ScopeCondition[] | undefined {
+/**
+ * Undefined when a row scope doesn't apply. Two layers that name the same field leave the values that both
+ * allow.
+ */
+function scopeOf(
+  endpoint: CompiledEndpoint,
+  { layers }: RecordAccess,
+): readonly ScopeCondition[] | undefined {
   const byColumn = new Map<string, { column: CompiledColumn; texts: readonly string[] }>();
   for (const { rows } of layers) {
     if (rows === null || !Object.hasOwn(rows.resources, endpoint.name)) continue;
@@ -106,16 +130,24 @@ function scopeOf(endpoint: CompiledEndpoint, { layers }: RecordAccess): readonly
       if (column === undefined) return undefined;
       const known = byColumn.get(column.column);
       const texts = canonical(condition, column);
-      const allowed = known === undefined ? texts : known.texts.flatMap((one) => texts.flatMap((other) => bothOf(column, one, other)));
+      const allowed =
+        known === undefined
+          ? texts
+          : known.texts.flatMap((one) => texts.flatMap((other) => bothOf(column, one, other)));
       byColumn.set(column.column, { column, texts: [...new Set(allowed)].sort() });
     }
   }
   return [...byColumn.values()]
     .sort((a, b) => (a.column.column < b.column.column ? -1 : 1))
-    .map(({ column, texts }) => ({ column, operator: 'eq', values: texts.flatMap((text) => valuesOf(column, text)) }));
+    .map(({ column, texts }) => ({
+      column,
+      operator: 'eq',
+      values: texts.flatMap((text) => valuesOf(column, text)),
+    }));
 }
 
-const isWithin = (instant: string, day: string): boolean => instant.startsWith(`${day}T`) && instant.endsWith('Z');
+const isWithin = (instant: string, day: string): boolean =>
+  instant.startsWith(`${day}T`) && instant.endsWith('Z');
 
 /** The value that two values allow, if any: a time that is a whole day contains the instants of the day. */
 const bothOf = ({ type }: CompiledColumn, one: string, other: string): string[] => {
@@ -135,7 +167,10 @@ const canonical = ({ in: texts }: RowCondition, { type }: CompiledColumn): strin
     return short === '-0' ? '0' : short;
   });
 
-/** An instant in UTC with all its microseconds. A day stays as it is, and so does an instant that has no year of four digits in UTC. */
+/**
+ * An instant in UTC with all its microseconds. A day stays as it is, and so does an instant that has no year
+ * of four digits in UTC.
+ */
 function canonicalTime(text: string): string {
   const [, seconds = '', fraction = '', zone = ''] = /^(.+T[^.Z+-]+)(?:\.(\d+))?(.+)$/.exec(text) ?? [];
   const at = new Date(seconds + zone);
@@ -149,8 +184,14 @@ function valuesOf({ type }: CompiledColumn, text: string): Value[] {
   return 'value' in read ? [read.value] : [];
 }
 
-/** Fields and masks, without rows. Kept for the last callers of each endpoint: a service sees few different ones. */
-function shapeOf(endpoint: CompiledEndpoint, access: RecordAccess): Omit<ReadableEndpoint, 'scope' | 'reach' | 'relatedOf'> {
+/**
+ * Fields and masks, without rows. Kept for the last callers of each endpoint: a service sees few different
+ * ones.
+ */
+function shapeOf(
+  endpoint: CompiledEndpoint,
+  access: RecordAccess,
+): Omit<ReadableEndpoint, 'scope' | 'reach' | 'relatedOf'> {
   const shown = endpoint.fields.filter(({ name }) => allowsField(access, endpoint.name, name));
   const shapes = shapesOf.get(endpoint) ?? new Map<string, ReturnType<typeof shapeOf>>();
   shapesOf.set(endpoint, shapes);
@@ -169,27 +210,40 @@ function shapeOf(endpoint: CompiledEndpoint, access: RecordAccess): Omit<Readabl
 const maxShapes = 32;
 const shapesOf = new WeakMap<CompiledEndpoint, Map<string, ReturnType<typeof shapeOf>>>();
 
-function makeShape(endpoint: CompiledEndpoint, shown: readonly OutputField[], { unmasked }: RecordAccess, key: string) {
+function makeShape(
+  endpoint: CompiledEndpoint,
+  shown: readonly OutputField[],
+  { unmasked }: RecordAccess,
+  key: string,
+) {
   const applied = <F extends { readonly declared: FieldMask | null }>(field: F): F =>
     unmasked ? field : { ...field, mask: field.declared };
   const fields = shown.map((field): OutputField => {
     if (field.kind === 'value') return applied(field);
     return field.kind === 'lines' ? { ...field, lines: field.lines.map(applied) } : field;
   });
-  const masked = new Set(fields.flatMap((field) => (field.kind === 'value' && field.mask !== null ? [field.name] : [])));
+  const masked = new Set(
+    fields.flatMap((field) => (field.kind === 'value' && field.mask !== null ? [field.name] : [])),
+  );
   const readable = fields.filter(({ name }) => !masked.has(name));
   const lineNames = readable.flatMap((field) =>
-    field.kind === 'lines' ? field.lines.filter(({ mask }) => mask === null).map((line) => `${field.name}.${line.name}`) : [],
+    field.kind === 'lines'
+      ? field.lines.filter(({ mask }) => mask === null).map((line) => `${field.name}.${line.name}`)
+      : [],
   );
   const names = new Set(['id', ...readable.map(({ name }) => name), ...lineNames]);
   const maskedLines = fields.flatMap((field) =>
-    field.kind === 'lines' ? field.lines.filter(({ mask }) => mask !== null).map((line) => `${field.name}.${line.name}`) : [],
+    field.kind === 'lines'
+      ? field.lines.filter(({ mask }) => mask !== null).map((line) => `${field.name}.${line.name}`)
+      : [],
   );
   const maskedNames = new Set([...masked, ...maskedLines]);
   const sorts = new Map([...endpoint.sorts].filter(([name]) => names.has(name)));
   const search = endpoint.search.filter(({ name }) => names.has(name));
   const { defaultSort } = endpoint;
-  const hasDefault = defaultSort.column.column === 'id' || [...sorts.values()].some(({ column }) => column === defaultSort.column.column);
+  const hasDefault =
+    defaultSort.column.column === 'id' ||
+    [...sorts.values()].some(({ column }) => column === defaultSort.column.column);
   const idOrder = { column: endpoint.scopable.get('id') ?? defaultSort.column, order: 'asc' } as const;
   return {
     ...endpoint,
@@ -207,13 +261,19 @@ function makeShape(endpoint: CompiledEndpoint, shown: readonly OutputField[], { 
     lacksDefaultSort: !hasDefault,
     summary: endpoint.summary === null ? null : narrowSummary(endpoint.summary, names),
     relations: new Map([...endpoint.relations].filter(([, { field }]) => names.has(field.name))),
-    maskedRelations: new Set([...endpoint.relations.values()].flatMap(({ name, field }) => (masked.has(field.name) ? [name] : []))),
+    maskedRelations: new Set(
+      [...endpoint.relations.values()].flatMap(({ name, field }) => (masked.has(field.name) ? [name] : [])),
+    ),
     search,
-    sortSets: new Map([...endpoint.sortSets].filter(([, keys]) => keys.every(({ field }) => names.has(field)))),
+    sortSets: new Map(
+      [...endpoint.sortSets].filter(([, keys]) => keys.every(({ field }) => names.has(field))),
+    ),
   };
 }
 
-/** It stays a summary without aggregates and groups: what `/summary` means is the version's, not the reader's. */
+/**
+ * It stays a summary without aggregates and groups: what `/summary` means is the version's, not the reader's.
+ */
 const narrowSummary = (summary: CompiledSummary, names: ReadonlySet<string>): CompiledSummary => ({
   ...summary,
   aggregates: new Map([...summary.aggregates].filter(([field]) => names.has(field))),

@@ -1,4 +1,5 @@
-// Filter operators: the parameter suffix of each, and the types it applies to; also the types that masks apply to.
+// Filter operators: the parameter suffix of each, and the types it applies to; also the types that masks
+// apply to.
 import type { ColumnType } from '../../warehouse/columns.ts';
 import { type Mask, type Operator, operators } from './schema-document.ts';
 
@@ -23,19 +24,27 @@ const allowedTypes: Readonly<Record<Operator, readonly ValueType[]>> = {
   null: [...every, 'texts'],
 };
 
-export const operatorFits = (operator: Operator, type: ColumnType): boolean => type !== 'lines' && allowedTypes[operator].includes(type);
+export const operatorFits = (operator: Operator, type: ColumnType): boolean =>
+  type !== 'lines' && allowedTypes[operator].includes(type);
 
 /** The operators for fields of lines, of which one line must match. */
 export const lineOperators: readonly Operator[] = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt'];
 
-const maskedTypes: Readonly<Record<Mask, readonly ValueType[]>> = { hash: [...every, 'texts'], last4: ['text', ...numbers], year: dates };
+const maskedTypes: Readonly<Record<Mask, readonly ValueType[]>> = {
+  hash: [...every, 'texts'],
+  last4: ['text', ...numbers],
+  year: dates,
+};
 
-export const maskFits = (mask: Mask, type: ColumnType): boolean => type !== 'lines' && maskedTypes[mask].includes(type);
+export const maskFits = (mask: Mask, type: ColumnType): boolean =>
+  type !== 'lines' && maskedTypes[mask].includes(type);
 
 /** The operators for fields of this type, in a fixed order. */
-export const operatorsOf = (type: ColumnType): Operator[] => operators.filter((operator) => operatorFits(operator, type));
+export const operatorsOf = (type: ColumnType): Operator[] =>
+  operators.filter((operator) => operatorFits(operator, type));
 
 export const suffixOf = (operator: Operator): string => (operator === 'eq' ? '' : `_${operator}`);
 
 /** Only these accept a repeated parameter: any of, none of, all of. */
-export const takesSeveral = (operator: Operator): boolean => operator === 'eq' || operator === 'not' || operator === 'all';
+export const takesSeveral = (operator: Operator): boolean =>
+  operator === 'eq' || operator === 'not' || operator === 'all';

@@ -1,5 +1,5 @@
-// Finds published versions by label, and their resources. Everything that is absent gets the same 404, so that no response reveals the
-// reason.
+// Finds published versions by label, and their resources. Everything that is absent gets the same 404, so
+// that no response reveals the reason.
 
 import type { Cache } from '../../core/cache.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
@@ -28,7 +28,9 @@ export function assertPublished({ status }: VersionState): void {
   if (status === 'draft') throw notFoundError();
 }
 
-/** A version that was ever published, also a retired one. Rejects with 404 when there is none of that label. */
+/**
+ * A version that was ever published, also a retired one. Rejects with 404 when there is none of that label.
+ */
 export async function getPublishedVersion(
   { versions }: Pick<KnownVersions, 'versions'>,
   tenant: Pick<TenantCtx, 'db' | 'organizationId'>,
@@ -45,12 +47,15 @@ export async function getPublishedVersion(
 export function assertNotRetired({ status }: VersionState): void {
   if (status !== 'retired') return;
   const message = 'This version has been retired and is no longer available';
-  throw new AppError('NOT_FOUND', message, { status: 410, details: [{ path: 'version', code: 'version_retired', message }] });
+  throw new AppError('NOT_FOUND', message, {
+    status: 410,
+    details: [{ path: 'version', code: 'version_retired', message }],
+  });
 }
 
 /**
- * For the usage counts of a refused request: reports the version and the resource that it names to `onTarget`, as far as they exist. Rejects
- * with 404 for an unknown version.
+ * For the usage counts of a refused request: reports the version and the resource that it names to
+ * `onTarget`, as far as they exist. Rejects with 404 for an unknown version.
  */
 export async function reportNamedTarget(
   known: KnownVersions,
@@ -60,6 +65,7 @@ export async function reportNamedTarget(
 ): Promise<void> {
   const state = await getPublishedVersion(known, tenant, version);
   onTarget(state.version, '');
-  const { endpoints } = known.content.findCompiled(state) ?? (await known.content.loadCompiled(tenant, state));
+  const { endpoints } =
+    known.content.findCompiled(state) ?? (await known.content.loadCompiled(tenant, state));
   if (endpoints.has(resource)) onTarget(state.version, resource);
 }

@@ -1,14 +1,31 @@
-// Schemas of the definition of a version, as customers write it, and of the bindings that publishing adds. Shapes and sizes only; the rules
-// between the parts are in validate.ts.
+// Schemas of the definition of a version, as customers write it, and of the bindings that publishing adds.
+// Shapes and sizes only; the rules between the parts are in validate.ts.
 import { z } from 'zod';
 import type { ColumnType, LineField } from '../../warehouse/columns.ts';
 import type { Money } from './money.ts';
 
-export const operators = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'contains', 'starts_with', 'not', 'all', 'null'] as const;
+export const operators = [
+  'eq',
+  'after',
+  'before',
+  'gte',
+  'lte',
+  'gt',
+  'lt',
+  'contains',
+  'starts_with',
+  'not',
+  'all',
+  'null',
+] as const;
 export type Operator = (typeof operators)[number];
 
 const name = z.string().max(100).meta({ description: 'A name that clients see' });
-const source = z.string().min(1).max(200).meta({ description: 'A field of the record type, `<field>.name` for its label, or `lines`' });
+const source = z
+  .string()
+  .min(1)
+  .max(200)
+  .meta({ description: 'A field of the record type, `<field>.name` for its label, or `lines`' });
 const description = z.string().max(2_000).default('');
 const writtenAs = z
   .enum(['number', 'string', 'list'])
@@ -34,7 +51,10 @@ const tags = z
   .array(z.enum(['personal', 'confidential']))
   .max(2)
   .optional()
-  .meta({ description: 'What the values are. Publishing warns when a tagged, unmasked field is readable by keys without `fields`' });
+  .meta({
+    description:
+      'What the values are. Publishing warns when a tagged, unmasked field is readable by keys without `fields`',
+  });
 
 export const LineFieldDefinition = z.strictObject({ name, source, description, as: writtenAs, mask, tags });
 export type LineFieldDefinition = z.infer<typeof LineFieldDefinition>;
@@ -44,7 +64,10 @@ export const FieldDefinition = z.strictObject({
   source,
   description,
   as: writtenAs,
-  scopable: z.boolean().optional().meta({ description: 'Whether row scopes of keys and tokens may name the field', example: false }),
+  scopable: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Whether row scopes of keys and tokens may name the field', example: false }),
   mask,
   tags,
   fields: z
@@ -57,7 +80,10 @@ export const FieldDefinition = z.strictObject({
 export type FieldDefinition = z.infer<typeof FieldDefinition>;
 
 export const FilterDefinition = z.strictObject({
-  field: z.string().max(201).meta({ description: 'A field, or `<lines>.<field>` for a field of lines: one of the lines must match' }),
+  field: z
+    .string()
+    .max(201)
+    .meta({ description: 'A field, or `<lines>.<field>` for a field of lines: one of the lines must match' }),
   operators: z.array(z.enum(operators)).min(1).max(operators.length),
 });
 export type FilterDefinition = z.infer<typeof FilterDefinition>;
@@ -73,17 +99,20 @@ export type Period = (typeof periods)[number];
 export const AggregateDefinition = z.strictObject({
   field: name,
   functions: z.array(z.enum(aggregateFunctions)).min(1).max(aggregateFunctions.length),
-  currency: z
-    .literal('none')
-    .optional()
-    .meta({ description: 'The field is not an amount of money: it is aggregated whatever the currencies of the records are' }),
+  currency: z.literal('none').optional().meta({
+    description:
+      'The field is not an amount of money: it is aggregated whatever the currencies of the records are',
+  }),
 });
 export type AggregateDefinition = z.infer<typeof AggregateDefinition>;
 
-const GroupOfPeriods = z.strictObject({ field: name, periods: z.array(z.enum(periods)).min(1).max(periods.length) });
-export const GroupDefinition = z
-  .union([name, GroupOfPeriods])
-  .meta({ description: 'A field whose values are groups, or a date or time with the periods that are groups' });
+const GroupOfPeriods = z.strictObject({
+  field: name,
+  periods: z.array(z.enum(periods)).min(1).max(periods.length),
+});
+export const GroupDefinition = z.union([name, GroupOfPeriods]).meta({
+  description: 'A field whose values are groups, or a date or time with the periods that are groups',
+});
 export type GroupDefinition = z.infer<typeof GroupDefinition>;
 
 export const RelationDefinition = z.strictObject({
@@ -98,7 +127,8 @@ const SortSet = z
   .min(2)
   .max(4)
   .meta({
-    description: 'Fields that the list can be sorted by together, in this order; a leading `-` means descending',
+    description:
+      'Fields that the list can be sorted by together, in this order; a leading `-` means descending',
     example: ['date', '-total'],
   });
 
@@ -111,9 +141,24 @@ export const EndpointDefinition = z.strictObject({
   sorts: z.array(name).max(100).default([]),
   defaultSort: SortDefinition.nullable().default(null),
   maxPageSize: z.int().min(1).max(1_000).default(100),
-  aggregates: z.array(AggregateDefinition).min(1).max(100).optional().meta({ description: 'What `/summary` computes' }),
-  groups: z.array(GroupDefinition).min(1).max(100).optional().meta({ description: 'What `/summary` can group by' }),
-  relations: z.array(RelationDefinition).min(1).max(50).optional().meta({ description: 'Records that `expand` embeds' }),
+  aggregates: z
+    .array(AggregateDefinition)
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({ description: 'What `/summary` computes' }),
+  groups: z
+    .array(GroupDefinition)
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({ description: 'What `/summary` can group by' }),
+  relations: z
+    .array(RelationDefinition)
+    .min(1)
+    .max(50)
+    .optional()
+    .meta({ description: 'Records that `expand` embeds' }),
   search: z.array(name).min(1).max(10).optional().meta({ description: 'The text fields that `q` searches' }),
   or: z.literal(true).optional().meta({ description: 'Whether `or` may combine filters' }),
   sortSets: z.array(SortSet).min(1).max(20).optional(),
@@ -124,16 +169,28 @@ export const SchemaDocument = z.strictObject({ endpoints: z.array(EndpointDefini
 export type SchemaDocument = z.infer<typeof SchemaDocument>;
 
 /** The physical column behind a source, fixed at publish so that later changes in the ERP cannot move it. */
-export type BoundColumn = { readonly column: string; readonly type: ColumnType; readonly lineFields: readonly LineField[] | null };
+export type BoundColumn = {
+  readonly column: string;
+  readonly type: ColumnType;
+  readonly lineFields: readonly LineField[] | null;
+};
 
 export type RecordTypeBinding = Money & {
   readonly idType: 'integer' | 'text';
   readonly columns: Readonly<Record<string, BoundColumn>>;
-  /** Of the periods of times: how far the ERP account's zone is ahead of UTC. Absent: 0. Fixed at publish, like the columns. */
+  /**
+   * Of the periods of times: how far the ERP account's zone is ahead of UTC. Absent: 0. Fixed at publish,
+   * like the columns.
+   */
   readonly utcOffsetMinutes?: number;
-  /** Texts are searched folded. Absent in versions that were published when they were searched in lower case. */
+  /**
+   * Texts are searched folded. Absent in versions that were published when they were searched in lower case.
+   */
   readonly foldsText?: true;
-  /** Of summaries: `limit` without `by` is refused. Absent in versions that were published when it was ignored. */
+  /**
+   * Of summaries: `limit` without `by` is refused. Absent in versions that were published when it was
+   * ignored.
+   */
   readonly limitNeedsGroups?: true;
 };
 

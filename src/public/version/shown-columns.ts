@@ -1,4 +1,5 @@
-// What a version shows of each record type: the columns that its fields are bound to. Filters and sorts use fields that are shown. Pure.
+// What a version shows of each record type: the columns that its fields are bound to. Filters and sorts use
+// fields that are shown. Pure.
 import type { ShownColumn } from '../../warehouse/record-state.ts';
 import { boundSource } from './bind.ts';
 import type { Bindings, EndpointDefinition } from './schema-document.ts';
@@ -22,15 +23,22 @@ function shownBy({ recordType, fields }: EndpointDefinition, bindings: Bindings)
 }
 
 /** By record type. Columns are in the order of their names. */
-export function shownColumnsOf(endpoints: readonly EndpointDefinition[], bindings: Bindings): ReadonlyMap<string, readonly ShownColumn[]> {
+export function shownColumnsOf(
+  endpoints: readonly EndpointDefinition[],
+  bindings: Bindings,
+): ReadonlyMap<string, readonly ShownColumn[]> {
   const found = new Map<string, Map<string, ShownColumn>>();
-  for (const { recordType, column, lineFields, scopable } of endpoints.flatMap((endpoint) => shownBy(endpoint, bindings))) {
+  for (const { recordType, column, lineFields, scopable } of endpoints.flatMap((endpoint) =>
+    shownBy(endpoint, bindings),
+  )) {
     const ofType = found.get(recordType) ?? new Map<string, ShownColumn>();
     found.set(recordType, ofType);
     const known = ofType.get(column);
     ofType.set(column, {
       column,
-      ...(lineFields !== null && { lineFields: [...new Set([...(known?.lineFields ?? []), ...lineFields])].sort() }),
+      ...(lineFields !== null && {
+        lineFields: [...new Set([...(known?.lineFields ?? []), ...lineFields])].sort(),
+      }),
       ...((scopable || known?.scopable) && { scopable: true }),
     });
   }

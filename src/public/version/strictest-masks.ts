@@ -1,5 +1,5 @@
-// Versions as people read them: a field that several published or deprecated versions mask differently has the strictest of these masks in
-// all of them. API keys read what their version published.
+// Versions as people read them: a field that several published or deprecated versions mask differently has
+// the strictest of these masks in all of them. API keys read what their version published.
 import { createHash } from 'node:crypto';
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
@@ -11,8 +11,8 @@ import { narrowEndpoint } from './narrow.ts';
 export type MaskSources = { readonly findLivingMasks: FindLivingMasks };
 
 /**
- * The endpoint as this person may read it. Throws as `narrowEndpoint` does, and rejects with database errors where the masks of the other
- * versions can't be read.
+ * The endpoint as this person may read it. Throws as `narrowEndpoint` does, and rejects with database errors
+ * where the masks of the other versions can't be read.
  */
 export async function narrowForPerson(
   { findLivingMasks }: MaskSources,
@@ -20,7 +20,10 @@ export async function narrowForPerson(
   endpoint: CompiledEndpoint,
   access: RecordAccess,
 ): Promise<ReadableEndpoint> {
-  return narrowEndpoint(access.unmasked ? endpoint : maskStrictly(endpoint, await findLivingMasks(tenant)), access);
+  return narrowEndpoint(
+    access.unmasked ? endpoint : maskStrictly(endpoint, await findLivingMasks(tenant)),
+    access,
+  );
 }
 
 type Masked = { readonly declared: FieldMask | null };
@@ -46,7 +49,9 @@ function maskStrictly(endpoint: CompiledEndpoint, living: LivingMasks): Compiled
   });
   // What is cached by this key is never used for a reader of the version as it was published.
   const key =
-    added.length === 0 ? endpoint.key : `${endpoint.key} ${createHash('sha256').update(JSON.stringify(added)).digest('base64url')}`;
+    added.length === 0
+      ? endpoint.key
+      : `${endpoint.key} ${createHash('sha256').update(JSON.stringify(added)).digest('base64url')}`;
   return { ...endpoint, key, fields, relations: new Map(relations) };
 }
 

@@ -3,13 +3,21 @@ import { type ColumnType, isListType, type RecordColumn } from '../../warehouse/
 import { type AvailableRecordType, boundSource, type IndexedRecordType, sourceOf } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
 import { maskFits, suffixOf } from './operators.ts';
-import { type EndpointDefinition, type FieldDefinition, type LineFieldDefinition, operators } from './schema-document.ts';
+import {
+  type EndpointDefinition,
+  type FieldDefinition,
+  type LineFieldDefinition,
+  operators,
+} from './schema-document.ts';
 
 const fieldName = /^[a-z][A-Za-z0-9_]{0,62}$/;
 const reserved = new Set(['id', 'page', 'pagesize', 'sort', 'order', 'fields', 'since', 'limit', 'draft']);
 const suffixes = operators.map(suffixOf).filter((suffix) => suffix !== '');
 
-/** Parameters that exist only where an endpoint declares them: a field of such an endpoint can't have their names. */
+/**
+ * Parameters that exist only where an endpoint declares them: a field of such an endpoint can't have their
+ * names.
+ */
 const declaredParameters = ({ search, or, relations }: EndpointDefinition): ReadonlyMap<string, string> =>
   new Map([
     ...(search === undefined ? [] : [['q', 'search'] as const]),
@@ -28,13 +36,23 @@ export function checkFieldNames(endpoint: EndpointDefinition, path: string, repo
     if (reserved.has(name.toLowerCase())) report('save', at, 'reserved_name', `"${name}" is reserved`);
     const declaredBy = parameters.get(name.toLowerCase());
     if (declaredBy !== undefined)
-      report('save', at, 'reserved_name', `"${name}" is the name of a parameter of this endpoint, because it declares "${declaredBy}"`);
+      report(
+        'save',
+        at,
+        'reserved_name',
+        `"${name}" is the name of a parameter of this endpoint, because it declares "${declaredBy}"`,
+      );
     for (const suffix of suffixes) {
       if (!name.toLowerCase().endsWith(suffix)) continue;
       const stem = name.slice(0, -suffix.length).toLowerCase();
       const other = stem === 'id' ? 'id' : known.get(stem);
       if (other !== undefined && (suffix !== suffixOf('all') || lists.has(other)))
-        report('save', at, 'clashes_with_filter', `"${name}" is also the name of the ${suffix} filter of the field "${other}"`);
+        report(
+          'save',
+          at,
+          'clashes_with_filter',
+          `"${name}" is also the name of the ${suffix} filter of the field "${other}"`,
+        );
     }
   }
   reportDuplicates(names, (index) => `${path}.fields[${index}].name`, 'field name', report);
@@ -51,17 +69,35 @@ function checkFieldName(name: string, path: string, report: Report): void {
   }
 }
 
-export function checkField(field: FieldDefinition, path: string, recordType: IndexedRecordType | undefined, report: Report): void {
+export function checkField(
+  field: FieldDefinition,
+  path: string,
+  recordType: IndexedRecordType | undefined,
+  report: Report,
+): void {
   const isLines = field.source === 'lines';
   if (isLines && field.fields === undefined)
-    report('save', `${path}.fields`, 'lines_without_fields', 'The source "lines" requires the list of its fields to publish');
+    report(
+      'save',
+      `${path}.fields`,
+      'lines_without_fields',
+      'The source "lines" requires the list of its fields to publish',
+    );
   if (!isLines && field.fields !== undefined)
     report('save', `${path}.fields`, 'fields_without_lines', 'Only the source "lines" may have "fields"');
-  if (isLines && field.as !== undefined) report('save', `${path}.as`, 'not_a_number', '"as" applies only to number fields');
+  if (isLines && field.as !== undefined)
+    report('save', `${path}.as`, 'not_a_number', '"as" applies only to number fields');
   if (isLines && field.mask !== undefined)
-    report('save', `${path}.mask`, 'mask_misfits', 'Lines as a whole cannot be masked; mask their fields instead');
-  if (field.as === 'list' && field.scopable) report('save', `${path}.scopable`, 'not_scopable', 'Row scopes cannot name lists');
-  if (isLines && field.scopable) report('save', `${path}.scopable`, 'not_scopable', 'Row scopes cannot name lines');
+    report(
+      'save',
+      `${path}.mask`,
+      'mask_misfits',
+      'Lines as a whole cannot be masked; mask their fields instead',
+    );
+  if (field.as === 'list' && field.scopable)
+    report('save', `${path}.scopable`, 'not_scopable', 'Row scopes cannot name lists');
+  if (isLines && field.scopable)
+    report('save', `${path}.scopable`, 'not_scopable', 'Row scopes cannot name lines');
   checkTags(field, path, report);
   const names = (field.fields ?? []).map(({ name }) => name);
   for (const [index, line] of (field.fields ?? []).entries()) {
@@ -73,10 +109,21 @@ export function checkField(field: FieldDefinition, path: string, recordType: Ind
   const column = findColumn(field, path, recordType, report);
   if (column === undefined) return;
   if (column.state === 'loading' || column.state === 'returned')
-    report('publish', `${path}.source`, 'still_loading', 'This field is still loading. It can be published after the next complete run.');
-  if (column.state === 'vanished') report('publish', `${path}.source`, 'vanished', 'This field no longer exists in the ERP');
+    report(
+      'publish',
+      `${path}.source`,
+      'still_loading',
+      'This field is still loading. It can be published after the next complete run.',
+    );
+  if (column.state === 'vanished')
+    report('publish', `${path}.source`, 'vanished', 'This field no longer exists in the ERP');
   if (column.state === 'stale')
-    report('publish', `${path}.source`, 'stale', "This field can't be read in the ERP at the moment. See the stale fields of its sync.");
+    report(
+      'publish',
+      `${path}.source`,
+      'stale',
+      "This field can't be read in the ERP at the moment. See the stale fields of its sync.",
+    );
   if (!isLines) {
     checkWrittenAs(field.as, column.type, `${path}.as`, report);
     checkMask(field.mask, column.type, `${path}.mask`, report);
@@ -85,18 +132,34 @@ export function checkField(field: FieldDefinition, path: string, recordType: Ind
   checkLineSources(field, path, column, recordType.lineTypes, report);
 }
 
-/** Undefined after a report when nothing is synced of this source. The entries of a multiselect are its own only as a list. */
-function findColumn(field: FieldDefinition, path: string, recordType: IndexedRecordType, report: Report): RecordColumn | undefined {
+/**
+ * Undefined after a report when nothing is synced of this source. The entries of a multiselect are its own
+ * only as a list.
+ */
+function findColumn(
+  field: FieldDefinition,
+  path: string,
+  recordType: IndexedRecordType,
+  report: Report,
+): RecordColumn | undefined {
   const { source, as } = field;
   const column = recordType.bySource.get(boundSource(field));
   if (column !== undefined && isListType(column.type) === (as === 'list')) return column;
-  if (as === 'list' && recordType.bySource.has(source)) report('publish', `${path}.as`, 'not_a_list', notAList);
+  if (as === 'list' && recordType.bySource.has(source))
+    report('publish', `${path}.as`, 'not_a_list', notAList);
   else {
-    const known = () => recordType.columns.filter(({ state, type }) => state !== 'replaced' && !isListType(type)).map(sourceOf);
-    report('publish', `${path}.source`, 'unknown_source', `${recordType.label} has no synced field of this name.`, {
-      wanted: source,
-      known,
-    });
+    const known = () =>
+      recordType.columns.filter(({ state, type }) => state !== 'replaced' && !isListType(type)).map(sourceOf);
+    report(
+      'publish',
+      `${path}.source`,
+      'unknown_source',
+      `${recordType.label} has no synced field of this name.`,
+      {
+        wanted: source,
+        known,
+      },
+    );
   }
   return undefined;
 }
@@ -140,10 +203,21 @@ function checkMask(mask: FieldDefinition['mask'], type: ColumnType, path: string
     report('publish', path, 'mask_misfits', `The mask "${mask}" cannot be used with a ${type} field`);
 }
 
-function checkScopable({ field, part }: RecordColumn, { volatileFields = [] }: AvailableRecordType, path: string, report: Report): void {
-  if (part === 'label') report('publish', path, 'not_scopable', 'Row scopes cannot name labels; publish the field itself');
+function checkScopable(
+  { field, part }: RecordColumn,
+  { volatileFields = [] }: AvailableRecordType,
+  path: string,
+  report: Report,
+): void {
+  if (part === 'label')
+    report('publish', path, 'not_scopable', 'Row scopes cannot name labels; publish the field itself');
   if (volatileFields.includes(field))
-    report('publish', path, 'not_scopable', "Row scopes cannot name a field that changes without the record's modification time");
+    report(
+      'publish',
+      path,
+      'not_scopable',
+      "Row scopes cannot name a field that changes without the record's modification time",
+    );
 }
 
 const checkTags = ({ tags = [] }: LineFieldDefinition, path: string, report: Report): void =>

@@ -12,8 +12,16 @@ type Target = {
   readonly report: Report;
 };
 
-/** Reports every problem of the filters, the search and the sorts of an endpoint, which is at `path` of the document. */
-export function checkQueries(endpoint: IndexedEndpoint, path: string, recordType: IndexedRecordType | undefined, report: Report): void {
+/**
+ * Reports every problem of the filters, the search and the sorts of an endpoint, which is at `path` of the
+ * document.
+ */
+export function checkQueries(
+  endpoint: IndexedEndpoint,
+  path: string,
+  recordType: IndexedRecordType | undefined,
+  report: Report,
+): void {
   const target = { endpoint, recordType, report };
   checkFilters(target, path);
   checkSorts(target, path);
@@ -32,7 +40,10 @@ export function findPlainField(
   const field = byName.get(name);
   if (field === undefined) {
     const known = () => fields.map((other) => other.name);
-    report('save', path, 'not_included', `${thing} must refer to a field of this endpoint.`, { wanted: name, known });
+    report('save', path, 'not_included', `${thing} must refer to a field of this endpoint.`, {
+      wanted: name,
+      known,
+    });
   } else if (field.source === 'lines') report('save', path, 'lines', lines);
   else return field;
   return undefined;
@@ -45,8 +56,10 @@ function checkSortField({ endpoint, report }: Target, name: string, path: string
 }
 
 /** Of the values that the field has now; undefined when it is not synced. */
-export const typeOfField = (recordType: IndexedRecordType | undefined, field: FieldDefinition): ColumnType | undefined =>
-  recordType?.bySource.get(boundSource(field))?.type;
+export const typeOfField = (
+  recordType: IndexedRecordType | undefined,
+  field: FieldDefinition,
+): ColumnType | undefined => recordType?.bySource.get(boundSource(field))?.type;
 
 function checkFilters({ endpoint, recordType, report }: Target, path: string): void {
   const names = endpoint.filters.map(({ field }) => field);
@@ -61,7 +74,8 @@ function checkFilters({ endpoint, recordType, report }: Target, path: string): v
     const lines = 'Lines as a whole cannot be filtered. Filter one of their fields, as in lines.<field>';
     const field = findPlainField(endpoint, filter.field, `${at}.field`, { thing: 'A filter', lines }, report);
     const type = field && typeOfField(recordType, field);
-    if (type !== undefined) checkOperators(filter, operatorsOf(type), `a ${type} field`, 'publish', at, report);
+    if (type !== undefined)
+      checkOperators(filter, operatorsOf(type), `a ${type} field`, 'publish', at, report);
   }
   checkLineFilterNames(endpoint, path, report);
 }
@@ -82,10 +96,15 @@ function checkOperators(
 }
 
 /** A filter such as `lines.item`. */
-function checkLineFilter({ endpoint, recordType, report }: Target, filter: FilterDefinition, path: string): void {
+function checkLineFilter(
+  { endpoint, recordType, report }: Target,
+  filter: FilterDefinition,
+  path: string,
+): void {
   const line = endpoint.linesByName.get(filter.field);
   if (line === undefined) {
-    const known = () => endpoint.fields.flatMap((field) => (field.fields ?? []).map((each) => `${field.name}.${each.name}`));
+    const known = () =>
+      endpoint.fields.flatMap((field) => (field.fields ?? []).map((each) => `${field.name}.${each.name}`));
     const message = 'A filter must refer to a field of this endpoint, or to a field of its lines.';
     report('save', `${path}.field`, 'not_included', message, { wanted: filter.field, known });
     return;
@@ -98,10 +117,15 @@ function checkLineFilter({ endpoint, recordType, report }: Target, filter: Filte
   checkOperators({ ...filter, operators }, fitting, `a ${type} field of lines`, 'publish', path, report);
 }
 
-/** The fields of an endpoint never have the names of each other's filters; those of lines may, unless both are filters. */
+/**
+ * The fields of an endpoint never have the names of each other's filters; those of lines may, unless both are
+ * filters.
+ */
 function checkLineFilterNames({ filters }: IndexedEndpoint, path: string, report: Report): void {
   const owners = new Map(
-    filters.flatMap(({ field, operators }) => operators.map((each) => [(field + suffixOf(each)).toLowerCase(), field])),
+    filters.flatMap(({ field, operators }) =>
+      operators.map((each) => [(field + suffixOf(each)).toLowerCase(), field]),
+    ),
   );
   for (const [index, { field, operators }] of filters.entries()) {
     if (!field.includes('.')) continue;
@@ -119,13 +143,20 @@ function checkLineFilterNames({ filters }: IndexedEndpoint, path: string, report
 function checkSorts(target: Target, path: string): void {
   const { endpoint, report } = target;
   reportDuplicates(endpoint.sorts, (index) => `${path}.sorts[${index}]`, 'sort', report);
-  for (const [index, sort] of endpoint.sorts.entries()) checkSortField(target, sort, `${path}.sorts[${index}]`, 'A sort');
+  for (const [index, sort] of endpoint.sorts.entries())
+    checkSortField(target, sort, `${path}.sorts[${index}]`, 'A sort');
   const { defaultSort } = endpoint;
   if (defaultSort !== null && !endpoint.sorts.includes(defaultSort.field)) {
-    report('save', `${path}.defaultSort.field`, 'not_a_sort', 'The default sort must be one of the declared sorts.', {
-      wanted: defaultSort.field,
-      known: () => endpoint.sorts,
-    });
+    report(
+      'save',
+      `${path}.defaultSort.field`,
+      'not_a_sort',
+      'The default sort must be one of the declared sorts.',
+      {
+        wanted: defaultSort.field,
+        known: () => endpoint.sorts,
+      },
+    );
   }
 }
 
@@ -135,7 +166,8 @@ function checkSortSets(target: Target, path: string): void {
   for (const [index, set] of sets.entries()) {
     const names = set.map((key) => key.replace(/^-/, ''));
     const at = (position: number): string => `${path}.sortSets[${index}][${position}]`;
-    for (const [position, name] of names.entries()) checkSortField(target, name, at(position), 'A key of a sort set');
+    for (const [position, name] of names.entries())
+      checkSortField(target, name, at(position), 'A key of a sort set');
     reportDuplicates(names, at, 'sort key', report);
   }
   reportDuplicates(
@@ -155,6 +187,11 @@ function checkSearch({ endpoint, recordType, report }: Target, path: string): vo
     const field = findPlainField(endpoint, name, at(index), words, report);
     const type = field && typeOfField(recordType, field);
     if (type !== undefined && type !== 'text')
-      report('publish', at(index), 'not_text', `Only text fields can be searched; "${name}" is a ${type} field`);
+      report(
+        'publish',
+        at(index),
+        'not_text',
+        `Only text fields can be searched; "${name}" is a ${type} field`,
+      );
   }
 }

@@ -1,8 +1,13 @@
-// Validates the relations of an endpoint: their names, the field that refers to other records, and the endpoint in whose shape these are
-// embedded. Pure.
+// Validates the relations of an endpoint: their names, the field that refers to other records, and the
+// endpoint in whose shape these are embedded. Pure.
 import { boundSource, type IndexedRecordType } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
-import type { EndpointDefinition, FieldDefinition, RelationDefinition, SchemaDocument } from './schema-document.ts';
+import type {
+  EndpointDefinition,
+  FieldDefinition,
+  RelationDefinition,
+  SchemaDocument,
+} from './schema-document.ts';
 
 const relationName = /^[a-z][A-Za-z0-9_]{0,62}$/;
 /** Types whose values can be ids. */
@@ -30,23 +35,38 @@ export function checkRelations(
     const field = referring.get(relation.field);
     if (field === undefined) {
       const message = 'A relation must name a field of this endpoint that holds the id of the other record.';
-      report('save', `${at}.field`, 'not_included', message, { wanted: relation.field, known: () => referring.keys() });
+      report('save', `${at}.field`, 'not_included', message, {
+        wanted: relation.field,
+        known: () => referring.keys(),
+      });
     }
     const target = endpoints.find(({ name }) => name === relation.resource);
     if (target === undefined) {
       const known = () => endpoints.map(({ name }) => name);
-      report('save', `${at}.resource`, 'unknown_resource', 'A relation must name an endpoint of this document.', {
-        wanted: relation.resource,
-        known,
-      });
+      report(
+        'save',
+        `${at}.resource`,
+        'unknown_resource',
+        'A relation must name an endpoint of this document.',
+        {
+          wanted: relation.resource,
+          known,
+        },
+      );
     }
     if (field !== undefined && target !== undefined) checkTarget(type, field, target, at, report);
   }
 }
 
-function checkName({ name }: RelationDefinition, taken: ReadonlySet<string>, at: string, report: Report): void {
+function checkName(
+  { name }: RelationDefinition,
+  taken: ReadonlySet<string>,
+  at: string,
+  report: Report,
+): void {
   if (!relationName.test(name)) {
-    const message = 'A relation name must have 1 to 63 characters: a lower-case letter, then letters, digits or underscores';
+    const message =
+      'A relation name must have 1 to 63 characters: a lower-case letter, then letters, digits or underscores';
     report('save', `${at}.name`, 'illegal_name', message);
   }
   if (taken.has(name.toLowerCase())) {
@@ -66,7 +86,12 @@ function checkTarget(
   const column = type?.bySource.get(boundSource({ source, as }));
   if (type === undefined || column === undefined) return;
   if (!idTypes.has(column.type)) {
-    report('publish', `${at}.field`, 'not_a_reference', `"${name}" is a ${column.type} field. A relation needs a reference field.`);
+    report(
+      'publish',
+      `${at}.field`,
+      'not_a_reference',
+      `"${name}" is a ${column.type} field. A relation needs a reference field.`,
+    );
     return;
   }
   const { targets = {} } = type;

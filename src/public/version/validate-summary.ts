@@ -5,7 +5,12 @@ import { type Report, reportDuplicates } from './definition-problems.ts';
 import type { IndexedEndpoint } from './endpoint-fields.ts';
 import { currencyOf, mixesCurrencies } from './money.ts';
 import { suffixOf } from './operators.ts';
-import { type AggregateDefinition, type AggregateFunction, aggregateFunctions, type GroupDefinition } from './schema-document.ts';
+import {
+  type AggregateDefinition,
+  type AggregateFunction,
+  aggregateFunctions,
+  type GroupDefinition,
+} from './schema-document.ts';
 import { findPlainField, typeOfField } from './validate-queries.ts';
 
 const numbers: readonly ColumnType[] = ['number', 'integer'];
@@ -23,7 +28,12 @@ const resultNames: ReadonlySet<string> = new Set(['count', ...aggregateFunctions
 const parameterNames: ReadonlySet<string> = new Set([...resultNames, 'by', 'sort', 'limit']);
 
 /** Reports every problem of the summary of an endpoint, which is at `path` of the document. */
-export function checkSummary(endpoint: IndexedEndpoint, path: string, recordType: IndexedRecordType | undefined, report: Report): void {
+export function checkSummary(
+  endpoint: IndexedEndpoint,
+  path: string,
+  recordType: IndexedRecordType | undefined,
+  report: Report,
+): void {
   const { aggregates = [], groups = [] } = endpoint;
   if (aggregates.length + groups.length === 0) return;
   checkFilterNames(endpoint, path, report);
@@ -35,7 +45,8 @@ export function checkSummary(endpoint: IndexedEndpoint, path: string, recordType
     'aggregate',
     report,
   );
-  for (const [index, group] of groups.entries()) checkGroup(endpoint, group, `${path}.groups[${index}]`, recordType, report);
+  for (const [index, group] of groups.entries())
+    checkGroup(endpoint, group, `${path}.groups[${index}]`, recordType, report);
   checkGroupNames(groups, path, report);
   checkCurrency(endpoint, path, recordType, report);
 }
@@ -43,7 +54,9 @@ export function checkSummary(endpoint: IndexedEndpoint, path: string, recordType
 /** A summary takes the filters of the list next to parameters of its own. */
 function checkFilterNames({ filters }: IndexedEndpoint, path: string, report: Report): void {
   for (const [index, { field, operators }] of filters.entries()) {
-    const clashing = operators.map((operator) => field + suffixOf(operator)).filter((name) => parameterNames.has(name.toLowerCase()));
+    const clashing = operators
+      .map((operator) => field + suffixOf(operator))
+      .filter((name) => parameterNames.has(name.toLowerCase()));
     for (const name of clashing)
       report(
         'save',
@@ -73,7 +86,12 @@ function checkAggregate(
     report('publish', `${path}.functions[${index}]`, 'function_misfits', message);
   }
   if (currency !== undefined && !numbers.includes(type))
-    report('publish', `${path}.currency`, 'not_a_number', `"currency" applies only to number fields; this is a ${type} field`);
+    report(
+      'publish',
+      `${path}.currency`,
+      'not_a_number',
+      `"currency" applies only to number fields; this is a ${type} field`,
+    );
 }
 
 function checkGroup(
@@ -84,19 +102,38 @@ function checkGroup(
   report: Report,
 ): void {
   const [name, at] = typeof group === 'string' ? [group, path] : [group.field, `${path}.field`];
-  const field = findPlainField(endpoint, name, at, { thing: 'A group', lines: 'Lines cannot be grouped by' }, report);
+  const field = findPlainField(
+    endpoint,
+    name,
+    at,
+    { thing: 'A group', lines: 'Lines cannot be grouped by' },
+    report,
+  );
   if (resultNames.has(name.toLowerCase()))
-    report('save', at, 'reserved_name', `A summary has "${name}" as a key of its own. Give the field another name to group by it.`);
+    report(
+      'save',
+      at,
+      'reserved_name',
+      `A summary has "${name}" as a key of its own. Give the field another name to group by it.`,
+    );
   const type = field && typeOfField(recordType, field);
   if (typeof group !== 'string' && type !== undefined && !dates.includes(type))
-    report('publish', `${path}.periods`, 'period_misfits', `Periods apply only to date and time fields; "${name}" is a ${type} field`);
+    report(
+      'publish',
+      `${path}.periods`,
+      'period_misfits',
+      `Periods apply only to date and time fields; "${name}" is a ${type} field`,
+    );
 }
 
 function checkGroupNames(groups: readonly GroupDefinition[], path: string, report: Report): void {
   const placed = groups.flatMap((group, index) => {
     const at = `${path}.groups[${index}]`;
     if (typeof group === 'string') return [{ name: group, at }];
-    return group.periods.map((period, position) => ({ name: `${group.field}.${period}`, at: `${at}.periods[${position}]` }));
+    return group.periods.map((period, position) => ({
+      name: `${group.field}.${period}`,
+      at: `${at}.periods[${position}]`,
+    }));
   });
   reportDuplicates(
     placed.map(({ name }) => name),
@@ -106,7 +143,9 @@ function checkGroupNames(groups: readonly GroupDefinition[], path: string, repor
   );
 }
 
-/** Amounts of several currencies are never added up, so a summary of amounts must be able to tell them apart. */
+/**
+ * Amounts of several currencies are never added up, so a summary of amounts must be able to tell them apart.
+ */
 function checkCurrency(
   { byName, filters, aggregates = [], groups = [] }: IndexedEndpoint,
   path: string,

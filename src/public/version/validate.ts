@@ -1,8 +1,14 @@
-// Validates a definition, reporting all problems at once. Some rules apply to every draft and block saving; the others depend on what is
-// currently synced and block only publishing.
+// Validates a definition, reporting all problems at once. Some rules apply to every draft and block saving;
+// the others depend on what is currently synced and block only publishing.
 
 import { type Available, availableType, type IndexedRecordType, indexSources } from './bind.ts';
-import { createReport, type DefinitionProblem, type ProblemLimits, type Report, reportDuplicates } from './definition-problems.ts';
+import {
+  createReport,
+  type DefinitionProblem,
+  type ProblemLimits,
+  type Report,
+  reportDuplicates,
+} from './definition-problems.ts';
 import { type IndexedEndpoint, indexFields } from './endpoint-fields.ts';
 import type { SchemaDocument } from './schema-document.ts';
 import { checkField, checkFieldNames, checkMasks } from './validate-fields.ts';
@@ -18,7 +24,8 @@ const resourceName = /^[a-z][a-z0-9-]{0,62}$/;
 const maxProblems = 100;
 
 /**
- * The first problems of the definition, in document order; empty when it may be published, or when nothing blocks what `blocks` says. Pure.
+ * The first problems of the definition, in document order; empty when it may be published, or when nothing
+ * blocks what `blocks` says. Pure.
  */
 export function validateDocument(
   document: SchemaDocument,
@@ -27,7 +34,8 @@ export function validateDocument(
 ): DefinitionProblem[] {
   const problems: DefinitionProblem[] = [];
   const report = createReport(problems, { max, ...(blocks !== undefined && { blocks }) });
-  if (document.endpoints.length === 0) report('publish', 'endpoints', 'no_endpoints', 'Publishing requires at least one endpoint');
+  if (document.endpoints.length === 0)
+    report('publish', 'endpoints', 'no_endpoints', 'Publishing requires at least one endpoint');
   reportDuplicates(
     document.endpoints.map(({ name }) => name),
     (index) => `endpoints[${index}].name`,
@@ -67,17 +75,25 @@ function checkEndpoint(
   }
   checkRecordType(endpoint.recordType, `${path}.recordType`, recordType, available, report);
   checkFieldNames(endpoint, path, report);
-  for (const [index, field] of endpoint.fields.entries()) checkField(field, `${path}.fields[${index}]`, recordType, report);
+  for (const [index, field] of endpoint.fields.entries())
+    checkField(field, `${path}.fields[${index}]`, recordType, report);
   checkMasks(endpoint, path, report);
   checkQueries(endpoint, path, recordType, report);
   checkSummary(endpoint, path, recordType, report);
 }
 
-function checkRecordType(name: string, path: string, found: IndexedRecordType | undefined, available: Available, report: Report): void {
+function checkRecordType(
+  name: string,
+  path: string,
+  found: IndexedRecordType | undefined,
+  available: Available,
+  report: Report,
+): void {
   if (found === undefined)
     report('publish', path, 'unknown_record_type', 'No synced record type has this name.', {
       wanted: name,
       known: () => Object.keys(available),
     });
-  else if (!found.hasData) report('publish', path, 'not_synced', `No complete sync of ${found.label} has been published yet`);
+  else if (!found.hasData)
+    report('publish', path, 'not_synced', `No complete sync of ${found.label} has been published yet`);
 }

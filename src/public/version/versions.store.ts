@@ -10,8 +10,8 @@ import type { Bindings, EndpointDefinition } from './schema-document.ts';
 export type VersionState = {
   readonly id: string;
   /**
-   * Identifies the published content. Differs from `id`, because a draft whose publication was lost in a failover may be changed and
-   * published again.
+   * Identifies the published content. Differs from `id`, because a draft whose publication was lost in a
+   * failover may be changed and published again.
    */
   readonly contentId: string;
   readonly version: string;
@@ -38,8 +38,14 @@ const contentIdSql = "concat_ws('/', s.id, extract(epoch from s.published_at))";
 
 export const isVersionLabel = (text: string): boolean => /^v[1-9]\d{0,5}$/.test(text);
 
-/** Undefined when the organization has no version with that label, and when it is being deleted, which may wait for a server. */
-export async function findVersionState(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string): Promise<VersionState | undefined> {
+/**
+ * Undefined when the organization has no version with that label, and when it is being deleted, which may
+ * wait for a server.
+ */
+export async function findVersionState(
+  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
+  version: string,
+): Promise<VersionState | undefined> {
   const { rows } = await inTransaction(ctx, (tx) =>
     tx.raw<{ rows: StateRow[] }>(
       `select s.id, ${contentIdSql} as content_id, s.version, s.status, s.sunset_at, s.deprecated_at, n.version as successor_version, n.resources as successor_resources
@@ -62,7 +68,10 @@ export async function findVersionState(ctx: Pick<TenantCtx, 'db' | 'organization
     status: row.status,
     sunsetAt: row.sunset_at,
     deprecatedAt: row.deprecated_at,
-    successor: row.successor_version === null ? null : { version: row.successor_version, resources: row.successor_resources ?? [] },
+    successor:
+      row.successor_version === null
+        ? null
+        : { version: row.successor_version, resources: row.successor_resources ?? [] },
   };
 }
 
@@ -70,7 +79,9 @@ export async function findVersionState(ctx: Pick<TenantCtx, 'db' | 'organization
 export type ContentRef = Pick<VersionState, 'id' | 'contentId'>;
 
 const selectContent = (tx: Tx, organizationId: string, { id, contentId }: ContentRef) =>
-  tx('api_schemas as s').where({ organization_id: organizationId, id }).whereRaw(`${contentIdSql} = ?`, [contentId]);
+  tx('api_schemas as s')
+    .where({ organization_id: organizationId, id })
+    .whereRaw(`${contentIdSql} = ?`, [contentId]);
 
 /** 503 with Retry-After: the version was deleted, or its publication was lost in a failover. */
 const contentGone = (): AppError => unavailable('The version is being replaced; try again', 2);
@@ -78,17 +89,30 @@ const contentGone = (): AppError => unavailable('The version is being replaced; 
 type ContentRow = { version: string; endpoints: EndpointDefinition[]; bindings: Bindings };
 
 /** Rejects with 503 when the database no longer has this content. */
-export async function readCompiled(ctx: Pick<TenantCtx, 'db' | 'keyring' | 'organizationId'>, ref: ContentRef): Promise<CompiledSchema> {
+export async function readCompiled(
+  ctx: Pick<TenantCtx, 'db' | 'keyring' | 'organizationId'>,
+  ref: ContentRef,
+): Promise<CompiledSchema> {
   return inTransaction(ctx, async (tx) => {
-    const row = await selectContent(tx, ctx.organizationId, ref).first<ContentRow | undefined>('version', 'endpoints', 'bindings');
+    const row = await selectContent(tx, ctx.organizationId, ref).first<ContentRow | undefined>(
+      'version',
+      'endpoints',
+      'bindings',
+    );
     if (row === undefined) throw contentGone();
     const maskSecret = masksOf(row.endpoints).has('hash') ? await findMaskSecret(tx, ctx) : undefined;
     return compileSchema({ ...row, id: ref.contentId, maskSecret });
   });
 }
 
-/** The stored OpenAPI text. Rejects with 503 when the database no longer has this content, and with an Error when it was never published. */
-export async function readDescription(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, ref: ContentRef): Promise<string> {
+/**
+ * The stored OpenAPI text. Rejects with 503 when the database no longer has this content, and with an Error
+ * when it was never published.
+ */
+export async function readDescription(
+  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
+  ref: ContentRef,
+): Promise<string> {
   const row = await inTransaction(ctx, (tx) =>
     selectContent(tx, ctx.organizationId, ref).first<{ openapi: string | null } | undefined>('openapi'),
   );
@@ -97,9 +121,17 @@ export async function readDescription(ctx: Pick<TenantCtx, 'db' | 'organizationI
   return row.openapi;
 }
 
-export type DraftRow = { readonly id: string; readonly name: string; readonly notes: string; readonly endpoints: EndpointDefinition[] };
+export type DraftRow = {
+  readonly id: string;
+  readonly name: string;
+  readonly notes: string;
+  readonly endpoints: EndpointDefinition[];
+};
 
-export const findDraft = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string): Promise<DraftRow | undefined> =>
+export const findDraft = (
+  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
+  version: string,
+): Promise<DraftRow | undefined> =>
   inTransaction(ctx, (tx) =>
     tx('api_schemas')
       .where({ organization_id: ctx.organizationId, version, status: 'draft' })
@@ -121,24 +153,45 @@ export const findLive = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>): Promise
       .where('organization_id', ctx.organizationId)
       .whereIn('status', ['published', 'deprecated'])
       .orderByRaw('length(version), version')
-      .select<LiveRow[]>('version', 'status', 'name', 'sunset_at', tx.raw("jsonb_path_query_array(endpoints, '$[*].name') as resources")),
+      .select<LiveRow[]>(
+        'version',
+        'status',
+        'name',
+        'sunset_at',
+        tx.raw("jsonb_path_query_array(endpoints, '$[*].name') as resources"),
+      ),
   );
 
 /** The name, notes and endpoints of a published version, as written in its definition. */
 export const findDefinition = (
   ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
   id: string,
-): Promise<{ readonly name: string; readonly notes: string; readonly endpoints: readonly EndpointDefinition[] } | undefined> =>
+): Promise<
+  | { readonly name: string; readonly notes: string; readonly endpoints: readonly EndpointDefinition[] }
+  | undefined
+> =>
   inTransaction(ctx, (tx) =>
     tx('api_schemas')
       .where({ organization_id: ctx.organizationId, id })
-      .first<{ name: string; notes: string; endpoints: EndpointDefinition[] } | undefined>('name', 'notes', 'endpoints'),
+      .first<{ name: string; notes: string; endpoints: EndpointDefinition[] } | undefined>(
+        'name',
+        'notes',
+        'endpoints',
+      ),
   );
 
-type PredecessorRow = { readonly version: string; readonly endpoints: EndpointDefinition[]; readonly bindings: Bindings };
+type PredecessorRow = {
+  readonly version: string;
+  readonly endpoints: EndpointDefinition[];
+  readonly bindings: Bindings;
+};
 
 /** The published version right before that label, for the list of changes. */
-export const findPredecessor = async (tx: Tx, organizationId: string, version: string): Promise<PredecessorRow | undefined> =>
+export const findPredecessor = async (
+  tx: Tx,
+  organizationId: string,
+  version: string,
+): Promise<PredecessorRow | undefined> =>
   tx('api_schemas')
     .where('organization_id', organizationId)
     .whereNot('status', 'draft')

@@ -1,19 +1,42 @@
-// Liquid without everything that reaches beyond the text and its data. Runs only in the worker thread. Its own limits stop templates that
-// are too large or slow and report the line; the limits of the thread (thread.ts) stop everything that these miss. This folder is the only
-// one that relies on how LiquidJS works inside; test/templates/liquid.test.ts fails when a new version changes that.
+// Liquid without everything that reaches beyond the text and its data. Runs only in the worker thread. Its
+// own limits stop templates that are too large or slow and report the line; the limits of the thread
+// (thread.ts) stop everything that these miss. This folder is the only one that relies on how LiquidJS works
+// inside; test/templates/liquid.test.ts fails when a new version changes that.
 import { type Context, defaultOperators, Liquid, Tokenizer } from 'liquidjs';
 import { templateLimits } from '../template.ts';
 import { createOutputFilter, filtersFor } from './filters.ts';
 import { inOrder, parseNumber } from './numbers.ts';
 
 const tags = new Set([
-  ...['assign', 'break', 'capture', 'case', 'comment', 'continue', 'cycle', 'decrement', 'echo', 'for', 'if', 'increment', 'liquid'],
+  ...[
+    'assign',
+    'break',
+    'capture',
+    'case',
+    'comment',
+    'continue',
+    'cycle',
+    'decrement',
+    'echo',
+    'for',
+    'if',
+    'increment',
+    'liquid',
+  ],
   ...['raw', 'tablerow', 'unless', '#'],
 ]);
 
-type EngineOptions = { readonly as: 'html' | 'text'; readonly now: string; readonly timeZone: string; readonly strict: boolean };
+type EngineOptions = {
+  readonly as: 'html' | 'text';
+  readonly now: string;
+  readonly timeZone: string;
+  readonly strict: boolean;
+};
 
-/** Counts the output towards the memory limit, whether it goes into a capture or the result: Liquid counts neither. */
+/**
+ * Counts the output towards the memory limit, whether it goes into a capture or the result: Liquid counts
+ * neither.
+ */
 function countOutput(liquid: Liquid): void {
   const { renderer } = liquid;
   const render = renderer.renderTemplates.bind(renderer);

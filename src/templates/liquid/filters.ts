@@ -1,5 +1,6 @@
-// The filters that templates may use: Liquid's pure ones, and replacements for those that escape, format, calculate or compare. None reads
-// the clock, uses randomness, evaluates an expression from data or turns escaping off.
+// The filters that templates may use: Liquid's pure ones, and replacements for those that escape, format,
+// calculate or compare. None reads the clock, uses randomness, evaluates an expression from data or turns
+// escaping off.
 import { type Context, type FilterImplOptions, filters } from 'liquidjs';
 import { escapeHtml } from '../../core/escape-html.ts';
 import { calculations, compareNumbers, ExactNumber, sumOf } from './numbers.ts';
@@ -7,15 +8,49 @@ import { calculations, compareNumbers, ExactNumber, sumOf } from './numbers.ts';
 type Handler = (this: { context: Context }, value: unknown, ...args: unknown[]) => unknown;
 
 const allowedFilters = [
-  ...['append', 'capitalize', 'downcase', 'lstrip', 'prepend', 'remove', 'remove_first', 'remove_last', 'replace', 'replace_first'],
-  ...['replace_last', 'rstrip', 'split', 'strip', 'strip_html', 'strip_newlines', 'truncate', 'truncatewords', 'upcase'],
-  ...['compact', 'concat', 'find', 'first', 'has', 'join', 'last', 'map', 'reverse', 'size', 'slice', 'sort_natural'],
+  ...[
+    'append',
+    'capitalize',
+    'downcase',
+    'lstrip',
+    'prepend',
+    'remove',
+    'remove_first',
+    'remove_last',
+    'replace',
+    'replace_first',
+  ],
+  ...[
+    'replace_last',
+    'rstrip',
+    'split',
+    'strip',
+    'strip_html',
+    'strip_newlines',
+    'truncate',
+    'truncatewords',
+    'upcase',
+  ],
+  ...[
+    'compact',
+    'concat',
+    'find',
+    'first',
+    'has',
+    'join',
+    'last',
+    'map',
+    'reverse',
+    'size',
+    'slice',
+    'sort_natural',
+  ],
   ...['where', 'reject', 'default', 'json', 'url_decode', 'url_encode'],
 ];
 
 /**
- * Charges a filter's inputs to the memory limit before it processes them. Liquid's own filters charge texts and the length of lists, but
- * not the texts within lists that they are about to join.
+ * Charges a filter's inputs to the memory limit before it processes them. Liquid's own filters charge texts
+ * and the length of lists, but not the texts within lists that they are about to join.
  */
 function charge({ memoryLimit }: Context, value: unknown): void {
   if (typeof value === 'string') memoryLimit.use(value.length);
@@ -31,28 +66,45 @@ const charged = (handler: Handler): Handler =>
   };
 
 const textOf = (value: unknown): string =>
-  value === null || value === undefined ? '' : Array.isArray(value) ? value.map(textOf).join('') : String(value);
+  value === null || value === undefined
+    ? ''
+    : Array.isArray(value)
+      ? value.map(textOf).join('')
+      : String(value);
 
-/** Converts and escapes an output value. Every output passes through here, or through a filter below that is raw because it escapes. */
+/**
+ * Converts and escapes an output value. Every output passes through here, or through a filter below that is
+ * raw because it escapes.
+ */
 export const createOutputFilter = (as: 'html' | 'text') =>
-  charged((value) => (as === 'html' ? escapeHtml(textOf(value)) : textOf(value))) as (value: unknown) => string;
+  charged((value) => (as === 'html' ? escapeHtml(textOf(value)) : textOf(value))) as (
+    value: unknown,
+  ) => string;
 
 const day = /^\d{4}-\d{2}-\d{2}$/;
 
-/** `now` is the instant that the service passed, never the machine's clock. A calendar date is the same date in every time zone. */
+/**
+ * `now` is the instant that the service passed, never the machine's clock. A calendar date is the same date
+ * in every time zone.
+ */
 const dateOf = (now: string, original: Handler): Handler =>
   function (value, format, zone) {
     const given = value === 'now' || value === 'today' ? now : value;
     return original.call(this, given, format, typeof given === 'string' && day.test(given) ? 0 : zone);
   };
 
-/** `{{ amount | number: 2 }}` formats as `1,234.50`, exactly for decimal texts of up to 40 digits. Anything else is returned unchanged. */
+/**
+ * `{{ amount | number: 2 }}` formats as `1,234.50`, exactly for decimal texts of up to 40 digits. Anything
+ * else is returned unchanged.
+ */
 const number: Handler = (value, digits) => {
   const text = textOf(value).trim();
   if (!/^-?\d{1,40}(\.\d{1,40})?$/.test(text)) return value;
   const places = typeof digits === 'number' ? Math.min(Math.max(Math.trunc(digits), 0), 20) : undefined;
   const format = new Intl.NumberFormat('en-US', {
-    ...(places === undefined ? { maximumFractionDigits: 20 } : { minimumFractionDigits: places, maximumFractionDigits: places }),
+    ...(places === undefined
+      ? { maximumFractionDigits: 20 }
+      : { minimumFractionDigits: places, maximumFractionDigits: places }),
   });
   return format.format(text as `${number}`);
 };
@@ -70,14 +122,25 @@ const calculated =
   };
 
 /** The items, or the values of a property of theirs. */
-const valuesOf = (map: Handler): ((context: { context: Context }, items: unknown, property: unknown) => Generator<unknown, unknown[]>) =>
+const valuesOf = (
+  map: Handler,
+): ((context: { context: Context }, items: unknown, property: unknown) => Generator<unknown, unknown[]>) =>
   function* (context, items, property) {
     const list = items === null || items === undefined ? [] : Array.isArray(items) ? items : [items];
-    return property === undefined ? list : ((yield* map.call(context, list, property) as Generator<unknown, unknown[]>) as unknown[]);
+    return property === undefined
+      ? list
+      : ((yield* map.call(context, list, property) as Generator<unknown, unknown[]>) as unknown[]);
   };
 
-/** All allowed filters by name. `now` is RFC 3339. `strict`: impossible calculations are problems. Throws an Error at once if liquidjs lacks one of them, as a new version might. */
-export function filtersFor(as: 'html' | 'text', now: string, strict: boolean): Map<string, FilterImplOptions> {
+/**
+ * All allowed filters by name. `now` is RFC 3339. `strict`: impossible calculations are problems. Throws an
+ * Error at once if liquidjs lacks one of them, as a new version might.
+ */
+export function filtersFor(
+  as: 'html' | 'text',
+  now: string,
+  strict: boolean,
+): Map<string, FilterImplOptions> {
   const originals = filters as unknown as Readonly<Record<string, Handler>>;
   const original = (name: string): Handler => {
     const found = originals[name];
@@ -86,7 +149,8 @@ export function filtersFor(as: 'html' | 'text', now: string, strict: boolean): M
   };
   const escaped: Handler = (value) => escapeHtml(textOf(value));
   const onceEscaped: Handler = (value) => escapeHtml(textOf(value)).replaceAll(/&amp;(#?\w{1,10};)/g, '&$1');
-  const newlineToBr: Handler = (value) => (as === 'html' ? escapeHtml(textOf(value)).replaceAll(/\r?\n/g, '<br>\n') : textOf(value));
+  const newlineToBr: Handler = (value) =>
+    as === 'html' ? escapeHtml(textOf(value)).replaceAll(/\r?\n/g, '<br>\n') : textOf(value);
   const readValues = valuesOf(original('map'));
   const sum: Handler = function* (value, property) {
     return sumOf(yield* readValues(this, value, property));
@@ -103,12 +167,16 @@ export function filtersFor(as: 'html' | 'text', now: string, strict: boolean): M
   };
   const uniq: Handler = (value) => {
     const items = Array.isArray(value) ? value : value === null || value === undefined ? [] : [value];
-    return [...new Map(items.map((item) => [item instanceof ExactNumber ? item.toString() : item, item])).values()];
+    return [
+      ...new Map(items.map((item) => [item instanceof ExactNumber ? item.toString() : item, item])).values(),
+    ];
   };
   const raw = (handler: Handler) => ({ handler: charged(handler), raw: true });
   return new Map<string, FilterImplOptions>([
     ...allowedFilters.map((name) => [name, charged(original(name))] as const),
-    ...Object.entries(calculations).map(([name, calculate]) => [name, charged(calculated(calculate, strict))] as const),
+    ...Object.entries(calculations).map(
+      ([name, calculate]) => [name, charged(calculated(calculate, strict))] as const,
+    ),
     ['sum', charged(sum)],
     ['sort', charged(sort)],
     ['uniq', charged(uniq)],

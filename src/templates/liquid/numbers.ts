@@ -1,12 +1,16 @@
-// Exact decimal numbers of templates. A number that a float shows with exactly its digits stays one; any other is an `ExactNumber`, so that
-// no sum, product or comparison depends on binary fractions. Only a quotient is rounded, to 20 places.
+// Exact decimal numbers of templates. A number that a float shows with exactly its digits stays one; any
+// other is an `ExactNumber`, so that no sum, product or comparison depends on binary fractions. Only a
+// quotient is rounded, to 20 places.
 import Big from 'big.js';
 import { exactNumber } from '../../core/exact-json.ts';
 
 const maxDigits = 1_000;
 Big.DP = 20;
 
-/** Compared by Liquid through the methods of its `Comparable`. A template sees own properties of values: it has none. */
+/**
+ * Compared by Liquid through the methods of its `Comparable`. A template sees own properties of values: it
+ * has none.
+ */
 export class ExactNumber {
   readonly #value: Big;
   readonly #text: string;
@@ -54,10 +58,14 @@ const decimalText = /^\s*-?\d+(\.\d+)?(e[-+]?\d{1,2})?\s*$/i;
 function decimalOf(value: unknown): Big | undefined {
   if (value instanceof ExactNumber) return ExactNumber.valueOf(value);
   if (typeof value === 'number') return Number.isFinite(value) ? new Big(value) : undefined;
-  return typeof value === 'string' && value.length <= maxLength && decimalText.test(value) ? new Big(value.trim()) : undefined;
+  return typeof value === 'string' && value.length <= maxLength && decimalText.test(value)
+    ? new Big(value.trim())
+    : undefined;
 }
 
-/** A number of JSON or of a template as it is written there; it keeps its digits, unless it has an exponent. */
+/**
+ * A number of JSON or of a template as it is written there; it keeps its digits, unless it has an exponent.
+ */
 export const parseNumber = (text: string): number | ExactNumber | string => {
   const value = decimalOf(text);
   return value === undefined ? text : numberOf(value, /e/i.test(text) ? undefined : text);
@@ -65,7 +73,8 @@ export const parseNumber = (text: string): number | ExactNumber | string => {
 
 /** As a template sees it. Throws an Error for one with more than a thousand digits. */
 function numberOf(value: Big, written?: string): number | ExactNumber {
-  if (value.c.length + Math.abs(value.e) > maxDigits) throw new Error(`A number has more than ${maxDigits} digits`);
+  if (value.c.length + Math.abs(value.e) > maxDigits)
+    throw new Error(`A number has more than ${maxDigits} digits`);
   const text = value.toFixed();
   const float = Number(text);
   return String(float) === text ? float : new ExactNumber(value, written ?? text);
@@ -75,7 +84,8 @@ function numberOf(value: Big, written?: string): number | ExactNumber {
 const operand = (value: unknown): Big => decimalOf(value) ?? new Big(value === true ? 1 : 0);
 
 /** The places to round to: a whole number that a result can have. */
-const placesOf = (value: unknown): number => Math.min(Math.max(Math.trunc(operand(value).toNumber()), -maxDigits), maxDigits);
+const placesOf = (value: unknown): number =>
+  Math.min(Math.max(Math.trunc(operand(value).toNumber()), -maxDigits), maxDigits);
 
 const floor = (value: Big): Big => value.round(0, value.s < 0 ? Big.roundUp : Big.roundDown);
 const ceil = (value: Big): Big => value.round(0, value.s < 0 ? Big.roundDown : Big.roundUp);
@@ -117,7 +127,10 @@ export const calculations: Readonly<Record<string, Calculation>> = {
 export const sumOf = (values: readonly unknown[]): number | ExactNumber =>
   numberOf(values.reduce<Big>((sum, value) => sum.plus(operand(value)), new Big(0)));
 
-/** For `sort`: by value where all are numbers or texts of numbers, otherwise undefined. Missing values are last. */
+/**
+ * For `sort`: by value where all are numbers or texts of numbers, otherwise undefined. Missing values are
+ * last.
+ */
 export function compareNumbers(values: readonly unknown[]): ((a: unknown, b: unknown) => number) | undefined {
   const decimals = new Map<unknown, Big>();
   for (const value of values) {
@@ -127,12 +140,18 @@ export function compareNumbers(values: readonly unknown[]): ((a: unknown, b: unk
   }
   return (a, b) => {
     const [left, right] = [decimals.get(a), decimals.get(b)];
-    return left !== undefined && right !== undefined ? left.cmp(right) : Number(left === undefined) - Number(right === undefined);
+    return left !== undefined && right !== undefined
+      ? left.cmp(right)
+      : Number(left === undefined) - Number(right === undefined);
   };
 }
 
 /** Whether two numbers, or texts of numbers, are in this order; undefined for anything else. */
-export function inOrder(left: unknown, right: unknown, holds: (sign: number) => boolean): boolean | undefined {
+export function inOrder(
+  left: unknown,
+  right: unknown,
+  holds: (sign: number) => boolean,
+): boolean | undefined {
   const [a, b] = [decimalOf(left), decimalOf(right)];
   return a && b && holds(a.cmp(b));
 }

@@ -1,18 +1,28 @@
-// Turns what LiquidJS throws into the problems of a template, each with its line. LiquidJS reports the limits by their messages only.
+// Turns what LiquidJS throws into the problems of a template, each with its line. LiquidJS reports the limits
+// by their messages only.
 import type { LiquidError } from 'liquidjs';
 import { type TemplateProblem, templateLimits } from '../template.ts';
 
 const limitCodes: readonly (readonly [RegExp, TemplateProblem['code'], string])[] = [
-  [/^memory alloc limit/, 'too_much_work', `Produces more than ${templateLimits.maxWork} characters and list items`],
+  [
+    /^memory alloc limit/,
+    'too_much_work',
+    `Produces more than ${templateLimits.maxWork} characters and list items`,
+  ],
   [/^template render limit/, 'too_slow', `Takes more than ${templateLimits.maxCpuMs} ms of CPU time`],
   [/^parse length limit/, 'too_long', `Is longer than ${templateLimits.maxSourceLength} characters`],
   [/^Maximum call stack/, 'too_much_work', 'Is nested too deeply'],
 ];
 
 const isErrorList = (error: unknown): error is Error & { errors: readonly unknown[] } =>
-  error instanceof Error && error.name === 'LiquidErrors' && Array.isArray((error as { errors?: unknown }).errors);
+  error instanceof Error &&
+  error.name === 'LiquidErrors' &&
+  Array.isArray((error as { errors?: unknown }).errors);
 
-/** `phase` is the code for a problem without a code of its own: `syntax` while parsing, `failed` while rendering. */
+/**
+ * `phase` is the code for a problem without a code of its own: `syntax` while parsing, `failed` while
+ * rendering.
+ */
 export function problemsOf(part: string, error: unknown, phase: 'syntax' | 'failed'): TemplateProblem[] {
   if (isErrorList(error)) return error.errors.flatMap((one) => problemsOf(part, one, phase));
   const { token, originalError, message, name } = error as Partial<LiquidError>;

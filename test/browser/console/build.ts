@@ -1,4 +1,5 @@
-// Builds the console once for all browser tests, into a folder of this run; CONSOLE_DIST names one that is built already.
+// Builds the console once for all browser tests, into a folder of this run; CONSOLE_DIST names one that is
+// built already.
 import { execFile } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,4 +1,5 @@
-// Connecting an account, by keyboard: in the console, and on the account's own set-up pages as its administrator.
+// Connecting an account, by keyboard: in the console, and on the account's own set-up pages as its
+// administrator.
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { testSettings } from '../../setup/database.ts';
@@ -110,7 +111,8 @@ describe('connecting NetSuite', () => {
 
 describe('token-based authentication', () => {
   it('needs no certificate', async () => {
-    const { consumerKey, consumerSecret, tokenId, tokenSecret } = await erp.account.createTokenCredentials('Portal Service');
+    const { consumerKey, consumerSecret, tokenId, tokenSecret } =
+      await erp.account.createTokenCredentials('Portal Service');
     const visit = await site.open('/connection');
     const { page } = visit;
     await type(page, page.getByLabel('Account id'), accountId);
@@ -135,7 +137,9 @@ describe('an existing connection', () => {
   it('says what the role cannot see, renews its certificate, and is deleted with a warning', async () => {
     await erp.connect(site.api);
     await site.api('post', '/netsuite/metadata/refresh');
-    expect((await site.api('post', '/sync-configs', { name: 'Customers', recordType: 'customer' })).status).toBe(201);
+    expect(
+      (await site.api('post', '/sync-configs', { name: 'Customers', recordType: 'customer' })).status,
+    ).toBe(201);
     erp.account.setVisible('employee', false);
     const visit = await site.open('/connection');
     const { page } = visit;

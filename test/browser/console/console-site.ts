@@ -1,5 +1,5 @@
-// The console in a real browser: the real application with an identity provider on a database of its own, and helpers by which a story
-// signs in, moves by keyboard and is judged at its end.
+// The console in a real browser: the real application with an identity provider on a database of its own, and
+// helpers by which a story signs in, moves by keyboard and is judged at its end.
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { expect, inject } from 'vitest';
 import { type Background, startBackground } from '../../../src/app.ts';
@@ -11,7 +11,15 @@ import { type TestDatabase, testDatabase, testSettings } from '../../setup/datab
 import { type Erp, startErp } from '../../setup/erp.ts';
 import { type SignInSite, startSignInSite } from '../../setup/identity-provider.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
-import { accessibilityViolations, launchChromium, looks, openVisit, overflowOf, saveScreenshot, type Visit } from '../chromium.ts';
+import {
+  accessibilityViolations,
+  launchChromium,
+  looks,
+  openVisit,
+  overflowOf,
+  saveScreenshot,
+  type Visit,
+} from '../chromium.ts';
 
 export type ConsoleOptions = {
   /** Name of the organization. */
@@ -46,16 +54,27 @@ export type ConsoleSite = {
   /** A transaction of the organization, to arrange what no operation can. */
   arrange<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   visit(options?: BrowserContextOptions): Promise<Visit>;
-  /** Gives the browser the session of the owner, or of a new member with a role or with exactly these permissions. */
-  signIn(visit: Visit, options?: { readonly role?: string | readonly string[] }): Promise<{ id: string; email: string }>;
+  /**
+   * Gives the browser the session of the owner, or of a new member with a role or with exactly these
+   * permissions.
+   */
+  signIn(
+    visit: Visit,
+    options?: { readonly role?: string | readonly string[] },
+  ): Promise<{ id: string; email: string }>;
   /** A new visitor, signed in, at a path below /console, once its heading is shown. */
-  open(path?: string, options?: { readonly role?: string | readonly string[]; readonly browser?: BrowserContextOptions }): Promise<Visit>;
+  open(
+    path?: string,
+    options?: { readonly role?: string | readonly string[]; readonly browser?: BrowserContextOptions },
+  ): Promise<Visit>;
   /** Closes the visitors; for afterEach. */
   leave(): Promise<void>;
   close(): Promise<void>;
 };
 
-const people = [{ id: 'owner', email: 'owner@console.example', name: 'Owner', about: 'Owner: may do everything' }];
+const people = [
+  { id: 'owner', email: 'owner@console.example', name: 'Owner', about: 'Owner: may do everything' },
+];
 
 export const madeUpInvoices = (count: number): InvoiceRow[] =>
   Array.from({ length: count }, (_, index) => ({
@@ -94,18 +113,33 @@ async function connectErp(erp: Erp, api: Api): Promise<void> {
 export async function startConsole(options: ConsoleOptions = {}): Promise<ConsoleSite> {
   const erp = options.erp === undefined ? undefined : await startErp(undefined, { control: {} });
   const allowedHosts = erp === undefined ? [] : [erp.host];
-  const database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts }, ...options.settings } });
+  const database = await testDatabase({
+    settings: { erp: { ...testSettings.erp, allowedHosts }, ...options.settings },
+  });
   const email = people[0]?.email ?? '';
-  const organization = await makeOrganization(database.ctx, { name: options.name ?? 'Aster Company', ownerEmail: email });
-  const service = await startSignInSite({ ctx: database.ctx, people, app: { consoleFolder: inject('consoleFolder') } });
+  const organization = await makeOrganization(database.ctx, {
+    name: options.name ?? 'Aster Company',
+    ownerEmail: email,
+  });
+  const service = await startSignInSite({
+    ctx: database.ctx,
+    people,
+    app: { consoleFolder: inject('consoleFolder') },
+  });
   const { ctx, origin } = service;
   const api = apiOf(service.app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
   if (erp !== undefined && options.erp === 'connected') await connectErp(erp, api);
   const { invoices } = options;
-  if (invoices !== undefined) await loadInvoices(ctx, organization.id, typeof invoices === 'number' ? madeUpInvoices(invoices) : invoices);
+  if (invoices !== undefined)
+    await loadInvoices(
+      ctx,
+      organization.id,
+      typeof invoices === 'number' ? madeUpInvoices(invoices) : invoices,
+    );
   const schemaId = options.published === true ? await publishVersion(ctx, organization.id) : '';
   const keyId = options.usedKey === true ? await insertUsedKey(database, organization.id) : '';
-  const background: Background | undefined = options.background === true ? await startBackground(ctx) : undefined;
+  const background: Background | undefined =
+    options.background === true ? await startBackground(ctx) : undefined;
   const browser: { opened?: Promise<Browser> } = {};
   const visits: Visit[] = [];
 
@@ -117,9 +151,12 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
   }
 
   async function signIn({ context }: Visit, { role }: { readonly role?: string | readonly string[] } = {}) {
-    const person = role === undefined ? { id: organization.ownerId, email } : await makeMember(ctx, organization.id, role);
+    const person =
+      role === undefined ? { id: organization.ownerId, email } : await makeMember(ctx, organization.id, role);
     const { token } = await makeSession(ctx, person.id, organization.id);
-    await context.addCookies([{ name: 'portal_session', value: token, url: origin, httpOnly: true, sameSite: 'Lax' }]);
+    await context.addCookies([
+      { name: 'portal_session', value: token, url: origin, httpOnly: true, sameSite: 'Lax' },
+    ]);
     return person;
   }
 
@@ -164,9 +201,13 @@ export async function openScreen({ page }: Visit, address: string): Promise<void
   await page.getByRole('heading', { level: 1 }).waitFor();
 }
 
-const isFocused = async (locator: Locator): Promise<boolean> => (await locator.and(locator.page().locator(':focus')).count()) > 0;
+const isFocused = async (locator: Locator): Promise<boolean> =>
+  (await locator.and(locator.page().locator(':focus')).count()) > 0;
 
-/** Presses Tab until the element has the focus, as a person without a mouse would. Throws when it takes more than `max` presses. */
+/**
+ * Presses Tab until the element has the focus, as a person without a mouse would. Throws when it takes more
+ * than `max` presses.
+ */
 export async function tabTo(page: Page, locator: Locator, { max = 80, back = false } = {}): Promise<void> {
   await locator.first().waitFor();
   for (let pressed = 0; pressed <= max; pressed += 1) {
@@ -202,10 +243,14 @@ type Ending = {
 };
 
 /**
- * Judges what the page shows now at 360 and 1280 px, light and dark: no accessibility violation, nothing wider than the window. And the
- * whole visit: no request to another origin, no error on the console, no violation of the content security policy.
+ * Judges what the page shows now at 360 and 1280 px, light and dark: no accessibility violation, nothing
+ * wider than the window. And the whole visit: no request to another origin, no error on the console, no
+ * violation of the content security policy.
  */
-export async function finishStory(visit: Visit, { name, statuses = [], origins = [], fullPage = true }: Ending = {}): Promise<void> {
+export async function finishStory(
+  visit: Visit,
+  { name, statuses = [], origins = [], fullPage = true }: Ending = {},
+): Promise<void> {
   const { page, requested, complaints } = visit;
   const before = page.viewportSize();
   for (const look of looks) {
@@ -218,8 +263,10 @@ export async function finishStory(visit: Visit, { name, statuses = [], origins =
   if (before !== null) await page.setViewportSize(before);
   await page.emulateMedia({ colorScheme: null });
   const expected = [new URL(page.url()).origin, ...origins];
-  const isForeign = (address: string): boolean => !/^(data|blob):/.test(address) && !expected.includes(new URL(address).origin);
+  const isForeign = (address: string): boolean =>
+    !/^(data|blob):/.test(address) && !expected.includes(new URL(address).origin);
   expect(requested.filter(isForeign)).toEqual([]);
-  const isExpected = (text: string): boolean => statuses.some((status) => text.includes(`status of ${status}`));
+  const isExpected = (text: string): boolean =>
+    statuses.some((status) => text.includes(`status of ${status}`));
   expect(complaints.filter((text) => !isExpected(text))).toEqual([]);
 }

@@ -1,17 +1,30 @@
-// Browsing the records of a version, by keyboard: filters, sort, pages, one record, export, views; and what masks hide.
+// Browsing the records of a version, by keyboard: filters, sort, pages, one record, export, views; and what
+// masks hide.
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
-import { type ConsoleSite, finishStory, madeUpInvoices, press, startConsole, tabTo, type } from './console-site.ts';
+import {
+  type ConsoleSite,
+  finishStory,
+  madeUpInvoices,
+  press,
+  startConsole,
+  tabTo,
+  type,
+} from './console-site.ts';
 
 const exactTotal = '123456789012345678.12345678901234567890';
 const lines = JSON.stringify([
   { item: '7', 'item.name': 'Desk', quantity: '2.50' },
   { item: '8', 'item.name': 'Chair', quantity: '10' },
 ]);
-const invoices = madeUpInvoices(90).map((row, index) => (index === 0 ? { ...row, total: exactTotal, lines } : row));
-const maskedFields = invoicesEndpoint.fields.map((field) => (field.name === 'customerName' ? { ...field, mask: 'hash' } : field));
+const invoices = madeUpInvoices(90).map((row, index) =>
+  index === 0 ? { ...row, total: exactTotal, lines } : row,
+);
+const maskedFields = invoicesEndpoint.fields.map((field) =>
+  field.name === 'customerName' ? { ...field, mask: 'hash' } : field,
+);
 
 let site: ConsoleSite;
 beforeAll(async () => {
@@ -22,8 +35,10 @@ beforeAll(async () => {
 afterAll(() => site.close());
 afterEach(() => site.leave());
 
-const idsOf = async (page: Page): Promise<string[]> => page.getByRole('link', { name: /^Open record / }).allTextContents();
-const waitForIds = (page: Page, ids: readonly string[]) => expect.poll(() => idsOf(page), { timeout: 20_000 }).toEqual(ids);
+const idsOf = async (page: Page): Promise<string[]> =>
+  page.getByRole('link', { name: /^Open record / }).allTextContents();
+const waitForIds = (page: Page, ids: readonly string[]) =>
+  expect.poll(() => idsOf(page), { timeout: 20_000 }).toEqual(ids);
 
 async function addFilter(page: Page, field: string, condition: string, value: string): Promise<void> {
   await press(page, page.getByRole('button', { name: 'Add a filter' }));
@@ -55,7 +70,10 @@ describe('the records of a version', () => {
     await page.getByText('60 records').waitFor();
     await addFilter(page, 'total', 'is more than', '3000.5');
     const { data, pagination } = (
-      await site.api('get', `/api-schema/${site.schemaId}/records/invoices?status=open&total_gt=3000.5&sort=total`)
+      await site.api(
+        'get',
+        `/api-schema/${site.schemaId}/records/invoices?status=open&total_gt=3000.5&sort=total`,
+      )
     ).body;
     await page.getByText(`${pagination.total} records`).waitFor();
     await press(page, page.getByRole('button', { name: 'total', exact: true }));
@@ -146,7 +164,9 @@ describe('the records of a version', () => {
       .first()
       .waitFor();
     await press(page, page.getByRole('button', { name: 'Add a filter' }));
-    expect(await page.getByLabel('Field', { exact: true }).locator('option').allTextContents()).not.toContain('customerName');
+    expect(await page.getByLabel('Field', { exact: true }).locator('option').allTextContents()).not.toContain(
+      'customerName',
+    );
     await finishStory(visit, { name: 'data-masked' });
     await page.keyboard.press('Escape');
     await type(page, page.getByRole('searchbox', { name: 'Search in number' }), 'INV-1007');
@@ -161,7 +181,10 @@ describe('the records of a version', () => {
     for (const search of ['filter=status:Open', 'status=Open', 'order=up', 'page=x', 'columns=number,nope']) {
       await page.goto(`${site.origin}/console/data/v1/invoices?${search}`);
       await page.getByText(`does not understand ${search} in its address`).waitFor();
-      expect([await idsOf(page), await page.getByRole('button', { name: 'Export CSV' }).count()]).toEqual([[], 0]);
+      expect([await idsOf(page), await page.getByRole('button', { name: 'Export CSV' }).count()]).toEqual([
+        [],
+        0,
+      ]);
     }
     await finishStory(visit, { name: 'data-not-understood' });
     await press(page, page.getByRole('link', { name: 'Choose a version and a resource' }));

@@ -17,7 +17,10 @@ beforeAll(async () => {
   const { records } = await sendControl(account, 'GET', '/records/customer?limit=30');
   gone = records.map(({ id }: { id: string }) => id);
   for (const id of gone) await sendControl(account, 'DELETE', `/records/customer/${id}?listed=false`);
-  expect(await runSync(site, syncId, 'full')).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' } });
+  expect(await runSync(site, syncId, 'full')).toMatchObject({
+    status: 'partial',
+    error: { code: 'DELETIONS_HELD' },
+  });
 });
 afterAll(() => site.close());
 
@@ -36,7 +39,8 @@ it('leads from the list to the records, and says what is known of each', async (
 });
 
 const stored = async (): Promise<number> => (await site.api('get', `/sync-configs/${syncId}`)).body.records;
-const openProposal = async () => (await site.api('get', `/sync-configs/${syncId}/deletion-proposals?status=open`)).body.data[0];
+const openProposal = async () =>
+  (await site.api('get', `/sync-configs/${syncId}/deletion-proposals?status=open`)).body.data[0];
 
 it('approves two of them after a question in numbers, and the run deletes only these', async () => {
   const { id } = await openProposal();
@@ -73,7 +77,10 @@ it('rejects the rest, and the next run is green', async () => {
   await press(page, dialog.getByRole('button', { name: 'Reject 28 deletions' }));
   await page.getByText('Rejected', { exact: true }).waitFor();
   await finishStory(visit, { name: 'proposal-rejected' });
-  await press(page, page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: /^customer/ }));
+  await press(
+    page,
+    page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: /^customer/ }),
+  );
   await press(page, page.getByRole('button', { name: 'Run now' }));
   await page.waitForURL('**/runs/*');
   await page.getByText('Succeeded', { exact: true }).first().waitFor();
@@ -82,7 +89,9 @@ it('rejects the rest, and the next run is green', async () => {
 
 it('shows a person who may only look the records, and no button to decide', async () => {
   const { data } = (await site.api('get', `/sync-configs/${syncId}/deletion-proposals?status=rejected`)).body;
-  const visit = await site.open(`/syncs/${syncId}/deletions/${data[0].id}`, { role: ['sync:read', 'record:read'] });
+  const visit = await site.open(`/syncs/${syncId}/deletions/${data[0].id}`, {
+    role: ['sync:read', 'record:read'],
+  });
   await visit.page.getByRole('heading', { name: 'Records', exact: true }).waitFor();
   expect(await visit.page.getByRole('button', { name: /Approve|Reject/ }).count()).toBe(0);
   await finishStory(visit);

@@ -1,5 +1,5 @@
-// The whole first-time story, by keyboard alone and at the service's own rate limit: from a person without an organization to the first
-// request with an API key, copied from the page.
+// The whole first-time story, by keyboard alone and at the service's own rate limit: from a person without an
+// organization to the first request with an API key, copied from the page.
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { accountId } from '../../setup/erp.ts';
@@ -10,7 +10,11 @@ import { type ConsoleSite, finishStory, press, startConsole, tabTo, type } from 
 const perMinute = 60;
 let site: ConsoleSite;
 beforeAll(async () => {
-  site = await startConsole({ erp: 'started', background: true, settings: { allowSignup: true, rateLimitPerMinute: perMinute } });
+  site = await startConsole({
+    erp: 'started',
+    background: true,
+    settings: { allowSignup: true, rateLimitPerMinute: perMinute },
+  });
 });
 afterAll(() => site.close());
 
@@ -18,9 +22,11 @@ const account = () => {
   if (site.erp === undefined) throw new Error('no ERP');
   return site.erp.account;
 };
-const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name }).waitFor();
+const heading = (page: Page, name: string | RegExp) =>
+  page.getByRole('heading', { level: 1, name }).waitFor();
 const button = (page: Page, name: string | RegExp): Locator => page.getByRole('button', { name });
-const link = (page: Page, name: string | RegExp): Locator => page.getByRole('main').getByRole('link', { name });
+const link = (page: Page, name: string | RegExp): Locator =>
+  page.getByRole('main').getByRole('link', { name });
 
 type Answered = { readonly at: number; readonly status: number; readonly request: string };
 
@@ -30,14 +36,20 @@ function recordAnswers({ context }: Visit): Answered[] {
   context.on('response', (response) => {
     const { pathname } = new URL(response.url());
     if (!pathname.startsWith('/api/platform/')) return;
-    answers.push({ at: Date.now(), status: response.status(), request: `${response.request().method()} ${pathname.slice(17)}` });
+    answers.push({
+      at: Date.now(),
+      status: response.status(),
+      request: `${response.request().method()} ${pathname.slice(17)}`,
+    });
   });
   return answers;
 }
 
 /** The highest number of answers within one minute. */
 const busiestMinute = (answers: readonly Answered[]): number =>
-  Math.max(...answers.map(({ at: from }) => answers.filter(({ at }) => at >= from && at < from + 60_000).length));
+  Math.max(
+    ...answers.map(({ at: from }) => answers.filter(({ at }) => at >= from && at < from + 60_000).length),
+  );
 
 /** Presses the button that copies, and returns what is in the clipboard then. */
 async function copy(page: Page, name: string): Promise<string> {
@@ -72,7 +84,9 @@ async function connect(visit: Visit): Promise<void> {
   await page.bringToFront();
   await type(page, page.getByLabel('Account id'), accountId);
   await type(page, page.getByLabel('Client id'), clientId);
-  await press(page, page.getByText('Another address').or(page.getByLabel('Another address')), { key: 'Space' });
+  await press(page, page.getByText('Another address').or(page.getByLabel('Another address')), {
+    key: 'Space',
+  });
   await type(page, page.getByLabel('Base URL'), account().url);
   await page.keyboard.press('Enter');
   await press(page, button(page, 'Create certificate'));
@@ -96,9 +110,17 @@ async function connect(visit: Visit): Promise<void> {
 
 /** Also of the account's pages, which are of another origin: the second tab opened them, not the console. */
 const judge = (visit: Visit, name: string, fullPage = false): Promise<void> =>
-  finishStory(visit, { name: `first-${name}`, statuses: [404], fullPage, origins: [new URL(account().control?.url ?? '').origin] });
+  finishStory(visit, {
+    name: `first-${name}`,
+    statuses: [404],
+    fullPage,
+    origins: [new URL(account().control?.url ?? '').origin],
+  });
 
-/** Chooses invoices with the proposed fields but one, follows the first run to its end, and returns how many records it proved. */
+/**
+ * Chooses invoices with the proposed fields but one, follows the first run to its end, and returns how many
+ * records it proved.
+ */
 async function sync(visit: Visit): Promise<number> {
   const { page } = visit;
   await press(page, link(page, 'Choose record types'));
@@ -124,7 +146,9 @@ async function sync(visit: Visit): Promise<number> {
   await judge(visit, 'run');
   account().setLatency(0);
   await page.getByText('Succeeded', { exact: true }).first().waitFor();
-  const compared = page.getByRole('region', { name: 'Proof' }).getByText(/^The ERP counts (\d+) records, and \1 were read\.$/);
+  const compared = page
+    .getByRole('region', { name: 'Proof' })
+    .getByText(/^The ERP counts (\d+) records, and \1 were read\.$/);
   await compared.waitFor();
   expect(page.url()).toBe(address);
   await judge(visit, 'proof');
@@ -160,11 +184,18 @@ async function createKey(visit: Visit): Promise<string> {
 }
 
 /** Sends what a curl command asks for. */
-async function send(command: string): Promise<{ status: number; body: { data: object[]; pagination: { total: number } } }> {
-  const headers = [...command.matchAll(/-H "([^:"]+): ([^"]+)"/g)].map(([, name = '', value = '']) => [name, value] as [string, string]);
+async function send(
+  command: string,
+): Promise<{ status: number; body: { data: object[]; pagination: { total: number } } }> {
+  const headers = [...command.matchAll(/-H "([^:"]+): ([^"]+)"/g)].map(
+    ([, name = '', value = '']) => [name, value] as [string, string],
+  );
   const [address = ''] = /http:\/\/[^\s"']+/.exec(command) ?? [];
   const response = await fetch(address, { headers });
-  return { status: response.status, body: (await response.json()) as Awaited<ReturnType<typeof send>>['body'] };
+  return {
+    status: response.status,
+    body: (await response.json()) as Awaited<ReturnType<typeof send>>['body'],
+  };
 }
 
 const overview = async (visit: Visit): Promise<void> => {
@@ -172,13 +203,20 @@ const overview = async (visit: Visit): Promise<void> => {
   await heading(visit.page, 'Overview');
 };
 
-it('leads from no organization to the first request of its own API, without a request refused', { timeout: 240_000 }, async () => {
-  const visit = await site.visit({ permissions: ['clipboard-read', 'clipboard-write'], viewport: { width: 1280, height: 800 } });
+it('leads from no organization to the first request of its own API, without a request refused', {
+  timeout: 240_000,
+}, async () => {
+  const visit = await site.visit({
+    permissions: ['clipboard-read', 'clipboard-write'],
+    viewport: { width: 1280, height: 800 },
+  });
   const { page, context } = visit;
   const answers = recordAnswers(visit);
   const person = await makePerson(site.service.ctx, 'ada@aster.example');
   const { token } = await makeSession(site.service.ctx, person.id, null);
-  await context.addCookies([{ name: 'portal_session', value: token, url: site.origin, httpOnly: true, sameSite: 'Lax' }]);
+  await context.addCookies([
+    { name: 'portal_session', value: token, url: site.origin, httpOnly: true, sameSite: 'Lax' },
+  ]);
 
   await page.goto(site.origin);
   await heading(page, 'Create your organization');
@@ -200,5 +238,7 @@ it('leads from no organization to the first request of its own API, without a re
 
   expect(answers.filter((answer) => answer.status === 429)).toEqual([]);
   expect(busiestMinute(answers)).toBeLessThanOrEqual(perMinute);
-  process.stdout.write(`requests of the page: ${answers.length}, at most ${busiestMinute(answers)} in a minute\n`);
+  process.stdout.write(
+    `requests of the page: ${answers.length}, at most ${busiestMinute(answers)} in a minute\n`,
+  );
 });

@@ -1,4 +1,5 @@
-// API keys, by keyboard: create one with scopes, use it, see its usage, rotate it with a grace period, mint a token, revoke.
+// API keys, by keyboard: create one with scopes, use it, see its usage, rotate it with a grace period, mint a
+// token, revoke.
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
@@ -7,7 +8,9 @@ import { type ConsoleSite, finishStory, press, startConsole, tabTo, type } from 
 let site: ConsoleSite;
 beforeAll(async () => {
   site = await startConsole({ invoices: 40, published: true, usedKey: true });
-  const fields = invoicesEndpoint.fields.map((field) => (field.name === 'customer' ? { ...field, scopable: true } : field));
+  const fields = invoicesEndpoint.fields.map((field) =>
+    field.name === 'customer' ? { ...field, scopable: true } : field,
+  );
   const endpoints = [
     { ...invoicesEndpoint, fields },
     { ...invoicesEndpoint, name: 'credits' },
@@ -32,9 +35,13 @@ async function choose(page: Page, label: string, option: string): Promise<void> 
   await expect.poll(() => select.locator('option:checked').textContent()).toBe(option);
 }
 
-const secretShown = async (page: Page): Promise<string> => (await page.locator('.key-secret pre').first().textContent()) ?? '';
+const secretShown = async (page: Page): Promise<string> =>
+  (await page.locator('.key-secret pre').first().textContent()) ?? '';
 
-/** Neither the page nor what the browser keeps has the secret: not now, not after going back, and not after a reload. */
+/**
+ * Neither the page nor what the browser keeps has the secret: not now, not after going back, and not after a
+ * reload.
+ */
 async function expectGone(page: Page, secret: string): Promise<void> {
   const traces = async (): Promise<string> =>
     `${await page.content()} ${await page.evaluate<string>('JSON.stringify([localStorage, sessionStorage, history.state])')} ${page.url()}`;
@@ -74,9 +81,13 @@ describe('API keys', () => {
     await page.getByRole('button', { name: 'Copied', exact: true }).waitFor();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(secret);
     await finishStory(visit, { name: 'keys-created' });
-    expect(await page.locator('.key-secret pre').nth(1).textContent()).toContain('/api/public/v2/invoices?pageSize=1');
+    expect(await page.locator('.key-secret pre').nth(1).textContent()).toContain(
+      '/api/public/v2/invoices?pageSize=1',
+    );
     expect(await read(secret, '/v2/invoices')).toEqual({ status: 200, total: 13 });
-    expect([(await read(secret, '/v2/credits')).status, (await read(secret, '/v1/invoices')).status]).toEqual([403, 403]);
+    expect([(await read(secret, '/v2/credits')).status, (await read(secret, '/v1/invoices')).status]).toEqual(
+      [403, 403],
+    );
     await press(page, page.getByRole('link', { name: 'I have copied it: go to the key' }));
     await page.getByRole('heading', { name: 'Customer 1' }).waitFor();
     await page.getByText('Reads invoices of v2 where customer is 1').waitFor();
@@ -90,7 +101,8 @@ describe('API keys', () => {
   });
 
   it('are rotated with a grace period during which both secrets work, and revoked', async () => {
-    const made = (await site.api('post', '/api-keys', { name: 'Nightly', scopes: { permissions: ['read'] } })).body;
+    const made = (await site.api('post', '/api-keys', { name: 'Nightly', scopes: { permissions: ['read'] } }))
+      .body;
     await site.arrange((tx) =>
       tx('api_key_usage').insert({
         organization_id: site.organizationId,
@@ -110,8 +122,12 @@ describe('API keys', () => {
     await press(page, page.getByRole('button', { name: 'Rotate the key' }));
     await page.getByText('The old secret works until').waitFor();
     const secret = await secretShown(page);
-    expect([(await read(secret, '/v1/invoices')).status, (await read(made.secret, '/v1/invoices')).status]).toEqual([200, 200]);
-    // As when the person leaves for another site: the browser may keep the page, and show it when they go back.
+    expect([
+      (await read(secret, '/v1/invoices')).status,
+      (await read(made.secret, '/v1/invoices')).status,
+    ]).toEqual([200, 200]);
+    // As when the person leaves for another site: the browser may keep the page, and show it when they go
+    // back.
     await page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))");
     await expect.poll(() => page.content()).not.toContain(secret);
     await press(page, page.getByRole('button', { name: 'I have copied it' }));
@@ -136,7 +152,9 @@ describe('API keys', () => {
     await page.getByText('of v1 invoices in 30 days').waitFor();
     expect(page.url()).toContain('version=v1&resource=invoices');
     await press(page, page.getByRole('button', { name: 'Mint a token' }));
-    await expect.poll(() => page.evaluate('document.activeElement?.labels?.[0]?.textContent')).toBe('Subject');
+    await expect
+      .poll(() => page.evaluate('document.activeElement?.labels?.[0]?.textContent'))
+      .toBe('Subject');
     await type(page, page.getByLabel('Subject'), 'customer:1');
     await press(page, page.getByRole('button', { name: 'Add condition' }));
     await choose(page, 'Field of condition 1', 'customer');
@@ -155,7 +173,8 @@ describe('API keys', () => {
   });
 
   it('are edited: scopes become narrower, and say so', async () => {
-    const { id } = (await site.api('post', '/api-keys', { name: 'Wide', scopes: { permissions: ['write'] } })).body;
+    const { id } = (await site.api('post', '/api-keys', { name: 'Wide', scopes: { permissions: ['write'] } }))
+      .body;
     const visit = await site.open(`/keys/${id}`);
     const { page } = visit;
     await press(page, page.getByRole('button', { name: 'Edit' }));
@@ -163,13 +182,22 @@ describe('API keys', () => {
     await page.getByText("it can't use the management interface").waitFor();
     await press(page, page.getByRole('button', { name: 'Save' }));
     await page.getByText('Reads all records of v1').waitFor();
-    expect((await site.api('get', `/api-keys/${id}`)).body.scopes).toMatchObject({ versions: ['v1'], permissions: ['read'] });
+    expect((await site.api('get', `/api-keys/${id}`)).body.scopes).toMatchObject({
+      versions: ['v1'],
+      permissions: ['read'],
+    });
   });
 
   it('of a former member end with their secret, unless it is kept', async () => {
-    const { id } = (await site.api('post', '/api-keys', { name: 'Handed over', scopes: { permissions: ['read'] } })).body;
+    const { id } = (
+      await site.api('post', '/api-keys', { name: 'Handed over', scopes: { permissions: ['read'] } })
+    ).body;
     const endsAt = new Date(Date.now() + 86_400_000);
-    await site.arrange((tx) => tx('api_keys').where({ id }).update({ secret_ends_at: endsAt, transferred_from: 'left@console.example' }));
+    await site.arrange((tx) =>
+      tx('api_keys')
+        .where({ id })
+        .update({ secret_ends_at: endsAt, transferred_from: 'left@console.example' }),
+    );
     const visit = await site.open('/keys?status=revoked&q=Handed');
     const { page } = visit;
     await press(page, page.getByRole('button', { name: 'Clear filters' }));
@@ -187,7 +215,8 @@ describe('API keys', () => {
   it('are only looked at by people who may not change them', async () => {
     const visit = await site.open(`/keys/${site.keyId}`, { role: ['api-key:read'] });
     await visit.page.getByText('Reads all records').first().waitFor();
-    for (const name of ['Edit', 'Rotate', 'Revoke', 'Mint a token']) expect(await visit.page.getByRole('button', { name }).count()).toBe(0);
+    for (const name of ['Edit', 'Rotate', 'Revoke', 'Mint a token'])
+      expect(await visit.page.getByRole('button', { name }).count()).toBe(0);
     expect(visit.complaints).toEqual([]);
   });
 });

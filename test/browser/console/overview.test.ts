@@ -1,4 +1,5 @@
-// The overview in the console, by keyboard: the set-up of an empty organization, what is wrong first, and what each person may see.
+// The overview in the console, by keyboard: the set-up of an empty organization, what is wrong first, and
+// what each person may see.
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { sendControl } from '../../setup/account-control.ts';
@@ -94,7 +95,8 @@ it('says calmly that all is well, with the requests of the last days, and reads 
 async function breakThings(): Promise<string> {
   const customers = (await site.api('get', '/sync-configs?recordType=customer')).body.data[0].id;
   const { records } = await sendControl(account(), 'GET', '/records/customer?limit=30');
-  for (const { id } of records) await sendControl(account(), 'DELETE', `/records/customer/${id}?listed=false`);
+  for (const { id } of records)
+    await sendControl(account(), 'DELETE', `/records/customer/${id}?listed=false`);
   expect(await runSync(site, customers, 'full')).toMatchObject({ error: { code: 'DELETIONS_HELD' } });
   const invoices = await createSync(site, 'invoice', { name: 'Invoices' });
   account().setVisible('transaction', false);
@@ -136,7 +138,8 @@ it('names a failing sync and held deletions first, each with the way to mend it'
 it('shows a person what they may see', async () => {
   const keys = await site.open('/', { role: ['api-key:read'] });
   await keys.page.getByText('Requests today').waitFor();
-  for (const hidden of ['Problems', 'Syncs', 'API versions']) expect(await keys.page.getByRole('region', { name: hidden }).count()).toBe(0);
+  for (const hidden of ['Problems', 'Syncs', 'API versions'])
+    expect(await keys.page.getByRole('region', { name: hidden }).count()).toBe(0);
   await finishStory(keys, { name: 'overview-keys-only' });
   const none = await site.open('/', { role: ['team:read'] });
   await none.page.getByText('Your role shows nothing on this page.').waitFor();

@@ -1,4 +1,5 @@
-// The organization's people, by keyboard: invitations, roles, teams, domains, and the audit log that shows all of it.
+// The organization's people, by keyboard: invitations, roles, teams, domains, and the audit log that shows
+// all of it.
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeMember, makeSession } from '../../setup/organization.ts';
@@ -63,7 +64,8 @@ describe('members and invitations', () => {
     const visit = await site.open('/people', { role: 'viewer' });
     const { page } = visit;
     await rowOf(page, site.owner.email).waitFor();
-    for (const name of ['Invite a person', 'Change role', 'Remove']) expect(await button(page, name).count(), name).toBe(0);
+    for (const name of ['Invite a person', 'Change role', 'Remove'])
+      expect(await button(page, name).count(), name).toBe(0);
     await finishStory(visit);
   });
 

@@ -1,4 +1,5 @@
-// The portal's side of the console, by keyboard: views and their mails, pages, agents with a chat, and payments.
+// The portal's side of the console, by keyboard: views and their mails, pages, agents with a chat, and
+// payments.
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
@@ -95,7 +96,9 @@ describe('agents', () => {
       .getByRole('paragraph')
       .filter({ hasText: /\b12\b/ });
     await answer.waitFor();
-    await expect.poll(() => input.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+    await expect
+      .poll(() => input.evaluate((element) => element === element.ownerDocument.activeElement))
+      .toBe(true);
     await heading(page, 'How many invoices are there?').waitFor();
     await log.getByText(/tool call/).waitFor();
     await finishStory(visit, { name: 'portal-chat' });
@@ -183,7 +186,14 @@ const insertPayout = (paymentId: string): Promise<void> =>
       created_at: new Date(),
     });
     await tx('pay_payout_entries').insert([
-      { organization_id, payout_id: id, position: 0, kind: 'payment', payment_id: paymentId, amount_minor: 123_450 },
+      {
+        organization_id,
+        payout_id: id,
+        position: 0,
+        kind: 'payment',
+        payment_id: paymentId,
+        amount_minor: 123_450,
+      },
       { organization_id, payout_id: id, position: 1, kind: 'fee', amount_minor: -3_450 },
     ]);
   });

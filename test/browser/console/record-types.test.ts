@@ -29,7 +29,9 @@ describe('record types', () => {
     const bar = page.getByText(/record types chosen/);
     await bar.waitFor();
     await press(page, page.getByRole('button', { name: 'Count records' }));
-    const customer = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Customer', exact: true }) });
+    const customer = page
+      .getByRole('row')
+      .filter({ has: page.getByRole('link', { name: 'Customer', exact: true }) });
     await customer.getByText(/^\d\d/).waitFor();
     await finishStory(visit, { name: 'record-types-2-chosen' });
 
@@ -37,7 +39,9 @@ describe('record types', () => {
     const create = page.getByRole('button', { name: /^Create \d+ syncs$/ });
     await create.waitFor();
     await page
-      .getByText(/^Creates \d+ syncs with [\d,]+ fields in all: every field that can be synced,.* Schedule: Every 15 minutes\./)
+      .getByText(
+        /^Creates \d+ syncs with [\d,]+ fields in all: every field that can be synced,.* Schedule: Every 15 minutes\./,
+      )
       .waitFor();
     await finishStory(visit, { name: 'record-types-3-plan' });
     await press(page, create);
@@ -65,7 +69,11 @@ describe('a record type', () => {
     await press(page, page.getByRole('button', { name: 'Estimate and create' }));
     const dialog = page.getByRole('dialog');
     await dialog.getByText('Requests to NetSuite').waitFor();
-    await dialog.getByText(/^Reads the \d+ chosen fields\. Schedule: Every 15 minutes\. The first load starts at once\./).waitFor();
+    await dialog
+      .getByText(
+        /^Reads the \d+ chosen fields\. Schedule: Every 15 minutes\. The first load starts at once\./,
+      )
+      .waitFor();
     await finishStory(visit, { name: 'record-type-2-estimate' });
     await press(page, dialog.getByRole('button', { name: 'Create sync' }));
     await page.waitForURL(/\/console\/syncs\//);
@@ -77,7 +85,11 @@ describe('a record type', () => {
   });
 
   it('of an existing sync has its fields changed', async () => {
-    const { body } = await site.api('post', '/sync-configs', { name: 'Vendors', recordType: 'vendor', fields: ['entityid', 'email'] });
+    const { body } = await site.api('post', '/sync-configs', {
+      name: 'Vendors',
+      recordType: 'vendor',
+      fields: ['entityid', 'email'],
+    });
     const visit = await site.open('/record-types/vendor');
     const { page } = visit;
     const phone = page.getByLabel('Sync Phone (phone)');
@@ -101,7 +113,9 @@ describe('a record type', () => {
 
   it('says why it cannot be synced', async () => {
     const visit = await site.open('/record-types/inventoryItem');
-    await visit.page.getByText("This record type can't be synced: Its records are in the record type item").waitFor();
+    await visit.page
+      .getByText("This record type can't be synced: Its records are in the record type item")
+      .waitFor();
     await finishStory(visit, { name: 'record-type-4-refused' });
   });
 });
@@ -129,7 +143,14 @@ const measureTyping = (page: Page, texts: readonly string[]): Promise<number> =>
 
 describe('large accounts', () => {
   const custom = (index: number) => ({
-    ...{ name: `custbody_${index}`, label: `Own field ${index}`, type: 'text', custom: true, syncable: true, volatile: false },
+    ...{
+      name: `custbody_${index}`,
+      label: `Own field ${index}`,
+      type: 'text',
+      custom: true,
+      syncable: true,
+      volatile: false,
+    },
     reason: null,
   });
 
@@ -140,7 +161,9 @@ describe('large accounts', () => {
       tx('erp_record_types')
         .where({ name: 'creditMemo' })
         .update({
-          description: tx.raw("jsonb_set(description, '{fields}', (description -> 'fields') || ?::jsonb)", [JSON.stringify(more)]),
+          description: tx.raw("jsonb_set(description, '{fields}', (description -> 'fields') || ?::jsonb)", [
+            JSON.stringify(more),
+          ]),
         }),
     );
     const { page } = await site.open('/record-types/creditMemo');
@@ -152,13 +175,22 @@ describe('large accounts', () => {
     const slowestMs = await measureTyping(page, ['a', 'am', 'amount', '', 'own field 31', 'document']);
     await page.getByText('1 field shown').waitFor();
     expect(await row.isVisible()).toBe(true);
-    expect(await page.evaluate<number>(`${rowsNow}.filter(({ dataset }) => dataset.same === 'yes').length`)).toBe(500);
+    expect(
+      await page.evaluate<number>(`${rowsNow}.filter(({ dataset }) => dataset.same === 'yes').length`),
+    ).toBe(500);
     process.stdout.write(`slowest key among 500 fields: ${slowestMs.toFixed(1)} ms\n`);
   });
 
   it('search 700 record types that were read by few requests', async () => {
     const head = {
-      ...{ family: 'customRecord', custom: true, table: null, source: 'catalogue', syncable: null, reason: null },
+      ...{
+        family: 'customRecord',
+        custom: true,
+        table: null,
+        source: 'catalogue',
+        syncable: null,
+        reason: null,
+      },
       ...{ fieldCount: null, syncableFieldCount: null },
     };
     const rows = Array.from({ length: 700 }, (_, index) => ({

@@ -1,4 +1,5 @@
-// A red run in the console, by keyboard: a field that the ERP hides is explained and mended, by giving access again and by accepting it.
+// A red run in the console, by keyboard: a field that the ERP hides is explained and mended, by giving access
+// again and by accepting it.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { Visit } from '../chromium.ts';
 import { type ConsoleSite, finishStory, press, startConsole } from './console-site.ts';
@@ -15,7 +16,8 @@ beforeAll(async () => {
 afterAll(() => site.close());
 afterEach(() => site.leave());
 
-const setVisible = (visible: boolean): void => site.erp?.account.setColumnVisible('customer', 'defaultcountry', visible);
+const setVisible = (visible: boolean): void =>
+  site.erp?.account.setColumnVisible('customer', 'defaultcountry', visible);
 
 /** From the list of syncs to the end of a new run. */
 async function runFromList(visit: Visit): Promise<void> {
@@ -52,13 +54,18 @@ it('accepts a field that is gone for good, after saying what becomes of its valu
   await press(page, page.getByRole('button', { name: 'Accept as missing…' }));
   const dialog = page.getByRole('dialog', { name: 'Accept missing fields' });
   await dialog.getByText('This concerns 1,199 stored records.').waitFor();
-  await dialog.getByText('The stored values stay as they are. New records have no value. Shown by v1 /customers').waitFor();
+  await dialog
+    .getByText('The stored values stay as they are. New records have no value. Shown by v1 /customers')
+    .waitFor();
   await finishStory(visit, { name: 'accept-fields', fullPage: false });
   const red = page.url();
   await press(page, dialog.getByRole('button', { name: 'Accept 1 missing field and run' }));
   await page.waitForURL((address) => address.href !== red);
   await page.getByText('Succeeded', { exact: true }).first().waitFor();
-  await press(page, page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: /^customer/ }));
+  await press(
+    page,
+    page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: /^customer/ }),
+  );
   await press(page, page.getByRole('link', { name: 'Fields' }));
   await page.getByText('Accepted').waitFor();
   await page.getByText('Disappeared').first().waitFor();

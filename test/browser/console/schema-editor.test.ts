@@ -1,8 +1,16 @@
-// The editor of API versions by keyboard: a draft from synced records, a field renamed and filtered, a mistake shown and mended, and what
-// another person saved in the meantime.
+// The editor of API versions by keyboard: a draft from synced records, a field renamed and filtered, a
+// mistake shown and mended, and what another person saved in the meantime.
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type ConsoleSite, finishStory, openScreen, press, startConsole, tabTo, type } from './console-site.ts';
+import {
+  type ConsoleSite,
+  finishStory,
+  openScreen,
+  press,
+  startConsole,
+  tabTo,
+  type,
+} from './console-site.ts';
 import { syncRecordTypes } from './synced.ts';
 
 let site: ConsoleSite;
@@ -13,9 +21,11 @@ beforeAll(async () => {
 afterAll(() => site.close());
 afterEach(() => site.leave());
 
-const nameOf = (page: Page, source: string) => page.getByRole('textbox', { name: `Name of ${source}`, exact: true });
+const nameOf = (page: Page, source: string) =>
+  page.getByRole('textbox', { name: `Name of ${source}`, exact: true });
 const saved = async (id: string) => (await site.api('get', `/api-schema/${id}`)).body;
-const invoicesOf = async (id: string) => (await saved(id)).endpoints.find(({ name }: { name: string }) => name === 'invoices');
+const invoicesOf = async (id: string) =>
+  (await saved(id)).endpoints.find(({ name }: { name: string }) => name === 'invoices');
 const idOf = (page: Page): string => new URL(page.url()).pathname.split('/').at(-1) ?? '';
 const ready = (page: Page) => page.getByText(/^Ready to publish/).waitFor();
 
@@ -29,13 +39,18 @@ describe('the editor of API versions', () => {
     await page.waitForURL(/\/schemas\/[0-9a-f-]{36}$/);
     await ready(page);
     const id = idOf(page);
-    await press(page, page.getByRole('navigation', { name: 'Parts of the draft' }).getByRole('link', { name: /^invoices/ }));
+    await press(
+      page,
+      page.getByRole('navigation', { name: 'Parts of the draft' }).getByRole('link', { name: /^invoices/ }),
+    );
     await nameOf(page, 'tranid').waitFor();
 
     // A new name is taken over by the filters of the field.
     await type(page, nameOf(page, 'tranid'), 'Doc number');
     await page.getByText('1 problem to mend before saving.').waitFor();
-    await page.getByRole('cell', { name: 'A field name must have 1 to 63 characters: a lower-case letter' }).waitFor();
+    await page
+      .getByRole('cell', { name: 'A field name must have 1 to 63 characters: a lower-case letter' })
+      .waitFor();
     await type(page, nameOf(page, 'tranid'), 'documentNumber');
     await ready(page);
     await press(page, page.getByRole('button', { name: /^Settings of exchangeRate:/ }), { max: 300 });
@@ -62,7 +77,8 @@ describe('the editor of API versions', () => {
     await page.getByText(/Revision 2, saved/).waitFor();
     const invoices = await invoicesOf(id);
     expect(proposed.relations).toEqual([{ name: 'customer', field: 'customerId', resource: 'customers' }]);
-    for (const part of ['relations', 'aggregates', 'groups', 'or', 'sortSets']) expect(invoices[part], part).toEqual(proposed[part]);
+    for (const part of ['relations', 'aggregates', 'groups', 'or', 'sortSets'])
+      expect(invoices[part], part).toEqual(proposed[part]);
     expect(invoices.search).toContain('documentNumber');
     expect(invoices.filters).toContainEqual({ field: 'exchangeRate', operators: ['gt'] });
     expect(invoices.filters.map(({ field }: { field: string }) => field)).toContain('documentNumber');
@@ -83,7 +99,9 @@ describe('the editor of API versions', () => {
     await page.keyboard.type('x');
     await page.getByText(/This is not JSON/).waitFor();
     await press(page, page.getByRole('link', { name: /^invoices/ }), { max: 200 });
-    await page.getByRole('cell', { name: 'Invoice has no synced field of this name. Did you mean "tranid"?' }).waitFor();
+    await page
+      .getByRole('cell', { name: 'Invoice has no synced field of this name. Did you mean "tranid"?' })
+      .waitFor();
     await finishStory(visit, { name: 'schema-problem' });
 
     await press(page, page.getByRole('button', { name: /^Settings of number:/ }));
@@ -97,7 +115,9 @@ describe('the editor of API versions', () => {
     await finishStory(visit, { name: 'schema-add-fields' });
     await nameOf(page, 'duedate').waitFor();
     await press(page, page.getByRole('link', { name: 'JSON' }), { max: 200 });
-    expect(JSON.parse(await text.inputValue())[0].fields.map(({ source: of }: { source: string }) => of)).toEqual(['tranid', 'duedate']);
+    expect(
+      JSON.parse(await text.inputValue())[0].fields.map(({ source: of }: { source: string }) => of),
+    ).toEqual(['tranid', 'duedate']);
     await finishStory(visit, { name: 'schema-json' });
   });
 
@@ -139,4 +159,9 @@ describe('the editor of API versions', () => {
   });
 });
 
-const small = { name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }], sorts: ['number'] };
+const small = {
+  name: 'invoices',
+  recordType: 'invoice',
+  fields: [{ name: 'number', source: 'tranid' }],
+  sorts: ['number'],
+};

@@ -1,8 +1,16 @@
-// The life of an API version by keyboard: published with its proof, followed by a version that breaks callers, deprecated and retired after a
-// look at who calls it.
+// The life of an API version by keyboard: published with its proof, followed by a version that breaks
+// callers, deprecated and retired after a look at who calls it.
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type ConsoleSite, finishStory, openScreen, press, startConsole, tabTo, type } from './console-site.ts';
+import {
+  type ConsoleSite,
+  finishStory,
+  openScreen,
+  press,
+  startConsole,
+  tabTo,
+  type,
+} from './console-site.ts';
 
 const endpoint = {
   name: 'invoices',
@@ -27,7 +35,8 @@ afterAll(() => site.close());
 afterEach(() => site.leave());
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
-const inDialog = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true });
+const inDialog = (page: Page, name: string) =>
+  page.getByRole('dialog').getByRole('button', { name, exact: true });
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
 
 async function publish(page: Page, version: string): Promise<void> {
@@ -56,7 +65,9 @@ describe('the life of an API version', () => {
     await page.getByText('This is the first version').waitFor();
     await finishStory(visit, { name: 'schema-review' });
     await publish(page, 'v1');
-    await page.getByText(/reads were tried on the real 400 records.* Each ended within the time limit of reads/).waitFor();
+    await page
+      .getByText(/reads were tried on the real 400 records.* Each ended within the time limit of reads/)
+      .waitFor();
     await page.getByText(/\/api\/public\/v1\/invoices\?pageSize=5/).waitFor();
     await finishStory(visit, { name: 'schema-proof' });
     await press(page, button(page, 'Measure again'));
@@ -64,7 +75,10 @@ describe('the life of an API version', () => {
     await button(page, 'Measure again').waitFor();
 
     // The next version: a copy, without a field that v1 has.
-    await press(page, page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: /^v1/ }));
+    await press(
+      page,
+      page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: /^v1/ }),
+    );
     await press(page, button(page, 'New version'));
     await heading(page, 'v2 · Partners');
     await press(page, page.getByRole('checkbox', { name: 'Publish status' }), { key: 'Space' });
@@ -100,7 +114,10 @@ describe('the life of an API version', () => {
     await page.getByText(/^1 API key used it in the last 30 days:/).waitFor();
     await press(page, inDialog(page, 'Retire v1'));
     await page.getByText('Retired: reads are answered with 410 Gone.').waitFor();
-    expect((await site.api('get', `/api-schema/${id}`)).body).toMatchObject({ status: 'retired', sunsetAt: '2100-01-01T04:59:59Z' });
+    expect((await site.api('get', `/api-schema/${id}`)).body).toMatchObject({
+      status: 'retired',
+      sunsetAt: '2100-01-01T04:59:59Z',
+    });
     await press(page, button(page, 'Restore'));
     await press(page, inDialog(page, 'Restore v1'));
     await page.getByText(/with the sunset on/).waitFor();

@@ -1,5 +1,5 @@
-// The frame of the console, by keyboard: signing in, moving, the menu of narrow screens, organizations, and what happens when the session or
-// the service ends in between.
+// The frame of the console, by keyboard: signing in, moving, the menu of narrow screens, organizations, and
+// what happens when the session or the service ends in between.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { inUserTransaction } from '../../../src/identity/sessions.store.ts';
@@ -20,7 +20,9 @@ const narrow = { browser: { viewport: { width: 360, height: 800 } } };
 async function visitAs(userId: string, organizationId: string | null): Promise<Visit> {
   const visit = await site.visit();
   const { token } = await makeSession(site.service.ctx, userId, organizationId);
-  await visit.context.addCookies([{ name: 'portal_session', value: token, url: site.origin, httpOnly: true, sameSite: 'Lax' }]);
+  await visit.context.addCookies([
+    { name: 'portal_session', value: token, url: site.origin, httpOnly: true, sameSite: 'Lax' },
+  ]);
   return visit;
 }
 
@@ -73,7 +75,9 @@ describe('moving about', () => {
     await page.reload();
     await heading(visit, 'People').waitFor();
     for (const unknown of ['/nothing', '/runs/%zz', '/people/roles/more'])
-      await page.goto(`${site.origin}/console${unknown}`).then(() => heading(visit, 'There is no such page').waitFor());
+      await page
+        .goto(`${site.origin}/console${unknown}`)
+        .then(() => heading(visit, 'There is no such page').waitFor());
     await finishStory(visit, { name: 'shell-not-found' });
     await press(page, page.getByRole('link', { name: 'Go to the overview' }));
     await heading(visit, 'Overview').waitFor();
@@ -86,7 +90,9 @@ describe('moving about', () => {
     await page.keyboard.press('Enter');
     expect(await page.evaluate<string>('document.activeElement.id')).toBe('main');
     await page.keyboard.press('Tab');
-    expect(await page.evaluate<boolean>('document.querySelector("main").contains(document.activeElement)')).toBe(true);
+    expect(
+      await page.evaluate<boolean>('document.querySelector("main").contains(document.activeElement)'),
+    ).toBe(true);
     await page.getByRole('heading', { level: 1, name: 'People' }).waitFor();
   });
 
@@ -117,7 +123,10 @@ describe('moving about', () => {
     await visit.page.goto(`${site.origin}/console`);
     await heading(visit, 'Overview').waitFor();
     const shown = visit.page.getByText(email);
-    expect([await shown.getAttribute('title'), (await shown.boundingBox())?.height]).toEqual([email, expect.closeTo(20, -1)]);
+    expect([await shown.getAttribute('title'), (await shown.boundingBox())?.height]).toEqual([
+      email,
+      expect.closeTo(20, -1),
+    ]);
     await finishStory(visit, { name: 'shell-long-address' });
   });
 
@@ -127,7 +136,8 @@ describe('moving about', () => {
     await tabTo(page, page.getByLabel('Theme'));
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
-    const isDark = (): Promise<boolean> => page.evaluate<boolean>("getComputedStyle(document.body).backgroundColor === 'rgb(17, 21, 26)'");
+    const isDark = (): Promise<boolean> =>
+      page.evaluate<boolean>("getComputedStyle(document.body).backgroundColor === 'rgb(17, 21, 26)'");
     expect(await isDark()).toBe(true);
     await page.reload();
     await heading(visit, 'Overview').waitFor();
@@ -137,7 +147,9 @@ describe('moving about', () => {
     await page.reload({ waitUntil: 'commit' });
     await expect.poll(isDark).toBe(true);
     expect(
-      await page.evaluate<unknown>('[document.documentElement.dataset.theme, document.getElementById("console").childElementCount]'),
+      await page.evaluate<unknown>(
+        '[document.documentElement.dataset.theme, document.getElementById("console").childElementCount]',
+      ),
     ).toEqual(['dark', 0]);
   });
 });
@@ -161,8 +173,14 @@ describe('organizations', () => {
     try {
       const visit = await closed.visit();
       const { page } = visit;
-      const { token } = await makeSession(closed.service.ctx, (await makePerson(closed.service.ctx, 'uninvited@console.example')).id, null);
-      await visit.context.addCookies([{ name: 'portal_session', value: token, url: closed.origin, httpOnly: true, sameSite: 'Lax' }]);
+      const { token } = await makeSession(
+        closed.service.ctx,
+        (await makePerson(closed.service.ctx, 'uninvited@console.example')).id,
+        null,
+      );
+      await visit.context.addCookies([
+        { name: 'portal_session', value: token, url: closed.origin, httpOnly: true, sameSite: 'Lax' },
+      ]);
       await page.goto(`${closed.origin}/console`);
       await heading(visit, 'You belong to no organization').waitFor();
       await page.getByText('Ask an administrator of an organization for an invitation').waitFor();
@@ -171,7 +189,9 @@ describe('organizations', () => {
       await page.route('**/whoami/organizations*', (route) => route.abort());
       await page.reload();
       await page.getByRole('alert').getByText('The service did not answer.').waitFor();
-      expect([await page.getByLabel('Name').count(), await page.getByText('invitation').count()]).toEqual([0, 0]);
+      expect([await page.getByLabel('Name').count(), await page.getByText('invitation').count()]).toEqual([
+        0, 0,
+      ]);
     } finally {
       await closed.close();
     }
@@ -180,10 +200,13 @@ describe('organizations', () => {
   it('are all there for a person who has more than a page of them', async () => {
     const { ctx } = site.service;
     const { id, email } = await makePerson(ctx, 'many@console.example');
-    for (let number = 1; number <= 101; number += 1) await makeOrganization(ctx, { name: `Subsidiary ${number}`, ownerEmail: email });
+    for (let number = 1; number <= 101; number += 1)
+      await makeOrganization(ctx, { name: `Subsidiary ${number}`, ownerEmail: email });
     const visit = await visitAs(id, null);
     await visit.page.goto(`${site.origin}/console`);
-    await press(visit.page, visit.page.getByRole('button', { name: 'Subsidiary 1', exact: true }), { max: 120 });
+    await press(visit.page, visit.page.getByRole('button', { name: 'Subsidiary 1', exact: true }), {
+      max: 120,
+    });
     await heading(visit, 'Overview').waitFor();
     await expect.poll(() => visit.page.getByLabel('Organization').locator('option').count()).toBe(101);
   });
@@ -191,7 +214,8 @@ describe('organizations', () => {
   it('are chosen and switched by a person who has several', async () => {
     const { ctx } = site.service;
     const { id, email } = await makePerson(ctx, 'several@console.example');
-    for (const name of ['Borage Company', 'Cicely Company']) await makeOrganization(ctx, { name, ownerEmail: email });
+    for (const name of ['Borage Company', 'Cicely Company'])
+      await makeOrganization(ctx, { name, ownerEmail: email });
     const visit = await visitAs(id, null);
     const { page } = visit;
     await page.goto(`${site.origin}/console/people`);
@@ -205,9 +229,13 @@ describe('organizations', () => {
     await press(page, switched);
     await switched.waitFor({ state: 'detached' });
     await heading(visit, 'Overview').waitFor();
-    await expect.poll(() => page.getByLabel('Organization').locator('option:checked').textContent()).toBe('Cicely Company');
+    await expect
+      .poll(() => page.getByLabel('Organization').locator('option:checked').textContent())
+      .toBe('Cicely Company');
     await page.reload();
-    await expect.poll(() => page.getByLabel('Organization').locator('option:checked').textContent()).toBe('Cicely Company');
+    await expect
+      .poll(() => page.getByLabel('Organization').locator('option:checked').textContent())
+      .toBe('Cicely Company');
   });
 });
 
@@ -223,7 +251,9 @@ describe('the organization that a page shows', () => {
     const { page, context } = visit;
     const platform = `${site.origin}/api/platform/v1`;
     const teamsOf = async (organizationId: string): Promise<string[]> => {
-      const answer = await context.request.get(`${platform}/teams`, { headers: { 'x-organization-id': organizationId } });
+      const answer = await context.request.get(`${platform}/teams`, {
+        headers: { 'x-organization-id': organizationId },
+      });
       return (await answer.json()).data.map(({ name }: { name: string }) => name);
     };
     await page.goto(`${site.origin}/console/teams`);
@@ -240,7 +270,9 @@ describe('the organization that a page shows', () => {
     expect([await teamsOf(shown.id), await teamsOf(other.id)]).toEqual([['Of the shown one'], []]);
     // Without the membership the service's reason is shown.
     await makeMember(ctx, shown.id, 'owner');
-    await inTransaction({ db: ctx.db, organizationId: shown.id }, (tx) => tx('memberships').where('user_id', id).delete());
+    await inTransaction({ db: ctx.db, organizationId: shown.id }, (tx) =>
+      tx('memberships').where('user_id', id).delete(),
+    );
     await press(page, page.getByRole('link', { name: 'Domains' }));
     await page.getByRole('alert').getByText('You do not belong to that organization').waitFor();
   });
@@ -249,15 +281,20 @@ describe('the organization that a page shows', () => {
     const { ctx } = site.service;
     const { id, email } = await makePerson(ctx, 'keeps@console.example');
     const organizations = [];
-    for (const name of ['Dill Company', 'Elder Company']) organizations.push(await makeOrganization(ctx, { name, ownerEmail: email }));
+    for (const name of ['Dill Company', 'Elder Company'])
+      organizations.push(await makeOrganization(ctx, { name, ownerEmail: email }));
     const [first, second] = organizations;
     const visit = await visitAs(id, first?.id ?? null);
     const { page, context } = visit;
     await page.goto(`${site.origin}/console/connection`);
     await type(page, page.getByLabel('Account id'), '1234567');
-    expect(await page.evaluate<string[]>('Object.keys(sessionStorage)')).toEqual([expect.stringContaining(`${id} ${first?.id}`)]);
+    expect(await page.evaluate<string[]>('Object.keys(sessionStorage)')).toEqual([
+      expect.stringContaining(`${id} ${first?.id}`),
+    ]);
     const { token } = await makeSession(ctx, id, second?.id ?? null);
-    await context.addCookies([{ name: 'portal_session', value: token, url: site.origin, httpOnly: true, sameSite: 'Lax' }]);
+    await context.addCookies([
+      { name: 'portal_session', value: token, url: site.origin, httpOnly: true, sameSite: 'Lax' },
+    ]);
     await page.reload();
     expect(await page.getByLabel('Account id').inputValue()).toBe('');
   });
@@ -282,7 +319,9 @@ describe('in between', () => {
     ] as const) {
       await page.goto(`${site.origin}/console/syncs${search}`);
       await signIn.waitFor();
-      expect(new URL((await signIn.getAttribute('href')) ?? '', site.origin).searchParams.get('returnTo')).toBe(`/console/syncs${kept}`);
+      expect(
+        new URL((await signIn.getAttribute('href')) ?? '', site.origin).searchParams.get('returnTo'),
+      ).toBe(`/console/syncs${kept}`);
       await press(page, signIn);
       await page.getByRole('button', { name: site.owner.email }).waitFor();
     }
@@ -291,7 +330,9 @@ describe('in between', () => {
   it('a session that ends is said, and signing in leads back', async () => {
     const visit = await site.open();
     const { page } = visit;
-    await inUserTransaction(site.service.ctx, site.owner.id, (tx) => tx('sessions').where('user_id', site.owner.id).delete());
+    await inUserTransaction(site.service.ctx, site.owner.id, (tx) =>
+      tx('sessions').where('user_id', site.owner.id).delete(),
+    );
     await press(page, page.getByRole('link', { name: 'Teams' }));
     await page.getByText('Your session has ended.', { exact: true }).waitFor();
     await finishStory(visit, { name: 'shell-session-ended', statuses: [401] });
@@ -304,7 +345,9 @@ describe('in between', () => {
     await page.bringToFront();
     await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
     await page.getByText('Your session has ended.', { exact: true }).waitFor({ state: 'detached' });
-    await inUserTransaction(site.service.ctx, site.owner.id, (tx) => tx('sessions').where('user_id', site.owner.id).delete());
+    await inUserTransaction(site.service.ctx, site.owner.id, (tx) =>
+      tx('sessions').where('user_id', site.owner.id).delete(),
+    );
     await press(page, page.getByRole('link', { name: 'People', exact: true }));
     await page.getByRole('link', { name: 'Sign in' }).waitFor();
     await page.goBack();
@@ -331,7 +374,8 @@ describe('in between', () => {
     try {
       const visit = await limited.open();
       const { page } = visit;
-      for (const name of ['People', 'Teams', 'Domains']) await press(page, page.getByRole('link', { name, exact: true }));
+      for (const name of ['People', 'Teams', 'Domains'])
+        await press(page, page.getByRole('link', { name, exact: true }));
       await page.getByText('Too many requests in this minute.').waitFor();
       await finishStory(visit, { name: 'shell-limited', statuses: [429] });
       await page.reload();

@@ -35,10 +35,18 @@ it('has the licences of the packages in the bundle, each of which is in the bill
   const assets = path.join(inject('consoleFolder'), 'assets');
   const [file = '', ...others] = readdirSync(assets).filter(isLicences);
   const text = readFileSync(path.join(assets, file), 'utf8');
-  const packages = [...text.matchAll(/^(\S+) (\d+\.\d+\.\d+)$/gm)].map(([, name, version]) => `${name}@${version}`);
+  const packages = [...text.matchAll(/^(\S+) (\d+\.\d+\.\d+)$/gm)].map(
+    ([, name, version]) => `${name}@${version}`,
+  );
   const listed = partOf(readBill(), productionNames()).components.map((component) => component['bom-ref']);
   expect([others, packages.filter((one) => !listed.includes(one))]).toEqual([[], []]);
-  expect(packages.map((one) => one.replace(/@[^@]+$/, '')).sort()).toEqual(['@preact/signals', '@preact/signals-core', 'preact']);
+  expect(packages.map((one) => one.replace(/@[^@]+$/, '')).sort()).toEqual([
+    '@preact/signals',
+    '@preact/signals-core',
+    'preact',
+  ]);
   expect(text.match(/Permission is hereby granted/g)).toHaveLength(packages.length);
-  expect(readFileSync(path.join(assets, '../index.html'), 'utf8')).toContain(`rel="license" href="/console/assets/${file}"`);
+  expect(readFileSync(path.join(assets, '../index.html'), 'utf8')).toContain(
+    `rel="license" href="/console/assets/${file}"`,
+  );
 });

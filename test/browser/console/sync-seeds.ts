@@ -1,4 +1,5 @@
-// Syncs for the stories of the console: made and run through the management interface, from a simulated account.
+// Syncs for the stories of the console: made and run through the management interface, from a simulated
+// account.
 import { until } from '../../setup/until.ts';
 import type { ConsoleSite } from './console-site.ts';
 
@@ -9,7 +10,11 @@ const expectStatus = async (answer: ReturnType<ConsoleSite['api']>, status: numb
 };
 
 /** Creates a sync, and returns its id. */
-export const createSync = async ({ api }: ConsoleSite, recordType: string, more: object = {}): Promise<string> =>
+export const createSync = async (
+  { api }: ConsoleSite,
+  recordType: string,
+  more: object = {},
+): Promise<string> =>
   (await expectStatus(api('post', '/sync-configs', { name: recordType, recordType, ...more }), 201)).id;
 
 type Ended = {
@@ -26,8 +31,15 @@ export const runEnd = ({ api }: ConsoleSite, runId: string): Promise<Ended> =>
   });
 
 /** Starts a run, and waits for its end. */
-export async function runSync(site: ConsoleSite, syncId: string, mode?: 'full' | 'incremental'): Promise<Ended> {
-  const { id } = await expectStatus(site.api('post', `/sync-configs/${syncId}/trigger`, mode === undefined ? {} : { mode }), 202);
+export async function runSync(
+  site: ConsoleSite,
+  syncId: string,
+  mode?: 'full' | 'incremental',
+): Promise<Ended> {
+  const { id } = await expectStatus(
+    site.api('post', `/sync-configs/${syncId}/trigger`, mode === undefined ? {} : { mode }),
+    202,
+  );
   return runEnd(site, id);
 }
 
@@ -36,5 +48,7 @@ export async function publishDraftOf({ api }: ConsoleSite, recordTypes: readonly
   const { endpoints } = await expectStatus(api('post', '/api-schema/draft-from', { recordTypes }), 200);
   const { id, revision } = await expectStatus(api('post', '/api-schema', { name: 'First', endpoints }), 201);
   await expectStatus(api('post', `/api-schema/${id}/publish`, { revision }), 202);
-  await until(async () => ((await api('get', `/api-schema/${id}`)).body.status === 'published' ? true : undefined));
+  await until(async () =>
+    (await api('get', `/api-schema/${id}`)).body.status === 'published' ? true : undefined,
+  );
 }

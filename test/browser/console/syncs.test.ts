@@ -1,4 +1,5 @@
-// Syncs and runs in the console, by keyboard: start one, follow it live, cancel it, read its proof, change its settings, delete it.
+// Syncs and runs in the console, by keyboard: start one, follow it live, cancel it, read its proof, change
+// its settings, delete it.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { sendControl } from '../../setup/account-control.ts';
 import { testSettings } from '../../setup/database.ts';
@@ -51,7 +52,10 @@ it('starts a run, follows it live to its proof, and finds it in the history', as
   await press(page, page.getByText('Show the log of the run'));
   await page.getByText('run succeeded').waitFor();
   await finishStory(visit, { name: 'run-green' });
-  await press(page, page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: /^customer/ }));
+  await press(
+    page,
+    page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: /^customer/ }),
+  );
   await page.getByRole('heading', { name: 'History' }).waitFor();
   await page.getByText('1 run in 30 days: 1 succeeded.').waitFor();
   await press(page, page.getByRole('region', { name: 'History' }).getByText('Values'));
@@ -103,7 +107,11 @@ it('changes the schedule, pauses, chooses fields, and deletes a sync', async () 
   await page.getByText('Saved', { exact: true }).waitFor();
   await page.getByText('Every day at 06:30, UTC').waitFor();
   const saved = (await site.api('get', `/sync-configs/${id}`)).body;
-  expect(saved).toMatchObject({ schedule: '30 6 * * *', alertRecipients: ['ops@aster.example'], enabled: true });
+  expect(saved).toMatchObject({
+    schedule: '30 6 * * *',
+    alertRecipients: ['ops@aster.example'],
+    enabled: true,
+  });
   await press(page, page.getByRole('button', { name: 'Pause schedule' }));
   await page.getByRole('button', { name: 'Enable schedule' }).waitFor();
   await press(page, page.getByRole('link', { name: 'Fields' }));
@@ -156,7 +164,9 @@ it('finds syncs by name and state, and names a record that was rejected', async 
   await press(page, page.getByRole('link', { name: 'See the rejected records' }));
   await page.getByText('FIELD_TOO_LARGE').waitFor();
   await finishStory(visit, { name: 'sync-rejected' });
-  await sendControl(erp.account, 'PATCH', `/records/customer/${records[0].id}`, { fields: { entityid: 'CUST-1' } });
+  await sendControl(erp.account, 'PATCH', `/records/customer/${records[0].id}`, {
+    fields: { entityid: 'CUST-1' },
+  });
   await press(page, page.getByRole('button', { name: 'Read 1 record again' }));
   await page.waitForURL('**/runs/*');
   await page.getByText('Succeeded', { exact: true }).first().waitFor();

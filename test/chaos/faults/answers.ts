@@ -1,12 +1,21 @@
-// Answers that lie, through the account's control interface. The books stay true. A run that gets such answers may fail or be partial;
-// what no proof can find is noted in the ledger, with the bound of docs/guarantees.md.
+// Answers that lie, through the account's control interface. The books stay true. A run that gets such
+// answers may fail or be partial; what no proof can find is noted in the ledger, with the bound of
+// docs/guarantees.md.
 import { tableOf } from '../books.ts';
 import { touch } from '../edits.ts';
 import type { RecordTypeName, StateFault } from '../plan-names.ts';
 import type { Random } from '../random.ts';
 import { watchChangedIds } from './changed-ids.ts';
 import type { Lie } from './control.ts';
-import { type Ending, type FaultDefinition, type FaultStage, inTurn, linesTableOf, readersOf, readMetadata } from './fault.ts';
+import {
+  type Ending,
+  type FaultDefinition,
+  type FaultStage,
+  inTurn,
+  linesTableOf,
+  readersOf,
+  readMetadata,
+} from './fault.ts';
 
 /** While answers lie, records may be named as unreadable or absent. */
 async function noteRejections(stage: FaultStage, recordTypes: readonly RecordTypeName[]): Promise<Ending> {
@@ -28,7 +37,9 @@ async function noteRejections(stage: FaultStage, recordTypes: readonly RecordTyp
 /** Tells lies until the ending, and counts the answers that they met while requests pass. */
 export async function tell(stage: FaultStage, lies: readonly Lie[], hit: () => void): Promise<Ending> {
   const { control, wire } = stage.world;
-  const concerned = lies.flatMap(({ on: { table } }) => (table === undefined ? stage.plan.recordTypes : readersOf(stage, table)));
+  const concerned = lies.flatMap(({ on: { table } }) =>
+    table === undefined ? stage.plan.recordTypes : readersOf(stage, table),
+  );
   const endNotes = await noteRejections(stage, concerned);
   const end = await control.lie(lies, hit);
   let isCounting = false;
@@ -46,7 +57,8 @@ export async function tell(stage: FaultStage, lies: readonly Lie[], hit: () => v
 }
 
 /** Half of them meet a few answers only, so that reading again finds the truth. */
-const timesOf = (random: Random): { times?: number } => (random.chance(0.5) ? { times: random.between(1, 6) } : {});
+const timesOf = (random: Random): { times?: number } =>
+  random.chance(0.5) ? { times: random.between(1, 6) } : {};
 const sign = (random: Random): 1 | -1 => (random.chance(0.5) ? 1 : -1);
 
 /** The record's own table, that of its lines, the list of deletions, or every table. */
@@ -72,11 +84,18 @@ async function touchMany(stage: FaultStage, recordType: RecordTypeName, random: 
   await stage.onChange();
 }
 
-/** A fault of lists, on any of their tables. Without many changes a list has one page, of which nothing can be repeated or left out. */
+/**
+ * A fault of lists, on any of their tables. Without many changes a list has one page, of which nothing can be
+ * repeated or left out.
+ */
 const onLists = (effect: Omit<Lie, 'on' | 'times'>): FaultDefinition => ({
   async begin(stage, recordType, random, hit) {
     await touchMany(stage, recordType, random);
-    return tell(stage, [{ on: { ...anyTable(recordType, random), kind: 'rows' }, ...timesOf(random), ...effect }], hit);
+    return tell(
+      stage,
+      [{ on: { ...anyTable(recordType, random), kind: 'rows' }, ...timesOf(random), ...effect }],
+      hit,
+    );
   },
 });
 
@@ -84,7 +103,9 @@ const droppedLines: FaultDefinition = {
   begin(stage, recordType, random, hit) {
     const table = linesTableOf(recordType) ?? 'transactionline';
     const isNumbered = table === 'transactionline' && random.chance(0.5);
-    const dropRows = isNumbered ? { where: { linesequencenumber: random.between(1, 4) } } : { every: random.pick([1, 2, 3, 10]) };
+    const dropRows = isNumbered
+      ? { where: { linesequencenumber: random.between(1, 4) } }
+      : { every: random.pick([1, 2, 3, 10]) };
     return tell(stage, [{ on: { table, kind: 'rows' }, ...timesOf(random), dropRows }], hit);
   },
 };
@@ -116,7 +137,11 @@ const falseLineTotal: FaultDefinition = {
 const wrongCount: FaultDefinition = {
   begin(stage, recordType, random, hit) {
     const on = { table: tableOf(recordType), kind: random.pick(['count', 'count', 'rows'] as const) };
-    return tell(stage, [{ on, ...timesOf(random), countOffset: sign(random) * random.pick([1, 2, 5, 30, 1_000]) }], hit);
+    return tell(
+      stage,
+      [{ on, ...timesOf(random), countOffset: sign(random) * random.pick([1, 2, 5, 30, 1_000]) }],
+      hit,
+    );
   },
 };
 
@@ -130,7 +155,11 @@ const brokenAnswers: FaultDefinition = {
       { html: true },
       { cut: random.pick([0, 1, 40, 400]) },
     ]);
-    const end = await tell(stage, [{ on: { ...table, ...(kind !== undefined && { kind }) }, ...timesOf(random), ...effect }], hit);
+    const end = await tell(
+      stage,
+      [{ on: { ...table, ...(kind !== undefined && { kind }) }, ...timesOf(random), ...effect }],
+      hit,
+    );
     if (kind === 'token') stage.world.account.revokeTokens(); // or no run would ask for one
     return kind === 'metadata' ? inTurn(end, readMetadata(stage)) : end;
   },
@@ -140,7 +169,11 @@ const brokenAnswers: FaultDefinition = {
 async function misreport(
   stage: FaultStage,
   recordTypes: readonly RecordTypeName[],
-  note: { readonly field: string | null; readonly bound: 'next-day' | 'full-read'; readonly fewerThan?: number },
+  note: {
+    readonly field: string | null;
+    readonly bound: 'next-day' | 'full-read';
+    readonly fewerThan?: number;
+  },
   isConcerned: (id: string) => boolean,
 ): Promise<Ending> {
   const endings: Ending[] = [];
@@ -161,8 +194,25 @@ async function misreport(
 }
 
 const headerColumns: Readonly<Record<ReturnType<typeof tableOf>, readonly string[]>> = {
-  customer: ['id', 'entityid', 'isinactive', 'phone', 'comments', 'datecreated', 'lastmodifieddate', 'custentity_sales_region'],
-  item: ['id', 'itemid', 'displayname', 'isinactive', 'createddate', 'lastmodifieddate', 'custitem_quality_grade'],
+  customer: [
+    'id',
+    'entityid',
+    'isinactive',
+    'phone',
+    'comments',
+    'datecreated',
+    'lastmodifieddate',
+    'custentity_sales_region',
+  ],
+  item: [
+    'id',
+    'itemid',
+    'displayname',
+    'isinactive',
+    'createddate',
+    'lastmodifieddate',
+    'custitem_quality_grade',
+  ],
   transaction: [
     'id',
     'tranid',
@@ -189,12 +239,25 @@ const lineColumns = [
   'custcol_lot_number',
 ];
 /** The ids and times that reading goes by, and what is summed: no run may believe that these are empty. */
-const proved = new Set(['id', 'lastmodifieddate', 'lastmodified', 'quantity', 'foreignamount', 'linelastmodifieddate']);
+const proved = new Set([
+  'id',
+  'lastmodifieddate',
+  'lastmodified',
+  'quantity',
+  'foreignamount',
+  'linelastmodifieddate',
+]);
 /** Docs/guarantees.md: in fewer records, an empty column isn't noticed. */
 const minNoticed = 20;
 
 /** In all rows, or in those whose internal id is a multiple of a number. */
-async function emptyColumn(stage: FaultStage, table: string, column: string, random: Random, hit: () => void): Promise<Ending> {
+async function emptyColumn(
+  stage: FaultStage,
+  table: string,
+  column: string,
+  random: Random,
+  hit: () => void,
+): Promise<Ending> {
   const every = random.pick([1, 1, 2, 3, 5]);
   const nullColumn = every === 1 ? column : { column, every };
   const isLines = table === 'transactionline';
@@ -206,7 +269,11 @@ async function emptyColumn(stage: FaultStage, table: string, column: string, ran
   const end = await misreport(stage, proved.has(column) ? [] : readers, note, isConcerned);
   const fields = [isLines ? `lines.${column}` : column];
   const endNames = readers.map((recordType) => stage.ledger.hides({ recordType, fields }));
-  return inTurn(end, ...endNames, await tell(stage, [{ on: { table, kind: 'rows' }, ...timesOf(random), nullColumn }], hit));
+  return inTurn(
+    end,
+    ...endNames,
+    await tell(stage, [{ on: { table, kind: 'rows' }, ...timesOf(random), nullColumn }], hit),
+  );
 }
 
 /** The books as they are when it begins, again and again. */
@@ -216,7 +283,10 @@ const stalePage: FaultDefinition = {
     const table = random.pick([tableOf(recordType), linesTableOf(recordType) ?? tableOf(recordType)]);
     await control.send('POST', '/books/keep', {});
     const endings = await Promise.all(readersOf(stage, table).map((reader) => noteStale(stage, reader)));
-    return inTurn(...endings, await tell(stage, [{ on: { table, kind: 'rows' }, ...timesOf(random), stalePage: true }], hit));
+    return inTurn(
+      ...endings,
+      await tell(stage, [{ on: { table, kind: 'rows' }, ...timesOf(random), stalePage: true }], hit),
+    );
   },
 };
 
@@ -241,6 +311,7 @@ export const answerFaults = {
       emptyColumn(stage, tableOf(recordType), random.pick(headerColumns[tableOf(recordType)]), random, hit),
   },
   'null-line-column': {
-    begin: (stage, _recordType, random, hit) => emptyColumn(stage, 'transactionline', random.pick(lineColumns), random, hit),
+    begin: (stage, _recordType, random, hit) =>
+      emptyColumn(stage, 'transactionline', random.pick(lineColumns), random, hit),
   },
 } as const satisfies Partial<Record<StateFault, FaultDefinition>>;

@@ -1,16 +1,25 @@
-// A person decides about deletions that wait for approval, through the management interface: looks at the proposal, approves all of it or a
-// part, rejects it, or takes a rejection back.
+// A person decides about deletions that wait for approval, through the management interface: looks at the
+// proposal, approves all of it or a part, rejects it, or takes a rejection back.
 import type { Stage } from '../actions.ts';
 import type { Decision } from '../plan.ts';
 import type { RecordTypeName } from '../plan-names.ts';
 import { randomOf } from '../random.ts';
 
-type Proposal = { readonly id: string; readonly revision: number; readonly status: string; readonly count: number };
+type Proposal = {
+  readonly id: string;
+  readonly revision: number;
+  readonly status: string;
+  readonly count: number;
+};
 type Viewed = Proposal & { readonly ids: readonly string[] };
 
 const pageSize = 50;
 
-async function listProposals({ company }: Stage, recordType: RecordTypeName, status: 'open' | 'rejected'): Promise<Proposal[]> {
+async function listProposals(
+  { company }: Stage,
+  recordType: RecordTypeName,
+  status: 'open' | 'rejected',
+): Promise<Proposal[]> {
   const path = `/sync-configs/${company.configId(recordType)}/deletion-proposals?status=${status}`;
   return (await company.ask(200, () => company.api('get', path))).data;
 }
@@ -37,7 +46,12 @@ async function decide(stage: Stage, path: string, body: object): Promise<boolean
 }
 
 /** `ids` null: all. Noted before it is requested, because its response can be lost. */
-function approve(stage: Stage, recordType: RecordTypeName, { id, revision, ids: all }: Viewed, ids: readonly string[] | null) {
+function approve(
+  stage: Stage,
+  recordType: RecordTypeName,
+  { id, revision, ids: all }: Viewed,
+  ids: readonly string[] | null,
+) {
   stage.ledger.approved({ recordType, ids: ids ?? all });
   const body = { proposalId: id, revision, ...(ids !== null && { ids }) };
   return decide(stage, `/sync-configs/${stage.company.configId(recordType)}/approve-deletions`, body);

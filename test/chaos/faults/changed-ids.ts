@@ -1,4 +1,5 @@
-// Which records of a type are other than they were, lines and calculated columns included: what answers from earlier books misreport.
+// Which records of a type are other than they were, lines and calculated columns included: what answers from
+// earlier books misreport.
 import type { PoolClient } from 'pg';
 import { tableOf, transactionTypes } from '../books.ts';
 import type { RecordTypeName } from '../plan-names.ts';
@@ -11,7 +12,9 @@ async function readPrints(client: PoolClient, recordType: RecordTypeName): Promi
   const lines = linesTableOf(recordType);
   const parent = lines === 'transactionline' ? 'transaction' : 'nextdoc';
   const linesSql =
-    lines === null ? `''` : `(select string_agg(l::text, ',' order by l::text) from suiteql.${lines} l where l.${parent} = v.id)`;
+    lines === null
+      ? `''`
+      : `(select string_agg(l::text, ',' order by l::text) from suiteql.${lines} l where l.${parent} = v.id)`;
   const { rows } = await client.query<{ id: string; print: string }>(
     `select v.id::text as id, md5(concat(v::text, ${linesSql})) as print from suiteql.${tableOf(recordType)} v
      where ${type === undefined ? 'true' : `v.type = '${type}'`}`,
@@ -36,12 +39,17 @@ async function printsAt({ world }: FaultStage, recordType: RecordTypeName, now: 
 }
 
 /** Adds to `ids` whatever changes from now on, until the ending. */
-export async function watchChangedIds(stage: FaultStage, recordType: RecordTypeName, ids: Set<string>): Promise<Ending> {
+export async function watchChangedIds(
+  stage: FaultStage,
+  recordType: RecordTypeName,
+  ids: Set<string>,
+): Promise<Ending> {
   const now = stage.world.account.businessTime();
   const before = await printsAt(stage, recordType, now);
   const look = async (): Promise<void> => {
     const after = await printsAt(stage, recordType, now);
-    for (const id of new Set([...before.keys(), ...after.keys()])) if (before.get(id) !== after.get(id)) ids.add(id);
+    for (const id of new Set([...before.keys(), ...after.keys()]))
+      if (before.get(id) !== after.get(id)) ids.add(id);
   };
   const stop = stage.watchChanges(look);
   return async () => {

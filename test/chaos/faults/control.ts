@@ -1,5 +1,6 @@
-// The account's control interface for several faults at once: each adds what it needs and takes that away again, and what is put is the
-// sum. Hits are counted while requests pass, because putting anything begins their count again.
+// The account's control interface for several faults at once: each adds what it needs and takes that away
+// again, and what is put is the sum. Hits are counted while requests pass, because putting anything begins
+// their count again.
 import type { NetsuiteAccount } from 'netsuite-simulator';
 import type { AnswerFault } from '../../../packages/netsuite-simulator/src/answer-faults/answer-fault.ts';
 import { sendControl } from '../../setup/account-control.ts';
@@ -11,7 +12,12 @@ export type Hidden = {
   readonly columns?: Readonly<Record<string, readonly string[]>>;
   readonly rows?: Readonly<Record<string, readonly string[]>>;
 };
-export type CustomField = { readonly table: string; readonly name: string; readonly type: string; readonly label: string };
+export type CustomField = {
+  readonly table: string;
+  readonly name: string;
+  readonly type: string;
+  readonly label: string;
+};
 type State = { readonly hits: readonly number[]; readonly fields: readonly CustomField[] };
 
 export type Control = {
@@ -31,10 +37,13 @@ const fieldKey = ({ table, name }: CustomField): string => `${table}/${name}`;
 
 type PutLie = { lie: Lie; counted: number; readonly hit: () => void };
 
-function mergeLists(parts: readonly (Readonly<Record<string, readonly string[]>> | undefined)[]): Record<string, string[]> {
+function mergeLists(
+  parts: readonly (Readonly<Record<string, readonly string[]>> | undefined)[],
+): Record<string, string[]> {
   const merged: Record<string, string[]> = {};
   for (const part of parts)
-    for (const [name, values] of Object.entries(part ?? {})) merged[name] = [...new Set([...(merged[name] ?? []), ...values])];
+    for (const [name, values] of Object.entries(part ?? {}))
+      merged[name] = [...new Set([...(merged[name] ?? []), ...values])];
   return merged;
 }
 
@@ -82,7 +91,10 @@ export function openControl(account: NetsuiteAccount): Control {
       columns: mergeLists([...hidden].map(({ columns }) => columns)),
       rows: mergeLists([...hidden].map(({ rows }) => rows)),
     });
-  const putRole = () => send('POST', '/role', { permissions: Object.fromEntries([...forbidden].flat().map((name) => [name, 'none'])) });
+  const putRole = () =>
+    send('POST', '/role', {
+      permissions: Object.fromEntries([...forbidden].flat().map((name) => [name, 'none'])),
+    });
   /** Adds to what is put and puts it; the ending takes it away again. */
   const add = async <T>(kept: Set<T>, value: T, putAll: () => Promise<unknown>): Promise<Ending> => {
     const change = (work: () => void): Promise<void> =>
@@ -116,7 +128,8 @@ export function openControl(account: NetsuiteAccount): Control {
         forbidden.clear();
         const { fields } = await send<State>('POST', '/reset', {});
         own ??= new Set(fields.map(fieldKey));
-        for (const field of fields) if (!own.has(fieldKey(field))) await send('DELETE', `/fields/${fieldKey(field)}`);
+        for (const field of fields)
+          if (!own.has(fieldKey(field))) await send('DELETE', `/fields/${fieldKey(field)}`);
       }),
   };
 }

@@ -11,19 +11,30 @@ export type FaultStage = Stage & {
   watchChanges(look: () => Promise<void>): () => void;
 };
 export type FaultDefinition = {
-  /** Draws its details from `random`, starts, and returns how to end it. `hit` is called whenever it met a request or work in progress. */
+  /**
+   * Draws its details from `random`, starts, and returns how to end it. `hit` is called whenever it met a
+   * request or work in progress.
+   */
   begin(stage: FaultStage, recordType: RecordTypeName, random: Random, hit: () => void): Promise<Ending>;
 };
 
 /** Does nothing, for a fault that finds nothing to meet. */
 export const noEnding: Ending = async () => undefined;
 
-export const linesTableOf = (recordType: RecordTypeName): 'transactionline' | 'nexttransactionlinelink' | null =>
-  recordType === 'customerPayment' ? 'nexttransactionlinelink' : tableOf(recordType) === 'transaction' ? 'transactionline' : null;
+export const linesTableOf = (
+  recordType: RecordTypeName,
+): 'transactionline' | 'nexttransactionlinelink' | null =>
+  recordType === 'customerPayment'
+    ? 'nexttransactionlinelink'
+    : tableOf(recordType) === 'transaction'
+      ? 'transactionline'
+      : null;
 
 /** The synced record types that are read from this table, as header or as lines. */
 export const readersOf = ({ plan }: Stage, table: string): RecordTypeName[] =>
-  plan.recordTypes.filter((recordType) => tableOf(recordType) === table || linesTableOf(recordType) === table);
+  plan.recordTypes.filter(
+    (recordType) => tableOf(recordType) === table || linesTableOf(recordType) === table,
+  );
 
 /** Ends all of them, in reverse order. */
 export const inTurn =
@@ -33,14 +44,18 @@ export const inTurn =
   };
 
 /** Calls `hit` for each response that `isMet`. */
-export const countOnWire = ({ world }: Stage, isMet: (exchange: Exchange) => boolean, hit: () => void): (() => void) =>
+export const countOnWire = (
+  { world }: Stage,
+  isMet: (exchange: Exchange) => boolean,
+  hit: () => void,
+): (() => void) =>
   world.wire.watch((exchange) => {
     if (isMet(exchange)) hit();
   });
 
 /**
- * A person reads the metadata again, which must not hold up the requests that the action stands between; the ending waits for the answer,
- * which may be a refusal.
+ * A person reads the metadata again, which must not hold up the requests that the action stands between; the
+ * ending waits for the answer, which may be a refusal.
  */
 export function readMetadata({ company }: Stage): Ending {
   const asked = company.api('post', '/netsuite/metadata/refresh').catch(() => undefined); // the database may be away

@@ -1,4 +1,5 @@
-// What an administrator does with custom fields under a published version: adds, renames, removes, changes their type, brings them back.
+// What an administrator does with custom fields under a published version: adds, renames, removes, changes
+// their type, brings them back.
 import { tableOf } from '../books.ts';
 import { customFields, type FieldTable, idColumnOf } from '../custom-fields.ts';
 import type { RecordTypeName, StateFault } from '../plan-names.ts';
@@ -27,7 +28,10 @@ const pathOf = ({ table, name }: CustomField): string => `/fields/${table}/${nam
 
 type Values = readonly { readonly id: string; readonly value: string }[];
 
-async function readValues({ world }: FaultStage, { table, name }: CustomField & { table: FieldTable }): Promise<Values> {
+async function readValues(
+  { world }: FaultStage,
+  { table, name }: CustomField & { table: FieldTable },
+): Promise<Values> {
   const { rows } = await world.books.pool.query<{ id: string; value: string }>(
     `select ${idColumnOf(table)}::text as id, extra->>$1 as value from ledger.${table} where extra ? $1`,
     [name],
@@ -36,7 +40,11 @@ async function readValues({ world }: FaultStage, { table, name }: CustomField & 
 }
 
 /** Without a new modification time, as an import of the administrator's can be. */
-async function writeValues({ world }: FaultStage, { table, name }: CustomField & { table: FieldTable }, values: Values): Promise<void> {
+async function writeValues(
+  { world }: FaultStage,
+  { table, name }: CustomField & { table: FieldTable },
+  values: Values,
+): Promise<void> {
   const id = idColumnOf(table);
   await world.books.pool.query(
     `update ledger.${table} set extra = coalesce(extra, '{}') || jsonb_build_object($1::text, given.value)
@@ -53,16 +61,24 @@ const noteField = (stage: FaultStage, { table, name }: CustomField): Ending =>
     ),
   );
 
-async function fieldExists({ world: { control } }: FaultStage, { table, name }: CustomField): Promise<boolean> {
+async function fieldExists(
+  { world: { control } }: FaultStage,
+  { table, name }: CustomField,
+): Promise<boolean> {
   const { fields } = await control.send<{ fields: CustomField[] }>('GET', '/state');
   return fields.some((field) => field.table === table && field.name === name);
 }
 
 /** In most cases a person tells the service at once, which otherwise finds out by itself. */
-const mayRefresh = (stage: FaultStage, random: Random): Ending => (random.chance(0.6) ? readMetadata(stage) : noEnding);
+const mayRefresh = (stage: FaultStage, random: Random): Ending =>
+  random.chance(0.6) ? readMetadata(stage) : noEnding;
 
 /** Nothing when another fault has removed the field meanwhile. */
-async function whileItExists(stage: FaultStage, field: CustomField, work: () => Promise<unknown>): Promise<void> {
+async function whileItExists(
+  stage: FaultStage,
+  field: CustomField,
+  work: () => Promise<unknown>,
+): Promise<void> {
   if (await fieldExists(stage, field)) await work();
   await stage.onChange();
 }
@@ -110,7 +126,9 @@ const fieldRetyped: FaultDefinition = {
     const type = random.pick(['integer', 'number', 'boolean', 'date', 'list']);
     await whileItExists(stage, field, () => control.send('PATCH', pathOf(field), { type }));
     const stop = inTurn(countOnWire(stage, reads(field.table), hit), mayRefresh(stage, random));
-    return inTurn(end, stop, () => whileItExists(stage, field, () => control.send('PATCH', pathOf(field), { type: field.type })));
+    return inTurn(end, stop, () =>
+      whileItExists(stage, field, () => control.send('PATCH', pathOf(field), { type: field.type })),
+    );
   },
 };
 
@@ -118,9 +136,13 @@ const fieldRelabelled: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
     const { control } = stage.world;
     const field = customFields[tableFor(recordType, random)];
-    await whileItExists(stage, field, () => control.send('PATCH', pathOf(field), { label: `Renamed ${random.between(1, 99)}` }));
+    await whileItExists(stage, field, () =>
+      control.send('PATCH', pathOf(field), { label: `Renamed ${random.between(1, 99)}` }),
+    );
     const stop = inTurn(countOnWire(stage, reads(field.table), hit), mayRefresh(stage, random));
-    return inTurn(stop, () => whileItExists(stage, field, () => control.send('PATCH', pathOf(field), { label: field.label })));
+    return inTurn(stop, () =>
+      whileItExists(stage, field, () => control.send('PATCH', pathOf(field), { label: field.label })),
+    );
   },
 };
 
@@ -129,7 +151,12 @@ const fieldAdded: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
     const { control } = stage.world;
     const { table, name } = customFields[tableFor(recordType, random)];
-    const field = { table, name: `${name}_${random.between(1, 99)}`, type: random.pick(['text', 'integer', 'boolean']), label: 'Added' };
+    const field = {
+      table,
+      name: `${name}_${random.between(1, 99)}`,
+      type: random.pick(['text', 'integer', 'boolean']),
+      label: 'Added',
+    };
     if (!(await fieldExists(stage, field))) await control.send('POST', '/fields', field);
     const sample = (await readValues(stage, customFields[table])).filter((_row, index) => index % 3 === 0);
     await writeValues(

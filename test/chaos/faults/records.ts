@@ -71,6 +71,8 @@ const badTime: FaultDefinition = {
   },
 };
 
-export const recordFaults = { 'locked-record': lockedRecord, 'bad-value': badValue, 'bad-time': badTime } as const satisfies Partial<
-  Record<StateFault, FaultDefinition>
->;
+export const recordFaults = {
+  'locked-record': lockedRecord,
+  'bad-value': badValue,
+  'bad-time': badTime,
+} as const satisfies Partial<Record<StateFault, FaultDefinition>>;

@@ -3,7 +3,13 @@ import type { Stage } from '../actions.ts';
 import type { RequestFault } from '../plan-names.ts';
 
 /** By which the account's audit trail tells them apart. */
-const statuses: Readonly<Record<RequestFault, number>> = { '429': 429, '500': 500, cut: 502, slow: 504, html: 200 };
+const statuses: Readonly<Record<RequestFault, number>> = {
+  '429': 429,
+  '500': 500,
+  cut: 502,
+  slow: 504,
+  html: 200,
+};
 /** Longer than the service waits for a response. */
 const slowMs = 1_200;
 
@@ -34,6 +40,7 @@ export function injectFault({ world }: Stage, fault: RequestFault, times: number
 export function countHits({ world, report }: Pick<Stage, 'world' | 'report'>, since: Date): void {
   for (const { at, status, reason } of world.account.audit()) {
     if (reason !== 'injected fault' || at < since) continue;
-    for (const fault of Object.keys(statuses) as RequestFault[]) if (statuses[fault] === status) report.coverage[fault].hit += 1;
+    for (const fault of Object.keys(statuses) as RequestFault[])
+      if (statuses[fault] === status) report.coverage[fault].hit += 1;
   }
 }

@@ -1,4 +1,5 @@
-// A role that sees less: tables, columns, rows, lines, or a permission that was taken away. The account itself stays as it is.
+// A role that sees less: tables, columns, rows, lines, or a permission that was taken away. The account
+// itself stays as it is.
 import { tableOf } from '../books.ts';
 import type { RecordTypeName, StateFault } from '../plan-names.ts';
 import type { Random } from '../random.ts';
@@ -30,9 +31,19 @@ async function hideTable(stage: FaultStage, table: string, random: Random, hit: 
   return inTurn(stop, () => account.setVisible(table, true));
 }
 
-async function hideColumns(stage: FaultStage, table: string, columns: readonly string[], random: Random, hit: () => void): Promise<Ending> {
+async function hideColumns(
+  stage: FaultStage,
+  table: string,
+  columns: readonly string[],
+  random: Random,
+  hit: () => void,
+): Promise<Ending> {
   const { account, control } = stage.world;
-  const stop = countOnWire(stage, ({ text }) => columns.some((column) => text.includes(`Unknown identifier '${column}'`)), hit);
+  const stop = countOnWire(
+    stage,
+    ({ text }) => columns.some((column) => text.includes(`Unknown identifier '${column}'`)),
+    hit,
+  );
   if (random.chance(0.5)) return inTurn(stop, await control.hide({ columns: { [table]: columns } }));
   for (const column of columns) account.setColumnVisible(table, column, false);
   return inTurn(stop, () => {
@@ -43,10 +54,28 @@ async function hideColumns(stage: FaultStage, table: string, columns: readonly s
 const headerColumns: Readonly<Record<ReturnType<typeof tableOf>, readonly string[]>> = {
   customer: ['phone', 'comments', 'companyname', 'datecreated', 'entityid', 'lastmodifieddate'],
   item: ['displayname', 'salesdescription', 'createddate', 'itemid', 'lastmodifieddate'],
-  transaction: ['memo', 'otherrefnum', 'duedate', 'createddate', 'status', 'entity', 'foreignamountunpaid', 'lastmodifieddate'],
+  transaction: [
+    'memo',
+    'otherrefnum',
+    'duedate',
+    'createddate',
+    'status',
+    'entity',
+    'foreignamountunpaid',
+    'lastmodifieddate',
+  ],
   customrecord_complaint: ['name', 'owner', 'custrecord_complaint_text', 'created', 'lastmodified'],
 };
-const lineColumns = ['memo', 'rate', 'item', 'quantity', 'foreignamount', 'netamount', 'linesequencenumber', 'linelastmodifieddate'];
+const lineColumns = [
+  'memo',
+  'rate',
+  'item',
+  'quantity',
+  'foreignamount',
+  'netamount',
+  'linesequencenumber',
+  'linelastmodifieddate',
+];
 
 /** From one record to all of them; the numbers around which a run asks a person are the most interesting. */
 function countOf(random: Random, all: number): number {
@@ -74,7 +103,11 @@ const narrowRole: FaultDefinition = {
     if (ids.length === 0) return noEnding;
     const table = tableOf(recordType);
     const end = stage.ledger.hides({ recordType, ids });
-    return inTurn(end, countOnWire(stage, reads(table), hit), await stage.world.control.hide({ rows: { [table]: ids } }));
+    return inTurn(
+      end,
+      countOnWire(stage, reads(table), hit),
+      await stage.world.control.hide({ rows: { [table]: ids } }),
+    );
   },
 };
 
@@ -97,7 +130,10 @@ const hiddenLines: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
     const table = linesTableOf(recordType) ?? 'transactionline';
     if (table === 'transactionline' && random.chance(0.4)) return hideLineRows(stage, recordType, hit);
-    return inTurn(noteHidden(stage, table, { fields: ['lines'] }), await hideTable(stage, table, random, hit));
+    return inTurn(
+      noteHidden(stage, table, { fields: ['lines'] }),
+      await hideTable(stage, table, random, hit),
+    );
   },
 };
 
@@ -105,7 +141,12 @@ const hiddenLines: FaultDefinition = {
 const revokedPermission: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
     const table = tableOf(recordType);
-    const own = { customer: 'customers', item: 'items', transaction: 'transactions', customrecord_complaint: 'customRecords' }[table];
+    const own = {
+      customer: 'customers',
+      item: 'items',
+      transaction: 'transactions',
+      customrecord_complaint: 'customRecords',
+    }[table];
     const permission = random.pick([
       own,
       own,
@@ -131,23 +172,34 @@ const revokedPermission: FaultDefinition = {
 export const roleFaults = {
   'hidden-table': {
     begin: async (stage, recordType, random, hit) =>
-      inTurn(noteHidden(stage, tableOf(recordType), { all: true }), await hideTable(stage, tableOf(recordType), random, hit)),
+      inTurn(
+        noteHidden(stage, tableOf(recordType), { all: true }),
+        await hideTable(stage, tableOf(recordType), random, hit),
+      ),
   },
-  'hidden-deletions': { begin: (stage, _recordType, random, hit) => hideTable(stage, 'deletedrecord', random, hit) },
+  'hidden-deletions': {
+    begin: (stage, _recordType, random, hit) => hideTable(stage, 'deletedrecord', random, hit),
+  },
   'narrow-role': narrowRole,
   'hidden-lines': hiddenLines,
   'bad-column': {
     async begin(stage, recordType, random, hit) {
       const table = tableOf(recordType);
       const fields = random.sample(headerColumns[table], random.between(1, 3));
-      return inTurn(noteHidden(stage, table, { fields }), await hideColumns(stage, table, fields, random, hit));
+      return inTurn(
+        noteHidden(stage, table, { fields }),
+        await hideColumns(stage, table, fields, random, hit),
+      );
     },
   },
   'hidden-line-column': {
     async begin(stage, _recordType, random, hit) {
       const columns = random.sample(lineColumns, random.between(1, 2));
       const fields = columns.map((column) => `lines.${column}`);
-      return inTurn(noteHidden(stage, 'transactionline', { fields }), await hideColumns(stage, 'transactionline', columns, random, hit));
+      return inTurn(
+        noteHidden(stage, 'transactionline', { fields }),
+        await hideColumns(stage, 'transactionline', columns, random, hit),
+      );
     },
   },
   'revoked-permission': revokedPermission,

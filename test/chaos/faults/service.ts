@@ -1,5 +1,6 @@
-// Troubles of the service's own database: another session locks the rows of a run, so that one of its statements is cancelled by a timeout,
-// or waits in a circle with it. PostgreSQL itself ends the statement; the transaction is rolled back.
+// Troubles of the service's own database: another session locks the rows of a run, so that one of its
+// statements is cancelled by a timeout, or waits in a circle with it. PostgreSQL itself ends the statement;
+// the transaction is rolled back.
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { poolConfig } from '../../../src/db/connect.ts';
@@ -17,7 +18,9 @@ type Collision = {
 };
 
 const pollMs = 4;
-/** Then it is released for a moment: the row of a run that began meanwhile is locked only by the next attempt. */
+/**
+ * Then it is released for a moment: the row of a run that began meanwhile is locked only by the next attempt.
+ */
 const maxHoldMs = 40;
 const lockTimeoutMs = 60;
 
@@ -28,7 +31,10 @@ async function connect({ world }: FaultStage): Promise<Client> {
   return client;
 }
 
-async function activeTable({ world, company }: FaultStage, recordType: RecordTypeName): Promise<string | undefined> {
+async function activeTable(
+  { world, company }: FaultStage,
+  recordType: RecordTypeName,
+): Promise<string | undefined> {
   const { rows } = await world.ctx.db.data.query<{ table: string | null }>(
     `select active_table as "table" from ${company.schema}.record_state where record_type = $1`,
     [recordType],
@@ -37,7 +43,10 @@ async function activeTable({ world, company }: FaultStage, recordType: RecordTyp
 }
 
 async function blockedBy(watcher: Client, holder: number): Promise<Blocked[]> {
-  const { rows } = await watcher.query<Blocked>('select pid, query from pg_stat_activity where $1 = any(pg_blocking_pids(pid))', [holder]);
+  const { rows } = await watcher.query<Blocked>(
+    'select pid, query from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
+    [holder],
+  );
   return rows;
 }
 
@@ -52,8 +61,16 @@ async function untilFree(holder: Client, watcher: Client, pid: number): Promise<
   while ((await blockedBy(watcher, holderPid)).some((blocked) => blocked.pid === pid)) await pause(pollMs);
 }
 
-/** Holds the lock until a victim waits for it, or another session, which must not wait; returns whether the victim came. */
-async function collide(holder: Client, watcher: Client, collision: Collision, isDone: () => boolean): Promise<boolean> {
+/**
+ * Holds the lock until a victim waits for it, or another session, which must not wait; returns whether the
+ * victim came.
+ */
+async function collide(
+  holder: Client,
+  watcher: Client,
+  collision: Collision,
+  isDone: () => boolean,
+): Promise<boolean> {
   const pid = await pidOf(holder);
   await holder.query(`begin; set local lock_timeout = 0; ${collision.lock}`);
   try {
@@ -73,7 +90,12 @@ async function collide(holder: Client, watcher: Client, collision: Collision, is
 }
 
 /** Collides `times` times, in the background, until it is ended. */
-async function startColliding(stage: FaultStage, collision: Collision, times: number, hit: () => void): Promise<Ending> {
+async function startColliding(
+  stage: FaultStage,
+  collision: Collision,
+  times: number,
+  hit: () => void,
+): Promise<Ending> {
   const [holder, watcher] = [await connect(stage), await connect(stage)];
   let left = times;
   let ended = false;
@@ -118,7 +140,8 @@ const deadlock: FaultDefinition = {
 };
 
 /** A page that is staged, or a publication, waits for the lock. */
-const lockOf = (random: Random, schema: string, recordType: RecordTypeName): string => random.pick([runLock, rowLock])(schema, recordType);
+const lockOf = (random: Random, schema: string, recordType: RecordTypeName): string =>
+  random.pick([runLock, rowLock])(schema, recordType);
 
 const statementTimeout: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
@@ -136,7 +159,9 @@ const setLockTimeout = (stage: FaultStage, isOn: boolean): Promise<void> =>
   patiently(async () => {
     const admin = await connect(stage);
     try {
-      await admin.query(isOn ? `alter system set lock_timeout = '${lockTimeoutMs}ms'` : 'alter system reset lock_timeout');
+      await admin.query(
+        isOn ? `alter system set lock_timeout = '${lockTimeoutMs}ms'` : 'alter system reset lock_timeout',
+      );
       await admin.query('select pg_reload_conf()');
     } finally {
       await admin.end();

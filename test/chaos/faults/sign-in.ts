@@ -1,17 +1,32 @@
-// The account refuses the service's credentials until a person repairs them as docs/operations.md says, or other integrations use up the
-// account's concurrency for a while.
+// The account refuses the service's credentials until a person repairs them as docs/operations.md says, or
+// other integrations use up the account's concurrency for a while.
 import { waitFor } from '../company.ts';
 import type { StateFault } from '../plan-names.ts';
 import { countOnWire, type Ending, type FaultDefinition, type FaultStage, inTurn } from './fault.ts';
 
 type Connection = {
   readonly accountId: string;
-  readonly authentication: { readonly clientId: string; readonly consumerKey: string; readonly tokenId: string };
-  readonly certificates: readonly { readonly active: boolean; readonly certificateId: string | null; readonly certificatePem: string }[];
+  readonly authentication: {
+    readonly clientId: string;
+    readonly consumerKey: string;
+    readonly tokenId: string;
+  };
+  readonly certificates: readonly {
+    readonly active: boolean;
+    readonly certificateId: string | null;
+    readonly certificatePem: string;
+  }[];
 };
 
-/** The body of a successful answer, however long the database is away. Rejects with an Error for a refusal. */
-const call = <T>({ company }: FaultStage, method: 'get' | 'post' | 'put', path: string, body?: object): Promise<T> =>
+/**
+ * The body of a successful answer, however long the database is away. Rejects with an Error for a refusal.
+ */
+const call = <T>(
+  { company }: FaultStage,
+  method: 'get' | 'post' | 'put',
+  path: string,
+  body?: object,
+): Promise<T> =>
   waitFor(`${method} ${path}`, async () => {
     const answer = await company.api(method, path, body);
     if (answer.status >= 500) return undefined;
@@ -20,7 +35,11 @@ const call = <T>({ company }: FaultStage, method: 'get' | 'post' | 'put', path: 
   });
 const putConnection = async (stage: FaultStage, authentication: object): Promise<void> => {
   const { accountId } = await call<Connection>(stage, 'get', '/netsuite/connection');
-  await call(stage, 'put', '/netsuite/connection', { accountId, baseUrl: stage.world.wire.url, authentication });
+  await call(stage, 'put', '/netsuite/connection', {
+    accountId,
+    baseUrl: stage.world.wire.url,
+    authentication,
+  });
   await call(stage, 'post', '/netsuite/connection/test');
 };
 
@@ -36,7 +55,8 @@ async function repairCertificate(stage: FaultStage, isReplaced: boolean): Promis
 }
 
 async function repairToken(stage: FaultStage): Promise<void> {
-  const { consumerKey, consumerSecret, tokenId, tokenSecret } = await stage.world.account.createTokenCredentials('Portal Service');
+  const { consumerKey, consumerSecret, tokenId, tokenSecret } =
+    await stage.world.account.createTokenCredentials('Portal Service');
   await putConnection(stage, { method: 'tba', consumerKey, consumerSecret, tokenId, tokenSecret });
 }
 
@@ -54,7 +74,9 @@ async function revokeCredentials(stage: FaultStage, isReplaced: boolean): Promis
   return () => repairCertificate(stage, isReplaced);
 }
 
-/** The role may not log in, or the integration is disabled: what an administrator of the account gives back. */
+/**
+ * The role may not log in, or the integration is disabled: what an administrator of the account gives back.
+ */
 async function refuseLogin(stage: FaultStage, isDisabled: boolean): Promise<Ending> {
   const { account, control } = stage.world;
   const { authentication } = await call<Connection>(stage, 'get', '/netsuite/connection');
@@ -75,7 +97,11 @@ async function refuseLogin(stage: FaultStage, isDisabled: boolean): Promise<Endi
 
 const revokedSignIn: FaultDefinition = {
   async begin(stage, _recordType, random, hit) {
-    const stop = countOnWire(stage, ({ status, path }) => status === 401 || (status >= 400 && path.includes('/oauth2/')), hit);
+    const stop = countOnWire(
+      stage,
+      ({ status, path }) => status === 401 || (status >= 400 && path.includes('/oauth2/')),
+      hit,
+    );
     const [isOwn, isOther] = [random.chance(0.6), random.chance(0.5)];
     return inTurn(stop, isOwn ? await revokeCredentials(stage, isOther) : await refuseLogin(stage, isOther));
   },

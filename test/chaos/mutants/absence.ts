@@ -1,4 +1,5 @@
-// Mutants of what keeps records from being deleted, or from staying, by mistake: confirmation by id, bounds, proposals.
+// Mutants of what keeps records from being deleted, or from staying, by mistake: confirmation by id, bounds,
+// proposals.
 import type { Mutant } from './mutant.ts';
 
 export const absenceMutants: readonly Mutant[] = [
@@ -8,7 +9,14 @@ export const absenceMutants: readonly Mutant[] = [
     file: 'src/sync/confirm-absences.ts',
     find: 'const absent = new Set(await filterConfirmedAbsent(reading, ids));',
     replace: 'const absent = new Set(ids);',
-    concerns: ['full', 'repeated-page', 'stale-page', 'false-has-more', 'locked-record', 'deletions:reconcile'],
+    concerns: [
+      'full',
+      'repeated-page',
+      'stale-page',
+      'false-has-more',
+      'locked-record',
+      'deletions:reconcile',
+    ],
   },
   {
     name: 'full-absence-noticed',

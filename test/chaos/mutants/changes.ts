@@ -1,4 +1,5 @@
-// Mutants of what finds changes: the high-water mark, the lists of changed records, comparisons of open records, the scan, rejected records.
+// Mutants of what finds changes: the high-water mark, the lists of changed records, comparisons of open
+// records, the scan, rejected records.
 import type { Mutant } from './mutant.ts';
 
 export const changeMutants: readonly Mutant[] = [
@@ -126,8 +127,8 @@ export const changeMutants: readonly Mutant[] = [
     name: 'values-compared',
     without: 'the comparison with stored values finds no difference',
     file: 'src/sync/compare.ts',
-    find: 'return canonicalText(sourceValue(record, column) ?? null, type) !== canonicalText(cells[index] ?? null, type);',
-    replace: 'return false && canonicalText(sourceValue(record, column) ?? null, type) !== canonicalText(cells[index] ?? null, type);',
+    find: 'canonicalText(sourceValue(record, column) ?? null, type) !== canonicalText(cells[index] ?? null, type)',
+    replace: 'false',
     concerns: ['silent-amount', 'rename-customer', 'rename-item', 'new-day'],
   },
   {

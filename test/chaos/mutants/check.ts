@@ -1,5 +1,6 @@
-// The mutation check: plays the directed history of each mutant, and when that stays green, seeds until one turns red, those first whose
-// plans contain what the mutant concerns. The same plan must be green with the control, a mutant that changes nothing.
+// The mutation check: plays the directed history of each mutant, and when that stays green, seeds until one
+// turns red, those first whose plans contain what the mutant concerns. The same plan must be green with the
+// control, a mutant that changes nothing.
 import { type Plan, planOf } from '../plan.ts';
 import { simulate } from '../simulate.ts';
 import type { World } from '../world.ts';
@@ -10,8 +11,16 @@ import { type Mutant, mutatedSource } from './mutant.ts';
 
 /** `by`: the history, or a seed. */
 export type Caught = { readonly by: string; readonly how: readonly string[] };
-/** `played`: histories and seeds. `unclear`: how many of these were red, and are red without the mutant as well. */
-export type Checked = { readonly mutant: Mutant; readonly caught: Caught | null; readonly played: number; readonly unclear: number };
+/**
+ * `played`: histories and seeds. `unclear`: how many of these were red, and are red without the mutant as
+ * well.
+ */
+export type Checked = {
+  readonly mutant: Mutant;
+  readonly caught: Caught | null;
+  readonly played: number;
+  readonly unclear: number;
+};
 export type MutationSettings = {
   /** How many seeds are played against a mutant at most. */
   readonly seeds: number;
@@ -29,15 +38,28 @@ export function seedsFor({ concerns }: Pick<Mutant, 'concerns'>, plans: readonly
   const scored = plans.map((plan) => {
     const contents = contentsOf(plan);
     const counts = concerns.map((content) => Math.min(3, contents.get(content) ?? 0));
-    return { seed: plan.seed, kinds: counts.filter((count) => count > 0).length, count: counts.reduce((sum, count) => sum + count, 0) };
+    return {
+      seed: plan.seed,
+      kinds: counts.filter((count) => count > 0).length,
+      count: counts.reduce((sum, count) => sum + count, 0),
+    };
   });
-  return scored.sort((a, b) => b.kinds - a.kinds || b.count - a.count || a.seed - b.seed).map(({ seed }) => seed);
+  return scored
+    .sort((a, b) => b.kinds - a.kinds || b.count - a.count || a.seed - b.seed)
+    .map(({ seed }) => seed);
 }
 
 type Attempt = { readonly by: string; readonly plan: Plan };
 
-/** The kinds of violations; a run that never ends is one, too. Null when the simulation itself failed, which says nothing and is shown. */
-async function play(world: World, { by, plan }: Attempt, { tell, diary = false }: MutationSettings): Promise<readonly string[] | null> {
+/**
+ * The kinds of violations; a run that never ends is one, too. Null when the simulation itself failed, which
+ * says nothing and is shown.
+ */
+async function play(
+  world: World,
+  { by, plan }: Attempt,
+  { tell, diary = false }: MutationSettings,
+): Promise<readonly string[] | null> {
   const what = `${by}${world.mutant === undefined ? '' : ` with ${world.mutant}`}`;
   try {
     const requests: string[] = [];
@@ -60,7 +82,9 @@ function openSound(world: World, settings: MutationSettings): (attempt: Attempt)
   const known = new Map<string, boolean>();
   return async (attempt) => {
     const key = JSON.stringify(attempt.plan);
-    const isSound = known.get(key) ?? (await play({ ...world, mutant: controlMutant.name }, attempt, settings))?.length === 0;
+    const isSound =
+      known.get(key) ??
+      (await play({ ...world, mutant: controlMutant.name }, attempt, settings))?.length === 0;
     known.set(key, isSound);
     if (!isSound) settings.tell(`${attempt.by} is not green with a mutant that changes nothing`);
     return isSound;
@@ -68,13 +92,18 @@ function openSound(world: World, settings: MutationSettings): (attempt: Attempt)
 }
 
 function attemptsFor(mutant: Mutant, plans: readonly Plan[], { seeds }: MutationSettings): Attempt[] {
-  const first = mutant.history === undefined ? [] : [{ by: 'its history', plan: planOfHistory(mutant.history) }];
+  const first =
+    mutant.history === undefined ? [] : [{ by: 'its history', plan: planOfHistory(mutant.history) }];
   const bySeed = seedsFor(mutant, plans).slice(0, seeds);
   return [...first, ...bySeed.map((seed): Attempt => ({ by: `seed ${seed}`, plan: planOf(seed) }))];
 }
 
 /** Rejects when one of the mutants doesn't apply. */
-export async function checkMutants(world: World, mutants: readonly Mutant[], settings: MutationSettings): Promise<Checked[]> {
+export async function checkMutants(
+  world: World,
+  mutants: readonly Mutant[],
+  settings: MutationSettings,
+): Promise<Checked[]> {
   for (const mutant of mutants) mutatedSource(mutant);
   const plans = Array.from({ length: settings.among }, (_, index) => planOf(index + 1));
   const isSound = openSound(world, settings);

@@ -13,7 +13,12 @@ type Surroundings =
   | 'large'
   | `deletions:${Plan['deletions']}`
   | `type:${RecordTypeName}`;
-export type Content = EditKind | RequestFault | StateFault | Exclude<Action['do'], 'edit' | 'fault' | 'hold'> | Surroundings;
+export type Content =
+  | EditKind
+  | RequestFault
+  | StateFault
+  | Exclude<Action['do'], 'edit' | 'fault' | 'hold'>
+  | Surroundings;
 
 const dayMinutes = 600;
 
@@ -49,7 +54,12 @@ export function contentsOf(plan: Plan): ReadonlyMap<Content, number> {
     ...(startsAt.includes('T09:00:00') ? [] : ['clock-change' as const]),
     ...rounds
       .slice(1)
-      .flatMap(({ full, during }): Content[] => [...(full ? ['full' as const] : []), ...(during.length > 0 ? ['during' as const] : [])]),
+      .flatMap(({ full, during }): Content[] => [
+        ...(full ? ['full' as const] : []),
+        ...(during.length > 0 ? ['during' as const] : []),
+      ]),
   ];
-  return new Map([...Map.groupBy(contents, (content) => content)].map(([content, all]) => [content, all.length]));
+  return new Map(
+    [...Map.groupBy(contents, (content) => content)].map(([content, all]) => [content, all.length]),
+  );
 }

@@ -1,7 +1,10 @@
 // A directed history: a calm plan in which exactly what one proof guards happens. Pure.
 import type { During, Plan, Round } from '../plan.ts';
 
-/** What differs from a calm plan with one record type: no quiet phase unless asked for, and rounds of incremental runs. */
+/**
+ * What differs from a calm plan with one record type: no quiet phase unless asked for, and rounds of
+ * incremental runs.
+ */
 export type History = Partial<Omit<Plan, 'rounds' | 'quiet'>> & {
   readonly quiet?: boolean;
   readonly rounds: readonly (Partial<Omit<Round, 'during'>> & { readonly during?: readonly During[] })[];

@@ -1,5 +1,6 @@
-// Loaded before the worker of the simulation: replaces one text of one source file, as the mutant in CHAOS_MUTANT says. The process fails
-// to start when there is no such mutant or its text doesn't occur exactly once, so that no mutant is ever played unmutated.
+// Loaded before the worker of the simulation: replaces one text of one source file, as the mutant in
+// CHAOS_MUTANT says. The process fails to start when there is no such mutant or its text doesn't occur
+// exactly once, so that no mutant is ever played unmutated.
 import { registerHooks } from 'node:module';
 import { findMutant } from './catalog.ts';
 import { mutatedSource, urlOf } from './mutant.ts';
@@ -8,6 +9,7 @@ const mutant = findMutant(process.env['CHAOS_MUTANT'] ?? '');
 const [target, source] = [urlOf(mutant).href, mutatedSource(mutant)];
 
 registerHooks({
-  load: (url, context, nextLoad) => (url === target ? { ...nextLoad(url, context), source } : nextLoad(url, context)),
+  load: (url, context, nextLoad) =>
+    url === target ? { ...nextLoad(url, context), source } : nextLoad(url, context),
 });
 await import(target);

@@ -63,7 +63,8 @@ export const lineMutants: readonly Mutant[] = [
     without: 'records of which only lines changed are not read',
     file: 'src/sync/stored-lines.ts',
     find: 'const differing = await findStoredDiffering(reading, state, lines, ids, withRepeatedHour(since));',
-    replace: 'const differing = (await findStoredDiffering(reading, state, lines, ids, withRepeatedHour(since))).slice(0, 0);',
+    replace:
+      'const differing = (await findStoredDiffering(reading, state, lines, ids, withRepeatedHour(since))).slice(0, 0);',
     concerns: ['line-time'],
   },
   {

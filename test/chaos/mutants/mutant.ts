@@ -1,5 +1,6 @@
-// A mutant switches off one proof, confirmation or bound of the service by the smallest replacement of text, and is applied only in the
-// worker processes of the simulation. Seeds must turn red with it: a proof whose absence goes unnoticed is tested nowhere, or is useless.
+// A mutant switches off one proof, confirmation or bound of the service by the smallest replacement of text,
+// and is applied only in the worker processes of the simulation. Seeds must turn red with it: a proof whose
+// absence goes unnoticed is tested nowhere, or is useless.
 import { readFileSync } from 'node:fs';
 import { replaceCode } from '../../setup/replace-code.ts';
 import type { Content } from './contents.ts';
@@ -14,7 +15,10 @@ export type Mutant = {
   /** Occurs exactly once in the file, however it is broken into lines. */
   readonly find: string;
   readonly replace: string;
-  /** What is to reveal it, as contents of plans (see `contents.ts`): seeds with many of these are played first. */
+  /**
+   * What is to reveal it, as contents of plans (see `contents.ts`): seeds with many of these are played
+   * first.
+   */
   readonly concerns: readonly Content[];
   /** What reveals it, in a few steps; played before any seed. */
   readonly history?: History;

@@ -1,4 +1,5 @@
-// The mutants of the simulation still apply to the sources. `npm run test:chaos -- --mutations` plays seeds against them.
+// The mutants of the simulation still apply to the sources. `npm run test:chaos -- --mutations` plays seeds
+// against them.
 import { spawnSync } from 'node:child_process';
 import { stripTypeScriptTypes } from 'node:module';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +13,11 @@ const plans = Array.from({ length: 300 }, (_, index) => planOf(index + 1));
 
 function loadWith(mutant: string) {
   const args = ['--import', new URL('hooks.ts', import.meta.url).href, '--eval', ''];
-  return spawnSync(process.execPath, args, { cwd: root, env: { ...process.env, CHAOS_MUTANT: mutant }, encoding: 'utf8' });
+  return spawnSync(process.execPath, args, {
+    cwd: root,
+    env: { ...process.env, CHAOS_MUTANT: mutant },
+    encoding: 'utf8',
+  });
 }
 
 describe('mutants', () => {
@@ -20,11 +25,14 @@ describe('mutants', () => {
     expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length);
   });
 
-  it.each(mutants.map((mutant) => [mutant.name, mutant] as const))('%s replaces one text, and the result is valid', (_name, mutant) => {
-    const source = mutatedSource(mutant);
-    expect(source).toContain(mutant.replace);
-    expect(() => stripTypeScriptTypes(source)).not.toThrow();
-  });
+  it.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
+    '%s replaces one text, and the result is valid',
+    (_name, mutant) => {
+      const source = mutatedSource(mutant);
+      expect(source).toContain(mutant.replace);
+      expect(() => stripTypeScriptTypes(source)).not.toThrow();
+    },
+  );
 
   it('are refused when their text occurs never or twice', () => {
     const mutant = { ...findMutant('full-count'), find: 'b' };
@@ -39,7 +47,9 @@ describe('mutants', () => {
 
   it('concern only what plans have', () => {
     const contents = new Set(plans.flatMap((plan) => [...contentsOf(plan).keys()]));
-    expect(mutants.flatMap(({ concerns }) => concerns).filter((concern) => !contents.has(concern))).toEqual([]);
+    expect(mutants.flatMap(({ concerns }) => concerns).filter((concern) => !contents.has(concern))).toEqual(
+      [],
+    );
   });
 
   it('are played first with seeds that have what concerns them', () => {

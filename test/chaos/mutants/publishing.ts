@@ -1,4 +1,5 @@
-// Mutants of what makes a publication whole and callers' copies right: the lease fence, one transaction, generations, change numbers.
+// Mutants of what makes a publication whole and callers' copies right: the lease fence, one transaction,
+// generations, change numbers.
 import type { Mutant } from './mutant.ts';
 
 export const publishingMutants: readonly Mutant[] = [
@@ -26,7 +27,8 @@ export const publishingMutants: readonly Mutant[] = [
     without: 'updated rows keep their change number',
     file: 'src/warehouse/merge-rows.ts',
     find: "...(numbered ? ['generation = $2', 'changed_at = $3'] : []),",
-    replace: "...(numbered ? ['changed_at = case when $2::bigint is not null then $3::timestamptz end'] : []),",
+    replace:
+      "...(numbered ? ['changed_at = case when $2::bigint is not null then $3::timestamptz end'] : []),",
     concerns: ['edit-invoice', 'edit-customer'],
   },
   {

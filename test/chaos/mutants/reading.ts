@@ -151,7 +151,8 @@ export const readingMutants: readonly Mutant[] = [
     without: 'an inconsistent scan fails the run at once',
     file: 'src/sync/scan.ts',
     find: "return saveStep(reading, state, {\n    plan: { step: 'rescan'",
-    replace: "if (step === 'scan') throw new Error('inconsistent');\n  return saveStep(reading, state, {\n    plan: { step: 'rescan'",
+    replace:
+      "if (step === 'scan') throw new Error('inconsistent');\n  return saveStep(reading, state, {\n    plan: { step: 'rescan'",
     concerns: ['false-has-more', 'wrong-count', 'duplicate-rows', 'during'],
   },
   {

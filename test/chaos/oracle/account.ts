@@ -1,10 +1,13 @@
-// What the account holds at a moment, read from its database and written as text by this file's own rules: it shares no code with the
-// connector, the sync or the warehouse that it judges.
+// What the account holds at a moment, read from its database and written as text by this file's own rules: it
+// shares no code with the connector, the sync or the warehouse that it judges.
 import type { Pool, PoolClient } from 'pg';
 import type { RecordTypeName } from '../plan.ts';
 
 export type Cell = string | null;
-/** A field that a version serves: of the header or of lines, by its name in the account, its display text, or the ids of several choices. */
+/**
+ * A field that a version serves: of the header or of lines, by its name in the account, its display text, or
+ * the ids of several choices.
+ */
 export type Field = {
   readonly name: string;
   readonly field: string;
@@ -18,7 +21,10 @@ export type Shape<Name extends string = RecordTypeName> = {
   readonly fields: readonly Field[];
   readonly lineFields: readonly Field[] | null;
 };
-/** Fields that the account doesn't have: what they show is in the value or the display text of one that it has. */
+/**
+ * Fields that the account doesn't have: what they show is in the value or the display text of one that it
+ * has.
+ */
 const origins: ReadonlyMap<string, string> = new Map([
   ['displayStatus', 'status'],
   ['displayQuantity', 'quantity'],
@@ -30,12 +36,16 @@ export const originOf = (field: string): string => {
   const name = field.replace(/^lines\./, '');
   return field.slice(0, field.length - name.length) + (origins.get(name) ?? name);
 };
-export const sourceOf = ({ field, isLabel }: Pick<Field, 'field' | 'isLabel'>): string => (isLabel ? `${field}.name` : field);
+export const sourceOf = ({ field, isLabel }: Pick<Field, 'field' | 'isLabel'>): string =>
+  isLabel ? `${field}.name` : field;
 
 export type TrueRecord = {
   /** In the order of the shape's fields. */
   readonly cells: readonly Cell[];
-  /** Each line as JSON of its cells, in the order of the shape's fields of lines; null for a record type without lines. */
+  /**
+   * Each line as JSON of its cells, in the order of the shape's fields of lines; null for a record type
+   * without lines.
+   */
   readonly lines: readonly string[] | null;
   /** Its modification time, and those of its lines. */
   readonly modified: string;
@@ -62,8 +72,13 @@ const modificationTimes = ['lastmodifieddate', 'lastmodified'];
 /** A record type is the table of its name in lower case, or else a kind of transaction. */
 async function headerOf(client: PoolClient, recordType: string): Promise<Table & { readonly types: Types }> {
   const name = recordType.toLowerCase();
-  const { rows } = await client.query<{ found: boolean }>('select to_regclass($1) is not null as found', [`suiteql.${name}`]);
-  const table = rows[0]?.found === true ? { name, where: 'true' } : { name: 'transaction', where: `v.recordtype = '${name}'` };
+  const { rows } = await client.query<{ found: boolean }>('select to_regclass($1) is not null as found', [
+    `suiteql.${name}`,
+  ]);
+  const table =
+    rows[0]?.found === true
+      ? { name, where: 'true' }
+      : { name: 'transaction', where: `v.recordtype = '${name}'` };
   const types = await typesOf(client, table.name);
   const modified = modificationTimes.find((column) => types.has(column));
   return { ...table, types, modified: modified === undefined ? 'null::timestamptz' : `v.${modified}` };
@@ -109,11 +124,15 @@ function textOf(column: string, type: string | undefined): string {
 
 type Types = ReadonlyMap<string, string>;
 
-/** What the account holds negative, its invoices show as positive; its credit memos show what it holds. The status is shown without the type. */
+/**
+ * What the account holds negative, its invoices show as positive; its credit memos show what it holds. The
+ * status is shown without the type.
+ */
 function shownOf(recordType: string, field: string, types: Types): string {
   const origin = originOf(field);
   const type = types.get(origin);
-  if (origin === 'status') return `nullif(regexp_replace(${textOf('v.status__df', types.get('status__df'))}, '^.*? : ', ''), '')`;
+  if (origin === 'status')
+    return `nullif(regexp_replace(${textOf('v.status__df', types.get('status__df'))}, '^.*? : ', ''), '')`;
   return textOf(recordType === 'creditMemo' ? `v.${quote(origin)}` : `(0 - v.${quote(origin)})`, type);
 }
 
@@ -128,9 +147,12 @@ function cellOf(recordType: string, { field, isLabel, isList }: Field, types: Ty
 
 const cellsOf = (recordType: string, fields: readonly Field[], types: Types): string =>
   `array_to_json(array[${fields.map((field) => cellOf(recordType, field, types)).join(', ')}]::text[])::text`;
-const modifiedOf = (expression: string): string => `coalesce(${textOf(expression, 'timestamp with time zone')}, '')`;
+const modifiedOf = (expression: string): string =>
+  `coalesce(${textOf(expression, 'timestamp with time zone')}, '')`;
 const normal = (fields: readonly Field[], cells: readonly Cell[]): Cell[] =>
-  cells.map((cell, index) => (cell !== null && fields[index]?.isNumber === true ? String(Number(cell)) : cell));
+  cells.map((cell, index) =>
+    cell !== null && fields[index]?.isNumber === true ? String(Number(cell)) : cell,
+  );
 
 async function typesOf(client: PoolClient, table: string): Promise<Types> {
   const { rows } = await client.query<{ name: string; type: string }>(
@@ -168,7 +190,12 @@ async function readLines(
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-function recordOf({ recordType, fields, lineFields }: Shape<string>, row: Row, ofLines: Row | undefined, raw: string): TrueRecord {
+function recordOf(
+  { recordType, fields, lineFields }: Shape<string>,
+  row: Row,
+  ofLines: Row | undefined,
+  raw: string,
+): TrueRecord {
   const texts = ofLines?.cells.split('\n') ?? [];
   const lines = lineFields === null ? null : texts.map((text) => JSON.stringify(parse(lineFields, text)));
   return {
@@ -182,8 +209,14 @@ function recordOf({ recordType, fields, lineFields }: Shape<string>, row: Row, o
 
 export type Account = { readonly pool: Pool; now(): Date; timeZone(): string };
 
-/** Reads one snapshot of the account as queries see it, without what its role hides: its tables are in the schema `suiteql`. */
-export async function readAccount<T>(account: Account, work: (client: PoolClient, now: Date) => Promise<T>): Promise<T> {
+/**
+ * Reads one snapshot of the account as queries see it, without what its role hides: its tables are in the
+ * schema `suiteql`.
+ */
+export async function readAccount<T>(
+  account: Account,
+  work: (client: PoolClient, now: Date) => Promise<T>,
+): Promise<T> {
   const now = account.now();
   const client = await account.pool.connect();
   try {
@@ -204,7 +237,8 @@ export function readTruth(account: Account, shape: Shape<string>, before: Truth 
   const { recordType, fields, lineFields } = shape;
   return readAccount(account, async (client, at) => {
     const { types, ...header } = await headerOf(client, recordType);
-    const lineTypes = lineFields === null ? new Map<string, string>() : await typesOf(client, linesOf(recordType).name);
+    const lineTypes =
+      lineFields === null ? new Map<string, string>() : await typesOf(client, linesOf(recordType).name);
     const { rows } = await client.query<Row>(
       `select v.id::text as id, ${cellsOf(recordType, fields, types)} as cells, ${modifiedOf(header.modified)} as modified
        from suiteql.${header.name} v where ${header.where} order by v.id`,
@@ -216,7 +250,11 @@ export function readTruth(account: Account, shape: Shape<string>, before: Truth 
       const known = before?.records.get(row.id);
       return [row.id, known?.raw === raw ? known : recordOf(shape, row, ofLines, raw)];
     });
-    return { at, records: new Map(records), types: new Map([...shown(fields, types, ''), ...shown(lineFields, lineTypes, 'lines.')]) };
+    return {
+      at,
+      records: new Map(records),
+      types: new Map([...shown(fields, types, ''), ...shown(lineFields, lineTypes, 'lines.')]),
+    };
   });
 }
 
@@ -226,6 +264,8 @@ export function totalsOf({ lineFields }: Pick<Shape, 'lineFields'>, lines: reado
     isNumber && ['quantity', 'foreignamount', 'netamount'].includes(field) ? [index] : [],
   );
   const parsed = lines.map((line): (string | null)[] => JSON.parse(line));
-  const sums = summed.map((index) => parsed.reduce((sum, cells) => sum + Number(cells[index] ?? 0), 0).toFixed(6));
+  const sums = summed.map((index) =>
+    parsed.reduce((sum, cells) => sum + Number(cells[index] ?? 0), 0).toFixed(6),
+  );
   return [lines.length, ...sums].join();
 }

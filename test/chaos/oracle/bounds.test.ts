@@ -1,18 +1,29 @@
-// Until when records may be older than in the account, by the modification times of the lines and by the account's clock.
+// Until when records may be older than in the account, by the modification times of the lines and by the
+// account's clock.
 import { expect, it } from 'vitest';
 import type { Shape, Truth } from './account.ts';
 import { isDue } from './bounds.ts';
 import type { Moment } from './history.ts';
 
 const shape: Shape = { recordType: 'invoice', fields: [], lineFields: [] };
-const momentAt = (turn: number, time: string): Moment => ({ turn, at: new Date(time), day: time.slice(0, 10), latest: new Date(time) });
+const momentAt = (turn: number, time: string): Moment => ({
+  turn,
+  at: new Date(time),
+  day: time.slice(0, 10),
+  latest: new Date(time),
+});
 const [old, recent, latest] = ['2011-08-01T09:00:00Z', '2011-09-05T08:50:00Z', '2011-09-05T08:55:00Z'];
 
 /** Whether the next run must serve lines that had the times `before` and have the times `now`. */
 function isDueNow(before: readonly string[], now: readonly string[]): boolean {
   const record = { cells: [], lines: now.map(() => '[]'), modified: old, linesModified: now.join(), raw: '' };
   const truth: Truth = { at: new Date(latest), records: new Map([['1', record]]), types: new Map() };
-  const change = { since: momentAt(5, latest), tracedSince: null, totalsSince: null, lineTimes: before.join() };
+  const change = {
+    since: momentAt(5, latest),
+    tracedSince: null,
+    totalsSince: null,
+    lineTimes: before.join(),
+  };
   const served = { cells: [], lines: now.map(() => '[]') };
   const question = { id: '1', part: 'lines', served, isBalanced: true, isSteady: true } as const;
   const previous = momentAt(3, '2011-09-05T09:00:00Z');
@@ -50,7 +61,11 @@ function isDueAt(time: string, isSteady: boolean): boolean {
   const change = { since: changed, tracedSince: changed, totalsSince: null, lineTimes: '' };
   const question = { id: '1', part: 0, served: { cells: ['old'], lines: null }, isBalanced: true, isSteady };
   const [begin, previous] = [momentAt(9, time), momentAt(3, '2011-09-05T09:00:00Z')];
-  const of: Shape = { ...shape, fields: [{ name: 'f0', field: 'memo', isLabel: false, isNumber: false }], lineFields: null };
+  const of: Shape = {
+    ...shape,
+    fields: [{ name: 'f0', field: 'memo', isLabel: false, isNumber: false }],
+    lineFields: null,
+  };
   return isDue(of, question, change, truth, { mode: 'incremental', begin, previous, completeSince: null });
 }
 

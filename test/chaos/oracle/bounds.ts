@@ -1,4 +1,5 @@
-// How long a change may stay unseen, as docs/guarantees.md says. Everything else must be served by the first run that began after it.
+// How long a change may stay unseen, as docs/guarantees.md says. Everything else must be served by the first
+// run that began after it.
 import { tableOf } from '../books.ts';
 import type { RecordTypeName } from '../plan.ts';
 import { isDocument, originOf, type Shape, sourceOf, type Truth, totalsOf } from './account.ts';
@@ -29,24 +30,39 @@ const volatileFields = {
   customer: ['balancesearch', 'overduebalancesearch', 'unbilledorderssearch', 'consolbalancesearch'],
 } as const;
 const isVolatile = (recordType: RecordTypeName, field: string): boolean =>
-  (tableOf(recordType) === 'transaction' ? volatileFields.document : recordType === 'customer' ? volatileFields.customer : []).some(
-    (name) => name === field,
-  );
+  (tableOf(recordType) === 'transaction'
+    ? volatileFields.document
+    : recordType === 'customer'
+      ? volatileFields.customer
+      : []
+  ).some((name) => name === field);
 
 /** Open, or closed within the last seven days, as it was served. */
 function isWatched({ recordType, fields }: Shape, { cells }: Content, now: Date): boolean {
   if (tableOf(recordType) !== 'transaction') return true;
-  const cell = (name: string): string | null => cells[fields.findIndex(({ field, isLabel }) => field === name && !isLabel)] ?? null;
+  const cell = (name: string): string | null =>
+    cells[fields.findIndex(({ field, isLabel }) => field === name && !isLabel)] ?? null;
   const unpaid = cell('foreignamountunpaid');
-  // Which other documents are open, the service finds out from the account: without an unpaid amount that is not judged.
+  // Which other documents are open, the service finds out from the account: without an unpaid amount that is
+  // not judged.
   if (!isDocument(recordType)) return unpaid !== null && unpaid !== '0';
-  const isOpen = recordType === 'customerPayment' ? !['C', 'R'].includes(cell('status') ?? '') : unpaid !== '0';
+  const isOpen =
+    recordType === 'customerPayment' ? !['C', 'R'].includes(cell('status') ?? '') : unpaid !== '0';
   const closed = cell('closedate') ?? cell('lastmodifieddate');
   // A day of closing has no time: a day more or less is not judged.
-  return isOpen || (closed !== null && now.getTime() - Date.parse(closed) < recentlyClosedMs - 24 * 60 * minuteMs);
+  return (
+    isOpen || (closed !== null && now.getTime() - Date.parse(closed) < recentlyClosedMs - 24 * 60 * minuteMs)
+  );
 }
 
-function boundOf(shape: Shape, part: Exclude<Part, 'presence'>, served: Content | undefined, truth: Truth, id: string, now: Date): Bound {
+function boundOf(
+  shape: Shape,
+  part: Exclude<Part, 'presence'>,
+  served: Content | undefined,
+  truth: Truth,
+  id: string,
+  now: Date,
+): Bound {
   if (part === 'lines') {
     const lines = truth.records.get(id)?.lines ?? [];
     return totalsOf(shape, served?.lines ?? []) === totalsOf(shape, lines) ? 'full-read' : 'next-day';
@@ -54,20 +70,28 @@ function boundOf(shape: Shape, part: Exclude<Part, 'presence'>, served: Content 
   const field = shape.fields[part];
   if (field === undefined || served === undefined) return 'next-run';
   // The value of a volatile field decides about its display text, too.
-  if (isVolatile(shape.recordType, originOf(field.field))) return isWatched(shape, served, now) ? 'next-run' : 'next-day';
+  if (isVolatile(shape.recordType, originOf(field.field)))
+    return isWatched(shape, served, now) ? 'next-run' : 'next-day';
   return field.isLabel ? 'next-day' : 'full-read';
 }
 
 const hasPassed = (bound: Bound, since: Moment, { begin, completeSince }: Begun): boolean =>
-  bound === 'next-run' || (bound === 'next-day' ? begin.day > since.day : completeSince !== null && completeSince > since.latest);
+  bound === 'next-run' ||
+  (bound === 'next-day' ? begin.day > since.day : completeSince !== null && completeSince > since.latest);
 
 export type Questioned = {
   readonly id: string;
   readonly part: Part;
   readonly served: Content | undefined;
-  /** Whether the service has as many records as the account: then counts don't show that one came and another one went. */
+  /**
+   * Whether the service has as many records as the account: then counts don't show that one came and another
+   * one went.
+   */
   readonly isBalanced: boolean;
-  /** Whether the account's clock only went on during the run: then the run's own clock says at least what it began with. */
+  /**
+   * Whether the account's clock only went on during the run: then the run's own clock says at least what it
+   * began with.
+   */
   readonly isSteady: boolean;
 };
 
@@ -77,10 +101,14 @@ function describeTimes(times: string, sinceMs: number): string {
   return [all.length, all.at(-1), all.filter((time) => Date.parse(time) >= sinceMs).length].join();
 }
 
-/** Whether some line has a modification time no earlier than `sinceMs` that it didn't have as it was served: the times of lines are listed, too. */
+/**
+ * Whether some line has a modification time no earlier than `sinceMs` that it didn't have as it was served:
+ * the times of lines are listed, too.
+ */
 function haveNewTime({ lineTimes }: Change, times: string, sinceMs: number): boolean {
   const left = lineTimes.split(',');
-  // Edited again while the clock was set back: neither the latest time nor the number of recent ones shows it.
+  // Edited again while the clock was set back: neither the latest time nor the number of recent ones shows
+  // it.
   if (describeTimes(lineTimes, sinceMs) === describeTimes(times, sinceMs)) return false;
   return times.split(',').some((time) => {
     const index = left.indexOf(time);
@@ -89,7 +117,10 @@ function haveNewTime({ lineTimes }: Change, times: string, sinceMs: number): boo
   });
 }
 
-/** Whether a value that differs from the account may do so no longer, after this run. `truth` is the state in which the run began. */
+/**
+ * Whether a value that differs from the account may do so no longer, after this run. `truth` is the state in
+ * which the run began.
+ */
 export function isDue(
   shape: Shape,
   { id, part, served, isBalanced, isSteady }: Questioned,
@@ -102,15 +133,19 @@ export function isDue(
   const modified = Date.parse(truth.records.get(id)?.modified ?? '');
   const mark = run.previous.latest.getTime();
   if (modified >= mark - (change.tracedSince === null ? rereadMs : relistedMs)) return true;
-  if (change.tracedSince !== null && isSteady && modified >= run.begin.at.getTime() - relistedAfterSetBackMs) return true;
-  if (part === 'lines' && haveNewTime(change, truth.records.get(id)?.linesModified ?? '', mark - relistedMs)) return true;
+  if (change.tracedSince !== null && isSteady && modified >= run.begin.at.getTime() - relistedAfterSetBackMs)
+    return true;
+  if (part === 'lines' && haveNewTime(change, truth.records.get(id)?.linesModified ?? '', mark - relistedMs))
+    return true;
   if (part === 'presence') return hasPassed(isBalanced ? 'next-day' : 'next-run', change.since, run);
   const { since, tracedSince, totalsSince } = change;
   if (tracedSince !== null && hasPassed('next-day', tracedSince, run)) return true;
   const bound = boundOf(shape, part, served, truth, id, run.begin.at);
   // Lines that had been wrong otherwise before their totals were.
-  if (part === 'lines' && bound === 'next-day' && totalsSince !== null && hasPassed(bound, totalsSince, run)) return true;
-  if (part === 'lines' && bound === 'next-day' && totalsSince !== since) return hasPassed('full-read', since, run);
+  if (part === 'lines' && bound === 'next-day' && totalsSince !== null && hasPassed(bound, totalsSince, run))
+    return true;
+  if (part === 'lines' && bound === 'next-day' && totalsSince !== since)
+    return hasPassed('full-read', since, run);
   return hasPassed(bound === 'next-run' && tracedSince !== null ? 'next-day' : bound, since, run);
 }
 
@@ -124,7 +159,8 @@ export function isExcused(note: NotedSilent, isNew: boolean, noted: Moment, run:
 export function concerns(note: NotedSilent, shape: Shape, id: string, part: Part): boolean {
   if (note.id !== id) return false;
   if (note.field === '*') return true;
-  if (typeof part !== 'number') return part === 'lines' && (note.field === null || note.field.startsWith('lines'));
+  if (typeof part !== 'number')
+    return part === 'lines' && (note.field === null || note.field.startsWith('lines'));
   const field = shape.fields[part];
   return field !== undefined && [originOf(field.field), sourceOf(field)].includes(note.field ?? '');
 }

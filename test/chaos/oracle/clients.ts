@@ -1,4 +1,5 @@
-// The clients of a simulation through a failover that loses commits: those who follow changes, and the one who reads lists.
+// The clients of a simulation through a failover that loses commits: those who follow changes, and the one
+// who reads lists.
 import type { RecordTypeName } from '../plan-names.ts';
 import type { Copy } from './copy.ts';
 import type { Reader } from './reader.ts';
@@ -17,7 +18,11 @@ export type Clients = {
 type Watched = { readonly recordType: RecordTypeName; readonly copy: Copy };
 
 /** `reader` is undefined until there is one; nothing is read until a version is published. */
-export function openClients(watches: () => Iterable<Watched>, isPublished: () => boolean, reader: () => Reader | undefined): Clients {
+export function openClients(
+  watches: () => Iterable<Watched>,
+  isPublished: () => boolean,
+  reader: () => Reader | undefined,
+): Clients {
   return {
     async look() {
       if (!isPublished()) return;

@@ -23,7 +23,10 @@ const recordOf = (lines: readonly Line[]): TrueRecord => ({
   raw: JSON.stringify(lines),
 });
 
-/** The messages about a document with these lines after each edit, and the state that what is served was taken for. */
+/**
+ * The messages about a document with these lines after each edit, and the state that what is served was taken
+ * for.
+ */
 function compared(served: readonly Line[], ...states: (readonly Line[])[]) {
   const settled: number[] = [];
   const history: History = {
@@ -40,7 +43,13 @@ function compared(served: readonly Line[], ...states: (readonly Line[])[]) {
     settle: (_id, part, state) => void (part === 'lines' && settled.push(state)),
   };
   const lines = served.map(([item, itemName, amount]) => ({ item, itemName, amount }));
-  const snapshot = { generation: '1', total: 1, ids: ['1'], records: new Map([['1', { id: '1', memo: 'memo', lines }]]), stale: [] };
+  const snapshot = {
+    generation: '1',
+    total: 1,
+    ids: ['1'],
+    records: new Map([['1', { id: '1', memo: 'memo', lines }]]),
+    stale: [],
+  };
   return { wrong: compareList(history, snapshot, new Set()).map(({ message }) => message), settled };
 }
 

@@ -1,5 +1,5 @@
-// Compares a served list with the account's states during a run: record by record, every field and all lines. A record may be as it was at
-// any moment of the run. Each part that isn't is put to a judge.
+// Compares a served list with the account's states during a run: record by record, every field and all lines.
+// A record may be as it was at any moment of the run. Each part that isn't is put to a judge.
 import { areLinesOrdered, type Cell, type Shape, sourceOf, type TrueRecord } from './account.ts';
 import type { History, Part } from './history.ts';
 import { type Content, contentOf, type Snapshot } from './served.ts';
@@ -14,14 +14,17 @@ export type Difference = {
 /** Fields of which no value is compared; those of lines as `lines.memo`. */
 export type Left = ReadonlySet<string>;
 
-const shorten = (text: Cell): string => (text === null ? 'nothing' : text.length > 160 ? `${text.slice(0, 160)}…` : text);
+const shorten = (text: Cell): string =>
+  text === null ? 'nothing' : text.length > 160 ? `${text.slice(0, 160)}…` : text;
 
 const cellsOf = (line: string): Cell[] => JSON.parse(line);
 
 /** Lines without the fields that are left out, in an order of their own where the account has none. */
 function comparable({ recordType, lineFields }: Shape, lines: readonly string[] | null, left: Left): string {
   if (lines === null) return '';
-  const kept = [...(lineFields ?? []).keys()].filter((index) => !left.has(`lines.${lineFields?.[index]?.field}`));
+  const kept = [...(lineFields ?? []).keys()].filter(
+    (index) => !left.has(`lines.${lineFields?.[index]?.field}`),
+  );
   const isWhole = kept.length === lineFields?.length;
   const shown = isWhole
     ? [...lines]
@@ -33,15 +36,23 @@ function comparable({ recordType, lineFields }: Shape, lines: readonly string[] 
 }
 
 /**
- * The oldest state of which a document has labels, when its lines are otherwise as in one state and each of their labels is as in some: long
- * documents are read in several pages, and a rename between two of them leaves no trace in the document. -1 when it is not so.
+ * The oldest state of which a document has labels, when its lines are otherwise as in one state and each of
+ * their labels is as in some: long documents are read in several pages, and a rename between two of them
+ * leaves no trace in the document. -1 when it is not so.
  */
-function oldestOfLabels({ shape, states }: History, id: string, served: readonly string[], left: Left): number {
+function oldestOfLabels(
+  { shape, states }: History,
+  id: string,
+  served: readonly string[],
+  left: Left,
+): number {
   if (!areLinesOrdered(shape.recordType)) return -1;
   const fields = shape.lineFields ?? [];
   const isLeft = (index: number): boolean => left.has(`lines.${fields[index]?.field}`);
   const plain = (lines: readonly Cell[][]): string =>
-    JSON.stringify(lines.map((cells) => cells.filter((_cell, index) => fields[index]?.isLabel !== true && !isLeft(index))));
+    JSON.stringify(
+      lines.map((cells) => cells.filter((_cell, index) => fields[index]?.isLabel !== true && !isLeft(index))),
+    );
   const lines = served.map(cellsOf);
   const text = plain(lines);
   const alike = states().flatMap(({ truth }, index) => {
@@ -63,14 +74,23 @@ function describeLines(shape: Shape, id: string, served: Content, record: TrueRe
   return `${shape.recordType} ${id} lines: ${here.length} served and ${there.length} in the account; line ${at + 1} differs in ${differing.join(', ')}`;
 }
 
-function comparePart(history: History, id: string, part: number | 'lines', served: Content, left: Left): Difference | null {
+function comparePart(
+  history: History,
+  id: string,
+  part: number | 'lines',
+  served: Content,
+  left: Left,
+): Difference | null {
   const { shape } = history;
   const states = history.states();
   const lines = part === 'lines' ? comparable(shape, served.lines, left) : '';
   for (let index = states.length - 1; index >= 0; index -= 1) {
     const record = states[index]?.truth.records.get(id);
     if (record === undefined) continue;
-    const isEqual = part === 'lines' ? lines === comparable(shape, record.lines, left) : record.cells[part] === served.cells[part];
+    const isEqual =
+      part === 'lines'
+        ? lines === comparable(shape, record.lines, left)
+        : record.cells[part] === served.cells[part];
     if (!isEqual) continue;
     history.settle(id, part, index);
     return null;
@@ -100,7 +120,9 @@ function compareRecord(history: History, id: string, served: Content, left: Left
     history.settle(id, 'all', Number.POSITIVE_INFINITY);
     return [];
   }
-  const parts: (number | 'lines')[] = [...shape.fields.keys()].filter((index) => !left.has(shape.fields[index]?.field ?? ''));
+  const parts: (number | 'lines')[] = [...shape.fields.keys()].filter(
+    (index) => !left.has(shape.fields[index]?.field ?? ''),
+  );
   if (shape.lineFields !== null) parts.push('lines');
   return parts.flatMap((part) => comparePart(history, id, part, served, left) ?? []);
 }
@@ -112,11 +134,23 @@ export function compareList(history: History, { records }: Snapshot, left: Left)
   const found: Difference[] = [];
   for (const [id, record] of records) {
     const content = contentOf(shape, record);
-    if (states.some(({ truth }) => truth.records.has(id))) found.push(...compareRecord(history, id, content, left));
-    else found.push({ id, part: 'presence', served: content, message: `${shape.recordType} ${id} is served and not in the account` });
+    if (states.some(({ truth }) => truth.records.has(id)))
+      found.push(...compareRecord(history, id, content, left));
+    else
+      found.push({
+        id,
+        part: 'presence',
+        served: content,
+        message: `${shape.recordType} ${id} is served and not in the account`,
+      });
   }
   for (const id of states[0]?.truth.records.keys() ?? [])
     if (!records.has(id) && states.every(({ truth }) => truth.records.has(id)))
-      found.push({ id, part: 'presence', served: undefined, message: `${shape.recordType} ${id} is in the account and isn't served` });
+      found.push({
+        id,
+        part: 'presence',
+        served: undefined,
+        message: `${shape.recordType} ${id} is in the account and isn't served`,
+      });
   return found;
 }

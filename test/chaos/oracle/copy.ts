@@ -1,13 +1,20 @@
-// A client that keeps a copy of a record type by the feed of changes, in small pages, while everything else continues: applied in order,
-// the changes must give the list.
+// A client that keeps a copy of a record type by the feed of changes, in small pages, while everything else
+// continues: applied in order, the changes must give the list.
 import type { RecordTypeName } from '../plan.ts';
 import { resourceOf } from './published.ts';
 import type { ServedRecord, Service, Snapshot } from './served.ts';
 
-type Change = { readonly op: 'upsert' | 'delete'; readonly id: string; readonly at: string; readonly record: ServedRecord | null };
+type Change = {
+  readonly op: 'upsert' | 'delete';
+  readonly id: string;
+  readonly at: string;
+  readonly record: ServedRecord | null;
+};
 type Feed = { readonly data: readonly Change[]; readonly next: string; readonly hasMore: boolean };
 export type Copy = {
-  /** Requests the next page, one at a time; resolves to whether more follow, null when there was no response. */
+  /**
+   * Requests the next page, one at a time; resolves to whether more follow, null when there was no response.
+   */
   poll(): Promise<boolean | null>;
   /** Requests pages until none follows. */
   follow(): Promise<void>;
@@ -45,13 +52,15 @@ export function openCopy(service: Service, recordType: RecordTypeName): Copy {
       return true;
     }
     if (response.status === 503) return null;
-    if (isLost && next !== null) wrong.push(`${path}: ${response.status} for a token of a generation that was lost`);
+    if (isLost && next !== null)
+      wrong.push(`${path}: ${response.status} for a token of a generation that was lost`);
     isLost = false;
     if (response.status !== 200) {
       wrong.push(`${path}: ${response.status} ${response.text.slice(0, 300)}`);
       return null;
     }
-    if (BigInt(response.generation) < generation) wrong.push(`${path} goes back from generation ${generation} to ${response.generation}`);
+    if (BigInt(response.generation) < generation)
+      wrong.push(`${path} goes back from generation ${generation} to ${response.generation}`);
     generation = BigInt(response.generation);
     const feed: Feed = JSON.parse(response.text);
     for (const change of feed.data) apply(change);
@@ -77,11 +86,13 @@ export function openCopy(service: Service, recordType: RecordTypeName): Copy {
     async problems({ records }) {
       await follow();
       const found = wrong.splice(0);
-      for (const id of held.keys()) if (!records.has(id)) found.push(`${recordType} ${id} went without a change for its followers`);
+      for (const id of held.keys())
+        if (!records.has(id)) found.push(`${recordType} ${id} went without a change for its followers`);
       for (const [id, record] of records) {
         const known = held.get(id);
         if (known === undefined) found.push(`${recordType} ${id} came without a change for its followers`);
-        else if (known !== JSON.stringify(record)) found.push(`${recordType} ${id} changed without a change for its followers`);
+        else if (known !== JSON.stringify(record))
+          found.push(`${recordType} ${id} changed without a change for its followers`);
       }
       return found.slice(0, 5);
     },

@@ -1,12 +1,18 @@
-// The account's states since a run began, and since when each value of the account is what it is: by these two, what a version serves is
-// right, not yet due, or wrong.
+// The account's states since a run began, and since when each value of the account is what it is: by these
+// two, what a version serves is right, not yet due, or wrong.
 import { type Account, readTruth, type Shape, type TrueRecord, type Truth, totalsOf } from './account.ts';
 
 /**
- * A moment of the account. Its clock may go back: `day` and `latest` are the latest seen until then, `today` is the day at that moment, and
- * `turn` counts what was seen.
+ * A moment of the account. Its clock may go back: `day` and `latest` are the latest seen until then, `today`
+ * is the day at that moment, and `turn` counts what was seen.
  */
-export type Moment = { readonly turn: number; readonly at: Date; readonly day: string; readonly latest: Date; readonly today?: string };
+export type Moment = {
+  readonly turn: number;
+  readonly at: Date;
+  readonly day: string;
+  readonly latest: Date;
+  readonly today?: string;
+};
 /** When a value became other than it had last been served. */
 export type Change = {
   readonly since: Moment;
@@ -23,7 +29,10 @@ export type Part = number | 'lines' | 'presence';
 export type State = {
   readonly truth: Truth;
   readonly moment: Moment;
-  /** The fields that the account doesn't have any more, or has with another type than at the beginning; those of lines as `lines.memo`. */
+  /**
+   * The fields that the account doesn't have any more, or has with another type than at the beginning; those
+   * of lines as `lines.memo`.
+   */
   readonly gone: ReadonlySet<string>;
 };
 
@@ -36,16 +45,26 @@ export type History = {
   /** Since the run began, oldest first. */
   states(): readonly State[];
   change(id: string, part: Part): Change | undefined;
-  /** Says that a part, or the whole record, is served as the account had it in this state since the run began. */
+  /**
+   * Says that a part, or the whole record, is served as the account had it in this state since the run began.
+   */
   settle(id: string, part: Part | 'all', state: number): void;
 };
 
 export function dayOf(at: Date, timeZone: string): string {
-  return new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(at);
+  return new Intl.DateTimeFormat('en-CA', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  }).format(at);
 }
 
 const latestOf = ({ linesModified }: TrueRecord): string => linesModified.split(',').sort().at(-1) ?? '';
-/** Whether some modification time shows that the record changed: a line that came or went with an old time doesn't. */
+/**
+ * Whether some modification time shows that the record changed: a line that came or went with an old time
+ * doesn't.
+ */
 const isTraced = (old: TrueRecord | undefined, now: TrueRecord | undefined): boolean =>
   old !== undefined && now !== undefined && (old.modified !== now.modified || latestOf(now) > latestOf(old));
 
@@ -90,7 +109,8 @@ export function openHistory(account: Account, shape: Shape): History {
         change.totalsSince ??= seen.totalsSince;
       }
       if (held === undefined && !known.has('presence')) known.set('presence', { since, ...seen });
-      for (const part of partsOf(old, now)) if (!known.has(part)) known.set(part, { since: gone?.since ?? since, ...seen });
+      for (const part of partsOf(old, now))
+        if (!known.has(part)) known.set(part, { since: gone?.since ?? since, ...seen });
       if (known.size > 0) changes.set(id, known);
     }
   };
@@ -109,7 +129,9 @@ export function openHistory(account: Account, shape: Shape): History {
       const before = states.at(-1);
       if (before !== undefined) compare(before.truth, truth, present);
       firstTypes ??= truth.types;
-      const gone = new Set([...firstTypes].filter(([field, type]) => truth.types.get(field) !== type).map(([field]) => field));
+      const gone = new Set(
+        [...firstTypes].filter(([field, type]) => truth.types.get(field) !== type).map(([field]) => field),
+      );
       states.push({ truth, moment: present, gone });
     },
     async begin() {

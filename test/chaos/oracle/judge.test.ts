@@ -8,7 +8,12 @@ import { type Ledger, openLedger } from './ledger.ts';
 import type { Named, RunView } from './run-report.ts';
 import type { Snapshot } from './served.ts';
 
-const field = (name: string, of: string, isLabel = false): Field => ({ name, field: of, isLabel, isNumber: false });
+const field = (name: string, of: string, isLabel = false): Field => ({
+  name,
+  field: of,
+  isLabel,
+  isNumber: false,
+});
 const shape: Shape = {
   recordType: 'invoice',
   fields: [field('f0', 'memo'), field('f1', 'entity', true), field('f2', 'foreignamountunpaid')],
@@ -49,8 +54,21 @@ const snapshotOf = (rows: Case['served'] = {}): Snapshot => ({
 });
 
 /** The kinds of violations of a run on 5 September, when the run before was the day before. */
-function judged({ account, served, before = served, change, run = {}, named = {}, deletesAbsent = false, note }: Case): ViolationKind[] {
-  const truth: Truth = { at: new Date('2011-09-05T12:00:00Z'), records: new Map(Object.entries(account)), types: new Map() };
+function judged({
+  account,
+  served,
+  before = served,
+  change,
+  run = {},
+  named = {},
+  deletesAbsent = false,
+  note,
+}: Case): ViolationKind[] {
+  const truth: Truth = {
+    at: new Date('2011-09-05T12:00:00Z'),
+    records: new Map(Object.entries(account)),
+    types: new Map(),
+  };
   const begin = momentOf(9, '2011-09-05');
   const history: History = {
     shape,
@@ -66,11 +84,24 @@ function judged({ account, served, before = served, change, run = {}, named = {}
   const blame = (kind: ViolationKind, messages: readonly string[]): void => {
     if (messages.length > 0) found.add(kind);
   };
-  const judge = openJudge({ history, notes: ledger.notes, blame, deletesAbsent: () => deletesAbsent, before: snapshotOf(before) });
+  const judge = openJudge({
+    history,
+    notes: ledger.notes,
+    blame,
+    deletesAbsent: () => deletesAbsent,
+    before: snapshotOf(before),
+  });
   const { mode = 'incremental', status = 'succeeded' } = run;
   const error = status === 'succeeded' ? null : { code: 'X', message: 'x', fix: 'x' };
   const counts = { fetched: 0, inserted: 0, updated: 0, unchanged: 0, deleted: 0, rejected: 0 };
-  const none: Named = { stale: new Set(), accepted: new Set(), rejected: new Set(), held: new Set(), proposal: null, completeSince: null };
+  const none: Named = {
+    stale: new Set(),
+    accepted: new Set(),
+    rejected: new Set(),
+    held: new Set(),
+    proposal: null,
+    completeSince: null,
+  };
   const all = { ...none, ...named };
   judge.judge({
     run: { id: 'r', syncConfigId: 'c', mode, status, attempt: 1, generation: '1', counts, error },
@@ -82,27 +113,46 @@ function judged({ account, served, before = served, change, run = {}, named = {}
 }
 
 const right = ['same', 'Label', '5'];
-const silently = (day: string): Change => ({ since: momentOf(5, day), tracedSince: null, totalsSince: null, lineTimes: '' });
+const silently = (day: string): Change => ({
+  since: momentOf(5, day),
+  tracedSince: null,
+  totalsSince: null,
+  lineTimes: '',
+});
 
 describe('what a green run may serve', () => {
   it('is what the account has', () => {
     expect(judged({ account: { 1: recordOf(right) }, served: { 1: right } })).toEqual([]);
-    expect(judged({ account: { 1: recordOf(right) }, served: { 1: ['other', 'Label', '5'] } })).toEqual(['green']);
+    expect(judged({ account: { 1: recordOf(right) }, served: { 1: ['other', 'Label', '5'] } })).toEqual([
+      'green',
+    ]);
     expect(judged({ account: { 1: recordOf(right) }, served: {} })).toEqual(['green']);
     expect(judged({ account: {}, served: { 1: right } })).toEqual(['green']);
   });
 
   it('is older in a field that changed without a trace, until all records were read in full', () => {
-    const wrong: Case = { account: { 1: recordOf(right) }, served: { 1: ['old', 'Label', '5'] }, change: silently('2011-09-03') };
+    const wrong: Case = {
+      account: { 1: recordOf(right) },
+      served: { 1: ['old', 'Label', '5'] },
+      change: silently('2011-09-03'),
+    };
     expect(judged(wrong)).toEqual([]);
-    expect(judged({ ...wrong, named: { completeSince: new Date('2011-09-04T00:00:00Z') } })).toEqual(['green']);
+    expect(judged({ ...wrong, named: { completeSince: new Date('2011-09-04T00:00:00Z') } })).toEqual([
+      'green',
+    ]);
     expect(judged({ ...wrong, run: { mode: 'full' } })).toEqual(['green']);
-    expect(judged({ ...wrong, change: { ...silently('2011-09-03'), tracedSince: momentOf(5, '2011-09-03') } })).toEqual(['green']);
+    expect(
+      judged({ ...wrong, change: { ...silently('2011-09-03'), tracedSince: momentOf(5, '2011-09-03') } }),
+    ).toEqual(['green']);
     expect(judged({ ...wrong, account: { 1: recordOf(right, '2011-09-05T11:00:00Z') } })).toEqual(['green']);
   });
 
   it('has older labels until the next day, and no older amount due of an open document', () => {
-    const label: Case = { account: { 1: recordOf(right) }, served: { 1: ['same', 'Old', '5'] }, change: silently('2011-09-05') };
+    const label: Case = {
+      account: { 1: recordOf(right) },
+      served: { 1: ['same', 'Old', '5'] },
+      change: silently('2011-09-05'),
+    };
     expect(judged(label)).toEqual([]);
     expect(judged({ ...label, change: silently('2011-09-04') })).toEqual(['green']);
     expect(judged({ ...label, served: { 1: ['same', 'Label', '7'] } })).toEqual(['green']);
@@ -118,7 +168,13 @@ describe('what a green run may serve', () => {
     const note =
       (fewerThan: number) =>
       (ledger: Ledger): void =>
-        void ledger.misreports({ recordType: 'invoice', ids: new Set(['1', '2']), field: 'memo', bound: 'full-read', fewerThan });
+        void ledger.misreports({
+          recordType: 'invoice',
+          ids: new Set(['1', '2']),
+          field: 'memo',
+          bound: 'full-read',
+          fewerThan,
+        });
     expect(judged({ ...wrong, note: note(3) })).toEqual([]);
     expect(judged({ ...wrong, note: note(2) })).toEqual(['green']);
   });
@@ -137,7 +193,9 @@ describe('what a partial run may serve', () => {
 
   it('is wrong where it says so', () => {
     expect(judged({ ...wrong, named: { rejected: new Set(['1']) }, note: spoiled('1') })).toEqual([]);
-    expect(judged({ ...wrong, named: { rejected: new Set(['2']) }, note: spoiled('2') })).toEqual(['unnamed']);
+    expect(judged({ ...wrong, named: { rejected: new Set(['2']) }, note: spoiled('2') })).toEqual([
+      'unnamed',
+    ]);
   });
 
   it('says nothing that is not so, and not nothing', () => {
@@ -149,7 +207,9 @@ describe('what a partial run may serve', () => {
 });
 
 describe('what a run may delete', () => {
-  const account = Object.fromEntries(Array.from({ length: 20 }, (_unused, n) => [String(n), recordOf(right)]));
+  const account = Object.fromEntries(
+    Array.from({ length: 20 }, (_unused, n) => [String(n), recordOf(right)]),
+  );
   const all = Object.fromEntries(Object.keys(account).map((id) => [id, right]));
   const without = (count: number) => Object.fromEntries(Object.entries(all).slice(count));
   const hidden =

@@ -1,5 +1,5 @@
-// Judges each published run by its status: a green one must be right, and a partial one must name what isn't. What may be out of date, and
-// until when, is in bounds.ts.
+// Judges each published run by its status: a green one must be right, and a partial one must name what isn't.
+// What may be out of date, and until when, is in bounds.ts.
 import type { ViolationKind } from '../report.ts';
 import { type Begun, concerns, isDue, isExcused } from './bounds.ts';
 import { compareList, type Difference } from './compare.ts';
@@ -11,12 +11,20 @@ import { contentOf, type Snapshot } from './served.ts';
 
 export type Blame = (kind: ViolationKind, messages: readonly string[]) => void;
 /** What the service serves after a run that was published. */
-export type Ended = { readonly run: RunView; readonly named: Named; readonly begun: Begun; readonly snapshot: Snapshot };
+export type Ended = {
+  readonly run: RunView;
+  readonly named: Named;
+  readonly begun: Begun;
+  readonly snapshot: Snapshot;
+};
 export type JudgeOptions = {
   readonly history: History;
   readonly notes: Notes;
   readonly blame: Blame;
-  /** Whether a few records that are merely absent are deleted without a person: with `reconcile`, and where the list of deletions is hidden. */
+  /**
+   * Whether a few records that are merely absent are deleted without a person: with `reconcile`, and where
+   * the list of deletions is hidden.
+   */
   deletesAbsent(): boolean;
   /** What was served before the first judgement. */
   readonly before?: Snapshot | undefined;
@@ -44,7 +52,11 @@ export const few = (messages: readonly string[]): string[] =>
   messages.length <= 8 ? [...messages] : [...messages.slice(0, 8), `and ${messages.length - 8} more`];
 
 /** The parts that notes in the ledger excuse after this run. */
-function excusesOf(bench: Bench, wrong: readonly Difference[], begun: Begun): (difference: Difference) => boolean {
+function excusesOf(
+  bench: Bench,
+  wrong: readonly Difference[],
+  begun: Begun,
+): (difference: Difference) => boolean {
   const { history, notes, noted, expired } = bench;
   const { shape } = history;
   const byId = new Map<string, NotedSilent[]>();
@@ -56,8 +68,11 @@ function excusesOf(bench: Bench, wrong: readonly Difference[], begun: Begun): (d
   const becameWrong = wrong.filter((difference) => !isAsBefore(bench, difference));
   const isFew = ({ fewerThan, ...note }: NotedSilent): boolean =>
     fewerThan === undefined ||
-    new Set(becameWrong.filter(({ id, part }) => concerns({ ...note, id }, shape, id, part)).map(({ id }) => id)).size < fewerThan;
-  return ({ id, part }) => (byId.get(id) ?? []).some((note) => concerns(note, shape, id, part) && isFew(note));
+    new Set(
+      becameWrong.filter(({ id, part }) => concerns({ ...note, id }, shape, id, part)).map(({ id }) => id),
+    ).size < fewerThan;
+  return ({ id, part }) =>
+    (byId.get(id) ?? []).some((note) => concerns(note, shape, id, part) && isFew(note));
 }
 
 /** Forgets the notes whose time has passed with this run. */
@@ -76,7 +91,9 @@ function isAsBefore({ before, history: { shape } }: Bench, { id, part, served }:
   const record = before?.records.get(id);
   if (record === undefined) return part === 'lines' || served.cells[part] === null;
   const old = contentOf(shape, record);
-  return part === 'lines' ? old.lines?.join() === served.lines?.join() : old.cells[part] === served.cells[part];
+  return part === 'lines'
+    ? old.lines?.join() === served.lines?.join()
+    : old.cells[part] === served.cells[part];
 }
 
 /** Whether the run names it, so that nobody takes it for right. */
@@ -86,7 +103,8 @@ function isNamed(bench: Bench, difference: Difference, { run, named }: Ended): b
   if (named.rejected.has(id) || named.held.has(id)) return true;
   if (part === 'presence') return false;
   const field = part === 'lines' ? 'lines' : (bench.history.shape.fields[part]?.field ?? '');
-  const isStale = part === 'lines' ? [...named.stale].some((name) => name.startsWith('lines')) : named.stale.has(field);
+  const isStale =
+    part === 'lines' ? [...named.stale].some((name) => name.startsWith('lines')) : named.stale.has(field);
   return isStale && isAsBefore(bench, difference);
 }
 
@@ -95,7 +113,10 @@ function isKnown({ history, notes }: Bench, { id, part, served }: Difference): b
   const { recordType } = history.shape;
   const isHidden = hiddenIds(notes, recordType).has(id);
   if (part === 'presence' && served === undefined) return isHidden; // whether it was deleted is judged by itself
-  return notes.kept(recordType).has(id) && (isHidden || history.states().some(({ truth }) => !truth.records.has(id)));
+  return (
+    notes.kept(recordType).has(id) &&
+    (isHidden || history.states().some(({ truth }) => !truth.records.has(id)))
+  );
 }
 
 /** No run takes this long. */
@@ -106,7 +127,9 @@ function judgeValues(bench: Bench, ended: Ended): void {
   const { run, named, begun, snapshot } = ended;
   const [first] = history.states();
   if (first === undefined) return;
-  const isSteady = history.states().every(({ moment }) => moment.at.getTime() - begun.begin.at.getTime() < steadyMs);
+  const isSteady = history
+    .states()
+    .every(({ moment }) => moment.at.getTime() - begun.begin.at.getTime() < steadyMs);
   const isBalanced = history.states().some(({ truth }) => truth.records.size === snapshot.total);
   const found = compareList(history, snapshot, acceptedFields(history, bench.notes, named));
   const isNoted = excusesOf(bench, found, begun);
@@ -115,47 +138,71 @@ function judgeValues(bench: Bench, ended: Ended): void {
     const change = history.change(difference.id, difference.part);
     return isDue(history.shape, { ...difference, isBalanced, isSteady }, change, first.truth, begun);
   });
-  blame(run.status === 'succeeded' ? 'green' : 'unnamed', few(wrong.map(({ message }) => `${run.mode} ${run.status} run: ${message}`)));
+  blame(
+    run.status === 'succeeded' ? 'green' : 'unnamed',
+    few(wrong.map(({ message }) => `${run.mode} ${run.status} run: ${message}`)),
+  );
 }
 
 /** What is merely absent may be deleted up to this share of the rows that a calendar day began with. */
-const allowedOf = (rows: number): number => Math.max(Math.floor(rows * 0.02), Math.min(20, Math.floor(rows * 0.1)), 1);
+const allowedOf = (rows: number): number =>
+  Math.max(Math.floor(rows * 0.02), Math.min(20, Math.floor(rows * 0.1)), 1);
 
-/** A record that lives in the account, whatever the role may see, stays served unless a person approved its deletion. */
+/**
+ * A record that lives in the account, whatever the role may see, stays served unless a person approved its
+ * deletion.
+ */
 function judgeDeleted(bench: Bench, { snapshot, run, begun }: Ended): void {
   const { history, notes, blame, before, deletesAbsent } = bench;
   const { recordType } = history.shape;
   const removed = [...(before?.records.keys() ?? [])].filter((id) => !snapshot.records.has(id));
   const living = removed.filter(
-    (id) => history.states().every(({ truth }) => truth.records.has(id)) && !notes.approved(recordType).has(id),
+    (id) =>
+      history.states().every(({ truth }) => truth.records.has(id)) && !notes.approved(recordType).has(id),
   );
   // What the role can't see looks like it was deleted; the limit is what protects it.
   const hidden = hiddenIds(notes, recordType);
   const { day } = begun.begin;
   // A day with the first load begins with what that loaded.
-  if (bench.day === null || bench.day.rows === 0 || day > bench.day.day) bench.day = { day, rows: before?.total ?? 0, living: 0 };
+  if (bench.day === null || bench.day.rows === 0 || day > bench.day.day)
+    bench.day = { day, rows: before?.total ?? 0, living: 0 };
   bench.day.living += living.length;
-  const isAllowed = deletesAbsent() && bench.day.living <= allowedOf(bench.day.rows) && removed.length < (before?.total ?? 0);
+  const isAllowed =
+    deletesAbsent() && bench.day.living <= allowedOf(bench.day.rows) && removed.length < (before?.total ?? 0);
   const wrong = living.filter((id) => !(isAllowed && hidden.has(id)));
-  blame('deleted', few(wrong.map((id) => `${recordType} ${id} was deleted by a ${run.status} run and lives in the account`)));
+  blame(
+    'deleted',
+    few(wrong.map((id) => `${recordType} ${id} was deleted by a ${run.status} run and lives in the account`)),
+  );
 }
 
 function judgeList({ history, blame }: Bench, { total, ids, records }: Snapshot): void {
   if (total === ids.length && ids.length === records.size) return;
-  blame('mixed', [`${history.shape.recordType}: the list says ${total}, has ${ids.length} rows and ${records.size} records`]);
+  blame('mixed', [
+    `${history.shape.recordType}: the list says ${total}, has ${ids.length} rows and ${records.size} records`,
+  ]);
 }
 
 function judgeNames({ history, notes, blame, goneSince, unread }: Bench, ended: Ended): void {
   const { recordType } = history.shape;
-  blame('unnamed', few(problemsOfNames(history, notes, ended, unread).map((text) => `${recordType}: ${text}`)));
+  blame(
+    'unnamed',
+    few(problemsOfNames(history, notes, ended, unread).map((text) => `${recordType}: ${text}`)),
+  );
   const kind = ended.run.status === 'succeeded' ? 'green' : 'unnamed';
   blame(kind, few(problemsOfGone(history, goneSince, ended).map((text) => `${recordType}: ${text}`)));
 }
 
-/** A clock that goes back across midnight during a run may show the run the day before: it is only due what was due on that day. */
+/**
+ * A clock that goes back across midnight during a run may show the run the day before: it is only due what
+ * was due on that day.
+ */
 function withEarliestDay(begun: Begun, history: History): Begun {
   const days = history.states().map(({ moment }) => moment.today ?? moment.day);
-  return { ...begun, begin: { ...begun.begin, day: [begun.begin.day, ...days].sort()[0] ?? begun.begin.day } };
+  return {
+    ...begun,
+    begin: { ...begun.begin, day: [begun.begin.day, ...days].sort()[0] ?? begun.begin.day },
+  };
 }
 
 export function openJudge(options: JudgeOptions): Judge {

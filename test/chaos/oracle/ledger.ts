@@ -1,11 +1,15 @@
-// Where the actions of a simulation note what the oracle can't see in the account's own tables: what a role hides, values that the
-// service must reject, decisions of people, and answers that were false. Every note is bounded; none makes a run right by itself.
+// Where the actions of a simulation note what the oracle can't see in the account's own tables: what a role
+// hides, values that the service must reject, decisions of people, and answers that were false. Every note is
+// bounded; none makes a run right by itself.
 import type { RecordTypeName } from '../plan.ts';
 
 /** When a change must be seen at the latest, as in docs/guarantees.md. */
 export type Bound = 'next-run' | 'next-day' | 'full-read';
 
-/** A value that the service can't know yet. `field` null: the lines; `*`: everything about the record, also whether it exists. */
+/**
+ * A value that the service can't know yet. `field` null: the lines; `*`: everything about the record, also
+ * whether it exists.
+ */
 export type Silent = {
   readonly recordType: RecordTypeName;
   readonly id: string;
@@ -14,7 +18,10 @@ export type Silent = {
   /** Only while fewer than this many records became wrong in this field by one run. */
   readonly fewerThan?: number;
 };
-/** What the role can't see: records, fields (`lines.` before a field of lines, `lines` for all lines), or the whole record type. */
+/**
+ * What the role can't see: records, fields (`lines.` before a field of lines, `lines` for all lines), or the
+ * whole record type.
+ */
 export type Hidden = {
   readonly recordType: RecordTypeName;
   readonly ids?: readonly string[];
@@ -38,9 +45,15 @@ export type Misreport = {
 export type NotedSilent = Silent & { readonly at: Date };
 
 export type Ledger = {
-  /** A change that leaves no trace, or an answer that was false: the record may stay as it was served until the bound has passed. */
+  /**
+   * A change that leaves no trace, or an answer that was false: the record may stay as it was served until
+   * the bound has passed.
+   */
   silent(change: Silent): void;
-  /** Until it is ended, and from then on until the bound has passed, the records may be served as they were answered. Returns how to end it. */
+  /**
+   * Until it is ended, and from then on until the bound has passed, the records may be served as they were
+   * answered. Returns how to end it.
+   */
   misreports(misreport: Misreport): End;
   /** Returns how to end it. */
   hides(hidden: Hidden): End;
@@ -79,9 +92,11 @@ function openLasting<T extends { readonly recordType: RecordTypeName }>() {
         lasting.ended = true;
       };
     },
-    of: (recordType: RecordTypeName): T[] => [...held].filter(({ note }) => note.recordType === recordType).map(({ note }) => note),
+    of: (recordType: RecordTypeName): T[] =>
+      [...held].filter(({ note }) => note.recordType === recordType).map(({ note }) => note),
     forgetEnded(recordType: RecordTypeName): void {
-      for (const lasting of held) if (lasting.ended && lasting.note.recordType === recordType) held.delete(lasting);
+      for (const lasting of held)
+        if (lasting.ended && lasting.note.recordType === recordType) held.delete(lasting);
     },
   };
 }
@@ -100,7 +115,8 @@ function openIds() {
 export function openLedger(now: () => Date): Ledger {
   const silent: NotedSilent[] = [];
   const misreports = new Set<Misreport>();
-  const silentOf = ({ ids, ...misreport }: Misreport): NotedSilent[] => [...ids].map((id) => ({ ...misreport, id, at: now() }));
+  const silentOf = ({ ids, ...misreport }: Misreport): NotedSilent[] =>
+    [...ids].map((id) => ({ ...misreport, id, at: now() }));
   const hidden = openLasting<Hidden>();
   const spoiled = openLasting<{ recordType: RecordTypeName; id: string }>();
   const [kept, approved] = [openIds(), openIds()];
@@ -118,7 +134,10 @@ export function openLedger(now: () => Date): Ledger {
     kept: kept.add,
     approved: approved.add,
     notes: {
-      silent: (recordType) => [...silent, ...[...misreports].flatMap(silentOf)].filter((change) => change.recordType === recordType),
+      silent: (recordType) =>
+        [...silent, ...[...misreports].flatMap(silentOf)].filter(
+          (change) => change.recordType === recordType,
+        ),
       hidden: hidden.of,
       spoiled: (recordType) => new Set(spoiled.of(recordType).map(({ id }) => id)),
       kept: kept.of,

@@ -1,5 +1,5 @@
-// Judges what the service serves over its public interface after every run, by what the account held meanwhile. See docs/guarantees.md for
-// what each status of a run promises.
+// Judges what the service serves over its public interface after every run, by what the account held
+// meanwhile. See docs/guarantees.md for what each status of a run promises.
 import type { Api } from '../../setup/api.ts';
 import type { Plan, RecordTypeName } from '../plan.ts';
 import type { Report, ViolationKind } from '../report.ts';
@@ -63,7 +63,10 @@ type Bench = OracleOptions & {
   readonly service: Service;
   readonly watches: ReadonlyMap<RecordTypeName, Watch>;
   reader?: Reader;
-  /** The account's clock when a run last asked it for its day, which each run does as it starts and before it reads. */
+  /**
+   * The account's clock when a run last asked it for its day, which each run does as it starts and before it
+   * reads.
+   */
   startedLast: Date;
   /** The label of the version that is served. */
   version: string;
@@ -81,16 +84,33 @@ function openWatch(options: OracleOptions, service: Service, shape: Shape): Watc
   const { world, plan, ledger } = options;
   const { recordType } = shape;
   const { books } = world;
-  const history = openHistory({ pool: books.pool, now: books.account.businessTime, timeZone: books.timeZone }, shape);
+  const history = openHistory(
+    { pool: books.pool, now: books.account.businessTime, timeZone: books.timeZone },
+    shape,
+  );
   const deletesAbsent = (): boolean => plan.deletions === 'reconcile';
   const judge = openJudge({ history, notes: ledger.notes, blame: blameIn(options), deletesAbsent });
   const copy = openCopy(service, recordType);
-  return { recordType, history, judge, copy, generations: new Map(), begin: undefined, previous: null, last: undefined };
+  return {
+    recordType,
+    history,
+    judge,
+    copy,
+    generations: new Map(),
+    begin: undefined,
+    previous: null,
+    last: undefined,
+  };
 }
 
-async function readServed({ service, report }: Bench, { recordType, generations }: Watch, from: string | null): Promise<Snapshot | null> {
+async function readServed(
+  { service, report }: Bench,
+  { recordType, generations }: Watch,
+  from: string | null,
+): Promise<Snapshot | null> {
   const snapshot = await readSnapshot(service, recordType, from);
-  if (snapshot === null) blameIn({ report })('mixed', [`${recordType}: generation ${from} is not served in time`]);
+  if (snapshot === null)
+    blameIn({ report })('mixed', [`${recordType}: generation ${from} is not served in time`]);
   else generations.set(snapshot.generation, snapshot);
   return snapshot;
 }
@@ -98,10 +118,12 @@ async function readServed({ service, report }: Bench, { recordType, generations 
 /** A run that published nothing changed nothing. */
 function judgeUnchanged(bench: Bench, { recordType, judge }: Watch, run: RunView, snapshot: Snapshot): void {
   const before = judge.last();
-  const isSame = before === undefined || before.generation !== snapshot.generation || sameList(before, snapshot);
+  const isSame =
+    before === undefined || before.generation !== snapshot.generation || sameList(before, snapshot);
   if (!isSame) blameIn(bench)('green', [`${recordType}: a ${run.status} run changed what is served`]);
 }
-const sameList = (a: Snapshot, b: Snapshot): boolean => JSON.stringify([...a.records]) === JSON.stringify([...b.records]);
+const sameList = (a: Snapshot, b: Snapshot): boolean =>
+  JSON.stringify([...a.records]) === JSON.stringify([...b.records]);
 
 async function judgeServed(bench: Bench, watch: Watch): Promise<void> {
   const { recordType, judge, copy, last } = watch;
@@ -115,7 +137,10 @@ async function judgeServed(bench: Bench, watch: Watch): Promise<void> {
   bench.report.note(`  ${recordType}: ${snapshot.total} served in generation ${snapshot.generation}`);
 }
 
-/** A run that failed before its first page was stored starts again, and reads by the account's clock of that later time. */
+/**
+ * A run that failed before its first page was stored starts again, and reads by the account's clock of that
+ * later time.
+ */
 function startOf(begin: Moment, { attempt }: RunView, { startedLast }: Bench): Moment {
   return attempt > 1 && startedLast > begin.latest ? { ...begin, latest: startedLast } : begin;
 }
@@ -126,9 +151,16 @@ async function ended(bench: Bench, watch: Watch, run: RunView): Promise<Named> {
   const named = await readNamed(bench.company.api, run);
   const begin = watch.begin ?? history.states()[0]?.moment;
   if (begin === undefined) throw new Error(`a run of ${recordType} ended that never began`);
-  watch.last = { run, named, begun: { mode: run.mode, begin, previous: watch.previous, completeSince: named.completeSince } };
+  watch.last = {
+    run,
+    named,
+    begun: { mode: run.mode, begin, previous: watch.previous, completeSince: named.completeSince },
+  };
   if (bench.isPublished) await judgeServed(bench, watch);
-  blameIn(bench)('unnamed', bench.isPublished ? [] : problemsOfFailure(run).map((text) => `${recordType}: ${text}`));
+  blameIn(bench)(
+    'unnamed',
+    bench.isPublished ? [] : problemsOfFailure(run).map((text) => `${recordType}: ${text}`),
+  );
   if (run.status === 'succeeded' || run.status === 'partial') watch.previous = startOf(begin, run, bench);
   return named;
 }
@@ -169,12 +201,18 @@ async function judgeFinal(bench: Bench, watch: Watch): Promise<void> {
     before: watch.judge.last(),
   });
   const { run, named } = watch.last;
-  judge.judge({ run: { ...run, status: 'succeeded' }, named, begun: { mode: 'full', begin, previous, completeSince: null }, snapshot });
+  judge.judge({
+    run: { ...run, status: 'succeeded' },
+    named,
+    begun: { mode: 'full', begin, previous, completeSince: null },
+    snapshot,
+  });
   blameIn(bench)('skipped', await copy.problems(snapshot));
   bench.report.note(`${recordType}: compared at the end`);
 }
 
-const changesIn = ({ watches }: Bench): number => [...watches.values()].reduce((sum, { copy }) => sum + copy.changes(), 0);
+const changesIn = ({ watches }: Bench): number =>
+  [...watches.values()].reduce((sum, { copy }) => sum + copy.changes(), 0);
 
 async function finish(bench: Bench): Promise<void> {
   const { report, reader, watches } = bench;
@@ -195,8 +233,16 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
     'x-tenant-id': company.organizationId,
   });
   const watches = new Map<RecordTypeName, Watch>();
-  for (const recordType of plan.recordTypes) watches.set(recordType, openWatch(options, service, await readShape(company.api, recordType)));
-  const bench: Bench = { ...options, service, watches, startedLast: new Date(0), version: 'v1', isPublished: false };
+  for (const recordType of plan.recordTypes)
+    watches.set(recordType, openWatch(options, service, await readShape(company.api, recordType)));
+  const bench: Bench = {
+    ...options,
+    service,
+    watches,
+    startedLast: new Date(0),
+    version: 'v1',
+    isPublished: false,
+  };
   const stopWatching = world.wire.watch(({ question }) => {
     if (question.includes(' AS today FROM dual')) bench.startedLast = world.books.account.businessTime();
   });
@@ -234,7 +280,8 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
       }
     },
     async judgeFinal(recordTypes = plan.recordTypes) {
-      if (bench.isPublished) for (const recordType of recordTypes) await judgeFinal(bench, watchOf(recordType));
+      if (bench.isPublished)
+        for (const recordType of recordTypes) await judgeFinal(bench, watchOf(recordType));
     },
     finish: () => finish(bench),
     stop: async () => {

@@ -17,11 +17,20 @@ async function waitForEnd(api: Api, id: string): Promise<string | null> {
   }
 }
 
-/** Resolves to the version's label, such as v1, and to why it can't be published now, or null. Rejects with an Error when the interface doesn't answer as documented. */
-export async function publish(api: Api, shapes: readonly Shape<string>[]): Promise<{ version: string; problem: string | null }> {
-  const draft = await ask(201, () => api('post', '/api-schema', { name: 'Everything', endpoints: shapes.map(endpointOf) }));
+/**
+ * Resolves to the version's label, such as v1, and to why it can't be published now, or null. Rejects with an
+ * Error when the interface doesn't answer as documented.
+ */
+export async function publish(
+  api: Api,
+  shapes: readonly Shape<string>[],
+): Promise<{ version: string; problem: string | null }> {
+  const draft = await ask(201, () =>
+    api('post', '/api-schema', { name: 'Everything', endpoints: shapes.map(endpointOf) }),
+  );
   const begun = await api('post', `/api-schema/${draft.id}/publish`, { revision: draft.revision });
-  const problem = begun.status === 202 ? await waitForEnd(api, draft.id) : JSON.stringify(begun.body).slice(0, 600);
+  const problem =
+    begun.status === 202 ? await waitForEnd(api, draft.id) : JSON.stringify(begun.body).slice(0, 600);
   if (problem !== null) await api('delete', `/api-schema/${draft.id}`);
   return { version: draft.version, problem };
 }

@@ -1,10 +1,17 @@
-// The version that a company publishes for the oracle: every field of header and lines that the management interface offers.
+// The version that a company publishes for the oracle: every field of header and lines that the management
+// interface offers.
 import type { Answer, Api } from '../../setup/api.ts';
 import { type Field, type Shape, sourceOf } from './account.ts';
 
-type Offered = { readonly name: string; readonly type: string; readonly syncable: boolean; readonly fields?: readonly Offered[] };
+type Offered = {
+  readonly name: string;
+  readonly type: string;
+  readonly syncable: boolean;
+  readonly fields?: readonly Offered[];
+};
 
-const isNamed = ({ type }: Offered): boolean => type === 'reference' || type === 'list' || type === 'multiselect';
+const isNamed = ({ type }: Offered): boolean =>
+  type === 'reference' || type === 'list' || type === 'multiselect';
 const isNumber = ({ type }: Offered): boolean => type === 'number' || type === 'integer';
 
 /** Each field, and its display text and the ids of its choices where it has them. */
@@ -14,7 +21,9 @@ const fieldsOf = (offered: readonly Offered[], prefix: string): Field[] =>
     .flatMap((field): Omit<Field, 'name'>[] => [
       { field: field.name, isLabel: false, isNumber: isNumber(field) },
       ...(isNamed(field) ? [{ field: field.name, isLabel: true, isNumber: false }] : []),
-      ...(field.type === 'multiselect' ? [{ field: field.name, isLabel: false, isNumber: false, isList: true as const }] : []),
+      ...(field.type === 'multiselect'
+        ? [{ field: field.name, isLabel: false, isNumber: false, isList: true as const }]
+        : []),
     ])
     .map((field, index) => ({ ...field, name: `${prefix}${index}` }));
 
@@ -34,7 +43,12 @@ export async function readShape<Name extends string>(api: Api, recordType: Name)
 /** Names of resources have no underscore. */
 export const resourceOf = (recordType: string): string => recordType.toLowerCase().replaceAll('_', '-');
 
-const defined = (field: Field) => ({ name: field.name, source: sourceOf(field), description: '', ...(field.isList && { as: 'list' }) });
+const defined = (field: Field) => ({
+  name: field.name,
+  source: sourceOf(field),
+  description: '',
+  ...(field.isList && { as: 'list' }),
+});
 /** An endpoint that serves all of it. */
 export const endpointOf = ({ recordType, fields, lineFields }: Shape<string>) => ({
   name: resourceOf(recordType),
@@ -42,7 +56,9 @@ export const endpointOf = ({ recordType, fields, lineFields }: Shape<string>) =>
   description: '',
   fields: [
     ...fields.map(defined),
-    ...(lineFields === null ? [] : [{ name: 'lines', source: 'lines', description: '', fields: lineFields.map(defined) }]),
+    ...(lineFields === null
+      ? []
+      : [{ name: 'lines', source: 'lines', description: '', fields: lineFields.map(defined) }]),
   ],
   maxPageSize: 1_000,
 });

@@ -1,5 +1,6 @@
-// A client of the public interface that reads continuously over HTTP: lists page by page, single records, and again with the ETag that it
-// has. Every response names the generation it shows and must be that one, whole; responses of one generation must agree with each other.
+// A client of the public interface that reads continuously over HTTP: lists page by page, single records, and
+// again with the ETag that it has. Every response names the generation it shows and must be that one, whole;
+// responses of one generation must agree with each other.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RecordTypeName } from '../plan.ts';
 import type { Survivors } from './clients.ts';
@@ -23,7 +24,10 @@ export type Reader = {
   lap(): Promise<void>;
   /** Sends no request until the returned function is called; resolves when the last response is there. */
   pause(): Promise<() => void>;
-  /** A failover lost the later generations: their tags name nothing that is served, and they are other ones than the next with their numbers. */
+  /**
+   * A failover lost the later generations: their tags name nothing that is served, and they are other ones
+   * than the next with their numbers.
+   */
   lose(survivors: Survivors): void;
   /** Reads everything once more, then stops. */
   finish(): Promise<void>;
@@ -31,7 +35,12 @@ export type Reader = {
   problems(generations: Generations): string[];
 };
 
-type Tag = { readonly recordType: RecordTypeName; readonly tag: string; readonly generation: string; readonly isLost: boolean };
+type Tag = {
+  readonly recordType: RecordTypeName;
+  readonly tag: string;
+  readonly generation: string;
+  readonly isLost: boolean;
+};
 
 /** Requests pass while it is open. */
 function openGate() {
@@ -59,10 +68,16 @@ function openGate() {
 const text = (records: readonly (ServedRecord | undefined)[]): string => JSON.stringify(records);
 
 /** What is wrong with a response by the list of its generation; null when it is exactly that. */
-function problemOf({ address, generation, from, size, total, data }: Seen, { ids, records, total: rows }: Snapshot): string | null {
+function problemOf(
+  { address, generation, from, size, total, data }: Seen,
+  { ids, records, total: rows }: Snapshot,
+): string | null {
   const at = `${address} of generation ${generation}`;
   if (total !== null && total !== rows) return `${at} says ${total} and has ${rows}`;
-  const expected = from === null ? data.map(({ id }) => records.get(id)) : ids.slice(from, from + size).map((id) => records.get(id));
+  const expected =
+    from === null
+      ? data.map(({ id }) => records.get(id))
+      : ids.slice(from, from + size).map((id) => records.get(id));
   if (text(data) === text(expected)) return null;
   const index = data.findIndex((record, place) => text([record]) !== text([expected[place]]));
   return `${at}: ${text([data[index]]).slice(0, 300)} instead of ${text([expected[index]]).slice(0, 300)}`;
@@ -76,7 +91,9 @@ function disagreements(seen: readonly Seen[]): string[] {
       const key = `${recordType} ${generation} ${record.id}`;
       const known = records.get(key) ?? text([record]);
       records.set(key, known);
-      return known === text([record]) ? [] : [`${address} shows record ${record.id} of generation ${generation} in two ways`];
+      return known === text([record])
+        ? []
+        : [`${address} shows record ${record.id} of generation ${generation} in two ways`];
     }),
   );
 }
@@ -86,7 +103,11 @@ const paceMs = 25;
 /** The responses allowed while a server is unavailable. */
 const allowed = new Set([200, 304, 503]);
 
-export function startReader(service: Service, recordTypes: readonly RecordTypeName[], pageSize: number): Reader {
+export function startReader(
+  service: Service,
+  recordTypes: readonly RecordTypeName[],
+  pageSize: number,
+): Reader {
   let seen: Seen[] = [];
   let failovers = 0;
   const wrong: string[] = [];
@@ -95,17 +116,26 @@ export function startReader(service: Service, recordTypes: readonly RecordTypeNa
   let done = false;
 
   /** Null for anything but a new response. */
-  const ask = async (recordType: RecordTypeName, address: string, mayBeGone: boolean): Promise<Response | null> => {
+  const ask = async (
+    recordType: RecordTypeName,
+    address: string,
+    mayBeGone: boolean,
+  ): Promise<Response | null> => {
     const known = tags.get(address);
-    const response = await gate.pass(() => service.get(address, known === undefined ? {} : { 'if-none-match': known.tag }));
+    const response = await gate.pass(() =>
+      service.get(address, known === undefined ? {} : { 'if-none-match': known.tag }),
+    );
     if (known?.isLost === true && (response.status === 304 || response.tag === known.tag))
-      wrong.push(`${address}: ${response.status} for a tag of generation ${known.generation}, which was lost`);
+      wrong.push(
+        `${address}: ${response.status} for a tag of generation ${known.generation}, which was lost`,
+      );
     if (response.status === 304 && response.generation !== known?.generation)
       wrong.push(`${address}: 304 for generation ${known?.generation} at generation ${response.generation}`);
     if (!allowed.has(response.status) && !(mayBeGone && response.status === 404))
       wrong.push(`${address}: ${response.status} ${response.text.slice(0, 300)}`);
     if (response.status !== 200) return null;
-    if (response.tag !== null) tags.set(address, { recordType, tag: response.tag, generation: response.generation, isLost: false });
+    if (response.tag !== null)
+      tags.set(address, { recordType, tag: response.tag, generation: response.generation, isLost: false });
     return response;
   };
   const readRecord = async (recordType: RecordTypeName, id: string): Promise<void> => {
@@ -113,7 +143,15 @@ export function startReader(service: Service, recordTypes: readonly RecordTypeNa
     const response = await ask(recordType, address, true);
     if (response === null) return;
     const { data }: { data: ServedRecord } = JSON.parse(response.text);
-    seen.push({ recordType, generation: response.generation, address, from: null, size: 1, total: null, data: [data] });
+    seen.push({
+      recordType,
+      generation: response.generation,
+      address,
+      from: null,
+      size: 1,
+      total: null,
+      data: [data],
+    });
   };
   /** Resolves to the number of pages, as far as it is known. */
   const readPage = async (recordType: RecordTypeName, page: number, size: number): Promise<number> => {
@@ -122,7 +160,15 @@ export function startReader(service: Service, recordTypes: readonly RecordTypeNa
     if (response === null) return 1;
     const { data, pagination }: Page = JSON.parse(response.text);
     const { generation } = response;
-    seen.push({ recordType, generation, address, from: (page - 1) * size, size, total: pagination.total, data });
+    seen.push({
+      recordType,
+      generation,
+      address,
+      from: (page - 1) * size,
+      size,
+      total: pagination.total,
+      data,
+    });
     const [first] = data;
     if (first !== undefined) await readRecord(recordType, first.id);
     return pagination.totalPages;
@@ -145,9 +191,12 @@ export function startReader(service: Service, recordTypes: readonly RecordTypeNa
       failovers += 1;
       const isLost = (recordType: RecordTypeName, generation: string): boolean =>
         /^\d+$/.test(generation) && BigInt(generation) > (survivors.get(recordType) ?? 0n);
-      for (const [address, tag] of tags) tags.set(address, { ...tag, isLost: tag.isLost || isLost(tag.recordType, tag.generation) });
+      for (const [address, tag] of tags)
+        tags.set(address, { ...tag, isLost: tag.isLost || isLost(tag.recordType, tag.generation) });
       seen = seen.map((one) =>
-        isLost(one.recordType, one.generation) ? { ...one, generation: `${one.generation} of lost timeline ${failovers}` } : one,
+        isLost(one.recordType, one.generation)
+          ? { ...one, generation: `${one.generation} of lost timeline ${failovers}` }
+          : one,
       );
     },
     async finish() {

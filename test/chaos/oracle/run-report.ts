@@ -1,4 +1,5 @@
-// What the management interface says about a run: how it ended, why, and which records and fields it names as not up to date.
+// What the management interface says about a run: how it ended, why, and which records and fields it names as
+// not up to date.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer, Api } from '../../setup/api.ts';
 
@@ -9,7 +10,9 @@ export type RunView = {
   readonly status: 'succeeded' | 'partial' | 'failed' | 'cancelled';
   readonly attempt: number;
   readonly generation: string | null;
-  readonly counts: Readonly<Record<'fetched' | 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'rejected', number>>;
+  readonly counts: Readonly<
+    Record<'fetched' | 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'rejected', number>
+  >;
   readonly error: { readonly code: string; readonly message: string; readonly fix: string } | null;
 };
 export type Proposal = { readonly id: string; readonly revision: number; readonly ids: readonly string[] };
@@ -31,7 +34,8 @@ export async function ask(status: number, call: () => Promise<Answer>): Promise<
   for (const end = performance.now() + patienceMs; ; ) {
     const answer = await call();
     if (answer.status === status) return answer.body;
-    if (answer.status < 500 || performance.now() > end) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+    if (answer.status < 500 || performance.now() > end)
+      throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
     await pause(100);
   }
 }
@@ -66,7 +70,8 @@ export async function readProposal(api: Api, configId: string): Promise<Proposal
   }
 }
 
-export const readRun = (api: Api, id: string): Promise<RunView> => ask(200, () => api('get', `/sync-runs/${id}`));
+export const readRun = (api: Api, id: string): Promise<RunView> =>
+  ask(200, () => api('get', `/sync-runs/${id}`));
 
 export async function readNamed(api: Api, run: RunView): Promise<Named> {
   const config = await ask(200, () => api('get', `/sync-configs/${run.syncConfigId}`));

@@ -53,11 +53,19 @@ export async function getPatiently(service: Service, path: string): Promise<Resp
   }
 }
 
-export type Page = { readonly data: readonly ServedRecord[]; readonly pagination: { readonly total: number; readonly totalPages: number } };
-/** Another one each time: the service keeps responses, and one that it kept says nothing about the records. */
+export type Page = {
+  readonly data: readonly ServedRecord[];
+  readonly pagination: { readonly total: number; readonly totalPages: number };
+};
+/**
+ * Another one each time: the service keeps responses, and one that it kept says nothing about the records.
+ */
 let pageSize = 1_000;
 
-/** The pages of one generation; null when another one came in between. Throws an Error for a response other than 200. */
+/**
+ * The pages of one generation; null when another one came in between. Throws an Error for a response other
+ * than 200.
+ */
 async function readOnce(service: Service, recordType: string): Promise<Snapshot | null> {
   const found: ServedRecord[] = [];
   pageSize = pageSize === 900 ? 1_000 : pageSize - 1;
@@ -66,7 +74,8 @@ async function readOnce(service: Service, recordType: string): Promise<Snapshot 
   for (let page = 1; ; page += 1) {
     const path = `/${resourceOf(recordType)}?pageSize=${size}&page=${page}`;
     const response = await getPatiently(service, path);
-    if (response.status !== 200) throw new Error(`${path}: ${response.status} ${response.text.slice(0, 300)}`);
+    if (response.status !== 200)
+      throw new Error(`${path}: ${response.status} ${response.text.slice(0, 300)}`);
     const { data, pagination }: Page = JSON.parse(response.text);
     first ??= { response, total: pagination.total };
     if (response.generation !== first.response.generation) return null;
@@ -85,8 +94,14 @@ async function readOnce(service: Service, recordType: string): Promise<Snapshot 
 /** How long a process may serve the generation before. */
 const freshWithinMs = 3_000;
 
-/** The list from this generation on; null when it isn't served within the time that docs/guarantees.md states. */
-export async function readSnapshot(service: Service, recordType: string, from: string | null): Promise<Snapshot | null> {
+/**
+ * The list from this generation on; null when it isn't served within the time that docs/guarantees.md states.
+ */
+export async function readSnapshot(
+  service: Service,
+  recordType: string,
+  from: string | null,
+): Promise<Snapshot | null> {
   for (const end = performance.now() + freshWithinMs; ; ) {
     const snapshot = await readOnce(service, recordType);
     if (snapshot !== null && (from === null || BigInt(snapshot.generation) >= BigInt(from))) return snapshot;
@@ -100,11 +115,18 @@ const asCell = (value: unknown): Cell => {
   if (typeof value === 'boolean') return value ? 'T' : 'F';
   return String(value);
 };
-const cellsOf = (fields: readonly Field[], line: Line): Cell[] => fields.map(({ name }) => asCell(line[name]));
+const cellsOf = (fields: readonly Field[], line: Line): Cell[] =>
+  fields.map(({ name }) => asCell(line[name]));
 
 /** A served record as the account's own texts. */
-export const contentOf = ({ fields, lineFields }: Pick<Shape, 'fields' | 'lineFields'>, record: ServedRecord) => ({
+export const contentOf = (
+  { fields, lineFields }: Pick<Shape, 'fields' | 'lineFields'>,
+  record: ServedRecord,
+) => ({
   cells: cellsOf(fields, record),
-  lines: lineFields === null ? null : (record.lines ?? []).map((line) => JSON.stringify(cellsOf(lineFields, line))),
+  lines:
+    lineFields === null
+      ? null
+      : (record.lines ?? []).map((line) => JSON.stringify(cellsOf(lineFields, line))),
 });
 export type Content = ReturnType<typeof contentOf>;

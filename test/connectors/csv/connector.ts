@@ -1,5 +1,5 @@
-// The second ERP of docs/adding-an-erp.md: it serves orders as CSV over HTTP to clients with its token. The page quotes this file word
-// for word; a test compares them.
+// The second ERP of docs/adding-an-erp.md: it serves orders as CSV over HTTP to clients with its token. The
+// page quotes this file word for word; a test compares them.
 import { parse } from 'csv-parse/sync';
 import { z } from 'zod';
 import {
@@ -55,19 +55,33 @@ type SendRequest = (path: string, query: Record<string, string>, signal: AbortSi
 type ConnectorCtx = Parameters<typeof csvErp.create>[0];
 
 function createRequest(ctx: ConnectorCtx, { url }: CsvSettings, { token }: CsvSecrets): SendRequest {
-  const limits = { timeoutMs: ctx.settings.erp.requestTimeoutMs, maxBytes: ctx.settings.erp.maxResponseBytes };
+  const limits = {
+    timeoutMs: ctx.settings.erp.requestTimeoutMs,
+    maxBytes: ctx.settings.erp.maxResponseBytes,
+  };
   return async (path, query, signal) => {
     const address = `${url}/${path}?${new URLSearchParams(query).toString()}`;
-    const response = await ctx.fetch(address, { headers: { authorization: `Bearer ${token}` }, ...limits, signal }).catch((error) => {
-      signal.throwIfAborted();
-      throw new ErpError('down', 'UNREACHABLE', 'The ERP did not respond', { fix: 'Check its address.', cause: error });
-    });
+    const response = await ctx
+      .fetch(address, { headers: { authorization: `Bearer ${token}` }, ...limits, signal })
+      .catch((error) => {
+        signal.throwIfAborted();
+        throw new ErpError('down', 'UNREACHABLE', 'The ERP did not respond', {
+          fix: 'Check its address.',
+          cause: error,
+        });
+      });
     if (response.status === 200) return response.text;
     if (response.status === 401)
-      throw new ErpError('credentials', 'TOKEN_REFUSED', 'The ERP refused the token', { fix: 'Enter a new token.' });
+      throw new ErpError('credentials', 'TOKEN_REFUSED', 'The ERP refused the token', {
+        fix: 'Enter a new token.',
+      });
     if (response.status === 429)
-      throw new ErpError('throttled', 'TOO_FAST', 'The ERP is limiting requests', { fix: 'Nothing to do: the sync retries later.' });
-    throw new ErpError('down', 'SERVER_ERROR', `The ERP responded with status ${response.status}`, { fix: 'Check whether the ERP is up.' });
+      throw new ErpError('throttled', 'TOO_FAST', 'The ERP is limiting requests', {
+        fix: 'Nothing to do: the sync retries later.',
+      });
+    throw new ErpError('down', 'SERVER_ERROR', `The ERP responded with status ${response.status}`, {
+      fix: 'Check whether the ERP is up.',
+    });
   };
 }
 
@@ -105,10 +119,15 @@ function readCsv(text: string, limit: number): RecordPage {
 export const csvErp: ConnectorKind<CsvSettings, CsvSecrets> = {
   create(ctx, settings, secrets): Connector {
     const request = createRequest(ctx, settings, secrets);
-    const list = async (query: Record<string, string>, limit: number, signal: AbortSignal): Promise<RecordPage> =>
+    const list = async (
+      query: Record<string, string>,
+      limit: number,
+      signal: AbortSignal,
+    ): Promise<RecordPage> =>
       readCsv(await request('orders.csv', { ...query, limit: String(limit + 1) }, signal), limit);
     const after = (id: string | null): Record<string, string> => (id === null ? {} : { after: id });
-    const since = (at: Date | null): Record<string, string> => (at === null ? {} : { since: at.toISOString() });
+    const since = (at: Date | null): Record<string, string> =>
+      at === null ? {} : { since: at.toISOString() };
     const byIds = (ids: readonly string[], signal: AbortSignal): Promise<RecordPage> =>
       list({ ids: JSON.stringify(ids) }, ids.length, signal);
     const now = async (signal: AbortSignal): Promise<Date> => new Date(await request('clock', {}, signal));
@@ -117,15 +136,30 @@ export const csvErp: ConnectorKind<CsvSettings, CsvSecrets> = {
       today: (signal) => request('today', {}, signal),
       metadata: async () => [order],
       count: async (_recordType, signal) => Number(await request('count', {}, signal)),
-      readPage: ({ afterId, changedSince, limit, signal }) => list({ ...after(afterId), ...since(changedSince) }, limit, signal),
+      readPage: ({ afterId, changedSince, limit, signal }) =>
+        list({ ...after(afterId), ...since(changedSince) }, limit, signal),
       readByIds: ({ ids, signal }) => byIds(ids, signal),
       scan: ({ ids, afterId, signal, ...rest }) =>
-        ids === undefined ? list(after(afterId ?? null), 'limit' in rest ? (rest.limit ?? 1_000) : 1_000, signal) : byIds(ids, signal),
+        ids === undefined
+          ? list(after(afterId ?? null), 'limit' in rest ? (rest.limit ?? 1_000) : 1_000, signal)
+          : byIds(ids, signal),
       async listIds({ afterId, changedSince = null, limit, signal }) {
-        const { records, rejected, hasMore } = await list({ ...after(afterId), ...since(changedSince) }, limit, signal);
-        const modifiedAt = new Map(changedSince === null ? [] : records.map((record) => [record.id, record.modifiedAt]));
-        const listed = [...records, ...rejected].map(({ id }) => ({ id, modifiedAt: modifiedAt.get(id) ?? null }));
-        return { listed: listed.toSorted((a, b) => Buffer.compare(Buffer.from(a.id), Buffer.from(b.id))), hasMore };
+        const { records, rejected, hasMore } = await list(
+          { ...after(afterId), ...since(changedSince) },
+          limit,
+          signal,
+        );
+        const modifiedAt = new Map(
+          changedSince === null ? [] : records.map((record) => [record.id, record.modifiedAt]),
+        );
+        const listed = [...records, ...rejected].map(({ id }) => ({
+          id,
+          modifiedAt: modifiedAt.get(id) ?? null,
+        }));
+        return {
+          listed: listed.toSorted((a, b) => Buffer.compare(Buffer.from(a.id), Buffer.from(b.id))),
+          hasMore,
+        };
       },
       deletedSince: async () => ({
         available: false,

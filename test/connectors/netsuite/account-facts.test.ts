@@ -8,7 +8,8 @@ const { signal } = new AbortController();
 describe.each(['oneworld', 'single', undefined] as const)('an account of the profile %s', (profile) => {
   let loaded: LoadedAccount;
   const facts = () => loaded.connector.account?.(signal);
-  const control = (method: string, path: string, body?: unknown) => sendControl(loaded.account, method, path, body);
+  const control = (method: string, path: string, body?: unknown) =>
+    sendControl(loaded.account, method, path, body);
   const isOneWorld = profile === 'oneworld';
   const whole = {
     hasSubsidiaries: isOneWorld,

@@ -6,7 +6,13 @@ import { type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
 import { Client } from 'pg';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { Connector, RecordPage, RecordTypeMetadata, SourceLine, SourceRecord } from '../../../src/connectors/connector.ts';
+import type {
+  Connector,
+  RecordPage,
+  RecordTypeMetadata,
+  SourceLine,
+  SourceRecord,
+} from '../../../src/connectors/connector.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import { createCertificate } from '../../../src/core/certificate.ts';
@@ -26,17 +32,21 @@ let account: NetsuiteAccount;
 let clientId: string;
 let types: ReadonlyMap<string, RecordTypeMetadata>;
 
-const save = (name: Parameters<typeof saveTable>[1], rows: Parameters<typeof saveTable>[2]): Promise<void> => saveTable(folder, name, rows);
+const save = (name: Parameters<typeof saveTable>[1], rows: Parameters<typeof saveTable>[2]): Promise<void> =>
+  saveTable(folder, name, rows);
 
 /** Summer and winter days, so that the account's local time and UTC differ for some. */
-const localTime = (index: number): string => (index % 2 === 0 ? '2011-07-01 00:30:00' : '2011-01-15 23:59:59');
+const localTime = (index: number): string =>
+  index % 2 === 0 ? '2011-07-01 00:30:00' : '2011-01-15 23:59:59';
 
 async function writeData(): Promise<void> {
   await save('customer', [
     [-3, 'Ärger & Söhne', 'F', 'F', 1, 'Germany', '2010-12-01 08:26:00', '2011-07-01 00:30:00'],
     [7, '"Smith, Ltd"', 'T', 'F', 1, '', '2010-12-01 08:26:00', '2011-02-10 14:38:00'],
   ]);
-  await save('item', [[1000, '85123A', 'LANTERN', 'InvtPart', 'F', '2010-12-01 08:26:00', '2010-12-01 08:26:00']]);
+  await save('item', [
+    [1000, '85123A', 'LANTERN', 'InvtPart', 'F', '2010-12-01 08:26:00', '2010-12-01 08:26:00'],
+  ]);
   const ids = Array.from({ length: invoices }, (_unused, index) => 10_000 + index);
   const invoiceRows = ids.map((id, index) => [
     id,
@@ -51,8 +61,32 @@ async function writeData(): Promise<void> {
     localTime(index),
     localTime(index),
   ]);
-  const credit = [20_000, 'CM1', 'CustCred', '2011-03-01', -3, 1, '1.25', 'T', '-10.00', '2011-03-01 10:00:00', '2011-03-01 10:00:00'];
-  const journal = [20_001, 'J1', 'Journal', '2011-03-01', '', 1, 1, 'T', '0.00', '2011-03-01 10:00:00', '2011-03-01 10:00:00'];
+  const credit = [
+    20_000,
+    'CM1',
+    'CustCred',
+    '2011-03-01',
+    -3,
+    1,
+    '1.25',
+    'T',
+    '-10.00',
+    '2011-03-01 10:00:00',
+    '2011-03-01 10:00:00',
+  ];
+  const journal = [
+    20_001,
+    'J1',
+    'Journal',
+    '2011-03-01',
+    '',
+    1,
+    1,
+    'T',
+    '0.00',
+    '2011-03-01 10:00:00',
+    '2011-03-01 10:00:00',
+  ];
   await save('transaction', [...invoiceRows, credit, journal]);
   let key = 0;
   const line = (transaction: number, id: number, sequence: number, more: readonly string[] = ['F', 'F']) => [
@@ -76,12 +110,22 @@ async function writeData(): Promise<void> {
   await save('transactionline', ids.flatMap(linesOf));
 }
 
-async function signUp(keyType: 'ec-p256' | 'rsa-3072'): Promise<{ certificateId: string; privateKeyPem: string }> {
-  const { certificatePem, privateKeyPem } = createCertificate({ commonName: 'test', days: 30, keyType, now: new Date() });
+async function signUp(
+  keyType: 'ec-p256' | 'rsa-3072',
+): Promise<{ certificateId: string; privateKeyPem: string }> {
+  const { certificatePem, privateKeyPem } = createCertificate({
+    commonName: 'test',
+    days: 30,
+    keyType,
+    now: new Date(),
+  });
   return { ...(await account.uploadCertificate(clientId, certificatePem)), privateKeyPem };
 }
 
-/** The timeout of requests that start while it is set; all others have as long as they need, however busy the machine. */
+/**
+ * The timeout of requests that start while it is set; all others have as long as they need, however busy the
+ * machine.
+ */
 let shortTimeoutMs: number | null = null;
 
 function open(login: { certificateId: string; privateKeyPem: string }): Connector {
@@ -141,9 +185,11 @@ function typeOf(name: string): RecordTypeMetadata {
 }
 
 /** Without the shipping that a profile adds to some invoices. */
-const itemsOf = (lines: SourceRecord['lines']): readonly SourceLine[] => (lines ?? []).filter((line) => line['itemtype'] !== 'ShipItem');
+const itemsOf = (lines: SourceRecord['lines']): readonly SourceLine[] =>
+  (lines ?? []).filter((line) => line['itemtype'] !== 'ShipItem');
 
-const syncable = (type: RecordTypeMetadata): string[] => type.fields.filter((field) => field.syncable).map(({ name }) => name);
+const syncable = (type: RecordTypeMetadata): string[] =>
+  type.fields.filter((field) => field.syncable).map(({ name }) => name);
 
 async function readAll(name: string, changedSince: Date | null = null): Promise<SourceRecord[]> {
   const recordType = typeOf(name);
@@ -171,7 +217,9 @@ describe('a NetSuite account', () => {
   });
 
   it('returns its own time', async () => {
-    expect(Math.abs((await connector.now(signal)).getTime() - account.businessTime().getTime())).toBeLessThan(61_000);
+    expect(Math.abs((await connector.now(signal)).getTime() - account.businessTime().getTime())).toBeLessThan(
+      61_000,
+    );
   });
 
   it('describes its record types, including the columns that it lacks', async () => {
@@ -180,9 +228,21 @@ describe('a NetSuite account', () => {
     );
     const invoice = typeOf('invoice');
     const names = syncable(invoice);
-    expect(names).toEqual(expect.arrayContaining(['id', 'tranid', 'entity', 'foreignamountunpaid', 'status', 'lines', 'lastmodifieddate']));
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'id',
+        'tranid',
+        'entity',
+        'foreignamountunpaid',
+        'status',
+        'lines',
+        'lastmodifieddate',
+      ]),
+    );
     expect(invoice.fields.find(({ name }) => name === 'subsidiary')).toMatchObject(
-      profile === 'oneworld' ? { syncable: true } : { syncable: false, reason: expect.stringContaining("Unknown identifier 'subsidiary'") },
+      profile === 'oneworld'
+        ? { syncable: true }
+        : { syncable: false, reason: expect.stringContaining("Unknown identifier 'subsidiary'") },
     );
   });
 
@@ -211,8 +271,12 @@ describe('a NetSuite account', () => {
   it('returns every invoice once over several pages, with all lines in line order', async () => {
     const records = await readAll('invoice');
     expect(records).toHaveLength(invoices);
-    expect(records.map(({ id }) => Number(id))).toEqual(records.map(({ id }) => Number(id)).toSorted((a, b) => a - b));
-    expect(records.every(({ id, lines }) => itemsOf(lines).length === (id === longInvoice ? longInvoiceLines : 2))).toBe(true);
+    expect(records.map(({ id }) => Number(id))).toEqual(
+      records.map(({ id }) => Number(id)).toSorted((a, b) => a - b),
+    );
+    expect(
+      records.every(({ id, lines }) => itemsOf(lines).length === (id === longInvoice ? longInvoiceLines : 2)),
+    ).toBe(true);
     const long = itemsOf(records.find(({ id }) => id === longInvoice)?.lines ?? null);
     expect(long.map((line) => Number(line['linesequencenumber']))).toEqual(
       Array.from({ length: longInvoiceLines }, (_unused, index) => index + 1),
@@ -226,7 +290,12 @@ describe('a NetSuite account', () => {
       netamount: expect.stringMatching(/^-25\.50?$/),
     });
     const [first] = records;
-    expect(first?.values).toMatchObject({ trandate: '2011-01-15', duedate: '2011-02-14', posting: 'true', entity: '7' });
+    expect(first?.values).toMatchObject({
+      trandate: '2011-01-15',
+      duedate: '2011-02-14',
+      posting: 'true',
+      entity: '7',
+    });
     expect(first?.labels).toMatchObject({
       entity: 'Smith, Ltd',
       currency: profile === 'oneworld' ? 'US Dollar' : 'GBP',
@@ -244,20 +313,34 @@ describe('a NetSuite account', () => {
   it('keeps the transaction types apart', async () => {
     const credits = await readAll('creditMemo');
     expect(credits).toMatchObject([
-      { id: '20000', values: { tranid: 'CM1', exchangerate: profile === 'oneworld' ? '1' : '1.25' }, lines: [] },
+      {
+        id: '20000',
+        values: { tranid: 'CM1', exchangerate: profile === 'oneworld' ? '1' : '1.25' },
+        lines: [],
+      },
     ]);
     expect(await connector.count(typeOf('creditMemo'), signal)).toBe(1);
   });
 
   it('lists ids without records', async () => {
-    const first = await connector.listIds({ recordType: typeOf('invoice'), afterId: null, limit: 1000, signal });
+    const first = await connector.listIds({
+      recordType: typeOf('invoice'),
+      afterId: null,
+      limit: 1000,
+      signal,
+    });
     const second = await connector.listIds({
       recordType: typeOf('invoice'),
       afterId: first.listed.at(-1)?.id ?? null,
       limit: 1000,
       signal,
     });
-    expect([first.listed.length, first.hasMore, second.listed.length, second.hasMore]).toEqual([1000, true, invoices - 1000, false]);
+    expect([first.listed.length, first.hasMore, second.listed.length, second.hasMore]).toEqual([
+      1000,
+      true,
+      invoices - 1000,
+      false,
+    ]);
   });
 
   it('reads by id, and leaves out ids that do not exist or are of another type', async () => {
@@ -292,8 +375,14 @@ describe('a NetSuite account that changes', () => {
   it('reports a revoked certificate as a credential failure, in the connection test too', async () => {
     const other = await signUp('ec-p256');
     await account.revokeCertificate(other.certificateId);
-    await expect(open(other).count(typeOf('customer'), signal)).rejects.toMatchObject({ kind: 'credentials', code: 'CERTIFICATE_UNKNOWN' });
-    expect(await open(other).test(signal)).toMatchObject({ ok: false, problems: [{ code: 'CERTIFICATE_UNKNOWN' }] });
+    await expect(open(other).count(typeOf('customer'), signal)).rejects.toMatchObject({
+      kind: 'credentials',
+      code: 'CERTIFICATE_UNKNOWN',
+    });
+    expect(await open(other).test(signal)).toMatchObject({
+      ok: false,
+      problems: [{ code: 'CERTIFICATE_UNKNOWN' }],
+    });
     expect(await open({ ...login, certificateId: 'unknown' }).test(signal)).toMatchObject({
       ok: false,
       problems: [{ code: 'CERTIFICATE_UNKNOWN' }],
@@ -303,8 +392,13 @@ describe('a NetSuite account that changes', () => {
   it('reports a hidden table as forbidden, not empty', async () => {
     account.setVisible('customer', false);
     const recordType = typeOf('customer');
-    await expect(connector.count(recordType, signal)).rejects.toMatchObject({ kind: 'forbidden', code: 'RECORD_TYPE_HIDDEN' });
-    await expect(connector.listIds({ recordType, afterId: null, limit: 10, signal })).rejects.toMatchObject({ kind: 'forbidden' });
+    await expect(connector.count(recordType, signal)).rejects.toMatchObject({
+      kind: 'forbidden',
+      code: 'RECORD_TYPE_HIDDEN',
+    });
+    await expect(connector.listIds({ recordType, afterId: null, limit: 10, signal })).rejects.toMatchObject({
+      kind: 'forbidden',
+    });
     const fresh = await connector.metadata(signal);
     expect(fresh.find(({ name }) => name === 'customer')?.fields.some((field) => field.syncable)).toBe(false);
     expect(fresh.find(({ name }) => name === 'item')?.fields.some((field) => field.syncable)).toBe(true);
@@ -327,7 +421,14 @@ describe('a NetSuite account that changes', () => {
     account.setColumnVisible('customer', 'defaultcountry', false);
     try {
       const recordType = typeOf('customer');
-      const read = connector.readPage({ recordType, fields: syncable(recordType), afterId: null, changedSince: null, limit: 10, signal });
+      const read = connector.readPage({
+        recordType,
+        fields: syncable(recordType),
+        afterId: null,
+        changedSince: null,
+        limit: 10,
+        signal,
+      });
       await expect(read).rejects.toMatchObject({
         kind: 'query',
         code: 'COLUMN_UNKNOWN',

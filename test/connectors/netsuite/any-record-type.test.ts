@@ -1,5 +1,5 @@
-// Record types that the connector doesn't know by name, read as their stored definitions say, from a simulated account with a whole company.
-// What it must read is counted in the account's own database.
+// Record types that the connector doesn't know by name, read as their stored definitions say, from a
+// simulated account with a whole company. What it must read is counted in the account's own database.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { profile } from '../../setup/account-profile.ts';
 import { type CompanyAccount, idsOf, openCompanyAccount, signal } from './company-account.ts';
@@ -19,7 +19,11 @@ const ofPurchaseOrders = "from suiteql.transaction v where v.recordtype = 'purch
 const warranty = describeType(
   'customrecord_warranty',
   { name: 'text', lastmodified: 'time', custrecord_warranty_customer: 'reference' },
-  { table: 'customrecord_warranty', modified: { column: 'lastmodified', from: 'own' }, deletedAs: ['customrecord_warranty'] },
+  {
+    table: 'customrecord_warranty',
+    modified: { column: 'lastmodified', from: 'own' },
+    deletedAs: ['customrecord_warranty'],
+  },
 );
 const address = describeType(
   'customeraddressbook',
@@ -46,7 +50,9 @@ describe('a transaction type', () => {
       `l.transaction, l.id from suiteql.transactionline l join suiteql.transaction v on v.id = l.transaction
        where v.recordtype = 'purchaseorder' order by l.transaction, l.linesequencenumber, l.id`,
     );
-    expect(records.flatMap(({ id, lines: own }) => (own ?? []).map((line) => [id, line['id']]))).toEqual(lines);
+    expect(records.flatMap(({ id, lines: own }) => (own ?? []).map((line) => [id, line['id']]))).toEqual(
+      lines,
+    );
     expect(records.every(({ lines: own }) => own?.some((line) => line['mainline'] === 'true'))).toBe(true);
     expect(records[0]).toMatchObject({
       modifiedAt: records[0]?.values['lastmodifieddate'],
@@ -59,7 +65,9 @@ describe('a transaction type', () => {
     expect(await company.connector.count(purchaseOrder, signal)).toBe(ids.length);
     expect(await company.listAll(purchaseOrder)).toEqual(ids);
     expect(await company.listAll(purchaseOrder, { changedSince: sinceEver })).toEqual(ids);
-    expect(await company.connector.countChanged?.({ recordType: purchaseOrder, since: sinceEver, signal })).toEqual({
+    expect(
+      await company.connector.countChanged?.({ recordType: purchaseOrder, since: sinceEver, signal }),
+    ).toEqual({
       records: ids.length,
       withChangedLines: ids.length,
     });
@@ -73,7 +81,9 @@ describe('a transaction type', () => {
       `l.transaction, count(*), trim_scale(sum(l.quantity)), trim_scale(coalesce(sum(l.netamount), 0)) from suiteql.transactionline l
        where l.transaction in (${ids.slice(0, 50).join()}) group by 1 order by 1`,
     );
-    expect(totals?.map(({ id, lines, sums }) => [id, String(lines), sums['quantity'], sums['netamount']])).toEqual(expected);
+    expect(
+      totals?.map(({ id, lines, sums }) => [id, String(lines), sums['quantity'], sums['netamount']]),
+    ).toEqual(expected);
     const changed = await company.connector.lines?.listChanged({
       recordType: purchaseOrder,
       since: sinceEver,
@@ -85,9 +95,14 @@ describe('a transaction type', () => {
   });
 
   it('finds a record whose header or line changed, and its deletion', async () => {
-    const [id = '', other = '', gone = ''] = await company.first(`v.id ${ofPurchaseOrders} order by v.id limit 3`);
+    const [id = '', other = '', gone = ''] = await company.first(
+      `v.id ${ofPurchaseOrders} order by v.id limit 3`,
+    );
     const since = await company.connector.now(signal);
-    await company.control('PATCH', `/records/transaction/${id}`, { fields: { memo: 'changed' }, touch: 'header' });
+    await company.control('PATCH', `/records/transaction/${id}`, {
+      fields: { memo: 'changed' },
+      touch: 'header',
+    });
     await company.control('PATCH', `/records/transaction/${other}`, {
       lines: [{ line: 1, fields: { memo: 'changed' } }],
       touch: 'lines',
@@ -95,7 +110,13 @@ describe('a transaction type', () => {
     await company.control('DELETE', `/records/transaction/${gone}?listed=true`);
     expect(idsOf(await company.readAll(purchaseOrder, { limit: 100, changedSince: since }))).toEqual([id]);
     expect(await company.listAll(purchaseOrder, { changedSince: since })).toEqual([id]);
-    const changed = await company.connector.lines?.listChanged({ recordType: purchaseOrder, since, afterId: null, limit: 10, signal });
+    const changed = await company.connector.lines?.listChanged({
+      recordType: purchaseOrder,
+      since,
+      afterId: null,
+      limit: 10,
+      signal,
+    });
     expect(changed?.ids).toEqual([other]);
     const deletions = await company.connector.deletedSince({ recordType: purchaseOrder, since, signal });
     expect(deletions).toMatchObject({ available: true, deleted: [{ id: gone }] });
@@ -114,12 +135,17 @@ describe('a table', () => {
     const ids = await company.first('v.id from suiteql.customrecord_warranty v order by v.id');
     expect(idsOf(await company.readAll(warranty, { limit: 20 }))).toEqual(ids);
     expect(await company.connector.count(warranty, signal)).toBe(ids.length);
-    expect(await company.connector.countChanged?.({ recordType: warranty, since: sinceEver, signal })).toEqual({
+    expect(
+      await company.connector.countChanged?.({ recordType: warranty, since: sinceEver, signal }),
+    ).toEqual({
       records: ids.length,
       withChangedLines: null,
     });
     const since = await company.connector.now(signal);
-    await company.control('PATCH', `/records/customrecord_warranty/${ids[1]}`, { fields: { name: 'Renamed' }, touch: 'header' });
+    await company.control('PATCH', `/records/customrecord_warranty/${ids[1]}`, {
+      fields: { name: 'Renamed' },
+      touch: 'header',
+    });
     const { records } = await company.readAll(warranty, { limit: 20, changedSince: since });
     expect(records).toMatchObject([{ id: ids[1], values: { name: 'Renamed' }, lines: null }]);
     expect(records[0]?.modifiedAt).toBe(records[0]?.values['lastmodified']);
@@ -133,10 +159,25 @@ describe('a table', () => {
   });
 
   it('without a modification time is only read as a whole', async () => {
-    expect(idsOf(await company.readAll(accountType))).toHaveLength(await numberOf('count(*) from suiteql.accounttype'));
+    expect(idsOf(await company.readAll(accountType))).toHaveLength(
+      await numberOf('count(*) from suiteql.accounttype'),
+    );
     for (const refused of [
-      company.connector.readPage({ recordType: accountType, fields: [], afterId: null, changedSince: sinceEver, limit: 1, signal }),
-      company.connector.listIds({ recordType: accountType, afterId: null, changedSince: sinceEver, limit: 1, signal }),
+      company.connector.readPage({
+        recordType: accountType,
+        fields: [],
+        afterId: null,
+        changedSince: sinceEver,
+        limit: 1,
+        signal,
+      }),
+      company.connector.listIds({
+        recordType: accountType,
+        afterId: null,
+        changedSince: sinceEver,
+        limit: 1,
+        signal,
+      }),
       company.connector.countChanged?.({ recordType: accountType, since: sinceEver, signal }),
     ])
       await expect(refused).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
@@ -145,7 +186,9 @@ describe('a table', () => {
 
   it('is asked for no list of deletions that never has it', async () => {
     const before = company.requests();
-    expect(await company.connector.deletedSince({ recordType: accountType, since: sinceEver, signal })).toEqual({
+    expect(
+      await company.connector.deletedSince({ recordType: accountType, since: sinceEver, signal }),
+    ).toEqual({
       available: true,
       deleted: [],
     });
@@ -162,13 +205,24 @@ describe('a table', () => {
     );
     expect(records.every(({ modifiedAt, values }) => modifiedAt === values['parentModified'])).toBe(true);
     const [entity, count] =
-      (await company.truth('entity, count(*) from suiteql.customeraddressbook group by 1 order by 2 desc, 1 limit 1'))[0] ?? [];
+      (
+        await company.truth(
+          'entity, count(*) from suiteql.customeraddressbook group by 1 order by 2 desc, 1 limit 1',
+        )
+      )[0] ?? [];
     const since = await company.connector.now(signal);
-    await company.control('PATCH', `/records/customer/${entity}`, { fields: { comments: 'moved' }, touch: 'header' });
+    await company.control('PATCH', `/records/customer/${entity}`, {
+      fields: { comments: 'moved' },
+      touch: 'header',
+    });
     const changed = await company.readAll(address, { limit: 500, changedSince: since });
-    expect(changed.records.map(({ values }) => values['entity'])).toEqual(Array.from({ length: Number(count) }, () => entity));
+    expect(changed.records.map(({ values }) => values['entity'])).toEqual(
+      Array.from({ length: Number(count) }, () => entity),
+    );
     expect(await company.listAll(address, { changedSince: since })).toEqual(idsOf(changed));
-    expect(await company.connector.countChanged?.({ recordType: address, since, signal })).toMatchObject({ records: Number(count) });
+    expect(await company.connector.countChanged?.({ recordType: address, since, signal })).toMatchObject({
+      records: Number(count),
+    });
   });
 
   it('may be the customer’s own query', async () => {
@@ -183,7 +237,9 @@ describe('a table', () => {
     );
     const { records } = await company.readAll(query, { limit: 50 });
     expect(records.map(({ id, values }) => [id, values['orders']])).toEqual(
-      await company.truth("v.entity, count(*) from suiteql.transaction v where v.type = 'SalesOrd' group by 1 order by 1"),
+      await company.truth(
+        "v.entity, count(*) from suiteql.transaction v where v.type = 'SalesOrd' group by 1 order by 1",
+      ),
     );
     expect(await company.connector.count(query, signal)).toBe(records.length);
     expect(await company.listAll(query, { changedSince: sinceEver })).toEqual(idsOf({ records }));

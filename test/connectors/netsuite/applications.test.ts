@@ -23,14 +23,16 @@ function serveLinks(payments: number, links: readonly Link[]): void {
   wire.answer = ({ query }) => {
     if (!query.includes('FROM nexttransactionlinelink'))
       return rowsResponse(
-        Array.from({ length: payments }, (_unused, index) => ({ id: String(index + 1), lastmodifieddate: at })).filter(
-          isRequestedBy(query),
-        ),
+        Array.from({ length: payments }, (_unused, index) => ({
+          id: String(index + 1),
+          lastmodifieddate: at,
+        })).filter(isRequestedBy(query)),
       );
     const requested = new Set(/l\.nextdoc IN \(([^)]*)\)/.exec(query)?.[1]?.split(', '));
     const [, parent = '-1', key = '-1'] = /l\.nextdoc = (\d+) AND l\.previousdoc > (\d+)/.exec(query) ?? [];
     const isBehind = (row: Link): boolean =>
-      Number(row.parent_id) > Number(parent) || (row.parent_id === parent && Number(row.previousdoc) > Number(key));
+      Number(row.parent_id) > Number(parent) ||
+      (row.parent_id === parent && Number(row.previousdoc) > Number(key));
     const rest = links.filter((row) => requested.has(row.parent_id) && isBehind(row));
     return rowsResponse(
       rest.slice(0, 1000).map((row) => ({ parent_modified: at, ...row })),
@@ -40,13 +42,25 @@ function serveLinks(payments: number, links: readonly Link[]): void {
 }
 
 const read = () =>
-  createConnectorAt(wire.url).readPage({ recordType, fields: ['lines'], afterId: null, changedSince: null, limit: 1000, signal });
+  createConnectorAt(wire.url).readPage({
+    recordType,
+    fields: ['lines'],
+    afterId: null,
+    changedSince: null,
+    limit: 1000,
+    signal,
+  });
 
 describe('the applications of a payment', () => {
   it('are queried as links to the payment', async () => {
     serveLinks(2, [link(1, 70, 10), link(1, 71, 5)]);
     const page = await read();
-    expect(page.records.map(({ id, lines }) => [id, lines?.map((each) => [each['previousdoc'], each['foreignamount']])])).toEqual([
+    expect(
+      page.records.map(({ id, lines }) => [
+        id,
+        lines?.map((each) => [each['previousdoc'], each['foreignamount']]),
+      ]),
+    ).toEqual([
       [
         '1',
         [
@@ -57,7 +71,9 @@ describe('the applications of a payment', () => {
       ['2', []],
     ]);
     const query = wire.seen.find((seen) => seen.query.includes('FROM nexttransactionlinelink'))?.query;
-    expect(query).toContain('FROM nexttransactionlinelink l INNER JOIN transaction t ON t.id = l.nextdoc WHERE l.nextdoc IN (1, 2)');
+    expect(query).toContain(
+      'FROM nexttransactionlinelink l INNER JOIN transaction t ON t.id = l.nextdoc WHERE l.nextdoc IN (1, 2)',
+    );
     expect(query).toContain('AND l.previousdoc IS NOT NULL ORDER BY l.nextdoc ASC, l.previousdoc ASC');
     expect(query).not.toContain('l.id');
   });

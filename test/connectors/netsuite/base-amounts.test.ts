@@ -1,4 +1,5 @@
-// Amounts of transactions in their own currency and in the base currency of their subsidiary, both as the account's ledger has them.
+// Amounts of transactions in their own currency and in the base currency of their subsidiary, both as the
+// account's ledger has them.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata, SourceRecord } from '../../../src/connectors/connector.ts';
 import { type LoadedAccount, startLoadedAccount } from './loaded-account.ts';
@@ -23,7 +24,14 @@ async function readAll(name: string, fields: readonly string[]): Promise<SourceR
   const records: SourceRecord[] = [];
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
-    const page = await loaded.connector.readPage({ recordType, fields, afterId, changedSince: null, limit: 1_000, signal });
+    const page = await loaded.connector.readPage({
+      recordType,
+      fields,
+      afterId,
+      changedSince: null,
+      limit: 1_000,
+      signal,
+    });
     records.push(...page.records);
     ({ lastId: afterId, hasMore } = page);
   }
@@ -53,13 +61,23 @@ describe.each(names)('%s', (name) => {
 });
 
 it('lines of an invoice have both amounts, which sum up to its totals before tax', async () => {
-  const records = await readAll('invoice', ['exchangerate', 'foreigntotal', 'taxtotal', 'basetotalaftertaxes', 'lines']);
+  const records = await readAll('invoice', [
+    'exchangerate',
+    'foreigntotal',
+    'taxtotal',
+    'basetotalaftertaxes',
+    'lines',
+  ]);
   const foreign = records.filter(({ values }) => values['exchangerate'] !== '1');
   expect(foreign.length).toBeGreaterThan(10);
-  const sumOf = (record: SourceRecord, field: string): number => (record.lines ?? []).reduce((sum, line) => sum + minor(line[field]), 0);
+  const sumOf = (record: SourceRecord, field: string): number =>
+    (record.lines ?? []).reduce((sum, line) => sum + minor(line[field]), 0);
   for (const record of foreign) {
-    expect(-sumOf(record, 'foreignamount')).toBe(minor(record.values['foreigntotal']) - minor(record.values['taxtotal']));
-    const base = -sumOf(record, 'netamount') + minor(record.values['taxtotal']) * Number(record.values['exchangerate']);
+    expect(-sumOf(record, 'foreignamount')).toBe(
+      minor(record.values['foreigntotal']) - minor(record.values['taxtotal']),
+    );
+    const base =
+      -sumOf(record, 'netamount') + minor(record.values['taxtotal']) * Number(record.values['exchangerate']);
     expect(Math.abs(base - minor(record.values['basetotalaftertaxes']))).toBeLessThan(1);
   }
 });

@@ -1,7 +1,15 @@
 // Counts of changes, by which the lists of changes are proved.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, invalidQuery, json, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
+import {
+  createConnectorAt,
+  invalidQuery,
+  json,
+  metadataOf,
+  rowsResponse,
+  startWire,
+  type Wire,
+} from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -11,15 +19,19 @@ beforeEach(async () => {
 });
 afterEach(() => wire.stop());
 
-const countChanged = (recordType: RecordTypeMetadata) => createConnectorAt(wire.url).countChanged?.({ recordType, since, signal });
+const countChanged = (recordType: RecordTypeMetadata) =>
+  createConnectorAt(wire.url).countChanged?.({ recordType, since, signal });
 const changedIn = (column: string): string =>
   `${column} >= TO_DATE('2026-03-27 12:00:00', 'YYYY-MM-DD HH24:MI:SS') AND SYS_EXTRACT_UTC(${column}) >= TO_TIMESTAMP('2026-03-29 00:30:00', 'YYYY-MM-DD HH24:MI:SS')`;
-const lineFilter = "COALESCE(l.mainline, 'F') = 'F' AND COALESCE(l.taxline, 'F') = 'F' AND COALESCE(l.iscogs, 'F') = 'F'";
+const lineFilter =
+  "COALESCE(l.mainline, 'F') = 'F' AND COALESCE(l.taxline, 'F') = 'F' AND COALESCE(l.iscogs, 'F') = 'F'";
 
 describe('counts of changes', () => {
   it('are one query, of records and of those with changed lines, with the conditions of the lists', async () => {
     wire.answer = () => rowsResponse([{ records: '12', linechanges: '3' }]);
-    expect(await countChanged({ ...metadataOf('invoice'), linesModifiedField: 'linelastmodifieddate' })).toEqual({
+    expect(
+      await countChanged({ ...metadataOf('invoice'), linesModifiedField: 'linelastmodifieddate' }),
+    ).toEqual({
       records: 12,
       withChangedLines: 3,
     });
@@ -32,7 +44,9 @@ describe('counts of changes', () => {
     wire.answer = () => rowsResponse([{ records: '0' }]);
     for (const recordType of [metadataOf('customer'), { ...metadataOf('invoice'), linesModifiedField: null }])
       expect(await countChanged(recordType)).toEqual({ records: 0, withChangedLines: null });
-    expect(wire.seen[0]?.query).toBe(`SELECT COUNT(*) AS records FROM customer t WHERE ${changedIn('t.lastmodifieddate')}`);
+    expect(wire.seen[0]?.query).toBe(
+      `SELECT COUNT(*) AS records FROM customer t WHERE ${changedIn('t.lastmodifieddate')}`,
+    );
   });
 
   it.each([
@@ -46,8 +60,11 @@ describe('counts of changes', () => {
   });
 
   it('say that lines are hidden', async () => {
-    wire.answer = (_seen, response) => json(response, 400, invalidQuery("Record 'transactionline' was not found."));
-    await expect(countChanged({ ...metadataOf('invoice'), linesModifiedField: 'linelastmodifieddate' })).rejects.toMatchObject({
+    wire.answer = (_seen, response) =>
+      json(response, 400, invalidQuery("Record 'transactionline' was not found."));
+    await expect(
+      countChanged({ ...metadataOf('invoice'), linesModifiedField: 'linelastmodifieddate' }),
+    ).rejects.toMatchObject({
       code: 'FIELD_NOT_SYNCABLE',
     });
   });
@@ -55,7 +72,16 @@ describe('counts of changes', () => {
 
 it('totals count the lines that changed', async () => {
   wire.answer = () =>
-    rowsResponse([{ parent_id: '1', n: '3', quantity: '1', foreignamount: '2', latest: '2026-03-29T01:00:00Z', changed: '2' }]);
+    rowsResponse([
+      {
+        parent_id: '1',
+        n: '3',
+        quantity: '1',
+        foreignamount: '2',
+        latest: '2026-03-29T01:00:00Z',
+        changed: '2',
+      },
+    ]);
   const read = createConnectorAt(wire.url).lines?.totals({
     recordType: { ...metadataOf('invoice'), linesModifiedField: 'linelastmodifieddate' },
     ids: ['1'],
@@ -63,5 +89,7 @@ it('totals count the lines that changed', async () => {
     signal,
   });
   expect(await read).toMatchObject([{ id: '1', lines: 3, changed: 2 }]);
-  expect(wire.seen[0]?.query).toContain(`SUM(CASE WHEN ${changedIn('l.linelastmodifieddate')} THEN 1 ELSE 0 END) AS changed`);
+  expect(wire.seen[0]?.query).toContain(
+    `SUM(CASE WHEN ${changedIn('l.linelastmodifieddate')} THEN 1 ELSE 0 END) AS changed`,
+  );
 });

@@ -1,4 +1,5 @@
-// A simulated account with the books of a whole company, a connector to it, and what the account itself holds.
+// A simulated account with the books of a whole company, a connector to it, and what the account itself
+// holds.
 import { randomBytes } from 'node:crypto';
 import { type ProfileName, startNetsuiteAccount } from 'netsuite-simulator';
 import { Client } from 'pg';
@@ -21,7 +22,10 @@ export type CompanyAccount = {
   readonly connector: Connector;
   /** How many requests the connector made. */
   requests(): number;
-  /** Rows of a SELECT, without that word, over the account's own tables, which no role restricts: each as its columns' texts. */
+  /**
+   * Rows of a SELECT, without that word, over the account's own tables, which no role restricts: each as its
+   * columns' texts.
+   */
   truth(query: string): Promise<(string | null)[][]>;
   /** The first column of these rows. */
   first(query: string): Promise<string[]>;
@@ -32,18 +36,34 @@ export type CompanyAccount = {
     options?: { readonly limit?: number; readonly changedSince?: Date | null },
   ): Promise<{ readonly records: readonly SourceRecord[]; readonly rejected: readonly Rejected[] }>;
   /** All listed ids. */
-  listAll(recordType: RecordTypeMetadata, options?: { readonly limit?: number; readonly changedSince?: Date | null }): Promise<string[]>;
+  listAll(
+    recordType: RecordTypeMetadata,
+    options?: { readonly limit?: number; readonly changedSince?: Date | null },
+  ): Promise<string[]>;
   close(): Promise<void>;
 };
 
-export const idsOf = ({ records }: { readonly records: readonly { readonly id: string }[] }): string[] => records.map(({ id }) => id);
+export const idsOf = ({ records }: { readonly records: readonly { readonly id: string }[] }): string[] =>
+  records.map(({ id }) => id);
 
 export async function openCompanyAccount(profile: ProfileName): Promise<CompanyAccount> {
   const admin = inject('pg');
   const database = `company_${randomBytes(6).toString('hex')}`;
   await createLoadedDatabase(database, dataFolder, profile);
-  const account = await startNetsuiteAccount({ admin, database, dataFolder, accountId, profile, control: {} });
-  const { certificatePem, privateKeyPem } = createCertificate({ commonName: 'test', days: 30, keyType: 'ec-p256', now: new Date() });
+  const account = await startNetsuiteAccount({
+    admin,
+    database,
+    dataFolder,
+    accountId,
+    profile,
+    control: {},
+  });
+  const { certificatePem, privateKeyPem } = createCertificate({
+    commonName: 'test',
+    days: 30,
+    keyType: 'ec-p256',
+    now: new Date(),
+  });
   const { clientId } = await account.createIntegration('test');
   const { certificateId } = await account.uploadCertificate(clientId, certificatePem);
   const fetch = createGuardedFetch({ allowPrivateHosts: true });
@@ -54,8 +74,18 @@ export async function openCompanyAccount(profile: ProfileName): Promise<CompanyA
   };
   const settings = settingsWith({ maxResponseBytes: 60_000_000 });
   const connector = netsuite.create(
-    { fetch: counted, clock: realClock, log: pino({ level: 'silent' }), settings, erpLimits: createAccountLimits() },
-    { accountId: account.accountId, baseUrl: account.url, authentication: { method: 'oauth2', clientId, certificateId } },
+    {
+      fetch: counted,
+      clock: realClock,
+      log: pino({ level: 'silent' }),
+      settings,
+      erpLimits: createAccountLimits(),
+    },
+    {
+      accountId: account.accountId,
+      baseUrl: account.url,
+      authentication: { method: 'oauth2', clientId, certificateId },
+    },
     { privateKeyPem },
   );
   const books = new Client({ ...admin, database });
@@ -89,7 +119,14 @@ function readersOf(connector: Connector): Pick<CompanyAccount, 'readAll' | 'list
       const records: SourceRecord[] = [];
       const rejected: Rejected[] = [];
       for (let afterId: string | null = null, hasMore = true; hasMore; ) {
-        const request: Parameters<Connector['readPage']>[0] = { recordType, fields, afterId, changedSince, limit, signal };
+        const request: Parameters<Connector['readPage']>[0] = {
+          recordType,
+          fields,
+          afterId,
+          changedSince,
+          limit,
+          signal,
+        };
         const page = await connector.readPage(request);
         records.push(...page.records);
         rejected.push(...page.rejected);
@@ -100,7 +137,13 @@ function readersOf(connector: Connector): Pick<CompanyAccount, 'readAll' | 'list
     async listAll(recordType, { limit = 1_000, changedSince = null } = {}) {
       const ids: string[] = [];
       for (let hasMore = true; hasMore; ) {
-        const page = await connector.listIds({ recordType, afterId: ids.at(-1) ?? null, changedSince, limit, signal });
+        const page = await connector.listIds({
+          recordType,
+          afterId: ids.at(-1) ?? null,
+          changedSince,
+          limit,
+          signal,
+        });
         ids.push(...page.listed.map(({ id }) => id));
         ({ hasMore } = page);
       }

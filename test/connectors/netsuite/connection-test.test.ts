@@ -21,7 +21,8 @@ const signal = new AbortController().signal;
 
 beforeEach(async () => {
   wire = await startWire();
-  wire.answer = ({ path }) => (path.endsWith('serverTime') ? { serverTime: '2026-05-01T12:00:00.000Z' } : rowsResponse([{ id: '1' }]));
+  wire.answer = ({ path }) =>
+    path.endsWith('serverTime') ? { serverTime: '2026-05-01T12:00:00.000Z' } : rowsResponse([{ id: '1' }]);
 });
 afterEach(() => wire.stop());
 
@@ -33,11 +34,19 @@ describe('connector.test', () => {
     const report = await createConnectorAt(wire.url).test(signal);
     expect(report).toMatchObject({ ok: true, account: '1234567_SB1', problems: [] });
     expect(report.latencyMs).toBeGreaterThanOrEqual(0);
-    const [time, ...rows] = wire.seen.map(({ path, query }) => path.replace('/services/rest/', '') + query.replace(/^SELECT.* FROM/, ' '));
+    const [time, ...rows] = wire.seen.map(
+      ({ path, query }) => path.replace('/services/rest/', '') + query.replace(/^SELECT.* FROM/, ' '),
+    );
     expect(time).toBe('system/v1/serverTime');
-    const tables = [...new Set(recordTypeDefinitions.flatMap(({ table, lines }) => (lines === null ? table : [table, lines.table])))];
+    const tables = [
+      ...new Set(
+        recordTypeDefinitions.flatMap(({ table, lines }) => (lines === null ? table : [table, lines.table])),
+      ),
+    ];
     expect(tables).toEqual(expect.arrayContaining(['transaction', 'transactionline', 'customer']));
-    expect(rows.toSorted()).toEqual(tables.map((table) => `query/v1/suiteql?limit=1&offset=0  ${table} t`).toSorted());
+    expect(rows.toSorted()).toEqual(
+      tables.map((table) => `query/v1/suiteql?limit=1&offset=0  ${table} t`).toSorted(),
+    );
   });
 
   it('reports every problem with a code, a message and a fix', async () => {
@@ -67,7 +76,8 @@ describe('connector.test', () => {
 
   it('CERTIFICATE_EXPIRED when the certificate is refused and has expired', async () => {
     wire.login = (_seen, response) => json(response, 400, { error: 'invalid_grant' });
-    const open = (notAfter: string) => createConnectorAt(wire.url, { secrets: { privateKeyPem: testKey, notAfter } });
+    const open = (notAfter: string) =>
+      createConnectorAt(wire.url, { secrets: { privateKeyPem: testKey, notAfter } });
     expect((await open('2020-01-01T00:00:00.000Z').test(signal)).problems).toMatchObject([
       {
         code: 'CERTIFICATE_EXPIRED',
@@ -79,15 +89,20 @@ describe('connector.test', () => {
   });
 
   it('ACCOUNT_UNKNOWN when the address of the account does not exist', async () => {
-    const resolve = () => Promise.reject(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }));
-    expect((await createConnectorAt('https://1234567-sb1.suitetalk.api.netsuite.com', { resolve }).test(signal)).problems).toMatchObject([
-      { code: 'ACCOUNT_UNKNOWN', fix: expect.stringContaining('Company Information') },
-    ]);
+    const resolve = () =>
+      Promise.reject(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }));
+    expect(
+      (await createConnectorAt('https://1234567-sb1.suitetalk.api.netsuite.com', { resolve }).test(signal))
+        .problems,
+    ).toMatchObject([{ code: 'ACCOUNT_UNKNOWN', fix: expect.stringContaining('Company Information') }]);
   });
 
   it("TLS_UNTRUSTED when the server's certificate is not trusted, or it speaks no TLS", async () => {
     const made = createCertificate({ commonName: 'localhost', days: 1, keyType: 'ec-p256', now: new Date() });
-    const impostor = createServer({ key: made.privateKeyPem, cert: made.certificatePem }, (_request, response) => void response.end('{}'));
+    const impostor = createServer(
+      { key: made.privateKeyPem, cert: made.certificatePem },
+      (_request, response) => void response.end('{}'),
+    );
     await new Promise<void>((done) => impostor.listen(0, '127.0.0.1', done));
     try {
       const { port } = impostor.address() as AddressInfo;
@@ -102,17 +117,22 @@ describe('connector.test', () => {
   });
 
   it('INVALID_LOGIN when NetSuite refuses the token twice', async () => {
-    wire.answer = (_seen, response) => json(response, 401, errorResponse(401, 'INVALID_LOGIN', 'Invalid login attempt.'));
+    wire.answer = (_seen, response) =>
+      json(response, 401, errorResponse(401, 'INVALID_LOGIN', 'Invalid login attempt.'));
     expect(await codes()).toEqual(['INVALID_LOGIN']);
   });
 
   it('CERTIFICATE_UNKNOWN before the certificate has an id, without a request', async () => {
-    expect(await codes(createConnectorAt(wire.url, { certificateId: null }))).toEqual(['CERTIFICATE_UNKNOWN']);
+    expect(await codes(createConnectorAt(wire.url, { certificateId: null }))).toEqual([
+      'CERTIFICATE_UNKNOWN',
+    ]);
     expect(wire.logins).toBe(0);
   });
 
   it('PRIVATE_KEY_UNUSABLE when the stored key cannot sign', async () => {
-    expect(await codes(createConnectorAt(wire.url, { privateKeyPem: 'nonsense' }))).toEqual(['PRIVATE_KEY_UNUSABLE']);
+    expect(await codes(createConnectorAt(wire.url, { privateKeyPem: 'nonsense' }))).toEqual([
+      'PRIVATE_KEY_UNUSABLE',
+    ]);
   });
 
   it('HOST_UNREACHABLE when no one answers', async () => {
@@ -123,14 +143,16 @@ describe('connector.test', () => {
     const theirs = new Date('2020-05-01T12:00:00Z');
     const clock = movableClock(new Date(theirs.getTime() - 600_000));
     expect(await codes(createConnectorAt(wire.url, { clock }))).toEqual(['CLOCK_SKEW']);
-    wire.login = (_seen, response) => json(response, 400, { error: 'invalid_grant' }, { date: theirs.toUTCString() });
+    wire.login = (_seen, response) =>
+      json(response, 400, { error: 'invalid_grant' }, { date: theirs.toUTCString() });
     const report = await createConnectorAt(wire.url, { clock }).test(signal);
     expect(report.problems.map(({ code }) => code)).toEqual(['CLOCK_SKEW', 'CERTIFICATE_UNKNOWN']);
     expect(report.problems[0]?.message).toContain('600 s behind');
   });
 
   it('PERMISSION_MISSING when the role may not use the interface, or sees none of the records', async () => {
-    wire.answer = (_seen, response) => json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'No.'));
+    wire.answer = (_seen, response) =>
+      json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'No.'));
     expect(await codes()).toEqual(['PERMISSION_MISSING']);
     wire.answer = ({ path }, response) =>
       path.endsWith('serverTime')
@@ -192,6 +214,8 @@ describe('connector.test', () => {
 
   it('rejects when the caller aborts', async () => {
     wire.answer = () => new Promise(() => undefined);
-    await expect(createConnectorAt(wire.url).test(AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' });
+    await expect(createConnectorAt(wire.url).test(AbortSignal.timeout(50))).rejects.toMatchObject({
+      name: 'TimeoutError',
+    });
   });
 });

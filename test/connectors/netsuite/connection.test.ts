@@ -25,10 +25,17 @@ describe('account ids', () => {
     expect(serviceOrigin({ accountId: account, baseUrl: null })).toBe(`https://${host}`);
   });
 
-  it.each(['', '123.456', '123/456', '1_2_3', 'evil.example#', '123@evil', 'a b', '_1', '1-', 'ä'])('%j is not accepted', (accountId) => {
-    const settings = { accountId, baseUrl: null, authentication: { method: 'oauth2', clientId: 'c', certificateId: null } };
-    expect(NetsuiteSettings.safeParse(settings).success).toBe(false);
-  });
+  it.each(['', '123.456', '123/456', '1_2_3', 'evil.example#', '123@evil', 'a b', '_1', '1-', 'ä'])(
+    '%j is not accepted',
+    (accountId) => {
+      const settings = {
+        accountId,
+        baseUrl: null,
+        authentication: { method: 'oauth2', clientId: 'c', certificateId: null },
+      };
+      expect(NetsuiteSettings.safeParse(settings).success).toBe(false);
+    },
+  );
 });
 
 describe('stored settings and secrets', () => {
@@ -36,7 +43,11 @@ describe('stored settings and secrets', () => {
     const authentication = { method: 'tba', consumerKey: 'k', tokenId: 't' };
     expect(NetsuiteSettings.safeParse({ accountId: '1', baseUrl: null, authentication }).success).toBe(true);
     expect(
-      NetsuiteSettings.safeParse({ accountId: '1', baseUrl: null, authentication: { ...authentication, consumerSecret: 's' } }).success,
+      NetsuiteSettings.safeParse({
+        accountId: '1',
+        baseUrl: null,
+        authentication: { ...authentication, consumerSecret: 's' },
+      }).success,
     ).toBe(false);
     expect(NetsuiteSecrets.safeParse({ privateKeyPem: 'pem' }).success).toBe(true);
     expect(NetsuiteSecrets.safeParse({ consumerSecret: 'a', tokenSecret: 'b' }).success).toBe(true);
@@ -70,7 +81,9 @@ describe('findBaseUrlProblem', () => {
     'https://erp.internal/?q=1',
     'http://127.0.0.1:8081',
     'http://127.0.0.1',
-  ])('%s is not accepted, with a reason', (url) => expect(findBaseUrlProblem(url, allowed)).toMatch(/base URL/));
+  ])('%s is not accepted, with a reason', (url) =>
+    expect(findBaseUrlProblem(url, allowed)).toMatch(/base URL/),
+  );
 });
 
 describe('OAuth 2.0 assertion', () => {
@@ -120,7 +133,8 @@ describe('OAuth 2.0 assertion', () => {
 });
 
 describe('token-based authentication', () => {
-  // The consumer, token, nonce, time and first signature are published in Oracle's own help page on signatures.
+  // The consumer, token, nonce, time and first signature are published in Oracle's own help page on
+  // signatures.
   const keys = {
     consumerKey: 'ef40afdd8abaac111b13825dd5e5e2ddddb44f86d5a0dd6dcf38c20aae6b67e4',
     consumerSecret: 'd26ad321a4b2f23b0741c8d38392ce01c3e23e109df6c96eac6d099e9ab9e8b5',
@@ -140,7 +154,11 @@ describe('token-based authentication', () => {
       'https://123456-sb1.suitetalk.api.netsuite.com/services/rest/query/v1/suiteql?limit=1000&offset=0',
       'LjzqkKDpsRTpwqBkevEM3wfFmspmqdKggHTdHxxHp+U=',
     ],
-    ['POST', 'http://127.0.0.1:8080/services/rest/query/v1/suiteql?limit=1000&offset=0', 'ubmz3sI8h4Cxy+yxamYKdj5ZRv8BPg+E0Uwc/TW/2NE='],
+    [
+      'POST',
+      'http://127.0.0.1:8080/services/rest/query/v1/suiteql?limit=1000&offset=0',
+      'ubmz3sI8h4Cxy+yxamYKdj5ZRv8BPg+E0Uwc/TW/2NE=',
+    ],
     [
       'GET',
       'https://123456.suitetalk.api.netsuite.com/services/rest/record/v1/customer?q=lastModifiedDate ON_OR_AFTER "1/1/2026"&limit=2',

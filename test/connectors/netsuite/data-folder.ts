@@ -6,8 +6,10 @@ import { gzipSync } from 'node:zlib';
 const headers = {
   customer: 'id,entityid,isperson,isinactive,currency,defaultcountry,datecreated,lastmodifieddate',
   item: 'id,itemid,displayname,itemtype,isinactive,createddate,lastmodifieddate',
-  transaction: 'id,tranid,type,trandate,entity,currency,exchangerate,posting,foreigntotal,createddate,lastmodifieddate',
-  transactionline: 'uniquekey,id,transaction,linesequencenumber,item,memo,quantity,rate,netamount,mainline,taxline,linelastmodifieddate',
+  transaction:
+    'id,tranid,type,trandate,entity,currency,exchangerate,posting,foreigntotal,createddate,lastmodifieddate',
+  transactionline:
+    'uniquekey,id,transaction,linesequencenumber,item,memo,quantity,rate,netamount,mainline,taxline,linelastmodifieddate',
 };
 
 /** Rows are in the order of the file's columns; an empty text is null. */

@@ -1,5 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createConnectorAt, errorResponse, invalidQuery, json, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
+import {
+  createConnectorAt,
+  errorResponse,
+  invalidQuery,
+  json,
+  metadataOf,
+  rowsResponse,
+  startWire,
+  type Wire,
+} from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -11,13 +20,15 @@ beforeEach(async () => {
 });
 afterEach(() => wire.stop());
 
-const read = (recordType = 'invoice') => createConnectorAt(wire.url).deletedSince({ recordType: metadataOf(recordType), since, signal });
+const read = (recordType = 'invoice') =>
+  createConnectorAt(wire.url).deletedSince({ recordType: metadataOf(recordType), since, signal });
 const ids = async (recordType = 'invoice'): Promise<string[]> => {
   const answer = await read(recordType);
   if (!answer.available) throw new Error(answer.reason);
   return answer.deleted.map(({ id }) => id);
 };
-const unknown = (column: string) => invalidQuery(`Search error occurred: Unknown identifier '${column}'. Available identifiers are: {d=d}`);
+const unknown = (column: string) =>
+  invalidQuery(`Search error occurred: Unknown identifier '${column}'. Available identifiers are: {d=d}`);
 
 describe('deletedSince', () => {
   it('queries in the order of ids, from noon at least 38 hours earlier', async () => {
@@ -96,8 +107,12 @@ describe('deletedSince', () => {
 
   it('continues without columns that the account lacks', async () => {
     wire.answer = ({ query }, response) => {
-      const missing = ['iscustomlist', 'recordtypeid', 'scriptid'].find((column) => query.includes(`d.${column}`));
-      return missing === undefined ? rowsResponse([{ id: '5', type: 'Invoice' }]) : json(response, 400, unknown(missing));
+      const missing = ['iscustomlist', 'recordtypeid', 'scriptid'].find((column) =>
+        query.includes(`d.${column}`),
+      );
+      return missing === undefined
+        ? rowsResponse([{ id: '5', type: 'Invoice' }])
+        : json(response, 400, unknown(missing));
     };
     expect(await ids()).toEqual(['5']);
     expect(wire.seen).toHaveLength(4);
@@ -108,7 +123,9 @@ describe('deletedSince', () => {
     ['500', 500, errorResponse(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc')],
   ])('reads only the date where the query with the time fails with %s', async (_name, status, body) => {
     wire.answer = ({ query }, response) =>
-      query.includes('SYS_EXTRACT_UTC') ? json(response, status, body) : rowsResponse([{ id: '5', deleteddate: '2026-03-10' }]);
+      query.includes('SYS_EXTRACT_UTC')
+        ? json(response, status, body)
+        : rowsResponse([{ id: '5', deleteddate: '2026-03-10' }]);
     expect(await read()).toEqual({ available: true, deleted: [{ id: '5', deletedAt: '2026-03-10' }] });
   });
 

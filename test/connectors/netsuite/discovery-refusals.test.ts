@@ -1,6 +1,16 @@
-// Discovery where an account refuses queries or lists many record types: against a server that answers as the test defines.
+// Discovery where an account refuses queries or lists many record types: against a server that answers as the
+// test defines.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, createConnectorAt, errorResponse, invalidQuery, json, rowsResponse, startWire, type Wire } from './wire.ts';
+import {
+  type Answer,
+  createConnectorAt,
+  errorResponse,
+  invalidQuery,
+  json,
+  rowsResponse,
+  startWire,
+  type Wire,
+} from './wire.ts';
 
 const { signal } = new AbortController();
 
@@ -8,7 +18,10 @@ describe('a record type of an account that refuses some queries', () => {
   let wire: Wire;
   /** Answers to queries by a pattern, the first that matches. */
   let answers: (readonly [RegExp, Answer])[];
-  const described = { colour: { title: 'Colour', type: 'string' }, height: { title: 'Height', type: 'integer' } };
+  const described = {
+    colour: { title: 'Colour', type: 'string' },
+    height: { title: 'Height', type: 'integer' },
+  };
   const unexpected: Answer = (_seen, response) =>
     json(response, 500, errorResponse(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred.'));
   const describeThing = async () => (await createConnectorAt(wire.url).metadata(signal, ['thing']))[0];
@@ -33,7 +46,11 @@ describe('a record type of an account that refuses some queries', () => {
     expect(await describeThing()).toMatchObject({
       reason: null,
       definition: { key: [{ column: 'id' }] },
-      fields: [{ name: 'id', type: 'integer' }, { name: 'colour', type: 'text', label: 'Colour', syncable: true }, { name: 'height' }],
+      fields: [
+        { name: 'id', type: 'integer' },
+        { name: 'colour', type: 'text', label: 'Colour', syncable: true },
+        { name: 'height' },
+      ],
     });
   });
 
@@ -95,14 +112,16 @@ describe('an account that refuses its catalogue for a while', () => {
   it('still has a type that it listed before, read as its queries allow', async () => {
     let rows: Answer = () => rowsResponse([{ id: '7', colour: 'red' }]);
     wire.answer = (seen, response) => {
-      if (seen.method === 'GET') return json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation'));
+      if (seen.method === 'GET')
+        return json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation'));
       return /FROM thing/.test(seen.query) ? rows(seen, response) : rowsResponse([]);
     };
     const describeThing = () => createConnectorAt(wire.url).metadata(signal, ['thing']);
     expect(await describeThing()).toMatchObject([
       { name: 'thing', reason: null, fields: [{ name: 'id' }, { name: 'colour', syncable: true }] },
     ]);
-    rows = (_seen, response) => json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation'));
+    rows = (_seen, response) =>
+      json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation'));
     await expect(describeThing()).rejects.toMatchObject({ kind: 'forbidden' });
   });
 });
@@ -117,7 +136,8 @@ describe('an account with 700 types in its catalogue', () => {
   it('is listed in at most twelve requests, whatever lists it refuses', async () => {
     const items = Array.from({ length: 700 }, (_unused, index) => ({ name: `customrecord_type_${index}` }));
     const refused = invalidQuery("Search error occurred: Record 'x' was not found.");
-    wire.answer = ({ method }, response) => (method === 'GET' ? { items, links: [] } : json(response, 400, refused));
+    wire.answer = ({ method }, response) =>
+      method === 'GET' ? { items, links: [] } : json(response, 400, refused);
     const heads = await createConnectorAt(wire.url).discover?.(signal);
     expect(heads?.filter(({ source }) => source === 'catalogue')).toHaveLength(700);
     expect(wire.seen.length).toBeLessThanOrEqual(12);

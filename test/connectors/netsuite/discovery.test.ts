@@ -1,8 +1,12 @@
-// Record types and their columns are found without knowing them by name. What is right is read from the account's own tables.
+// Record types and their columns are found without knowing them by name. What is right is read from the
+// account's own tables.
 import type { ProfileName } from 'netsuite-simulator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROFILE_FIELDS } from '../../../packages/netsuite-simulator/src/profile/custom-fields.ts';
-import { accountTables, UNAVAILABLE_TYPES } from '../../../packages/netsuite-simulator/src/tables/all-tables.ts';
+import {
+  accountTables,
+  UNAVAILABLE_TYPES,
+} from '../../../packages/netsuite-simulator/src/tables/all-tables.ts';
 import { addCustomFields } from '../../../packages/netsuite-simulator/src/tables/role-visibility.ts';
 import type { ColumnKind } from '../../../packages/netsuite-simulator/src/tables/table.ts';
 import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
@@ -31,19 +35,40 @@ const hiddenOnSingle = [
   'vendorsubsidiaryrelationship',
 ];
 
-const nine = ['customer', 'item', 'invoice', 'creditMemo', 'salesOrder', 'customerPayment', 'vendor', 'employee', 'contact'];
+const nine = [
+  'customer',
+  'item',
+  'invoice',
+  'creditMemo',
+  'salesOrder',
+  'customerPayment',
+  'vendor',
+  'employee',
+  'contact',
+];
 
-/** The fields of a described type that are columns of the account, and whether their types are those of its columns. */
+/**
+ * The fields of a described type that are columns of the account, and whether their types are those of its
+ * columns.
+ */
 function judge(profile: ProfileName, { name, table, reason, definition, fields }: RecordTypeMetadata) {
   if (reason !== null) return [];
   const renamed: Readonly<Record<string, string>> = Object(definition).renamed ?? {};
   const tables = accountTables(profile).map((each) => addCustomFields(each, PROFILE_FIELDS));
   const judgeColumns = (of: string, some: readonly FieldMetadata[]) =>
     some.flatMap(({ name: field, type, syncable, warning }) => {
-      const column = tables.find((each) => each.name === of)?.columns.find((known) => known.name === (renamed[field] ?? field));
+      const column = tables
+        .find((each) => each.name === of)
+        ?.columns.find((known) => known.name === (renamed[field] ?? field));
       const isKey = field === 'id' && 'ownId' in renamed;
       if (column === undefined || !syncable || isKey) return [];
-      return [{ field: `${name}: ${of}.${field} is ${type}`, isRight: rightTypes[column.kind].includes(type), warning }];
+      return [
+        {
+          field: `${name}: ${of}.${field} is ${type}`,
+          isRight: rightTypes[column.kind].includes(type),
+          warning,
+        },
+      ];
     });
   const lines = fields.find(({ type }) => type === 'lines');
   const lineTable = lines?.label === 'Applications' ? 'nexttransactionlinelink' : 'transactionline';
@@ -76,7 +101,8 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
   };
   const describeOne = async (name: string): Promise<RecordTypeMetadata | undefined> =>
     (await account.connector.metadata(signal, [name]))[0];
-  const fieldOf = (type: RecordTypeMetadata | undefined, name: string) => type?.fields.find((field) => field.name === name);
+  const fieldOf = (type: RecordTypeMetadata | undefined, name: string) =>
+    type?.fields.find((field) => field.name === name);
   const lineOf = (type: RecordTypeMetadata | undefined, name: string) =>
     fieldOf(type, 'lines')?.fields?.find((field) => field.name === name);
   const all = (): RecordTypeMetadata[] => [...types.values()];
@@ -96,10 +122,25 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
       syncable: null,
       reason: null,
     });
-    expect(found.get('customrecord_gift_message')).toMatchObject({ label: 'Gift Message', family: 'customRecord', custom: true });
-    expect(found.get('customlist_colour')).toMatchObject({ label: 'Colour', family: 'customList', custom: true });
-    expect(found.get('transactionaccountingline')).toMatchObject({ family: 'posting', source: 'known tables' });
-    expect(found.get('inventoryItem')).toMatchObject({ family: 'item', syncable: false, reason: expect.stringContaining('item') });
+    expect(found.get('customrecord_gift_message')).toMatchObject({
+      label: 'Gift Message',
+      family: 'customRecord',
+      custom: true,
+    });
+    expect(found.get('customlist_colour')).toMatchObject({
+      label: 'Colour',
+      family: 'customList',
+      custom: true,
+    });
+    expect(found.get('transactionaccountingline')).toMatchObject({
+      family: 'posting',
+      source: 'known tables',
+    });
+    expect(found.get('inventoryItem')).toMatchObject({
+      family: 'item',
+      syncable: false,
+      reason: expect.stringContaining('item'),
+    });
     expect(found.has('subsidiary')).toBe(profile === 'oneworld');
   });
 
@@ -127,7 +168,9 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     const unreadable = all().filter(({ fields }) => !fields.some(({ syncable }) => syncable));
     expect(unreadable.filter(({ reason }) => reason === null || reason === undefined)).toEqual([]);
     expect(unreadable.filter(({ fields }) => fields.some(({ reason }) => reason === null))).toEqual([]);
-    expect(UNAVAILABLE_TYPES.filter((name) => !/cannot read/.test(types.get(name)?.reason ?? ''))).toEqual([]);
+    expect(UNAVAILABLE_TYPES.filter((name) => !/cannot read/.test(types.get(name)?.reason ?? ''))).toEqual(
+      [],
+    );
     expect(typeOf('shipItem').reason).toMatch(/record type item/);
     expect(typeOf('nexttransactionlinelink').reason).toMatch(/query source/);
     const readable = all().filter(({ reason }) => reason === null);
@@ -160,7 +203,10 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
       modifiedField: 'lastmodified',
       definition: { deletedAs: ['customrecord_warranty'] },
     });
-    expect(typeOf('accounttype').definition).toMatchObject({ key: [{ column: 'internalid' }], renamed: { ownId: 'id' } });
+    expect(typeOf('accounttype').definition).toMatchObject({
+      key: [{ column: 'internalid' }],
+      renamed: { ownId: 'id' },
+    });
     expect(fieldOf(typeOf('accounttype'), 'ownId')).toMatchObject({ type: 'text', syncable: true });
     expect(typeOf('partner').family).toBe('entity');
     expect(
@@ -175,7 +221,14 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     const failed: string[] = [];
     for (const recordType of readable) {
       const fields = recordType.fields.filter(({ syncable }) => syncable).map(({ name }) => name);
-      const page = await account.connector.readPage({ recordType, fields, afterId: null, changedSince: null, limit: 50, signal });
+      const page = await account.connector.readPage({
+        recordType,
+        fields,
+        afterId: null,
+        changedSince: null,
+        limit: 50,
+        signal,
+      });
       const count = await account.connector.count(recordType, signal);
       if (page.rejected.length > 0 || page.records.length < Math.min(count, 1))
         failed.push(`${recordType.name} ${JSON.stringify(page.rejected[0])}`);
@@ -247,7 +300,9 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
       label: 'Delivery Slot',
     });
     expect(lineOf(typeOf('purchaseOrder'), 'item')).toMatchObject({ target: 'item' });
-    expect(fieldOf(typeOf('customrecord_price_agreement'), 'custrecord_price_item')).toMatchObject({ target: 'item' });
+    expect(fieldOf(typeOf('customrecord_price_agreement'), 'custrecord_price_item')).toMatchObject({
+      target: 'item',
+    });
     expect(fieldOf(typeOf('customrecord_gift_message'), 'custrecord_gift_invoice')?.target).toBeUndefined();
     expect(fieldOf(typeOf('invoice'), 'custbody_packed_by')).toMatchObject({ target: 'employee' });
     const names = new Set([...heads.map(({ name }) => name)]);
@@ -278,7 +333,9 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
       custom: true,
       syncable: true,
     });
-    const filled = new Set(await account.first('distinct recordtype from suiteql.transaction where custbody_batch is not null'));
+    const filled = new Set(
+      await account.first('distinct recordtype from suiteql.transaction where custbody_batch is not null'),
+    );
     const names = ['invoice', 'creditMemo', 'customerPayment', 'purchaseOrder', 'vendorBill'].filter((name) =>
       filled.has(name.toLowerCase()),
     );
@@ -296,20 +353,36 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     const volatile = typeOf('vendorBill')
       .fields.filter((field) => field.volatile && field.syncable)
       .map(({ name }) => name);
-    expect(volatile).toEqual(expect.arrayContaining(['status', 'closedate', 'foreignamountunpaid', 'voided']));
-    expect(typeOf('vendorBill').openWhen).toEqual({ field: 'foreignamountunpaid', isNoneOf: ['0'], closedOn: 'closedate' });
+    expect(volatile).toEqual(
+      expect.arrayContaining(['status', 'closedate', 'foreignamountunpaid', 'voided']),
+    );
+    expect(typeOf('vendorBill').openWhen).toEqual({
+      field: 'foreignamountunpaid',
+      isNoneOf: ['0'],
+      closedOn: 'closedate',
+    });
     expect(typeOf('purchaseOrder').openWhen).not.toBeNull();
     expect(typeOf('account').openWhen).toBeNull();
-    expect(fieldOf(typeOf('purchaseOrder'), 'daysopen')).toMatchObject({ syncable: false, reason: expect.stringContaining('calculates') });
+    expect(fieldOf(typeOf('purchaseOrder'), 'daysopen')).toMatchObject({
+      syncable: false,
+      reason: expect.stringContaining('calculates'),
+    });
   });
 
   it('knows amounts that change without a modification time: few rows are compared in each run, posting lines by the daily scan', () => {
-    const volatileOf = (name: string) => typeOf(name).fields.flatMap((field) => (field.volatile ? [field.name] : []));
+    const volatileOf = (name: string) =>
+      typeOf(name).fields.flatMap((field) => (field.volatile ? [field.name] : []));
     expect(typeOf('transactionaccountingline').openWhen).toBeNull();
-    expect(volatileOf('transactionaccountingline')).toEqual(expect.arrayContaining(['amountpaid', 'amountunpaid']));
+    expect(volatileOf('transactionaccountingline')).toEqual(
+      expect.arrayContaining(['amountpaid', 'amountunpaid']),
+    );
     if (profile === 'single') return;
     expect(typeOf('customerSubsidiaryRelationship').openWhen).toBe('always');
-    expect(volatileOf('customerSubsidiaryRelationship').sort()).toEqual(['balance', 'depositbalance', 'unbilledorders']);
+    expect(volatileOf('customerSubsidiaryRelationship').sort()).toEqual([
+      'balance',
+      'depositbalance',
+      'unbilledorders',
+    ]);
   });
 
   it('finds by bisection a custom field that fails in a select, and names it', async () => {
@@ -322,12 +395,17 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     });
     const type = await describeOne('customrecord_sync_log');
     const refused = type?.fields.filter(({ syncable }) => !syncable) ?? [];
-    expect(refused).toMatchObject([{ name: 'custrecord_log_raw', reason: expect.stringMatching(/unexpected error/i) }]);
+    expect(refused).toMatchObject([
+      { name: 'custrecord_log_raw', reason: expect.stringMatching(/unexpected error/i) },
+    ]);
     expect(fieldOf(type, 'custrecord_log_rows')).toMatchObject({ syncable: true });
   });
 
   it('describes renamed and retyped custom fields as they are now', async () => {
-    await account.control('PATCH', '/fields/customrecord_warranty/custrecord_warranty_until', { type: 'text', label: 'Valid until' });
+    await account.control('PATCH', '/fields/customrecord_warranty/custrecord_warranty_until', {
+      type: 'text',
+      label: 'Valid until',
+    });
     expect(fieldOf(await describeOne('customrecord_warranty'), 'custrecord_warranty_until')).toMatchObject({
       type: 'text',
       label: 'Valid until',
@@ -343,13 +421,23 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
         reason: expect.stringMatching(/role .*cannot read department/i),
         table: 'department',
       });
-      expect(await describeOne('purchaseOrder')).toMatchObject({ reason: expect.stringMatching(/role .*cannot read/i) });
+      expect(await describeOne('purchaseOrder')).toMatchObject({
+        reason: expect.stringMatching(/role .*cannot read/i),
+      });
       const lists = await account.connector.discover?.(signal);
       expect(lists?.map(({ name }) => name)).toEqual(expect.arrayContaining(['department', 'purchaseOrder']));
     } finally {
       await account.control('POST', '/role', { permissions: null });
     }
-    const names = ['PurchaseOrder', 'purchaseorder', 'Customer', 'nothing', 'x; DROP TABLE t', 'customrecord_nothing', ''];
+    const names = [
+      'PurchaseOrder',
+      'purchaseorder',
+      'Customer',
+      'nothing',
+      'x; DROP TABLE t',
+      'customrecord_nothing',
+      '',
+    ];
     expect(await account.connector.metadata(signal, names)).toEqual([]);
   });
 
@@ -358,12 +446,24 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     try {
       const found = await account.connector.discover?.(signal);
       expect(found?.map(({ name }) => name)).toEqual(
-        expect.arrayContaining([...nine, 'purchaseorder', 'customrecord_warranty', 'customlist_colour', 'entity']),
+        expect.arrayContaining([
+          ...nine,
+          'purchaseorder',
+          'customrecord_warranty',
+          'customlist_colour',
+          'entity',
+        ]),
       );
       const type = await describeOne('purchaseorder');
       expect(type).toMatchObject({ table: 'transaction', reason: null, source: 'probe' });
-      expect(fieldOf(type, 'custbody_channel')).toMatchObject({ type: 'reference', label: 'Sales Channel', syncable: true });
-      expect(fieldOf(await describeOne('customrecord_warranty'), 'custrecord_warranty_until')).toBeUndefined();
+      expect(fieldOf(type, 'custbody_channel')).toMatchObject({
+        type: 'reference',
+        label: 'Sales Channel',
+        syncable: true,
+      });
+      expect(
+        fieldOf(await describeOne('customrecord_warranty'), 'custrecord_warranty_until'),
+      ).toBeUndefined();
     } finally {
       await account.control('POST', '/role', { permissions: null });
     }

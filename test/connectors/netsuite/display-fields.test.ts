@@ -1,4 +1,5 @@
-// The fields that the connector adds in the form that the document shows to a person: signs of lines, status without the type.
+// The fields that the connector adds in the form that the document shows to a person: signs of lines, status
+// without the type.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import { createConnectorAt, invalidQuery, json, rowsResponse, startWire, type Wire } from './wire.ts';
@@ -32,12 +33,15 @@ const lineNames = ['displayQuantity', 'displayNetAmount', 'displayForeignAmount'
 
 describe('metadata', () => {
   it('offers a readable status on every transaction and readable amounts on the lines of every sales document', () => {
-    const offered = (fields: readonly FieldMetadata[]) => fields.filter(isDisplay).map(({ name, syncable }) => [name, syncable]);
-    for (const name of transactions) expect(offered(fieldsOf(typeOf(name))), name).toEqual([['displayStatus', true]]);
+    const offered = (fields: readonly FieldMetadata[]) =>
+      fields.filter(isDisplay).map(({ name, syncable }) => [name, syncable]);
+    for (const name of transactions)
+      expect(offered(fieldsOf(typeOf(name))), name).toEqual([['displayStatus', true]]);
     for (const name of ['invoice', 'creditMemo', 'salesOrder'])
       expect(offered(linesOf(typeOf(name))), name).toEqual(lineNames.map((line) => [line, true]));
     expect(offered(linesOf(typeOf('customerPayment')))).toEqual([]);
-    for (const name of ['customer', 'item', 'vendor', 'employee', 'contact']) expect(offered(fieldsOf(typeOf(name))), name).toEqual([]);
+    for (const name of ['customer', 'item', 'vendor', 'employee', 'contact'])
+      expect(offered(fieldsOf(typeOf(name))), name).toEqual([]);
   });
 
   it('describes them next to the field that they come from, with the sign convention in the label', () => {
@@ -48,7 +52,8 @@ describe('metadata', () => {
       ['foreignamount', 'displayForeignAmount'],
     ])
       expect(names[names.indexOf(raw ?? '') + 1]).toBe(shown);
-    for (const line of linesOf(typeOf('creditMemo')).filter(isDisplay)) expect(line.label).toMatch(/as the document shows it.*positive/i);
+    for (const line of linesOf(typeOf('creditMemo')).filter(isDisplay))
+      expect(line.label).toMatch(/as the document shows it.*positive/i);
     const status = fieldsOf(typeOf('invoice')).find(({ name }) => name === 'displayStatus');
     expect(status).toMatchObject({ type: 'text', volatile: true, custom: false, reason: null });
     expect(status?.label).toMatch(/without the type/i);
@@ -56,9 +61,15 @@ describe('metadata', () => {
 
   it("says why one can't be read where the role can't read what it comes from", async () => {
     wire.answer = ({ query }, response) => {
-      const refused = ['t.status', 'l.quantity'].find((column) => query.includes(`${column} `) || query.includes(`${column},`));
+      const refused = ['t.status', 'l.quantity'].find(
+        (column) => query.includes(`${column} `) || query.includes(`${column},`),
+      );
       if (refused === undefined) return rowsResponse([]);
-      return json(response, 400, invalidQuery(`Search error occurred: Unknown identifier '${refused.slice(2).toUpperCase()}'.`));
+      return json(
+        response,
+        400,
+        invalidQuery(`Search error occurred: Unknown identifier '${refused.slice(2).toUpperCase()}'.`),
+      );
     };
     types = await readMetadata();
     const status = fieldsOf(typeOf('invoice')).find(({ name }) => name === 'displayStatus');
@@ -71,10 +82,16 @@ describe('metadata', () => {
   it('offers no readable status where the account has no display text of statuses', async () => {
     wire.answer = ({ query }, response) =>
       query.includes('BUILTIN.DF(t.status)')
-        ? json(response, 400, invalidQuery("Search error occurred: Invalid or unsupported search for 'STATUS'."))
+        ? json(
+            response,
+            400,
+            invalidQuery("Search error occurred: Invalid or unsupported search for 'STATUS'."),
+          )
         : rowsResponse([]);
     types = await readMetadata();
-    expect(fieldsOf(typeOf('invoice')).filter(({ name }) => name === 'status' || name === 'displayStatus')).toMatchObject([
+    expect(
+      fieldsOf(typeOf('invoice')).filter(({ name }) => name === 'status' || name === 'displayStatus'),
+    ).toMatchObject([
       { name: 'status', type: 'text', syncable: true },
       { name: 'displayStatus', syncable: false, reason: expect.stringContaining('display text') },
     ]);
@@ -96,24 +113,65 @@ async function readLines(recordType: string, texts: readonly (string | undefined
           })),
         )
       : rowsResponse([{ id: '1', lastmodifieddate: at }]);
-  const page = await createConnectorAt(wire.url).readByIds({ recordType: typeOf(recordType), fields: ['lines'], ids: ['1'], signal });
+  const page = await createConnectorAt(wire.url).readByIds({
+    recordType: typeOf(recordType),
+    fields: ['lines'],
+    ids: ['1'],
+    signal,
+  });
   expect(page.rejected).toEqual([]);
   return page.records[0]?.lines ?? [];
 }
 
 describe('lines', () => {
-  const sold = ['-2', '-10.50', '3.25', '0', '0.00', '-0.00', '-.5', '-1E-4', '-12345678901234567890.123456789', undefined];
-  const shown = ['2', '10.50', '-3.25', '0', '0.00', '0.00', '0.5', '0.0001', '12345678901234567890.123456789', null];
+  const sold = [
+    '-2',
+    '-10.50',
+    '3.25',
+    '0',
+    '0.00',
+    '-0.00',
+    '-.5',
+    '-1E-4',
+    '-12345678901234567890.123456789',
+    undefined,
+  ];
+  const shown = [
+    '2',
+    '10.50',
+    '-3.25',
+    '0',
+    '0.00',
+    '0.00',
+    '0.5',
+    '0.0001',
+    '12345678901234567890.123456789',
+    null,
+  ];
 
-  it.each(['invoice', 'salesOrder'])('of an %s have the sign that the document shows, exactly, next to the raw values', async (name) => {
-    const lines = await readLines(name, sold);
-    for (const field of lineNames)
-      expect(
-        lines.map((line) => line[field]),
-        field,
-      ).toEqual(shown);
-    expect(lines.map(({ quantity }) => quantity)).toEqual(['-2', '-10.50', '3.25', '0', '0.00', '-0.00', '-0.5', '-0.0001', sold[8], null]);
-  });
+  it.each(['invoice', 'salesOrder'])(
+    'of an %s have the sign that the document shows, exactly, next to the raw values',
+    async (name) => {
+      const lines = await readLines(name, sold);
+      for (const field of lineNames)
+        expect(
+          lines.map((line) => line[field]),
+          field,
+        ).toEqual(shown);
+      expect(lines.map(({ quantity }) => quantity)).toEqual([
+        '-2',
+        '-10.50',
+        '3.25',
+        '0',
+        '0.00',
+        '-0.00',
+        '-0.5',
+        '-0.0001',
+        sold[8],
+        null,
+      ]);
+    },
+  );
 
   it('of a credit memo keep the sign of the ledger, which is that of the document', async () => {
     const lines = await readLines('creditMemo', ['2', '10.50', '-3.25', '0.00', '-0.0', undefined]);
@@ -136,7 +194,12 @@ describe('lines', () => {
       isLines(query)
         ? rowsResponse([{ parent_id: '1', parent_modified: at, id: '1', quantity: 'many' }])
         : rowsResponse([{ id: '1', lastmodifieddate: at }]);
-    const page = await createConnectorAt(wire.url).readByIds({ recordType: typeOf('invoice'), fields: ['lines'], ids: ['1'], signal });
+    const page = await createConnectorAt(wire.url).readByIds({
+      recordType: typeOf('invoice'),
+      fields: ['lines'],
+      ids: ['1'],
+      signal,
+    });
     expect(page.rejected).toEqual([
       {
         id: '1',
@@ -149,7 +212,11 @@ describe('lines', () => {
 });
 
 describe('the status', () => {
-  async function readStatus(recordType: string, labels: readonly (string | undefined)[], fields = ['displayStatus']) {
+  async function readStatus(
+    recordType: string,
+    labels: readonly (string | undefined)[],
+    fields = ['displayStatus'],
+  ) {
     wire.answer = () =>
       rowsResponse(
         labels.map((label, index) => ({
@@ -159,7 +226,15 @@ describe('the status', () => {
           ...(label !== undefined && { df_status: label }),
         })),
       );
-    return (await createConnectorAt(wire.url).scan({ recordType: typeOf(recordType), fields, afterId: null, limit: 100, signal })).records;
+    return (
+      await createConnectorAt(wire.url).scan({
+        recordType: typeOf(recordType),
+        fields,
+        afterId: null,
+        limit: 100,
+        signal,
+      })
+    ).records;
   }
 
   it.each([
@@ -180,7 +255,12 @@ describe('the status', () => {
 
   it('comes alone where it is requested alone, and next to the raw code and label otherwise', async () => {
     expect(await readStatus('invoice', ['Invoice : Open'])).toEqual([
-      { id: '1', modifiedAt: at, values: { id: '1', lastmodifieddate: at, displayStatus: 'Open' }, labels: {} },
+      {
+        id: '1',
+        modifiedAt: at,
+        values: { id: '1', lastmodifieddate: at, displayStatus: 'Open' },
+        labels: {},
+      },
     ]);
     expect(await readStatus('invoice', ['Invoice : Open'], ['status', 'displayStatus'])).toEqual([
       {

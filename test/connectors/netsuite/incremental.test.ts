@@ -33,7 +33,19 @@ async function writeData(): Promise<void> {
   await saveTable(
     dataFolder,
     'transaction',
-    ids.map((id) => [id, `INV${id}`, 'CustInvc', '2026-01-05', (id % 70) + 1, 1, 1, 'T', '25.50', created, created]),
+    ids.map((id) => [
+      id,
+      `INV${id}`,
+      'CustInvc',
+      '2026-01-05',
+      (id % 70) + 1,
+      1,
+      1,
+      'T',
+      '25.50',
+      created,
+      created,
+    ]),
   );
   await saveTable(
     dataFolder,
@@ -64,7 +76,12 @@ async function startSite(timeZone: string, dateFormat: string): Promise<Site> {
     ...(profile !== undefined && { profile }),
   });
   const { clientId } = await account.createIntegration('test');
-  const { certificatePem, privateKeyPem } = createCertificate({ commonName: 'test', days: 30, keyType: 'ec-p256', now: new Date() });
+  const { certificatePem, privateKeyPem } = createCertificate({
+    commonName: 'test',
+    days: 30,
+    keyType: 'ec-p256',
+    now: new Date(),
+  });
   const { certificateId } = await account.uploadCertificate(clientId, certificatePem);
   const ctx = {
     fetch: createGuardedFetch({ allowPrivateHosts: true }),
@@ -74,7 +91,11 @@ async function startSite(timeZone: string, dateFormat: string): Promise<Site> {
     erpLimits: createAccountLimits(),
   };
   const authentication = { method: 'oauth2', clientId, certificateId } as const;
-  const connector = netsuite.create(ctx, { accountId: account.accountId, baseUrl: account.url, authentication }, { privateKeyPem });
+  const connector = netsuite.create(
+    ctx,
+    { accountId: account.accountId, baseUrl: account.url, authentication },
+    { privateKeyPem },
+  );
   const types = new Map((await connector.metadata(signal)).map((type) => [type.name, type]));
   const books = new Client({ ...inject('pg'), database });
   await books.connect();
@@ -87,7 +108,11 @@ async function startSite(timeZone: string, dateFormat: string): Promise<Site> {
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
     client_assertion: assertion,
   };
-  const login = await fetch(tokenUrl, { method: 'POST', body: new URLSearchParams(form), signal: AbortSignal.timeout(60_000) });
+  const login = await fetch(tokenUrl, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+    signal: AbortSignal.timeout(60_000),
+  });
   const { access_token: token } = (await login.json()) as { access_token: string };
   return {
     account,
@@ -97,8 +122,14 @@ async function startSite(timeZone: string, dateFormat: string): Promise<Site> {
     async write(method, record, body) {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       const content = body === undefined ? {} : { body: JSON.stringify(body) };
-      const answer = await fetch(`${service}/record/v1/${record}`, { method, headers, signal: AbortSignal.timeout(60_000), ...content });
-      if (answer.status !== 204) throw new Error(`${method} ${record}: ${answer.status} ${await answer.text()}`);
+      const answer = await fetch(`${service}/record/v1/${record}`, {
+        method,
+        headers,
+        signal: AbortSignal.timeout(60_000),
+        ...content,
+      });
+      if (answer.status !== 204)
+        throw new Error(`${method} ${record}: ${answer.status} ${await answer.text()}`);
       return answer.headers.get('location')?.split('/').at(-1) ?? '';
     },
     async close() {
@@ -118,7 +149,10 @@ let west: Site;
 beforeAll(async () => {
   dataFolder = await mkdtemp(path.join(tmpdir(), 'portal-incremental-'));
   await writeData();
-  sites = await Promise.all([startSite('America/Los_Angeles', 'M/D/YYYY'), startSite('Pacific/Kiritimati', 'DD.MM.YYYY')]);
+  sites = await Promise.all([
+    startSite('America/Los_Angeles', 'M/D/YYYY'),
+    startSite('Pacific/Kiritimati', 'DD.MM.YYYY'),
+  ]);
   const [first] = sites;
   if (first === undefined) throw new Error('no account');
   west = first;
@@ -140,17 +174,29 @@ async function changedIds(site: Site, since: string | null, limit = 1000): Promi
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
     const changedSince = since === null ? null : new Date(since);
-    const page = await site.connector.readPage({ recordType, fields: ['entityid'], afterId, changedSince, limit, signal });
+    const page = await site.connector.readPage({
+      recordType,
+      fields: ['entityid'],
+      afterId,
+      changedSince,
+      limit,
+      signal,
+    });
     ids.push(...page.records.map(({ id }) => id));
     ({ hasMore, lastId: afterId } = page);
   }
   return ids;
 }
 
-/** Sets these modification times on the first customers, and an old one on all others; returns the ids in the order of the times. */
+/**
+ * Sets these modification times on the first customers, and an old one on all others; returns the ids in the
+ * order of the times.
+ */
 async function setTimes({ books }: Site, times: readonly (string | null)[]): Promise<string[]> {
   await books.query("update ledger.customer set lastmodifieddate = '2001-01-01T00:00:00Z'");
-  const { rows } = await books.query<{ id: string }>('select id from ledger.customer order by id limit $1', [times.length]);
+  const { rows } = await books.query<{ id: string }>('select id from ledger.customer order by id limit $1', [
+    times.length,
+  ]);
   await books.query(
     `update ledger.customer set lastmodifieddate = t.at from unnest($1::bigint[], $2::timestamptz[]) t(id, at) where customer.id = t.id`,
     [rows.map(({ id }) => id), times],
@@ -161,7 +207,11 @@ async function setTimes({ books }: Site, times: readonly (string | null)[]): Pro
 describe('readPage with changedSince', () => {
   it('includes the boundary, to the second, in every time zone', async () => {
     for (const site of sites) {
-      const [before, on, after] = await setTimes(site, ['2026-05-05T09:59:59Z', '2026-05-05T10:00:00Z', '2026-05-05T10:00:01Z']);
+      const [before, on, after] = await setTimes(site, [
+        '2026-05-05T09:59:59Z',
+        '2026-05-05T10:00:00Z',
+        '2026-05-05T10:00:01Z',
+      ]);
       expect(await changedIds(site, '2026-05-05T10:00:00Z')).toEqual([on, after]);
       expect(await changedIds(site, '2026-05-05T10:00:00.999Z')).toEqual([on, after]);
       expect(await changedIds(site, '2026-05-05T10:00:01Z')).toEqual([after]);
@@ -170,7 +220,9 @@ describe('readPage with changedSince', () => {
   });
 
   it('loses nothing around midnight, in either time zone or in UTC', async () => {
-    const hours = Array.from({ length: 60 }, (_unused, hour) => new Date(Date.UTC(2026, 4, 4, hour, 30)).toISOString());
+    const hours = Array.from({ length: 60 }, (_unused, hour) =>
+      new Date(Date.UTC(2026, 4, 4, hour, 30)).toISOString(),
+    );
     for (const site of sites) {
       const ids = await setTimes(site, hours);
       for (const hour of [0, 7, 8, 10, 14, 23, 24, 31, 34]) {
@@ -185,7 +237,8 @@ describe('readPage with changedSince', () => {
         site,
         Array.from({ length: 7 }, () => '2026-05-05T10:00:00Z'),
       );
-      for (const limit of [1, 2, 3, 7]) expect(await changedIds(site, '2026-05-05T10:00:00Z', limit)).toEqual(ids);
+      for (const limit of [1, 2, 3, 7])
+        expect(await changedIds(site, '2026-05-05T10:00:00Z', limit)).toEqual(ids);
     }
   });
 
@@ -231,12 +284,22 @@ describe('scan', () => {
     const [open] = rows;
     if (open === undefined) throw new Error('the data have no open invoice');
     const id = String(open.id);
-    const scan = async () => (await west.connector.scan({ recordType, fields, ids: [id], signal })).records[0];
+    const scan = async () =>
+      (await west.connector.scan({ recordType, fields, ids: [id], signal })).records[0];
     const before = await scan();
-    expect(before).toMatchObject({ id, values: { status: 'A' }, labels: { entity: expect.stringContaining(open.name) } });
+    expect(before).toMatchObject({
+      id,
+      values: { status: 'A' },
+      labels: { entity: expect.stringContaining(open.name) },
+    });
     expect(Number(before?.values['foreignamountunpaid'])).toBe(Number(open.was));
-    await west.books.query("update ledger.transaction set foreignamountunpaid = 0.01, status = 'B' where id = $1", [id]);
-    await west.books.query("update ledger.customer set entityid = 'Renamed & Co.' where id = $1", [open.entity]);
+    await west.books.query(
+      "update ledger.transaction set foreignamountunpaid = 0.01, status = 'B' where id = $1",
+      [id],
+    );
+    await west.books.query("update ledger.customer set entityid = 'Renamed & Co.' where id = $1", [
+      open.entity,
+    ]);
     const after = await scan();
     expect(after).toMatchObject({
       values: { foreignamountunpaid: '0.01', status: 'B' },
@@ -250,7 +313,13 @@ describe('scan', () => {
     const ids: string[] = [];
     let afterId: string | null = null;
     for (let hasMore = true; hasMore; ) {
-      const page = await west.connector.scan({ recordType, fields: ['foreignamountunpaid'], afterId, limit: 150, signal });
+      const page = await west.connector.scan({
+        recordType,
+        fields: ['foreignamountunpaid'],
+        afterId,
+        limit: 150,
+        signal,
+      });
       expect(page.rejected).toEqual([]);
       ids.push(...page.records.map((record) => record.id));
       ({ hasMore, lastId: afterId } = page);
@@ -274,7 +343,9 @@ describe('deletedSince', () => {
         available: true,
         deleted: [{ id: '9001', deletedAt: '2026-05-05T10:00:00Z' }],
       });
-      expect(await deleted(site, 'customer', '2026-05-05T10:00:00Z')).toMatchObject({ deleted: [{ id: '9001' }, { id: '9003' }] });
+      expect(await deleted(site, 'customer', '2026-05-05T10:00:00Z')).toMatchObject({
+        deleted: [{ id: '9001' }, { id: '9003' }],
+      });
       expect(await deleted(site, 'item', '2026-05-05T10:00:00Z')).toEqual({ available: true, deleted: [] });
     }
   });
@@ -316,13 +387,24 @@ describe('every record type of the account', () => {
     for (const recordType of west.types.values()) {
       const fields = recordType.fields.filter(({ syncable }) => syncable).map(({ name }) => name);
       if (fields.length === 0) continue;
-      const page = await west.connector.readPage({ recordType, fields, afterId: null, changedSince: null, limit: 20, signal });
+      const page = await west.connector.readPage({
+        recordType,
+        fields,
+        afterId: null,
+        changedSince: null,
+        limit: 20,
+        signal,
+      });
       const scanned = scannedFields(recordType).map(({ name }) => name);
       const ids = page.records.map(({ id }) => id);
       const again = await west.connector.scan({ recordType, fields: scanned, ids, signal });
       expect([page.rejected, again.rejected]).toEqual([[], []]);
-      expect(again.records.map(({ id, labels }) => [id, labels])).toEqual(page.records.map(({ id, labels }) => [id, labels]));
-      expect(await west.connector.deletedSince({ recordType, since: new Date(), signal })).toMatchObject({ available: true });
+      expect(again.records.map(({ id, labels }) => [id, labels])).toEqual(
+        page.records.map(({ id, labels }) => [id, labels]),
+      );
+      expect(await west.connector.deletedSince({ recordType, since: new Date(), signal })).toMatchObject({
+        available: true,
+      });
     }
   });
 });
@@ -334,7 +416,10 @@ describe('a payment', () => {
     );
     const one = String(rows[0]?.id);
     const recordType = typeOf(west, 'customerPayment');
-    expect(recordType.fields.find(({ name }) => name === 'lines')).toMatchObject({ syncable: true, label: 'Applications' });
+    expect(recordType.fields.find(({ name }) => name === 'lines')).toMatchObject({
+      syncable: true,
+      label: 'Applications',
+    });
     const startedAt = await west.connector.now(signal);
     const open = async () => {
       const page = await west.connector.scan({
@@ -352,7 +437,14 @@ describe('a payment', () => {
       apply: { items: [{ doc: { id: one }, apply: true, amount: 4.25 }] },
     });
     const fields = recordType.fields.filter(({ syncable }) => syncable).map(({ name }) => name);
-    const page = await west.connector.readPage({ recordType, fields, afterId: null, changedSince: startedAt, limit: 1000, signal });
+    const page = await west.connector.readPage({
+      recordType,
+      fields,
+      afterId: null,
+      changedSince: startedAt,
+      limit: 1000,
+      signal,
+    });
     const payment = page.records.find((record) => record.id === id);
     expect(payment).toMatchObject({
       values: { foreigntotal: '4.25', entity: String(rows[0]?.entity) },
@@ -365,6 +457,9 @@ describe('a payment', () => {
       available: true,
       deleted: expect.arrayContaining([expect.objectContaining({ id })]),
     });
-    expect(await west.connector.readByIds({ recordType, fields, ids: [id], signal })).toMatchObject({ records: [], rejected: [] });
+    expect(await west.connector.readByIds({ recordType, fields, ids: [id], signal })).toMatchObject({
+      records: [],
+      rejected: [],
+    });
   });
 });

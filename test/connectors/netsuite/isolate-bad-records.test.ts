@@ -21,7 +21,9 @@ describe('isolateBadRecords', () => {
     const { parts, rest } = await isolateBadRecords(ids, fetch, neverFull);
     expect(rest).toEqual([]);
     expect(parts.flatMap(({ found }) => found ?? [])).toEqual(ids.filter((id) => id !== '7' && id !== '912'));
-    expect(parts.filter(({ found }) => found === null)).toEqual([7, 912].map((id) => ({ found: null, id: String(id), reason: 'broken' })));
+    expect(parts.filter(({ found }) => found === null)).toEqual(
+      [7, 912].map((id) => ({ found: null, id: String(id), reason: 'broken' })),
+    );
     expect(batchSizes.length).toBeLessThan(45);
   });
 

@@ -1,4 +1,5 @@
-// Pages of large records over the wire: a page ends early, so that what it holds in memory is bounded, and no record is lost.
+// Pages of large records over the wire: a page ends early, so that what it holds in memory is bounded, and no
+// record is lost.
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { RecordPage } from '../../../src/connectors/connector.ts';
 import type { Settings } from '../../../src/core/settings.ts';
@@ -34,22 +35,36 @@ function serveRecords(count: number, lengthOf: (id: number) => number): void {
   };
 }
 
-const requested = () => wire.seen.map(({ path, query }) => listed(query, 't\\.id')?.length ?? Number(/limit=(\d+)/.exec(path)?.[1]));
+const requested = () =>
+  wire.seen.map(
+    ({ path, query }) => listed(query, 't\\.id')?.length ?? Number(/limit=(\d+)/.exec(path)?.[1]),
+  );
 
 async function readAll(erp: Partial<Settings['erp']>): Promise<RecordPage[]> {
   const connector = createConnectorAt(wire.url, { erp });
   const pages: RecordPage[] = [];
   for (let hasMore = true; hasMore; ) {
     const afterId = pages.at(-1)?.lastId ?? null;
-    pages.push(await connector.readPage({ recordType: customer, fields: ['entityid'], afterId, changedSince: null, limit: 100, signal }));
+    pages.push(
+      await connector.readPage({
+        recordType: customer,
+        fields: ['entityid'],
+        afterId,
+        changedSince: null,
+        limit: 100,
+        signal,
+      }),
+    );
     hasMore = pages.at(-1)?.hasMore === true;
     expect(pages.length).toBeLessThan(100);
   }
   return pages;
 }
-const idsOf = (pages: readonly RecordPage[]) => pages.flatMap(({ records }) => records.map(({ id }) => Number(id)));
+const idsOf = (pages: readonly RecordPage[]) =>
+  pages.flatMap(({ records }) => records.map(({ id }) => Number(id)));
 const upTo = (count: number) => Array.from({ length: count }, (_unused, n) => n + 1);
-const charactersOf = ({ records }: RecordPage): number => records.reduce((sum, { values }) => sum + (values['entityid']?.length ?? 0), 0);
+const charactersOf = ({ records }: RecordPage): number =>
+  records.reduce((sum, { values }) => sum + (values['entityid']?.length ?? 0), 0);
 
 it('requests as many records as fit, by the size of those before', async () => {
   serveRecords(300, (id) => (id <= 200 ? 1_000 : 10));
@@ -77,7 +92,9 @@ it('rejects only the record that is too large for a response', async () => {
 
 it('ends a page of given ids early, and says where', async () => {
   serveRecords(100, (id) => (id === 3 ? 0 : 1_000));
-  const connector = createConnectorAt(wire.url, { erp: { maxResponseBytes: 20_000, maxPageCharacters: 10_000 } });
+  const connector = createConnectorAt(wire.url, {
+    erp: { maxResponseBytes: 20_000, maxPageCharacters: 10_000 },
+  });
   let ids = upTo(101).toReversed().map(String);
   const pages: RecordPage[] = [];
   for (let hasMore = true; hasMore; ) {
@@ -99,7 +116,8 @@ function serveInvoices(count: number, lines: (id: number) => number, length: num
     const wanted = listed(query, isLines(query) ? 'l\\.transaction' : 't\\.id');
     const ids = upTo(count).filter((id) => id > after && (wanted?.includes(String(id)) ?? true));
     const [, parent = '0', line = '0'] = /l\.transaction = (\d+) AND l\.id > (\d+)/.exec(query) ?? [];
-    const isBehind = (id: number, n: number): boolean => id > Number(parent) || (id === Number(parent) && n > Number(line));
+    const isBehind = (id: number, n: number): boolean =>
+      id > Number(parent) || (id === Number(parent) && n > Number(line));
     const rows = isLines(query)
       ? ids.flatMap((id) =>
           upTo(lines(id))
@@ -122,7 +140,16 @@ async function readInvoices(erp: Partial<Settings['erp']>): Promise<RecordPage[]
   const pages: RecordPage[] = [];
   for (let hasMore = true; hasMore; ) {
     const afterId = pages.at(-1)?.lastId ?? null;
-    pages.push(await connector.readPage({ recordType: invoice, fields: ['lines'], afterId, changedSince: null, limit: 100, signal }));
+    pages.push(
+      await connector.readPage({
+        recordType: invoice,
+        fields: ['lines'],
+        afterId,
+        changedSince: null,
+        limit: 100,
+        signal,
+      }),
+    );
     hasMore = pages.at(-1)?.hasMore === true;
     expect(pages.length).toBeLessThan(100);
   }
@@ -146,7 +173,11 @@ it('rejects a record whose lines are larger than a record can be, without readin
   const pages = await readInvoices({ maxPageCharacters: 100_000 });
   expect(linesOf(pages)).toEqual([1, 2, 4, 5].map((id) => [id, 2]));
   expect(pages.flatMap(({ rejected }) => rejected)).toMatchObject([
-    { id: '3', code: 'LINE_UNREADABLE', message: expect.stringContaining('The lines of the record 3 are too large') },
+    {
+      id: '3',
+      code: 'LINE_UNREADABLE',
+      message: expect.stringContaining('The lines of the record 3 are too large'),
+    },
   ]);
   expect(wire.seen.filter(({ query }) => isLines(query)).length).toBeLessThan(20);
 });

@@ -48,7 +48,9 @@ describe('createAccountLimits', () => {
   it('never starts work whose signal is already aborted', async () => {
     const limiter = createLimiter(1);
     let isStarted = false;
-    await expect(limiter.run(AbortSignal.abort(new Error('aborted')), async () => void (isStarted = true))).rejects.toThrow('aborted');
+    await expect(
+      limiter.run(AbortSignal.abort(new Error('aborted')), async () => void (isStarted = true)),
+    ).rejects.toThrow('aborted');
     expect([isStarted, await limiter.run(signal, async () => 'in')]).toEqual([false, 'in']);
   });
 
@@ -87,7 +89,8 @@ describe('createAccountLimits', () => {
     await Promise.all([greedy, modest]);
     expect(order.indexOf('one')).toBe(4); // behind those that arrived before, and no further
     const alternating: string[] = [];
-    const next = (name: string) => limiter.run(signal, async () => (await sleep(1), void alternating.push(name)));
+    const next = (name: string) =>
+      limiter.run(signal, async () => (await sleep(1), void alternating.push(name)));
     const runs = ['a', 'b'].map(async (name) => {
       for (let count = 0; count < 5; count += 1) await next(name);
     });
@@ -118,7 +121,9 @@ describe('several connectors to one account', () => {
         { url: wire.url, accountId: '1234567_sb1' },
       ]);
       const [there] = createConnectors([{ url: other.url, accountId: '7654321' }]);
-      await Promise.all([...here, ...here, ...here, there, there].map((connector) => connector?.count(recordType, signal)));
+      await Promise.all(
+        [...here, ...here, ...here, there, there].map((connector) => connector?.count(recordType, signal)),
+      );
       expect([usual.maxConcurrent(), apart.maxConcurrent()]).toEqual([2, 2]);
     } finally {
       await Promise.all([wire.stop(), other.stop()]);
@@ -133,7 +138,9 @@ describe('several connectors to one account', () => {
         await promise;
         return json(response, 200, rowsResponse([{ n: '1' }]));
       };
-      const [first, second, third] = createConnectors(Array.from({ length: 3 }, () => ({ url: wire.url, accountId: '1234567' })));
+      const [first, second, third] = createConnectors(
+        Array.from({ length: 3 }, () => ({ url: wire.url, accountId: '1234567' })),
+      );
       const aborting = new AbortController();
       const running = [first, second].map((connector) => connector?.count(recordType, signal));
       while (wire.seen.length < 2) await sleep(5);

@@ -1,6 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LineReader, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, invalidQuery, json, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
+import {
+  createConnectorAt,
+  invalidQuery,
+  json,
+  metadataOf,
+  rowsResponse,
+  startWire,
+  type Wire,
+} from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -18,24 +26,32 @@ const reader = (): LineReader => {
 };
 const totals = (ids: readonly string[], recordType = invoice) => reader().totals({ recordType, ids, signal });
 const since = new Date('2026-03-29T00:30:00Z');
-const listChanged = (more: { recordType?: RecordTypeMetadata; afterId?: string | null; limit?: number } = {}) =>
-  reader().listChanged({ recordType: invoice, since, afterId: null, limit: 1000, signal, ...more });
+const listChanged = (
+  more: { recordType?: RecordTypeMetadata; afterId?: string | null; limit?: number } = {},
+) => reader().listChanged({ recordType: invoice, since, afterId: null, limit: 1000, signal, ...more });
 
 /** The record type as the metadata describe it to a role that can't read these columns of its lines. */
 const without = (recordType: RecordTypeMetadata, ...hidden: readonly string[]): RecordTypeMetadata => ({
   ...recordType,
-  linesModifiedField: hidden.includes(recordType.linesModifiedField ?? '') ? null : recordType.linesModifiedField,
+  linesModifiedField: hidden.includes(recordType.linesModifiedField ?? '')
+    ? null
+    : recordType.linesModifiedField,
   fields: recordType.fields.map((field) => ({
     ...field,
     ...(field.fields !== undefined && {
-      fields: field.fields.map((each) => ({ ...each, syncable: each.syncable && !hidden.includes(each.name) })),
+      fields: field.fields.map((each) => ({
+        ...each,
+        syncable: each.syncable && !hidden.includes(each.name),
+      })),
     }),
   })),
 });
 const withoutLines = (recordType: RecordTypeMetadata): RecordTypeMetadata => ({
   ...recordType,
   linesModifiedField: null,
-  fields: recordType.fields.map((field) => (field.type === 'lines' ? { ...field, syncable: false, reason: 'hidden' } : field)),
+  fields: recordType.fields.map((field) =>
+    field.type === 'lines' ? { ...field, syncable: false, reason: 'hidden' } : field,
+  ),
 });
 
 const at = '2026-01-02T03:04:05Z';
@@ -48,12 +64,14 @@ const total = (id: string, more: object = {}): object => ({
   latest: at,
   ...more,
 });
-const lineFilter = "COALESCE(l.mainline, 'F') = 'F' AND COALESCE(l.taxline, 'F') = 'F' AND COALESCE(l.iscogs, 'F') = 'F'";
+const lineFilter =
+  "COALESCE(l.mainline, 'F') = 'F' AND COALESCE(l.taxline, 'F') = 'F' AND COALESCE(l.iscogs, 'F') = 'F'";
 const utc = (column: string): string => `TO_CHAR(SYS_EXTRACT_UTC(${column}), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
 describe('totals of lines', () => {
   it('are one aggregate query over the same lines that a page reads', async () => {
-    wire.answer = () => rowsResponse([total('-7'), total('12', { n: '1250', quantity: '.5', foreignamount: '0' })]);
+    wire.answer = () =>
+      rowsResponse([total('-7'), total('12', { n: '1250', quantity: '.5', foreignamount: '0' })]);
     expect(await totals(['12', '-7', '13', '12'])).toEqual([
       { id: '-7', lines: 2, sums: { quantity: '-3', foreignamount: '-25.50' }, modifiedAt: at },
       { id: '12', lines: 1250, sums: { quantity: '0.5', foreignamount: '0' }, modifiedAt: at },
@@ -85,7 +103,8 @@ describe('totals of lines', () => {
   });
 
   it('of empty columns are zero, exactly', async () => {
-    wire.answer = () => rowsResponse([{ parent_id: '1', n: '1' }, total('2', { foreignamount: '1E-10', quantity: null })]);
+    wire.answer = () =>
+      rowsResponse([{ parent_id: '1', n: '1' }, total('2', { foreignamount: '1E-10', quantity: null })]);
     expect(await totals(['1', '2'])).toMatchObject([
       { id: '1', lines: 1, sums: { quantity: '0', foreignamount: '0' }, modifiedAt: null },
       { id: '2', sums: { quantity: '0', foreignamount: '0.0000000001' } },
@@ -134,7 +153,10 @@ describe('totals of lines', () => {
 
   it('do not exist for records without lines, or for lines that the role cannot read', async () => {
     await expect(totals(['1'], metadataOf('customer'))).rejects.toBeInstanceOf(RangeError);
-    await expect(totals(['1'], withoutLines(invoice))).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
+    await expect(totals(['1'], withoutLines(invoice))).rejects.toMatchObject({
+      kind: 'query',
+      code: 'FIELD_NOT_SYNCABLE',
+    });
     await expect(totals(['1; DROP'])).rejects.toMatchObject({ kind: 'query' });
     expect(wire.seen).toHaveLength(0);
   });
@@ -151,7 +173,10 @@ describe('changed lines', () => {
   });
 
   it('of payments are changed applications', async () => {
-    expect(await listChanged({ recordType: metadataOf('customerPayment') })).toEqual({ ids: [], hasMore: false });
+    expect(await listChanged({ recordType: metadataOf('customerPayment') })).toEqual({
+      ids: [],
+      hasMore: false,
+    });
     expect(wire.seen[0]?.query).toMatch(
       /^SELECT DISTINCT l\.nextdoc AS parent_id FROM nexttransactionlinelink l INNER JOIN transaction t ON t\.id = l\.nextdoc WHERE l\.previousdoc IS NOT NULL AND t\.type = 'CustPymt' AND l\.lastmodifieddate >= .* ORDER BY l\.nextdoc ASC$/,
     );
@@ -164,21 +189,34 @@ describe('changed lines', () => {
     ['a row without a record', [{ id: '8' }]],
   ])('are not trusted with %s', async (_name, rows) => {
     wire.answer = () => rowsResponse(rows);
-    await expect(listChanged({ afterId: '7' })).rejects.toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
+    await expect(listChanged({ afterId: '7' })).rejects.toMatchObject({
+      kind: 'answer',
+      code: 'ANSWER_INCONSISTENT',
+    });
   });
 
   it('cannot be asked for where lines have no time that the role can read', async () => {
     for (const recordType of [without(invoice, 'linelastmodifieddate'), withoutLines(invoice)])
-      await expect(listChanged({ recordType })).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
+      await expect(listChanged({ recordType })).rejects.toMatchObject({
+        kind: 'query',
+        code: 'FIELD_NOT_SYNCABLE',
+      });
     await expect(listChanged({ recordType: metadataOf('item') })).rejects.toBeInstanceOf(RangeError);
     expect(wire.seen).toHaveLength(0);
   });
 
   it('fail as other queries do when the table or the column is gone', async () => {
-    wire.answer = (_seen, response) => json(response, 400, invalidQuery("Search error occurred: Record 'transactionline' was not found."));
+    wire.answer = (_seen, response) =>
+      json(response, 400, invalidQuery("Search error occurred: Record 'transactionline' was not found."));
     await expect(listChanged()).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
     wire.answer = (_seen, response) =>
-      json(response, 400, invalidQuery("Search error occurred: Unknown identifier 'foreignamount'. Available identifiers are: {}."));
+      json(
+        response,
+        400,
+        invalidQuery(
+          "Search error occurred: Unknown identifier 'foreignamount'. Available identifiers are: {}.",
+        ),
+      );
     await expect(totals(['1'])).rejects.toMatchObject({ kind: 'query', code: 'COLUMN_UNKNOWN' });
   });
 });
@@ -189,7 +227,9 @@ describe('the current day', () => {
   it('is that of the session', async () => {
     wire.answer = () => rowsResponse([{ links: [], today: '2026-11-22' }]);
     expect(await today()).toBe('2026-11-22');
-    expect(wire.seen.map(({ query }) => query)).toEqual(["SELECT TO_CHAR(CURRENT_DATE, 'YYYY-MM-DD') AS today FROM dual"]);
+    expect(wire.seen.map(({ query }) => query)).toEqual([
+      "SELECT TO_CHAR(CURRENT_DATE, 'YYYY-MM-DD') AS today FROM dual",
+    ]);
   });
 
   it("is the database's where the account refuses the session's", async () => {
@@ -203,10 +243,13 @@ describe('the current day', () => {
     expect(wire.seen).toHaveLength(3);
   });
 
-  it.each([[[]], [[{ today: '22/11/2026' }]], [[{ today: '2026-02-30' }]], [[{}]]])('is not %j', async (rows) => {
-    wire.answer = () => rowsResponse(rows);
-    await expect(today()).rejects.toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
-  });
+  it.each([[[]], [[{ today: '22/11/2026' }]], [[{ today: '2026-02-30' }]], [[{}]]])(
+    'is not %j',
+    async (rows) => {
+      wire.answer = () => rowsResponse(rows);
+      await expect(today()).rejects.toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
+    },
+  );
 });
 
 describe('listed ids', () => {
@@ -217,7 +260,13 @@ describe('listed ids', () => {
         { id: '2', lastmodifieddate: '1/2/2026' },
       ]);
     const list = (changedSince: Date | null) =>
-      createConnectorAt(wire.url).listIds({ recordType: invoice, afterId: null, changedSince, limit: 1000, signal });
+      createConnectorAt(wire.url).listIds({
+        recordType: invoice,
+        afterId: null,
+        changedSince,
+        limit: 1000,
+        signal,
+      });
     expect(await list(since)).toEqual({
       listed: [
         { id: '1', modifiedAt: at },

@@ -1,4 +1,5 @@
-// Totals and changes of lines against the simulated account, compared with the lines that the account really has.
+// Totals and changes of lines against the simulated account, compared with the lines that the account really
+// has.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -25,8 +26,12 @@ let connector: Connector;
 let types: ReadonlyMap<string, RecordTypeMetadata>;
 
 async function writeData(): Promise<void> {
-  await saveTable(folder, 'customer', [[7, 'Smith', 'F', 'F', 1, '', '2010-12-01 08:26:00', '2011-02-10 14:38:00']]);
-  await saveTable(folder, 'item', [[1000, '85123A', 'LANTERN', 'InvtPart', 'F', '2010-12-01 08:26:00', '2010-12-01 08:26:00']]);
+  await saveTable(folder, 'customer', [
+    [7, 'Smith', 'F', 'F', 1, '', '2010-12-01 08:26:00', '2011-02-10 14:38:00'],
+  ]);
+  await saveTable(folder, 'item', [
+    [1000, '85123A', 'LANTERN', 'InvtPart', 'F', '2010-12-01 08:26:00', '2010-12-01 08:26:00'],
+  ]);
   const ids = Array.from({ length: last - first + 1 }, (_unused, index) => first + index);
   const header = (id: number, name: string, type: string, total: string): (string | number)[] => [
     ...[id, name, type, '2011-01-15', 7, 1, 1, 'T', total],
@@ -37,11 +42,17 @@ async function writeData(): Promise<void> {
     header(20_000, 'CM1', 'CustCred', '-0.10'),
   ]);
   let key = 0;
-  const line = (transaction: number, id: number, amount: string, flags: readonly string[] = ['F', 'F']): (string | number)[] => [
+  const line = (
+    transaction: number,
+    id: number,
+    amount: string,
+    flags: readonly string[] = ['F', 'F'],
+  ): (string | number)[] => [
     ...[(key += 1), id, transaction, id, 1000, `line ${id}`, -1, '0.10', amount, ...flags],
     '2011-01-15 10:00:00',
   ];
-  // Three lines of 0.10, one of them without a price, a header line and a tax line that are no lines of the document; the last has none.
+  // Three lines of 0.10, one of them without a price, a header line and a tax line that are no lines of the
+  // document; the last has none.
   const linesOf = (id: number) => [
     line(id, 0, '0.30', ['T', 'F']),
     line(id, 1, '-0.10'),
@@ -49,7 +60,10 @@ async function writeData(): Promise<void> {
     line(id, 3, ''),
     line(id, 4, '0.06', ['F', 'T']),
   ];
-  await saveTable(folder, 'transactionline', [...ids.filter((id) => id !== last).flatMap(linesOf), line(20_000, 1, '0.10')]);
+  await saveTable(folder, 'transactionline', [
+    ...ids.filter((id) => id !== last).flatMap(linesOf),
+    line(20_000, 1, '0.10'),
+  ]);
 }
 
 beforeAll(async () => {
@@ -65,7 +79,12 @@ beforeAll(async () => {
     ...(profile !== undefined && { profile }),
   });
   const { clientId } = await account.createIntegration('test');
-  const { certificatePem, privateKeyPem } = createCertificate({ commonName: 'test', days: 30, keyType: 'ec-p256', now: new Date() });
+  const { certificatePem, privateKeyPem } = createCertificate({
+    commonName: 'test',
+    days: 30,
+    keyType: 'ec-p256',
+    now: new Date(),
+  });
   const { certificateId } = await account.uploadCertificate(clientId, certificatePem);
   connector = netsuite.create(
     {
@@ -75,7 +94,11 @@ beforeAll(async () => {
       settings: settingsWith({ requestTimeoutMs: 10_000 }),
       erpLimits: createAccountLimits(),
     },
-    { accountId: account.accountId, baseUrl: account.url, authentication: { method: 'oauth2', clientId, certificateId } },
+    {
+      accountId: account.accountId,
+      baseUrl: account.url,
+      authentication: { method: 'oauth2', clientId, certificateId },
+    },
     { privateKeyPem },
   );
   types = new Map((await connector.metadata(signal)).map((type) => [type.name, type]));
@@ -92,7 +115,11 @@ afterAll(async () => {
   await admin.end();
 });
 
-async function control(method: string, route: string, body?: unknown): Promise<{ requests: Readonly<Record<string, number>> }> {
+async function control(
+  method: string,
+  route: string,
+  body?: unknown,
+): Promise<{ requests: Readonly<Record<string, number>> }> {
   const response = await fetch(`${account.control?.url}${route}`, {
     method,
     headers: { authorization: `Bearer ${account.control?.token}`, 'content-type': 'application/json' },
@@ -127,26 +154,42 @@ describe('totals of lines in an account', () => {
     const before = await control('GET', '/state');
     expect(await totals(thousand)).toEqual(thousand.map(expected));
     const after = await control('GET', '/state');
-    expect([after.requests['count'], after.requests['rows']]).toEqual([(before.requests['count'] ?? 0) + 1, before.requests['rows']]);
+    expect([after.requests['count'], after.requests['rows']]).toEqual([
+      (before.requests['count'] ?? 0) + 1,
+      before.requests['rows'],
+    ]);
     expect(await totals([last, 99])).toEqual([]);
-    expect(await totals([20_000], typeOf('creditMemo'))).toMatchObject([{ id: '20000', lines: 1, sums: { foreignamount: '0.1' } }]);
+    expect(await totals([20_000], typeOf('creditMemo'))).toMatchObject([
+      { id: '20000', lines: 1, sums: { foreignamount: '0.1' } },
+    ]);
   });
 
   it('still have the lines that a fault leaves out of the rows, and lack those that it leaves out of counts', async () => {
-    const read = () => connector.readByIds({ recordType: typeOf('invoice'), fields: ['lines'], ids: [String(first)], signal });
+    const read = () =>
+      connector.readByIds({ recordType: typeOf('invoice'), fields: ['lines'], ids: [String(first)], signal });
     await control('PUT', '/faults', [{ on: { table: 'transactionline' }, dropRows: { where: { id: 2 } } }]);
     expect((await read()).records[0]?.lines).toHaveLength(2);
     expect(await totals([first])).toEqual([expected(first)]);
     await control('PUT', '/faults', [{ on: { table: 'transactionline' }, hasMore: false }]);
     expect(await totals(thousand)).toHaveLength(1000);
-    await control('PUT', '/faults', [{ on: { table: 'transactionline', kind: 'count' }, dropRows: { where: { id: 2 } } }]);
+    await control('PUT', '/faults', [
+      { on: { table: 'transactionline', kind: 'count' }, dropRows: { where: { id: 2 } } },
+    ]);
     expect((await read()).records[0]?.lines).toHaveLength(3);
-    expect(await totals([first])).toMatchObject([{ lines: 2, sums: { quantity: '-2', foreignamount: '-0.1' } }]);
+    expect(await totals([first])).toMatchObject([
+      { lines: 2, sums: { quantity: '-2', foreignamount: '-0.1' } },
+    ]);
   });
 
   it('and lists of changed lines follow the time of the lines alone', async () => {
     const listChanged = (since: string, afterId: string | null = null, limit = 1000) =>
-      lineReader().listChanged({ recordType: typeOf('invoice'), since: new Date(since), afterId, limit, signal });
+      lineReader().listChanged({
+        recordType: typeOf('invoice'),
+        since: new Date(since),
+        afterId,
+        limit,
+        signal,
+      });
     const lines = [{ line: 1, fields: { quantity: '-5' } }];
     await control('PATCH', `/records/transaction/${first + 5}`, { lines, touch: 'lines' });
     const [changed] = await totals([first + 5]);
@@ -154,11 +197,18 @@ describe('totals of lines in an account', () => {
     const at = changed?.modifiedAt ?? '';
     expect(Date.parse(at)).toBeGreaterThan(Date.parse('2011-01-15T10:00:00Z'));
     expect(await listChanged(at)).toEqual({ ids: [String(first + 5)], hasMore: false });
-    expect(await listChanged(new Date(Date.parse(at) + 1000).toISOString())).toEqual({ ids: [], hasMore: false });
+    expect(await listChanged(new Date(Date.parse(at) + 1000).toISOString())).toEqual({
+      ids: [],
+      hasMore: false,
+    });
     const page = await listChanged('2011-01-15T10:00:00Z');
     expect([page.ids.length, page.ids[0], page.hasMore]).toEqual([1000, String(first), true]);
     const rest = await listChanged('2011-01-15T10:00:00Z', page.ids.at(-1) ?? null);
-    expect([rest.ids.length, rest.ids.at(-1), rest.hasMore]).toEqual([last - first - 1000, String(last - 1), false]);
+    expect([rest.ids.length, rest.ids.at(-1), rest.hasMore]).toEqual([
+      last - first - 1000,
+      String(last - 1),
+      false,
+    ]);
   });
 
   it('are refused where the role cannot see the lines', async () => {
@@ -166,7 +216,12 @@ describe('totals of lines in an account', () => {
     await expect(totals([first])).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
     const hidden = (await connector.metadata(signal)).find(({ name }) => name === 'invoice');
     expect(hidden?.linesModifiedField).toBeNull();
-    expect(hidden?.shownAs).toEqual({ number: 'tranid', name: 'entity', date: 'trandate', amount: 'foreigntotal' });
+    expect(hidden?.shownAs).toEqual({
+      number: 'tranid',
+      name: 'entity',
+      date: 'trandate',
+      amount: 'foreigntotal',
+    });
   });
 });
 

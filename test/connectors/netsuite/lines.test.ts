@@ -14,10 +14,22 @@ afterEach(() => wire.stop());
 describe('the lines of a document', () => {
   const at = '2026-01-02T03:04:05Z';
   const header = (id: string, modified = at) => ({ id, lastmodifieddate: modified });
-  const line = (parent: string, id: string, more: object = {}) => ({ parent_id: parent, id, parent_modified: at, ...more });
+  const line = (parent: string, id: string, more: object = {}) => ({
+    parent_id: parent,
+    id,
+    parent_modified: at,
+    ...more,
+  });
   const isLines = (query: string): boolean => query.includes('FROM transactionline');
   const read = (fields = ['lines']) =>
-    createConnectorAt(wire.url).readPage({ recordType: invoice, fields, afterId: null, changedSince: null, limit: 1000, signal });
+    createConnectorAt(wire.url).readPage({
+      recordType: invoice,
+      fields,
+      afterId: null,
+      changedSince: null,
+      limit: 1000,
+      signal,
+    });
 
   it('are read for exactly the ids of the page, in line order, with labels next to references', async () => {
     wire.answer = ({ query }) =>
@@ -40,7 +52,12 @@ describe('the lines of a document', () => {
       quantity: '-2',
       netamount: '-10.50',
     });
-    expect(page.records[0]?.lines?.[1]).toMatchObject({ id: '1', linesequencenumber: '2', item: '7', 'item.name': 'Widget' });
+    expect(page.records[0]?.lines?.[1]).toMatchObject({
+      id: '1',
+      linesequencenumber: '2',
+      item: '7',
+      'item.name': 'Widget',
+    });
     expect(Object.keys(page.records[0]?.lines?.[0] ?? {}).slice(0, 6)).toEqual([
       'id',
       'linesequencenumber',
@@ -59,9 +76,13 @@ describe('the lines of a document', () => {
   it('reject only their document when they make the response unreadable', async () => {
     wire.answer = ({ query }, response) => {
       if (!isLines(query)) return rowsResponse([header('1'), header('2'), header('3')]);
-      const requested = ['1', '2', '3'].filter((id) => /IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ').includes(id));
+      const requested = ['1', '2', '3'].filter((id) =>
+        /IN \(([^)]*)\)/.exec(query)?.[1]?.split(', ').includes(id),
+      );
       if (!requested.includes('2')) return rowsResponse(requested.map((id) => line(id, `${id}0`)));
-      return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[{"memo":"\u0001"}]}');
+      return void response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end('{"items":[{"memo":"\u0001"}]}');
     };
     const page = await read();
     expect(page.records.map(({ id, lines }) => [id, lines?.length])).toEqual([
@@ -84,26 +105,43 @@ describe('the lines of a document', () => {
 
   it('continue behind the last line, over as many responses as necessary', async () => {
     const all = ['1', '2', '3'].flatMap((parent) =>
-      Array.from({ length: 900 }, (_unused, index) => line(parent, String(index + 1), { linesequencenumber: String(index + 1) })),
+      Array.from({ length: 900 }, (_unused, index) =>
+        line(parent, String(index + 1), { linesequencenumber: String(index + 1) }),
+      ),
     );
     wire.answer = ({ query }) => {
-      if (!isLines(query)) return rowsResponse([header('1'), header('2'), header('3')].filter(isRequestedBy(query)));
+      if (!isLines(query))
+        return rowsResponse([header('1'), header('2'), header('3')].filter(isRequestedBy(query)));
       const [, parent = '-1', id = '-1'] = /l\.transaction = (\d+) AND l\.id > (\d+)/.exec(query) ?? [];
-      const rest = all.filter((row) => Number(row.parent_id) > Number(parent) || (row.parent_id === parent && Number(row.id) > Number(id)));
+      const rest = all.filter(
+        (row) =>
+          Number(row.parent_id) > Number(parent) || (row.parent_id === parent && Number(row.id) > Number(id)),
+      );
       return rowsResponse(rest.slice(0, 1000), rest.length > 1000);
     };
     const page = await read();
     expect(page.records.map(({ lines }) => lines?.length)).toEqual([900, 900, 900]);
-    expect(page.records.every(({ lines }) => lines?.every((each, index) => each['id'] === String(index + 1)))).toBe(true);
-    expect(wire.seen.filter(({ query }) => isLines(query)).map(({ query }) => /IN \(([^)]*)\)/.exec(query)?.[1])).toEqual([
-      '1, 2, 3',
-      '2, 3',
-      '3',
-    ]);
+    expect(
+      page.records.every(({ lines }) => lines?.every((each, index) => each['id'] === String(index + 1))),
+    ).toBe(true);
+    expect(
+      wire.seen.filter(({ query }) => isLines(query)).map(({ query }) => /IN \(([^)]*)\)/.exec(query)?.[1]),
+    ).toEqual(['1, 2, 3', '2, 3', '3']);
   });
 
   it('are complete for documents without lines and with thousands, wherever a response ends', async () => {
-    const counts = [0, 2_500, 1, 0, 999, 1_000, 1_001, 0, 3, ...Array.from({ length: 300 }, (_unused, index) => (index * 7) % 40)];
+    const counts = [
+      0,
+      2_500,
+      1,
+      0,
+      999,
+      1_000,
+      1_001,
+      0,
+      3,
+      ...Array.from({ length: 300 }, (_unused, index) => (index * 7) % 40),
+    ];
     serveDocuments(counts);
     const read = await readOn();
     expect(read.flatMap(({ records }) => records.map(({ id, lines }) => [id, lines?.length]))).toEqual(
@@ -123,7 +161,11 @@ describe('the lines of a document', () => {
       const page = (rows: readonly object[]) => rowsResponse(rows.slice(0, limit), rows.length > limit);
       if (!isLines(query)) {
         const after = Number(/t\.id > (-?\d+)/.exec(query)?.[1] ?? -1);
-        return page(counts.flatMap((_count, id) => (id > after ? [header(String(id))] : [])).filter(isRequestedBy(query)));
+        return page(
+          counts
+            .flatMap((_count, id) => (id > after ? [header(String(id))] : []))
+            .filter(isRequestedBy(query)),
+        );
       }
       const requested = new Set(/l\.transaction IN \(([^)]*)\)/.exec(query)?.[1]?.split(', '));
       const [, parent = '-1', id = '-1'] = /l\.transaction = (\d+) AND l\.id > (\d+)/.exec(query) ?? [];
@@ -131,7 +173,8 @@ describe('the lines of a document', () => {
         all.filter(
           (row) =>
             requested.has(row.parent_id) &&
-            (Number(row.parent_id) > Number(parent) || (row.parent_id === parent && Number(row.id) > Number(id))),
+            (Number(row.parent_id) > Number(parent) ||
+              (row.parent_id === parent && Number(row.id) > Number(id))),
         ),
       );
     };
@@ -142,7 +185,16 @@ describe('the lines of a document', () => {
     const pages: RecordPage[] = [];
     for (let hasMore = true; hasMore; ) {
       const afterId = pages.at(-1)?.lastId ?? null;
-      pages.push(await connector.readPage({ recordType: invoice, fields: ['lines'], afterId, changedSince: null, limit: 1000, signal }));
+      pages.push(
+        await connector.readPage({
+          recordType: invoice,
+          fields: ['lines'],
+          afterId,
+          changedSince: null,
+          limit: 1000,
+          signal,
+        }),
+      );
       hasMore = pages.at(-1)?.hasMore === true;
       expect(pages.length).toBeLessThan(100);
     }
@@ -152,25 +204,40 @@ describe('the lines of a document', () => {
   it('end a page early when there are many, and the next one reads no more headers than it can hold', async () => {
     serveDocuments(Array.from({ length: 900 }, () => 40));
     const pages = await readOn();
-    const sizes = pages.map(({ records }) => records.reduce((sum, { lines }) => sum + (lines?.length ?? 0), 0));
+    const sizes = pages.map(({ records }) =>
+      records.reduce((sum, { lines }) => sum + (lines?.length ?? 0), 0),
+    );
     expect(sizes.reduce((sum, size) => sum + size)).toBe(36_000);
     expect(Math.max(...sizes)).toBeLessThan(5_100);
-    expect(pages.flatMap(({ records }) => records.map(({ id }) => Number(id)))).toEqual(Array.from({ length: 900 }, (_unused, id) => id));
+    expect(pages.flatMap(({ records }) => records.map(({ id }) => Number(id)))).toEqual(
+      Array.from({ length: 900 }, (_unused, id) => id),
+    );
     expect(
-      wire.seen.filter(({ query }) => !isLines(query) && !query.includes('t.id IN')).map(({ path }) => /limit=(\d+)/.exec(path)?.[1]),
+      wire.seen
+        .filter(({ query }) => !isLines(query) && !query.includes('t.id IN'))
+        .map(({ path }) => /limit=(\d+)/.exec(path)?.[1]),
     ).toEqual(['1000', ...pages.slice(1).map(() => '100')]);
   });
 
   it('never end a page within a document, however many it has, and never make an empty page', async () => {
     serveDocuments([12_500, 9_000, 1]);
     const pages = await readOn();
-    expect(pages.map(({ records }) => records.map(({ lines }) => lines?.length))).toEqual([[12_500], [9_000], [1]]);
+    expect(pages.map(({ records }) => records.map(({ lines }) => lines?.length))).toEqual([
+      [12_500],
+      [9_000],
+      [1],
+    ]);
   });
 
   it('do not shorten a page of given ids', async () => {
     serveDocuments(Array.from({ length: 300 }, () => 40));
     const ids = Array.from({ length: 300 }, (_unused, id) => String(id));
-    const page = await createConnectorAt(wire.url).readByIds({ recordType: invoice, fields: ['lines'], ids, signal });
+    const page = await createConnectorAt(wire.url).readByIds({
+      recordType: invoice,
+      fields: ['lines'],
+      ids,
+      signal,
+    });
     expect([page.records.length, page.hasMore]).toEqual([300, false]);
   });
 
@@ -179,11 +246,16 @@ describe('the lines of a document', () => {
     const { answer } = wire;
     wire.answer = (seen, response) => {
       const given = answer(seen, response) as { items: { id: string; lastmodifieddate?: string }[] };
-      for (const row of isLines(seen.query) ? [] : given.items) if (row.id === '3' || row.id === '499') row.lastmodifieddate = 'never';
+      for (const row of isLines(seen.query) ? [] : given.items)
+        if (row.id === '3' || row.id === '499') row.lastmodifieddate = 'never';
       return given;
     };
     const pages = await readOn();
-    expect(pages.map(({ rejected }) => rejected.map(({ id }) => id))).toEqual([['3'], ...pages.slice(2).map(() => []), ['499']]);
+    expect(pages.map(({ rejected }) => rejected.map(({ id }) => id))).toEqual([
+      ['3'],
+      ...pages.slice(2).map(() => []),
+      ['499'],
+    ]);
     expect(pages.flatMap(({ records }) => records)).toHaveLength(498);
   });
 
@@ -195,13 +267,16 @@ describe('the lines of a document', () => {
     ['without an id', [{ parent_id: '1' }]],
     ['without a record', [{ id: '1' }]],
   ])('are an error when one is %s', async (_name, lines) => {
-    wire.answer = ({ query }) => (isLines(query) ? rowsResponse(lines) : rowsResponse([header('1'), header('2')]));
+    wire.answer = ({ query }) =>
+      isLines(query) ? rowsResponse(lines) : rowsResponse([header('1'), header('2')]);
     await expect(read()).rejects.toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
   });
 
   it('reject only their document when one is unreadable', async () => {
     wire.answer = ({ query }) =>
-      isLines(query) ? rowsResponse([line('1', '4', { quantity: 'two' }), line('2', '1')]) : rowsResponse([header('1'), header('2')]);
+      isLines(query)
+        ? rowsResponse([line('1', '4', { quantity: 'two' }), line('2', '1')])
+        : rowsResponse([header('1'), header('2')]);
     const page = await read();
     expect(page.records.map(({ id }) => id)).toEqual(['2']);
     expect(page.rejected).toEqual([
@@ -247,10 +322,16 @@ describe('the lines of a document', () => {
     let edits = 0;
     wire.answer = ({ query }) =>
       isLines(query)
-        ? rowsResponse([line('1', '1', { parent_modified: `2026-01-02T03:05:${String((edits += 1)).padStart(2, '0')}Z` })])
+        ? rowsResponse([
+            line('1', '1', { parent_modified: `2026-01-02T03:05:${String((edits += 1)).padStart(2, '0')}Z` }),
+          ])
         : rowsResponse([header('1', `2026-01-02T03:06:${String(edits).padStart(2, '0')}Z`)]);
     const page = await read();
-    expect(page).toMatchObject({ records: [], rejected: [{ id: '1', code: 'CHANGED_WHILE_READ' }], lastId: '1' });
+    expect(page).toMatchObject({
+      records: [],
+      rejected: [{ id: '1', code: 'CHANGED_WHILE_READ' }],
+      lastId: '1',
+    });
     expect(edits).toBe(4);
   });
 
@@ -265,13 +346,15 @@ describe('the lines of a document', () => {
   });
 
   it('are not taken for none when the document was deleted after its header was read', async () => {
-    wire.answer = ({ query }) => rowsResponse(isLines(query) || query.includes('t.id IN') ? [] : [header('1')]);
+    wire.answer = ({ query }) =>
+      rowsResponse(isLines(query) || query.includes('t.id IN') ? [] : [header('1')]);
     expect(await read()).toEqual({ records: [], rejected: [], lastId: '1', hasMore: false });
   });
 
   it('are read again with their header when the document lost them in between', async () => {
     const later = '2026-01-02T03:04:06Z';
-    wire.answer = ({ query }) => rowsResponse(isLines(query) ? [] : [header('1', query.includes('t.id IN') ? later : at)]);
+    wire.answer = ({ query }) =>
+      rowsResponse(isLines(query) ? [] : [header('1', query.includes('t.id IN') ? later : at)]);
     expect((await read()).records).toMatchObject([{ id: '1', modifiedAt: later, lines: [] }]);
   });
 
@@ -283,7 +366,10 @@ describe('the lines of a document', () => {
     let edited = false;
     wire.answer = ({ query }) => {
       if (!isLines(query)) return rowsResponse(query.includes('t.id IN') ? headersNow : [header('1')]);
-      if (edited) return rowsResponse(headersNow.map(() => line('1', '1', { parent_modified: '2026-01-02T03:04:06Z' })));
+      if (edited)
+        return rowsResponse(
+          headersNow.map(() => line('1', '1', { parent_modified: '2026-01-02T03:04:06Z' })),
+        );
       edited = query.includes('l.id > 1000');
       return edited ? rowsResponse([]) : rowsResponse(first, true);
     };

@@ -27,7 +27,12 @@ export async function startLoadedAccount(profile: NetsuiteAccountOptions['profil
   await createLoadedDatabase(database, dataFolder, profile);
   const options = { admin, database, dataFolder, accountId: 'TSTDRV1234567', control: {} };
   const account = await startNetsuiteAccount({ ...options, ...(profile !== undefined && { profile }) });
-  const { certificatePem, privateKeyPem } = createCertificate({ commonName: 'test', days: 30, keyType: 'ec-p256', now: new Date() });
+  const { certificatePem, privateKeyPem } = createCertificate({
+    commonName: 'test',
+    days: 30,
+    keyType: 'ec-p256',
+    now: new Date(),
+  });
   const { clientId } = await account.createIntegration('test');
   const { certificateId } = await account.uploadCertificate(clientId, certificatePem);
   const fetch = createGuardedFetch({ allowPrivateHosts: true });
@@ -43,7 +48,11 @@ export async function startLoadedAccount(profile: NetsuiteAccountOptions['profil
       settings: settingsWith({ maxResponseBytes: 60_000_000 }),
       erpLimits: createAccountLimits(),
     },
-    { accountId: account.accountId, baseUrl: account.url, authentication: { method: 'oauth2', clientId, certificateId } },
+    {
+      accountId: account.accountId,
+      baseUrl: account.url,
+      authentication: { method: 'oauth2', clientId, certificateId },
+    },
     { privateKeyPem },
   );
   return {

@@ -1,16 +1,38 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type FieldMetadata, type RecordTypeMetadata, scannedFields } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, errorResponse, invalidQuery, json, rowsResponse, type Seen, startWire, type Wire } from './wire.ts';
+import {
+  type FieldMetadata,
+  type RecordTypeMetadata,
+  scannedFields,
+} from '../../../src/connectors/connector.ts';
+import {
+  createConnectorAt,
+  errorResponse,
+  invalidQuery,
+  json,
+  rowsResponse,
+  type Seen,
+  startWire,
+  type Wire,
+} from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
 
 /** An account that lacks some columns, refuses some with a server error, and hides some tables. */
-type Account = { missing: string[]; broken: string[]; hidden: string[]; catalogue: (entry: string, response: ServerResponse) => unknown };
+type Account = {
+  missing: string[];
+  broken: string[];
+  hidden: string[];
+  catalogue: (entry: string, response: ServerResponse) => unknown;
+};
 let account: Account;
 
-const schemaOf = (properties: object) => ({ type: 'object', properties, $schema: 'https://json-schema.org/draft-06/hyper-schema#' });
+const schemaOf = (properties: object) => ({
+  type: 'object',
+  properties,
+  $schema: 'https://json-schema.org/draft-06/hyper-schema#',
+});
 const catalogues: Readonly<Record<string, object>> = {
   customer: schemaOf({
     custentity_region: { title: 'Region', type: 'string', nullable: true, 'x-ns-custom-field': true },
@@ -19,14 +41,23 @@ const catalogues: Readonly<Record<string, object>> = {
     custentity_score: { title: 'Score', type: 'number', format: 'double', 'x-ns-custom-field': true },
     custentity_visits: { type: 'integer', 'x-ns-custom-field': true },
     custentity_vip: { title: 'VIP', type: 'boolean', 'x-ns-custom-field': true },
-    custentity_owner: { title: 'Owner', $ref: '/services/rest/record/v1/metadata-catalog/employee', 'x-ns-custom-field': true },
+    custentity_owner: {
+      title: 'Owner',
+      $ref: '/services/rest/record/v1/metadata-catalog/employee',
+      'x-ns-custom-field': true,
+    },
     custentity_tier: {
       title: 'Tier',
       type: 'object',
       properties: { id: { type: 'string', enum: ['1', '2'] }, refName: { type: 'string' } },
       'x-ns-custom-field': true,
     },
-    custEntity_Tags: { title: 'Tags', type: 'object', properties: { items: { type: 'array' } }, 'x-ns-custom-field': true },
+    custEntity_Tags: {
+      title: 'Tags',
+      type: 'object',
+      properties: { items: { type: 'array' } },
+      'x-ns-custom-field': true,
+    },
     companyName: { title: 'Company', type: 'string' },
     'custentity bad name': { title: 'Bad', type: 'string', 'x-ns-custom-field': true },
   }),
@@ -35,12 +66,19 @@ const catalogues: Readonly<Record<string, object>> = {
     item: {
       type: 'object',
       properties: {
-        items: { type: 'array', items: schemaOf({ custcol_engraving: { title: 'Engraving', type: 'string', 'x-ns-custom-field': true } }) },
+        items: {
+          type: 'array',
+          items: schemaOf({
+            custcol_engraving: { title: 'Engraving', type: 'string', 'x-ns-custom-field': true },
+          }),
+        },
       },
     },
   }),
   creditMemo: schemaOf({}),
-  inventoryItem: schemaOf({ custitem_colour: { title: 'Colour', type: 'string', 'x-ns-custom-field': true } }),
+  inventoryItem: schemaOf({
+    custitem_colour: { title: 'Colour', type: 'string', 'x-ns-custom-field': true },
+  }),
 };
 
 beforeEach(async () => {
@@ -50,27 +88,39 @@ beforeEach(async () => {
     broken: [],
     hidden: [],
     catalogue: (entry, response) =>
-      catalogues[entry] ?? json(response, 404, errorResponse(404, 'NONEXISTENT_ID', `Record type '${entry}' does not exist.`)),
+      catalogues[entry] ??
+      json(response, 404, errorResponse(404, 'NONEXISTENT_ID', `Record type '${entry}' does not exist.`)),
   };
   wire.answer = (seen, response) =>
-    seen.method === 'GET' ? account.catalogue(seen.path.split('/').at(-1) ?? '', response) : answerQuery(seen, response);
+    seen.method === 'GET'
+      ? account.catalogue(seen.path.split('/').at(-1) ?? '', response)
+      : answerQuery(seen, response);
 });
 afterEach(() => wire.stop());
 
 function answerQuery({ query }: Seen, response: ServerResponse): unknown {
-  const columns = [...query.matchAll(/\b([tlc])\.([a-z0-9_]+)/g)].map(([, alias, name]) => `${alias}.${name}`);
+  const columns = [...query.matchAll(/\b([tlc])\.([a-z0-9_]+)/g)].map(
+    ([, alias, name]) => `${alias}.${name}`,
+  );
   const tables = [...query.matchAll(/(?:FROM|JOIN) (\w+)/g)].map(([, table]) => String(table));
   const hidden = tables.find((table) => account.hidden.includes(table));
-  if (hidden !== undefined) return json(response, 400, invalidQuery(`Search error occurred: Record '${hidden}' was not found.`));
+  if (hidden !== undefined)
+    return json(response, 400, invalidQuery(`Search error occurred: Record '${hidden}' was not found.`));
   const missing = columns.find((column) => account.missing.includes(column));
   if (missing !== undefined)
     return json(
       response,
       400,
-      invalidQuery(`Search error occurred: Unknown identifier '${missing.slice(2).toUpperCase()}'. Available identifiers are: {t=x}`),
+      invalidQuery(
+        `Search error occurred: Unknown identifier '${missing.slice(2).toUpperCase()}'. Available identifiers are: {t=x}`,
+      ),
     );
   if (columns.some((column) => account.broken.includes(column)))
-    return json(response, 500, errorResponse(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc'));
+    return json(
+      response,
+      500,
+      errorResponse(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc'),
+    );
   return rowsResponse([]);
 }
 
@@ -95,7 +145,12 @@ describe('metadata', () => {
       'employee',
       'contact',
     ]);
-    expect(types.get('invoice')).toMatchObject({ label: 'Invoice', table: 'transaction', source: 'catalogue+probe', idType: 'integer' });
+    expect(types.get('invoice')).toMatchObject({
+      label: 'Invoice',
+      table: 'transaction',
+      source: 'catalogue+probe',
+      idType: 'integer',
+    });
     expect(fieldOf(types.get('invoice'), 'foreignamountunpaid')).toMatchObject({
       type: 'number',
       volatile: true,
@@ -104,11 +159,19 @@ describe('metadata', () => {
       reason: null,
     });
     expect(fieldOf(types.get('invoice'), 'entity')).toMatchObject({ type: 'reference', volatile: false });
-    expect(fieldOf(types.get('invoice'), 'daysopen')).toMatchObject({ syncable: false, reason: expect.stringContaining('calculates') });
+    expect(fieldOf(types.get('invoice'), 'daysopen')).toMatchObject({
+      syncable: false,
+      reason: expect.stringContaining('calculates'),
+    });
     expect(unsyncable(types.get('invoice'))).toEqual(['daysopen', 'daysoverduesearch']);
     expect(fieldOf(types.get('customer'), 'lines')).toBeUndefined();
     const lines = fieldOf(types.get('creditMemo'), 'lines');
-    expect(lines?.fields?.slice(0, 4).map(({ name }) => name)).toEqual(['id', 'linesequencenumber', 'uniquekey', 'item']);
+    expect(lines?.fields?.slice(0, 4).map(({ name }) => name)).toEqual([
+      'id',
+      'linesequencenumber',
+      'uniquekey',
+      'item',
+    ]);
     expect(lines?.fields?.find(({ name }) => name === 'quantity')?.label).toMatch(/negative/);
   });
 
@@ -155,18 +218,38 @@ describe('metadata', () => {
     const [invoice, vendor] = [types.get('invoice'), types.get('vendor')];
     if (invoice === undefined || vendor === undefined) throw new Error('missing');
     const scanned = scannedFields(invoice).map(({ name }) => name);
-    expect(scanned).toEqual(expect.arrayContaining(['foreignamountunpaid', 'status', 'closedate', 'voided', 'entity', 'currency']));
-    expect(scanned.filter((name) => ['tranid', 'foreigntotal', 'lines', 'daysopen', 'lastmodifieddate'].includes(name))).toEqual([]);
-    expect(scannedFields(vendor).map(({ name }) => name)).toEqual(['category', 'currency', 'terms', 'subsidiary']);
+    expect(scanned).toEqual(
+      expect.arrayContaining(['foreignamountunpaid', 'status', 'closedate', 'voided', 'entity', 'currency']),
+    );
+    expect(
+      scanned.filter((name) =>
+        ['tranid', 'foreigntotal', 'lines', 'daysopen', 'lastmodifieddate'].includes(name),
+      ),
+    ).toEqual([]);
+    expect(scannedFields(vendor).map(({ name }) => name)).toEqual([
+      'category',
+      'currency',
+      'terms',
+      'subsidiary',
+    ]);
   });
 
   it('defines open records by the next field where the first is hidden, and as all records where none is left', async () => {
     account.missing = ['t.foreignamountunpaid'];
-    expect((await read()).get('invoice')?.openWhen).toEqual({ field: 'status', isNoneOf: ['B'], closedOn: 'closedate' });
+    expect((await read()).get('invoice')?.openWhen).toEqual({
+      field: 'status',
+      isNoneOf: ['B'],
+      closedOn: 'closedate',
+    });
     account.missing = ['t.foreignamountunpaid', 't.status'];
     const types = await read();
     expect([types.get('invoice')?.openWhen, types.get('salesOrder')?.openWhen]).toEqual(['always', 'always']);
-    account.missing = ['t.balancesearch', 't.overduebalancesearch', 't.unbilledorderssearch', 't.consolbalancesearch'];
+    account.missing = [
+      't.balancesearch',
+      't.overduebalancesearch',
+      't.unbilledorderssearch',
+      't.consolbalancesearch',
+    ];
     expect((await read()).get('customer')?.openWhen).toBeNull();
   });
 
@@ -174,7 +257,12 @@ describe('metadata', () => {
     const types = await read();
     const shown = (name: string) => Object.values(types.get(name)?.shownAs ?? {});
     const document = ['tranid', 'entity', 'trandate', 'foreigntotal'];
-    expect(['invoice', 'creditMemo', 'salesOrder', 'customerPayment'].map(shown)).toEqual([document, document, document, document]);
+    expect(['invoice', 'creditMemo', 'salesOrder', 'customerPayment'].map(shown)).toEqual([
+      document,
+      document,
+      document,
+      document,
+    ]);
     expect(['customer', 'vendor', 'item', 'employee', 'contact'].map(shown)).toEqual([
       ['entityid', 'companyname', null, null],
       ['entityid', 'companyname', null, null],
@@ -182,15 +270,30 @@ describe('metadata', () => {
       ['entityid', 'lastname', null, null],
       ['entityid', 'company', null, null],
     ]);
-    expect([...types].map(([name, { linesModifiedField }]) => [name, linesModifiedField]).filter(([, field]) => field !== null)).toEqual([
+    expect(
+      [...types]
+        .map(([name, { linesModifiedField }]) => [name, linesModifiedField])
+        .filter(([, field]) => field !== null),
+    ).toEqual([
       ['invoice', 'linelastmodifieddate'],
       ['creditMemo', 'linelastmodifieddate'],
       ['salesOrder', 'linelastmodifieddate'],
       ['customerPayment', 'lastmodifieddate'],
     ]);
-    account.missing = ['t.companyname', 't.trandate', 't.closedate', 'l.linelastmodifieddate', 'l.previousdoc'];
+    account.missing = [
+      't.companyname',
+      't.trandate',
+      't.closedate',
+      'l.linelastmodifieddate',
+      'l.previousdoc',
+    ];
     const less = await read();
-    expect(less.get('customer')?.shownAs).toEqual({ number: 'entityid', name: 'altname', date: null, amount: null });
+    expect(less.get('customer')?.shownAs).toEqual({
+      number: 'entityid',
+      name: 'altname',
+      date: null,
+      amount: null,
+    });
     expect(less.get('invoice')).toMatchObject({
       shownAs: { number: 'tranid', name: 'entity', date: null, amount: 'foreigntotal' },
       openWhen: { field: 'foreignamountunpaid', closedOn: null },
@@ -208,7 +311,10 @@ describe('metadata', () => {
     const types = await read();
     const targets = [...types].flatMap(([name, { fields }]) =>
       fields
-        .flatMap((field) => [field, ...(field.fields ?? []).map((line) => ({ ...line, name: `lines.${line.name}` }))])
+        .flatMap((field) => [
+          field,
+          ...(field.fields ?? []).map((line) => ({ ...line, name: `lines.${line.name}` })),
+        ])
         .flatMap((field) => (field.target === undefined ? [] : [`${name}.${field.name} ${field.target}`])),
     );
     expect(targets).toEqual([
@@ -241,7 +347,9 @@ describe('metadata', () => {
       'foreignamount',
       'lastmodifieddate',
     ]);
-    expect(wire.seen.some(({ query }) => query.includes('nexttransactionlinelink') && query.includes('l.id'))).toBe(false);
+    expect(
+      wire.seen.some(({ query }) => query.includes('nexttransactionlinelink') && query.includes('l.id')),
+    ).toBe(false);
     account.missing = ['l.previousdoc'];
     expect(fieldOf((await read()).get('customerPayment'), 'lines')).toMatchObject({
       syncable: false,
@@ -249,7 +357,10 @@ describe('metadata', () => {
     });
     account.hidden = ['nexttransactionlinelink'];
     const payment = (await read()).get('customerPayment');
-    expect(fieldOf(payment, 'lines')).toMatchObject({ syncable: false, reason: expect.stringContaining('nexttransactionlinelink') });
+    expect(fieldOf(payment, 'lines')).toMatchObject({
+      syncable: false,
+      reason: expect.stringContaining('nexttransactionlinelink'),
+    });
     expect(fieldOf(payment, 'foreigntotal')).toMatchObject({ syncable: true });
   });
 
@@ -260,7 +371,9 @@ describe('metadata', () => {
         ? json(
             response,
             400,
-            invalidQuery("Search error occurred: Field 'category' for record 'customer' was not found. Reason: NOT_EXPOSED"),
+            invalidQuery(
+              "Search error occurred: Field 'category' for record 'customer' was not found. Reason: NOT_EXPOSED",
+            ),
           )
         : answer(seen, response);
     const customer = (await read()).get('customer');
@@ -272,8 +385,15 @@ describe('metadata', () => {
   it('marks columns that NetSuite calls unknown, with the reason, after few queries', async () => {
     account.missing = ['t.subsidiary', 't.custbody_po', 'l.units'];
     const types = await read();
-    expect(unsyncable(types.get('invoice'))).toEqual(['subsidiary', 'daysopen', 'daysoverduesearch', 'custbody_po']);
-    expect(fieldOf(types.get('invoice'), 'subsidiary')?.reason).toBe("NetSuite refuses it for this role: Unknown identifier 'SUBSIDIARY'.");
+    expect(unsyncable(types.get('invoice'))).toEqual([
+      'subsidiary',
+      'daysopen',
+      'daysoverduesearch',
+      'custbody_po',
+    ]);
+    expect(fieldOf(types.get('invoice'), 'subsidiary')?.reason).toBe(
+      "NetSuite refuses it for this role: Unknown identifier 'SUBSIDIARY'.",
+    );
     expect(
       fieldOf(types.get('invoice'), 'lines')
         ?.fields?.filter(({ syncable }) => !syncable)
@@ -292,7 +412,11 @@ describe('metadata', () => {
     let failures = 3;
     const { answer } = wire;
     wire.answer = (seen, response) => {
-      const counts = seen.method === 'POST' && seen.query.includes('FROM customer') && seen.query.includes('entityid') && failures > 0;
+      const counts =
+        seen.method === 'POST' &&
+        seen.query.includes('FROM customer') &&
+        seen.query.includes('entityid') &&
+        failures > 0;
       if (!counts) return answer(seen, response);
       failures -= 1;
       return json(response, 500, errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc'));
@@ -305,9 +429,13 @@ describe('metadata', () => {
     account.hidden = ['item'];
     const types = await read();
     expect(types.get('item')).toMatchObject({ source: 'probe' });
-    expect(types.get('item')?.fields.every(({ syncable, reason }) => !syncable && reason?.includes("Record 'item' was not found"))).toBe(
-      true,
-    );
+    expect(
+      types
+        .get('item')
+        ?.fields.every(
+          ({ syncable, reason }) => !syncable && reason?.includes("Record 'item' was not found"),
+        ),
+    ).toBe(true);
     expect(unsyncable(types.get('customer'))).toEqual([]);
   });
 
@@ -319,10 +447,12 @@ describe('metadata', () => {
   });
 
   it('reads the list of custom fields where the catalogue is refused, and names it as the source', async () => {
-    account.catalogue = (_entry, response) => json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'No.'));
+    account.catalogue = (_entry, response) =>
+      json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'No.'));
     const { answer } = wire;
     wire.answer = (seen, response) => {
-      if (!seen.query.includes('FROM customfield') || !seen.query.includes("LIKE 'custentity%'")) return answer(seen, response);
+      if (!seen.query.includes('FROM customfield') || !seen.query.includes("LIKE 'custentity%'"))
+        return answer(seen, response);
       return rowsResponse([
         { id: '1', scriptid: 'CUSTENTITY_SCORE', name: 'Score', fieldvaluetype: 'Decimal Number' },
         { id: '2', scriptid: 'custentity_vip', name: 'VIP', fieldvaluetype: 'Check Box' },
@@ -331,7 +461,9 @@ describe('metadata', () => {
     };
     const customer = (await read()).get('customer');
     expect(customer?.source).toBe('custom field list+probe');
-    expect(customer?.fields.filter(({ custom }) => custom).map(({ name, label, type }) => [name, label, type])).toEqual([
+    expect(
+      customer?.fields.filter(({ custom }) => custom).map(({ name, label, type }) => [name, label, type]),
+    ).toEqual([
       ['custentity_score', 'Score', 'number'],
       ['custentity_vip', 'VIP', 'boolean'],
       ['custentity_note', 'custentity_note', 'text'],
@@ -348,11 +480,18 @@ describe('metadata', () => {
     ['an outage', 503, {}, 'down'],
     ['throttling', 429, {}, 'throttled'],
     ['a role without access', 403, {}, 'forbidden'],
-    ['a server error on the simplest query', 500, errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc'), 'down'],
+    [
+      'a server error on the simplest query',
+      500,
+      errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc'),
+      'down',
+    ],
   ])('rejects for %s, so that the last good description stays', async (_name, status, body, kind) => {
     const { answer } = wire;
     wire.answer = (seen, response) =>
-      seen.query.startsWith('SELECT t.id AS id FROM customer t') ? json(response, status, body) : answer(seen, response);
+      seen.query.startsWith('SELECT t.id AS id FROM customer t')
+        ? json(response, status, body)
+        : answer(seen, response);
     await expect(read()).rejects.toMatchObject({ kind });
   });
 

@@ -1,7 +1,17 @@
-// Payments over HTTP: the exact requests to NetSuite, how its records are read, and how its refusals are classified.
+// Payments over HTTP: the exact requests to NetSuite, how its records are read, and how its refusals are
+// classified.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { PaymentWriter } from '../../../src/connectors/payment-writer.ts';
-import { type Answer, createConnectorAt, errorResponse, json, rowsResponse, type Seen, startWire, type Wire } from './wire.ts';
+import {
+  type Answer,
+  createConnectorAt,
+  errorResponse,
+  json,
+  rowsResponse,
+  type Seen,
+  startWire,
+  type Wire,
+} from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
@@ -28,7 +38,9 @@ const writeResponse: Answer = (seen, response) =>
             ]
           : [{ id: '900' }],
       )
-    : response.writeHead(204, { location: 'https://x.example/services/rest/record/v1/customerpayment/900' }).end();
+    : response
+        .writeHead(204, { location: 'https://x.example/services/rest/record/v1/customerpayment/900' })
+        .end();
 const writer = (): PaymentWriter => {
   const { payments } = createConnectorAt(wire.url);
   if (payments === undefined) throw new Error('NetSuite takes payments');
@@ -49,7 +61,10 @@ afterAll(() => wire.stop());
 describe('a payment', () => {
   it("is sent with exact digits, the currency's id, and the header that refuses misspelt names", async () => {
     expect(await writer().createPayment(order, signal)).toBe('900');
-    expect(sent()?.headers).toMatchObject({ 'x-netsuite-propertynamevalidation': 'Error', 'content-type': 'application/json' });
+    expect(sent()?.headers).toMatchObject({
+      'x-netsuite-propertynamevalidation': 'Error',
+      'content-type': 'application/json',
+    });
     expect(sent()).toMatchObject({ method: 'POST', path: '/services/rest/record/v1/customerPayment' });
     expect(sent()?.body).toBe(
       '{"customer":{"id":"107"},"externalId":"portal-payment-1","memo":"Online payment","currency":{"id":"4"},"payment":1234567890123.40,"undepFunds":true,' +
@@ -80,7 +95,9 @@ describe('a payment', () => {
     ];
     await writer().updateApplications('900', left, signal);
     expect(sent()).toMatchObject({ method: 'PATCH', path: '/services/rest/record/v1/customerPayment/900' });
-    expect(sent()?.body).toBe('{"apply":{"items":[{"doc":{"id":"60"},"apply":false},{"doc":{"id":"61"},"apply":true,"amount":2.50}]}}');
+    expect(sent()?.body).toBe(
+      '{"apply":{"items":[{"doc":{"id":"60"},"apply":false},{"doc":{"id":"61"},"apply":true,"amount":2.50}]}}',
+    );
   });
 
   const record = {
@@ -124,14 +141,26 @@ describe('a payment', () => {
     ['no customer', { ...record, customer: undefined }],
   ])('is not trusted with %s', async (_name, body) => {
     show(body);
-    await expect(writer().readPayment('900', signal)).rejects.toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
+    await expect(writer().readPayment('900', signal)).rejects.toMatchObject({
+      kind: 'answer',
+      code: 'ANSWER_INCONSISTENT',
+    });
   });
 
   it('is null when it was deleted, and an error with its own fix when it cannot be shown', async () => {
     wire.answer = (_seen, response) =>
-      json(response, 400, errorResponse(400, 'USER_ERROR', 'Error while accessing a resource. Transaction type specified is incorrect.'));
+      json(
+        response,
+        400,
+        errorResponse(
+          400,
+          'USER_ERROR',
+          'Error while accessing a resource. Transaction type specified is incorrect.',
+        ),
+      );
     expect(await writer().readPayment('900', signal)).toBeNull();
-    wire.answer = (_seen, response) => json(response, 400, errorResponse(400, 'USER_ERROR', 'This record is locked.'));
+    wire.answer = (_seen, response) =>
+      json(response, 400, errorResponse(400, 'USER_ERROR', 'This record is locked.'));
     await expect(writer().readPayment('900', signal)).rejects.toMatchObject({
       code: 'RECORD_UNREADABLE',
       fix: expect.stringContaining('locked'),
@@ -139,14 +168,18 @@ describe('a payment', () => {
   });
 
   it('is an unreadable response when the Location header is missing', async () => {
-    wire.answer = (seen, response) => (!isQuery(seen) ? response.writeHead(204).end() : writeResponse(seen, response));
+    wire.answer = (seen, response) =>
+      !isQuery(seen) ? response.writeHead(204).end() : writeResponse(seen, response);
     await expect(writer().createPayment(order, signal)).rejects.toMatchObject({ kind: 'answer' });
   });
 });
 
 describe('a refund', () => {
   it('is applied to the payment, with the given account and method', async () => {
-    await writer().createRefund({ ...order, amount: '5.10', paymentId: '900', account: '7', method: '3' }, signal);
+    await writer().createRefund(
+      { ...order, amount: '5.10', paymentId: '900', account: '7', method: '3' },
+      signal,
+    );
     expect(sent()?.path).toBe('/services/rest/record/v1/customerRefund');
     expect(sent()?.body).toContain(
       '"account":{"id":"7"},"paymentMethod":{"id":"3"},"apply":{"items":[{"doc":{"id":"900"},"apply":true,"amount":5.10}]}}',
@@ -157,29 +190,62 @@ describe('a refund', () => {
 describe('a refused write', () => {
   const refusal = (status: number, code: string, detail: string, path?: string) => ({
     ...errorResponse(status, code, detail),
-    'o:errorDetails': [{ detail, 'o:errorCode': code, ...(path === undefined ? {} : { 'o:errorPath': path }) }],
+    'o:errorDetails': [
+      { detail, 'o:errorCode': code, ...(path === undefined ? {} : { 'o:errorPath': path }) },
+    ],
   });
-  const invalidField = (field: string) => `Error while accessing a resource. Invalid Field Value 9 for the following field: ${field}`;
+  const invalidField = (field: string) =>
+    `Error while accessing a resource. Invalid Field Value 9 for the following field: ${field}`;
   it.each([
-    [400, refusal(400, 'USER_ERROR', 'Error while accessing a resource. This record already exists.'), 'query', 'ALREADY_EXISTS'],
+    [
+      400,
+      refusal(400, 'USER_ERROR', 'Error while accessing a resource. This record already exists.'),
+      'query',
+      'ALREADY_EXISTS',
+    ],
     [400, refusal(400, 'USER_ERROR', 'The posting period Mar 2026 is closed.'), 'query', 'PERIOD_CLOSED'],
-    [400, refusal(400, 'USER_ERROR', 'You cannot edit transactions in a locked period'), 'query', 'PERIOD_CLOSED'],
+    [
+      400,
+      refusal(400, 'USER_ERROR', 'You cannot edit transactions in a locked period'),
+      'query',
+      'PERIOD_CLOSED',
+    ],
     [400, refusal(400, 'USER_ERROR', 'This customer is on credit hold.'), 'query', 'CUSTOMER_ON_HOLD'],
     [400, refusal(400, 'USER_ERROR', 'The customer is inactive.'), 'query', 'CUSTOMER_INACTIVE'],
     [400, refusal(400, 'INVALID_CONTENT', invalidField('customer'), 'customer'), 'query', 'CUSTOMER_UNKNOWN'],
     [400, refusal(400, 'INVALID_CONTENT', invalidField('account'), 'account'), 'query', 'ACCOUNT_UNKNOWN'],
     [400, refusal(400, 'USER_ERROR', 'Please enter value(s) for: Account'), 'query', 'VALUE_MISSING'],
-    [400, refusal(400, 'USER_ERROR', 'You do not have permissions to set a value for element account.'), 'forbidden', 'PERMISSION_MISSING'],
+    [
+      400,
+      refusal(400, 'USER_ERROR', 'You do not have permissions to set a value for element account.'),
+      'forbidden',
+      'PERMISSION_MISSING',
+    ],
     [400, refusal(400, 'USER_ERROR', 'Record has been changed'), 'down', 'RECORD_CHANGED'],
     [400, refusal(400, 'USER_ERROR', 'Something else.'), 'query', 'WRITE_REFUSED'],
     [403, refusal(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation'), 'forbidden', 'PERMISSION_MISSING'],
-    [404, refusal(404, 'NONEXISTENT_ID', "Record type 'customerPayment' does not exist."), 'query', 'WRITE_REFUSED'],
+    [
+      404,
+      refusal(404, 'NONEXISTENT_ID', "Record type 'customerPayment' does not exist."),
+      'query',
+      'WRITE_REFUSED',
+    ],
     [401, refusal(401, 'INVALID_LOGIN', 'Invalid login attempt.'), 'credentials', 'INVALID_LOGIN'],
-    [429, refusal(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Request blocked.'), 'throttled', 'CONCURRENCY_LIMIT_EXCEEDED'],
+    [
+      429,
+      refusal(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Request blocked.'),
+      'throttled',
+      'CONCURRENCY_LIMIT_EXCEEDED',
+    ],
     [500, refusal(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred.'), 'down', 'UNEXPECTED_ERROR'],
     [502, '<html>', 'down', 'SERVER_ERROR'],
   ])('%s %o is %s %s, with a fix', async (status, body, kind, code) => {
-    wire.answer = (seen, response) => (!isQuery(seen) ? json(response, status, body) : writeResponse(seen, response));
-    await expect(writer().createPayment(order, signal)).rejects.toMatchObject({ kind, code, fix: expect.stringMatching(/\w{3}/) });
+    wire.answer = (seen, response) =>
+      !isQuery(seen) ? json(response, status, body) : writeResponse(seen, response);
+    await expect(writer().createPayment(order, signal)).rejects.toMatchObject({
+      kind,
+      code,
+      fix: expect.stringMatching(/\w{3}/),
+    });
   });
 });

@@ -1,5 +1,5 @@
-// Record types that a customer's query defines, on a simulated account with a whole company. What they must have is read from the account's
-// own database.
+// Record types that a customer's query defines, on a simulated account with a whole company. What they must
+// have is read from the account's own database.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import type { QuerySource } from '../../../src/connectors/discovery.ts';
@@ -12,14 +12,20 @@ beforeAll(async () => {
 });
 afterAll(() => company.close());
 
-const describeQuery = async (query: string, given: Partial<QuerySource> = {}, last?: RecordTypeMetadata): Promise<RecordTypeMetadata> => {
+const describeQuery = async (
+  query: string,
+  given: Partial<QuerySource> = {},
+  last?: RecordTypeMetadata,
+): Promise<RecordTypeMetadata> => {
   const source = { name: 'rows', label: 'Rows', query, keyColumn: 'id', modifiedColumn: null, ...given };
   const described = await company.connector.describeQuery?.(source, signal, last);
   if (described === undefined) throw new Error('there is no query language');
   return described;
 };
-const typesOf = ({ fields }: RecordTypeMetadata) => Object.fromEntries(fields.map(({ name, type }) => [name, type]));
-const warned = ({ fields }: RecordTypeMetadata) => fields.filter(({ warning }) => warning !== undefined).map(({ name }) => name);
+const typesOf = ({ fields }: RecordTypeMetadata) =>
+  Object.fromEntries(fields.map(({ name, type }) => [name, type]));
+const warned = ({ fields }: RecordTypeMetadata) =>
+  fields.filter(({ warning }) => warning !== undefined).map(({ name }) => name);
 
 const bills = `SELECT t.id, t.tranid, t.trandate, t.lastmodifieddate, t.voided, t.entity, e.altname AS vendor, t.exchangerate, t.foreigntotal AS total,
   TO_CHAR(t.trandate, 'YYYY-MM-DD') AS day, TO_CHAR(t.id) AS id_text, LPAD(TO_CHAR(t.entity), 12, '0') AS padded, t.id * 1000000000000 AS large,
@@ -50,22 +56,35 @@ describe('describeQuery', () => {
       rare: 'time',
       nothing: 'text',
     });
-    expect(warned(described)).toEqual(expect.arrayContaining(['trandate', 'voided', 'entity', 'total', 'sparse', 'rare', 'nothing']));
-    expect(described).toMatchObject({ idType: 'integer', modifiedField: 'lastmodifieddate', family: 'query', openWhen: null });
+    expect(warned(described)).toEqual(
+      expect.arrayContaining(['trandate', 'voided', 'entity', 'total', 'sparse', 'rare', 'nothing']),
+    );
+    expect(described).toMatchObject({
+      idType: 'integer',
+      modifiedField: 'lastmodifieddate',
+      family: 'query',
+      openWhen: null,
+    });
   });
 
   it('few requests describe a query whose columns all have values', async () => {
     const before = company.requests();
-    await describeQuery("SELECT id, trandate, foreigntotal, lastmodifieddate FROM transaction WHERE recordtype = 'vendorbill'", {
-      modifiedColumn: 'lastmodifieddate',
-    });
+    await describeQuery(
+      "SELECT id, trandate, foreigntotal, lastmodifieddate FROM transaction WHERE recordtype = 'vendorbill'",
+      {
+        modifiedColumn: 'lastmodifieddate',
+      },
+    );
     expect(company.requests() - before).toBeLessThanOrEqual(7);
   });
 
   it('a query without rows is described by its text', async () => {
-    const described = await describeQuery('SELECT id, itemid AS code, lastmodifieddate AS changed FROM item WHERE 1 = 0', {
-      modifiedColumn: 'changed',
-    });
+    const described = await describeQuery(
+      'SELECT id, itemid AS code, lastmodifieddate AS changed FROM item WHERE 1 = 0',
+      {
+        modifiedColumn: 'changed',
+      },
+    );
     expect(typesOf(described)).toEqual({ id: 'integer', code: 'text', changed: 'time' });
     expect(warned(described)).toEqual(['code', 'changed']);
     expect(await company.readAll(described)).toEqual({ records: [], rejected: [] });
@@ -77,8 +96,14 @@ describe('describeQuery', () => {
     const integer = await describeQuery(query('id'));
     const empty = await describeQuery(query('NULL'));
     const text = await describeQuery(query('itemid'));
-    expect([decimal, integer, empty, text].map((described) => typesOf(described)['value'])).toEqual(['number', 'integer', 'text', 'text']);
-    const again = async (column: string, last: RecordTypeMetadata) => typesOf(await describeQuery(query(column), {}, last))['value'];
+    expect([decimal, integer, empty, text].map((described) => typesOf(described)['value'])).toEqual([
+      'number',
+      'integer',
+      'text',
+      'text',
+    ]);
+    const again = async (column: string, last: RecordTypeMetadata) =>
+      typesOf(await describeQuery(query(column), {}, last))['value'];
     expect(await again('id', decimal)).toBe('number');
     expect(await again('NULL', decimal)).toBe('number');
     expect(await again('id / 3', integer)).toBe('number');
@@ -90,7 +115,11 @@ describe('describeQuery', () => {
     await company.control('POST', '/fields', {
       ...{ table: 'item', name: 'custitem_broken', type: 'text', label: 'Broken', refusal: 'fails' },
     });
-    const refusal = { kind: 'query', code: 'QUERY_UNSUITABLE', message: expect.stringMatching(/^NetSuite refuses the query: /) };
+    const refusal = {
+      kind: 'query',
+      code: 'QUERY_UNSUITABLE',
+      message: expect.stringMatching(/^NetSuite refuses the query: /),
+    };
     await expect(describeQuery('SELECT id, custitem_broken FROM item')).rejects.toMatchObject(refusal);
     await company.control('PUT', '/hidden', { tables: ['item'] });
     await expect(describeQuery('SELECT id FROM item')).rejects.toMatchObject(refusal);
@@ -113,14 +142,18 @@ describe('the text of a query', () => {
       `,
     );
     const { records } = await company.readAll(described);
-    expect(records[0]?.values).toMatchObject({ note: "it's -- no; comment /* at all", items: String(records.length) });
+    expect(records[0]?.values).toMatchObject({
+      note: "it's -- no; comment /* at all",
+      items: String(records.length),
+    });
   });
 });
 
 describe('the record type of a query', () => {
   it('is read, counted and listed like any other', async () => {
     const described = await describeQuery(bills, { modifiedColumn: 'lastmodifieddate' });
-    const truth = "v.id, v.foreigntotal from suiteql.transaction v where v.recordtype = 'vendorbill' order by v.id";
+    const truth =
+      "v.id, v.foreigntotal from suiteql.transaction v where v.recordtype = 'vendorbill' order by v.id";
     const { records, rejected } = await company.readAll(described, { limit: 100 });
     expect(rejected).toEqual([]);
     expect(records.map(({ id, values }) => [id, Number(values['total'])])).toEqual(
@@ -130,7 +163,12 @@ describe('the record type of a query', () => {
     expect(await company.listAll(described, { limit: 100 })).toEqual(idsOf({ records }));
     const ids = idsOf({ records }).slice(5, 9);
     const fields = described.fields.map(({ name }) => name);
-    const some = await company.connector.readByIds({ recordType: described, fields, ids: [...ids, '999999999'], signal });
+    const some = await company.connector.readByIds({
+      recordType: described,
+      fields,
+      ids: [...ids, '999999999'],
+      signal,
+    });
     expect(idsOf(some)).toEqual(ids);
     const latest =
       records
@@ -138,8 +176,12 @@ describe('the record type of a query', () => {
         .sort()
         .at(-1) ?? '';
     const changed = await company.readAll(described, { changedSince: new Date(latest) });
-    expect(idsOf(changed)).toEqual(idsOf({ records: records.filter(({ modifiedAt }) => modifiedAt === latest) }));
-    expect(await company.connector.countChanged?.({ recordType: described, since: new Date(latest), signal })).toMatchObject({
+    expect(idsOf(changed)).toEqual(
+      idsOf({ records: records.filter(({ modifiedAt }) => modifiedAt === latest) }),
+    );
+    expect(
+      await company.connector.countChanged?.({ recordType: described, since: new Date(latest), signal }),
+    ).toMatchObject({
       records: changed.records.length,
     });
   });
@@ -155,6 +197,8 @@ describe('the record type of a query', () => {
       `a.id, coalesce(sum(l.amount), 0) from suiteql.account a
        left join suiteql.transactionaccountingline l on l.account = a.id and l.posting = 'T' group by a.id order by a.id`,
     );
-    expect(records.map(({ id, values }) => [id, Number(values['amount'])])).toEqual(balances.map(([id, amount]) => [id, Number(amount)]));
+    expect(records.map(({ id, values }) => [id, Number(values['amount'])])).toEqual(
+      balances.map(([id, amount]) => [id, Number(amount)]),
+    );
   });
 });

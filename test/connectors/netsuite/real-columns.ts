@@ -1,5 +1,5 @@
-// Columns of SuiteQL tables as real accounts have them. Source: test data of fivetran/dbt_netsuite_source (Apache-2.0), commit 8b666e7,
-// 2025-07-07: the names alone, without custom fields of those accounts.
+// Columns of SuiteQL tables as real accounts have them. Source: test data of fivetran/dbt_netsuite_source
+// (Apache-2.0), commit 8b666e7, 2025-07-07: the names alone, without custom fields of those accounts.
 export const realColumns: Readonly<Record<string, string>> = {
   transaction: `closedate createddate currency duedate entity id isreversal memo posting postingperiod reversal reversaldate reversaldefer
     status trandate transactionnumber type`,

@@ -9,9 +9,11 @@ const key = [
   { column: 'transactionline', digits: 5 },
   { column: 'accountingbook', digits: 2 },
 ];
-const rowOf = (parts: readonly unknown[]) => Object.fromEntries(parts.map((part, index) => [keyPart(index), part]));
+const rowOf = (parts: readonly unknown[]) =>
+  Object.fromEntries(parts.map((part, index) => [keyPart(index), part]));
 const idOf = (parts: readonly unknown[]): unknown =>
-  addIds({ table: 'transactionaccountingline', key }, { rows: [rowOf(parts)], hasMore: false, characters: 1 }).rows[0]?.['id'];
+  addIds({ table: 'transactionaccountingline', key }, { rows: [rowOf(parts)], hasMore: false, characters: 1 })
+    .rows[0]?.['id'];
 
 describe('an id of several columns', () => {
   it.each([
@@ -62,21 +64,39 @@ describe('an id of several columns', () => {
       ['2', '100000', '1'],
     ].map(rowOf);
     const ids = (hasMore: boolean) =>
-      addIds({ table: 'transactionaccountingline', key }, { rows, hasMore, characters: 1 }).rows.map(({ id }) => id);
+      addIds({ table: 'transactionaccountingline', key }, { rows, hasMore, characters: 1 }).rows.map(
+        ({ id }) => id,
+      );
     expect(ids(true)).toEqual(['10000101', '1/100000/1', '20000101']);
     expect(ids(false)).toHaveLength(4);
-    expect(() => addIds({ table: 'transactionaccountingline', key }, { rows: rows.slice(1, 2), hasMore: true, characters: 1 })).toThrow(
-      /to continue from/,
-    );
+    expect(() =>
+      addIds(
+        { table: 'transactionaccountingline', key },
+        { rows: rows.slice(1, 2), hasMore: true, characters: 1 },
+      ),
+    ).toThrow(/to continue from/);
   });
 });
 
 describe('a stored definition', () => {
   const whole = {
-    ...{ table: 'vendorcategory', filter: null, key: [{ column: 'id', digits: 18 }], modified: null, parent: null },
+    ...{
+      table: 'vendorcategory',
+      filter: null,
+      key: [{ column: 'id', digits: 18 }],
+      modified: null,
+      parent: null,
+    },
     ...{ renamed: {}, lines: null, deletedAs: [] },
   };
-  const lines = { label: 'Lines', table: 'transactionline', parent: 'transaction', key: 'id', sums: ['quantity'], modified: null };
+  const lines = {
+    label: 'Lines',
+    table: 'transactionline',
+    parent: 'transaction',
+    key: 'id',
+    sums: ['quantity'],
+    modified: null,
+  };
   const parent = { table: 'transaction', key: 'id', column: 'transaction' };
   const fromParent = { column: 'lastmodifieddate', from: 'parent' };
 

@@ -42,7 +42,13 @@ describe('readPage: the query', () => {
     );
   });
 
-  it.each(['2026-03-09T10:30:00Z', '2026-03-09T12:00:00Z', '2026-03-09T11:59:59Z', '2026-03-10T02:30:00Z', '1969-12-30T13:00:00Z'])(
+  it.each([
+    '2026-03-09T10:30:00Z',
+    '2026-03-09T12:00:00Z',
+    '2026-03-09T11:59:59Z',
+    '2026-03-10T02:30:00Z',
+    '1969-12-30T13:00:00Z',
+  ])(
     'the bound for %s lies at noon, one to two days earlier: no change of clocks leaves that out',
     async (instant) => {
       await readPage({ changedSince: new Date(instant) });
@@ -56,28 +62,48 @@ describe('readPage: the query', () => {
 
   it('queries ids as a list, each once', async () => {
     wire.answer = () => rowsResponse([{ id: '3' }]);
-    const page = await createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids: ['3', '5', '3'], signal });
+    const page = await createConnectorAt(wire.url).readByIds({
+      recordType: customer,
+      fields: [],
+      ids: ['3', '5', '3'],
+      signal,
+    });
     expect(wire.seen[0]?.query).toContain('WHERE t.id IN (3, 5) ORDER BY');
     expect(page).toMatchObject({ records: [{ id: '3' }], hasMore: false });
   });
 
   it('sends no query for no ids', async () => {
-    const page = await createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids: [], signal });
+    const page = await createConnectorAt(wire.url).readByIds({
+      recordType: customer,
+      fields: [],
+      ids: [],
+      signal,
+    });
     expect(page).toEqual({ records: [], rejected: [], lastId: null, hasMore: false });
     expect(wire.seen).toHaveLength(0);
   });
 
-  it.each([['1; DROP TABLE x'], ['1 OR 1=1'], [''], ['1.0'], ['007'], ["'1'"]])('refuses the id %j', async (id) => {
-    await expect(readPage({ afterId: id })).rejects.toMatchObject({ kind: 'query' });
-    await expect(createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids: [id], signal })).rejects.toMatchObject({
-      kind: 'query',
-    });
-    expect(wire.seen).toHaveLength(0);
-  });
+  it.each([['1; DROP TABLE x'], ['1 OR 1=1'], [''], ['1.0'], ['007'], ["'1'"]])(
+    'refuses the id %j',
+    async (id) => {
+      await expect(readPage({ afterId: id })).rejects.toMatchObject({ kind: 'query' });
+      await expect(
+        createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids: [id], signal }),
+      ).rejects.toMatchObject({
+        kind: 'query',
+      });
+      expect(wire.seen).toHaveLength(0);
+    },
+  );
 
   it('refuses fields that are unknown, not syncable, or not a column name', async () => {
-    await expect(readPage({ fields: ['nonsense'] })).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
-    await expect(readPage({ recordType: invoice, fields: ['daysopen'] })).rejects.toMatchObject({ code: 'FIELD_NOT_SYNCABLE' });
+    await expect(readPage({ fields: ['nonsense'] })).rejects.toMatchObject({
+      kind: 'query',
+      code: 'FIELD_NOT_SYNCABLE',
+    });
+    await expect(readPage({ recordType: invoice, fields: ['daysopen'] })).rejects.toMatchObject({
+      code: 'FIELD_NOT_SYNCABLE',
+    });
     const field = {
       name: 'x) FROM dual --',
       label: '',
@@ -88,8 +114,12 @@ describe('readPage: the query', () => {
       reason: null,
     } as const;
     const recordType = { ...customer, fields: [...customer.fields, field] };
-    await expect(readPage({ recordType, fields: [field.name] })).rejects.toMatchObject({ code: 'FIELD_NOT_SYNCABLE' });
-    await expect(readPage({ recordType: { ...customer, name: 'vendorBill' } })).rejects.toMatchObject({ code: 'FIELD_NOT_SYNCABLE' });
+    await expect(readPage({ recordType, fields: [field.name] })).rejects.toMatchObject({
+      code: 'FIELD_NOT_SYNCABLE',
+    });
+    await expect(readPage({ recordType: { ...customer, name: 'vendorBill' } })).rejects.toMatchObject({
+      code: 'FIELD_NOT_SYNCABLE',
+    });
     expect(wire.seen).toHaveLength(0);
   });
 
@@ -97,7 +127,9 @@ describe('readPage: the query', () => {
     const fields = customer.fields.map((field) =>
       field.name === 'lastmodifieddate' ? { ...field, syncable: false, reason: 'hidden' } : field,
     );
-    await expect(readPage({ recordType: { ...customer, fields }, changedSince: new Date() })).rejects.toMatchObject({
+    await expect(
+      readPage({ recordType: { ...customer, fields }, changedSince: new Date() }),
+    ).rejects.toMatchObject({
       code: 'FIELD_NOT_SYNCABLE',
     });
   });
@@ -190,7 +222,12 @@ describe('the values of a record', () => {
     const page = await readPage({ fields });
     expect(page.records.map(({ id }) => id)).toEqual(['11', '13']);
     expect(page.rejected).toMatchObject([
-      { id: '12', code: 'VALUE_UNREADABLE', message: expect.stringContaining(name.replace('df_', '')), values: { id: '12' } },
+      {
+        id: '12',
+        code: 'VALUE_UNREADABLE',
+        message: expect.stringContaining(name.replace('df_', '')),
+        values: { id: '12' },
+      },
     ]);
     const readable = fields.filter((field) => field !== name);
     expect(Object.keys(page.rejected[0]?.values ?? {})).toEqual(expect.arrayContaining(readable));
@@ -220,13 +257,16 @@ describe('the values of a record', () => {
     wire.answer = () => rowsResponse([{ entityid: 'x' }]);
     await expect(readPage({ fields })).rejects.toMatchObject({ kind: 'answer' });
     wire.answer = () => rowsResponse([{ id: '4' }]);
-    await expect(createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids: ['3'], signal })).rejects.toMatchObject({
+    await expect(
+      createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids: ['3'], signal }),
+    ).rejects.toMatchObject({
       kind: 'answer',
     });
   });
 
   it('orders ids as numbers, negative ones first', async () => {
-    wire.answer = () => rowsResponse([{ id: '-3' }, { id: '0' }, { id: '9' }, { id: '10' }, { id: '900719925474099267' }]);
+    wire.answer = () =>
+      rowsResponse([{ id: '-3' }, { id: '0' }, { id: '9' }, { id: '10' }, { id: '900719925474099267' }]);
     expect((await readPage({})).lastId).toBe('900719925474099267');
   });
 });

@@ -13,8 +13,10 @@ beforeEach(async () => {
 });
 afterEach(() => wire.stop());
 
-const scan = (selection: { afterId: string | null; limit: number } | { ids: readonly string[] }, fields = volatile) =>
-  createConnectorAt(wire.url).scan({ recordType: invoice, fields, signal, ...selection } as ScanRequest);
+const scan = (
+  selection: { afterId: string | null; limit: number } | { ids: readonly string[] },
+  fields = volatile,
+) => createConnectorAt(wire.url).scan({ recordType: invoice, fields, signal, ...selection } as ScanRequest);
 
 describe('scan', () => {
   it('sends one query per page, by id, and without lines', async () => {
@@ -49,7 +51,9 @@ describe('scan', () => {
     });
     expect(wire.seen).toHaveLength(1);
     expect(wire.seen[0]?.path).toContain('limit=2&');
-    expect(wire.seen[0]?.query).toMatch(/ FROM transaction t WHERE t\.type = 'CustInvc' AND t\.id > 7 ORDER BY t\.id ASC$/);
+    expect(wire.seen[0]?.query).toMatch(
+      / FROM transaction t WHERE t\.type = 'CustInvc' AND t\.id > 7 ORDER BY t\.id ASC$/,
+    );
   });
 
   it('sends one query for a thousand ids, each once', async () => {
@@ -88,8 +92,12 @@ describe('scan', () => {
   });
 
   it('refuses lines and fields that are not syncable', async () => {
-    await expect(scan({ afterId: null, limit: 1 }, ['lines'])).rejects.toMatchObject({ code: 'FIELD_NOT_SYNCABLE' });
-    await expect(scan({ afterId: null, limit: 1 }, ['daysopen'])).rejects.toMatchObject({ code: 'FIELD_NOT_SYNCABLE' });
+    await expect(scan({ afterId: null, limit: 1 }, ['lines'])).rejects.toMatchObject({
+      code: 'FIELD_NOT_SYNCABLE',
+    });
+    await expect(scan({ afterId: null, limit: 1 }, ['daysopen'])).rejects.toMatchObject({
+      code: 'FIELD_NOT_SYNCABLE',
+    });
     expect(wire.seen).toHaveLength(0);
   });
 });

@@ -4,7 +4,15 @@ import type { StoredDefinition } from '../../../src/connectors/netsuite/stored-d
 
 type Fields = Readonly<Record<string, FieldType>>;
 export const fieldsOf = (fields: Fields): FieldMetadata[] =>
-  Object.entries(fields).map(([name, type]) => ({ name, label: name, type, custom: false, syncable: true, volatile: false, reason: null }));
+  Object.entries(fields).map(([name, type]) => ({
+    name,
+    label: name,
+    type,
+    custom: false,
+    syncable: true,
+    volatile: false,
+    reason: null,
+  }));
 
 const wholeTable: Omit<StoredDefinition, 'table'> = {
   filter: null,
@@ -43,7 +51,10 @@ export function describeType(
     fields:
       lineFields === undefined
         ? described
-        : [...described, ...fieldsOf({ lines: 'lines' }).map((lines) => ({ ...lines, fields: fieldsOf(lineFields) }))],
+        : [
+            ...described,
+            ...fieldsOf({ lines: 'lines' }).map((lines) => ({ ...lines, fields: fieldsOf(lineFields) })),
+          ],
     openWhen: null,
     modifiedField: modified?.from === 'parent' ? 'parentModified' : (modified?.column ?? null),
     linesModifiedField: lineFields === undefined ? null : (stored.lines?.modified ?? null),

@@ -47,7 +47,12 @@ describe('a filter by subsidiaries', () => {
       signal,
     });
     expect(changed?.ids).toEqual(ids);
-    const { records } = await company.connector.readByIds({ recordType: bills, fields: ['tranid'], ids: [other, ids[0] ?? ''], signal });
+    const { records } = await company.connector.readByIds({
+      recordType: bills,
+      fields: ['tranid'],
+      ids: [other, ids[0] ?? ''],
+      signal,
+    });
     expect(idsOf({ records })).toEqual([ids[0]]);
   });
 
@@ -61,7 +66,8 @@ describe('a filter by subsidiaries', () => {
     const since = await company.connector.now(signal);
     const move = (subsidiary: string) =>
       company.control('PATCH', `/records/transaction/${id}`, { fields: { subsidiary }, touch: 'header' });
-    const read = () => company.connector.readByIds({ recordType: bills, fields: ['tranid', 'lines'], ids: [id], signal });
+    const read = () =>
+      company.connector.readByIds({ recordType: bills, fields: ['tranid', 'lines'], ids: [id], signal });
     await move(there);
     expect(await read()).toMatchObject({ records: [], rejected: [] });
     expect(await company.connector.count(bills, signal)).toBe(counted - 1);
@@ -74,9 +80,13 @@ describe('a filter by subsidiaries', () => {
   });
 
   it('narrows the record types that the connector knows by name', async () => {
-    const invoice = (await company.connector.metadata(signal, ['invoice'])).find(({ name }) => name === 'invoice');
+    const invoice = (await company.connector.metadata(signal, ['invoice'])).find(
+      ({ name }) => name === 'invoice',
+    );
     if (invoice === undefined) throw new Error('the account has no invoices');
-    const [subsidiary = ''] = await company.first("max(v.subsidiary) from suiteql.transaction v where v.type = 'CustInvc'");
+    const [subsidiary = ''] = await company.first(
+      "max(v.subsidiary) from suiteql.transaction v where v.type = 'CustInvc'",
+    );
     const ids = await company.first(
       `v.id from suiteql.transaction v where v.type = 'CustInvc' and v.subsidiary = ${subsidiary} order by v.id`,
     );
@@ -88,7 +98,10 @@ describe('a filter by subsidiaries', () => {
     ['records without a subsidiary', { ...filtered(['1']), fields: vendorBill.fields }],
     [
       'a subsidiary that can’t be read',
-      { ...filtered(['1']), fields: fieldsOf({ subsidiary: 'reference' }).map((field) => ({ ...field, syncable: false })) },
+      {
+        ...filtered(['1']),
+        fields: fieldsOf({ subsidiary: 'reference' }).map((field) => ({ ...field, syncable: false })),
+      },
     ],
     ['several subsidiaries per record', { ...filtered(['1']), fields: fieldsOf({ subsidiary: 'list' }) }],
     ['an id that is no number', filtered(['1) OR (1 = 1'])],
@@ -97,7 +110,14 @@ describe('a filter by subsidiaries', () => {
     const refused = { kind: 'query', code: 'FIELD_NOT_SYNCABLE' };
     await expect(company.connector.count(recordType, signal)).rejects.toMatchObject(refused);
     await expect(
-      company.connector.readPage({ recordType, fields: [], afterId: null, changedSince: null, limit: 1, signal }),
+      company.connector.readPage({
+        recordType,
+        fields: [],
+        afterId: null,
+        changedSince: null,
+        limit: 1,
+        signal,
+      }),
     ).rejects.toMatchObject(refused);
   });
 });

@@ -26,7 +26,8 @@ import {
 let wire: Wire;
 const signal = new AbortController().signal;
 const customer = metadataOf('customer');
-const list = (connector = createConnectorAt(wire.url)) => connector.listIds({ recordType: customer, afterId: null, limit: 1000, signal });
+const list = (connector = createConnectorAt(wire.url)) =>
+  connector.listIds({ recordType: customer, afterId: null, limit: 1000, signal });
 const oneRow: Answer = () => rowsResponse([{ links: [], id: '1' }]);
 const loginError = errorResponse(401, 'INVALID_LOGIN', 'Invalid login attempt.');
 
@@ -49,7 +50,10 @@ describe('requests', () => {
     wire.answer = oneRow;
     expect(await list()).toEqual({ listed: [{ id: '1', modifiedAt: null }], hasMore: false });
     const [seen] = wire.seen;
-    expect(seen).toMatchObject({ method: 'POST', path: '/services/rest/query/v1/suiteql?limit=1000&offset=0' });
+    expect(seen).toMatchObject({
+      method: 'POST',
+      path: '/services/rest/query/v1/suiteql?limit=1000&offset=0',
+    });
     expect(seen?.headers).toMatchObject({
       prefer: 'transient',
       'content-type': 'application/json',
@@ -126,7 +130,8 @@ describe('requests', () => {
 
 describe('401', () => {
   it('once: logs in again and continues', async () => {
-    wire.answer = (seen, response) => (wire.logins === 1 ? json(response, 401, loginError) : oneRow(seen, response));
+    wire.answer = (seen, response) =>
+      wire.logins === 1 ? json(response, 401, loginError) : oneRow(seen, response);
     expect((await list()).listed).toEqual([{ id: '1', modifiedAt: null }]);
     expect(wire.logins).toBe(2);
     const [first, second] = wire.seen;
@@ -164,7 +169,8 @@ describe('the login', () => {
 
   it('accepts the lifetime as a string and the token type in any case', async () => {
     wire.answer = oneRow;
-    wire.login = (_seen, response) => json(response, 200, { access_token: 'x', expires_in: '3600', token_type: 'bearer' });
+    wire.login = (_seen, response) =>
+      json(response, 200, { access_token: 'x', expires_in: '3600', token_type: 'bearer' });
     expect((await list()).listed).toEqual([{ id: '1', modifiedAt: null }]);
   });
 
@@ -188,7 +194,8 @@ describe('error responses', () => {
     ],
     [
       '429 with Retry-After',
-      (_s, r) => json(r, 429, errorResponse(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Blocked.'), { 'retry-after': '7' }),
+      (_s, r) =>
+        json(r, 429, errorResponse(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Blocked.'), { 'retry-after': '7' }),
       { kind: 'throttled', retryAfterMs: 7_000 },
     ],
     [
@@ -206,7 +213,11 @@ describe('error responses', () => {
       (_s, r) => json(r, 429, {}, { 'retry-after': 'later' }),
       { kind: 'throttled', retryAfterMs: null },
     ],
-    ['500', (_s, r) => json(r, 500, errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc')), { kind: 'down', code: 'UNEXPECTED_ERROR' }],
+    [
+      '500',
+      (_s, r) => json(r, 500, errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc')),
+      { kind: 'down', code: 'UNEXPECTED_ERROR' },
+    ],
     [
       '502 in HTML',
       (_s, r) => r.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>') && undefined,
@@ -219,7 +230,14 @@ describe('error responses', () => {
     ],
     [
       '400 that blames a column',
-      (_s, r) => json(r, 400, invalidQuery("Search error occurred: Unknown identifier 'altname'. Available identifiers are: {t=customer}")),
+      (_s, r) =>
+        json(
+          r,
+          400,
+          invalidQuery(
+            "Search error occurred: Unknown identifier 'altname'. Available identifiers are: {t=customer}",
+          ),
+        ),
       { kind: 'query', code: 'COLUMN_UNKNOWN' },
     ],
     [
@@ -249,24 +267,36 @@ describe('error responses', () => {
     ],
     [
       'HTML instead of JSON',
-      (_s, r) => r.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>') && undefined,
+      (_s, r) =>
+        r.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>') && undefined,
       { kind: 'answer', code: 'ANSWER_UNREADABLE' },
     ],
-    ['an empty body', (_s, r) => r.writeHead(200).end() && undefined, { kind: 'answer', code: 'ANSWER_UNREADABLE' }],
+    [
+      'an empty body',
+      (_s, r) => r.writeHead(200).end() && undefined,
+      { kind: 'answer', code: 'ANSWER_UNREADABLE' },
+    ],
     [
       'a truncated body',
-      (_s, r) => r.writeHead(200, { 'content-length': '1000' }).write('{"items":[', () => r.destroy()) && undefined,
+      (_s, r) =>
+        r.writeHead(200, { 'content-length': '1000' }).write('{"items":[', () => r.destroy()) && undefined,
       { kind: 'down', code: 'HOST_UNREACHABLE' },
     ],
     ['a cut connection', (_s, r) => r.destroy() && undefined, { kind: 'down', code: 'HOST_UNREACHABLE' }],
     ['no response', () => new Promise(() => undefined), { kind: 'down', code: 'TIMEOUT' }],
-    ['an oversized response', (_s, r) => json(r, 200, { items: 'x'.repeat(60_000) }), { kind: 'answer', code: 'ANSWER_TOO_LARGE' }],
+    [
+      'an oversized response',
+      (_s, r) => json(r, 200, { items: 'x'.repeat(60_000) }),
+      { kind: 'answer', code: 'ANSWER_TOO_LARGE' },
+    ],
   ];
   it.each(responses)('%s', async (_name, answer, expected) => {
     wire.answer = answer;
     const timesOut = 'code' in expected && expected.code === 'TIMEOUT';
     const requestTimeoutMs = timesOut ? 1_000 : 60_000;
-    const error = await failureOf(list(createConnectorAt(wire.url, { erp: { requestTimeoutMs, maxResponseBytes: 50_000 } })));
+    const error = await failureOf(
+      list(createConnectorAt(wire.url, { erp: { requestTimeoutMs, maxResponseBytes: 50_000 } })),
+    );
     expect(error).toMatchObject({ retryAfterMs: null, ...expected });
     expect(error.fix).toMatch(/\w{3,}.*\.$/);
     // Never sent twice; one that timed out may not have arrived.
@@ -275,11 +305,17 @@ describe('error responses', () => {
   });
 
   it('no server', async () => {
-    expect(await failureOf(list(createConnectorAt(unreachableUrl)))).toMatchObject({ kind: 'down', code: 'HOST_UNREACHABLE' });
+    expect(await failureOf(list(createConnectorAt(unreachableUrl)))).toMatchObject({
+      kind: 'down',
+      code: 'HOST_UNREACHABLE',
+    });
   });
 
   it('an address that is not allowed', async () => {
-    expect(await failureOf(list(createConnectorAt('http://169.254.169.254')))).toMatchObject({ kind: 'query', code: 'HOST_REFUSED' });
+    expect(await failureOf(list(createConnectorAt('http://169.254.169.254')))).toMatchObject({
+      kind: 'query',
+      code: 'HOST_REFUSED',
+    });
   });
 
   it("rejects with the signal's reason when the caller aborts, whether waiting or in flight", async () => {
@@ -290,7 +326,9 @@ describe('error responses', () => {
     const both = Promise.allSettled([connector.listIds(request), connector.listIds(request)]);
     await until(async () => wire.seen.length === 1 || undefined);
     controller.abort(new Error('the run was cancelled'));
-    expect(await both).toMatchObject([1, 2].map(() => ({ status: 'rejected', reason: { message: 'the run was cancelled' } })));
+    expect(await both).toMatchObject(
+      [1, 2].map(() => ({ status: 'rejected', reason: { message: 'the run was cancelled' } })),
+    );
   });
 });
 
@@ -317,25 +355,42 @@ describe('responses that contradict themselves', () => {
   ];
   it.each(responses)('%s', async (_name, answer) => {
     wire.answer = (_seen, response) => json(response, 200, answer);
-    const work = createConnectorAt(wire.url).listIds({ recordType: customer, afterId: '-5', limit: 2, signal });
+    const work = createConnectorAt(wire.url).listIds({
+      recordType: customer,
+      afterId: '-5',
+      limit: 2,
+      signal,
+    });
     expect(await failureOf(work)).toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
   });
 
   it('returns an id that is not an integer unchanged: the engine knows it as rejected', async () => {
     wire.answer = () => rowsResponse([row('1'), row('C-5')]);
-    const listed = await createConnectorAt(wire.url).listIds({ recordType: customer, afterId: '-5', limit: 2, signal });
+    const listed = await createConnectorAt(wire.url).listIds({
+      recordType: customer,
+      afterId: '-5',
+      limit: 2,
+      signal,
+    });
     expect(listed.listed.map(({ id }) => id)).toEqual(['1', 'C-5']);
   });
 
   it('returns an id that is listed twice twice, as it is counted twice', async () => {
     wire.answer = () => rowsResponse([row('1'), row('1')]);
-    const listed = await createConnectorAt(wire.url).listIds({ recordType: customer, afterId: '-5', limit: 2, signal });
+    const listed = await createConnectorAt(wire.url).listIds({
+      recordType: customer,
+      afterId: '-5',
+      limit: 2,
+      signal,
+    });
     expect(listed.listed.map(({ id }) => id)).toEqual(['1', '1']);
   });
 
   it('has more when the total is larger than the page, whatever hasMore is', async () => {
     wire.answer = () => rowsResponse([row('1'), row('2')], false, { totalResults: 9 });
-    expect(await createConnectorAt(wire.url).listIds({ recordType: customer, afterId: null, limit: 2, signal })).toEqual({
+    expect(
+      await createConnectorAt(wire.url).listIds({ recordType: customer, afterId: null, limit: 2, signal }),
+    ).toEqual({
       listed: [
         { id: '1', modifiedAt: null },
         { id: '2', modifiedAt: null },
@@ -344,16 +399,24 @@ describe('responses that contradict themselves', () => {
     });
   });
 
-  it.each([[[]], [[{ n: 'many' }]], [[{ n: '-1' }]], [[{ n: 5 }]], [[{}]]])('a count response of %j', async (items) => {
-    wire.answer = () => rowsResponse(items);
-    expect(await failureOf(createConnectorAt(wire.url).count(customer, signal))).toMatchObject({ kind: 'answer' });
-  });
-
-  it.each([{}, { serverTime: 'today' }, { serverTime: '2026-02-30T99:00:00Z' }, { serverTime: '2026-01-01 00:00' }, []])(
-    'a time of %j',
-    async (body) => {
-      wire.answer = (_seen, response) => json(response, 200, body);
-      expect(await failureOf(createConnectorAt(wire.url).now(signal))).toMatchObject({ kind: 'answer' });
+  it.each([[[]], [[{ n: 'many' }]], [[{ n: '-1' }]], [[{ n: 5 }]], [[{}]]])(
+    'a count response of %j',
+    async (items) => {
+      wire.answer = () => rowsResponse(items);
+      expect(await failureOf(createConnectorAt(wire.url).count(customer, signal))).toMatchObject({
+        kind: 'answer',
+      });
     },
   );
+
+  it.each([
+    {},
+    { serverTime: 'today' },
+    { serverTime: '2026-02-30T99:00:00Z' },
+    { serverTime: '2026-01-01 00:00' },
+    [],
+  ])('a time of %j', async (body) => {
+    wire.answer = (_seen, response) => json(response, 200, body);
+    expect(await failureOf(createConnectorAt(wire.url).now(signal))).toMatchObject({ kind: 'answer' });
+  });
 });

@@ -1,4 +1,5 @@
-// A real HTTP server in the place of NetSuite: it accepts every login and responds to each request as the test defines.
+// A real HTTP server in the place of NetSuite: it accepts every login and responds to each request as the
+// test defines.
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,9 +26,21 @@ export type Seen = {
 };
 /** Sends the response itself, or returns the JSON body to send. */
 export type Answer = (seen: Seen, response: ServerResponse) => unknown;
-export type Wire = { readonly url: string; readonly seen: Seen[]; logins: number; answer: Answer; login: Answer; stop(): Promise<void> };
+export type Wire = {
+  readonly url: string;
+  readonly seen: Seen[];
+  logins: number;
+  answer: Answer;
+  login: Answer;
+  stop(): Promise<void>;
+};
 
-export const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void => {
+export const json = (
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void => {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 };
 
@@ -41,8 +54,14 @@ export const rowsResponse = (items: readonly unknown[], hasMore = false, extra: 
   ...extra,
 });
 
-/** A response that is held back until `wanted` requests are concurrent, and 20 ms longer, in which further ones would arrive. */
-export function concurrencyProbe(wanted: number, answer: object): { answer: Answer; maxConcurrent(): number } {
+/**
+ * A response that is held back until `wanted` requests are concurrent, and 20 ms longer, in which further
+ * ones would arrive.
+ */
+export function concurrencyProbe(
+  wanted: number,
+  answer: object,
+): { answer: Answer; maxConcurrent(): number } {
   const reached = Promise.withResolvers<void>();
   let current = 0;
   let max = 0;
@@ -67,7 +86,11 @@ export const errorResponse = (status: number, code: string, detail: string): obj
 });
 
 export const invalidQuery = (detail: string): object =>
-  errorResponse(400, 'INVALID_PARAMETER', `Invalid search query. Detailed unprocessed description follows. ${detail}`);
+  errorResponse(
+    400,
+    'INVALID_PARAMETER',
+    `Invalid search query. Detailed unprocessed description follows. ${detail}`,
+  );
 
 const defaultLogin: Answer = (_seen, response) =>
   json(response, 200, { access_token: `token-${Math.random()}`, expires_in: 3600, token_type: 'Bearer' });
@@ -145,7 +168,13 @@ export function createConnectorAt(
     resolve,
   } = options;
   const fetch = createGuardedFetch({ allowPrivateHosts: true, ...(resolve !== undefined && { resolve }) });
-  const ctx = { fetch, clock, log: pino({ level: 'silent' }), settings: settingsWith(erp), erpLimits: createAccountLimits() };
+  const ctx = {
+    fetch,
+    clock,
+    log: pino({ level: 'silent' }),
+    settings: settingsWith(erp),
+    erpLimits: createAccountLimits(),
+  };
   const authentication = { method: 'oauth2', clientId: 'client-1', certificateId } as const;
   return netsuite.create(ctx, { accountId: '1234567_SB1', baseUrl: url, authentication }, secrets);
 }

@@ -5,7 +5,10 @@ import { demo, everything, isInRepository, packages, programs, type Source, src,
 /** The folder or file of `src` that a file belongs to. */
 const roomOf = (file: string): string => file.split('/')[1] ?? '';
 
-/** `all`: any file of that folder. `door`: only its index.ts. A list: these files only, for the reason given in the comment. */
+/**
+ * `all`: any file of that folder. `door`: only its index.ts. A list: these files only, for the reason given
+ * in the comment.
+ */
 type Access = 'all' | 'door' | readonly string[];
 const mayImport: Record<string, Record<string, Access>> = {
   core: {},
@@ -21,10 +24,17 @@ const mayImport: Record<string, Record<string, Access>> = {
   identity: { core: 'all', db: 'all' },
   // Renders plain data into text in a worker thread that has access to nothing else.
   templates: { core: 'all' },
-  // A request's credential becomes a principal before any feature sees it. The sandbox's payment page shows and pays its sessions.
+  // A request's credential becomes a principal before any feature sees it. The sandbox's payment page shows
+  // and pays its sessions.
   http: { core: 'all', db: 'all', identity: 'all', gateways: ['payments/sandbox/pay-session.ts'] },
   // Alerts about a sync are queued as mail in the transaction that finishes the run.
-  sync: { core: 'all', db: 'all', warehouse: 'all', mail: 'door', connectors: ['connector.ts', 'discovery.ts', 'kinds.ts'] },
+  sync: {
+    core: 'all',
+    db: 'all',
+    warehouse: 'all',
+    mail: 'door',
+    connectors: ['connector.ts', 'discovery.ts', 'kinds.ts'],
+  },
   // API keys are looked up as on the management interface; it reads the warehouse's tables.
   public: { core: 'all', db: 'all', warehouse: 'all', identity: 'all' },
   platform: {
@@ -39,7 +49,13 @@ const mayImport: Record<string, Record<string, Access>> = {
     // Creates an organization's schema and measures its size; what waits for a server of the warehouse.
     warehouse: ['tenant-schema.ts', 'tables-pending.ts'],
     // DNS records that prove control of a hostname; language models for agents; payment providers.
-    gateways: ['dns.ts', 'model/model.ts', 'model/create-model.ts', 'payments/provider.ts', 'payments/providers.ts'],
+    gateways: [
+      'dns.ts',
+      'model/model.ts',
+      'model/create-model.ts',
+      'payments/provider.ts',
+      'payments/providers.ts',
+    ],
     // The contract, with its error messages, and the hostnames of an account.
     connectors: ['connector.ts', 'discovery.ts', 'payment-writer.ts', 'netsuite/connection.ts'],
   },
@@ -48,8 +64,9 @@ const mayImport: Record<string, Record<string, Access>> = {
   // Tools for agents, built on the route values and on the published versions.
   mcp: { core: 'all', http: 'all', platform: 'door', public: 'door' },
   'config.ts': { core: 'all' },
-  // Publications and deletions left unfinished by a stopped process are resumed; ended secrets of API keys are reported; pending domains are
-  // checked again; subscriptions are sent, and ended through the links of their mails; the sandbox is a provider in the same process, with its clock.
+  // Publications and deletions left unfinished by a stopped process are resumed; ended secrets of API keys
+  // are reported; pending domains are checked again; subscriptions are sent, and ended through the links of
+  // their mails; the sandbox is a provider in the same process, with its clock.
   'app.ts': {
     core: 'all',
     http: 'all',
@@ -75,8 +92,9 @@ const mayImport: Record<string, Record<string, Access>> = {
     mail: 'door',
     sync: 'door',
   },
-  // Usage counters are flushed to the database after the last request, before it closes. The server is created before the application, with
-  // the message classes that the application wants. Warehouses of an older version are upgraded before the first request.
+  // Usage counters are flushed to the database after the last request, before it closes. The server is
+  // created before the application, with the message classes that the application wants. Warehouses of an
+  // older version are upgraded before the first request.
   'service.ts': {
     core: 'all',
     db: 'all',
@@ -91,8 +109,8 @@ const mayImport: Record<string, Record<string, Access>> = {
   'open-database.ts': { db: 'all', 'config.ts': 'all' },
   // Moves the whole service between two databases.
   move: { core: 'all', db: 'all', warehouse: ['tenant-schema.ts'] },
-  // Operator commands do what no route does: they create an organization and its first key without a caller, re-encrypt what any part has
-  // encrypted, and finish what a lost server left unfinished.
+  // Operator commands do what no route does: they create an organization and its first key without a caller,
+  // re-encrypt what any part has encrypted, and finish what a lost server left unfinished.
   admin: {
     core: 'all',
     db: 'all',
@@ -121,7 +139,10 @@ const mayImport: Record<string, Record<string, Access>> = {
   },
 };
 
-/** The rooms of the public interface, and which others each imports. `engine.ts` and `index.ts` put them together. */
+/**
+ * The rooms of the public interface, and which others each imports. `engine.ts` and `index.ts` put them
+ * together.
+ */
 const publicRooms: Record<string, readonly string[]> = {
   load: [],
   version: [],
@@ -136,7 +157,18 @@ const publicRooms: Record<string, readonly string[]> = {
   tools: ['read', 'version'],
   'engine.ts': ['draft', 'export', 'load', 'read', 'records', 'tools', 'version'],
   serve: ['changes', 'engine.ts', 'export', 'http', 'load', 'openapi', 'read', 'version'],
-  'index.ts': ['draft', 'engine.ts', 'http', 'openapi', 'proof', 'read', 'records', 'serve', 'tools', 'version'],
+  'index.ts': [
+    'draft',
+    'engine.ts',
+    'http',
+    'openapi',
+    'proof',
+    'read',
+    'records',
+    'serve',
+    'tools',
+    'version',
+  ],
 };
 
 function isAllowed(from: string, to: string): boolean {
@@ -154,16 +186,23 @@ const crossings = (sources: readonly Source[], partOf: (file: string) => string)
       .filter((target) => isInRepository(target) && partOf(target) !== partOf(source.file))
       .map((target): [string, string] => [source.file, target]),
   );
-const written = (edges: readonly (readonly [string, string])[]): string[] => edges.map(([from, to]) => `${from} → ${to}`);
+const written = (edges: readonly (readonly [string, string])[]): string[] =>
+  edges.map(([from, to]) => `${from} → ${to}`);
 
 describe('imports', () => {
   it('follow the table', () => {
-    const between = crossings(src, (file) => file.split('/').slice(0, 2).join('/')).filter(([, to]) => to.startsWith('src/'));
+    const between = crossings(src, (file) => file.split('/').slice(0, 2).join('/')).filter(([, to]) =>
+      to.startsWith('src/'),
+    );
     expect(written(between.filter(([from, to]) => !isAllowed(from, to)))).toEqual([]);
   });
 
   it('use every line of the table', () => {
-    const used = new Set(src.flatMap((source) => targetsOf(source).map((target) => `${roomOf(source.file)} → ${roomOf(target)}`)));
+    const used = new Set(
+      src.flatMap((source) =>
+        targetsOf(source).map((target) => `${roomOf(source.file)} → ${roomOf(target)}`),
+      ),
+    );
     const unused = Object.entries(mayImport).flatMap(([from, targets]) =>
       Object.keys(targets)
         .map((to) => `${from} → ${to}`)
@@ -173,7 +212,9 @@ describe('imports', () => {
   });
 
   it('of packages and of the service stay among themselves', () => {
-    const outside = crossings([...src, ...packages], (file) => (file.startsWith('src/') ? 'src' : file.split('/').slice(0, 2).join('/')));
+    const outside = crossings([...src, ...packages], (file) =>
+      file.startsWith('src/') ? 'src' : file.split('/').slice(0, 2).join('/'),
+    );
     expect(written(outside)).toEqual([]);
   });
 
@@ -181,7 +222,9 @@ describe('imports', () => {
     // The demo acts as a customer, an ERP and an operator at once.
     const allowed =
       /^(packages\/|src\/(config|open-database|run-command|service)\.ts$|src\/(core|db|identity)\/|src\/platform\/organizations\/organizations\.service\.ts$)/;
-    expect(written(crossings(demo, (file) => file.split('/')[0] ?? '').filter(([, to]) => !allowed.test(to)))).toEqual([]);
+    expect(
+      written(crossings(demo, (file) => file.split('/')[0] ?? '').filter(([, to]) => !allowed.test(to))),
+    ).toEqual([]);
   });
 
   it('of programs are no tests, tools or browser code', () => {
@@ -190,7 +233,9 @@ describe('imports', () => {
   });
 
   it('name files with their extension', () => {
-    const bare = everything.flatMap((source) => targetsOf(source).filter((target) => isInRepository(target) && !/\.\w+$/.test(target)));
+    const bare = everything.flatMap((source) =>
+      targetsOf(source).filter((target) => isInRepository(target) && !/\.\w+$/.test(target)),
+    );
     expect(bare).toEqual([]);
   });
 });
@@ -219,14 +264,18 @@ function circlesOf(graph: ReadonlyMap<string, Iterable<string>>): string[][] {
 }
 
 /** The graph of the groups of files; a file without a group counts in none. */
-function graphOf(sources: readonly Source[], groupOf: (file: string) => string | undefined): Map<string, Set<string>> {
+function graphOf(
+  sources: readonly Source[],
+  groupOf: (file: string) => string | undefined,
+): Map<string, Set<string>> {
   const graph = new Map<string, Set<string>>();
   for (const source of sources) {
     const group = groupOf(source.file);
     if (group === undefined) continue;
     const targets = graph.get(group) ?? new Set();
     graph.set(group, targets);
-    for (const target of targetsOf(source).map(groupOf)) if (target !== undefined && target !== group) targets.add(target);
+    for (const target of targetsOf(source).map(groupOf))
+      if (target !== undefined && target !== group) targets.add(target);
   }
   return graph;
 }
@@ -234,7 +283,15 @@ function graphOf(sources: readonly Source[], groupOf: (file: string) => string |
 /** Imports of types count: one file of a circle can only be understood with all others. */
 describe('circles', () => {
   it('are found, also long ones and several', () => {
-    const graph = { a: ['b'], b: ['c', 'x'], c: ['a'], x: ['y', 'a-package'], y: ['z'], z: ['y'], alone: ['a'] };
+    const graph = {
+      a: ['b'],
+      b: ['c', 'x'],
+      c: ['a'],
+      x: ['y', 'a-package'],
+      y: ['z'],
+      z: ['y'],
+      alone: ['a'],
+    };
     expect(circlesOf(new Map(Object.entries(graph)))).toEqual([
       ['y', 'z'],
       ['a', 'b', 'c'],
@@ -243,17 +300,23 @@ describe('circles', () => {
 
   it('do not exist between files, except for a grammar', () => {
     // SuiteQL is a recursive language: a query contains expressions, which contain queries.
-    const grammar = ['call', 'expression', 'from', 'query'].map((name) => `packages/netsuite-simulator/src/suiteql/${name}.ts`);
+    const grammar = ['call', 'expression', 'from', 'query'].map(
+      (name) => `packages/netsuite-simulator/src/suiteql/${name}.ts`,
+    );
     expect(circlesOf(graphOf([...programs, ...tools], (file) => file))).toEqual([grammar]);
   });
 
   it('do not exist between folders of the service', () => {
-    expect(circlesOf(graphOf(src, (file) => (file.startsWith('src/') ? roomOf(file) : undefined)))).toEqual([]);
+    expect(circlesOf(graphOf(src, (file) => (file.startsWith('src/') ? roomOf(file) : undefined)))).toEqual(
+      [],
+    );
   });
 
   it('do not exist between rooms of the public interface, which import each other as in the table', () => {
     const graph = graphOf(src, (file) => /^src\/public\/([^/]+)/.exec(file)?.[1]);
-    expect(Object.fromEntries([...graph].map(([room, targets]) => [room, [...targets].sort()]))).toEqual(publicRooms);
+    expect(Object.fromEntries([...graph].map(([room, targets]) => [room, [...targets].sort()]))).toEqual(
+      publicRooms,
+    );
     expect(circlesOf(graph)).toEqual([]);
   });
 
@@ -264,8 +327,8 @@ describe('circles', () => {
 });
 
 /**
- * Large folders are divided into rooms, here in an order in which each imports earlier ones only: all that it imports is listed. A file next
- * to the rooms is a room of its own.
+ * Large folders are divided into rooms, here in an order in which each imports earlier ones only: all that it
+ * imports is listed. A file next to the rooms is a room of its own.
  */
 const rooms: Record<string, Record<string, readonly string[]>> = {
   'src/http': {
@@ -292,12 +355,27 @@ const rooms: Record<string, Record<string, readonly string[]>> = {
     'failure-limit.ts': ['caller-address.ts', 'rate-limit.ts'],
     'authenticate.ts': ['caller-address.ts', 'cookies.ts', 'errors.ts', 'failure-limit.ts'],
     'request-limits.ts': ['authenticate.ts', 'rate-limit.ts'],
-    'event-stream.ts': ['authenticate.ts', 'errors.ts', 'request-limits.ts', 'route', 'topic-notifications.ts'],
+    'event-stream.ts': [
+      'authenticate.ts',
+      'errors.ts',
+      'request-limits.ts',
+      'route',
+      'topic-notifications.ts',
+    ],
     // The Node.js server below the application.
     server: ['driver', 'errors.ts'],
     // HTML.
     pages: ['cookies.ts', 'errors.ts', 'failure-limit.ts'],
-    'sign-in.ts': ['authenticate.ts', 'caller-address.ts', 'cookies.ts', 'errors.ts', 'failure-limit.ts', 'own-host.ts', 'pages', 'route'],
+    'sign-in.ts': [
+      'authenticate.ts',
+      'caller-address.ts',
+      'cookies.ts',
+      'errors.ts',
+      'failure-limit.ts',
+      'own-host.ts',
+      'pages',
+      'route',
+    ],
     // The readers of routes: OpenAPI, Express, MCP.
     openapi: ['errors.ts', 'fields.ts', 'page.ts', 'route'],
     'router.ts': [
@@ -325,19 +403,32 @@ const rooms: Record<string, Record<string, readonly string[]>> = {
     checkout: ['ledger', 'pay.schemas.ts', 'provider'],
     'config.service.ts': ['ledger', 'pay.schemas.ts', 'provider', 'write-back'],
     'payments.service.ts': ['ledger', 'pay.schemas.ts', 'provider', 'write-back'],
-    'pay.routes.ts': ['checkout', 'config.service.ts', 'ledger', 'pay.schemas.ts', 'payments.service.ts', 'provider'],
+    'pay.routes.ts': [
+      'checkout',
+      'config.service.ts',
+      'ledger',
+      'pay.schemas.ts',
+      'payments.service.ts',
+      'provider',
+    ],
   },
 };
 
 describe.each(Object.entries(rooms))('the rooms of %s', (folder, table) => {
   it('import what the table lists, and nothing else', () => {
-    const graph = graphOf(src, (file) => (file.startsWith(`${folder}/`) ? file.slice(folder.length + 1).split('/')[0] : undefined));
-    expect(Object.fromEntries([...graph].map(([room, targets]) => [room, [...targets].sort()]))).toEqual(table);
+    const graph = graphOf(src, (file) =>
+      file.startsWith(`${folder}/`) ? file.slice(folder.length + 1).split('/')[0] : undefined,
+    );
+    expect(Object.fromEntries([...graph].map(([room, targets]) => [room, [...targets].sort()]))).toEqual(
+      table,
+    );
   });
 
   it('import earlier ones only', () => {
     const order = Object.keys(table);
-    const later = order.flatMap((room, at) => (table[room] ?? []).filter((target) => order.indexOf(target) >= at).map((to) => [room, to]));
+    const later = order.flatMap((room, at) =>
+      (table[room] ?? []).filter((target) => order.indexOf(target) >= at).map((to) => [room, to]),
+    );
     expect(later).toEqual([]);
   });
 });

@@ -1,15 +1,26 @@
-// Two things that would be hard to find: where the insides of a library are used, and state that a module keeps for itself.
+// Two things that would be hard to find: where the insides of a library are used, and state that a module
+// keeps for itself.
 import { describe, expect, it } from 'vitest';
 import { offending, programs, type Source, src } from './sources.ts';
 
-const outside = (...folders: readonly string[]): Source[] => src.filter(({ file }) => !folders.some((folder) => file.startsWith(folder)));
+const outside = (...folders: readonly string[]): Source[] =>
+  src.filter(({ file }) => !folders.some((folder) => file.startsWith(folder)));
 
 describe('the insides of libraries', () => {
-  // Each adapter folder has a test that fails when a new version of its library changes what the folder relies on.
+  // Each adapter folder has a test that fails when a new version of its library changes what the folder
+  // relies on.
   it.each([
-    ['pg', 'src/db/driver/', /\bprocessID\b|\bparsedStatements\b|\bsubmittedNamedStatements\b|\bsubmit\(|\bconnection\.stream\b/],
+    [
+      'pg',
+      'src/db/driver/',
+      /\bprocessID\b|\bparsedStatements\b|\bsubmittedNamedStatements\b|\bsubmit\(|\bconnection\.stream\b/,
+    ],
     ['knex', 'src/db/driver/', /\bclient\.pool\b|\b(acquire|release|destroy)(Raw)?Connection\b/],
-    ['messages of pg and knex', 'src/db/driver/', /Connection terminated|not queryable|timeout expired|Timeout acquiring|timeout exceeded/],
+    [
+      'messages of pg and knex',
+      'src/db/driver/',
+      /Connection terminated|not queryable|timeout expired|Timeout acquiring|timeout exceeded/,
+    ],
     ['Express', 'src/http/driver/', /\bexpress\.(request|response|application)\b|\bsetPrototypeOf\(/],
     ['Node.js', 'src/http/driver/', /\bdestroySoon\b|\bshouldKeepAlive\b|\b_(header|events|handle|server)\b/],
     ['LiquidJS', 'src/templates/liquid/', /\brenderTemplates\b|\bmemoryLimit\b|\bLiquidErrors\b|'liquidjs'/],
@@ -20,17 +31,26 @@ describe('the insides of libraries', () => {
 
   it('are not imported by their files', () => {
     const deep = /^(pg|pg-pool|pg-protocol|knex|tarn|express|liquidjs)\//;
-    expect(programs.flatMap(({ file, imports }) => imports.filter(({ target }) => deep.test(target)).map(() => file))).toEqual([]);
+    expect(
+      programs.flatMap(({ file, imports }) =>
+        imports.filter(({ target }) => deep.test(target)).map(() => file),
+      ),
+    ).toEqual([]);
   });
 
   it('need a cast that nothing else needs', () => {
-    expect(offending(programs, /\bas unknown as\b/)).toEqual(['src/db/driver/pg-client.ts', 'src/templates/liquid/filters.ts']);
+    expect(offending(programs, /\bas unknown as\b/)).toEqual([
+      'src/db/driver/pg-client.ts',
+      'src/templates/liquid/filters.ts',
+    ]);
   });
 });
 
 describe('modules', () => {
   it('keep no state: what belongs to a service is opened in app.ts or service.ts and handed in', () => {
-    expect(offending(src, /^(?:export )?(?:let \w|const \w+[^=\n]*= new (?:Weak\w+|(?:Map|Set)<.*>\(\)))/m)).toEqual([
+    expect(
+      offending(src, /^(?:export )?(?:let \w|const \w+[^=\n]*= new (?:Weak\w+|(?:Map|Set)<.*>\(\)))/m),
+    ).toEqual([
       'src/core/log.ts', // the standard output of the process
       'src/db/embedded/folders.ts', // the folders that this process is building
       'src/platform/index.ts', // the description of the routes, by the URL of the service

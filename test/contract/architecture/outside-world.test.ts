@@ -4,7 +4,9 @@ import { everything, offending, programs, src } from './sources.ts';
 
 describe('the outside world', () => {
   it('Express is imported by the HTTP layer only', () => {
-    const users = src.filter(({ imports }) => imports.some(({ target }) => target === 'express')).map(({ file }) => file);
+    const users = src
+      .filter(({ imports }) => imports.some(({ target }) => target === 'express'))
+      .map(({ file }) => file);
     expect(users.filter((file) => !/^src\/(app\.ts|http\/|public\/index\.ts$)/.test(file))).toEqual([]);
   });
 
@@ -26,7 +28,10 @@ describe('the outside world', () => {
   });
 
   it('the system clock is read in one file of the service, and in one of a package', () => {
-    expect(offending(programs, /new Date\(\)|Date\.now\(\)/)).toEqual(['src/core/clock.ts', 'packages/netsuite-simulator/src/clock.ts']);
+    expect(offending(programs, /new Date\(\)|Date\.now\(\)/)).toEqual([
+      'src/core/clock.ts',
+      'packages/netsuite-simulator/src/clock.ts',
+    ]);
   });
 
   it("nothing that serves requests connects as the tables' owner, who sees every organization", () => {
@@ -58,8 +63,8 @@ describe('the outside world', () => {
   });
 
   it('URLs that a customer entered are called through the guarded fetch', () => {
-    // The identity provider, the models' providers and Stripe's address are the operator's, the demo and the sandbox call
-    // their own service, and the clock watch wraps the guarded fetch.
+    // The identity provider, the models' providers and Stripe's address are the operator's, the demo and the
+    // sandbox call their own service, and the clock watch wraps the guarded fetch.
     expect(offending(programs, /(?:await |return |= )fetch\(/)).toEqual([
       'src/connectors/netsuite/clock-skew.ts',
       'src/gateways/model/provider-fetch.ts',
@@ -82,7 +87,11 @@ describe('the outside world', () => {
     ['express-rate-limit', /^src\/http\/rate-limit\.ts$/, 1],
     ['openapi3-ts', /^src\/(http\/openapi\/describe-routes|public\/openapi\/describe-version)\.ts$/, 2],
     ['pino', /^src\/core\/log\.ts$/, 1],
-    ['stripe', /^src\/gateways\/payments\/stripe\/(client|errors|events|payouts|snapshots|stripe-provider)\.ts$/, 6],
+    [
+      'stripe',
+      /^src\/gateways\/payments\/stripe\/(client|errors|events|payouts|snapshots|stripe-provider)\.ts$/,
+      6,
+    ],
     ['node-cron', /^src\/core\/recurring\.ts$/, 1],
     ['croner', /^src\/sync\/due\.ts$/, 1],
     ['lru-cache', /^src\/core\/cache\.ts$/, 1],
@@ -90,7 +99,9 @@ describe('the outside world', () => {
     ['supertest', /^test\/setup\/api\.ts$/, 1],
   ])('%s is imported where it is used', (name, where, count) => {
     const users = everything.filter(
-      (source) => where.test(source.file) && source.imports.some(({ target }) => target === name || target.startsWith(`${name}/`)),
+      (source) =>
+        where.test(source.file) &&
+        source.imports.some(({ target }) => target === name || target.startsWith(`${name}/`)),
     );
     expect(users).toHaveLength(count);
   });

@@ -1,9 +1,13 @@
-// The source files as the architecture tests see them. `program`, the syntax tree, is expensive: it is read for functionsOf only.
+// The source files as the architecture tests see them. `program`, the syntax tree, is expensive: it is read
+// for functionsOf only.
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Node, parseSync } from 'oxc-parser';
 
-/** A file of this repository that another one imports. `isType`: only types of it; `isLazy`: by `import()`, when it is needed. */
+/**
+ * A file of this repository that another one imports. `isType`: only types of it; `isLazy`: by `import()`,
+ * when it is needed.
+ */
 export type Import = { readonly target: string; readonly isType: boolean; readonly isLazy: boolean };
 
 export type Source = {
@@ -17,7 +21,11 @@ export type Source = {
 
 type ParsedModule = ReturnType<typeof parseSync>['module'];
 
-function importsOf(file: string, text: string, { staticImports, staticExports, dynamicImports }: ParsedModule): Import[] {
+function importsOf(
+  file: string,
+  text: string,
+  { staticImports, staticExports, dynamicImports }: ParsedModule,
+): Import[] {
   const resolve = (target: string): string =>
     target.startsWith('.') ? path.posix.normalize(path.posix.join(path.posix.dirname(file), target)) : target;
   return [
@@ -38,18 +46,30 @@ function importsOf(file: string, text: string, { staticImports, staticExports, d
   ];
 }
 
-const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value && 'start' in value;
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && 'type' in value && 'start' in value;
 
-/** With the functions inside other functions, whose lines count in both. A function is named by what it is assigned to. */
+/**
+ * With the functions inside other functions, whose lines count in both. A function is named by what it is
+ * assigned to.
+ */
 export function functionsOf({ file, text }: Source): { name: string; lines: number }[] {
   const found: { name: string; lines: number }[] = [];
   const visit = (node: Node, name: string): void => {
-    if (node.type === 'FunctionDeclaration' || node.type === 'FunctionExpression' || node.type === 'ArrowFunctionExpression') {
+    if (
+      node.type === 'FunctionDeclaration' ||
+      node.type === 'FunctionExpression' ||
+      node.type === 'ArrowFunctionExpression'
+    ) {
       const own = node.type === 'ArrowFunctionExpression' ? name : (node.id?.name ?? name);
       found.push({ name: own, lines: text.slice(node.start, node.end).split('\n').length });
     }
     const assigned =
-      node.type === 'VariableDeclarator' ? node.id : node.type === 'Property' || node.type === 'MethodDefinition' ? node.key : null;
+      node.type === 'VariableDeclarator'
+        ? node.id
+        : node.type === 'Property' || node.type === 'MethodDefinition'
+          ? node.key
+          : null;
     const inner = assigned === null ? '' : (text.slice(assigned.start, assigned.end).split(':')[0] ?? '');
     for (const child of Object.values(node).flat()) if (isNode(child)) visit(child, inner);
   };
@@ -62,13 +82,16 @@ function read(file: string): Source {
   const { module, comments, errors } = parseSync(file, text);
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
   const code =
-    comments.map(({ start }, index) => text.slice(comments[index - 1]?.end ?? 0, start)).join('') + text.slice(comments.at(-1)?.end ?? 0);
+    comments.map(({ start }, index) => text.slice(comments[index - 1]?.end ?? 0, start)).join('') +
+    text.slice(comments.at(-1)?.end ?? 0);
   return { file, text, code, imports: importsOf(file, text, module) };
 }
 
 /** Without what other tests and the build of the console generate, which may be absent or half written. */
 const readAll = (...patterns: string[]): Source[] =>
-  globSync(patterns, { exclude: (name) => name === 'node_modules' || name === '.generated' || name === 'dist' })
+  globSync(patterns, {
+    exclude: (name) => name === 'node_modules' || name === '.generated' || name === 'dist',
+  })
     .map((file) => file.replaceAll('\\', '/'))
     .sort()
     .map(read);

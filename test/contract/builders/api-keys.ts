@@ -3,11 +3,17 @@ import { makeKey } from '../../setup/organization.ts';
 import { instants, laterInstants } from '../arbitrary.ts';
 import type { BuilderGroup, Fixture } from '../builder.ts';
 
-const ownKey = async ({ ctx, organization }: Fixture) => ({ params: { id: (await makeKey(ctx, organization.id)).id } });
+const ownKey = async ({ ctx, organization }: Fixture) => ({
+  params: { id: (await makeKey(ctx, organization.id)).id },
+});
 /** A key whose secret ends because it was transferred. */
 async function transferredKey(fixture: Fixture) {
   const own = await ownKey(fixture);
-  const columns = { ceiling: [], transferred_from: 'former@example.test', secret_ends_at: '2100-01-01T00:00:00Z' };
+  const columns = {
+    ceiling: [],
+    transferred_from: 'former@example.test',
+    secret_ends_at: '2100-01-01T00:00:00Z',
+  };
   await fixture.sql((tx) => tx('api_keys').where(own.params).update(columns));
   return own;
 }
@@ -36,9 +42,17 @@ const tokenFields = {
 export const apiKeyBuilders: BuilderGroup = {
   builders: {
     listApiKeys: { build: () => ({}) },
-    createApiKey: { build: ({ next }) => ({ body: { name: `Key ${next()}` } }), fields, repeatable: true, mayRefuse },
+    createApiKey: {
+      build: ({ next }) => ({ body: { name: `Key ${next()}` } }),
+      fields,
+      repeatable: true,
+      mayRefuse,
+    },
     getApiKey: { build: ownKey },
-    updateApiKey: { build: async (fixture) => ({ ...(await ownKey(fixture)), body: { name: 'Other' } }), fields },
+    updateApiKey: {
+      build: async (fixture) => ({ ...(await ownKey(fixture)), body: { name: 'Other' } }),
+      fields,
+    },
     getApiKeyUsage: {
       build: ownKey,
       fields: { 'query.from': instants.map(dayOf), 'query.to': laterInstants.map(dayOf) },
@@ -51,11 +65,16 @@ export const apiKeyBuilders: BuilderGroup = {
     },
     keepApiKeySecret: { build: transferredKey, mayRefuse },
     mintApiKeyTokens: {
-      build: async (fixture) => ({ ...(await ownKey(fixture)), body: { tokens: [{ subject: 'customer:1042', scopes: {} }] } }),
+      build: async (fixture) => ({
+        ...(await ownKey(fixture)),
+        body: { tokens: [{ subject: 'customer:1042', scopes: {} }] },
+      }),
       fields: tokenFields,
       repeatable: true,
       mayRefuse,
     },
-    revokeApiKeyTokens: { build: async (fixture) => ({ ...(await ownKey(fixture)), query: { subject: 'customer:1042' } }) },
+    revokeApiKeyTokens: {
+      build: async (fixture) => ({ ...(await ownKey(fixture)), query: { subject: 'customer:1042' } }),
+    },
   },
 };

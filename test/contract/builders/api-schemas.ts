@@ -1,4 +1,5 @@
-// Versions are inserted in the status that an operation needs, over one record type as a complete run leaves it.
+// Versions are inserted in the status that an operation needs, over one record type as a complete run leaves
+// it.
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
@@ -10,26 +11,50 @@ const things = [{ name: 'things', recordType: 'thing', fields: [{ name: 'title',
 
 type Status = 'draft' | 'published' | 'deprecated' | 'retired';
 /** Labels far above those that the server assigns, except that it continues from the highest. */
-async function insertVersion({ sql, organization, owner, next }: Fixture, status: Status): Promise<{ id: string; version: string }> {
+async function insertVersion(
+  { sql, organization, owner, next }: Fixture,
+  status: Status,
+): Promise<{ id: string; version: string }> {
   const id = createId();
   const version = `v${1_000 + next()}`;
-  const publication = JSON.stringify({ status: 'succeeded', progress: { step: 'live', done: 1, total: 1 }, problems: [] });
-  const live = status === 'draft' ? {} : { bindings: '{}', openapi: '{}', publication, published_at: '2026-03-02T10:00:00Z' };
+  const publication = JSON.stringify({
+    status: 'succeeded',
+    progress: { step: 'live', done: 1, total: 1 },
+    problems: [],
+  });
+  const live =
+    status === 'draft'
+      ? {}
+      : { bindings: '{}', openapi: '{}', publication, published_at: '2026-03-02T10:00:00Z' };
   await sql(async (tx) => {
-    await tx('api_schemas').insert({ id, organization_id: organization.id, version, status, created_by: owner.id, ...live });
+    await tx('api_schemas').insert({
+      id,
+      organization_id: organization.id,
+      version,
+      status,
+      created_by: owner.id,
+      ...live,
+    });
   });
   return { id, version };
 }
 
 const draftOf = async (fixture: Fixture) => ({ params: { id: (await insertVersion(fixture, 'draft')).id } });
-const liveOf = async (fixture: Fixture) => ({ params: { id: (await insertVersion(fixture, 'published')).id } });
+const liveOf = async (fixture: Fixture) => ({
+  params: { id: (await insertVersion(fixture, 'published')).id },
+});
 
 const readableVersions = new WeakMap<Fixture['organization'], Promise<string>>();
-/** A version whose records can be read, of which there are none. One for each fixture, because their number is limited. */
+/**
+ * A version whose records can be read, of which there are none. One for each fixture, because their number is
+ * limited.
+ */
 async function readable({ ctx, organization, next }: Fixture) {
   const made = readableVersions.get(organization);
   const version = `v${1_000 + next()}`;
-  const id = made ?? publishVersion(ctx, organization.id, { version, endpoints: [{ ...things[0], sorts: ['title'] }] });
+  const id =
+    made ??
+    publishVersion(ctx, organization.id, { version, endpoints: [{ ...things[0], sorts: ['title'] }] });
   readableVersions.set(organization, id);
   return { params: { id: await id, resource: 'things' } };
 }
@@ -109,7 +134,10 @@ export const apiSchemaBuilders: BuilderGroup = {
     proveApiSchema: { build: liveOf },
     createApiSchemaVersion: { build: draftOf },
     diffApiSchema: {
-      build: async (fixture) => ({ query: { against: (await insertVersion(fixture, 'draft')).version }, ...(await draftOf(fixture)) }),
+      build: async (fixture) => ({
+        query: { against: (await insertVersion(fixture, 'draft')).version },
+        ...(await draftOf(fixture)),
+      }),
       fields: { 'query.against': asBuilt },
     },
     deprecateApiSchema: {

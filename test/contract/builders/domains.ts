@@ -5,17 +5,29 @@ import type { BuilderGroup, Fixture } from '../builder.ts';
 const own = ({ organization }: Fixture) => ({ id: organization.id });
 const hostname = fc.stringMatching(/^[a-z]{12,20}$/).map((label) => `${label}.example`);
 
-/** An organization may have 200, which the walk would reach. The latest are kept, since concurrent requests use them. */
+/**
+ * An organization may have 200, which the walk would reach. The latest are kept, since concurrent requests
+ * use them.
+ */
 const makeRoom = ({ sql }: Fixture) =>
-  sql((tx) => tx('domains').whereNotIn('id', tx('domains').select('id').orderBy('id', 'desc').limit(100)).delete());
+  sql((tx) =>
+    tx('domains').whereNotIn('id', tx('domains').select('id').orderBy('id', 'desc').limit(100)).delete(),
+  );
 
 async function domain({ organization, sql }: Fixture): Promise<string> {
   const id = createId();
-  const row = { id, organization_id: organization.id, hostname: `${id}.example`, verification_value: `portal-verification=${id}` };
+  const row = {
+    id,
+    organization_id: organization.id,
+    hostname: `${id}.example`,
+    verification_value: `portal-verification=${id}`,
+  };
   await sql((tx) => tx('domains').insert({ ...row, status: 'verified', verified_at: tx.fn.now() }));
   return id;
 }
-const ofDomain = async (fixture: Fixture) => ({ params: { ...own(fixture), domainId: await domain(fixture) } });
+const ofDomain = async (fixture: Fixture) => ({
+  params: { ...own(fixture), domainId: await domain(fixture) },
+});
 
 export const domainBuilders: BuilderGroup = {
   builders: {

@@ -1,4 +1,5 @@
-// The organization is connected to the simulated ERP. There is one connection, so requests that replace it must not overlap.
+// The organization is connected to the simulated ERP. There is one connection, so requests that replace it
+// must not overlap.
 import fc from 'fast-check';
 import type { Api } from '../../setup/api.ts';
 import { accountId } from '../../setup/erp.ts';
@@ -23,18 +24,31 @@ async function connected(fixture: Fixture): Promise<Record<string, never>> {
   );
   if (signing !== undefined) return {};
   const erp = await fixture.erp();
-  await erp.connect((method, path, body) => fixture.api(method.toUpperCase(), path, body) as unknown as ReturnType<Api>);
+  await erp.connect(
+    (method, path, body) => fixture.api(method.toUpperCase(), path, body) as unknown as ReturnType<Api>,
+  );
   return {};
 }
 
 const names = fc.stringMatching(/^[A-Za-z0-9]{1,40}$/);
 const authentications = fc.oneof(
-  fc.record({ method: fc.constant('oauth2'), clientId: names, certificateId: fc.constant(null) }, { requiredKeys: ['method', 'clientId'] }),
-  fc.record({ method: fc.constant('tba'), consumerKey: names, tokenId: names, consumerSecret: names, tokenSecret: names }),
+  fc.record(
+    { method: fc.constant('oauth2'), clientId: names, certificateId: fc.constant(null) },
+    { requiredKeys: ['method', 'clientId'] },
+  ),
+  fc.record({
+    method: fc.constant('tba'),
+    consumerKey: names,
+    tokenId: names,
+    consumerSecret: names,
+    tokenSecret: names,
+  }),
 );
 /** Deleting the connection deletes the stored metadata of the account. */
 export async function known(fixture: Fixture): Promise<void> {
-  const held = await fixture.sql((tx) => tx('erp_metadata').where({ organization_id: fixture.organization.id }).first('organization_id'));
+  const held = await fixture.sql((tx) =>
+    tx('erp_metadata').where({ organization_id: fixture.organization.id }).first('organization_id'),
+  );
   if (held !== undefined) return;
   await connected(fixture);
   await fixture.api('POST', '/netsuite/metadata/refresh');
@@ -42,7 +56,11 @@ export async function known(fixture: Fixture): Promise<void> {
 
 export const netsuiteBuilders: BuilderGroup = {
   builders: {
-    getErpConnection: { build: async (fixture) => (await fixture.api('PUT', '/netsuite/connection', await connection(fixture)), {}) },
+    getErpConnection: {
+      build: async (fixture) => (
+        await fixture.api('PUT', '/netsuite/connection', await connection(fixture)), {}
+      ),
+    },
     putErpConnection: {
       build: async (fixture) => ({ body: await connection(fixture) }),
       fields: async (fixture) => ({
@@ -53,7 +71,9 @@ export const netsuiteBuilders: BuilderGroup = {
       alone: true,
     },
     deleteErpConnection: {
-      build: async (fixture) => (await fixture.api('PUT', '/netsuite/connection', await connection(fixture)), {}),
+      build: async (fixture) => (
+        await fixture.api('PUT', '/netsuite/connection', await connection(fixture)), {}
+      ),
       fields: ({ organization }) => ({ 'query.purge': fc.constant(organization.slug) }),
       alone: true,
     },
@@ -61,7 +81,9 @@ export const netsuiteBuilders: BuilderGroup = {
     // Round trips to the ERP on one signed-in connection.
     testErpConnection: { build: connected, repeatable: true, alone: true, inputs: 2 },
     getErpMetadata: { build: async (fixture) => (await known(fixture), {}) },
-    getErpRecordType: { build: async (fixture) => (await known(fixture), { params: { recordType: 'invoice' } }) },
+    getErpRecordType: {
+      build: async (fixture) => (await known(fixture), { params: { recordType: 'invoice' } }),
+    },
     refreshErpMetadata: { build: connected, repeatable: true, alone: true, inputs: 2 },
   },
 };

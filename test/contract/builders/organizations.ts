@@ -13,19 +13,28 @@ const freshName = fc.uuid().map((id) => `Name ${id}`);
 /** A role without permissions, which everyone may therefore grant. */
 async function powerlessRole({ organization, sql }: Fixture): Promise<string> {
   const id = createId();
-  await sql((tx) => tx('roles').insert({ id, organization_id: organization.id, name: `role ${id}`, permissions: [] }));
+  await sql((tx) =>
+    tx('roles').insert({ id, organization_id: organization.id, name: `role ${id}`, permissions: [] }),
+  );
   return id;
 }
 
-const ofRole = async (fixture: Fixture) => ({ params: { ...own(fixture), roleId: await powerlessRole(fixture) } });
-const roleFields = { 'body.name': freshName, 'body.permissions[]': fc.constantFrom(...assignablePermissions) };
+const ofRole = async (fixture: Fixture) => ({
+  params: { ...own(fixture), roleId: await powerlessRole(fixture) },
+});
+const roleFields = {
+  'body.name': freshName,
+  'body.permissions[]': fc.constantFrom(...assignablePermissions),
+};
 
 async function invitation(fixture: Fixture): Promise<string> {
   const body = { email: `guest-${createId()}@example.test`, roleId: await powerlessRole(fixture) };
   const answer = await fixture.api('POST', `/organizations/${fixture.organization.id}/invitations`, body);
   return String(answer.body.id);
 }
-const ofInvitation = async (fixture: Fixture) => ({ params: { ...own(fixture), invitationId: await invitation(fixture) } });
+const ofInvitation = async (fixture: Fixture) => ({
+  params: { ...own(fixture), invitationId: await invitation(fixture) },
+});
 
 async function member(fixture: Fixture): Promise<string> {
   return (await makeMember(fixture.ctx, fixture.organization.id, [])).id;
@@ -68,7 +77,10 @@ export const organizationBuilders: BuilderGroup = {
     },
     listRoles: { build: (fixture) => ({ params: own(fixture) }) },
     createRole: {
-      build: (fixture) => ({ params: own(fixture), body: { name: `Role ${fixture.next()}`, description: '', permissions: [] } }),
+      build: (fixture) => ({
+        params: own(fixture),
+        body: { name: `Role ${fixture.next()}`, description: '', permissions: [] },
+      }),
       fields: roleFields,
       repeatable: true,
     },
@@ -81,7 +93,11 @@ export const organizationBuilders: BuilderGroup = {
     listPermissions: { build: (fixture) => ({ params: own(fixture) }) },
     listAuditLog: {
       build: (fixture) => ({ params: own(fixture), query: { actorId: fixture.owner.id } }),
-      fields: { 'query.action': fc.constant('role.create'), 'query.after': instants, 'query.before': laterInstants },
+      fields: {
+        'query.action': fc.constant('role.create'),
+        'query.after': instants,
+        'query.before': laterInstants,
+      },
     },
     listInvitations: { build: (fixture) => ({ params: own(fixture) }) },
     createInvitation: {

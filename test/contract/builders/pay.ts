@@ -1,4 +1,5 @@
-// Payments at the sandbox for records as a complete run leaves them. There is no ERP, so checkouts use the synced records.
+// Payments at the sandbox for records as a complete run leaves them. There is no ERP, so checkouts use the
+// synced records.
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
 import { payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
@@ -23,7 +24,8 @@ const checkoutBody = (fixture: Fixture) => ({
 });
 
 type Made = { id: string; paymentId: string; url: string };
-const checkOut = async (fixture: Fixture): Promise<Made> => (await fixture.api('POST', '/pay/checkout', checkoutBody(fixture))).body;
+const checkOut = async (fixture: Fixture): Promise<Made> =>
+  (await fixture.api('POST', '/pay/checkout', checkoutBody(fixture))).body;
 
 /** A completed payment, as the queue records it. */
 async function paid(fixture: Fixture): Promise<string> {
@@ -41,7 +43,9 @@ async function paid(fixture: Fixture): Promise<string> {
 async function notWritten(fixture: Fixture): Promise<string> {
   const id = await paid(fixture);
   const own = { organization_id: fixture.organization.id, payment_id: id, kind: 'payment' };
-  await fixture.sql((tx) => tx('pay_erp_documents').insert({ ...own, id: createId(), external_id: id, status: 'FAILED' }));
+  await fixture.sql((tx) =>
+    tx('pay_erp_documents').insert({ ...own, id: createId(), external_id: id, status: 'FAILED' }),
+  );
   return id;
 }
 
@@ -50,9 +54,22 @@ async function payout({ organization, sql }: Fixture): Promise<string> {
   const own = { organization_id: organization.id };
   await sql(async (tx) => {
     const { id: account_id } = await tx('pay_accounts').first<{ id: string }>('id');
-    const row = { account_id, provider_payout_id: id, status: 'PAID', currency: 'GBP', amount_minor: 100, arrival_date: '2026-03-02' };
+    const row = {
+      account_id,
+      provider_payout_id: id,
+      status: 'PAID',
+      currency: 'GBP',
+      amount_minor: 100,
+      arrival_date: '2026-03-02',
+    };
     await tx('pay_payouts').insert({ ...own, ...row, id, created_at: new Date() });
-    await tx('pay_payout_entries').insert({ ...own, payout_id: id, position: 0, kind: 'other', amount_minor: 100 });
+    await tx('pay_payout_entries').insert({
+      ...own,
+      payout_id: id,
+      position: 0,
+      kind: 'other',
+      amount_minor: 100,
+    });
   });
   return id;
 }
@@ -91,7 +108,9 @@ export const payBuilders: BuilderGroup = {
       build: (fixture) => ({ body: checkoutBody(fixture) }),
       fields: (fixture) => ({
         'body.customerId': asBuilt,
-        'body.invoices': fc.constantFrom('0.01', '1', '2.5').map((amount) => [{ recordId: nextBill(fixture), amount }]),
+        'body.invoices': fc
+          .constantFrom('0.01', '1', '2.5')
+          .map((amount) => [{ recordId: nextBill(fixture), amount }]),
         'body.successUrl': fc.webPath().map((path) => `http://127.0.0.1:1/x${path}`),
         'body.cancelUrl': asBuilt,
         'body.allowStale': asBuilt,

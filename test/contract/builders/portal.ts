@@ -15,15 +15,33 @@ async function thingMapping(fixture: Fixture): Promise<string> {
   return insert('portal_field_mappings', fixture, { record_type: 'thing', fields: '[]' });
 }
 const noThingMapping = ({ sql, organization }: Fixture) =>
-  sql((tx) => tx('portal_field_mappings').where({ organization_id: organization.id, record_type: 'thing' }).delete());
+  sql((tx) =>
+    tx('portal_field_mappings').where({ organization_id: organization.id, record_type: 'thing' }).delete(),
+  );
 const ofMapping = async (fixture: Fixture) => ({
-  params: { id: await insert('portal_field_mappings', fixture, { record_type: `gone ${fixture.next()}`, fields: '[]' }) },
+  params: {
+    id: await insert('portal_field_mappings', fixture, {
+      record_type: `gone ${fixture.next()}`,
+      fields: '[]',
+    }),
+  },
 });
 const makePage = (fixture: Fixture, ...blocks: object[]): Promise<string> =>
-  insert('portal_pages', fixture, { slug: `page-${fixture.next()}`, title: 'Page', blocks: JSON.stringify(blocks) });
+  insert('portal_pages', fixture, {
+    slug: `page-${fixture.next()}`,
+    title: 'Page',
+    blocks: JSON.stringify(blocks),
+  });
 const ofPage = async (fixture: Fixture) => ({ params: { id: await makePage(fixture) } });
 const ofTemplate = async (fixture: Fixture) => ({
-  params: { id: await insert('portal_templates', fixture, { key: `key-${fixture.next()}`, kind: 'email', subject: 'x', body: 'x' }) },
+  params: {
+    id: await insert('portal_templates', fixture, {
+      key: `key-${fixture.next()}`,
+      kind: 'email',
+      subject: 'x',
+      body: 'x',
+    }),
+  },
 });
 
 const mapped = { source: 'title', label: 'Title' };
@@ -42,7 +60,10 @@ const leaves = fc.constantFrom(
   { label: 'Empty', kind: 'group' },
 );
 const items = fc.array(
-  fc.oneof(leaves, fc.record({ label: fc.constant('More'), kind: fc.constant('group'), children: fc.array(leaves) })),
+  fc.oneof(
+    leaves,
+    fc.record({ label: fc.constant('More'), kind: fc.constant('group'), children: fc.array(leaves) }),
+  ),
   {
     maxLength: 4,
   },
@@ -60,7 +81,11 @@ const blocks = fc.array(
 );
 const texts = {
   'body.subject': fc.constantFrom('Hello {{ record.title }}', 'Plain'),
-  'body.body': fc.constantFrom('<p>{{ record.title }}</p>', '{% for i in (1..3) %}{{ i }}{% endfor %}', 'Plain'),
+  'body.body': fc.constantFrom(
+    '<p>{{ record.title }}</p>',
+    '{% for i in (1..3) %}{{ i }}{% endfor %}',
+    'Plain',
+  ),
 };
 
 export const portalBuilders: BuilderGroup = {
@@ -83,7 +108,10 @@ export const portalBuilders: BuilderGroup = {
     },
     deleteFieldMapping: { build: ofMapping },
     getSidebar: { build: () => ({}) },
-    putSidebar: { build: () => ({ body: { items: [] } }), fields: { 'body.items': items, 'body.revision': asBuilt } },
+    putSidebar: {
+      build: () => ({ body: { items: [] } }),
+      fields: { 'body.items': items, 'body.revision': asBuilt },
+    },
     listPages: {
       build: async (fixture) => {
         const { id: viewId } = await makeView(fixture);

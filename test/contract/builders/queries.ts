@@ -1,4 +1,5 @@
-// Queries of an organization that is connected to the simulated ERP, which runs each of them before it is stored.
+// Queries of an organization that is connected to the simulated ERP, which runs each of them before it is
+// stored.
 import fc from 'fast-check';
 import type { BuilderGroup, Fixture } from '../builder.ts';
 import { known } from './netsuite.ts';
@@ -18,7 +19,13 @@ const newName = (fixture: Fixture): string => `items_${fixture.next()}`;
 /** The name of a query that was not there before. */
 async function inserted(fixture: Fixture): Promise<string> {
   const name = newName(fixture);
-  const row = { organization_id: fixture.organization.id, name, label: input.label, query: input.query, key_column: input.keyColumn };
+  const row = {
+    organization_id: fixture.organization.id,
+    name,
+    label: input.label,
+    query: input.query,
+    key_column: input.keyColumn,
+  };
   await fixture.sql((tx) => tx('erp_queries').insert(row));
   return name;
 }
@@ -34,7 +41,11 @@ export const queryBuilders: BuilderGroup = {
       inputs: 8,
     },
     getErpQuery: { build: async (fixture) => ({ params: { name: await inserted(fixture) } }) },
-    putErpQuery: { build: async (fixture) => ({ params: { name: await inserted(fixture) }, body: input }), fields: meaningful, inputs: 8 },
+    putErpQuery: {
+      build: async (fixture) => ({ params: { name: await inserted(fixture) }, body: input }),
+      fields: meaningful,
+      inputs: 8,
+    },
     deleteErpQuery: { build: async (fixture) => ({ params: { name: await inserted(fixture) } }) },
   },
 };

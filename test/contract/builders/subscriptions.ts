@@ -1,4 +1,5 @@
-// Subscriptions to a view of the views' builders, created by the owner. No runner is active, so mails stay queued.
+// Subscriptions to a view of the views' builders, created by the owner. No runner is active, so mails stay
+// queued.
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
 import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
@@ -10,7 +11,13 @@ const recipients = ['ada@example.test'];
 async function madeOf({ sql, organization, owner, next }: Fixture): Promise<Ids> {
   const [id, viewId, templateId] = [createId(), createId(), createId()];
   const own = { organization_id: organization.id };
-  const view = { owner_id: owner.id, name: 'Things', record_type: 'thing', columns: ['title'], visibility: 'organization' };
+  const view = {
+    owner_id: owner.id,
+    name: 'Things',
+    record_type: 'thing',
+    columns: ['title'],
+    visibility: 'organization',
+  };
   await sql(async (tx) => {
     await tx('views').insert({ ...own, ...view, id: viewId });
     await tx('portal_templates').insert({
@@ -21,9 +28,17 @@ async function madeOf({ sql, organization, owner, next }: Fixture): Promise<Ids>
       subject: 'x',
       body: 'x',
     });
-    const row = { view_id: viewId, owner_id: owner.id, schedule: '0 7 * * *', timezone: 'UTC', format: 'html' };
+    const row = {
+      view_id: viewId,
+      owner_id: owner.id,
+      schedule: '0 7 * * *',
+      timezone: 'UTC',
+      format: 'html',
+    };
     await tx('subscriptions').insert({ ...own, ...row, id });
-    await tx('subscription_recipients').insert(recipients.map((email) => ({ ...own, id: createId(), subscription_id: id, email })));
+    await tx('subscription_recipients').insert(
+      recipients.map((email) => ({ ...own, id: createId(), subscription_id: id, email })),
+    );
   });
   return { id, viewId, templateId };
 }
@@ -35,7 +50,10 @@ const fields = {
   'body.format': asBuilt,
   'body.schedule': fc.constantFrom('*/15 * * * *', '0 3 * * 1-5', '30 4 1 * *'),
   'body.timezone': fc.constantFrom('UTC', 'Europe/London', 'America/New_York', 'Asia/Kolkata'),
-  'body.recipients': fc.uniqueArray(fc.constantFrom('ada@example.test', 'Bob@Example.test', 'eve+news@example.test'), { minLength: 1 }),
+  'body.recipients': fc.uniqueArray(
+    fc.constantFrom('ada@example.test', 'Bob@Example.test', 'eve+news@example.test'),
+    { minLength: 1 },
+  ),
 } as const;
 
 /** Subscriptions to shared views may be changed by their owner and by callers who may update members. */

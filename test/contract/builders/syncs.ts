@@ -1,4 +1,5 @@
-// The ERP's metadata is inserted rather than read, with far more record types than an ERP has: each configuration uses one.
+// The ERP's metadata is inserted rather than read, with far more record types than an ERP has: each
+// configuration uses one.
 import fc from 'fast-check';
 import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import { createId } from '../../../src/core/id.ts';
@@ -36,7 +37,14 @@ async function insertConfig(
   recordType = `other_${next()}`,
 ): Promise<{ id: string; recordType: string }> {
   const id = createId();
-  const row = { id, organization_id: organization.id, name: 'Sync', record_type: recordType, mode: 'full', deletions: 'none' };
+  const row = {
+    id,
+    organization_id: organization.id,
+    name: 'Sync',
+    record_type: recordType,
+    mode: 'full',
+    deletions: 'none',
+  };
   await sql((tx) => tx('sync_configs').insert(row));
   return { id, recordType };
 }
@@ -44,7 +52,12 @@ async function insertConfig(
 async function insertRun(fixture: Fixture, status: 'queued' | 'failed' | 'succeeded'): Promise<string> {
   const config = await insertConfig(fixture);
   const id = createId();
-  const about = { id, organization_id: fixture.organization.id, sync_config_id: config.id, record_type: config.recordType };
+  const about = {
+    id,
+    organization_id: fixture.organization.id,
+    sync_config_id: config.id,
+    record_type: config.recordType,
+  };
   await fixture.sql((tx) => tx('sync_runs').insert({ ...about, mode: 'full', trigger: 'manual', status }));
   return id;
 }
@@ -73,7 +86,9 @@ async function ownProposal(fixture: Fixture) {
 /** A field that a run could not read. */
 async function staleField(fixture: Fixture) {
   const config = await insertConfig(fixture);
-  const stale = { alpha: { since: '2026-03-02T10:00:00Z', syncedAt: null, reason: 'unreadable', message: 'hidden' } };
+  const stale = {
+    alpha: { since: '2026-03-02T10:00:00Z', syncedAt: null, reason: 'unreadable', message: 'hidden' },
+  };
   await fixture.ctx.db.data.query(
     `insert into ${tenantSchema(fixture.organization.id)}.record_state (record_type, id_type, stale_fields) values ($1, 'integer', $2)`,
     [config.recordType, JSON.stringify(stale)],
@@ -92,8 +107,15 @@ async function rejectedRecord(fixture: Fixture) {
 
 async function drifted(fixture: Fixture) {
   const config = await insertConfig(fixture);
-  const about = { id: createId(), organization_id: fixture.organization.id, record_type: config.recordType, run_id: createId() };
-  await fixture.sql((tx) => tx('drift_events').insert({ ...about, kind: 'added', field: 'alpha', to_type: 'text', at: new Date() }));
+  const about = {
+    id: createId(),
+    organization_id: fixture.organization.id,
+    record_type: config.recordType,
+    run_id: createId(),
+  };
+  await fixture.sql((tx) =>
+    tx('drift_events').insert({ ...about, kind: 'added', field: 'alpha', to_type: 'text', at: new Date() }),
+  );
   return { params: { id: config.id } };
 }
 
@@ -107,7 +129,10 @@ const meaningful = {
 export const syncBuilders: BuilderGroup = {
   setUp: async ({ ctx, organization }) => {
     await createTenantSchema(ctx, organization.id);
-    await saveAccount({ db: ctx.db, organizationId: organization.id }, { described: metadata, listed: [], account: null });
+    await saveAccount(
+      { db: ctx.db, organizationId: organization.id },
+      { described: metadata, listed: [], account: null },
+    );
   },
   builders: {
     listSyncConfigs: { build: () => ({}) },
@@ -133,7 +158,9 @@ export const syncBuilders: BuilderGroup = {
       build: heldDeletions,
       fields: { 'body.proposalId': asBuilt, 'body.ids': fc.constant(['1']), 'body.revision': fc.constant(1) },
     },
-    listDeletionProposals: { build: async (fixture) => ({ params: { id: (await ownProposal(fixture)).params.id } }) },
+    listDeletionProposals: {
+      build: async (fixture) => ({ params: { id: (await ownProposal(fixture)).params.id } }),
+    },
     getDeletionProposal: { build: ownProposal, fields: { 'query.after': fc.nat().map(String) } },
     rejectDeletions: {
       build: async (fixture) => ({ ...(await ownProposal(fixture)), body: {} }),
@@ -141,7 +168,9 @@ export const syncBuilders: BuilderGroup = {
     },
     acceptMissingFields: { build: staleField, fields: { 'body.fields': asBuilt } },
     listDriftOfSyncConfig: { build: drifted },
-    listRejectionsOfSyncConfig: { build: async (fixture) => ({ params: (await rejectedRecord(fixture)).params }) },
+    listRejectionsOfSyncConfig: {
+      build: async (fixture) => ({ params: (await rejectedRecord(fixture)).params }),
+    },
     retryRejections: { build: rejectedRecord, fields: { 'body.recordIds': asBuilt } },
     getSyncHistory: { build: ownConfig },
     listRunsOfSyncConfig: { build: ownConfig, fields: spans },

@@ -10,14 +10,22 @@ async function team({ organization, sql }: Fixture): Promise<string> {
 }
 const ofTeam = async (fixture: Fixture) => ({ params: { id: await team(fixture) } });
 const named = { 'body.name': fc.uuid().map((id) => `Team ${id}`) };
-const member = async ({ ctx, organization }: Fixture): Promise<string> => (await makeMember(ctx, organization.id, [])).id;
+const member = async ({ ctx, organization }: Fixture): Promise<string> =>
+  (await makeMember(ctx, organization.id, [])).id;
 
 export const teamBuilders: BuilderGroup = {
   builders: {
     listTeams: { build: () => ({}) },
-    createTeam: { build: ({ next }) => ({ body: { name: `Team ${next()}` } }), fields: named, repeatable: true },
+    createTeam: {
+      build: ({ next }) => ({ body: { name: `Team ${next()}` } }),
+      fields: named,
+      repeatable: true,
+    },
     getTeam: { build: ofTeam },
-    updateTeam: { build: async (fixture) => ({ ...(await ofTeam(fixture)), body: { description: 'Other words' } }), fields: named },
+    updateTeam: {
+      build: async (fixture) => ({ ...(await ofTeam(fixture)), body: { description: 'Other words' } }),
+      fields: named,
+    },
     deleteTeam: { build: ofTeam },
     listTeamMembers: { build: ofTeam },
     addTeamMember: {

@@ -12,7 +12,13 @@ async function team({ organization, sql }: Fixture): Promise<string> {
 
 export async function makeView(fixture: Fixture): Promise<{ id: string; teamId: string }> {
   const [id, teamId] = [createId(), await team(fixture)];
-  const row = { id, organization_id: fixture.organization.id, owner_id: fixture.owner.id, name: `View ${id}`, record_type: 'thing' };
+  const row = {
+    id,
+    organization_id: fixture.organization.id,
+    owner_id: fixture.owner.id,
+    name: `View ${id}`,
+    record_type: 'thing',
+  };
   await fixture.sql((tx) =>
     tx('views').insert({
       ...row,
@@ -38,16 +44,25 @@ const fields = {
     ),
     { maxLength: 3 },
   ),
-  'body.sort': fc.uniqueArray(fc.record({ field: fc.constantFrom('title', 'amount', 'id'), direction: fc.constantFrom('asc', 'desc') }), {
-    maxLength: 3,
-    selector: ({ field }) => field,
-  }),
+  'body.sort': fc.uniqueArray(
+    fc.record({ field: fc.constantFrom('title', 'amount', 'id'), direction: fc.constantFrom('asc', 'desc') }),
+    {
+      maxLength: 3,
+      selector: ({ field }) => field,
+    },
+  ),
   'body.summary': fc.constantFrom(
     null,
     {},
     { groups: [{ field: 'title' }], sort: '-count', limit: 3 },
-    { aggregates: [{ field: 'amount', functions: ['sum', 'avg', 'min', 'max', 'count_distinct'] }], sort: 'sum.amount' },
-    { aggregates: [{ field: 'title', functions: ['count_distinct'] }], groups: [{ field: 'amount', period: null }, { field: 'title' }] },
+    {
+      aggregates: [{ field: 'amount', functions: ['sum', 'avg', 'min', 'max', 'count_distinct'] }],
+      sort: 'sum.amount',
+    },
+    {
+      aggregates: [{ field: 'title', functions: ['count_distinct'] }],
+      groups: [{ field: 'amount', period: null }, { field: 'title' }],
+    },
   ),
   'body.visibility': asBuilt,
   'body.teamId': asBuilt,
@@ -73,7 +88,13 @@ export const viewBuilders: BuilderGroup = {
     listViews: { build: () => ({ query: { recordType: 'thing', visibility: 'organization' } }) },
     createView: {
       build: async (fixture) => ({
-        body: { name: `View ${fixture.next()}`, recordType: 'thing', columns: ['title'], visibility: 'team', teamId: await team(fixture) },
+        body: {
+          name: `View ${fixture.next()}`,
+          recordType: 'thing',
+          columns: ['title'],
+          visibility: 'team',
+          teamId: await team(fixture),
+        },
       }),
       fields,
       repeatable: true,

@@ -13,13 +13,19 @@ export const whoamiBuilders: BuilderGroup = {
       repeatable: true,
     },
     // Sessions of one person, who may have no organization: the audit log is written if the session has one.
-    endMySession: { build: async ({ ctx, owner }) => ({ params: { id: (await makeSession(ctx, owner.id)).id } }), auditRows: 0 },
+    endMySession: {
+      build: async ({ ctx, owner }) => ({ params: { id: (await makeSession(ctx, owner.id)).id } }),
+      auditRows: 0,
+    },
     endMyOtherSessions: { build: () => ({}), auditRows: 0, destroys: true },
     leaveOrganization: {
       build: async ({ ctx, organization, owner }) => {
         const heir = await makeMember(ctx, organization.id, 'owner');
         await makeKey(ctx, organization.id, { createdBy: owner.id });
-        return { params: { id: organization.id }, query: { keys: 'transfer', transferTo: heir.id, gracePeriodSeconds: '3600' } };
+        return {
+          params: { id: organization.id },
+          query: { keys: 'transfer', transferTo: heir.id, gracePeriodSeconds: '3600' },
+        };
       },
       fields: { 'query.keys': asBuilt, 'query.transferTo': asBuilt, 'query.gracePeriodSeconds': asBuilt },
       destroys: true,

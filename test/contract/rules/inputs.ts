@@ -1,5 +1,5 @@
-// Inputs generated from each operation's own schemas. Valid inputs succeed, inputs that the schema or the OpenAPI document forbids are
-// rejected, and no input makes the service fail.
+// Inputs generated from each operation's own schemas. Valid inputs succeed, inputs that the schema or the
+// OpenAPI document forbids are rejected, and no input makes the service fail.
 import fc from 'fast-check';
 import type { Route } from '../../../src/http/route/route.ts';
 import { fillAsBuilt, type Json, spoiled, spoiledQuery, valuesOf, wireSchemaOf } from '../arbitrary.ts';
@@ -27,9 +27,15 @@ function validInputs(route: Route, fields: Fields, count: number, seed: number):
     const wire = wireSchemaOf(schema);
     return valuesOf(wire, wire, place, fields);
   };
-  const made = fc.sample(fc.record({ query: of(route.query, 'query'), body: of(route.body, 'body') }), { numRuns: count * 3, seed });
+  const made = fc.sample(fc.record({ query: of(route.query, 'query'), body: of(route.body, 'body') }), {
+    numRuns: count * 3,
+    seed,
+  });
   const distinct = new Map(
-    made.map((given) => [JSON.stringify(given, (_, value) => (typeof value === 'symbol' ? 'as built' : value)), given]),
+    made.map((given) => [
+      JSON.stringify(given, (_, value) => (typeof value === 'symbol' ? 'as built' : value)),
+      given,
+    ]),
   );
   return [...distinct.values()].slice(0, count) as Given[];
 }
@@ -45,13 +51,32 @@ function combine(route: Route, built: Sent, { query, body }: Given): Sent {
   };
 }
 
-async function inBatches<T>(items: readonly T[], size: number, work: (item: T) => Promise<void>): Promise<void> {
-  for (let start = 0; start < items.length; start += size) await Promise.all(items.slice(start, start + size).map(work));
+async function inBatches<T>(
+  items: readonly T[],
+  size: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  for (let start = 0; start < items.length; start += size)
+    await Promise.all(items.slice(start, start + size).map(work));
 }
 
-type Ground = { walk: Walk; route: Route; builder: Builder; siteFor: () => Promise<Site>; fields: Fields; seed: number };
+type Ground = {
+  walk: Walk;
+  route: Route;
+  builder: Builder;
+  siteFor: () => Promise<Site>;
+  fields: Fields;
+  seed: number;
+};
 
-async function sendValid({ walk, route, builder, siteFor, fields, seed }: Ground): Promise<{ count: number; failures: string[] }> {
+async function sendValid({
+  walk,
+  route,
+  builder,
+  siteFor,
+  fields,
+  seed,
+}: Ground): Promise<{ count: number; failures: string[] }> {
   const distinct = validInputs(route, fields, builder.inputs ?? wantedInputs, seed);
   const rounds = Math.ceil(Math.min(fewestInputs, builder.inputs ?? fewestInputs) / distinct.length);
   const inputs = Array.from({ length: rounds }, () => distinct).flat();
@@ -74,7 +99,12 @@ async function sendValid({ walk, route, builder, siteFor, fields, seed }: Ground
   return { count: inputs.length, failures };
 }
 
-type Spoiled = { readonly sent: Sent; readonly raw: Partial<Raw>; readonly forbidden: boolean; readonly shown: string };
+type Spoiled = {
+  readonly sent: Sent;
+  readonly raw: Partial<Raw>;
+  readonly forbidden: boolean;
+  readonly shown: string;
+};
 
 /** JSON text of any depth: JSON.stringify recurses, and its stack ends before the parser's does. */
 const bodyText = (body: unknown): string => JSON.stringify(body) ?? 'null';
@@ -82,25 +112,32 @@ const bodyText = (body: unknown): string => JSON.stringify(body) ?? 'null';
 function spoiledInputs({ walk, route, fields, seed }: Ground, built: Sent): Spoiled[] {
   const inputs = validInputs(route, fields, wantedInputs, seed + 1);
   const known = Object.keys(route.query?.shape ?? {});
-  const base = (index: number): Sent => combine(route, built, inputs[index % inputs.length] ?? { query: {}, body: {} });
+  const base = (index: number): Sent =>
+    combine(route, built, inputs[index % inputs.length] ?? { query: {}, body: {} });
   const forbiddenBody = (body: unknown): boolean => {
     if (route.body === undefined) return true;
     return !route.body.safeParse(body).success || walk.description.allowsBody(route.id, body) === false;
   };
   const found: Spoiled[] = [];
-  for (let index = 0; found.filter(({ forbidden }) => forbidden).length < wantedInputs && index < wantedInputs * 4; index += 1) {
+  for (
+    let index = 0;
+    found.filter(({ forbidden }) => forbidden).length < wantedInputs && index < wantedInputs * 4;
+    index += 1
+  ) {
     const sent = base(index);
     if (route.method !== 'GET' && index % 3 !== 0) {
       const [body] = fc.sample(spoiled(sent.body ?? {}), { numRuns: 1, seed: seed + index });
       const text = bodyText(body);
       const isEmpty = route.body === undefined && text === '{}';
-      if (!isEmpty) found.push({ sent, raw: { body: text }, forbidden: forbiddenBody(body), shown: text.slice(0, 400) });
+      if (!isEmpty)
+        found.push({ sent, raw: { body: text }, forbidden: forbiddenBody(body), shown: text.slice(0, 400) });
       continue;
     }
     const [pairs = []] = fc.sample(spoiledQuery(sent.query ?? {}, known), { numRuns: 1, seed: seed + index });
     const repeated = new Set(pairs.map(([name]) => name)).size < pairs.length;
     const stranger = pairs.some(([name]) => !known.includes(name));
-    const forbidden = stranger || repeated || route.query?.safeParse(Object.fromEntries(pairs)).success === false;
+    const forbidden =
+      stranger || repeated || route.query?.safeParse(Object.fromEntries(pairs)).success === false;
     const search = new URLSearchParams(pairs).toString();
     found.push({ sent, raw: { search }, forbidden, shown: search.slice(0, 400) });
   }
@@ -111,12 +148,14 @@ async function sendInvalid(ground: Ground): Promise<{ count: number; failures: s
   const { walk, route, builder } = ground;
   const site = await ground.siteFor();
   const credential = authorizedCaller(route, site);
-  // Rejected inputs change nothing, so one prepared request serves all; inputs that the schema happens to allow may change it.
+  // Rejected inputs change nothing, so one prepared request serves all; inputs that the schema happens to
+  // allow may change it.
   const inputs = spoiledInputs(ground, await builder.build(site));
   const failures: string[] = [];
   await inBatches(inputs, builder.alone === true ? 1 : batchSize, async ({ sent, raw, forbidden, shown }) => {
     const answer = await walk.send(route, sent, credential, raw);
-    if (forbidden && (answer.status < 400 || answer.status === 404)) failures.push(`answered ${answer.status} for the forbidden ${shown}`);
+    if (forbidden && (answer.status < 400 || answer.status === 404))
+      failures.push(`answered ${answer.status} for the forbidden ${shown}`);
     failures.push(...unexpected(walk, route, answer).map((problem) => `${problem} for ${shown}`));
   });
   return { count: inputs.filter(({ forbidden }) => forbidden).length, failures };
@@ -130,9 +169,14 @@ export async function inputsOf(walk: Walk, route: Route, seed: number): Promise<
   const found = walk.builderOf(route);
   if (found === undefined) return { failures: [missingBuilder(route)], valid: 0, invalid: 0 };
   const { builder } = found;
-  const fields = typeof builder.fields === 'function' ? await builder.fields(await found.site()) : (builder.fields ?? {});
+  const fields =
+    typeof builder.fields === 'function' ? await builder.fields(await found.site()) : (builder.fields ?? {});
   const ground: Ground = { walk, route, builder, siteFor: found.site, fields, seed };
   const valid = await sendValid(ground);
   const invalid = await sendInvalid(ground);
-  return { failures: [...valid.failures, ...invalid.failures].slice(0, 10), valid: valid.count, invalid: invalid.count };
+  return {
+    failures: [...valid.failures, ...invalid.failures].slice(0, 10),
+    valid: valid.count,
+    invalid: invalid.count,
+  };
 }

@@ -1,4 +1,5 @@
-// What every operation rejects before it does anything: missing credentials, unknown names, malformed bodies, other methods, invalid ids.
+// What every operation rejects before it does anything: missing credentials, unknown names, malformed bodies,
+// other methods, invalid ids.
 import { createId } from '../../../src/core/id.ts';
 import type { Route } from '../../../src/http/route/route.ts';
 import { wireSchemaOf } from '../arbitrary.ts';
@@ -19,9 +20,20 @@ export async function withoutCredential(walk: Walk, route: Route): Promise<strin
   return problems;
 }
 
-type Refusal = { what: string; sent: Sent; raw?: Partial<Raw>; status: number; code: string; detail?: string };
+type Refusal = {
+  what: string;
+  sent: Sent;
+  raw?: Partial<Raw>;
+  status: number;
+  code: string;
+  detail?: string;
+};
 
-async function refusals(walk: Walk, route: Route, list: (sent: Sent) => readonly Refusal[]): Promise<string[]> {
+async function refusals(
+  walk: Walk,
+  route: Route,
+  list: (sent: Sent) => readonly Refusal[],
+): Promise<string[]> {
   const found = walk.builderOf(route);
   if (found === undefined) return [missingBuilder(route)];
   const site = await found.site();
@@ -30,8 +42,13 @@ async function refusals(walk: Walk, route: Route, list: (sent: Sent) => readonly
     const answer = await walk.send(route, sent, authorizedCaller(route, site), raw);
     const { error } = (answer.body ?? {}) as { error?: { code: string; details?: { code: string }[] } };
     const fits =
-      answer.status === status && error?.code === code && (detail === undefined || error.details?.some((one) => one.code === detail));
-    if (fits !== true) problems.push(`${what} is answered ${answer.status} ${answer.text}, not ${status} ${code} ${detail ?? ''}`);
+      answer.status === status &&
+      error?.code === code &&
+      (detail === undefined || error.details?.some((one) => one.code === detail));
+    if (fits !== true)
+      problems.push(
+        `${what} is answered ${answer.status} ${answer.text}, not ${status} ${code} ${detail ?? ''}`,
+      );
     // Errors for deliberately wrong bodies needn't be documented for operations that take no body.
     if (![413, 415].includes(status)) problems.push(...answerProblems(walk, route, answer));
   }
@@ -81,7 +98,12 @@ export const unreadableBodies = (walk: Walk, route: Route): Promise<string[]> =>
       415,
       'unsupported_media_type',
     ),
-    refused('more than a megabyte', { body: JSON.stringify({ name: 'x'.repeat(1024 * 1024) }) }, 413, 'too_large'),
+    refused(
+      'more than a megabyte',
+      { body: JSON.stringify({ name: 'x'.repeat(1024 * 1024) }) },
+      413,
+      'too_large',
+    ),
   ];
   return refusals(walk, route, (sent) => wrong.map((make) => make(sent)));
 };
@@ -109,16 +131,29 @@ export async function pages(walk: Walk, route: Route): Promise<string[]> {
   const sent = await found.builder.build(site);
   const ask = (query: Record<string, string>) =>
     walk.send(route, { ...sent, query: { ...sent.query, ...query } }, authorizedCaller(route, site));
-  const [first, most, beyond] = [await ask({}), await ask({ pageSize: '100' }), await ask({ page: '999999999', pageSize: '100' })];
+  const [first, most, beyond] = [
+    await ask({}),
+    await ask({ pageSize: '100' }),
+    await ask({ page: '999999999', pageSize: '100' }),
+  ];
   const problems = [first, most, beyond].flatMap((answer) => answerProblems(walk, route, answer));
-  const shown = [first, most, beyond].map(({ body }) => `${body?.pagination?.page}/${body?.pagination?.pageSize}`).join(' ');
+  const shown = [first, most, beyond]
+    .map(({ body }) => `${body?.pagination?.page}/${body?.pagination?.pageSize}`)
+    .join(' ');
   if (shown !== '1/25 1/100 999999999/100') problems.push(`its pages are ${shown}`);
   if (beyond.body?.data?.length !== 0 || beyond.body?.pagination?.total !== first.body?.pagination?.total)
     problems.push(`beyond its end it answers ${beyond.text}`);
   return problems;
 }
 
-const malformedIds = ['1', 'x'.repeat(300), '\0', 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', '../..', "' or 1=1 --"];
+const malformedIds = [
+  '1',
+  'x'.repeat(300),
+  '\0',
+  'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11',
+  '../..',
+  "' or 1=1 --",
+];
 
 export const malformedParameters = (walk: Walk, route: Route): Promise<string[]> =>
   refusals(walk, route, (sent) =>
@@ -135,13 +170,17 @@ export const malformedParameters = (walk: Walk, route: Route): Promise<string[]>
 const isId = (schema: unknown): boolean => (schema as { format?: string } | undefined)?.format === 'uuid';
 /** Path parameters that are ids. */
 export function idNames(route: Route): string[] {
-  const properties = route.params === undefined ? {} : (wireSchemaOf(route.params)['properties'] as Record<string, unknown>);
+  const properties =
+    route.params === undefined ? {} : (wireSchemaOf(route.params)['properties'] as Record<string, unknown>);
   return Object.entries(properties).flatMap(([name, schema]) => (isId(schema) ? [name] : []));
 }
 /** Fields of the query or the top level of the body that are an id or a list of ids. */
 export function idFields(route: Route, part: 'query' | 'body'): string[] {
   const schema = route[part];
-  const properties = schema === undefined ? {} : ((wireSchemaOf(schema)['properties'] ?? {}) as Record<string, { items?: unknown }>);
+  const properties =
+    schema === undefined
+      ? {}
+      : ((wireSchemaOf(schema)['properties'] ?? {}) as Record<string, { items?: unknown }>);
   return Object.entries(properties).flatMap(([name, held]) => {
     const choices = ((held as { anyOf?: { items?: unknown }[] }).anyOf ?? [held]) as { items?: unknown }[];
     return choices.some((choice) => isId(choice) || isId(choice.items)) ? [name] : [];
@@ -154,7 +193,10 @@ const comparable = (answer: Answer): string => {
   return JSON.stringify([answer.status, error, found, Object.keys(answer.headers).sort()]);
 };
 
-/** Another organization's id in the path, the query or the body gets exactly the same response as one that doesn't exist. */
+/**
+ * Another organization's id in the path, the query or the body gets exactly the same response as one that
+ * doesn't exist.
+ */
 export async function foreignIds(walk: Walk, route: Route): Promise<string[]> {
   const found = walk.builderOf(route);
   if (found === undefined) return [missingBuilder(route)];
@@ -172,14 +214,26 @@ export async function foreignIds(walk: Walk, route: Route): Promise<string[]> {
       problems.push(`its builder must fill ${part}.${name} with an id of the fixture's own organization`);
       continue;
     }
-    const ask = (id: unknown) => walk.send(route, { ...own, [part]: { ...own[part], [name]: id } } as Sent, authorizedCaller(route, site));
-    const [answered, unknown] = [await ask(foreign), await ask(Array.isArray(foreign) ? [createId()] : createId())];
+    const ask = (id: unknown) =>
+      walk.send(
+        route,
+        { ...own, [part]: { ...own[part], [name]: id } } as Sent,
+        authorizedCaller(route, site),
+      );
+    const [answered, unknown] = [
+      await ask(foreign),
+      await ask(Array.isArray(foreign) ? [createId()] : createId()),
+    ];
     // A filter by an unknown id finds nothing.
     const allowed = { params: [404], query: [200, 404, 422], body: [404, 422] }[part];
-    if (!allowed.includes(unknown.status)) problems.push(`an unknown ${name} is answered ${unknown.status} ${unknown.text}`);
+    if (!allowed.includes(unknown.status))
+      problems.push(`an unknown ${name} is answered ${unknown.status} ${unknown.text}`);
     if (comparable(answered) !== comparable(unknown))
-      problems.push(`another organization's ${name} is answered ${comparable(answered)}, an unknown one ${comparable(unknown)}`);
-    if ([foreign].flat().some((id) => answered.text.includes(String(id)))) problems.push(`the answer repeats the ${name}`);
+      problems.push(
+        `another organization's ${name} is answered ${comparable(answered)}, an unknown one ${comparable(unknown)}`,
+      );
+    if ([foreign].flat().some((id) => answered.text.includes(String(id))))
+      problems.push(`the answer repeats the ${name}`);
     problems.push(...answerProblems(walk, route, answered));
   }
   return problems;
@@ -196,13 +250,19 @@ export async function otherMethods(walk: Walk, route: Route, all: readonly Route
   const problems: string[] = [];
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
     const sameAddress = all.some(
-      (other) => other.method === method && new RegExp(`^${other.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(route.path),
+      (other) =>
+        other.method === method &&
+        new RegExp(`^${other.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(route.path),
     );
     if (known.includes(method) || sameAddress) continue;
     const { query: _, body: __, ...bare } = sent;
     const answer = await walk.send(route, bare, authorizedCaller(route, site), { method });
     const allow = answer.headers.allow?.split(', ') ?? [];
-    if (answer.status !== 405 || answer.body?.error?.code !== 'BAD_REQUEST' || !known.every((one) => allow.includes(one)))
+    if (
+      answer.status !== 405 ||
+      answer.body?.error?.code !== 'BAD_REQUEST' ||
+      !known.every((one) => allow.includes(one))
+    )
       problems.push(`${method} is answered ${answer.status} ${answer.text} with Allow: ${allow.join(', ')}`);
   }
   return problems;

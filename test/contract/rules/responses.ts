@@ -1,4 +1,5 @@
-// Rules for the success response of every operation: as described, rate limited, audited once, free of secrets, and replayable by its key.
+// Rules for the success response of every operation: as described, rate limited, audited once, free of
+// secrets, and replayable by its key.
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
@@ -8,7 +9,10 @@ import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
 import { authorizedCaller, isWrite, missingBuilder, type Site, type Walk } from '../walk.ts';
 
-/** A validator's default messages, which must never be sent. Our own "Unknown …" names what is unknown, or what is available. */
+/**
+ * A validator's default messages, which must never be sent. Our own "Unknown …" names what is unknown, or
+ * what is available.
+ */
 const rawMessages =
   /^(Invalid|Too |Unrecognized|Unknown (?!(?:field|query parameter|parameter) "|model\. Available: )|No matching)|\bexpected\b|\breceived\b/;
 
@@ -21,19 +25,27 @@ export function answerProblems(walk: Walk, route: Route, answer: Answer): string
   if (typeof answer.headers['x-request-id'] !== 'string') problems.push('has no X-Request-Id');
   if (answer.status >= 400 && answer.body?.error?.requestId !== answer.headers['x-request-id'])
     problems.push('names another request id in its body than in its header');
-  if (answer.status !== 401 && (answer.headers['ratelimit'] === undefined || answer.headers['ratelimit-policy'] === undefined))
+  if (
+    answer.status !== 401 &&
+    (answer.headers['ratelimit'] === undefined || answer.headers['ratelimit-policy'] === undefined)
+  )
     problems.push(`${answer.status} has no RateLimit headers`);
-  const unplain = (answer.body?.error?.details ?? []).find(({ message }: { message: string }) => rawMessages.test(message));
+  const unplain = (answer.body?.error?.details ?? []).find(({ message }: { message: string }) =>
+    rawMessages.test(message),
+  );
   if (unplain !== undefined) problems.push(`sends a default message of the validator: ${unplain.message}`);
-  if ([...walk.secrets].some((secret) => answer.text.includes(secret))) problems.push('its answer holds a secret');
+  if ([...walk.secrets].some((secret) => answer.text.includes(secret)))
+    problems.push('its answer holds a secret');
   return problems;
 }
 
 /** Every string that was sent in a field whose name marks it as secret. */
 function noteSentSecrets(walk: Walk, sent: Sent): void {
   const look = (value: unknown, name: string): void => {
-    if (typeof value === 'string' && value.length >= 8 && /secret|password|privatekey|token$/i.test(name)) walk.secrets.add(value);
-    if (typeof value === 'object' && value !== null) for (const [key, item] of Object.entries(value)) look(item, key);
+    if (typeof value === 'string' && value.length >= 8 && /secret|password|privatekey|token$/i.test(name))
+      walk.secrets.add(value);
+    if (typeof value === 'object' && value !== null)
+      for (const [key, item] of Object.entries(value)) look(item, key);
   };
   look(sent.body, '');
 }
@@ -56,7 +68,8 @@ export async function successResponse(walk: Walk, route: Route): Promise<string[
   const answer = await walk.send(route, sent, authorizedCaller(route, site));
   const problems = answerProblems(walk, route, answer);
   noteShownSecrets(walk, route, answer);
-  if (answer.status !== successStatus(route)) problems.push(`the builder's request was answered ${answer.status} ${answer.text}`);
+  if (answer.status !== successStatus(route))
+    problems.push(`the builder's request was answered ${answer.status} ${answer.text}`);
   const rows = await walk.auditRows(String(answer.headers['x-request-id']));
   const wanted = found.builder.auditRows ?? (isWrite(route) ? 1 : 0);
   if (rows.length !== wanted) problems.push(`left ${rows.length} rows in the audit log instead of ${wanted}`);
@@ -88,7 +101,10 @@ function otherBody(route: Route, body: Sent['body']): unknown {
     .find((made) => JSON.stringify(made) !== same && schema.safeParse(made).success);
 }
 
-/** The same Idempotency-Key gets the stored response without the values that are shown once; with another body it gets 422. */
+/**
+ * The same Idempotency-Key gets the stored response without the values that are shown once; with another body
+ * it gets 422.
+ */
 export async function repeated(walk: Walk, route: Route): Promise<string[]> {
   const found = walk.builderOf(route);
   if (found === undefined) return [missingBuilder(route)];
@@ -99,15 +115,23 @@ export async function repeated(walk: Walk, route: Route): Promise<string[]> {
   noteShownSecrets(walk, route, first);
   const second = await walk.send(route, sent, authorizedCaller(route, site), { headers });
   const problems: string[] = [];
-  if (first.status !== successStatus(route)) problems.push(`the builder's request was answered ${first.status} ${first.text}`);
-  if (second.headers['idempotency-replayed'] !== 'true') problems.push('a repeated request was carried out again');
-  if (first.headers['idempotency-replayed'] !== undefined) problems.push('a first request was answered as a repeated one');
+  if (first.status !== successStatus(route))
+    problems.push(`the builder's request was answered ${first.status} ${first.text}`);
+  if (second.headers['idempotency-replayed'] !== 'true')
+    problems.push('a repeated request was carried out again');
+  if (first.headers['idempotency-replayed'] !== undefined)
+    problems.push('a first request was answered as a repeated one');
   const hidden = Object.fromEntries((route.shownOnce ?? []).map((name) => [name, null]));
   const expected = first.body === undefined ? undefined : { ...first.body, ...hidden };
   if (second.status !== first.status || !isDeepStrictEqual(second.body, expected))
-    problems.push(`a repeated request was answered ${second.status} ${second.text} after ${first.status} ${first.text}`);
+    problems.push(
+      `a repeated request was answered ${second.status} ${second.text} after ${first.status} ${first.text}`,
+    );
   const body = otherBody(route, sent.body);
-  const other = await walk.send(route, sent, authorizedCaller(route, site), { headers, body: JSON.stringify(body) });
+  const other = await walk.send(route, sent, authorizedCaller(route, site), {
+    headers,
+    body: JSON.stringify(body),
+  });
   if (other.status !== 422 || other.body?.error?.details?.[0]?.code !== 'key_reused')
     problems.push(`another body with the same key was answered ${other.status} ${other.text}`);
   return [...problems, ...answerProblems(walk, route, second)];
@@ -120,7 +144,9 @@ const neverKept = /PRIVATE KEY|eyJ[\w-]{8,}\.eyJ/;
 export async function leakedSecrets(walk: Walk): Promise<string[]> {
   const places = { 'the database': await walk.storedText(), 'the log': walk.lines.join('') };
   return Object.entries(places).flatMap(([place, text]) => [
-    ...[...walk.secrets].filter((secret) => text.includes(secret)).map((secret) => `${place} holds ${secret.slice(0, 8)}…`),
+    ...[...walk.secrets]
+      .filter((secret) => text.includes(secret))
+      .map((secret) => `${place} holds ${secret.slice(0, 8)}…`),
     ...(neverKept.test(text) ? [`${place} holds a private key or a token`] : []),
   ]);
 }

@@ -1,4 +1,5 @@
-// Authorization: every operation with every role, with exactly its permission, with all but it, by key and by session.
+// Authorization: every operation with every role, with exactly its permission, with all but it, by key and by
+// session.
 import {
   assignablePermissions,
   type BuiltInRole,
@@ -11,7 +12,14 @@ import { type Route, successStatus } from '../../../src/http/route/route.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
 import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
-import { type Credential, keyCredential, missingBuilder, type Site, sessionCredential, type Walk } from '../walk.ts';
+import {
+  type Credential,
+  keyCredential,
+  missingBuilder,
+  type Site,
+  sessionCredential,
+  type Walk,
+} from '../walk.ts';
 import { answerProblems } from './responses.ts';
 
 type Caller = {
@@ -36,7 +44,13 @@ async function standardCallers(site: Site): Promise<Caller[]> {
     const holds = new Set<string>(builtInRoles[name]);
     callers.push({ name: `${name}'s key`, credential: keyCredential(secret), kind: 'key', holds, isOwner });
     const signedIn = new Set([...holds, ...(ctx.settings.allowSignup ? ['organization:create'] : [])]);
-    callers.push({ name: `${name}'s session`, credential: sessionCredential(ctx, session), kind: 'session', holds: signedIn, isOwner });
+    callers.push({
+      name: `${name}'s session`,
+      credential: sessionCredential(ctx, session),
+      kind: 'session',
+      holds: signedIn,
+      isOwner,
+    });
   }
   const reading = await makeKey(ctx, organization.id, { permissions: ['read'] });
   const restricted = await makeKey(ctx, organization.id, { permissions: ['write'], versions: ['v1'] });
@@ -48,7 +62,12 @@ async function standardCallers(site: Site): Promise<Caller[]> {
       kind: 'key',
       holds: new Set(assignablePermissions.filter(isReadPermission)),
     },
-    { name: 'a restricted key', credential: keyCredential(restricted.secret), kind: 'restricted key', holds: new Set() },
+    {
+      name: 'a restricted key',
+      credential: keyCredential(restricted.secret),
+      kind: 'restricted key',
+      holds: new Set(),
+    },
   ];
 }
 
@@ -63,7 +82,10 @@ function callersFor(site: Site, of: string, make: () => Promise<Caller[]>): Prom
   return made;
 }
 
-/** Members whose own role has just the permission, everything else, or just what an operation that reads records needs. */
+/**
+ * Members whose own role has just the permission, everything else, or just what an operation that reads
+ * records needs.
+ */
 async function customCallers(site: Site, permission: Permission, readsRecords: boolean): Promise<Caller[]> {
   const { ctx, organization } = site;
   const make = async (name: string, holds: readonly Permission[]): Promise<Caller> => {
@@ -75,7 +97,9 @@ async function customCallers(site: Site, permission: Permission, readsRecords: b
   return [
     await make('a role with just its permission', [permission]),
     await make('a role with all others', others),
-    ...(readsRecords ? [await make('a role with its permission and record:read', [permission, 'record:read'])] : []),
+    ...(readsRecords
+      ? [await make('a role with its permission and record:read', [permission, 'record:read'])]
+      : []),
   ];
 }
 
@@ -96,10 +120,14 @@ function cellProblems(route: Route, caller: Caller, answer: Answer, mayRefuse: r
   const refusal = refusalOf(route, caller);
   const said = `${caller.name} is answered ${answer.status} ${answer.status < 300 ? '' : answer.text}`;
   if (refusal !== undefined) {
-    const exact = answer.status === 403 && answer.body?.error?.code === 'FORBIDDEN' && answer.body.error.message === refusal;
+    const exact =
+      answer.status === 403 &&
+      answer.body?.error?.code === 'FORBIDDEN' &&
+      answer.body.error.message === refusal;
     return exact ? [] : [`${said}, not 403 ${refusal}`];
   }
-  if (caller.isOwner === true) return answer.status === successStatus(route) ? [] : [`${said}, not ${successStatus(route)}`];
+  if (caller.isOwner === true)
+    return answer.status === successStatus(route) ? [] : [`${said}, not ${successStatus(route)}`];
   if (answer.status === 403 && mayRefuse.includes(answer.body?.error?.details?.[0]?.code)) return [];
   return answer.status === 401 || answer.status === 403 ? [`${said} though it may`] : [];
 }
@@ -108,7 +136,9 @@ async function callersOf(route: Route, site: Site): Promise<Caller[]> {
   const { permission, readsRecords = false } = route;
   const standard = await callersFor(site, '', () => standardCallers(site));
   if (!isRolePermission(permission)) return standard;
-  const custom = await callersFor(site, `${permission} ${readsRecords}`, () => customCallers(site, permission, readsRecords));
+  const custom = await callersFor(site, `${permission} ${readsRecords}`, () =>
+    customCallers(site, permission, readsRecords),
+  );
   return [...standard, ...custom];
 }
 
@@ -132,7 +162,10 @@ export async function rolesMatrix(walk: Walk, route: Route): Promise<string[]> {
     const sent: Sent = isRefused && unused !== undefined ? unused : await builder.build(site);
     if (isRefused) unused = sent;
     const answer = await walk.send(route, sent, caller.credential);
-    problems.push(...cellProblems(route, caller, answer, builder.mayRefuse ?? []), ...answerProblems(walk, route, answer));
+    problems.push(
+      ...cellProblems(route, caller, answer, builder.mayRefuse ?? []),
+      ...answerProblems(walk, route, answer),
+    );
   }
   return problems;
 }

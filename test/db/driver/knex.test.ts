@@ -23,7 +23,8 @@ beforeEach(() => {
 });
 afterEach(() => knex.destroy());
 
-const messageOf = (work: PromiseLike<unknown>): Promise<string> => Promise.resolve(work).then(() => 'no error', String);
+const messageOf = (work: PromiseLike<unknown>): Promise<string> =>
+  Promise.resolve(work).then(() => 'no error', String);
 
 describe('knex', () => {
   it('passes pg the option `stream`', async () => {
@@ -33,14 +34,18 @@ describe('knex', () => {
 
   it('opens its connections as objects of the class that it was given', async () => {
     const Class = await onKnexConnection(knex, async (connection) => connection.constructor);
-    expect(Class, 'knex takes the class of its connections from elsewhere: see useClientClass').toBe(RoutedClient);
+    expect(Class, 'knex takes the class of its connections from elsewhere: see useClientClass').toBe(
+      RoutedClient,
+    );
   });
 
   it('has its pool in `client.pool`, which counts its connections', async () => {
     const changed = 'the pool of knex has changed: see knexPoolUsage';
     const tx = await knex.transaction();
     const waiting = knex.raw('select').then(() => undefined);
-    const busy = await until(async () => (knexPoolUsage(knex).waiting === 1 ? knexPoolUsage(knex) : undefined)).catch(() => undefined);
+    const busy = await until(async () =>
+      knexPoolUsage(knex).waiting === 1 ? knexPoolUsage(knex) : undefined,
+    ).catch(() => undefined);
     expect(busy, changed).toEqual({ used: 1, idle: 0, waiting: 1 });
     await tx.rollback();
     await waiting;
@@ -64,16 +69,23 @@ describe('knex', () => {
     const running = messageOf(knex.raw('select pg_sleep(60)'));
     await until(async () => (knexPoolUsage(knex).used === 1 ? true : undefined));
     socket.destroy();
-    expect(await running, 'knex words this failure differently: see src/db/driver/error-messages.ts').toSatisfy(isConnectionLost);
+    expect(
+      await running,
+      'knex words this failure differently: see src/db/driver/error-messages.ts',
+    ).toSatisfy(isConnectionLost);
   });
 
   it('reports that all its connections are in use by a message of its own', async () => {
     const hurried = openKnex(database.address, null, 1);
     const tx = await hurried.transaction();
     hurried.client.pool.acquireTimeoutMillis = 50;
-    const message = await messageOf(hurried.raw('select').catch((error: Error) => Promise.reject(error.message)));
+    const message = await messageOf(
+      hurried.raw('select').catch((error: Error) => Promise.reject(error.message)),
+    );
     await tx.rollback();
     await hurried.destroy();
-    expect(message, 'knex words this failure differently: see src/db/driver/error-messages.ts').toSatisfy(isConnectTimeout);
+    expect(message, 'knex words this failure differently: see src/db/driver/error-messages.ts').toSatisfy(
+      isConnectTimeout,
+    );
   });
 });

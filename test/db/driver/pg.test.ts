@@ -1,4 +1,5 @@
-// What src/db/driver relies on inside node-postgres. When this fails after an upgrade, change src/db/driver first.
+// What src/db/driver relies on inside node-postgres. When this fails after an upgrade, change src/db/driver
+// first.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, Socket } from 'node:net';
 import { Client, type Connection, Pool, type PoolClient } from 'pg';
@@ -6,7 +7,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { poolConfig } from '../../../src/db/connect.ts';
 import { copyOut } from '../../../src/db/driver/copy-out.ts';
 import { isClientClosed, isConnectionLost, isConnectTimeout } from '../../../src/db/driver/error-messages.ts';
-import { aimAt, backendPid, forgetPrepared, sendNoSettings, streamOf, watchMessages } from '../../../src/db/driver/pg-client.ts';
+import {
+  aimAt,
+  backendPid,
+  forgetPrepared,
+  sendNoSettings,
+  streamOf,
+  watchMessages,
+} from '../../../src/db/driver/pg-client.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 
 let database: TestDatabase;
@@ -20,7 +28,9 @@ beforeAll(async () => {
 afterAll(() => database.close());
 beforeEach(async () => {
   socket = new Socket();
-  pool = new Pool(poolConfig(database.address, null, { max: 1, connectionTimeoutMillis: 2_000, stream: () => socket }));
+  pool = new Pool(
+    poolConfig(database.address, null, { max: 1, connectionTimeoutMillis: 2_000, stream: () => socket }),
+  );
   pool.on('error', () => undefined);
   client = await pool.connect();
   client.on('error', () => undefined);
@@ -34,7 +44,10 @@ const messageOf = (work: Promise<unknown>): Promise<string> => work.then(() => '
 
 describe('a client of pg', () => {
   it('connects the socket that the option `stream` returns', () => {
-    expect(socket.bytesRead, 'pg no longer uses the sockets of the option `stream`: see src/db/liveness.ts').toBeGreaterThan(0);
+    expect(
+      socket.bytesRead,
+      'pg no longer uses the sockets of the option `stream`: see src/db/liveness.ts',
+    ).toBeGreaterThan(0);
   });
 
   it('has the process id of its backend in `processID`', async () => {
@@ -44,27 +57,45 @@ describe('a client of pg', () => {
 
   it('prepares a statement again once its name is removed from the two lists of its connection', async () => {
     const named = { name: 'canary', text: 'select 1 as one' };
-    const { connection } = client as unknown as { connection: Record<string, Record<string, string | undefined>> };
+    const { connection } = client as unknown as {
+      connection: Record<string, Record<string, string | undefined>>;
+    };
     await client.query(named);
-    expect(connection['parsedStatements']?.['canary'], 'pg no longer has connection.parsedStatements: see forgetPrepared').toBe(named.text);
-    expect(connection, 'pg no longer has connection.submittedNamedStatements: see forgetPrepared').toHaveProperty(
-      'submittedNamedStatements',
-    );
+    expect(
+      connection['parsedStatements']?.['canary'],
+      'pg no longer has connection.parsedStatements: see forgetPrepared',
+    ).toBe(named.text);
+    expect(
+      connection,
+      'pg no longer has connection.submittedNamedStatements: see forgetPrepared',
+    ).toHaveProperty('submittedNamedStatements');
     await client.query('deallocate canary');
-    await expect(client.query(named), 'pg now notices that a statement was deallocated: see forgetPrepared').rejects.toMatchObject({
+    await expect(
+      client.query(named),
+      'pg now notices that a statement was deallocated: see forgetPrepared',
+    ).rejects.toMatchObject({
       code: '26000',
     });
     forgetPrepared(client, 'canary');
-    expect((await client.query(named)).rows, 'pg keeps prepared statements elsewhere: see forgetPrepared').toEqual([{ one: 1 }]);
+    expect(
+      (await client.query(named)).rows,
+      'pg keeps prepared statements elsewhere: see forgetPrepared',
+    ).toEqual([{ one: 1 }]);
   });
 
   it('sends the settings and connects to the host that it has when it connects', async () => {
-    const late = new Client(poolConfig({ ...database.address, host: '192.0.2.1', port: 1 }, null, { statement_timeout: 7_000 }));
+    const late = new Client(
+      poolConfig({ ...database.address, host: '192.0.2.1', port: 1 }, null, { statement_timeout: 7_000 }),
+    );
     aimAt(late, database.address);
     sendNoSettings(late);
     await late.connect();
-    const { rows } = await late.query("select current_setting('statement_timeout') as timeout, current_setting('search_path') as path");
-    expect(rows, 'pg reads its settings elsewhere: see sendNoSettings').toEqual([{ timeout: '0', path: '"$user", public' }]);
+    const { rows } = await late.query(
+      "select current_setting('statement_timeout') as timeout, current_setting('search_path') as path",
+    );
+    expect(rows, 'pg reads its settings elsewhere: see sendNoSettings').toEqual([
+      { timeout: '0', path: '"$user", public' },
+    ]);
     expect(streamOf(late).destroyed, 'pg has its socket elsewhere: see streamOf').toBe(false);
     await late.end();
   });
@@ -97,14 +128,20 @@ describe('a client of pg', () => {
       handleReadyForQuery: () => ended.resolve(),
     });
     await ended.promise;
-    expect(listeners, 'pg no longer reads its connection with one `data` listener: see src/db/driver/copy-out.ts').toBe(1);
+    expect(
+      listeners,
+      'pg no longer reads its connection with one `data` listener: see src/db/driver/copy-out.ts',
+    ).toBe(1);
   });
 
   it('serves other queries after COPY has read its stream', async () => {
     const { pieces, rowCount } = copyOut(client, 'copy (select generate_series(1, 3)) to stdout');
     let text = '';
     for await (const piece of pieces) text += piece.toString();
-    expect([text, rowCount()], 'pg handles COPY differently: see src/db/driver/copy-out.ts').toEqual(['1\n2\n3\n', 3]);
+    expect([text, rowCount()], 'pg handles COPY differently: see src/db/driver/copy-out.ts').toEqual([
+      '1\n2\n3\n',
+      3,
+    ]);
     expect((await client.query('select 4 as n')).rows).toEqual([{ n: 4 }]);
   });
 });

@@ -1,11 +1,16 @@
-// Asks the built-in model as an agent does, and computes reference answers with independent SQL on the warehouse's current data.
+// Asks the built-in model as an agent does, and computes reference answers with independent SQL on the
+// warehouse's current data.
 import type { Ctx } from '../../../src/core/ctx.ts';
 import type { ModelEvent, ModelRequest } from '../../../src/gateways/model/model.ts';
 import { createOfflineModel } from '../../../src/gateways/model/offline/offline-model.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { testClock } from '../../setup/database.ts';
 
-export const requestOf = (content: string, tools: ModelRequest['tools'], changes: Partial<ModelRequest> = {}): ModelRequest => ({
+export const requestOf = (
+  content: string,
+  tools: ModelRequest['tools'],
+  changes: Partial<ModelRequest> = {},
+): ModelRequest => ({
   instructions: '',
   messages: [{ role: 'user', content }],
   tools,
@@ -25,12 +30,17 @@ export async function ask(content: string, tools: ModelRequest['tools']) {
 }
 
 /** Resolves to a function that runs SQL in which each record type is a table of that name. */
-export async function createReference({ db }: Ctx, organizationId: string): Promise<(sql: string) => Promise<string>> {
+export async function createReference(
+  { db }: Ctx,
+  organizationId: string,
+): Promise<(sql: string) => Promise<string>> {
   const schema = tenantSchema(organizationId);
   const states = await db.data.query<{ record_type: string; active_table: string }>(
     `select record_type, active_table from ${schema}.record_state`,
   );
-  const tables = states.rows.map(({ record_type: type, active_table: table }) => `"${type}" as (select * from ${schema}."${table}")`);
+  const tables = states.rows.map(
+    ({ record_type: type, active_table: table }) => `"${type}" as (select * from ${schema}."${table}")`,
+  );
   return async (sql) => {
     const { rows } = await db.data.query({ text: `with ${tables.join(', ')} ${sql}`, rowMode: 'array' });
     return (rows as unknown[][]).map((row) => row.map(String).join(' | ')).join('\n');

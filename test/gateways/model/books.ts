@@ -1,5 +1,5 @@
-// The books of a small wholesaler, as the demo publishes them: invoices and customers, loaded into the warehouse without an ERP. Today is
-// 2011-08-31 in questions about them.
+// The books of a small wholesaler, as the demo publishes them: invoices and customers, loaded into the
+// warehouse without an ERP. Today is 2011-08-31 in questions about them.
 
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
@@ -11,34 +11,74 @@ import { createRecordTable } from '../../../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { publishVersion, withReads } from '../../public/fixture.ts';
 
-type Table = { readonly type: string; readonly columns: readonly RecordColumn[]; readonly rows: readonly Record<string, unknown>[] };
+type Table = {
+  readonly type: string;
+  readonly columns: readonly RecordColumn[];
+  readonly rows: readonly Record<string, unknown>[];
+};
 
-const column = (field: string, type: RecordColumn['type'], part: RecordColumn['part'] = 'value'): RecordColumn => ({
+const column = (
+  field: string,
+  type: RecordColumn['type'],
+  part: RecordColumn['part'] = 'value',
+): RecordColumn => ({
   ...{ column: `${part === 'label' ? 'l' : 'f'}_${field}`, field, part, type },
   ...{ state: 'live' as const, lineFields: null },
 });
 const invoiceColumns = [
-  ...[column('tranid', 'text'), column('trandate', 'date'), column('duedate', 'date'), column('displaystatus', 'text')],
+  ...[
+    column('tranid', 'text'),
+    column('trandate', 'date'),
+    column('duedate', 'date'),
+    column('displaystatus', 'text'),
+  ],
   ...[column('entity', 'integer'), column('entity', 'text', 'label'), column('currency', 'text', 'label')],
   ...[column('foreigntotal', 'number'), column('foreignamountunpaid', 'number')],
 ];
-const customerColumns = [column('entityid', 'text'), column('companyname', 'text'), column('isinactive', 'boolean')];
+const customerColumns = [
+  column('entityid', 'text'),
+  column('companyname', 'text'),
+  column('isinactive', 'boolean'),
+];
 
 const text = ['eq', 'contains', 'starts_with'];
 const range = ['eq', 'gte', 'lte', 'gt', 'lt'];
 const dates = ['eq', 'after', 'before', 'gte', 'lte', 'null'];
-const fieldsOf = (sources: Readonly<Record<string, string>>) => Object.entries(sources).map(([name, source]) => ({ name, source }));
+const fieldsOf = (sources: Readonly<Record<string, string>>) =>
+  Object.entries(sources).map(([name, source]) => ({ name, source }));
 const filtersOf = (operators: Readonly<Record<string, readonly string[]>>) =>
   Object.entries(operators).map(([field, list]) => ({ field, operators: list }));
 
 const invoices = {
-  ...{ name: 'invoices', recordType: 'invoice', description: 'Invoices to customers. Cash sales have no customer.' },
+  ...{
+    name: 'invoices',
+    recordType: 'invoice',
+    description: 'Invoices to customers. Cash sales have no customer.',
+  },
   fields: fieldsOf({
-    ...{ number: 'tranid', date: 'trandate', dueDate: 'duedate', status: 'displaystatus', customerId: 'entity' },
-    ...{ customerName: 'entity.name', currency: 'currency.name', total: 'foreigntotal', amountDue: 'foreignamountunpaid' },
+    ...{
+      number: 'tranid',
+      date: 'trandate',
+      dueDate: 'duedate',
+      status: 'displaystatus',
+      customerId: 'entity',
+    },
+    ...{
+      customerName: 'entity.name',
+      currency: 'currency.name',
+      total: 'foreigntotal',
+      amountDue: 'foreignamountunpaid',
+    },
   }),
   filters: filtersOf({
-    ...{ number: text, date: dates, dueDate: dates, status: ['eq', 'not'], customerId: ['eq', 'null'], customerName: text },
+    ...{
+      number: text,
+      date: dates,
+      dueDate: dates,
+      status: ['eq', 'not'],
+      customerId: ['eq', 'null'],
+      customerName: text,
+    },
     ...{ currency: ['eq'], total: range, amountDue: range },
   }),
   sorts: ['number', 'date', 'dueDate', 'total', 'amountDue'],
@@ -63,13 +103,24 @@ const customers = {
 
 /** By id from 1. Two begin alike, one is named by a code as in the demo. */
 const companies = [
-  ...['Acme Ltd', 'Nordlicht GmbH', 'Blue Door Trading', 'Paper Moon', 'Miller & Sons', 'CUST17450', 'Harbour Gifts', 'Harbour Lights'],
+  ...[
+    'Acme Ltd',
+    'Nordlicht GmbH',
+    'Blue Door Trading',
+    'Paper Moon',
+    'Miller & Sons',
+    'CUST17450',
+    'Harbour Gifts',
+    'Harbour Lights',
+  ],
   ...['Oak and Ivy', 'Tin Soldier', 'Zephyr Toys', 'Lantern House', 'Dormouse'],
 ];
 
 const dayOf = (index: number): string => new Date(Date.UTC(2011, 4, 1 + index)).toISOString().slice(0, 10);
 
-/** 180 invoices from May to August 2011; every third is unpaid, a tenth has no customer, `Dormouse` has none. */
+/**
+ * 180 invoices from May to August 2011; every third is unpaid, a tenth has no customer, `Dormouse` has none.
+ */
 function invoiceRows(currencies: readonly string[]) {
   return Array.from({ length: 180 }, (_none, index) => {
     const day = (index * 37) % 123;
@@ -77,14 +128,32 @@ function invoiceRows(currencies: readonly string[]) {
     const due = index % 3 === 0 ? total - (index % 9 === 0 ? 10 : 0) : 0;
     const entity = index % 10 === 7 ? null : 1 + ((Math.imul(index + 1, 2_654_435_761) >>> 20) % 12);
     return {
-      ...{ id: 700 + index, f_tranid: String(563_500 + index), f_trandate: dayOf(day), f_duedate: dayOf(day + 30), f_entity: entity },
-      ...{ l_entity: entity === null ? null : companies[entity - 1], l_currency: currencies[index % currencies.length] },
-      ...{ f_displaystatus: due > 0 ? 'Open' : 'Paid In Full', f_foreigntotal: total.toFixed(2), f_foreignamountunpaid: due.toFixed(2) },
+      ...{
+        id: 700 + index,
+        f_tranid: String(563_500 + index),
+        f_trandate: dayOf(day),
+        f_duedate: dayOf(day + 30),
+        f_entity: entity,
+      },
+      ...{
+        l_entity: entity === null ? null : companies[entity - 1],
+        l_currency: currencies[index % currencies.length],
+      },
+      ...{
+        f_displaystatus: due > 0 ? 'Open' : 'Paid In Full',
+        f_foreigntotal: total.toFixed(2),
+        f_foreignamountunpaid: due.toFixed(2),
+      },
     };
   });
 }
 const customerRows = companies.map((name, index) => ({
-  ...{ id: index + 1, f_entityid: name.startsWith('CUST') ? name : `C${1001 + index}`, f_companyname: name, f_isinactive: index === 9 },
+  ...{
+    id: index + 1,
+    f_entityid: name.startsWith('CUST') ? name : `C${1001 + index}`,
+    f_companyname: name,
+    f_isinactive: index === 9,
+  },
 }));
 
 async function load(ctx: Ctx, organizationId: string, { type, columns, rows }: Table): Promise<void> {
@@ -125,11 +194,18 @@ async function describeInvoices(ctx: Ctx, organizationId: string): Promise<void>
     head: JSON.stringify({ name: 'invoice', label: 'Invoice' }),
   };
   await inTransaction({ db: ctx.db, organizationId }, async (tx) => {
-    await tx('erp_record_types').insert({ ...named, description: JSON.stringify({ fields }), described_at: new Date() });
+    await tx('erp_record_types').insert({
+      ...named,
+      description: JSON.stringify({ fields }),
+      described_at: new Date(),
+    });
   });
 }
 
-/** The tools of a version over these books, which declares a summary or not. Each currency has as many invoices as the others. */
+/**
+ * The tools of a version over these books, which declares a summary or not. Each currency has as many
+ * invoices as the others.
+ */
 export async function openBooks(
   ctx: Ctx,
   organizationId: string,
@@ -137,10 +213,20 @@ export async function openBooks(
   declared = false,
 ): Promise<readonly ModelTool[]> {
   await createTenantSchema(ctx, organizationId);
-  await load(ctx, organizationId, { type: 'invoice', columns: invoiceColumns, rows: invoiceRows(currencies) });
+  await load(ctx, organizationId, {
+    type: 'invoice',
+    columns: invoiceColumns,
+    rows: invoiceRows(currencies),
+  });
   await load(ctx, organizationId, { type: 'customer', columns: customerColumns, rows: customerRows });
   await describeInvoices(ctx, organizationId);
-  await publishVersion(ctx, organizationId, { endpoints: [declared ? summarizedInvoices : invoices, customers] });
+  await publishVersion(ctx, organizationId, {
+    endpoints: [declared ? summarizedInvoices : invoices, customers],
+  });
   const tenant = { ...ctx, organizationId };
-  return createVersionTools(recordToolsOf(withReads(ctx)), tenant, { version: 'v1', reads: fullAccess, maxCharacters: 60_000 });
+  return createVersionTools(recordToolsOf(withReads(ctx)), tenant, {
+    version: 'v1',
+    reads: fullAccess,
+    maxCharacters: 60_000,
+  });
 }

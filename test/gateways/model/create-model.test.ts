@@ -9,10 +9,14 @@ describe('the built-in model', () => {
     const importing = globSync('src/**/*.ts')
       .filter((file) => !file.startsWith(folder))
       .flatMap((file) =>
-        [...readFileSync(file, 'utf8').matchAll(/^.*['"][^'"]*\/offline\/[^'"]*['"].*$/gm)].map(([line]) => `${file}: ${line.trim()}`),
+        [...readFileSync(file, 'utf8').matchAll(/^.*['"][^'"]*\/offline\/[^'"]*['"].*$/gm)].map(
+          ([line]) => `${file}: ${line.trim()}`,
+        ),
       );
     expect(importing).toEqual([
-      expect.stringMatching(/^src\/gateways\/model\/create-model\.ts: .*await import\('\.\/offline\/offline-model\.ts'\)/),
+      expect.stringMatching(
+        /^src\/gateways\/model\/create-model\.ts: .*await import\('\.\/offline\/offline-model\.ts'\)/,
+      ),
     ]);
   });
 });

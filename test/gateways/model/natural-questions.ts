@@ -1,9 +1,12 @@
-// What people ask first about the books, with the SQL that computes the answer. Written before the model could answer them, and not in its
-// words. Tables: invoice, customer. Today is 2011-08-31.
+// What people ask first about the books, with the SQL that computes the answer. Written before the model
+// could answer them, and not in its words. Tables: invoice, customer. Today is 2011-08-31.
 
 export type NaturalQuestion = {
   readonly ask: string;
-  /** One text column. With `lists`, each row is a line of the answer, in this order; otherwise the answer must say each row. */
+  /**
+   * One text column. With `lists`, each row is a line of the answer, in this order; otherwise the answer must
+   * say each row.
+   */
   readonly sql: string;
   readonly lists: boolean;
 };
@@ -48,8 +51,14 @@ export const naturalQuestions: readonly NaturalQuestion[] = [
   says('What is our oldest unpaid invoice?', numbers(unpaid, 'f_trandate, id', 1)),
   lists('Which customers are overdue?', perCustomer(count, overdue)),
   lists("What's the largest overdue invoice?", numbers(overdue, 'f_foreigntotal desc', 1)),
-  says('Which invoices are due this month?', invoices(count, "f_duedate between '2011-08-01' and '2011-08-31'")),
-  says('Which invoices are more than 30 days overdue?', invoices(count, `${unpaid} and f_duedate < '2011-08-01'`)),
+  says(
+    'Which invoices are due this month?',
+    invoices(count, "f_duedate between '2011-08-01' and '2011-08-31'"),
+  ),
+  says(
+    'Which invoices are more than 30 days overdue?',
+    invoices(count, `${unpaid} and f_duedate < '2011-08-01'`),
+  ),
 
   says('How much does Acme Ltd owe us?', invoices(due, of('Acme Ltd'))),
   says('What does Nordlicht owe?', invoices(due, of('Nordlicht GmbH'))),
@@ -97,10 +106,19 @@ export const naturalQuestions: readonly NaturalQuestion[] = [
   says('Invoices of CUST17450 in August 2011', invoices(count, `${of('CUST17450')} and ${august}`)),
   says('How much did we sell to Acme Ltd in 2011?', invoices(total, of('Acme Ltd'))),
 
-  says('Is 563614 paid?', invoices("case when f_foreignamountunpaid = 0 then 'Yes' else 'No' end", "f_tranid = '563614'")),
-  says('Is invoice 563503 overdue?', invoices(`case when ${overdue} then 'Yes' else 'No' end`, "f_tranid = '563503'")),
+  says(
+    'Is 563614 paid?',
+    invoices("case when f_foreignamountunpaid = 0 then 'Yes' else 'No' end", "f_tranid = '563614'"),
+  ),
+  says(
+    'Is invoice 563503 overdue?',
+    invoices(`case when ${overdue} then 'Yes' else 'No' end`, "f_tranid = '563503'"),
+  ),
   says('When is 563614 due?', invoices('f_duedate::text', "f_tranid = '563614'")),
-  says('How much is left to pay on invoice 563614?', invoices('f_foreignamountunpaid::text', "f_tranid = '563614'")),
+  says(
+    'How much is left to pay on invoice 563614?',
+    invoices('f_foreignamountunpaid::text', "f_tranid = '563614'"),
+  ),
 ];
 
 /** Near the questions above, but about something else: these must be declined or asked back. */

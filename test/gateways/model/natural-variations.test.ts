@@ -1,5 +1,6 @@
-// What people ask first, varied by a fixed seed: customers by name, part of a name and number, payment, days, periods. Each answer is compared
-// with SQL; a word more that changes the meaning must be declined. Amounts in several currencies are never added up.
+// What people ask first, varied by a fixed seed: customers by name, part of a name and number, payment, days,
+// periods. Each answer is compared with SQL; a word more that changes the meaning must be declined. Amounts
+// in several currencies are never added up.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ModelTool } from '../../../src/gateways/model/model.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
@@ -22,8 +23,15 @@ const random = createRandom(27);
 const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T;
 
 type Words = { readonly words: string; readonly sql: string };
-/** `says`: the answer says each row; `lists`: each row is a line, in this order; `series`: the same, next to periods without records. */
-type Variation = { readonly question: string; readonly sql: string; readonly form: 'says' | 'lists' | 'series' };
+/**
+ * `says`: the answer says each row; `lists`: each row is a line, in this order; `series`: the same, next to
+ * periods without records.
+ */
+type Variation = {
+  readonly question: string;
+  readonly sql: string;
+  readonly form: 'says' | 'lists' | 'series';
+};
 type Books = { readonly tools: readonly ModelTool[]; readonly reference: (sql: string) => Promise<string> };
 
 const customer = (): Words => {
@@ -91,7 +99,10 @@ const forms: readonly (() => Variation)[] = [
   },
   () => {
     const [state, amount] = [payment(), 100 * random(25)];
-    const question = pick([`How many invoices over ${amount} are ${state.words}?`, `How many ${state.words} invoices over ${amount}?`]);
+    const question = pick([
+      `How many invoices over ${amount} are ${state.words}?`,
+      `How many ${state.words} invoices over ${amount}?`,
+    ]);
     return { question, sql: countOf(`${state.sql} and ${total} > ${amount}`), form: 'says' };
   },
   () => {
@@ -111,33 +122,67 @@ const forms: readonly (() => Variation)[] = [
       ['total', total],
       ['amount due', due],
     ] as const);
-    return { question: `Top ${limit} customers by ${by} ${when.words}`, sql: topOf(`sum(${column})`, when.sql, limit), form: 'lists' };
+    return {
+      question: `Top ${limit} customers by ${by} ${when.words}`,
+      sql: topOf(`sum(${column})`, when.sql, limit),
+      form: 'lists',
+    };
   },
   () => {
     const state = payment();
-    return { question: `Which customer has the most ${state.words} invoices?`, sql: topOf('count(*)', state.sql, 1), form: 'says' };
+    return {
+      question: `Which customer has the most ${state.words} invoices?`,
+      sql: topOf('count(*)', state.sql, 1),
+      form: 'says',
+    };
   },
   () => {
     const [by, state] = [period(), payment()];
-    const question = pick([`How many ${state.words} invoices per ${by.words}?`, `${state.words} invoices per ${by.words}`]);
+    const question = pick([
+      `How many ${state.words} invoices per ${by.words}?`,
+      `${state.words} invoices per ${by.words}`,
+    ]);
     return { question, sql: seriesOf(by, 'count(*)', state.sql), form: 'series' };
   },
   () => {
     const [by, when] = [period(), days()];
-    const question = pick([`Revenue per ${by.words} ${when.words}`, `Total of invoices ${when.words} by ${by.words}`]);
+    const question = pick([
+      `Revenue per ${by.words} ${when.words}`,
+      `Total of invoices ${when.words} by ${by.words}`,
+    ]);
     return { question, sql: seriesOf(by, `sum(${total})`, when.sql), form: 'series' };
   },
   () => {
     const [number, state] = [563_500 + random(180), payment()];
-    const question = pick(['Is X S?', 'Is invoice X S?']).replace('X', String(number)).replace('S', state.words);
+    const question = pick(['Is X S?', 'Is invoice X S?'])
+      .replace('X', String(number))
+      .replace('S', state.words);
     const sql = `select case when ${state.sql} then 'Yes' else 'No' end from invoice where f_tranid = '${number}'`;
     return { question, sql, form: 'says' };
   },
 ];
 
 const endings = [
-  ...['twice', 'or overdue', 'except Acme Ltd', 'before tax', 'last summer', 'per salesperson', 'as planned', 'and customers'],
-  ...['with discounts', 'by next year', 'unless disputed', 'in percent', 'compared to 2010', 'excluding tax', 'for resale', 'of Harbour'],
+  ...[
+    'twice',
+    'or overdue',
+    'except Acme Ltd',
+    'before tax',
+    'last summer',
+    'per salesperson',
+    'as planned',
+    'and customers',
+  ],
+  ...[
+    'with discounts',
+    'by next year',
+    'unless disputed',
+    'in percent',
+    'compared to 2010',
+    'excluding tax',
+    'for resale',
+    'of Harbour',
+  ],
 ];
 
 let database: TestDatabase;
@@ -158,7 +203,9 @@ afterAll(() => database.close());
 
 const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line.startsWith('- '));
 function isRight(text: string, expected: readonly string[], form: Variation['form']): boolean {
-  const lines = linesOf(text).filter((line) => form !== 'series' || !/: (?:empty, over )?0 invoices$/.test(line));
+  const lines = linesOf(text).filter(
+    (line) => form !== 'series' || !/: (?:empty, over )?0 invoices$/.test(line),
+  );
   if (form === 'says') return expected.every((part) => says(text, part));
   return lines.length === expected.length && expected.every((part, index) => says(lines[index] ?? '', part));
 }
@@ -196,8 +243,14 @@ describe.each([0, 1])('amounts in several currencies, of a version with a summar
 
   it.each([
     ['Who owes us the most?', topOf(`sum(${due})`, `${due} > 0 and CURRENCY`, 10)],
-    ['Top 3 customers by revenue in July 2011', topOf(`sum(${total})`, "f_trandate between '2011-07-01' and '2011-07-31' and CURRENCY", 3)],
-    ['Revenue per month', seriesOf({ words: 'month', sql: "to_char(f_trandate, 'YYYY-MM')" }, `sum(${total})`, 'CURRENCY')],
+    [
+      'Top 3 customers by revenue in July 2011',
+      topOf(`sum(${total})`, "f_trandate between '2011-07-01' and '2011-07-31' and CURRENCY", 3),
+    ],
+    [
+      'Revenue per month',
+      seriesOf({ words: 'month', sql: "to_char(f_trandate, 'YYYY-MM')" }, `sum(${total})`, 'CURRENCY'),
+    ],
   ])('are listed by themselves: %s', async (question, sql) => {
     const { reason, text } = await ask(question, inBooks().tools);
     expect(reason, text).toBe('complete');
@@ -205,7 +258,9 @@ describe.each([0, 1])('amounts in several currencies, of a version with a summar
     expect(parts).toHaveLength(2);
     for (const currency of ['GBP', 'EUR']) {
       const part = parts.find((one) => one.includes(`currency is "${currency}"`)) ?? '';
-      const expected = rowsOf(await inBooks().reference(sql.replace('CURRENCY', `l_currency = '${currency}'`)));
+      const expected = rowsOf(
+        await inBooks().reference(sql.replace('CURRENCY', `l_currency = '${currency}'`)),
+      );
       expect([currency, isRight(part, expected, 'lists')], part).toEqual([currency, true]);
     }
   });
@@ -227,5 +282,7 @@ describe.each([0, 1])('amounts in several currencies, of a version with a summar
 
 it('a version with a summary refuses to add amounts of several currencies', async () => {
   const aggregate = mixed[1]?.tools.find(({ name }) => name === 'aggregate');
-  await expect(aggregate?.run({ resource: 'invoices', field: 'total' }, new AbortController().signal)).rejects.toThrow(/currencies/);
+  await expect(
+    aggregate?.run({ resource: 'invoices', field: 'total' }, new AbortController().signal),
+  ).rejects.toThrow(/currencies/);
 });

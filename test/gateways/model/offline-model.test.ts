@@ -1,5 +1,5 @@
-// The built-in model with another company's version: its names, ambiguous words, instructions in record text, failing tools, and the limits
-// of a request.
+// The built-in model with another company's version: its names, ambiguous words, instructions in record text,
+// failing tools, and the limits of a request.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { unavailable } from '../../../src/core/errors.ts';
@@ -50,7 +50,9 @@ beforeAll(async () => {
     { field: 'customerName', operators: ['eq', 'contains'] },
     { field: 'currency', operators: ['eq'] },
   ];
-  await publishVersion(database.ctx, id, { endpoints: [{ ...invoicesEndpoint, name: 'orders', description: 'Orders', fields, filters }] });
+  await publishVersion(database.ctx, id, {
+    endpoints: [{ ...invoicesEndpoint, name: 'orders', description: 'Orders', fields, filters }],
+  });
   tools = createVersionTools(
     recordToolsOf(withReads(database.ctx)),
     { ...database.ctx, organizationId: id },
@@ -66,7 +68,10 @@ describe('a question', () => {
     ['How many orders are not paid', '2 orders where paid is false.'],
     ["How many orders aren't paid?", '2 orders where paid is false.'],
     ['How many paid orders since 3 Feb 2026?', '3 orders where paid is true and date from 2026-02-03.'],
-    ['Total of orders in EUR', 'The sum of total where currency is "EUR" by currency:\n- EUR: 5.3, over 3 orders'],
+    [
+      'Total of orders in EUR',
+      'The sum of total where currency is "EUR" by currency:\n- EUR: 5.3, over 3 orders',
+    ],
     [
       'What is the total of all orders?',
       'The sum of total by currency:\n- USD: 9007199254740993.01, over 2 orders (1 have a value)\n- EUR: 5.3, over 3 orders',
@@ -88,7 +93,10 @@ describe('a question', () => {
       'Total of orders by status',
       'The sum of total where currency is "EUR" by status:\n- open: 5.3, over 3 orders\nThe sum of total where currency is "USD"',
     ],
-    ['Total of orders in EUR per day', 'by day:\n- 2026-02-01: 0.1, over 1 order\n- 2026-02-02: 0.2, over 1 order\n- 2026-02-03: empty'],
+    [
+      'Total of orders in EUR per day',
+      'by day:\n- 2026-02-01: 0.1, over 1 order\n- 2026-02-02: 0.2, over 1 order\n- 2026-02-03: empty',
+    ],
     ['How many orders per week?', 'orders by week:\n- 2026-01-26: 1 order\n- 2026-02-02: 4 orders'],
     ['How many unpaid orders?', '2 orders where paid is false.'],
     ['Is ORD-3 paid?', 'Yes: 1 order where number is "ORD-3" and paid is true.'],
@@ -99,7 +107,10 @@ describe('a question', () => {
   });
 
   it.each([
-    ['Show order 4', 'Which one do you mean?\n- record: orders where id is "4"\n- record: orders where number is "4"'],
+    [
+      'Show order 4',
+      'Which one do you mean?\n- record: orders where id is "4"\n- record: orders where number is "4"',
+    ],
     ['How many orders of 77?', '"77" means nothing'],
     ['Show order ORD-77', 'No record has exactly "ORD-77" as id or number.'],
     ['Show order 77', 'No record has exactly "77" as id or number.'],
@@ -122,7 +133,10 @@ describe('a question', () => {
     ['How many orders this quarter?', "don't understand"],
     ['How many orders in Q1 2026?', "don't understand"],
     ['How many orders in 2026-02?', '"2026-02" means nothing'],
-    ['How many orders are closed?', '- count: orders where status is "closed"\n- count: orders where customerName is "Closed"'],
+    [
+      'How many orders are closed?',
+      '- count: orders where status is "closed"\n- count: orders where customerName is "Closed"',
+    ],
     ['How many orders with status open and status closed?', '"open and status closed" means nothing'],
     ['How many orders with status "open" and status "closed"?', 'two conditions for the same field'],
     ['How many orders over 500 and under 1000?', 'two conditions for the same field'],
@@ -167,7 +181,8 @@ describe('a question', () => {
     const { text, calls } = await ask('What is the customer name of order ORD-3?', tools);
     expect(text).toContain(order);
     expect(calls).toBeLessThan(6);
-    for (const { inputSchema } of tools) expect(JSON.stringify(inputSchema)).not.toMatch(/"(version|tenant|organization)"/);
+    for (const { inputSchema } of tools)
+      expect(JSON.stringify(inputSchema)).not.toMatch(/"(version|tenant|organization)"/);
   });
 });
 
@@ -205,7 +220,9 @@ describe('days', () => {
 describe('a request', () => {
   const failure = async (changes: Partial<ModelRequest>, from: readonly ModelTool[]): Promise<ModelError> => {
     try {
-      for await (const _event of createOfflineModel({ clock: systemClock }).answer(requestOf('How many orders?', from, changes)));
+      for await (const _event of createOfflineModel({ clock: systemClock }).answer(
+        requestOf('How many orders?', from, changes),
+      ));
     } catch (error) {
       if (error instanceof ModelError) return error;
       throw error;
@@ -229,7 +246,10 @@ describe('a request', () => {
       'How many orders?',
       instead(() => Promise.reject(unavailable('No sync has been published yet', 30))),
     );
-    expect([away.reason, away.text]).toEqual(['declined', 'The data could not be read: No sync has been published yet']);
+    expect([away.reason, away.text]).toEqual([
+      'declined',
+      'The data could not be read: No sync has been published yet',
+    ]);
     for (const nonsense of ['', '[]', '{"resources":7}', '{"resources":'])
       expect(
         (

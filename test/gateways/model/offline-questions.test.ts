@@ -1,10 +1,17 @@
-// Questions to the built-in model, generated from a fixed seed, and what a plain loop over the rows says to them. The model may decline;
-// what it answers has to be right. Questions with a word that changes their meaning in a way that it doesn't know must be declined.
+// Questions to the built-in model, generated from a fixed seed, and what a plain loop over the rows says to
+// them. The model may decline; what it answers has to be right. Questions with a word that changes their
+// meaning in a way that it doesn't know must be declined.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import type { ModelTool } from '../../../src/gateways/model/model.ts';
 import { createVersionTools, recordToolsOf } from '../../../src/public/index.ts';
-import { type InvoiceRow, invoicesEndpoint, loadInvoices, publishVersion, withReads } from '../../public/fixture.ts';
+import {
+  type InvoiceRow,
+  invoicesEndpoint,
+  loadInvoices,
+  publishVersion,
+  withReads,
+} from '../../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
 import { ask } from './ask.ts';
@@ -24,11 +31,20 @@ function createRandom(seed: number): (limit: number) => number {
 const random = createRandom(20_261_122);
 const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T;
 
-type Row = { number: string; status: string; cents: number | null; seq: number; paid: boolean; day: string; customer: string | null };
+type Row = {
+  number: string;
+  status: string;
+  cents: number | null;
+  seq: number;
+  paid: boolean;
+  day: string;
+  customer: string | null;
+};
 const statuses = ['Order : Open', 'Order : Paid In Full', 'Order : Pending'];
 const customers = ['CUST1001', 'CUST1002', 'Nord Light', 'Miller', null];
 const dayOf = (index: number): string => new Date(Date.UTC(2026, 0, 1 + index)).toISOString().slice(0, 10);
-const amount = (cents: number): string => `${Math.trunc(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
+const amount = (cents: number): string =>
+  `${Math.trunc(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
 const rows: readonly Row[] = Array.from({ length: 90 }, (_none, index) => ({
   number: `ORD-${index}`,
   status: pick(statuses),
@@ -46,7 +62,10 @@ const state = (status: string): string => status.replace('Order : ', '').toLower
 /** Conditions in front of the noun, after it, and those that may only be the last one. */
 const before = (): Condition => {
   const status = pick(statuses);
-  return pick([of('status', state(status), (row) => row.status === status), of('paid', 'paid', (row) => row.paid)]);
+  return pick([
+    of('status', state(status), (row) => row.status === status),
+    of('paid', 'paid', (row) => row.paid),
+  ]);
 };
 const after = (): Condition => {
   const cents = random(100_000);
@@ -59,7 +78,9 @@ const after = (): Condition => {
     of('total', `over ${amount(cents)}`, (row) => has(row, (known) => known > cents)),
     of('total', `with a total of at most ${amount(cents)}`, (row) => has(row, (known) => known <= cents)),
     of('total', `whose total is under ${amount(cents)}`, (row) => has(row, (known) => known < cents)),
-    of('total', `between 100 and ${amount(10_000 + cents)}`, (row) => has(row, (known) => known >= 10_000 && known <= 10_000 + cents)),
+    of('total', `between 100 and ${amount(10_000 + cents)}`, (row) =>
+      has(row, (known) => known >= 10_000 && known <= 10_000 + cents),
+    ),
     of('seq', `with seq >= ${seq}`, (row) => row.seq >= seq),
     of('seq', `with a seq of ${seq}`, (row) => row.seq === seq),
     of('date', `since ${low}`, (row) => row.day >= low),
@@ -70,7 +91,9 @@ const after = (): Condition => {
     of('date', 'in February 2026', (row) => row.day.startsWith('2026-02')),
     of('customer', `of customer "${customer}"`, (row) => row.customer === customer),
     of('customer', `for "${customer.toLowerCase()}"`, (row) => row.customer === customer),
-    of('number', `with a number containing "${number.slice(0, 5)}"`, (row) => row.number.includes(number.slice(0, 5))),
+    of('number', `with a number containing "${number.slice(0, 5)}"`, (row) =>
+      row.number.includes(number.slice(0, 5)),
+    ),
   ]);
 };
 const last = (): Condition => {
@@ -83,8 +106,14 @@ const last = (): Condition => {
   ]);
 };
 
-type Subject = { readonly words: string; readonly found: readonly Row[]; readonly conditions: readonly Condition[] };
-/** `open orders since 2026-01-05 over 500` and the rows that this means; each field has at most one condition. */
+type Subject = {
+  readonly words: string;
+  readonly found: readonly Row[];
+  readonly conditions: readonly Condition[];
+};
+/**
+ * `open orders since 2026-01-05 over 500` and the rows that this means; each field has at most one condition.
+ */
 function subject(noun = 'orders'): Subject {
   const all: Condition[] = [];
   const add = (condition: Condition): string => {
@@ -92,7 +121,11 @@ function subject(noun = 'orders'): Subject {
     all.push(condition);
     return condition.words;
   };
-  const parts = [random(3) === 0 ? add(before()) : '', noun, ...Array.from({ length: random(3) }, () => add(after()))];
+  const parts = [
+    random(3) === 0 ? add(before()) : '',
+    noun,
+    ...Array.from({ length: random(3) }, () => add(after())),
+  ];
   if (random(3) === 0) parts.push(add(last()));
   return {
     words: parts.filter((part) => part !== '').join(' '),
@@ -105,9 +138,13 @@ type Case = { readonly question: string; readonly isRight: (text: string) => boo
 const cents = (list: readonly Row[]): readonly number[] => list.flatMap((row) => row.cents ?? []);
 /** The number after the colon or `is` that ends the conditions. */
 const numberIn = (text: string): number =>
-  Number(/(?:: | is )(-?[\d.]+), over \d+ orders?(?: \(\d+ have a value\))?\.?$/.exec(text)?.[1] ?? Number.NaN);
-const listed = (text: string): readonly string[] => [...text.matchAll(/^- (ORD-\d+):/gm)].map(([, number = '']) => number);
-const counts = (text: string, count: number): boolean => new RegExp(`(?:^|: | of )${count} orders?\\b`).test(text);
+  Number(
+    /(?:: | is )(-?[\d.]+), over \d+ orders?(?: \(\d+ have a value\))?\.?$/.exec(text)?.[1] ?? Number.NaN,
+  );
+const listed = (text: string): readonly string[] =>
+  [...text.matchAll(/^- (ORD-\d+):/gm)].map(([, number = '']) => number);
+const counts = (text: string, count: number): boolean =>
+  new RegExp(`(?:^|: | of )${count} orders?\\b`).test(text);
 
 const forms: readonly (() => Case)[] = [
   () => {
@@ -135,7 +172,11 @@ const forms: readonly (() => Case)[] = [
     return {
       question: `What is the ${name}${name === 'sum' ? ' of the' : ''} total of ${words}?`,
       isRight: (text) =>
-        found.length === 0 ? /^None|empty|over 0 orders/.test(text) : known.length === 0 ? /empty/.test(text) : isNear(text),
+        found.length === 0
+          ? /^None|empty|over 0 orders/.test(text)
+          : known.length === 0
+            ? /empty/.test(text)
+            : isNear(text),
     };
   },
   () => {
@@ -145,7 +186,8 @@ const forms: readonly (() => Case)[] = [
       isRight: (text) =>
         found.length === 0
           ? text.startsWith('None')
-          : counts(text, found.length) && listed(text).every((number) => found.some((row) => row.number === number)),
+          : counts(text, found.length) &&
+            listed(text).every((number) => found.some((row) => row.number === number)),
     };
   },
   () => {
@@ -156,7 +198,9 @@ const forms: readonly (() => Case)[] = [
       question: `Show the ${wanted} largest ${words}`,
       isRight: (text) => {
         const shown = listed(text).map((number) => rows.find((row) => row.number === number)?.cents);
-        return found.length === 0 ? text.startsWith('None') : JSON.stringify(shown) === JSON.stringify(sorted.map((row) => row.cents));
+        return found.length === 0
+          ? text.startsWith('None')
+          : JSON.stringify(shown) === JSON.stringify(sorted.map((row) => row.cents));
       },
     };
   },
@@ -249,7 +293,8 @@ const misleading: readonly (() => string)[] = [
     return question.replace(/\borders\b/, `${pick(unknown)} orders`);
   },
   () => `How many orders ${pick(endings)}?`,
-  () => `${pick(['How many', 'List', 'What is the average total of'])} ${pick(['open', 'pending', ''])} orders ${pick(endings)}`,
+  () =>
+    `${pick(['How many', 'List', 'What is the average total of'])} ${pick(['open', 'pending', ''])} orders ${pick(endings)}`,
   () => {
     const { question } = pick(forms.slice(0, 6))();
     return `${question.replace('?', '')} ${pick(unknown)}`;
@@ -264,7 +309,12 @@ beforeAll(async () => {
   const { id } = await makeOrganization(database.ctx);
   const stored = rows.map(
     (row, index): InvoiceRow => ({
-      ...{ id: 9_000 + index, tranid: row.number, status: row.status, total: row.cents === null ? null : amount(row.cents) },
+      ...{
+        id: 9_000 + index,
+        tranid: row.number,
+        status: row.status,
+        total: row.cents === null ? null : amount(row.cents),
+      },
       ...{ seq: String(row.seq), paid: row.paid, trandate: row.day, lastmodified: '2026-05-01T10:00:00Z' },
       ...{ entity: row.customer === null ? null : `1${row.customer.length}`, entityName: row.customer },
     }),

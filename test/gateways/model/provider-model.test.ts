@@ -4,7 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { AppError } from '../../../src/core/errors.ts';
 import { createModel, modelNames } from '../../../src/gateways/model/create-model.ts';
-import { ModelError, type ModelEvent, type ModelRequest, type ModelTool } from '../../../src/gateways/model/model.ts';
+import {
+  ModelError,
+  type ModelEvent,
+  type ModelRequest,
+  type ModelTool,
+} from '../../../src/gateways/model/model.ts';
 import { testSettings } from '../../setup/database.ts';
 import {
   type Answer,
@@ -98,12 +103,18 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     expect(events).toEqual([
       { type: 'text', text: 'Seven' },
       { type: 'text', text: ' of them.' },
-      { type: 'finished', reason: 'complete', text: 'Seven of them.', usage: { inputTokens: 120, outputTokens: 9 } },
+      {
+        type: 'finished',
+        reason: 'complete',
+        text: 'Seven of them.',
+        usage: { inputTokens: 120, outputTokens: 9 },
+      },
     ]);
     const [asked] = server.asked;
     expect([asked?.url, asked && dialect.key(asked.headers)]).toEqual([dialect.path, secret]);
     expect(asked?.body).toMatchObject({ stream: true, max_tokens: 500 });
-    for (const words of ['Answer briefly.', 'How many?', 'The tool count', 'some']) expect(JSON.stringify(asked?.body)).toContain(words);
+    for (const words of ['Answer briefly.', 'How many?', 'The tool count', 'some'])
+      expect(JSON.stringify(asked?.body)).toContain(words);
   });
 
   it('has its tools run concurrently, receives their results, and continues', async () => {
@@ -130,16 +141,24 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
       { type: 'tool-started', id: 'a2', name: 'second', input: {} },
       { type: 'tool-ended', id: 'a1', name: 'first', ok: true, output: 'first {"x":1}' },
       { type: 'tool-ended', id: 'a2', name: 'second', ok: true, output: 'second' },
-      { type: 'finished', reason: 'complete', text: 'Let me look. Done.', usage: { inputTokens: 200, outputTokens: 20 } },
+      {
+        type: 'finished',
+        reason: 'complete',
+        text: 'Let me look. Done.',
+        usage: { inputTokens: 200, outputTokens: 20 },
+      },
     ]);
     const sentToModel = JSON.stringify(server.asked[1]?.body['messages']);
-    for (const words of ['Let me look.', 'a1', 'a2', String.raw`first {\"x\":1}`, 'second']) expect(sentToModel).toContain(words);
+    for (const words of ['Let me look.', 'a1', 'a2', String.raw`first {\"x\":1}`, 'second'])
+      expect(sentToModel).toContain(words);
   });
 
   it('receives truncated tool results, tools’ own errors, and only the fact of any other failure', async () => {
     const tools = [
       tool('huge', async () => 'é'.repeat(5_000)),
-      tool('refusing', async () => Promise.reject(new AppError('BAD_REQUEST', 'There is no filter "x" here'))),
+      tool('refusing', async () =>
+        Promise.reject(new AppError('BAD_REQUEST', 'There is no filter "x" here')),
+      ),
       tool('broken', async () => Promise.reject(new Error('password=hunter2'))),
     ];
     const names = ['huge', 'refusing', 'broken', 'unknown'];
@@ -162,12 +181,16 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
   it('gets at most 16 tool calls of a step run; each further one gets an error that it can read', async () => {
     let runs = 0;
     const count = tool('count', async () => `run ${(runs += 1)}`);
-    const calls = Array.from({ length: 300 }, (_, index) => ({ call: { id: `a${index}`, name: 'count', input: {} } }));
+    const calls = Array.from({ length: 300 }, (_, index) => ({
+      call: { id: `a${index}`, name: 'count', input: {} },
+    }));
     server.script(whole(dialect, calls, 'calls'), whole(dialect, [{ text: 'Done.' }]));
     const events = await collect(dialect, { tools: [count], limits: { outputTokens: 5_000 } });
     const ended = events.filter((event) => event.type === 'tool-ended');
     expect([runs, ended.filter(({ ok }) => ok).length, ended.length]).toEqual([16, 16, 300]);
-    expect(new Set(ended.slice(16).map(({ output }) => output))).toEqual(new Set([expect.stringMatching(/^Not run: .* at most 16 tools/)]));
+    expect(new Set(ended.slice(16).map(({ output }) => output))).toEqual(
+      new Set([expect.stringMatching(/^Not run: .* at most 16 tools/)]),
+    );
     const sentToModel = JSON.stringify(server.asked[1]?.body['messages']);
     expect([sentToModel.split('Not run: ').length - 1, sentToModel.includes('a299')]).toEqual([284, true]);
     expect(events.at(-1)).toMatchObject({ type: 'finished', text: 'Done.' });
@@ -179,7 +202,10 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     const calls = Array.from({ length: 2_000 }, () => ({ call: { id: 'a', name: 'count', input: {} } }));
     server.script(whole(dialect, calls, 'calls'), whole(dialect, [{ text: 'Done.' }]));
     const error = await failure(collect(dialect, { tools: [count], limits: { outputTokens: 5_000 } }));
-    expect([error.kind, error.message]).toEqual(['limit-reached', 'The model called more than 400 tools in one step']);
+    expect([error.kind, error.message]).toEqual([
+      'limit-reached',
+      'The model called more than 400 tools in one step',
+    ]);
     expect([runs, server.asked.length]).toEqual([0, 1]);
   });
 
@@ -209,9 +235,15 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
   ])('is not believed when its counts are %s: the bytes count', async (_what, input, output) => {
     server.script((res) => {
       begin(res);
-      res.end(dialect.open(input) + dialect.part({ text: 'y'.repeat(400) }, 0) + dialect.close('stop', output, input));
+      res.end(
+        dialect.open(input) +
+          dialect.part({ text: 'y'.repeat(400) }, 0) +
+          dialect.close('stop', output, input),
+      );
     });
-    const ended = (await collect(dialect, { messages: [{ role: 'user', content: 'x'.repeat(8_000) }] })).at(-1);
+    const ended = (await collect(dialect, { messages: [{ role: 'user', content: 'x'.repeat(8_000) }] })).at(
+      -1,
+    );
     if (ended?.type !== 'finished') throw new Error('the answer did not finish');
     expect(ended.usage).toEqual({ inputTokens: expect.any(Number), outputTokens: 100 });
     expect(Number.isInteger(ended.usage.inputTokens)).toBe(true);
@@ -234,7 +266,10 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
         res.end(dialect.open(100) + parts.map((part, index) => dialect.part(part, index)).join(''));
       });
       const { usage } = await failure(collect(dialect, request));
-      expect([usage.outputTokens >= outputTokens, usage.outputTokens <= outputTokens + 5]).toEqual([true, true]);
+      expect([usage.outputTokens >= outputTokens, usage.outputTokens <= outputTokens + 5]).toEqual([
+        true,
+        true,
+      ]);
       expect(usage.inputTokens).toBeGreaterThanOrEqual(2_000);
     }
     for (const code of [401, 404, 422]) {
@@ -244,17 +279,36 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
   });
 
   it('is called again when it is busy or fails, after the requested wait', async () => {
-    server.script(status(429, { 'retry-after': '0' }), status(500, { 'retry-after': '0' }), whole(dialect, [{ text: 'Now.' }]));
+    server.script(
+      status(429, { 'retry-after': '0' }),
+      status(500, { 'retry-after': '0' }),
+      whole(dialect, [{ text: 'Now.' }]),
+    );
     expect((await collect(dialect)).at(-1)).toMatchObject({ type: 'finished', text: 'Now.' });
     expect(server.asked).toHaveLength(3);
   });
 
   it.each([
     ['a wait beyond the time limit', [status(429, { 'retry-after': '3600' })], 'rate-limited', 1],
-    ['one failure after the other', Array.from({ length: 4 }, () => status(503, { 'retry-after': '0' })), 'unavailable', 3],
-    ['a key that is refused', [status(401, {}, { error: { message: `bad key ${secret}` } })], 'refused-credentials', 1],
+    [
+      'one failure after the other',
+      Array.from({ length: 4 }, () => status(503, { 'retry-after': '0' })),
+      'unavailable',
+      3,
+    ],
+    [
+      'a key that is refused',
+      [status(401, {}, { error: { message: `bad key ${secret}` } })],
+      'refused-credentials',
+      1,
+    ],
     ['a model that is not known', [status(404)], 'rejected', 1],
-    ['too long a conversation', [status(400, {}, { error: { message: 'prompt is too long: 210000 tokens' } })], 'too-long', 1],
+    [
+      'too long a conversation',
+      [status(400, {}, { error: { message: 'prompt is too long: 210000 tokens' } })],
+      'too-long',
+      1,
+    ],
     ['any other refusal', [status(422)], 'rejected', 1],
     ['another address', [status(307, { location: 'http://127.0.0.1:9/elsewhere' })], 'unavailable', 1],
   ])('fails plainly for %s', async (_what, answers, kind, requests) => {
@@ -270,26 +324,38 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     ['cut off with the connection', 'cut-off', (res) => void setImmediate(() => res.destroy())],
     ['ended without its end', 'cut-off', (res) => void res.end()],
     ['not the format', 'malformed-answer', (res) => void res.end('data: {"choices": [{"delta\n\n')],
-    ['of another shape', 'malformed-answer', (res) => void res.end('event: x\ndata: {"type":7,"choices":"none"}\n\n')],
+    [
+      'of another shape',
+      'malformed-answer',
+      (res) => void res.end('event: x\ndata: {"type":7,"choices":"none"}\n\n'),
+    ],
     ['the provider broke off', 'unavailable', (res) => void res.end(dialect.error('overloaded_error'))],
-  ] satisfies readonly [string, string, (res: Parameters<Answer>[0]) => void][])('never passes for whole: %s', async (_what, kind, end) => {
-    server.script((res) => {
-      begin(res);
-      res.write(dialect.open(100) + dialect.part({ text: 'There are' }, 0), () => end(res));
-    });
-    const error = await failure(collect(dialect));
-    expect(error.kind).toBe(kind);
-  });
+  ] satisfies readonly [string, string, (res: Parameters<Answer>[0]) => void][])(
+    'never passes for whole: %s',
+    async (_what, kind, end) => {
+      server.script((res) => {
+        begin(res);
+        res.write(dialect.open(100) + dialect.part({ text: 'There are' }, 0), () => end(res));
+      });
+      const error = await failure(collect(dialect));
+      expect(error.kind).toBe(kind);
+    },
+  );
 
   it('is stopped at its limits of output, steps and time', async () => {
     const call = whole(dialect, [{ call: { id: 'a1', name: 'count', input: {} } }], 'calls');
     server.script(whole(dialect, [{ text: 'A long' }], 'length'));
-    expect(await failure(collect(dialect))).toMatchObject({ kind: 'limit-reached', usage: { inputTokens: 100, outputTokens: 10 } });
+    expect(await failure(collect(dialect))).toMatchObject({
+      kind: 'limit-reached',
+      usage: { inputTokens: 100, outputTokens: 10 },
+    });
     server.script(call, call, call);
     expect((await failure(collect(dialect, { limits: { steps: 2 } }))).message).toContain('2 steps');
     expect(server.asked).toHaveLength(2);
     server.script(call, call);
-    expect((await failure(collect(dialect, { limits: { inputTokens: 100 } }))).message).toContain('100 input tokens');
+    expect((await failure(collect(dialect, { limits: { inputTokens: 100 } }))).message).toContain(
+      '100 input tokens',
+    );
     expect(server.asked).toHaveLength(1);
     server.script(call, whole(dialect, [{ text: 'x' }]));
     await collect(dialect, { limits: { outputTokens: 30 } });
@@ -298,7 +364,9 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     server.script(slow.answer, slow.answer, slow.answer);
     // The time limit may pass before the request reaches the provider: then try again with a longer one.
     for (const timeMs of [300, 3_000, 30_000]) {
-      expect((await failure(collect(dialect, { limits: { timeMs } }))).message).toContain('longer than its limit');
+      expect((await failure(collect(dialect, { limits: { timeMs } }))).message).toContain(
+        'longer than its limit',
+      );
       if (server.asked.length > 0) break;
     }
     await slow.left;
@@ -310,7 +378,8 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     server.script(first.answer);
     const reading = failure(
       (async () => {
-        for await (const _event of (await open(dialect)).answer(requestOf({ signal: leaving.signal }))) leaving.abort();
+        for await (const _event of (await open(dialect)).answer(requestOf({ signal: leaving.signal })))
+          leaving.abort();
       })(),
     );
     expect((await reading).kind).toBe('aborted');
@@ -345,7 +414,9 @@ describe('a model that counts no tokens', () => {
       begin(res);
       res.end(`${openAiDialect.part({ text: 'y'.repeat(400) }, 0)}${finish}${usage}data: [DONE]\n\n`);
     });
-    const ended = (await collect(openAiDialect, { messages: [{ role: 'user', content: 'x'.repeat(8_000) }] })).at(-1);
+    const ended = (
+      await collect(openAiDialect, { messages: [{ role: 'user', content: 'x'.repeat(8_000) }] })
+    ).at(-1);
     if (ended?.type !== 'finished') throw new Error('the answer did not finish');
     expect(ended.usage.outputTokens).toBe(100);
     expect(ended.usage.inputTokens).toBeGreaterThanOrEqual(2_000);
@@ -356,15 +427,23 @@ describe('model names', () => {
   const ctx = () => ({ clock: systemClock, settings: settingsOf(server) });
 
   it('are the configured ones and the built-in one', async () => {
-    expect(modelNames(ctx().settings)).toEqual(['anthropic/some-model', 'openai-compatible/some/model', 'offline']);
+    expect(modelNames(ctx().settings)).toEqual([
+      'anthropic/some-model',
+      'openai-compatible/some/model',
+      'offline',
+    ]);
     expect((await createModel(ctx(), 'offline')).name).toBe('offline');
-    for (const name of ['anthropic/other-model', 'some-model', '']) expect((await failure(createModel(ctx(), name))).kind).toBe('rejected');
+    for (const name of ['anthropic/other-model', 'some-model', ''])
+      expect((await failure(createModel(ctx(), name))).kind).toBe('rejected');
   });
 
   it('of an unreachable provider fail', async () => {
     // The system never assigns this port, unlike one that was free a moment ago.
     const gone = { ...server, url: 'http://127.0.0.1:2/v1' };
-    const model = await createModel({ clock: systemClock, settings: settingsOf(gone) }, 'anthropic/some-model');
+    const model = await createModel(
+      { clock: systemClock, settings: settingsOf(gone) },
+      'anthropic/some-model',
+    );
     expect((await failure(model.check(new AbortController().signal))).kind).toBe('unavailable');
   });
 });

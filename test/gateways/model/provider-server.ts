@@ -1,10 +1,14 @@
-// A fake model provider: responds to each request as the test says, in the wire format of Anthropic's Messages or OpenAI's chat completions,
-// and records what it received and when a caller disconnected.
+// A fake model provider: responds to each request as the test says, in the wire format of Anthropic's
+// Messages or OpenAI's chat completions, and records what it received and when a caller disconnected.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export type Asked = { readonly headers: IncomingMessage['headers']; readonly url: string; readonly body: Record<string, unknown> };
+export type Asked = {
+  readonly headers: IncomingMessage['headers'];
+  readonly url: string;
+  readonly body: Record<string, unknown>;
+};
 export type Answer = (res: ServerResponse, asked: Asked) => void | Promise<void>;
 
 export type ProviderServer = {
@@ -25,7 +29,11 @@ export async function startProvider(): Promise<ProviderServer> {
     } catch {
       return; // the caller disconnected before the end of the response
     }
-    const request = { headers: req.headers, url: req.url ?? '', body: JSON.parse(text) as Record<string, unknown> };
+    const request = {
+      headers: req.headers,
+      url: req.url ?? '',
+      body: JSON.parse(text) as Record<string, unknown>,
+    };
     asked.push(request);
     const answer = answers.shift() ?? ((other) => void other.writeHead(418).end());
     await answer(res, request);
@@ -63,10 +71,17 @@ export type Dialect = {
   error(words: string): string;
 };
 
-const event = (data: { type: string } & Record<string, unknown>): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+const event = (data: { type: string } & Record<string, unknown>): string =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 const chunk = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;
 const choice = (delta: unknown, finish: string | null = null) =>
-  chunk({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] });
+  chunk({
+    id: 'c1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  });
 
 export const anthropicDialect: Dialect = {
   provider: 'anthropic',
@@ -87,7 +102,10 @@ export const anthropicDialect: Dialect = {
       },
     }),
   part: (part, index) => {
-    const block = 'text' in part ? { type: 'text', text: '' } : { type: 'tool_use', id: part.call.id, name: part.call.name, input: {} };
+    const block =
+      'text' in part
+        ? { type: 'text', text: '' }
+        : { type: 'tool_use', id: part.call.id, name: part.call.name, input: {} };
     const delta =
       'text' in part
         ? { type: 'text_delta', text: part.text }
@@ -101,7 +119,11 @@ export const anthropicDialect: Dialect = {
   close: (reason, outputTokens) => {
     const words = { stop: 'end_turn', calls: 'tool_use', length: 'max_tokens' }[reason];
     return [
-      event({ type: 'message_delta', delta: { stop_reason: words, stop_sequence: null }, usage: { output_tokens: outputTokens } }),
+      event({
+        type: 'message_delta',
+        delta: { stop_reason: words, stop_sequence: null },
+        usage: { output_tokens: outputTokens },
+      }),
       event({ type: 'message_stop' }),
     ].join('');
   },
@@ -126,7 +148,11 @@ export const openAiDialect: Dialect = {
   close: (reason, outputTokens, inputTokens) =>
     [
       choice({}, { stop: 'stop', calls: 'tool_calls', length: 'length' }[reason]),
-      chunk({ id: 'c1', choices: [], usage: { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: 0 } }),
+      chunk({
+        id: 'c1',
+        choices: [],
+        usage: { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: 0 },
+      }),
       'data: [DONE]\n\n',
     ].join(''),
   error: (words) => chunk({ error: { message: words, type: words } }),
@@ -142,10 +168,18 @@ export const whole =
   (dialect: Dialect, parts: readonly Part[], reason: 'stop' | 'calls' | 'length' = 'stop'): Answer =>
   (res) => {
     begin(res);
-    res.end(dialect.open(100) + parts.map((part, index) => dialect.part(part, index)).join('') + dialect.close(reason, 10, 100));
+    res.end(
+      dialect.open(100) +
+        parts.map((part, index) => dialect.part(part, index)).join('') +
+        dialect.close(reason, 10, 100),
+    );
   };
 
 export const status =
-  (code: number, headers: Record<string, string> = {}, body: unknown = { error: { type: 'e', message: 'no' } }): Answer =>
+  (
+    code: number,
+    headers: Record<string, string> = {},
+    body: unknown = { error: { type: 'e', message: 'no' } },
+  ): Answer =>
   (res) =>
     void res.writeHead(code, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));

@@ -1,5 +1,6 @@
-// Questions about the demo's data with their expected answers. `sql` computes the answer without any of the service's read code; `known` is
-// its result. Tables: invoice, "creditMemo", customer, item. Today is 2011-08-31.
+// Questions about the demo's data with their expected answers. `sql` computes the answer without any of the
+// service's read code; `known` is its result. Tables: invoice, "creditMemo", customer, item. Today is
+// 2011-08-31.
 
 export type Question = {
   readonly ask: string;
@@ -10,20 +11,41 @@ export type Question = {
   readonly says: readonly string[];
 };
 
-const question = (ask: string, sql: string, known: string, ...says: readonly string[]): Question => ({ ask, sql, known, says });
+const question = (ask: string, sql: string, known: string, ...says: readonly string[]): Question => ({
+  ask,
+  sql,
+  known,
+  says,
+});
 const open = "l_status = 'Invoice : Open'";
 
 export const answered: readonly Question[] = [
   question('How many invoices are there?', 'select count(*) from invoice', '2072', '2072 invoices'),
-  question('How many invoices are open?', `select count(*) from invoice where ${open}`, '1292', '1292 invoices', 'Open'),
-  question('How many invoices since 2011-08-15?', "select count(*) from invoice where f_trandate >= '2011-08-15'", '827', '827 invoices'),
+  question(
+    'How many invoices are open?',
+    `select count(*) from invoice where ${open}`,
+    '1292',
+    '1292 invoices',
+    'Open',
+  ),
+  question(
+    'How many invoices since 2011-08-15?',
+    "select count(*) from invoice where f_trandate >= '2011-08-15'",
+    '827',
+    '827 invoices',
+  ),
   question(
     'How many invoices were there in July 2011?',
     "select count(*) from invoice where f_trandate < '2011-08-01'",
     '616',
     '616 invoices',
   ),
-  question('how many invoices dated 18 August 2011', "select count(*) from invoice where f_trandate = '2011-08-18'", '76', '76 invoices'),
+  question(
+    'how many invoices dated 18 August 2011',
+    "select count(*) from invoice where f_trandate = '2011-08-18'",
+    '76',
+    '76 invoices',
+  ),
   question(
     "What's the number of invoices in the last 7 days?",
     "select count(*) from invoice where f_trandate between '2011-08-25' and '2011-08-31'",
@@ -37,14 +59,25 @@ export const answered: readonly Question[] = [
     '662 invoices',
     'dueDate',
   ),
-  question('How many invoices have no customer?', 'select count(*) from invoice where f_entity is null', '303', '303 invoices'),
+  question(
+    'How many invoices have no customer?',
+    'select count(*) from invoice where f_entity is null',
+    '303',
+    '303 invoices',
+  ),
   question(
     'How many invoices are between 1,000 and 2,000?',
     'select count(*) from invoice where f_foreigntotal between 1000 and 2000',
     '123',
     '123 invoices',
   ),
-  question('What is the total of all invoices?', 'select sum(f_foreigntotal) from invoice', '1010804.271', '1010804.271', 'GBP'),
+  question(
+    'What is the total of all invoices?',
+    'select sum(f_foreigntotal) from invoice',
+    '1010804.271',
+    '1010804.271',
+    'GBP',
+  ),
   question(
     'What is the total amount due of open invoices?',
     `select sum(f_foreignamountunpaid) from invoice where ${open}`,
@@ -72,9 +105,24 @@ export const answered: readonly Question[] = [
     '- 563076:',
     '- 563590:',
   ),
-  question('What is the status of invoice 563614?', "select f_displaystatus from invoice where f_tranid = '563614'", 'Open', 'status Open'),
-  question('When is invoice 563614 due?', "select f_duedate::text from invoice where f_tranid = '563614'", '2011-09-17', '2011-09-17'),
-  question('Who is the customer of invoice 563614?', "select l_entity from invoice where f_tranid = '563614'", 'CUST12415', 'CUST12415'),
+  question(
+    'What is the status of invoice 563614?',
+    "select f_displaystatus from invoice where f_tranid = '563614'",
+    'Open',
+    'status Open',
+  ),
+  question(
+    'When is invoice 563614 due?',
+    "select f_duedate::text from invoice where f_tranid = '563614'",
+    '2011-09-17',
+    '2011-09-17',
+  ),
+  question(
+    'Who is the customer of invoice 563614?',
+    "select l_entity from invoice where f_tranid = '563614'",
+    'CUST12415',
+    'CUST12415',
+  ),
   question(
     'Is invoice 563614 paid in full?',
     "select count(*) from invoice where f_tranid = '563614' and l_status like '%Paid%'",
@@ -125,8 +173,19 @@ export const answered: readonly Question[] = [
     '1292',
     '780',
   ),
-  question('Are there any invoices over 20000?', 'select count(*) from invoice where f_foreigntotal > 20000', '1', 'Yes', '1 invoice '),
-  question('How many credit memos are there?', 'select count(*) from "creditMemo"', '372', '372 credit memos'),
+  question(
+    'Are there any invoices over 20000?',
+    'select count(*) from invoice where f_foreigntotal > 20000',
+    '1',
+    'Yes',
+    '1 invoice ',
+  ),
+  question(
+    'How many credit memos are there?',
+    'select count(*) from "creditMemo"',
+    '372',
+    '372 credit memos',
+  ),
   question(
     'How many customers were created in 2011?',
     "select count(*) from customer where f_datecreated between '2011-01-01T00:00Z' and '2011-12-31T23:59:59.9Z'",
@@ -178,8 +237,18 @@ export const answered: readonly Question[] = [
     '- 2011-07: 262727.951,',
     '- 2011-08: 748076.32,',
   ),
-  question('Is 563614 paid?', "select f_foreignamountunpaid from invoice where f_tranid = '563614'", '21880.44', 'No: 0 invoices'),
-  question('Which customers have open invoices?', `select count(distinct f_entity) from invoice where ${open}`, '940', '940'),
+  question(
+    'Is 563614 paid?',
+    "select f_foreignamountunpaid from invoice where f_tranid = '563614'",
+    '21880.44',
+    'No: 0 invoices',
+  ),
+  question(
+    'Which customers have open invoices?',
+    `select count(distinct f_entity) from invoice where ${open}`,
+    '940',
+    '940',
+  ),
 ];
 
 /** Questions that the model must decline or ask to clarify, and never guess. */

@@ -1,18 +1,33 @@
-// The sandbox as the service uses it: as a payment provider, through its payment page, its clock and its webhook.
+// The sandbox as the service uses it: as a payment provider, through its payment page, its clock and its
+// webhook.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { createId } from '../../../src/core/id.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import type { CheckoutOrder, PaymentProvider, PayoutSnapshot } from '../../../src/gateways/payments/provider.ts';
+import type {
+  CheckoutOrder,
+  PaymentProvider,
+  PayoutSnapshot,
+} from '../../../src/gateways/payments/provider.ts';
 import { findProviderKind } from '../../../src/gateways/payments/providers.ts';
 import { startSandboxWork } from '../../../src/gateways/payments/sandbox/deliver-events.ts';
-import { cancelPaySession, findPaySession, payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
+import {
+  cancelPaySession,
+  findPaySession,
+  payByCard,
+} from '../../../src/gateways/payments/sandbox/pay-session.ts';
 import { nextBankingDay } from '../../../src/gateways/payments/sandbox/payout-days.ts';
 import { processDueChanges } from '../../../src/gateways/payments/sandbox/process-due-changes.ts';
 import { testCards } from '../../../src/gateways/payments/sandbox/test-cards.ts';
-import { type TestClock, type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
+import {
+  type TestClock,
+  type TestDatabase,
+  testClock,
+  testDatabase,
+  testSettings,
+} from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
 
@@ -32,7 +47,11 @@ beforeAll(async () => {
   hook = createServer(async (req, res) => {
     const chunks = await req.toArray().catch(() => undefined);
     if (chunks === undefined) return; // the sender was stopped before it had sent the whole request
-    delivered.push({ path: req.url ?? '', headers: req.headers as Record<string, string>, body: Buffer.concat(chunks) });
+    delivered.push({
+      path: req.url ?? '',
+      headers: req.headers as Record<string, string>,
+      body: Buffer.concat(chunks),
+    });
     res.statusCode = failingOnce.delete(req.url ?? '') ? 503 : 200;
     res.end('{"received":true}');
   });
@@ -57,7 +76,15 @@ async function createAccount(inOrganization = organizationId): Promise<Account> 
   const id = createId();
   const kind = findProviderKind('sandbox');
   if (kind === undefined) throw new Error('there is no sandbox');
-  return { id, ctx, provider: await kind.create(ctx, { id, secrets: kind.secrets.parse({}), publicUrl: 'https://portal.example.test' }) };
+  return {
+    id,
+    ctx,
+    provider: await kind.create(ctx, {
+      id,
+      secrets: kind.secrets.parse({}),
+      publicUrl: 'https://portal.example.test',
+    }),
+  };
 }
 
 const gbp = (amountMinor: bigint) => ({ amountMinor, currency: 'GBP' });
@@ -100,7 +127,8 @@ const advance = async (ms: number): Promise<void> => {
 
 async function changed({ provider }: Account, kind: string, since = new Date(0)): Promise<string[]> {
   const ids: string[] = [];
-  for await (const object of provider.listChangedSince(since, never)) if (object.kind === kind) ids.push(object.id);
+  for await (const object of provider.listChangedSince(since, never))
+    if (object.kind === kind) ids.push(object.id);
   return ids;
 }
 const payoutsOf = async (account: Account): Promise<(PayoutSnapshot | null)[]> =>
@@ -110,12 +138,18 @@ describe('a checkout', () => {
   it('has one session however often it is created, also concurrently, and refuses another order under its id', async () => {
     const account = await createAccount();
     const order = orderOf(5_000n);
-    const [first, ...rest] = await Promise.all([1, 2, 3].map(() => account.provider.createCheckout(order, never)));
+    const [first, ...rest] = await Promise.all(
+      [1, 2, 3].map(() => account.provider.createCheckout(order, never)),
+    );
     expect(rest).toEqual([first, first]);
     expect(first?.url).toMatch(/^https:\/\/portal\.example\.test\/pay\/sandbox\/[\w-]{43}$/);
     expect(await changed(account, 'session')).toEqual([first?.id]);
-    await expect(account.provider.createCheckout({ ...order, amount: gbp(4_999n) }, never)).rejects.toMatchObject({ kind: 'rejected' });
-    const stored = await inTransaction(account.ctx, (tx) => tx('sandbox_payments').where({ id: first?.id }).first());
+    await expect(
+      account.provider.createCheckout({ ...order, amount: gbp(4_999n) }, never),
+    ).rejects.toMatchObject({ kind: 'rejected' });
+    const stored = await inTransaction(account.ctx, (tx) =>
+      tx('sandbox_payments').where({ id: first?.id }).first(),
+    );
     expect(JSON.stringify(stored)).not.toContain(first?.url.split('/').at(-1));
   });
 
@@ -130,7 +164,10 @@ describe('a checkout', () => {
       state: 'open',
     });
     for (const wrong of ['', 'x', `${token.slice(0, 42)}${token.endsWith('A') ? 'B' : 'A'}`])
-      expect([await findPaySession(database.ctx, wrong), await payByCard(database.ctx, wrong, 'approved')]).toEqual([undefined, undefined]);
+      expect([
+        await findPaySession(database.ctx, wrong),
+        await payByCard(database.ctx, wrong, 'approved'),
+      ]).toEqual([undefined, undefined]);
     const otherOrganization = await createAccount((await makeOrganization(database.ctx)).id);
     const otherAccount = await createAccount();
     for (const { provider } of [otherOrganization, otherAccount]) {
@@ -151,12 +188,22 @@ describe('a checkout', () => {
       state: 'CANCELED',
       failure: { code: 'expired' },
     });
-    expect(await cancelPaySession(database.ctx, canceled.token)).toMatchObject({ outcome: 'done', session: { state: 'canceled' } });
-    expect(await account.provider.expireCheckout(used.session.id, never)).toMatchObject({ state: 'SUCCEEDED', received: gbp(5_000n) });
-    expect(await cancelPaySession(database.ctx, used.token)).toMatchObject({ outcome: 'refused', session: { state: 'paid' } });
+    expect(await cancelPaySession(database.ctx, canceled.token)).toMatchObject({
+      outcome: 'done',
+      session: { state: 'canceled' },
+    });
+    expect(await account.provider.expireCheckout(used.session.id, never)).toMatchObject({
+      state: 'SUCCEEDED',
+      received: gbp(5_000n),
+    });
+    expect(await cancelPaySession(database.ctx, used.token)).toMatchObject({
+      outcome: 'refused',
+      session: { state: 'paid' },
+    });
     // It is expired by the clock even before that is recorded.
     clock.advance(30 * 60_000);
-    for (const { token } of [late, ended, canceled]) expect((await payByCard(database.ctx, token, 'approved'))?.outcome).toBe('refused');
+    for (const { token } of [late, ended, canceled])
+      expect((await payByCard(database.ctx, token, 'approved'))?.outcome).toBe('refused');
     expect(await late.look()).toMatchObject({ state: 'OPEN' });
     await processDueChanges(database.ctx, never);
     expect(await late.look()).toMatchObject({ state: 'CANCELED', received: gbp(0n), method: null });
@@ -164,32 +211,49 @@ describe('a checkout', () => {
 });
 
 describe('a card', () => {
-  it.each(testCards.map((card) => [card.id, card] as const))('%s has its documented outcome', async (id, card) => {
-    const account = await createAccount();
-    const checkout = await paid(account, id);
-    const { immediate } = card;
-    const method = { type: 'card', last4: card.last4 };
-    if ('declined' in immediate) {
-      expect(await checkout.look()).toMatchObject({ state: 'OPEN', failure: immediate.declined, method, received: gbp(0n) });
-      expect(await payByCard(database.ctx, checkout.token, 'approved')).toMatchObject({ outcome: 'done', session: { failure: null } });
-      expect(await checkout.look()).toMatchObject({ state: 'SUCCEEDED', failure: null });
-      return;
-    }
-    expect(await checkout.look()).toMatchObject({ state: immediate.state, method, failure: null });
-    expect(await payByCard(database.ctx, checkout.token, 'approved')).toMatchObject({ outcome: 'refused' });
-    await advance(later);
-    const wanted = immediate.state === 'PROCESSING' ? immediate.later.state : 'SUCCEEDED';
-    expect(await checkout.look()).toMatchObject({ state: wanted, method, received: gbp(wanted === 'SUCCEEDED' ? 5_000n : 0n) });
-    if (card.isReversed)
-      expect((await checkout.look())?.refunds).toMatchObject([{ refundId: null, state: 'SUCCEEDED', amount: gbp(5_000n) }]);
-    else if (wanted === 'SUCCEEDED') {
-      const refund = await checkout.refund(100n);
-      expect(refund.state).toBe(card.refunds === 'at-once' ? 'SUCCEEDED' : 'PENDING');
+  it.each(testCards.map((card) => [card.id, card] as const))(
+    '%s has its documented outcome',
+    async (id, card) => {
+      const account = await createAccount();
+      const checkout = await paid(account, id);
+      const { immediate } = card;
+      const method = { type: 'card', last4: card.last4 };
+      if ('declined' in immediate) {
+        expect(await checkout.look()).toMatchObject({
+          state: 'OPEN',
+          failure: immediate.declined,
+          method,
+          received: gbp(0n),
+        });
+        expect(await payByCard(database.ctx, checkout.token, 'approved')).toMatchObject({
+          outcome: 'done',
+          session: { failure: null },
+        });
+        expect(await checkout.look()).toMatchObject({ state: 'SUCCEEDED', failure: null });
+        return;
+      }
+      expect(await checkout.look()).toMatchObject({ state: immediate.state, method, failure: null });
+      expect(await payByCard(database.ctx, checkout.token, 'approved')).toMatchObject({ outcome: 'refused' });
       await advance(later);
-      const state = card.refunds === 'fail' ? 'FAILED' : 'SUCCEEDED';
-      expect((await checkout.look())?.refunds).toMatchObject([{ id: refund.id, state, amount: gbp(100n) }]);
-    }
-  });
+      const wanted = immediate.state === 'PROCESSING' ? immediate.later.state : 'SUCCEEDED';
+      expect(await checkout.look()).toMatchObject({
+        state: wanted,
+        method,
+        received: gbp(wanted === 'SUCCEEDED' ? 5_000n : 0n),
+      });
+      if (card.isReversed)
+        expect((await checkout.look())?.refunds).toMatchObject([
+          { refundId: null, state: 'SUCCEEDED', amount: gbp(5_000n) },
+        ]);
+      else if (wanted === 'SUCCEEDED') {
+        const refund = await checkout.refund(100n);
+        expect(refund.state).toBe(card.refunds === 'at-once' ? 'SUCCEEDED' : 'PENDING');
+        await advance(later);
+        const state = card.refunds === 'fail' ? 'FAILED' : 'SUCCEEDED';
+        expect((await checkout.look())?.refunds).toMatchObject([{ id: refund.id, state, amount: gbp(100n) }]);
+      }
+    },
+  );
 
   it('is charged once however many pages submit it at once', async () => {
     const account = await createAccount();
@@ -214,7 +278,12 @@ describe('a refund', () => {
     const rivals = await Promise.allSettled([refund(1_500n), refund(1_500n)]);
     expect(rivals.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     await expect(refund(501n)).rejects.toMatchObject({ kind: 'too-much-refunded' });
-    const order = { refundId: createId(), providerPaymentId, amount: { amountMinor: 1n, currency: 'EUR' }, reason: null };
+    const order = {
+      refundId: createId(),
+      providerPaymentId,
+      amount: { amountMinor: 1n, currency: 'EUR' },
+      reason: null,
+    };
     await expect(account.provider.createRefund(order, never)).rejects.toMatchObject({ kind: 'rejected' });
     await refund(500n);
     expect((await look())?.refunds.reduce((sum, { amount }) => sum + amount.amountMinor, 0n)).toBe(5_000n);
@@ -237,7 +306,11 @@ describe('payouts', () => {
     clock.advance(day);
     // Two processes poll at the same moment.
     await Promise.all([processDueChanges(database.ctx, never), processDueChanges(database.ctx, never)]);
-    const entry = (of: typeof first, minor: bigint) => ({ kind: 'payment', paymentId: of.order.paymentId, amount: gbp(minor) });
+    const entry = (of: typeof first, minor: bigint) => ({
+      kind: 'payment',
+      paymentId: of.order.paymentId,
+      amount: gbp(minor),
+    });
     const wanted = {
       amount: gbp(4_500n),
       entries: [
@@ -246,7 +319,9 @@ describe('payouts', () => {
         { ...entry(first, -1_200n), kind: 'refund', providerRefundId: refunded.id },
       ],
     };
-    expect(await payoutsOf(account)).toMatchObject([{ ...wanted, state: 'PENDING', arrivalDate: nextBankingDay(clock.now()) }]);
+    expect(await payoutsOf(account)).toMatchObject([
+      { ...wanted, state: 'PENDING', arrivalDate: nextBankingDay(clock.now()) },
+    ]);
     await advance(day / 24);
     expect(await payoutsOf(account)).toMatchObject([{ ...wanted, state: 'IN_TRANSIT' }]);
     await advance(4 * day);
@@ -322,7 +397,9 @@ describe('an event', () => {
     const { body = Buffer.alloc(0), headers = {} } = received ?? {};
     const bad = { kind: 'bad-signature' };
     expect(provider?.parseEvent(body, headers).id).toMatch(/^evt_/);
-    expect(() => provider?.parseEvent(Buffer.concat([body, Buffer.from(' ')]), headers)).toThrow(expect.objectContaining(bad));
+    expect(() => provider?.parseEvent(Buffer.concat([body, Buffer.from(' ')]), headers)).toThrow(
+      expect.objectContaining(bad),
+    );
     expect(() => provider?.parseEvent(body, {})).toThrow(expect.objectContaining(bad));
     expect(() => account.provider.parseEvent(body, headers)).toThrow(expect.objectContaining(bad));
     clock.advance(301_000);
@@ -332,7 +409,8 @@ describe('an event', () => {
   it('can be missed: changed objects are listed, each once, in the order of their changes', async () => {
     const account = await createAccount();
     const sessions = [];
-    for (let index = 0; index < 105; index += 1) sessions.push(await account.provider.createCheckout(orderOf(5_000n), never));
+    for (let index = 0; index < 105; index += 1)
+      sessions.push(await account.provider.createCheckout(orderOf(5_000n), never));
     const ids = sessions.map(({ id }) => id);
     expect(await changed(account, 'session')).toEqual(ids);
     await cancelPaySession(database.ctx, sessions[0]?.url.split('/').at(-1) ?? '');

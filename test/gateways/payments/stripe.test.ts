@@ -1,10 +1,16 @@
-// The Stripe provider with Stripe's own library, against a server that implements the used part of Stripe's API.
+// The Stripe provider with Stripe's own library, against a server that implements the used part of Stripe's
+// API.
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { createId } from '../../../src/core/id.ts';
 import { currencyDigits, type Money } from '../../../src/core/money.ts';
-import { type CheckoutOrder, type PaymentProvider, type PaymentSnapshot, ProviderError } from '../../../src/gateways/payments/provider.ts';
+import {
+  type CheckoutOrder,
+  type PaymentProvider,
+  type PaymentSnapshot,
+  ProviderError,
+} from '../../../src/gateways/payments/provider.ts';
 import { fromStripeAmount, toStripeAmount } from '../../../src/gateways/payments/stripe/amounts.ts';
 import { StripeSecrets } from '../../../src/gateways/payments/stripe/secrets.ts';
 import { stripe as stripeKind } from '../../../src/gateways/payments/stripe/stripe.ts';
@@ -18,7 +24,11 @@ let server: StripeServer;
 let provider: PaymentProvider;
 let accountId: string;
 
-const open = async (id: string, secrets: unknown, change: Partial<typeof testSettings.stripe> = {}): Promise<PaymentProvider> => {
+const open = async (
+  id: string,
+  secrets: unknown,
+  change: Partial<typeof testSettings.stripe> = {},
+): Promise<PaymentProvider> => {
   const settings = { ...testSettings, stripe: { ...testSettings.stripe, apiUrl: server.url, ...change } };
   const ctx: Pick<TenantCtx, 'clock' | 'settings'> = { clock, settings };
   return stripeKind.create(ctx as TenantCtx, { id, secrets, publicUrl: settings.publicUrl });
@@ -37,7 +47,10 @@ beforeEach(() => {
 
 const pounds = (amountMinor: bigint): Money => ({ amountMinor, currency: 'GBP' });
 function orderOf(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP'): CheckoutOrder {
-  const items = amounts.map((amountMinor, index) => ({ label: `Invoice INV-${index}`, amount: { amountMinor, currency } }));
+  const items = amounts.map((amountMinor, index) => ({
+    label: `Invoice INV-${index}`,
+    amount: { amountMinor, currency },
+  }));
   const amount = { amountMinor: amounts.reduce((sum, one) => sum + one, 0n), currency };
   const urls = { successUrl: 'https://shop.example/paid', cancelUrl: 'https://shop.example/back' };
   return {
@@ -59,7 +72,9 @@ async function snapshotOf(sessionId: string): Promise<PaymentSnapshot> {
   if (snapshot === null) throw new Error('no such payment');
   return snapshot;
 }
-async function paid(order = orderOf()): Promise<{ order: CheckoutOrder; sessionId: string; providerPaymentId: string }> {
+async function paid(
+  order = orderOf(),
+): Promise<{ order: CheckoutOrder; sessionId: string; providerPaymentId: string }> {
   const made = await checkout(order);
   server.ledger.pay(made.sessionId, 'succeeds');
   return { ...made, providerPaymentId: (await snapshotOf(made.sessionId)).providerPaymentId ?? '' };
@@ -87,9 +102,18 @@ describe('secrets', () => {
   });
 
   it('may be a restricted key, and are tested for everything that is read', async () => {
-    expect(StripeSecrets.safeParse({ secretKey: 'rk_live_abcdefgh12', webhookSecret: 'whsec_abcdefgh12' }).success).toBe(true);
+    expect(
+      StripeSecrets.safeParse({ secretKey: 'rk_live_abcdefgh12', webhookSecret: 'whsec_abcdefgh12' }).success,
+    ).toBe(true);
     await provider.checkCredentials(signal);
-    for (const path of ['checkout/sessions', 'payment_intents', 'refunds', 'payouts', 'balance_transactions', 'events']) {
+    for (const path of [
+      'checkout/sessions',
+      'payment_intents',
+      'refunds',
+      'payouts',
+      'balance_transactions',
+      'events',
+    ]) {
       server.forbidden.push(`/v1/${path}`);
       expect((await refused(provider.checkCredentials(signal))).kind, path).toBe('refused-credentials');
       server.forbidden.length = 0;
@@ -105,22 +129,40 @@ describe('a checkout', () => {
   it('is a hosted page for the exact amounts, with our ids as metadata', async () => {
     const { order, sessionId } = await checkout();
     const session = server.ledger.get<Session>('checkout.session', sessionId);
-    expect(session).toMatchObject({ amount_total: 2000, currency: 'gbp', client_reference_id: order.paymentId, line_items_count: 2 });
-    expect(session.metadata).toEqual({ portal_account: accountId, portal_payment: order.paymentId, portal_checkout: order.checkoutId });
+    expect(session).toMatchObject({
+      amount_total: 2000,
+      currency: 'gbp',
+      client_reference_id: order.paymentId,
+      line_items_count: 2,
+    });
+    expect(session.metadata).toEqual({
+      portal_account: accountId,
+      portal_payment: order.paymentId,
+      portal_checkout: order.checkoutId,
+    });
     const sent = server.requests[0];
     expect(sent?.form).toMatchObject({ mode: 'payment', adaptive_pricing: { enabled: 'false' } });
     expect(sent?.headers['idempotency-key']).toBe(`checkout-${order.checkoutId}`);
-    expect(Object.keys(sent?.headers ?? {}).filter((name) => name.includes('telemetry') || name.includes('client-user-agent'))).toEqual([]);
+    expect(
+      Object.keys(sent?.headers ?? {}).filter(
+        (name) => name.includes('telemetry') || name.includes('client-user-agent'),
+      ),
+    ).toEqual([]);
   });
 
   it('is created once, however often and late it is requested', async () => {
     const order = orderOf();
-    const [first, second] = await Promise.all([provider.createCheckout(order, signal), provider.createCheckout(order, signal)]);
+    const [first, second] = await Promise.all([
+      provider.createCheckout(order, signal),
+      provider.createCheckout(order, signal),
+    ]);
     clock.advance(29 * 60_000);
     expect(await provider.createCheckout(order, signal)).toEqual(first);
     expect(second).toEqual(first);
     expect(first.expiresAt).toEqual(order.expiresAt);
-    expect(sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId)).toHaveLength(1);
+    expect(
+      sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId),
+    ).toHaveLength(1);
     const changed = { ...order, title: 'Other words' };
     expect((await refused(provider.createCheckout(changed, signal))).kind).toBe('rejected');
   });
@@ -131,12 +173,17 @@ describe('a checkout', () => {
     server.evictIdempotencyKeys();
     clock.advance(2 * 86_400_000);
     expect((await refused(provider.createCheckout(order, signal))).kind).toBe('rejected');
-    expect(sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId)).toHaveLength(1);
+    expect(
+      sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId),
+    ).toHaveLength(1);
   });
 
   it('has a single line item where Stripe allows no more', async () => {
     const { sessionId } = await checkout(orderOf(Array.from({ length: 101 }, () => 1_00n)));
-    expect(server.ledger.get<Session>('checkout.session', sessionId)).toMatchObject({ amount_total: 10_100, line_items_count: 1 });
+    expect(server.ledger.get<Session>('checkout.session', sessionId)).toMatchObject({
+      amount_total: 10_100,
+      line_items_count: 1,
+    });
   });
 
   it('has our own message for a refusal by Stripe', async () => {
@@ -146,11 +193,17 @@ describe('a checkout', () => {
 
   it('can be expired, and returns its state when it is too late', async () => {
     const { sessionId } = await checkout();
-    expect(await provider.expireCheckout(sessionId, signal)).toMatchObject({ state: 'CANCELED', received: pounds(0n) });
+    expect(await provider.expireCheckout(sessionId, signal)).toMatchObject({
+      state: 'CANCELED',
+      received: pounds(0n),
+    });
     expect(server.ledger.pay(sessionId, 'succeeds')).toBe(false);
     expect((await provider.expireCheckout(sessionId, signal)).state).toBe('CANCELED');
     const other = await paid();
-    expect(await provider.expireCheckout(other.sessionId, signal)).toMatchObject({ state: 'SUCCEEDED', received: pounds(20_00n) });
+    expect(await provider.expireCheckout(other.sessionId, signal)).toMatchObject({
+      state: 'SUCCEEDED',
+      received: pounds(20_00n),
+    });
     expect((await refused(provider.expireCheckout('cs_test_unknown', signal))).kind).toBe('rejected');
   });
 });
@@ -159,7 +212,13 @@ describe('a payment', () => {
   it('is open, declined and still open, then paid, by both of its ids', async () => {
     const { order, sessionId } = await checkout();
     const before = await snapshotOf(sessionId);
-    expect(before).toMatchObject({ paymentId: order.paymentId, state: 'OPEN', providerPaymentId: null, method: null, failure: null });
+    expect(before).toMatchObject({
+      paymentId: order.paymentId,
+      state: 'OPEN',
+      providerPaymentId: null,
+      method: null,
+      failure: null,
+    });
     server.ledger.pay(sessionId, 'declines');
     expect(await snapshotOf(sessionId)).toMatchObject({
       state: 'OPEN',
@@ -170,7 +229,9 @@ describe('a payment', () => {
     const after = await snapshotOf(sessionId);
     expect(after).toMatchObject({ state: 'SUCCEEDED', received: pounds(20_00n), refunds: [], failure: null });
     expect(after.method).toEqual({ type: 'card', last4: '4242' });
-    expect(await provider.findPayment({ providerPaymentId: after.providerPaymentId ?? '' }, signal)).toEqual(after);
+    expect(await provider.findPayment({ providerPaymentId: after.providerPaymentId ?? '' }, signal)).toEqual(
+      after,
+    );
   });
 
   it.each([
@@ -179,12 +240,22 @@ describe('a payment', () => {
   ] as const)('is processing until the bank says that it %s', async (outcome, state, received) => {
     const { sessionId } = await checkout();
     server.ledger.pay(sessionId, 'processes');
-    expect(await snapshotOf(sessionId)).toMatchObject({ state: 'PROCESSING', received: pounds(0n), failure: null });
+    expect(await snapshotOf(sessionId)).toMatchObject({
+      state: 'PROCESSING',
+      received: pounds(0n),
+      failure: null,
+    });
     expect((await provider.expireCheckout(sessionId, signal)).state).toBe('PROCESSING');
     server.ledger.completeDebit(sessionId, outcome);
     const after = await snapshotOf(sessionId);
-    expect(after).toMatchObject({ state, received: pounds(received), method: { type: 'sepa_debit', last4: '3000' } });
-    expect(after.failure?.code).toBe(state === 'FAILED' ? 'payment_intent_payment_attempt_failed' : undefined);
+    expect(after).toMatchObject({
+      state,
+      received: pounds(received),
+      method: { type: 'sepa_debit', last4: '3000' },
+    });
+    expect(after.failure?.code).toBe(
+      state === 'FAILED' ? 'payment_intent_payment_attempt_failed' : undefined,
+    );
   });
 
   it.each([1, 500, 501, 20_000])('keeps a record of %i characters', async (length) => {
@@ -227,7 +298,12 @@ describe('a refund', () => {
     const { providerPaymentId, sessionId } = await paid();
     const order = { refundId: createId(), providerPaymentId, amount: pounds(5_00n), reason: 'Damaged' };
     const first = await provider.createRefund(order, signal);
-    expect(first).toMatchObject({ refundId: order.refundId, amount: pounds(5_00n), state: 'SUCCEEDED', failure: null });
+    expect(first).toMatchObject({
+      refundId: order.refundId,
+      amount: pounds(5_00n),
+      state: 'SUCCEEDED',
+      failure: null,
+    });
     server.evictIdempotencyKeys();
     expect(await provider.createRefund(order, signal)).toEqual(first);
     const desk = server.ledger.refund({ payment_intent: providerPaymentId, amount: 300 });
@@ -239,21 +315,35 @@ describe('a refund', () => {
     const tooMuch = { ...order, refundId: createId(), amount: pounds(12_01n) };
     expect((await refused(provider.createRefund(tooMuch, signal))).kind).toBe('too-much-refunded');
     const rest = { ...order, refundId: createId(), amount: pounds(12_00n) };
-    expect(await Promise.all([provider.createRefund(rest, signal), provider.createRefund(rest, signal)])).toHaveLength(2);
-    expect((await refused(provider.createRefund({ ...rest, refundId: createId() }, signal))).kind).toBe('too-much-refunded');
-    expect(server.ledger.books().get((await snapshotOf(sessionId)).paymentId)).toEqual({ received: 2000, charges: 1, refunded: 2000 });
+    expect(
+      await Promise.all([provider.createRefund(rest, signal), provider.createRefund(rest, signal)]),
+    ).toHaveLength(2);
+    expect((await refused(provider.createRefund({ ...rest, refundId: createId() }, signal))).kind).toBe(
+      'too-much-refunded',
+    );
+    expect(server.ledger.books().get((await snapshotOf(sessionId)).paymentId)).toEqual({
+      received: 2000,
+      charges: 1,
+      refunded: 2000,
+    });
   });
 
   it('may be pending at the bank, and may fail', async () => {
     const { providerPaymentId, sessionId } = await paid();
     server.ledger.refunds.pend = true;
-    const made = await provider.createRefund({ refundId: createId(), providerPaymentId, amount: pounds(1_00n), reason: null }, signal);
+    const made = await provider.createRefund(
+      { refundId: createId(), providerPaymentId, amount: pounds(1_00n), reason: null },
+      signal,
+    );
     server.ledger.refunds.pend = false;
     expect(made.state).toBe('PENDING');
     server.ledger.completeRefund(made.id, 'succeeded');
     expect((await snapshotOf(sessionId)).refunds[0]?.state).toBe('SUCCEEDED');
     server.ledger.completeRefund(made.id, 'failed');
-    expect((await snapshotOf(sessionId)).refunds[0]).toMatchObject({ state: 'FAILED', failure: { code: 'expired_or_canceled_card' } });
+    expect((await snapshotOf(sessionId)).refunds[0]).toMatchObject({
+      state: 'FAILED',
+      failure: { code: 'expired_or_canceled_card' },
+    });
   });
 });
 
@@ -284,9 +374,14 @@ describe('a payout', () => {
       ['other', null, null, 40n],
     ]);
     expect(payout).toMatchObject({ state: 'PENDING', amount: pounds(1915n), failure: null });
-    expect(payout?.arrivalDate).toBe(new Date(clock.now().getTime() + 2 * 86_400_000).toISOString().slice(0, 10));
+    expect(payout?.arrivalDate).toBe(
+      new Date(clock.now().getTime() + 2 * 86_400_000).toISOString().slice(0, 10),
+    );
     server.ledger.movePayout(made?.id ?? '', 'failed');
-    expect(await provider.findPayout(made?.id ?? '', signal)).toMatchObject({ state: 'FAILED', failure: { code: 'account_closed' } });
+    expect(await provider.findPayout(made?.id ?? '', signal)).toMatchObject({
+      state: 'FAILED',
+      failure: { code: 'account_closed' },
+    });
     expect(await provider.findPayout('po_unknown', signal)).toBeNull();
   });
 
@@ -346,7 +441,8 @@ describe('listChangedSince', () => {
 });
 
 describe('an event', () => {
-  const read = (sent: { body: string; headers: Record<string, string> }) => provider.parseEvent(Buffer.from(sent.body), sent.headers);
+  const read = (sent: { body: string; headers: Record<string, string> }) =>
+    provider.parseEvent(Buffer.from(sent.body), sent.headers);
   const reason = (sent: { body: string; headers: Record<string, string> }): string => {
     try {
       read(sent);
@@ -360,7 +456,9 @@ describe('an event', () => {
     const { sessionId, providerPaymentId } = await paid();
     const desk = server.ledger.refund({ payment_intent: providerPaymentId, amount: 100 });
     const payout = server.ledger.payOut('gbp');
-    const events = server.ledger.events.slice(-6).map((event) => [event.type, read(server.signed(event)).concerns]);
+    const events = server.ledger.events
+      .slice(-6)
+      .map((event) => [event.type, read(server.signed(event)).concerns]);
     const payment = { kind: 'payment', id: providerPaymentId };
     expect(desk.payment_intent).toBe(providerPaymentId);
     expect(events).toEqual([
@@ -374,12 +472,24 @@ describe('an event', () => {
   });
 
   it('of a connected account, of another type or without an object is irrelevant; a thin event is not', () => {
-    const event = { id: 'evt_1', object: 'event', type: 'payout.paid', data: { object: { id: 'po_1', object: 'payout' } } };
+    const event = {
+      id: 'evt_1',
+      object: 'event',
+      type: 'payout.paid',
+      data: { object: { id: 'po_1', object: 'payout' } },
+    };
     expect(read(server.signed(event)).concerns).toEqual({ kind: 'payout', id: 'po_1' });
     expect(read(server.signed({ ...event, account: 'acct_1' })).concerns).toBeNull();
-    expect(read(server.signed({ ...event, data: { object: { id: 'cus_1', object: 'customer' } } })).concerns).toBeNull();
+    expect(
+      read(server.signed({ ...event, data: { object: { id: 'cus_1', object: 'customer' } } })).concerns,
+    ).toBeNull();
     expect(read(server.signed({ ...event, data: undefined })).concerns).toBeNull();
-    const thin = { id: 'evt_2', object: 'v2.core.event', type: 'v1.payout.paid', related_object: { id: 'po_2', type: 'payout' } };
+    const thin = {
+      id: 'evt_2',
+      object: 'v2.core.event',
+      type: 'v1.payout.paid',
+      related_object: { id: 'po_2', type: 'payout' },
+    };
     expect(read(server.signed(thin)).concerns).toEqual({ kind: 'payout', id: 'po_2' });
   });
 
@@ -387,7 +497,8 @@ describe('an event', () => {
     await paid();
     const stranger = await open(createId(), server.secrets);
     const sent = server.ledger.events.slice(-3).map((event) => server.signed(event));
-    for (const { body, headers } of sent) expect(stranger.parseEvent(Buffer.from(body), headers).concerns).toBeNull();
+    for (const { body, headers } of sent)
+      expect(stranger.parseEvent(Buffer.from(body), headers).concerns).toBeNull();
     // A refund doesn't show to which organization its payment belongs.
     const refund = {
       id: 'evt_1',
@@ -439,14 +550,20 @@ describe('a failure', () => {
     next('cut-after');
     await refused(provider.createCheckout(order, signal));
     const { id } = await provider.createCheckout(order, signal);
-    expect(sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId)).toHaveLength(1);
+    expect(
+      sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId),
+    ).toHaveLength(1);
     server.ledger.pay(id, 'succeeds');
     const providerPaymentId = (await snapshotOf(id)).providerPaymentId ?? '';
     const refund = { refundId: createId(), providerPaymentId, amount: pounds(1_00n), reason: null };
     server.fault = ({ method }) => (method === 'POST' ? 'error-after' : undefined);
     await refused(provider.createRefund(refund, signal));
     expect((await provider.createRefund(refund, signal)).state).toBe('SUCCEEDED');
-    expect(server.ledger.all<Refund>('refund').filter(({ payment_intent }) => payment_intent === providerPaymentId)).toHaveLength(1);
+    expect(
+      server.ledger
+        .all<Refund>('refund')
+        .filter(({ payment_intent }) => payment_intent === providerPaymentId),
+    ).toHaveLength(1);
   });
 
   it('is retried as often as configured, with the same idempotency key', async () => {
@@ -454,8 +571,12 @@ describe('a failure', () => {
     next('cut-after');
     const order = orderOf();
     await patient.createCheckout(order, signal);
-    expect(server.requests.map(({ headers }) => headers['idempotency-key'])).toEqual(Array(2).fill(`checkout-${order.checkoutId}`));
-    expect(sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId)).toHaveLength(1);
+    expect(server.requests.map(({ headers }) => headers['idempotency-key'])).toEqual(
+      Array(2).fill(`checkout-${order.checkoutId}`),
+    );
+    expect(
+      sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId),
+    ).toHaveLength(1);
   });
 
   it('may be an abort by the caller, or a response that does not come', async () => {
@@ -486,15 +607,25 @@ describe('amounts', () => {
   ])('%s %d is %d in Stripe’s units', (currency, amountMinor, expected) => {
     const convert = () => toStripeAmount({ amountMinor, currency });
     if (expected === undefined) expect(convert).toThrow(ProviderError);
-    else expect([convert(), fromStripeAmount(expected, currency.toLowerCase())]).toEqual([expected, { amountMinor, currency }]);
+    else
+      expect([convert(), fromStripeAmount(expected, currency.toLowerCase())]).toEqual([
+        expected,
+        { amountMinor, currency },
+      ]);
   });
 
   it('survive the conversion to Stripe and back in every currency, or are refused', () => {
-    const money = fc.record({ amountMinor: fc.bigInt(0n, 10n ** 12n), currency: fc.constantFrom(...Intl.supportedValuesOf('currency')) });
+    const money = fc.record({
+      amountMinor: fc.bigInt(0n, 10n ** 12n),
+      currency: fc.constantFrom(...Intl.supportedValuesOf('currency')),
+    });
     fc.assert(
       fc.property(money, (given) => {
         // Whole amounts that end in zeros are accepted in every currency.
-        const whole = { ...given, amountMinor: given.amountMinor * 10n ** BigInt(currencyDigits(given.currency)) };
+        const whole = {
+          ...given,
+          amountMinor: given.amountMinor * 10n ** BigInt(currencyDigits(given.currency)),
+        };
         expect(fromStripeAmount(toStripeAmount(whole), whole.currency.toLowerCase())).toEqual(whole);
         try {
           expect(fromStripeAmount(toStripeAmount(given), given.currency.toLowerCase())).toEqual(given);

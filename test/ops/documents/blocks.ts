@@ -6,8 +6,8 @@ export type Block = {
   readonly text: string;
   readonly language: string;
   /**
-   * `run` in the shell of the page · `terminal`: goes on running in a terminal of its own · `output` of the commands before it ·
-   * `unused`: neither run nor compared, for a reason.
+   * `run` in the shell of the page · `terminal`: goes on running in a terminal of its own · `output` of the
+   * commands before it · `unused`: neither run nor compared, for a reason.
    */
   readonly use: 'run' | 'terminal' | 'output' | 'unused';
 };
@@ -20,34 +20,45 @@ const testedElsewhere: Readonly<Record<string, string>> = {
 };
 
 function useOf(page: string, language: string, mark: string): Block['use'] | undefined {
-  if (/^not (run|compared): \S/.test(mark)) return mark.startsWith('not run') === (language === 'sh') ? 'unused' : undefined;
+  if (/^not (run|compared): \S/.test(mark))
+    return mark.startsWith('not run') === (language === 'sh') ? 'unused' : undefined;
   if (language === 'sh') return mark === '' ? 'run' : mark === 'terminal' ? 'terminal' : undefined;
   if (mark === 'output') return 'output';
   if (mark !== '') return undefined;
   const test = testedElsewhere[`${page} ${language}`];
-  return language === 'mermaid' || (test !== undefined && readFileSync(test, 'utf8').includes(page)) ? 'unused' : undefined;
+  return language === 'mermaid' || (test !== undefined && readFileSync(test, 'utf8').includes(page))
+    ? 'unused'
+    : undefined;
 }
 
 function readBlock(page: string, { lang = '', text }: Tokens.Code): Block {
   const [, language = '', mark = ''] = /^(\S*)\s*(.*)$/.exec(lang) ?? [];
   const use = useOf(page, language, mark);
-  if (use === undefined) throw new Error(`${page}: nothing says what is done with this block (\`\`\`${lang}):\n${text}`);
+  if (use === undefined)
+    throw new Error(`${page}: nothing says what is done with this block (\`\`\`${lang}):\n${text}`);
   // The shell of macOS takes no comments in commands that are pasted.
-  if (language === 'sh' && /(^|\s)#\s/m.test(text)) throw new Error(`${page}: a comment within commands:\n${text}`);
+  if (language === 'sh' && /(^|\s)#\s/m.test(text))
+    throw new Error(`${page}: a comment within commands:\n${text}`);
   return { text, language, use };
 }
 
-/** The blocks of a page in order, those within lists included. Throws an Error for one that is neither run, compared nor excepted. */
+/**
+ * The blocks of a page in order, those within lists included. Throws an Error for one that is neither run,
+ * compared nor excepted.
+ */
 export function readBlocks(page: string, markdown = readFileSync(page, 'utf8')): readonly Block[] {
   const codes: Tokens.Code[] = [];
   marked.walkTokens(marked.lexer(markdown), (token: Token) => {
-    if (token.type === 'code' && (token as Tokens.Code).codeBlockStyle !== 'indented') codes.push(token as Tokens.Code);
+    if (token.type === 'code' && (token as Tokens.Code).codeBlockStyle !== 'indented')
+      codes.push(token as Tokens.Code);
   });
   const blocks = codes.map((code) => readBlock(page, code));
   blocks.forEach(({ use, text }, index) => {
     const before = blocks[index - 1]?.use;
-    if (use === 'output' && before !== 'run' && before !== 'terminal') throw new Error(`${page}: no commands print this:\n${text}`);
-    if (use === 'terminal' && blocks[index + 1]?.use !== 'output') throw new Error(`${page}: nothing shows what this prints:\n${text}`);
+    if (use === 'output' && before !== 'run' && before !== 'terminal')
+      throw new Error(`${page}: no commands print this:\n${text}`);
+    if (use === 'terminal' && blocks[index + 1]?.use !== 'output')
+      throw new Error(`${page}: nothing shows what this prints:\n${text}`);
   });
   return blocks;
 }

@@ -1,5 +1,6 @@
-// Compares what a page prints with what came. `…` is the only placeholder: in JSON for a value, for further members or elements, or for a
-// part of a string; in text for a part of a line or, alone in its line, for any number of lines. All else is as it is.
+// Compares what a page prints with what came. `…` is the only placeholder: in JSON for a value, for further
+// members or elements, or for a part of a string; in text for a part of a line or, alone in its line, for any
+// number of lines. All else is as it is.
 
 const escapeRegExp = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 const anyText = (text: string, any: string): string => text.split('…').map(escapeRegExp).join(any);
@@ -35,21 +36,27 @@ function parsePrinted(text: string): Json {
 
 function matches(printed: Json, came: unknown): boolean {
   if (printed === value) return came !== undefined;
-  if (typeof printed === 'string') return typeof came === 'string' && new RegExp(`^${anyText(printed, '[\\s\\S]*')}$`).test(came);
+  if (typeof printed === 'string')
+    return typeof came === 'string' && new RegExp(`^${anyText(printed, '[\\s\\S]*')}$`).test(came);
   if (printed === null || typeof printed !== 'object') return printed === came;
-  if (came === null || typeof came !== 'object' || Array.isArray(printed) !== Array.isArray(came)) return false;
+  if (came === null || typeof came !== 'object' || Array.isArray(printed) !== Array.isArray(came))
+    return false;
   const hasMore = Array.isArray(printed) ? printed.at(-1) === more : more in printed;
   const wanted = Object.entries(printed).filter(([name, part]) => name !== more && part !== more);
   const members = new Map<string, unknown>(Object.entries(came));
-  return (hasMore || members.size === wanted.length) && wanted.every(([name, part]) => matches(part, members.get(name)));
+  return (
+    (hasMore || members.size === wanted.length) &&
+    wanted.every(([name, part]) => matches(part, members.get(name)))
+  );
 }
 
 /**
- * Whether `came` is the text or JSON that `printed` shows. How lines end, and how many empty ones are at the end, doesn't matter. Throws
- * SyntaxError for printed JSON that is none.
+ * Whether `came` is the text or JSON that `printed` shows. How lines end, and how many empty ones are at the
+ * end, doesn't matter. Throws SyntaxError for printed JSON that is none.
  */
 export function isAsPrinted(language: string, printed: string, came: string): boolean {
-  if (language !== 'json') return new RegExp(`^${textPattern(printed)}$`).test(`${came.replaceAll('\r', '').trimEnd()}\n`);
+  if (language !== 'json')
+    return new RegExp(`^${textPattern(printed)}$`).test(`${came.replaceAll('\r', '').trimEnd()}\n`);
   const expected = parsePrinted(printed);
   try {
     return matches(expected, JSON.parse(came));

@@ -8,7 +8,9 @@ import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 
 export type Environment = Readonly<Record<string, string>>;
-/** What a block did. `failures` are commands with an exit code other than 0, wherever they are in the block. */
+/**
+ * What a block did. `failures` are commands with an exit code other than 0, wherever they are in the block.
+ */
 export type Outcome = {
   readonly out: string;
   readonly err: string;
@@ -36,7 +38,10 @@ while IFS= read -r BLOCK <&3; do
   echo done >&4
 done`;
 
-/** Opens a shell in `cwd` that keeps its own files in `folder`. Its `run` rejects with an Error when a block ends the shell. */
+/**
+ * Opens a shell in `cwd` that keeps its own files in `folder`. Its `run` rejects with an Error when a block
+ * ends the shell.
+ */
 export async function openShell(folder: string, cwd: string, environment: Environment): Promise<Shell> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
@@ -44,7 +49,11 @@ export async function openShell(folder: string, cwd: string, environment: Enviro
   await writeFile(path.join(folder, 'curl'), curl(statusFile, environment['PATH'] ?? ''));
   await chmod(path.join(folder, 'curl'), 0o755);
   const env = { ...environment, PATH: `${folder}:${environment['PATH']}` };
-  const child = spawn('bash', ['--noprofile', '--norc', '-c', loop], { cwd, env, stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'] });
+  const child = spawn('bash', ['--noprofile', '--norc', '-c', loop], {
+    cwd,
+    env,
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
+  });
   const [, , errors, input, output] = child.stdio as unknown as [null, null, Readable, Writable, Readable];
   const ended = once(child, 'close');
   const said = text(errors);
@@ -65,7 +74,12 @@ export async function openShell(folder: string, cwd: string, environment: Enviro
         read(statusFile),
       ]);
       if (done === true) throw new Error(`the block ended the shell:\n${block}\n${err}${await said}`);
-      return { out, err, failures, statuses: [...statuses.matchAll(/ (\d+)$/gm)].map(([, status]) => Number(status)) };
+      return {
+        out,
+        err,
+        failures,
+        statuses: [...statuses.matchAll(/ (\d+)$/gm)].map(([, status]) => Number(status)),
+      };
     },
     async close() {
       input.end();
@@ -74,7 +88,11 @@ export async function openShell(folder: string, cwd: string, environment: Enviro
   };
 }
 
-export type Terminal = { readonly output: () => string; seen(pattern: RegExp): Promise<void>; stop(): Promise<void> };
+export type Terminal = {
+  readonly output: () => string;
+  seen(pattern: RegExp): Promise<void>;
+  stop(): Promise<void>;
+};
 
 /** Starts commands in a terminal of their own. Ctrl-C (`stop`) reaches all of their processes. */
 export function openTerminal(commands: string, cwd: string, env: Environment): Terminal {
@@ -104,7 +122,8 @@ export function openTerminal(commands: string, cwd: string, env: Environment): T
         ended.then(() => reject(new Error(`"${commands}" ended without printing ${pattern}:\n${printed}`)));
       }),
     async stop() {
-      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) process.kill(-child.pid, 'SIGINT');
+      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+        process.kill(-child.pid, 'SIGINT');
       await ended;
     },
   };

@@ -1,13 +1,25 @@
-// Lifecycle of an agent: created, checked against the model, restarted, stopped, failed with a readable reason.
+// Lifecycle of an agent: created, checked against the model, restarted, stopped, failed with a readable
+// reason.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { type AgentEvent, type AgentStatus, agentStatuses, nextState } from '../../../src/platform/agents/agent-state.ts';
+import {
+  type AgentEvent,
+  type AgentStatus,
+  agentStatuses,
+  nextState,
+} from '../../../src/platform/agents/agent-state.ts';
 import { startAgentWork, waitForAgentWork } from '../../../src/platform/conversations/agent-work.ts';
 import { anthropicDialect, openAiDialect, status, whole } from '../../gateways/model/provider-server.ts';
 import { publishVersion, withReads } from '../../public/fixture.ts';
 import { codesOf } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
-import { type AgentSite, type Company, inOrganization, modelOf, openAgentSite } from '../conversations/fixture.ts';
+import {
+  type AgentSite,
+  type Company,
+  inOrganization,
+  modelOf,
+  openAgentSite,
+} from '../conversations/fixture.ts';
 
 let site: AgentSite;
 let mine: Company;
@@ -18,7 +30,12 @@ beforeAll(async () => {
 afterAll(() => site.close());
 
 const make = async (body: object = {}) => {
-  const answer = await mine.api('post', '/agents', { name: `Agent ${createId()}`, model: 'offline', apiVersion: 'v1', ...body });
+  const answer = await mine.api('post', '/agents', {
+    name: `Agent ${createId()}`,
+    model: 'offline',
+    apiVersion: 'v1',
+    ...body,
+  });
   await waitForAgentWork(site.ctx);
   return answer;
 };
@@ -32,7 +49,9 @@ const steer = async (id: string, verb: string) => {
 describe('nextState', () => {
   const events: AgentEvent[] = ['start', 'restart', 'stop', 'change', 'ready', 'fail'];
   it('matches this transition table', () => {
-    const table = agentStatuses.map((from) => [from, ...events.map((event) => nextState(from, event) ?? '-')].join(' '));
+    const table = agentStatuses.map((from) =>
+      [from, ...events.map((event) => nextState(from, event) ?? '-')].join(' '),
+    );
     expect(table).toEqual([
       'provisioning - - stopped provisioning running failed',
       'running - restarting stopped restarting - failed',
@@ -48,20 +67,37 @@ describe('an agent', () => {
     const made = await make();
     expect([made.status, made.body.status, made.body.lastStartedAt]).toEqual([201, 'provisioning', null]);
     const { id } = made.body;
-    expect(await read(id)).toMatchObject({ status: 'running', statusReason: null, lastStartedAt: expect.any(String), creditsUsed: 0 });
+    expect(await read(id)).toMatchObject({
+      status: 'running',
+      statusReason: null,
+      lastStartedAt: expect.any(String),
+      creditsUsed: 0,
+    });
     const { body: conversation } = await mine.api('post', `/agents/${id}/conversations`, {});
-    await mine.api('post', `/conversations/${conversation.id}/messages`, { content: 'How many invoices are there?' });
+    await mine.api('post', `/conversations/${conversation.id}/messages`, {
+      content: 'How many invoices are there?',
+    });
     const restarted = await steer(id, 'restart');
     expect([restarted.status, restarted.body.status]).toEqual([202, 'restarting']);
     expect((await read(id)).status).toBe('running');
-    expect((await mine.api('get', `/conversations/${conversation.id}/messages`)).body.pagination.total).toBe(2);
+    expect((await mine.api('get', `/conversations/${conversation.id}/messages`)).body.pagination.total).toBe(
+      2,
+    );
     expect((await steer(id, 'stop')).body.status).toBe('stopped');
-    const refused = await mine.api('post', `/conversations/${conversation.id}/messages`, { content: 'Anyone?' });
+    const refused = await mine.api('post', `/conversations/${conversation.id}/messages`, {
+      content: 'Anyone?',
+    });
     expect([refused.status, refused.body.error.message]).toEqual([422, 'The agent is stopped']);
     const twice = await steer(id, 'stop');
     expect([twice.status, codesOf(twice)]).toEqual([422, ['illegal_transition']]);
     expect((await steer(id, 'start')).body.status).toBe('provisioning');
-    expect((await mine.api('post', `/conversations/${conversation.id}/messages`, { content: 'How many invoices?' })).status).toBe(201);
+    expect(
+      (
+        await mine.api('post', `/conversations/${conversation.id}/messages`, {
+          content: 'How many invoices?',
+        })
+      ).status,
+    ).toBe(201);
   });
 
   it('422 for an unknown model or version, and for a duplicate name', async () => {
@@ -112,16 +148,24 @@ describe('an agent', () => {
         await status(401)(...given);
       },
     );
-    const { id } = (await mine.api('post', '/agents', { name: `Agent ${createId()}`, model: modelOf(anthropicDialect), apiVersion: 'v1' }))
-      .body;
-    const asked = (times: number) => until(async () => (site.provider.asked.length === times ? true : undefined));
+    const { id } = (
+      await mine.api('post', '/agents', {
+        name: `Agent ${createId()}`,
+        model: modelOf(anthropicDialect),
+        apiVersion: 'v1',
+      })
+    ).body;
+    const asked = (times: number) =>
+      until(async () => (site.provider.asked.length === times ? true : undefined));
     await asked(1);
     expect((await mine.api('post', `/agents/${id}/stop`)).body.status).toBe('stopped');
     expect((await mine.api('post', `/agents/${id}/start`)).body.status).toBe('provisioning');
     await asked(2);
     first.resolve();
     // The complete check of another agent takes longer than the rest of that check.
-    const other = (await mine.api('post', '/agents', { name: `Agent ${createId()}`, model: 'offline', apiVersion: 'v1' })).body;
+    const other = (
+      await mine.api('post', '/agents', { name: `Agent ${createId()}`, model: 'offline', apiVersion: 'v1' })
+    ).body;
     await until(async () => ((await read(other.id)).status === 'running' ? true : undefined));
     expect((await read(id)).status).toBe('provisioning');
     second.resolve();
@@ -134,7 +178,11 @@ describe('an agent', () => {
     await site.ctx.db.data.query(
       `update wh_${other.id.replaceAll('-', '')}.record_state set active_table = null, generation = 0 where record_type = 'invoice'`,
     );
-    const { body } = await other.api('post', '/agents', { name: 'Blind', model: 'offline', apiVersion: 'v1' });
+    const { body } = await other.api('post', '/agents', {
+      name: 'Blind',
+      model: 'offline',
+      apiVersion: 'v1',
+    });
     await waitForAgentWork(site.ctx);
     expect((await other.api('get', `/agents/${body.id}`)).body).toMatchObject({
       status: 'failed',

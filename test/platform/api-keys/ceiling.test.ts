@@ -1,4 +1,5 @@
-// No key is made, widened, rotated or extended beyond what its maker may do: reading records, permissions, and how long.
+// No key is made, widened, rotated or extended beyond what its maker may do: reading records, permissions,
+// and how long.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,7 +24,8 @@ beforeAll(async () => {
     recordType: name.slice(0, -1),
     fields: [{ name: 'number', source: 'id' }],
   }));
-  for (const version of ['v1', 'v2']) expect((await w.owner.api('post', '/api-schema', { endpoints })).body.version).toBe(version);
+  for (const version of ['v1', 'v2'])
+    expect((await w.owner.api('post', '/api-schema', { endpoints })).body.version).toBe(version);
 });
 afterAll(() => database.close());
 
@@ -34,7 +36,8 @@ const create = async (body: object = {}, api: Api = w.owner.api): Promise<Made> 
   return answer.body;
 };
 const keyRights = ['api-key:read', 'api-key:create', 'api-key:update'];
-const statusOf = async (secret: string): Promise<number> => (await apiOf(app, secret)('get', '/whoami')).status;
+const statusOf = async (secret: string): Promise<number> =>
+  (await apiOf(app, secret)('get', '/whoami')).status;
 const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
 const notReading = (answer: Answer) =>
   expect([answer.status, answer.body.error?.message, codesOf(answer)]).toEqual([
@@ -54,7 +57,12 @@ describe('a role without record:read', () => {
 
   it('creates no key, whatever its scopes', async () => {
     for (const api of await byKeyAndSession())
-      for (const scopes of [{}, { permissions: ['write'] }, { versions: ['v1'], resources: ['invoices'] }, { resources: ['unknown'] }])
+      for (const scopes of [
+        {},
+        { permissions: ['write'] },
+        { versions: ['v1'], resources: ['invoices'] },
+        { resources: ['unknown'] },
+      ])
         notReading(await api('post', '/api-keys', { name: 'mine', scopes }));
     await create({}, reader.api);
   });
@@ -62,7 +70,8 @@ describe('a role without record:read', () => {
   it('rotates no key, and the secret that was there keeps working', async () => {
     const { id, secret } = await create({ scopes: { resources: ['invoices'] } });
     for (const api of await byKeyAndSession())
-      for (const body of [{}, { gracePeriodSeconds: 60 }]) notReading(await api('post', `/api-keys/${id}/rotate`, body));
+      for (const body of [{}, { gracePeriodSeconds: 60 }])
+        notReading(await api('post', `/api-keys/${id}/rotate`, body));
     notReading(await member.api('post', `/api-keys/${member.keyId}/rotate`, {}));
     expect(await statusOf(secret)).toBe(200);
     expect((await reader.api('post', `/api-keys/${id}/rotate`, {})).status).toBe(201);
@@ -78,13 +87,19 @@ describe('a role without record:read', () => {
     const narrow = { versions: ['v1'], resources: ['invoices'], permissions: [] };
     const { id } = await create({ scopes: narrow });
     for (const api of await byKeyAndSession()) notReading(await api('patch', `/api-keys/${id}`, { scopes }));
-    expect((await w.owner.api('get', `/api-keys/${id}`)).body.scopes).toEqual({ ...narrow, rows: null, fields: null, unmasked: false });
+    expect((await w.owner.api('get', `/api-keys/${id}`)).body.scopes).toEqual({
+      ...narrow,
+      rows: null,
+      fields: null,
+      unmasked: false,
+    });
     expect((await reader.api('patch', `/api-keys/${id}`, { scopes })).status).toBe(200);
   });
 
   it('extends no lifetime and revives no key', async () => {
     const { id, expiresAt } = await create({ scopes: { resources: ['invoices'] }, expiresAt: inMinutes(60) });
-    for (const later of [null, inMinutes(120)]) notReading(await member.api('patch', `/api-keys/${id}`, { expiresAt: later }));
+    for (const later of [null, inMinutes(120)])
+      notReading(await member.api('patch', `/api-keys/${id}`, { expiresAt: later }));
     expect((await w.owner.api('get', `/api-keys/${id}`)).body.expiresAt).toBe(expiresAt);
     await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
       tx('api_keys').where({ id }).update({ expires_at: '2020-01-01T00:00:00Z' }),
@@ -95,7 +110,8 @@ describe('a role without record:read', () => {
 
   it('still narrows, shortens, renames and revokes', async () => {
     const { id } = await create({ scopes: { resources: ['invoices', 'customers'], permissions: ['write'] } });
-    const change = async (body: object) => expect((await member.api('patch', `/api-keys/${id}`, body)).status).toBe(200);
+    const change = async (body: object) =>
+      expect((await member.api('patch', `/api-keys/${id}`, body)).status).toBe(200);
     await change({ scopes: { resources: ['invoices'], permissions: ['write'] } });
     await change({ scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] } });
     await change({ expiresAt: inMinutes(60) });
@@ -115,13 +131,16 @@ describe('a key that expires', () => {
   it('makes, rotates, widens and extends only keys that end no later', async () => {
     const short = await create({ scopes: { permissions: ['write'] }, expiresAt: inMinutes(60) });
     const api = apiOf(app, short.secret);
-    for (const expiresAt of [undefined, null, inMinutes(61)]) outlives(await api('post', '/api-keys', { name: 'mine', expiresAt }));
+    for (const expiresAt of [undefined, null, inMinutes(61)])
+      outlives(await api('post', '/api-keys', { name: 'mine', expiresAt }));
     const own = await create({ expiresAt: inMinutes(30), scopes: { resources: ['invoices'] } }, api);
     outlives(await api('patch', `/api-keys/${own.id}`, { expiresAt: inMinutes(120) }));
     const endless = await create({ scopes: { resources: ['invoices'] } });
     outlives(await api('post', `/api-keys/${endless.id}/rotate`, {}));
     outlives(await api('patch', `/api-keys/${endless.id}`, { scopes: {} }));
-    expect((await api('patch', `/api-keys/${own.id}`, { scopes: {}, expiresAt: inMinutes(59) })).status).toBe(200);
+    expect((await api('patch', `/api-keys/${own.id}`, { scopes: {}, expiresAt: inMinutes(59) })).status).toBe(
+      200,
+    );
     expect((await api('patch', `/api-keys/${endless.id}`, { name: 'Renamed' })).status).toBe(200);
     expect((await api('post', `/api-keys/${short.id}/rotate`, {})).status).toBe(201);
   });
@@ -176,9 +195,13 @@ describe('the scopes of the calling credential', () => {
     [[], ['invoices'], ['v1'], [], false],
     [['v1', 'v2'], ['invoices', 'customers'], ['v2'], ['customers'], true],
     [['v1'], ['invoices'], ['v1'], ['customers'], false],
-  ])('versions %j and resources %j allow a key with %j and %j: %j', (versions, resources, keyVersions, keyResources, allowed) => {
-    const make = () => assertWithinCeiling(caller(versions, resources), power(keyVersions, keyResources), undefined);
-    if (allowed) make();
-    else expect(make).toThrow('You cannot grant what you do not hold');
-  });
+  ])(
+    'versions %j and resources %j allow a key with %j and %j: %j',
+    (versions, resources, keyVersions, keyResources, allowed) => {
+      const make = () =>
+        assertWithinCeiling(caller(versions, resources), power(keyVersions, keyResources), undefined);
+      if (allowed) make();
+      else expect(make).toThrow('You cannot grant what you do not hold');
+    },
+  );
 });

@@ -1,4 +1,5 @@
-// Row scopes, field scopes and unmasked reading of API keys: what is accepted, how it is stored and shown, who may widen it.
+// Row scopes, field scopes and unmasked reading of API keys: what is accepted, how it is stored and shown,
+// who may widen it.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
@@ -37,7 +38,11 @@ beforeAll(async () => {
   const publish = (version: string, status: string, endpoint: object) =>
     publishVersion(database.ctx, w.id, { version, status, endpoints: [endpoint] });
   await publish('v1', 'retired', customer('buyer'));
-  await publish('v2', 'published', renamed({ total: scopable, seq: scopable, paid: scopable, date: scopable, modified: scopable }));
+  await publish(
+    'v2',
+    'published',
+    renamed({ total: scopable, seq: scopable, paid: scopable, date: scopable, modified: scopable }),
+  );
   await publish('v3', 'deprecated', customer('customerId'));
   await publish('v4', 'published', { ...customer('customerId'), sorts: [], filters: [] });
   await publish('v5', 'published', { ...customer('client'), sorts: [], filters: [] });
@@ -46,14 +51,21 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 type Scopes = Record<string, unknown>;
-const make = (scopes: Scopes, api: Api = admin): Promise<Answer> => api('post', '/api-keys', { name: 'scoped', scopes });
-const made = async (scopes: Scopes, api: Api = admin): Promise<{ id: string; secret: string; scopes: Scopes }> => {
+const make = (scopes: Scopes, api: Api = admin): Promise<Answer> =>
+  api('post', '/api-keys', { name: 'scoped', scopes });
+const made = async (
+  scopes: Scopes,
+  api: Api = admin,
+): Promise<{ id: string; secret: string; scopes: Scopes }> => {
   const answer = await make(scopes, api);
   expect(answer.status, JSON.stringify(answer.body)).toBe(201);
   return answer.body;
 };
 const problemsOf = (answer: Answer): string[] =>
-  [answer.status, ...(answer.body.error?.details ?? []).map(({ path, code }: Record<string, string>) => `${path} ${code}`)].map(String);
+  [
+    answer.status,
+    ...(answer.body.error?.details ?? []).map(({ path, code }: Record<string, string>) => `${path} ${code}`),
+  ].map(String);
 const layerOf = async (secret: string) => (await findApiKey(database.ctx, secret))?.access;
 const invoices = (...conditions: object[]): Scopes => ({ rows: { invoices: conditions } });
 const of = (...values: string[]): object => ({ field: 'customerId', in: values });
@@ -67,7 +79,14 @@ describe('POST /api-keys with rows', () => {
     const rows = { invoices: [of('1042', '1043'), { field: 'id', eq: '7' }], '*': [] };
     const key = await made({ rows, permissions: ['read'] });
     const shown = { invoices: [of('1042', '1043'), { field: 'id', in: ['7'] }], '*': [] };
-    expect(key.scopes).toEqual({ versions: [], resources: [], permissions: ['read'], rows: shown, fields: null, unmasked: false });
+    expect(key.scopes).toEqual({
+      versions: [],
+      resources: [],
+      permissions: ['read'],
+      rows: shown,
+      fields: null,
+      unmasked: false,
+    });
     expect((await admin('get', `/api-keys/${key.id}`)).body.scopes).toEqual(key.scopes);
     const { conditions } = stored('entity', 'customerId', '1042', '1043');
     const byId = { field: 'id', source: 'id', in: ['7'] };
@@ -75,7 +94,10 @@ describe('POST /api-keys with rows', () => {
       layers: [
         {
           ...unlimitedLayer,
-          rows: { resources: { invoices: { recordType: 'invoice', conditions: [...conditions, byId] } }, others: true },
+          rows: {
+            resources: { invoices: { recordType: 'invoice', conditions: [...conditions, byId] } },
+            others: true,
+          },
         },
       ],
       unmasked: false,
@@ -92,14 +114,22 @@ describe('POST /api-keys with rows', () => {
     expect(await sourceOf(invoices({ field: 'total', eq: '1' }))).toBe('total');
     expect(await sourceOf({ ...invoices({ field: 'buyer', eq: '1' }), versions: ['v1'] })).toBe('entity');
     // Renamed in v5, where it is still the same field of the record type.
-    expect(await sourceOf({ ...invoices({ field: 'customerId', eq: '1' }), versions: ['v4', 'v5'] })).toBe('entity');
+    expect(await sourceOf({ ...invoices({ field: 'customerId', eq: '1' }), versions: ['v4', 'v5'] })).toBe(
+      'entity',
+    );
     expect(await sourceOf({ rows: { planned: [{ field: 'number', eq: 'x' }] } }, 'planned')).toBe('tranid');
     // A retired version isn't asked unless it is named.
-    expect(problemsOf(await make(invoices({ field: 'buyer', eq: '1' })))).toEqual(['422', 'scopes.rows.invoices[0].field unknown_field']);
+    expect(problemsOf(await make(invoices({ field: 'buyer', eq: '1' })))).toEqual([
+      '422',
+      'scopes.rows.invoices[0].field unknown_field',
+    ]);
   });
 
   it('422 when living versions have the resource over several record types and none is named', async () => {
-    const id = await publishVersion(database.ctx, w.id, { version: 'v20', endpoints: [{ ...invoicesEndpoint, name: 'ledger' }] });
+    const id = await publishVersion(database.ctx, w.id, {
+      version: 'v20',
+      endpoints: [{ ...invoicesEndpoint, name: 'ledger' }],
+    });
     await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
       tx.raw(
         `insert into api_schemas (id, organization_id, version, status, endpoints, created_by, bindings, openapi, published_at)
@@ -137,33 +167,85 @@ describe('POST /api-keys with rows', () => {
 
   const at = 'scopes.rows.invoices[0]';
   it.each<[string, Scopes, string[]]>([
-    ['no list', { rows: { invoices: { field: 'customerId', eq: '1' } } }, ['scopes.rows.invoices invalid_type']],
+    [
+      'no list',
+      { rows: { invoices: { field: 'customerId', eq: '1' } } },
+      ['scopes.rows.invoices invalid_type'],
+    ],
     ['no object', { rows: [] }, ['scopes.rows invalid_type']],
     ['neither in nor eq', invoices({ field: 'customerId' }), [`${at} custom`]],
     ['both in and eq', invoices({ field: 'customerId', in: ['1'], eq: '1' }), [`${at} custom`]],
     ['no values', invoices({ field: 'customerId', in: [] }), [`${at}.in too_small`]],
-    ['101 values', invoices(of(...Array.from({ length: 101 }, (_, index) => `${index}`))), [`${at}.in too_big`]],
+    [
+      '101 values',
+      invoices(of(...Array.from({ length: 101 }, (_, index) => `${index}`))),
+      [`${at}.in too_big`],
+    ],
     ['null', invoices({ field: 'customerId', in: ['1', null] }), [`${at}.in[1] invalid_union`]],
     ['null as eq', invoices({ field: 'customerId', eq: null }), [`${at}.eq invalid_union`]],
     ['a list as value', invoices({ field: 'customerId', in: [['1']] }), [`${at}.in[0] invalid_union`]],
     ['NUL', invoices(of('\0')), [`${at}.in[0] unstorable_text`]],
-    ['another operator', invoices({ field: 'customerId', not: '1' }), [`${at}.not unknown_field`, `${at} custom`]],
+    [
+      'another operator',
+      invoices({ field: 'customerId', not: '1' }),
+      [`${at}.not unknown_field`, `${at} custom`],
+    ],
     ['no field', invoices({ eq: '1' }), [`${at}.field invalid_type`]],
     ['conditions for all others', { rows: { '*': [of('1')] } }, ['scopes.rows.* custom']],
     ['an invalid resource name', { rows: { Invoices: [] } }, ['scopes.rows.Invoices invalid_key']],
-    ['an unknown resource', { rows: { bills: [], invoices: [of('1')] } }, ['scopes.rows.bills unknown_resource']],
+    [
+      'an unknown resource',
+      { rows: { bills: [], invoices: [of('1')] } },
+      ['scopes.rows.bills unknown_resource'],
+    ],
     ['an inherited name', { rows: { constructor: [] } }, ['scopes.rows.constructor unknown_resource']],
     ['an unknown field', invoices({ field: 'custumerId', eq: '1' }), [`${at}.field unknown_field`]],
     ['a field that is not scopable', invoices({ field: 'status', eq: 'Open' }), [`${at}.field not_scopable`]],
-    ['fields of different versions', invoices(of('1'), { field: 'total', eq: '1' }), ['scopes.rows.invoices not_scopable']],
-    ['a named version without it', { versions: ['v2', 'v4'], ...invoices(of('1')) }, [`${at}.field not_scopable`]],
-    ['no text', { versions: ['v4'], ...invoices({ field: 'customerId', in: ['1', 2] }) }, [`${at}.in[1] invalid_value`]],
-    ['no whole number', { versions: ['v2'], ...invoices({ field: 'seq', in: ['1', '1.5'] }) }, [`${at}.in[1] invalid_value`]],
-    ['a whole number out of range', { versions: ['v2'], ...invoices({ field: 'seq', eq: '9'.repeat(30) }) }, [`${at}.eq out_of_range`]],
-    ['an inexact number', { versions: ['v2'], ...invoices({ field: 'seq', eq: 2 ** 53 }) }, [`${at}.eq invalid_value`]],
-    ['an exponent', { versions: ['v2'], ...invoices({ field: 'total', eq: 1e30 }) }, [`${at}.eq invalid_value`]],
-    ['no boolean', { versions: ['v2'], ...invoices({ field: 'paid', eq: 'yes' }) }, [`${at}.eq invalid_value`]],
-    ['no date', { versions: ['v2'], ...invoices({ field: 'date', eq: '2026-02-30' }) }, [`${at}.eq invalid_value`]],
+    [
+      'fields of different versions',
+      invoices(of('1'), { field: 'total', eq: '1' }),
+      ['scopes.rows.invoices not_scopable'],
+    ],
+    [
+      'a named version without it',
+      { versions: ['v2', 'v4'], ...invoices(of('1')) },
+      [`${at}.field not_scopable`],
+    ],
+    [
+      'no text',
+      { versions: ['v4'], ...invoices({ field: 'customerId', in: ['1', 2] }) },
+      [`${at}.in[1] invalid_value`],
+    ],
+    [
+      'no whole number',
+      { versions: ['v2'], ...invoices({ field: 'seq', in: ['1', '1.5'] }) },
+      [`${at}.in[1] invalid_value`],
+    ],
+    [
+      'a whole number out of range',
+      { versions: ['v2'], ...invoices({ field: 'seq', eq: '9'.repeat(30) }) },
+      [`${at}.eq out_of_range`],
+    ],
+    [
+      'an inexact number',
+      { versions: ['v2'], ...invoices({ field: 'seq', eq: 2 ** 53 }) },
+      [`${at}.eq invalid_value`],
+    ],
+    [
+      'an exponent',
+      { versions: ['v2'], ...invoices({ field: 'total', eq: 1e30 }) },
+      [`${at}.eq invalid_value`],
+    ],
+    [
+      'no boolean',
+      { versions: ['v2'], ...invoices({ field: 'paid', eq: 'yes' }) },
+      [`${at}.eq invalid_value`],
+    ],
+    [
+      'no date',
+      { versions: ['v2'], ...invoices({ field: 'date', eq: '2026-02-30' }) },
+      [`${at}.eq invalid_value`],
+    ],
     ['no id', invoices({ field: 'id', eq: 'x1' }), [`${at}.eq invalid_value`]],
     [
       'an unknown version',
@@ -173,8 +255,16 @@ describe('POST /api-keys with rows', () => {
     ['unmasked as text', { unmasked: 'true' }, ['scopes.unmasked invalid_type']],
     ['no fields', { fields: { invoices: [] } }, ['scopes.fields.invoices too_small']],
     ['a repeated field', { fields: { invoices: ['number', 'number'] } }, ['scopes.fields.invoices custom']],
-    ['unknown fields', { fields: { invoices: ['number', 'numbr', 'cost'] } }, Array(2).fill('scopes.fields.invoices unknown_field')],
-    ['fields of an unknown resource', { fields: { bills: ['number'] } }, ['scopes.fields.bills unknown_resource']],
+    [
+      'unknown fields',
+      { fields: { invoices: ['number', 'numbr', 'cost'] } },
+      Array(2).fill('scopes.fields.invoices unknown_field'),
+    ],
+    [
+      'fields of an unknown resource',
+      { fields: { bills: ['number'] } },
+      ['scopes.fields.bills unknown_resource'],
+    ],
     [
       'fields of a version that lacks them',
       { versions: ['v5'], fields: { invoices: ['customerId'] } },
@@ -185,8 +275,11 @@ describe('POST /api-keys with rows', () => {
   });
 
   it('names the versions to which a scope would not apply, and the fields that it may name', async () => {
-    const messages = async (scopes: Scopes) => (await make(scopes)).body.error.details.map(({ message }: { message: string }) => message);
-    expect(await messages({ versions: ['v2', 'v4', 'v5'], ...invoices(of('1')) })).toEqual([expect.stringContaining('not apply to v2:')]);
+    const messages = async (scopes: Scopes) =>
+      (await make(scopes)).body.error.details.map(({ message }: { message: string }) => message);
+    expect(await messages({ versions: ['v2', 'v4', 'v5'], ...invoices(of('1')) })).toEqual([
+      expect.stringContaining('not apply to v2:'),
+    ]);
     expect(await messages({ versions: ['v4'], ...invoices({ field: 'status', eq: '1' }) })).toEqual([
       'status is not scopable in v4. Scopable: id, customerId',
     ]);
@@ -208,7 +301,13 @@ describe('a restricted key', () => {
     const api = apiOf(app, secret);
     const me = await api('get', '/whoami');
     const { permissions: _, ...reads } = shown;
-    expect([me.status, me.body.permissions, me.body.metrics, me.body.user.email, me.body.scopes]).toEqual([200, [], null, null, reads]);
+    expect([me.status, me.body.permissions, me.body.metrics, me.body.user.email, me.body.scopes]).toEqual([
+      200,
+      [],
+      null,
+      null,
+      reads,
+    ]);
     for (const [method, path] of [
       ['get', `/api-keys/${id}`],
       ['patch', `/api-keys/${id}`],
@@ -237,23 +336,37 @@ describe('PATCH /api-keys/{id}', () => {
     const fields = { invoices: ['number'] };
     const { id, scopes } = await made({ ...invoices(of('1')), fields, unmasked: true });
     expect((await patch(id, { versions: ['v4'] })).body.scopes).toEqual({ ...scopes, versions: ['v4'] });
-    expect((await patch(id, { rows: null, unmasked: false })).body.scopes).toEqual({ ...scopes, rows: null, unmasked: false });
+    expect((await patch(id, { rows: null, unmasked: false })).body.scopes).toEqual({
+      ...scopes,
+      rows: null,
+      unmasked: false,
+    });
     expect((await patch(id, { fields: null })).body.scopes).toMatchObject({ rows: null, fields: null });
   });
 
   it('keeps the meaning of conditions that are given again, although no living version has the field any more', async () => {
-    const { id, scopes, secret } = await made({ versions: ['v1'], ...invoices({ field: 'buyer', in: ['1'] }) });
+    const { id, scopes, secret } = await made({
+      versions: ['v1'],
+      ...invoices({ field: 'buyer', in: ['1'] }),
+    });
     const withoutVersion = await patch(id, { ...scopes, versions: [] });
     expect(problemsOf(withoutVersion)).toEqual(['422', 'scopes.rows.invoices[0].field unknown_field']);
     const change = (columns: object) =>
-      inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx('api_keys').where({ id }).update(columns));
+      inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+        tx('api_keys').where({ id }).update(columns),
+      );
     await change({ scope_versions: [] });
     expect((await patch(id, { ...scopes, versions: [], permissions: ['read'] })).status).toBe(200);
-    expect((await layerOf(secret))?.layers[0]?.rows?.resources['invoices']).toEqual(stored('entity', 'buyer', '1'));
+    expect((await layerOf(secret))?.layers[0]?.rows?.resources['invoices']).toEqual(
+      stored('entity', 'buyer', '1'),
+    );
   });
 
   it('is narrowed by anyone who may update keys, and widened only by someone who may read records', async () => {
-    const { id } = await made({ rows: { invoices: [of('1', '2', '3')], '*': [] }, fields: { invoices: ['number', 'total'] } });
+    const { id } = await made({
+      rows: { invoices: [of('1', '2', '3')], '*': [] },
+      fields: { invoices: ['number', 'total'] },
+    });
     const blind = await w.join(['api-key:read', 'api-key:update']);
     const narrower = [
       { rows: { invoices: [of('1', '2')], '*': [] } },
@@ -261,7 +374,8 @@ describe('PATCH /api-keys/{id}', () => {
       { rows: { invoices: [of('2'), { field: 'id', eq: '4' }] } },
       { fields: { invoices: ['number'] } },
     ];
-    for (const scopes of narrower) expect([scopes, (await patch(id, scopes, blind.api)).status]).toEqual([scopes, 200]);
+    for (const scopes of narrower)
+      expect([scopes, (await patch(id, scopes, blind.api)).status]).toEqual([scopes, 200]);
     const now = await scopesOf(id);
     const wider = [
       { rows: null },
@@ -275,7 +389,8 @@ describe('PATCH /api-keys/{id}', () => {
       { fields: { invoices: ['number', 'total'] } },
       { fields: { invoices: ['number', 'nope'] } },
     ];
-    for (const scopes of wider) expect([scopes, codesOf(await patch(id, scopes, blind.api))]).toEqual([scopes, ['escalation']]);
+    for (const scopes of wider)
+      expect([scopes, codesOf(await patch(id, scopes, blind.api))]).toEqual([scopes, ['escalation']]);
     expect(await scopesOf(id)).toEqual(now);
     // Without rows the key would also get its creator's permissions, which the editor doesn't have.
     expect(codesOf(await patch(id, { rows: null, fields: null }, editor.api))).toEqual(['escalation']);
@@ -302,18 +417,25 @@ describe('unmasked reading', () => {
     const holder = await w.join(['api-key:create', 'api-key:read', 'record:read', 'unmasked:read']);
     await made({ unmasked: true }, await w.session(holder.id));
     const { id } = await made({});
-    expect(problemsOf(await editor.api('patch', `/api-keys/${id}`, { scopes: { unmasked: true } }))).toEqual(refused);
+    expect(problemsOf(await editor.api('patch', `/api-keys/${id}`, { scopes: { unmasked: true } }))).toEqual(
+      refused,
+    );
   });
 
   it('is no part of a key that someone else rotates, extends or widens without it', async () => {
     const { id } = await made({ unmasked: true, versions: ['v4'] });
     const at = `/api-keys/${id}`;
-    expect(problemsOf(await editor.api('post', `${at}/rotate`, {}))).toEqual(['403', 'scopes.unmasked escalation']);
+    expect(problemsOf(await editor.api('post', `${at}/rotate`, {}))).toEqual([
+      '403',
+      'scopes.unmasked escalation',
+    ]);
     expect(problemsOf(await editor.api('patch', at, { scopes: { versions: ['v4', 'v5'] } }))).toEqual([
       '403',
       'scopes.unmasked escalation',
     ]);
-    expect((await editor.api('patch', at, { scopes: { versions: ['v4'], unmasked: false } })).status).toBe(200);
+    expect((await editor.api('patch', at, { scopes: { versions: ['v4'], unmasked: false } })).status).toBe(
+      200,
+    );
     expect((await editor.api('post', `${at}/rotate`, {})).status).toBe(201);
   });
 
@@ -342,15 +464,40 @@ describe('what one layer covers of another', () => {
   it.each<[string, AccessLayer, AccessLayer, boolean]>([
     ['fewer values', rows({ invoices: two }), rows({ invoices: one }), true],
     ['more values', rows({ invoices: one }), rows({ invoices: two }), false],
-    ['the same source under another name', rows({ invoices: two }), rows({ invoices: stored('entity', 'client', '2') }), true],
-    ['another source', rows({ invoices: two }), rows({ invoices: stored('subsidiary', 'customerId', '1') }), false],
-    ['another record type', rows({ invoices: two }), rows({ invoices: { ...one, recordType: 'bill' } }), false],
-    ['another record type of a whole resource', rows({ invoices: whole }), rows({ invoices: { ...whole, recordType: 'bill' } }), false],
+    [
+      'the same source under another name',
+      rows({ invoices: two }),
+      rows({ invoices: stored('entity', 'client', '2') }),
+      true,
+    ],
+    [
+      'another source',
+      rows({ invoices: two }),
+      rows({ invoices: stored('subsidiary', 'customerId', '1') }),
+      false,
+    ],
+    [
+      'another record type',
+      rows({ invoices: two }),
+      rows({ invoices: { ...one, recordType: 'bill' } }),
+      false,
+    ],
+    [
+      'another record type of a whole resource',
+      rows({ invoices: whole }),
+      rows({ invoices: { ...whole, recordType: 'bill' } }),
+      false,
+    ],
     ['conditions of a whole resource', rows({ invoices: whole }), rows({ invoices: one }), true],
     ['no conditions any more', rows({ invoices: one }), rows({ invoices: whole }), false],
     ['rows where there were none', unlimitedLayer, rows({ invoices: one }, true), true],
     ['no rows any more', rows({ invoices: one }, true), unlimitedLayer, false],
-    ['no rows, of a resource that was read whole', rows({ bills: one }, true), { ...unlimitedLayer, resources: ['invoices'] }, true],
+    [
+      'no rows, of a resource that was read whole',
+      rows({ bills: one }, true),
+      { ...unlimitedLayer, resources: ['invoices'] },
+      true,
+    ],
     ['a resource in place of all others', rows({}, true), rows({ invoices: one }), true],
     ['all others', rows({ invoices: one }), rows({ invoices: one }, true), false],
     ['the resource as one of the others', rows({ invoices: one }, true), rows({}, true), false],
@@ -361,8 +508,18 @@ describe('what one layer covers of another', () => {
     ['more fields', fields('number'), fields('number', 'total'), false],
     ['all fields', fields('number'), unlimitedLayer, false],
     ['fields where there were none', unlimitedLayer, fields('number'), true],
-    ['fields of another resource', fields('number'), { ...unlimitedLayer, fields: { bills: ['number'] } }, false],
-    ['fields of a resource that can not be read', fields('number'), { ...unlimitedLayer, resources: ['bills'] }, true],
+    [
+      'fields of another resource',
+      fields('number'),
+      { ...unlimitedLayer, fields: { bills: ['number'] } },
+      false,
+    ],
+    [
+      'fields of a resource that can not be read',
+      fields('number'),
+      { ...unlimitedLayer, resources: ['bills'] },
+      true,
+    ],
     ['an inherited name', rows({}), rows({ constructor: one }), false],
   ])('%s', (_name, outer, inner, covered) => {
     expect(coversReads(outer, inner)).toBe(covered);

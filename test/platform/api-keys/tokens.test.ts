@@ -5,7 +5,13 @@ import { createKeyring } from '../../../src/core/keyring.ts';
 import { instant } from '../../../src/http/fields.ts';
 import { getTokenSigner } from '../../../src/identity/record-token.store.ts';
 import { signToken } from '../../../src/identity/record-token.ts';
-import { decoded, ofCustomer, oneToken, openTokenSite, type TokenSite } from '../../public/serve/tokens-site.ts';
+import {
+  decoded,
+  ofCustomer,
+  oneToken,
+  openTokenSite,
+  type TokenSite,
+} from '../../public/serve/tokens-site.ts';
 import { apiOf, codesOf, signedInApi } from '../../setup/api.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 
@@ -54,7 +60,12 @@ describe('POST /api-keys/{id}/tokens', () => {
         versions: [],
         resources: [],
         rows: {
-          resources: { invoices: { recordType: 'invoice', conditions: [{ field: 'customer', source: 'entity', in: ['ann'] }] } },
+          resources: {
+            invoices: {
+              recordType: 'invoice',
+              conditions: [{ field: 'customer', source: 'entity', in: ['ann'] }],
+            },
+          },
           others: false,
         },
         fields: null,
@@ -74,7 +85,12 @@ describe('POST /api-keys/{id}/tokens', () => {
       await site.key({ permissions: ['write'] }),
       await site.key({ versions: ['v1'], resources: ['invoices'] }),
       (await site.owner('post', '/api-keys', { name: 'rows', scopes: ofCustomer('ann') })).body,
-      (await site.owner('post', '/api-keys', { name: 'fields', scopes: { fields: { invoices: ['number'] } } })).body,
+      (
+        await site.owner('post', '/api-keys', {
+          name: 'fields',
+          scopes: { fields: { invoices: ['number'] } },
+        })
+      ).body,
     ];
     const leaver = await makeMember(site.ctx, site.organization.id, 'viewer');
     keys.push(await site.key({ createdBy: leaver.id }));
@@ -107,7 +123,9 @@ describe('POST /api-keys/{id}/tokens', () => {
     });
     expect((await reader.api('delete', `${path}?subject=x`)).status).toBe(204);
     const other = await person(['record:read', 'api-key:read']);
-    expect((await other.api('post', path, anyToken)).body.error.message).toBe('Missing required permission: api-key:update');
+    expect((await other.api('post', path, anyToken)).body.error.message).toBe(
+      'Missing required permission: api-key:update',
+    );
     const both = await person(['api-key:update', 'record:read']);
     const minted = await both.api('post', path, anyToken);
     expect(minted.status).toBe(201);
@@ -133,7 +151,10 @@ describe('POST /api-keys/{id}/tokens', () => {
     const endsAt = new Date(Date.now() + 30_000);
     const made = await site.owner('post', '/api-keys', { name: 'short', expiresAt: endsAt.toISOString() });
     const { id, secret } = made.body;
-    for (const answer of [await site.mint(secret, id, [{ scopes: {} }]), await site.owner('post', `/api-keys/${id}/tokens`, anyToken)])
+    for (const answer of [
+      await site.mint(secret, id, [{ scopes: {} }]),
+      await site.owner('post', `/api-keys/${id}/tokens`, anyToken),
+    ])
       expect(answer.body.tokens[0].expiresAt).toBe(instant(endsAt));
   });
 
@@ -141,7 +162,10 @@ describe('POST /api-keys/{id}/tokens', () => {
     const unmasked = { tokens: [{ scopes: { unmasked: true } }] };
     const plain = await site.key();
     const refused = await site.mint(plain.secret, plain.id, [{ scopes: {} }, { scopes: { unmasked: true } }]);
-    expect([refused.status, firstDetail(refused)]).toEqual([403, ['tokens[1].scopes.unmasked', 'escalation']]);
+    expect([refused.status, firstDetail(refused)]).toEqual([
+      403,
+      ['tokens[1].scopes.unmasked', 'escalation'],
+    ]);
     const open = await site.key();
     await site.sql((tx) => tx('api_keys').where('id', open.id).update({ scope_unmasked: true }));
     expect((await site.mint(open.secret, open.id, [{ scopes: { unmasked: true } }])).status).toBe(201);
@@ -159,10 +183,30 @@ describe('POST /api-keys/{id}/tokens', () => {
     ['more than an hour', [{ scopes: {}, expiresInSeconds: 3_601 }], 'tokens[0].expiresInSeconds', 'too_big'],
     ['no time', [{ scopes: {}, expiresInSeconds: 0 }], 'tokens[0].expiresInSeconds', 'too_small'],
     ['an empty subject', [{ scopes: {}, subject: ' ' }], 'tokens[0].subject', 'too_small'],
-    ['permissions', [{ scopes: { permissions: ['write'] } }], 'tokens[0].scopes.permissions', 'unknown_field'],
-    ['an unknown version', [{ scopes: {} }, { scopes: { versions: ['v9'] } }], 'tokens[1].scopes.versions', 'unknown_version'],
-    ['an unknown resource', [{ scopes: { resources: ['orders'] } }], 'tokens[0].scopes.resources', 'unknown_resource'],
-    ['an unknown field', [{ scopes: { fields: { invoices: ['margin'] } } }], 'tokens[0].scopes.fields.invoices', 'unknown_field'],
+    [
+      'permissions',
+      [{ scopes: { permissions: ['write'] } }],
+      'tokens[0].scopes.permissions',
+      'unknown_field',
+    ],
+    [
+      'an unknown version',
+      [{ scopes: {} }, { scopes: { versions: ['v9'] } }],
+      'tokens[1].scopes.versions',
+      'unknown_version',
+    ],
+    [
+      'an unknown resource',
+      [{ scopes: { resources: ['orders'] } }],
+      'tokens[0].scopes.resources',
+      'unknown_resource',
+    ],
+    [
+      'an unknown field',
+      [{ scopes: { fields: { invoices: ['margin'] } } }],
+      'tokens[0].scopes.fields.invoices',
+      'unknown_field',
+    ],
     [
       'a field that is not scopable',
       [{ scopes: { rows: { invoices: [{ field: 'status', in: ['open'] }] } } }],
@@ -186,12 +230,20 @@ describe('POST /api-keys/{id}/tokens', () => {
     const key = (await site.owner('post', '/api-keys', { name: 'hides the customer', scopes })).body;
     const rows = { invoices: [{ field: 'number', in: ['1'] }] };
     const answer = await site.mint(key.secret, key.id, [{ scopes: { rows } }]);
-    expect([answer.status, ...firstDetail(answer)]).toEqual([422, 'tokens[0].scopes.rows.invoices[0].field', 'not_scopable']);
+    expect([answer.status, ...firstDetail(answer)]).toEqual([
+      422,
+      'tokens[0].scopes.rows.invoices[0].field',
+      'not_scopable',
+    ]);
     expect(JSON.stringify(answer.body)).not.toContain('customer');
   });
 
   it('refuses what its key may not read in the same words, whether or not it exists', async () => {
-    const scopes = { versions: ['v1'], resources: ['invoices'], fields: { invoices: ['number', 'customer'] } };
+    const scopes = {
+      versions: ['v1'],
+      resources: ['invoices'],
+      fields: { invoices: ['number', 'customer'] },
+    };
     const key = (await site.owner('post', '/api-keys', { name: 'narrow', scopes })).body;
     await site.sql((tx) =>
       tx('api_keys')
@@ -200,7 +252,10 @@ describe('POST /api-keys/{id}/tokens', () => {
     );
     const shown = async (scope: object) => {
       const { status, body } = await site.mint(key.secret, key.id, [{ scopes: scope }]);
-      return [status, JSON.stringify(body.error.details).replaceAll(/bills|nothing|customer|phantom|v2|v8/g, '…')];
+      return [
+        status,
+        JSON.stringify(body.error.details).replaceAll(/bills|nothing|customer|phantom|v2|v8/g, '…'),
+      ];
     };
     const pairs = [
       [{ resources: ['bills'] }, { resources: ['nothing'] }],
@@ -243,7 +298,11 @@ describe('POST /api-keys/{id}/tokens', () => {
       tx('audit_log').where('target_id', key.id).orderBy('id').select('action', 'changes', 'credential_id'),
     );
     expect(rows).toEqual([
-      { action: 'api-key.mint-tokens', changes: { tokens: 3, subjects: ['ann', 'bob'] }, credential_id: key.id },
+      {
+        action: 'api-key.mint-tokens',
+        changes: { tokens: 3, subjects: ['ann', 'bob'] },
+        credential_id: key.id,
+      },
       { action: 'api-key.revoke-tokens', changes: { subject: 'bob' }, credential_id: key.id },
     ]);
   });
@@ -252,10 +311,14 @@ describe('POST /api-keys/{id}/tokens', () => {
 describe('signing keys', () => {
   const stored = () =>
     site.sql((tx) =>
-      tx('token_signing_keys').orderBy('created_at').select<{ kid: string; private_key: string | null; replaced_at: Date | null }[]>('*'),
+      tx('token_signing_keys')
+        .orderBy('created_at')
+        .select<{ kid: string; private_key: string | null; replaced_at: Date | null }[]>('*'),
     );
   const age = (days: number) =>
-    site.sql((tx) => tx('token_signing_keys').update({ created_at: tx.raw('now() - make_interval(days => ?)', [days]) }));
+    site.sql((tx) =>
+      tx('token_signing_keys').update({ created_at: tx.raw('now() - make_interval(days => ?)', [days]) }),
+    );
   const kidOf = async () => {
     const key = await site.key();
     return String(decoded(await oneToken(site, key, { scopes: {} })).header['kid']);
@@ -265,7 +328,9 @@ describe('signing keys', () => {
     const { ctx } = site;
     const organizationId = (await makeOrganization(ctx)).id;
     const key = await makeKey(ctx, organizationId);
-    const answers = await Promise.all(Array.from({ length: 6 }, () => site.mint(key.secret, key.id, [{ scopes: {} }])));
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => site.mint(key.secret, key.id, [{ scopes: {} }])),
+    );
     expect(new Set(answers.map(({ body }) => decoded(body.tokens[0].token).header['kid'])).size).toBe(1);
     const first = await kidOf();
     await age(29);
@@ -274,7 +339,9 @@ describe('signing keys', () => {
     const second = await kidOf();
     expect(second).not.toBe(first);
     const rows = await stored();
-    expect(rows.map(({ kid, private_key: sealed, replaced_at: at }) => [kid, sealed !== null, at !== null])).toEqual([
+    expect(
+      rows.map(({ kid, private_key: sealed, replaced_at: at }) => [kid, sealed !== null, at !== null]),
+    ).toEqual([
       [first, false, true],
       [second, true, false],
     ]);
@@ -291,7 +358,9 @@ describe('signing keys', () => {
   });
 
   it('sign a token of the longest length that requests accept', async () => {
-    const signer = await site.sql((tx) => getTokenSigner(tx, { ...site.ctx, organizationId: site.organization.id }));
+    const signer = await site.sql((tx) =>
+      getTokenSigner(tx, { ...site.ctx, organizationId: site.organization.id }),
+    );
     const key = await site.key();
     const fitting = await site.mint(key.secret, key.id, [
       { scopes: ofCustomer(...Array.from({ length: 100 }, (_, index) => `${index}${'x'.repeat(32)}`)) },

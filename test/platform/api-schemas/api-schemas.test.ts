@@ -21,7 +21,11 @@ const field = (name: string, source: string) => ({ name, source });
 const customers = {
   name: 'customers',
   recordType: 'customer',
-  fields: [field('number', 'entityid'), field('money', 'currency.name'), field('modifiedAt', 'lastmodifieddate')],
+  fields: [
+    field('number', 'entityid'),
+    field('money', 'currency.name'),
+    field('modifiedAt', 'lastmodifieddate'),
+  ],
   filters: [{ field: 'number', operators: ['eq', 'starts_with'] }],
   sorts: ['number'],
 };
@@ -37,7 +41,9 @@ beforeAll(async () => {
   const background = await startBackground(database.ctx);
   const { id } = (await owner('post', '/sync-configs', { name: 'Customers', recordType: 'customer' })).body;
   await owner('post', `/sync-configs/${id}/trigger`, {});
-  await until(async () => ((await owner('get', `/sync-configs/${id}`)).body.lastRun.status === 'succeeded' ? true : undefined));
+  await until(async () =>
+    (await owner('get', `/sync-configs/${id}`)).body.lastRun.status === 'succeeded' ? true : undefined,
+  );
   await background.stop();
 });
 afterAll(async () => {
@@ -46,7 +52,8 @@ afterAll(async () => {
   await erp.stop();
 });
 
-const inOrganization = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: database.ctx.db, organizationId }, work);
+const inOrganization = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+  inTransaction({ db: database.ctx.db, organizationId }, work);
 const draft = async (body: object = { name: 'For partners', endpoints: [customers] }) => {
   const answer = await owner('post', '/api-schema', body);
   expect(answer.status, JSON.stringify(answer.body)).toBe(201);
@@ -65,7 +72,9 @@ const published = async (body?: object) => {
   return made;
 };
 const problemsOf = (answer: Answer) =>
-  (answer.body.problems ?? answer.body.error.details).map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
+  (answer.body.problems ?? answer.body.error.details).map(
+    ({ path, code }: { path: string; code: string }) => `${path} ${code}`,
+  );
 const number = (version: string) => Number(version.slice(1));
 
 describe('POST /api-schema', () => {
@@ -112,7 +121,10 @@ describe('POST /api-schema', () => {
     );
     const shape = await owner('post', '/api-schema', { endpoints: [{ name: 'x', fields: [{ name: 1 }] }] });
     expect(problemsOf(shape)).toEqual(
-      expect.arrayContaining(['endpoints[0].recordType invalid_type', 'endpoints[0].fields[0].name invalid_type']),
+      expect.arrayContaining([
+        'endpoints[0].recordType invalid_type',
+        'endpoints[0].fields[0].name invalid_type',
+      ]),
     );
   });
 });
@@ -124,7 +136,9 @@ describe('PATCH /api-schema/{id}', () => {
     expect(changed.body).toMatchObject({ notes: 'New', name: 'For partners', revision: 2 });
     const stale = await owner('patch', `/api-schema/${made.id}`, { notes: 'Newer', revision: 1 });
     expect([stale.status, codesOf(stale)]).toEqual([422, ['stale_revision']]);
-    const [a, b] = await Promise.all(['a', 'b'].map((notes) => owner('patch', `/api-schema/${made.id}`, { notes, revision: 2 })));
+    const [a, b] = await Promise.all(
+      ['a', 'b'].map((notes) => owner('patch', `/api-schema/${made.id}`, { notes, revision: 2 })),
+    );
     expect([a?.status, b?.status].sort()).toEqual([200, 422]);
   });
 });
@@ -143,9 +157,15 @@ describe('POST /api-schema/{id}/validate', () => {
     });
     const answer = await owner('post', `/api-schema/${made.id}/validate`);
     expect([answer.status, answer.body.ready]).toEqual([200, false]);
-    expect(problemsOf(answer)).toEqual(expect.arrayContaining(['endpoints[0].fields[1].source unknown_source']));
-    expect(answer.body.problems.find(({ code }: { code: string }) => code === 'unknown_source').message).toContain('entityid');
-    expect(answer.body.problems.some(({ path }: { path: string }) => path === 'endpoints[1].recordType')).toBe(true);
+    expect(problemsOf(answer)).toEqual(
+      expect.arrayContaining(['endpoints[0].fields[1].source unknown_source']),
+    );
+    expect(
+      answer.body.problems.find(({ code }: { code: string }) => code === 'unknown_source').message,
+    ).toContain('entityid');
+    expect(
+      answer.body.problems.some(({ path }: { path: string }) => path === 'endpoints[1].recordType'),
+    ).toBe(true);
     const good = await owner('post', `/api-schema/${(await draft()).id}/validate`);
     expect(good.body).toMatchObject({ ready: true, problems: [] });
     expect((await owner('post', `/api-schema/${(await draft({})).id}/validate`)).body).toMatchObject({
@@ -176,7 +196,9 @@ describe('POST /api-schema/{id}/publish', () => {
 
   it('422 with every problem while it is not valid, and for another revision than the reviewed one', async () => {
     const unready = await draft({
-      endpoints: [{ ...customers, fields: [field('a', 'nothing'), field('b', 'neither')], filters: [], sorts: [] }],
+      endpoints: [
+        { ...customers, fields: [field('a', 'nothing'), field('b', 'neither')], filters: [], sorts: [] },
+      ],
     });
     const answer = await publish(unready);
     expect([answer.status, problemsOf(answer)]).toEqual([
@@ -198,22 +220,39 @@ describe('POST /api-schema/{id}/publish', () => {
     await inOrganization((tx) =>
       tx('api_schemas')
         .where({ id: locked.id })
-        .update({ publication: JSON.stringify({ status: 'running', progress: { step: 'x', done: 0, total: 1 }, problems: [] }) }),
+        .update({
+          publication: JSON.stringify({
+            status: 'running',
+            progress: { step: 'x', done: 0, total: 1 },
+            problems: [],
+          }),
+        }),
     );
     const answer = await owner('patch', `/api-schema/${locked.id}`, { notes: 'x' });
     expect([answer.status, codesOf(answer)]).toEqual([422, ['publishing']]);
     // The publishing process has died; the next start resumes the publication.
     await resumePublications(database.ctx);
     await database.ctx.work.waitUntilIdle('publications');
-    expect(await read(locked.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
+    expect(await read(locked.id)).toMatchObject({
+      status: 'published',
+      publication: { status: 'succeeded' },
+    });
   });
 
   it('fails when it cannot complete, and can be repeated', async () => {
-    const made = await draft({ endpoints: [{ ...customers, fields: [field('number', 'no_longer_there')], filters: [], sorts: [] }] });
+    const made = await draft({
+      endpoints: [{ ...customers, fields: [field('number', 'no_longer_there')], filters: [], sorts: [] }],
+    });
     await inOrganization((tx) =>
       tx('api_schemas')
         .where({ id: made.id })
-        .update({ publication: JSON.stringify({ status: 'running', progress: { step: 'x', done: 0, total: 1 }, problems: [] }) }),
+        .update({
+          publication: JSON.stringify({
+            status: 'running',
+            progress: { step: 'x', done: 0, total: 1 },
+            problems: [],
+          }),
+        }),
     );
     await resumePublications(database.ctx);
     await database.ctx.work.waitUntilIdle('publications');
@@ -234,17 +273,38 @@ describe('POST /api-schema/{id}/new-version and GET /diff', () => {
     const base = await published();
     const next = await owner('post', `/api-schema/${base.id}/new-version`);
     expect(next.status).toBe(201);
-    expect(next.body).toMatchObject({ status: 'draft', revision: 1, name: 'For partners', publication: null, publishedAt: null });
+    expect(next.body).toMatchObject({
+      status: 'draft',
+      revision: 1,
+      name: 'For partners',
+      publication: null,
+      publishedAt: null,
+    });
     expect(next.body.id).not.toBe(base.id);
     expect(number(next.body.version)).toBeGreaterThan(number(base.version));
     const same = await owner('get', `/api-schema/${next.body.id}/diff?against=${base.version}`);
     expect(same.body).toEqual({ against: base.version, changes: [] });
     await owner('patch', `/api-schema/${next.body.id}`, {
-      endpoints: [{ ...customers, fields: [field('number', 'entityid'), field('isPerson', 'isperson')], filters: [], sorts: [] }],
+      endpoints: [
+        {
+          ...customers,
+          fields: [field('number', 'entityid'), field('isPerson', 'isperson')],
+          filters: [],
+          sorts: [],
+        },
+      ],
     });
     const { changes } = (await owner('get', `/api-schema/${next.body.id}/diff?against=${base.version}`)).body;
-    expect(changes.some(({ breaking, code }: { breaking: boolean; code: string }) => breaking && code === 'removed')).toBe(true);
-    expect(changes.some(({ breaking, code }: { breaking: boolean; code: string }) => !breaking && code === 'added')).toBe(true);
+    expect(
+      changes.some(
+        ({ breaking, code }: { breaking: boolean; code: string }) => breaking && code === 'removed',
+      ),
+    ).toBe(true);
+    expect(
+      changes.some(
+        ({ breaking, code }: { breaking: boolean; code: string }) => !breaking && code === 'added',
+      ),
+    ).toBe(true);
     expect((await owner('get', `/api-schema/${next.body.id}/diff?against=v999999`)).status).toBe(404);
     expect((await owner('get', `/api-schema/${next.body.id}/diff?against=1`)).status).toBe(400);
     expect((await read(base.id)).endpoints).toHaveLength(1);
@@ -274,8 +334,13 @@ describe('POST /api-schema/{id}/deprecate and /retire', () => {
     const answered = await call();
     expect([answered.status, answered.headers['sunset']]).toEqual([200, 'Mon, 31 Dec 2998 23:00:00 GMT']);
     // Deprecated long ago: another sunset does not change that date.
-    await inOrganization((tx) => tx('api_schemas').where({ id: made.id }).update({ deprecated_at: '2026-01-31T00:00:00Z' }));
-    expect((await move('deprecate', {})).body).toMatchObject({ sunsetAt: null, deprecatedAt: '2026-01-31T00:00:00Z' });
+    await inOrganization((tx) =>
+      tx('api_schemas').where({ id: made.id }).update({ deprecated_at: '2026-01-31T00:00:00Z' }),
+    );
+    expect((await move('deprecate', {})).body).toMatchObject({
+      sunsetAt: null,
+      deprecatedAt: '2026-01-31T00:00:00Z',
+    });
     expect((await call()).headers['deprecation']).toBe(`@${Date.UTC(2026, 0, 31) / 1_000}`);
     expect((await owner('get', `/api-schema/${made.id}/callers`)).body.data).toEqual([]);
     await inOrganization((tx) =>
@@ -286,15 +351,22 @@ describe('POST /api-schema/{id}/deprecate and /retire', () => {
         { o: organizationId, k: id, v: made.version, d: today, refused },
       ),
     );
-    const callers = [{ apiKeyId: id, name: expect.any(String), status: 'active', requests: 7, lastDay: today }];
+    const callers = [
+      { apiKeyId: id, name: expect.any(String), status: 'active', requests: 7, lastDay: today },
+    ];
     const retired = (await move('retire')).body;
     expect([retired.status, retired.callers]).toEqual(['retired', callers]);
-    expect((await owner('get', `/api-schema/${made.id}/callers`)).body).toMatchObject({ data: callers, pagination: { total: 1 } });
+    expect((await owner('get', `/api-schema/${made.id}/callers`)).body).toMatchObject({
+      data: callers,
+      pagination: { total: 1 },
+    });
     expect((await call()).status).toBe(410);
     expect(codesOf(await move('retire'))).toEqual(['illegal_transition']);
     expect(codesOf(await move('deprecate'))).toEqual(['illegal_transition']);
     expect((await move('retire', { undo: true })).body.status).toBe('deprecated');
     expect((await call()).status).toBe(200);
-    expect(codesOf(await owner('post', `/api-schema/${(await draft()).id}/retire`, {}))).toEqual(['illegal_transition']);
+    expect(codesOf(await owner('post', `/api-schema/${(await draft()).id}/retire`, {}))).toEqual([
+      'illegal_transition',
+    ]);
   });
 });

@@ -1,4 +1,5 @@
-// The proposal for an account with custom fields, several currencies, and record types that the service describes from the account alone.
+// The proposal for an account with custom fields, several currencies, and record types that the service
+// describes from the account alone.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp, startBackground } from '../../../src/app.ts';
 import type { EndpointDefinition } from '../../../src/public/index.ts';
@@ -23,10 +24,13 @@ beforeAll(async () => {
   await owner('post', '/netsuite/metadata/refresh');
   const background = await startBackground(database.ctx);
   const ids: string[] = [];
-  for (const recordType of recordTypes) ids.push((await owner('post', '/sync-configs', { name: recordType, recordType })).body.id);
+  for (const recordType of recordTypes)
+    ids.push((await owner('post', '/sync-configs', { name: recordType, recordType })).body.id);
   for (const id of ids) await owner('post', `/sync-configs/${id}/trigger`, {});
   for (const id of ids)
-    await until(async () => ((await owner('get', `/sync-configs/${id}`)).body.lastRun?.status === 'succeeded' ? true : undefined));
+    await until(async () =>
+      (await owner('get', `/sync-configs/${id}`)).body.lastRun?.status === 'succeeded' ? true : undefined,
+    );
   await background.stop();
 }, 180_000);
 afterAll(async () => {
@@ -49,19 +53,33 @@ describe('POST /api-schema/draft-from, in an account of OneWorld', () => {
       ]),
     );
     // In which currency the balances of customers are, no field of theirs tells.
-    expect(customers?.fields).toEqual(expect.arrayContaining([expect.objectContaining({ source: 'creditlimit' })]));
-    const untold = new Set(customers?.fields.flatMap(({ name, source }) => (/^creditlimit$|balance/.test(source) ? [name] : [])));
+    expect(customers?.fields).toEqual(
+      expect.arrayContaining([expect.objectContaining({ source: 'creditlimit' })]),
+    );
+    const untold = new Set(
+      customers?.fields.flatMap(({ name, source }) => (/^creditlimit$|balance/.test(source) ? [name] : [])),
+    );
     expect((customers?.aggregates ?? []).filter(({ field }) => untold.has(field))).toEqual([]);
     expect(bills).toMatchObject({
-      filters: expect.arrayContaining([expect.objectContaining({ field: 'total' }), { field: 'currency', operators: ['eq'] }]),
+      filters: expect.arrayContaining([
+        expect.objectContaining({ field: 'total' }),
+        { field: 'currency', operators: ['eq'] },
+      ]),
       aggregates: expect.arrayContaining([expect.objectContaining({ field: 'total' })]),
       groups: expect.arrayContaining(['currency']),
       relations: expect.arrayContaining([{ name: 'entity', field: 'entityId', resource: 'vendors' }]),
     });
     for (const { filters, sorts, groups } of body.endpoints as EndpointDefinition[])
-      expect([filters.length <= 20, sorts.length <= 8, (groups?.length ?? 0) <= 12]).toEqual([true, true, true]);
+      expect([filters.length <= 20, sorts.length <= 8, (groups?.length ?? 0) <= 12]).toEqual([
+        true,
+        true,
+        true,
+      ]);
     const made = await owner('post', '/api-schema', body);
     expect(made.status, JSON.stringify(made.body)).toBe(201);
-    expect((await owner('post', `/api-schema/${made.body.id}/validate`)).body).toMatchObject({ ready: true, problems: [] });
+    expect((await owner('post', `/api-schema/${made.body.id}/validate`)).body).toMatchObject({
+      ready: true,
+      problems: [],
+    });
   });
 });

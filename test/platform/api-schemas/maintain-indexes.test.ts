@@ -1,5 +1,5 @@
-// Indexes exist as long as a version needs them: those of failed and retired versions are dropped, served versions keep theirs, and a
-// restored version gets them again, also after interruptions.
+// Indexes exist as long as a version needs them: those of failed and retired versions are dropped, served
+// versions keep theirs, and a restored version gets them again, also after interruptions.
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
@@ -32,7 +32,9 @@ const versions: Record<string, string> = {};
 
 async function publish(...sorts: string[]): Promise<string> {
   const { body } = await owner('post', '/api-schema', { endpoints: [endpoint(...sorts)] });
-  expect((await owner('post', `/api-schema/${body.id}/publish`, { revision: body.revision })).status).toBe(202);
+  expect((await owner('post', `/api-schema/${body.id}/publish`, { revision: body.revision })).status).toBe(
+    202,
+  );
   return body.id;
 }
 const statusOf = async (id: string) => (await owner('get', `/api-schema/${id}`)).body.status;
@@ -44,11 +46,17 @@ beforeAll(async () => {
   tenant = { ...database.ctx, organizationId: id };
   schema = tenantSchema(id);
   table = await loadInvoices(database.ctx, id, [{ id: 1, tranid: 'a' }]);
-  owner = apiOf(createApp(database.ctx), (await makeKey(database.ctx, id, { permissions: ['write'] })).secret);
+  owner = apiOf(
+    createApp(database.ctx),
+    (await makeKey(database.ctx, id, { permissions: ['write'] })).secret,
+  );
   versions['one'] = await publish('tranid', 'status');
   versions['two'] = await publish('status', 'seq');
   await database.ctx.work.waitUntilIdle('publications');
-  expect([await statusOf(versions['one']), await statusOf(versions['two'])]).toEqual(['published', 'published']);
+  expect([await statusOf(versions['one']), await statusOf(versions['two'])]).toEqual([
+    'published',
+    'published',
+  ]);
 });
 afterAll(async () => {
   await database.ctx.work.waitUntilIdle('publications');
@@ -63,7 +71,9 @@ async function held(): Promise<{ usable: string[]; broken: number }> {
      where indrelid = ?::regclass and not indisprimary`,
     [`${schema}.${table}`],
   );
-  const usable = rows.filter(({ valid }) => valid).map(({ columns }) => columns.replace('f_', '').replace(', id', ''));
+  const usable = rows
+    .filter(({ valid }) => valid)
+    .map(({ columns }) => columns.replace('f_', '').replace(', id', ''));
   return { usable: usable.sort(), broken: rows.filter(({ valid }) => !valid).length };
 }
 const left = { method: 'btree', expression: '"f_total", id' } as const;
@@ -106,7 +116,12 @@ describe('the indexes of a table', () => {
 
   it('stay for a version that is being published', async () => {
     const { body } = await owner('post', '/api-schema', { endpoints: [endpoint('total')] });
-    const publication = { status: 'running', progress: { step: 'starting', done: 0, total: 1 }, problems: [], proof: null };
+    const publication = {
+      status: 'running',
+      progress: { step: 'starting', done: 0, total: 1 },
+      problems: [],
+      proof: null,
+    };
     await admin('api_schemas')
       .where({ id: body.id })
       .update({ publication: JSON.stringify(publication) });
@@ -136,7 +151,9 @@ describe('the indexes of a table', () => {
     // As after an interruption while the version was being restored.
     await admin.raw(`delete from ${schema}.record_indexes where expression like '%f_seq%'`);
     await tend();
-    expect((await admin.raw(`select from ${schema}.record_indexes where expression like '%f_seq%'`)).rowCount).toBe(1);
+    expect(
+      (await admin.raw(`select from ${schema}.record_indexes where expression like '%f_seq%'`)).rowCount,
+    ).toBe(1);
   });
 
   it('of a version that is published concurrently are never dropped', async () => {

@@ -49,7 +49,8 @@ afterAll(async () => {
 });
 
 type Made = { id: string; version: string; revision: number };
-const draft = async (endpoint: object = invoices): Promise<Made> => (await owner('post', '/api-schema', { endpoints: [endpoint] })).body;
+const draft = async (endpoint: object = invoices): Promise<Made> =>
+  (await owner('post', '/api-schema', { endpoints: [endpoint] })).body;
 const read = async (id: string) => (await owner('get', `/api-schema/${id}`)).body;
 const publish = async ({ id, revision }: Made, api = owner): Promise<void> => {
   expect((await api('post', `/api-schema/${id}/publish`, { revision })).status).toBe(202);
@@ -70,15 +71,24 @@ describe('the description of a new version', () => {
   };
 
   it('keeps the address of the service at its publication, and has only the relative one without PUBLIC_URL', async () => {
-    const configured = (configuredUrl: string) => createApp({ ...database.ctx, settings: { ...database.ctx.settings, configuredUrl } });
+    const configured = (configuredUrl: string) =>
+      createApp({ ...database.ctx, settings: { ...database.ctx.settings, configuredUrl } });
     const [first, second] = [configured('https://portal.example'), configured('https://moved.example')];
     const made = await draft();
-    const { body } = await callerOf(first, { secret, organizationId })(`/openapi/${made.version}?draft=true`).expect(200);
-    expect(body.servers.map(({ url }: { url: string }) => url)).toEqual(['https://portal.example/api/public', '/api/public']);
+    const { body } = await callerOf(first, { secret, organizationId })(
+      `/openapi/${made.version}?draft=true`,
+    ).expect(200);
+    expect(body.servers.map(({ url }: { url: string }) => url)).toEqual([
+      'https://portal.example/api/public',
+      '/api/public',
+    ]);
     await publish(made, apiOf(first, secret));
     await database.ctx.work.waitUntilIdle('publications');
     for (const application of [first, second, app])
-      expect(await serversOf(application, made.version, organizationId)).toEqual(['https://portal.example/api/public', '/api/public']);
+      expect(await serversOf(application, made.version, organizationId)).toEqual([
+        'https://portal.example/api/public',
+        '/api/public',
+      ]);
     const { version } = await published();
     expect(await serversOf(first, version, organizationId)).toEqual(['/api/public']);
   });
@@ -87,9 +97,16 @@ describe('the description of a new version', () => {
 describe('GET /api-schema/{id}/publication', () => {
   it('reports the time of each read and the changes for callers, and warns of slow reads', async () => {
     const base = await published();
-    const next = await draft({ ...invoices, filters: [{ field: 'number', operators: ['eq', 'null'] }], sorts: [] });
+    const next = await draft({
+      ...invoices,
+      filters: [{ field: 'number', operators: ['eq', 'null'] }],
+      sorts: [],
+    });
     expect((await owner('get', `/api-schema/${next.id}/publication`)).status).toBe(404);
-    const strict = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 0 } } };
+    const strict = {
+      ...database.ctx,
+      settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 0 } },
+    };
     await publish(next, apiOf(createApp(strict), secret));
     await database.ctx.work.waitUntilIdle('publications');
     const { publication } = await read(next.id);
@@ -107,15 +124,25 @@ describe('GET /api-schema/{id}/publication', () => {
       ...warned('endpoints[0].filters[0].operators[1]', 4),
     ]);
     const { body } = await owner('get', `/api-schema/${next.id}/publication`);
-    expect(body).toMatchObject({ ...publication, against: base.version, madeAt: expect.stringMatching(/Z$/) });
-    expect(body.changes.map(({ path, breaking }: { path: string; breaking: boolean }) => [path, breaking])).toEqual([
+    expect(body).toMatchObject({
+      ...publication,
+      against: base.version,
+      madeAt: expect.stringMatching(/Z$/),
+    });
+    expect(
+      body.changes.map(({ path, breaking }: { path: string; breaking: boolean }) => [path, breaking]),
+    ).toEqual([
       ['invoices.filters.number_starts_with', true],
       ['invoices.filters.number_null', false],
       ['invoices.sorts.number', true],
     ]);
-    const slowest = body.pairs.map(({ trials }: { trials: { ms: number }[] }) => Math.max(...trials.map(({ ms }) => ms)));
+    const slowest = body.pairs.map(({ trials }: { trials: { ms: number }[] }) =>
+      Math.max(...trials.map(({ ms }) => ms)),
+    );
     expect(slowest).toEqual([...slowest].sort((a, b) => b - a));
-    const own = body.pairs.find(({ filter, sort }: { filter: string; sort: string | null }) => filter === 'number' && sort === null);
+    const own = body.pairs.find(
+      ({ filter, sort }: { filter: string; sort: string | null }) => filter === 'number' && sort === null,
+    );
     expect(own.trials.map(({ value, rows }: { value: string; rows: number }) => [value, rows])).toEqual([
       ['common', 1],
       ['rare', 1],
@@ -131,13 +158,21 @@ describe('GET /api-schema/{id}/publication', () => {
     const unread = await draft();
     expect(codesOf(await owner('post', `/api-schema/${unread.id}/prove`))).toEqual(['illegal_transition']);
     // Enough records that every combination is measured; and every read counts as slow.
-    const grown = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 199 } } };
+    const grown = {
+      ...database.ctx,
+      settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 199 } },
+    };
     const again = await apiOf(createApp(grown), secret)('post', `/api-schema/${made.id}/prove`);
     expect([again.status, again.body]).toEqual([202, before]);
     await database.ctx.work.waitUntilIdle('publications');
     const after = await report();
     expect(Date.parse(after.madeAt)).toBeGreaterThanOrEqual(Date.parse(before.madeAt));
-    expect(after).toMatchObject({ status: 'succeeded', records: before.records, changes: before.changes, against: before.against });
+    expect(after).toMatchObject({
+      status: 'succeeded',
+      records: before.records,
+      changes: before.changes,
+      against: before.against,
+    });
     expect([before.proof.tried < before.proof.pairs, after.proof.tried]).toEqual([true, after.proof.pairs]);
     expect(after.pairs).toHaveLength(after.proof.pairs);
     expect(after.proof.warnings).toHaveLength(20);
@@ -157,11 +192,18 @@ describe('GET /api-schema/{id}/publication', () => {
          using (case when id = 151 then pg_sleep(${1.2 * timeoutMs} / 1000.0)::text = '' else true end)`,
     );
     try {
-      const made = await draft({ ...invoices, filters: [{ field: 'number', operators: ['starts_with'] }], sorts: [] });
+      const made = await draft({
+        ...invoices,
+        filters: [{ field: 'number', operators: ['starts_with'] }],
+        sorts: [],
+      });
       await publish(made, apiOf(createApp(slow), secret));
       await slow.work.waitUntilIdle('publications');
       const refused = await read(made.id);
-      expect(refused).toMatchObject({ status: 'draft', publication: { status: 'failed', proof: { tried: expect.any(Number) } } });
+      expect(refused).toMatchObject({
+        status: 'draft',
+        publication: { status: 'failed', proof: { tried: expect.any(Number) } },
+      });
       const [problem] = refused.publication.problems;
       expect([problem.code, problem.blocks]).toEqual(['too_slow', 'publish']);
       expect(problem.message).toMatch(
@@ -170,7 +212,10 @@ describe('GET /api-schema/{id}/publication', () => {
       await admin.raw(`alter table ${table} disable row level security, no force row level security`);
       await publish(made);
       await database.ctx.work.waitUntilIdle('publications');
-      expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded', problems: [] } });
+      expect(await read(made.id)).toMatchObject({
+        status: 'published',
+        publication: { status: 'succeeded', problems: [] },
+      });
     } finally {
       await admin.raw(`alter table ${table} disable row level security, no force row level security`);
       await admin.raw(`drop policy slow on ${table}`);
@@ -189,7 +234,10 @@ describe('GET /api-schema/{id}/publication', () => {
       ).rows;
     const before = await indexes();
     expect(before.length).toBeGreaterThan(0);
-    await admin.raw('update pg_index set indisvalid = false where indrelid = ?::regclass and not indisprimary', [table]);
+    await admin.raw(
+      'update pg_index set indisvalid = false where indrelid = ?::regclass and not indisprimary',
+      [table],
+    );
     await published();
     expect(await indexes()).toEqual(before.map(({ name }: { name: string }) => ({ name, valid: true })));
   });
@@ -215,11 +263,20 @@ describe('GET /api-schema/{id}/publication', () => {
   });
 
   it('is cancelled when its draft is deleted: nothing goes live, and its indexes are dropped', async () => {
-    const made = await draft({ ...invoices, fields: [...invoices.fields, { name: 'paid', source: 'paid' }], sorts: ['paid'] });
+    const made = await draft({
+      ...invoices,
+      fields: [...invoices.fields, { name: 'paid', source: 'paid' }],
+      sorts: ['paid'],
+    });
     const [schema] = table.split('.');
-    const wanted = async () => (await admin.raw(`select from ${schema}.record_indexes where expression like '%f_paid%'`)).rowCount;
+    const wanted = async () =>
+      (await admin.raw(`select from ${schema}.record_indexes where expression like '%f_paid%'`)).rowCount;
     const built = async () =>
-      (await admin.raw(`select from pg_indexes where schemaname = ? and indexdef like '%f_paid%'`, [schema ?? ''])).rowCount;
+      (
+        await admin.raw(`select from pg_indexes where schemaname = ? and indexdef like '%f_paid%'`, [
+          schema ?? '',
+        ])
+      ).rowCount;
     const writing = await admin.transaction();
     try {
       await writing.raw(`lock table ${table} in row exclusive mode`);
@@ -233,8 +290,12 @@ describe('GET /api-schema/{id}/publication', () => {
     await database.ctx.work.waitUntilIdle('publications');
     expect([await wanted(), await built()]).toEqual([0, 0]);
     expect((await owner('get', `/api-schema/${made.id}`)).status).toBe(404);
-    await callerOf(createApp(database.ctx), { secret, organizationId })(`/${made.version}/invoices`).expect(404);
-    const changes = await admin('audit_log').where({ target_id: made.id, action: 'api-schema.delete' }).pluck('changes');
+    await callerOf(createApp(database.ctx), { secret, organizationId })(`/${made.version}/invoices`).expect(
+      404,
+    );
+    const changes = await admin('audit_log')
+      .where({ target_id: made.id, action: 'api-schema.delete' })
+      .pluck('changes');
     expect(changes).toEqual([{ version: made.version, publication: 'cancelled' }]);
   });
 
@@ -247,12 +308,21 @@ describe('GET /api-schema/{id}/publication', () => {
     ]);
   });
 
-  const failed = { status: 'failed', progress: { step: 'failed', done: 0, total: 1 }, problems: [], proof: null };
+  const failed = {
+    status: 'failed',
+    progress: { step: 'failed', done: 0, total: 1 },
+    problems: [],
+    proof: null,
+  };
   it.each([
     ['moved on', 'seq', { revision: 2, notes: 'not looked at', publication: null }],
     ['failed to be published', 'total', { publication: failed }],
   ])('never publishes a draft that %s meanwhile', async (_, source, change) => {
-    const made = await draft({ ...invoices, fields: [...invoices.fields, { name: source, source }], sorts: [source] });
+    const made = await draft({
+      ...invoices,
+      fields: [...invoices.fields, { name: source, source }],
+      sorts: [source],
+    });
     // Index maintenance and publications of the table wait for this session.
     const holder = await admin.transaction();
     try {
@@ -275,7 +345,10 @@ describe('GET /api-schema/{id}/publication', () => {
     const leave = (until: string) =>
       admin('api_schemas')
         .where({ id: lost.id })
-        .update({ publication: JSON.stringify(state), publication_lease_until: admin.raw(`now() + interval '${until}'`) });
+        .update({
+          publication: JSON.stringify(state),
+          publication_lease_until: admin.raw(`now() + interval '${until}'`),
+        });
     await leave('1 minute');
     await resumePublications(database.ctx);
     await database.ctx.work.waitUntilIdle('publications');

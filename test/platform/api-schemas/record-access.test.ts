@@ -1,4 +1,5 @@
-// Publishing a version with scopable, masked and tagged fields: what is refused, measured, entered, warned of and compared.
+// Publishing a version with scopable, masked and tagged fields: what is refused, measured, entered, warned of
+// and compared.
 import type { Express } from 'express';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -21,7 +22,12 @@ const lines = {
     { name: 'quantity', source: 'quantity', tags: ['personal', 'confidential'] },
   ],
 };
-const invoices = (...fields: object[]) => ({ name: 'invoices', recordType: 'invoice', fields, sorts: ['number'] });
+const invoices = (...fields: object[]) => ({
+  name: 'invoices',
+  recordType: 'invoice',
+  fields,
+  sorts: ['number'],
+});
 const everything = invoices(customerId, number, total, lines);
 
 let database: TestDatabase;
@@ -52,7 +58,8 @@ afterAll(async () => {
 });
 
 type Made = { id: string; version: string; revision: number };
-const draft = async (endpoint: object): Promise<Made> => (await owner('post', '/api-schema', { endpoints: [endpoint] })).body;
+const draft = async (endpoint: object): Promise<Made> =>
+  (await owner('post', '/api-schema', { endpoints: [endpoint] })).body;
 const publish = async ({ id, revision }: Made, api = owner) => {
   const { status, body } = await api('post', `/api-schema/${id}/publish`, { revision });
   await database.ctx.work.waitUntilIdle('publications');
@@ -63,10 +70,13 @@ const validated = async ({ id }: Made) => (await owner('post', `/api-schema/${id
 describe('publishing declarations of access', () => {
   it('measures the list under a row scope, builds its indexes and enters its columns', async () => {
     const made = await draft(everything);
-    expect((await validated(made)).indexes.map(({ expression }: { expression: string }) => expression)).toEqual(
-      expect.arrayContaining(['"f_entity", generation, id', '"f_entity", id']),
-    );
-    const strict = { ...database.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0 } } };
+    expect(
+      (await validated(made)).indexes.map(({ expression }: { expression: string }) => expression),
+    ).toEqual(expect.arrayContaining(['"f_entity", generation, id', '"f_entity", id']));
+    const strict = {
+      ...database.ctx,
+      settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0 } },
+    };
     const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
     const report = await publish(made, apiOf(createApp(strict), secret));
     expect(report).toMatchObject({ status: 'succeeded', problems: [] });
@@ -83,9 +93,13 @@ describe('publishing declarations of access', () => {
         ],
       },
     ]);
-    const warned = report.proof.warnings.filter(({ path }: { path: string }) => path === 'endpoints[0].fields[0].scopable');
+    const warned = report.proof.warnings.filter(
+      ({ path }: { path: string }) => path === 'endpoints[0].fields[0].scopable',
+    );
     expect(warned).toHaveLength(3);
-    expect(warned[0].message).toMatch(/^invoices\?order=asc under a row scope by customerId \((common|rare|absent) value\) takes/);
+    expect(warned[0].message).toMatch(
+      /^invoices\?order=asc under a row scope by customerId \((common|rare|absent) value\) takes/,
+    );
     const [state] = await admin(`${tenantSchema(organizationId)}.record_state`).select('shown_columns');
     expect(state.shown_columns[made.version]).toContainEqual({ column: 'f_entity', scopable: true });
   });
@@ -120,7 +134,9 @@ describe('publishing declarations of access', () => {
         ],
       }),
     });
-    const made = await draft(invoices(customerId, number, { name: 'status', source: 'status', scopable: true }));
+    const made = await draft(
+      invoices(customerId, number, { name: 'status', source: 'status', scopable: true }),
+    );
     const problem = { path: 'endpoints[0].fields[2].scopable', code: 'not_scopable' };
     expect(await validated(made)).toMatchObject({ ready: false, problems: [problem] });
     expect(await publish(made)).toMatchObject({ error: { details: [problem] } });
@@ -137,7 +153,12 @@ describe('publishing declarations of access', () => {
     const base = await draft(everything);
     expect(await publish(base)).toMatchObject({ status: 'succeeded' });
     const next = await draft(
-      invoices({ ...customerId, scopable: false }, { ...number, scopable: true }, { ...total, mask: 'last4' }, lines),
+      invoices(
+        { ...customerId, scopable: false },
+        { ...number, scopable: true },
+        { ...total, mask: 'last4' },
+        lines,
+      ),
     );
     const expected = [
       ['invoices.fields.customerId.scopable', true],
@@ -147,7 +168,9 @@ describe('publishing declarations of access', () => {
     const changesOf = ({ changes }: { changes: { path: string; breaking: boolean }[] }) =>
       changes.map(({ path, breaking }) => [path, breaking]);
     expect(changesOf(await validated(next))).toEqual(expected);
-    expect(changesOf((await owner('get', `/api-schema/${next.id}/diff?against=${base.version}`)).body)).toEqual(expected);
+    expect(
+      changesOf((await owner('get', `/api-schema/${next.id}/diff?against=${base.version}`)).body),
+    ).toEqual(expected);
     expect(changesOf(await publish(next))).toEqual(expected);
   });
 });
@@ -156,7 +179,8 @@ describe('warnings of tagged fields', () => {
   it('count the active keys that read them without a list of fields', async () => {
     const { id, ownerId } = await makeOrganization(database.ctx);
     await loadInvoices(database.ctx, id, [{ id: 1 }]);
-    const key = async (scopes: Parameters<typeof makeKey>[2]) => makeKey(database.ctx, id, { createdBy: ownerId, ...scopes });
+    const key = async (scopes: Parameters<typeof makeKey>[2]) =>
+      makeKey(database.ctx, id, { createdBy: ownerId, ...scopes });
     const manager = await key({ permissions: ['write'] });
     const api = apiOf(app, manager.secret);
     const made: Made = (await api('post', '/api-schema', { endpoints: [everything] })).body;
@@ -196,7 +220,16 @@ describe('warnings of tagged fields', () => {
     const older = await draft(invoices(number));
     await admin('api_schemas')
       .where('id', older.id)
-      .update({ publication: JSON.stringify({ status: 'failed', progress: { step: 'failed', done: 0, total: 1 }, problems: [] }) });
-    expect((await owner('get', `/api-schema/${older.id}`)).body.publication).toMatchObject({ proof: null, warnings: [] });
+      .update({
+        publication: JSON.stringify({
+          status: 'failed',
+          progress: { step: 'failed', done: 0, total: 1 },
+          problems: [],
+        }),
+      });
+    expect((await owner('get', `/api-schema/${older.id}`)).body.publication).toMatchObject({
+      proof: null,
+      warnings: [],
+    });
   });
 });

@@ -1,4 +1,5 @@
-// What the editor of a draft reads: the sources of a record type with sample records, and the validation of a definition that isn't saved.
+// What the editor of a draft reads: the sources of a record type with sample records, and the validation of a
+// definition that isn't saved.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
@@ -50,11 +51,25 @@ describe('GET /api-schema/{id}/sources/{recordType}', () => {
     expect(body).toMatchObject({ recordType: 'invoice', label: 'invoice', total: 7 });
     const source = (name: string) => body.sources.find((one: { source: string }) => one.source === name);
     expect(source('tranid')).toEqual({
-      ...{ source: 'tranid', label: 'tranid', type: 'text', state: 'live', target: null, scopable: true, list: null, lines: null },
+      ...{
+        source: 'tranid',
+        label: 'tranid',
+        type: 'text',
+        state: 'live',
+        target: null,
+        scopable: true,
+        list: null,
+        lines: null,
+      },
     });
     expect(source('entity')).toMatchObject({ label: 'entity (id)', type: 'text', scopable: true });
     expect(source('entity.name')).toMatchObject({ label: 'entity', type: 'text', scopable: false });
-    expect(source('lines').lines).toContainEqual({ source: 'quantity', label: 'quantity', type: 'number', list: null });
+    expect(source('lines').lines).toContainEqual({
+      source: 'quantity',
+      label: 'quantity',
+      type: 'number',
+      list: null,
+    });
     const type = (name: string) => body.types.find((one: { type: string }) => one.type === name);
     expect(type('boolean')).toEqual({
       ...{ type: 'boolean', operators: ['eq', 'not', 'null'], lineOperators: ['eq'] },
@@ -75,7 +90,8 @@ describe('GET /api-schema/{id}/sources/{recordType}', () => {
     const { id } = (await other.owner.api('post', '/api-schema', { endpoints })).body;
     await other.owner.api('post', `/api-schema/${id}/publish`, { revision: 1 });
     await database.ctx.work.waitUntilIdle('publications');
-    const firstOf = async (call: Api) => (await call('get', `/api-schema/${id}/sources/invoice`)).body.records[0].tranid;
+    const firstOf = async (call: Api) =>
+      (await call('get', `/api-schema/${id}/sources/invoice`)).body.records[0].tranid;
     expect(await firstOf((await other.join('viewer')).api)).toMatch(/^[0-9a-f]{64}$/);
     const session = await other.session(other.owner.id);
     expect(await firstOf(session)).toBe('INV-6');
@@ -91,15 +107,26 @@ describe('GET /api-schema/{id}/sources/{recordType}', () => {
 });
 
 describe('POST /api-schema/{id}/validate with endpoints', () => {
-  const validate = async (id: string, body?: object) => (await api('post', `/api-schema/${id}/validate`, body)).body;
+  const validate = async (id: string, body?: object) =>
+    (await api('post', `/api-schema/${id}/validate`, body)).body;
 
   it('reports the first 100 problems, and those that block saving whatever comes before them', async () => {
     const id = await draft(endpoint(number));
-    const wrong = Array.from({ length: 500 }, (_, index) => ({ name: `f${index}`, source: `a_source_that_is_not_synced_${index}` }));
-    const endpoints = Array.from({ length: 12 }, (_, index) => ({ ...endpoint(...wrong), name: `invoices-${index}` }));
+    const wrong = Array.from({ length: 500 }, (_, index) => ({
+      name: `f${index}`,
+      source: `a_source_that_is_not_synced_${index}`,
+    }));
+    const endpoints = Array.from({ length: 12 }, (_, index) => ({
+      ...endpoint(...wrong),
+      name: `invoices-${index}`,
+    }));
     const { problems } = await validate(id, { endpoints });
     expect(problems).toHaveLength(100);
-    expect(problems[99]).toMatchObject({ path: 'endpoints[0].fields[99].source', code: 'unknown_source', blocks: 'publish' });
+    expect(problems[99]).toMatchObject({
+      path: 'endpoints[0].fields[99].source',
+      code: 'unknown_source',
+      blocks: 'publish',
+    });
     const saved = await api('patch', `/api-schema/${id}`, {
       revision: 1,
       endpoints: [...endpoints, { ...endpoint(number), name: 'Invoices' }],
@@ -119,17 +146,27 @@ describe('POST /api-schema/{id}/validate with endpoints', () => {
     const wrong = { name: 'Total', source: 'totl' };
     const found = await validate(id, { endpoints: [endpoint(number, wrong)] });
     expect(found).toMatchObject({ ready: false, revision: 1, against: version, indexes: [] });
-    expect(found.problems.map(({ path, code, blocks }: Record<string, string>) => [path, code, blocks])).toEqual([
+    expect(
+      found.problems.map(({ path, code, blocks }: Record<string, string>) => [path, code, blocks]),
+    ).toEqual([
       ['endpoints[0].fields[1].name', 'illegal_name', 'save'],
       ['endpoints[0].fields[1].source', 'unknown_source', 'publish'],
     ]);
-    const renamed = await validate(id, { endpoints: [endpoint(number, { name: 'amount', source: 'total' })] });
+    const renamed = await validate(id, {
+      endpoints: [endpoint(number, { name: 'amount', source: 'total' })],
+    });
     expect(renamed.changes).toMatchObject([
       { path: 'invoices.fields.total', code: 'removed', breaking: true },
       { path: 'invoices.fields.amount', code: 'added', breaking: false },
     ]);
-    expect(await validate(id)).toMatchObject({ ready: true, changes: [{ path: 'invoices.fields.total', breaking: true }] });
-    expect((await api('get', `/api-schema/${id}`)).body).toMatchObject({ revision: 1, endpoints: [{ fields: [{ name: 'number' }] }] });
+    expect(await validate(id)).toMatchObject({
+      ready: true,
+      changes: [{ path: 'invoices.fields.total', breaking: true }],
+    });
+    expect((await api('get', `/api-schema/${id}`)).body).toMatchObject({
+      revision: 1,
+      endpoints: [{ fields: [{ name: 'number' }] }],
+    });
   });
 
   it('422 for what no definition may have, with its path', async () => {

@@ -1,4 +1,5 @@
-// The records of a version on the management interface: the parameters, values and errors of the public list, masks, permission and tenancy.
+// The records of a version on the management interface: the parameters, values and errors of the public list,
+// masks, permission and tenancy.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
@@ -14,14 +15,40 @@ import { type World, world } from '../members/world.ts';
 const masks: Record<string, string> = { number: 'last4', customerName: 'hash' };
 const endpoint = {
   ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) => (field.name in masks ? { ...field, mask: masks[field.name] } : field)),
+  fields: invoicesEndpoint.fields.map((field) =>
+    field.name in masks ? { ...field, mask: masks[field.name] } : field,
+  ),
   search: ['status'],
   or: true,
 };
 const rows = [
-  { id: 1, tranid: 'INV-20017', status: 'open', entityName: 'Quagmire Shipping', trandate: '2026-01-31', total: '12.50', seq: '1' },
-  { id: 2, tranid: 'INV-9', status: '=1+1', entityName: 'Zephyr Bakery', trandate: '2025-06-01', total: '12345678901234567.89', seq: '2' },
-  { id: 3, tranid: 'INV-3', status: 'closed', entityName: 'Zephyr Bakery', trandate: null, total: null, seq: '3' },
+  {
+    id: 1,
+    tranid: 'INV-20017',
+    status: 'open',
+    entityName: 'Quagmire Shipping',
+    trandate: '2026-01-31',
+    total: '12.50',
+    seq: '1',
+  },
+  {
+    id: 2,
+    tranid: 'INV-9',
+    status: '=1+1',
+    entityName: 'Zephyr Bakery',
+    trandate: '2025-06-01',
+    total: '12345678901234567.89',
+    seq: '2',
+  },
+  {
+    id: 3,
+    tranid: 'INV-3',
+    status: 'closed',
+    entityName: 'Zephyr Bakery',
+    trandate: null,
+    total: null,
+    seq: '3',
+  },
 ];
 
 let database: TestDatabase;
@@ -80,7 +107,9 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
     ['?q=clo', ['3']],
     ['?or=(status:eq:closed,seq:lt:2)', ['1', '3']],
     ['?sort=seq&order=desc&pageSize=1&page=2', ['2']],
-  ])('takes the parameters of the version: %s', async (query, expected) => expect(idsOf(await read(owner, query))).toEqual(expected));
+  ])('takes the parameters of the version: %s', async (query, expected) =>
+    expect(idsOf(await read(owner, query))).toEqual(expected),
+  );
 
   it.each([
     ['?stauts=open', 'unknown_field', 'Did you mean "status"'],
@@ -99,18 +128,27 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
     '400 for a malformed escape, exactly as the public interface: %s',
     async (query) => {
       const key = await makeKey(database.ctx, w.id, { unmasked: true });
-      const asPublic = await callerOf(publicApp(database.ctx), { secret: key.secret, organizationId: w.id })(`/v1/invoices?${query}`);
+      const asPublic = await callerOf(publicApp(database.ctx), { secret: key.secret, organizationId: w.id })(
+        `/v1/invoices?${query}`,
+      );
       expect(codesOf(asPublic)).toEqual(['malformed_escape']);
       for (const answer of [await read(owner, `?${query}`), await csv(owner, `?${query}`)]) {
         const { code, message, details } = answer.body.error;
-        expect([answer.status, { code, message, details }]).toEqual([400, { ...asPublic.body.error, requestId: undefined }]);
+        expect([answer.status, { code, message, details }]).toEqual([
+          400,
+          { ...asPublic.body.error, requestId: undefined },
+        ]);
       }
     },
   );
 
   it('masks what the version masks for callers without unmasked:read, and refuses filters and sorts by it', async () => {
     const answer = await read(viewer, '?sort=seq');
-    expect(answer.body.data[0]).toMatchObject({ number: '****0017', customerName: expect.stringMatching(/^[0-9a-f]{64}$/), total: 12.5 });
+    expect(answer.body.data[0]).toMatchObject({
+      number: '****0017',
+      customerName: expect.stringMatching(/^[0-9a-f]{64}$/),
+      total: 12.5,
+    });
     expect(answer.body.fields.filter(({ masked }: { masked: boolean }) => masked)).toEqual([
       { name: 'number', type: 'text', masked: true },
       { name: 'customerName', type: 'text', masked: true },
@@ -128,9 +166,14 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
   it('has at most 100 records on a page, as every list of this interface, whatever the version allows', async () => {
     const company = await world(database.ctx, app);
     await loadInvoices(database.ctx, company.id, rows);
-    const id = await publishVersion(database.ctx, company.id, { endpoints: [{ ...invoicesEndpoint, maxPageSize: 1_000 }] });
+    const id = await publishVersion(database.ctx, company.id, {
+      endpoints: [{ ...invoicesEndpoint, maxPageSize: 1_000 }],
+    });
     const api = await company.session(company.owner.id);
-    expect((await read(api, '?pageSize=100', 'invoices', id)).body.pagination).toMatchObject({ total: 3, pageSize: 100 });
+    expect((await read(api, '?pageSize=100', 'invoices', id)).body.pagination).toMatchObject({
+      total: 3,
+      pageSize: 100,
+    });
     const refused = await read(api, '?pageSize=101', 'invoices', id);
     expect([refused.status, refused.body.error.details]).toEqual([
       400,
@@ -140,17 +183,28 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
 
   it('masks fields of lines that a later version masks, for people and not for keys', async () => {
     const company = await world(database.ctx, app);
-    await loadInvoices(database.ctx, company.id, [{ id: 1, tranid: 'INV-1', lines: '[{"item":"Anvil","quantity":2}]' }]);
+    await loadInvoices(database.ctx, company.id, [
+      { id: 1, tranid: 'INV-1', lines: '[{"item":"Anvil","quantity":2}]' },
+    ]);
     const v1 = await publishVersion(database.ctx, company.id);
     const fields = invoicesEndpoint.fields.map((field) => ({
       ...field,
-      ...(field.fields && { fields: field.fields.map((line) => (line.name === 'item' ? { ...line, mask: 'last4' } : line)) }),
+      ...(field.fields && {
+        fields: field.fields.map((line) => (line.name === 'item' ? { ...line, mask: 'last4' } : line)),
+      }),
     }));
-    await publishVersion(database.ctx, company.id, { version: 'v2', endpoints: [{ ...invoicesEndpoint, fields }] });
+    await publishVersion(database.ctx, company.id, {
+      version: 'v2',
+      endpoints: [{ ...invoicesEndpoint, fields }],
+    });
     const { api } = await company.join('editor');
-    expect((await read(api, '?fields=lines', 'invoices', v1)).body.data[0].lines).toEqual([{ item: '****', itemName: null, quantity: 2 }]);
+    expect((await read(api, '?fields=lines', 'invoices', v1)).body.data[0].lines).toEqual([
+      { item: '****', itemName: null, quantity: 2 },
+    ]);
     const { secret } = await makeKey(database.ctx, company.id);
-    const asKey = await callerOf(publicApp(database.ctx), { secret, organizationId: company.id })('/v1/invoices?fields=lines');
+    const asKey = await callerOf(publicApp(database.ctx), { secret, organizationId: company.id })(
+      '/v1/invoices?fields=lines',
+    );
     expect(asKey.body.data[0].lines).toEqual([{ item: 'Anvil', itemName: null, quantity: 2 }]);
   });
 
@@ -162,7 +216,9 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
       'x-total-count': '2',
       'x-data-synced-at': '2026-03-01T08:00:00Z',
     });
-    expect(answer.text).toBe("\ufeffid,number,status,total\r\n1,INV-20017,open,12.50\r\n2,INV-9,'=1+1,12345678901234567.89\r\n");
+    expect(answer.text).toBe(
+      "\ufeffid,number,status,total\r\n1,INV-20017,open,12.50\r\n2,INV-9,'=1+1,12345678901234567.89\r\n",
+    );
     expect((await csv(owner, '?stauts=open')).status).toBe(400);
   });
 
@@ -172,7 +228,9 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
       expect([refused.status, codesOf(refused)]).toEqual([400, ['not_paged']]);
     }
     expect((await csv(owner, '?expand=customer')).status).toBe(400);
-    expect(versionRecordRoutes[0]?.download?.description).toContain('`page`, `pageSize` and `expand` are refused with 400');
+    expect(versionRecordRoutes[0]?.download?.description).toContain(
+      '`page`, `pageSize` and `expand` are refused with 400',
+    );
   });
 
   it('answers HEAD for CSV as GET, without the records, and ends the export', async () => {
@@ -180,13 +238,23 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
     const full = await csv(owner, query);
     // More often than exports may run at once: each must have given its permit back.
     for (let round = 0; round < 20; round += 1) {
-      const head = await owner('head', `/api-schema/${ids.v1}/records/invoices${query}`, undefined, { accept: 'text/csv' });
+      const head = await owner('head', `/api-schema/${ids.v1}/records/invoices${query}`, undefined, {
+        accept: 'text/csv',
+      });
       expect(head.status).toBe(200);
-      for (const name of ['content-type', 'content-disposition', 'x-total-count', 'x-data-synced-at', 'cache-control'])
+      for (const name of [
+        'content-type',
+        'content-disposition',
+        'x-total-count',
+        'x-data-synced-at',
+        'cache-control',
+      ])
         expect([name, head.headers[name]]).toEqual([name, full.headers[name]]);
       expect(head.text ?? '').toBe('');
     }
-    const refused = await owner('head', `/api-schema/${ids.v1}/records/invoices?page=2`, undefined, { accept: 'text/csv' });
+    const refused = await owner('head', `/api-schema/${ids.v1}/records/invoices?page=2`, undefined, {
+      accept: 'text/csv',
+    });
     expect(refused.status).toBe(400);
   });
 
@@ -198,7 +266,9 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
     const ofDraft = await read(owner, '', 'invoices', ids.draft);
     expect([ofDraft.status, codesOf(ofDraft)]).toEqual([422, ['not_published']]);
     const setStatus = (status: string) =>
-      inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx('api_schemas').where({ version: 'v1' }).update({ status }));
+      inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+        tx('api_schemas').where({ version: 'v1' }).update({ status }),
+      );
     await setStatus('deprecated');
     expect((await read(owner)).status).toBe(200);
     await setStatus('retired');
@@ -209,7 +279,10 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
 
   it('403 without record:read, and for a key that is restricted in what it reads', async () => {
     const blind = await read((await w.join(['api-schema:read'])).api);
-    expect([blind.status, blind.body.error.message]).toEqual([403, 'Missing required permission: record:read']);
+    expect([blind.status, blind.body.error.message]).toEqual([
+      403,
+      'Missing required permission: record:read',
+    ]);
     expect((await read((await w.join(['record:read'])).api)).status).toBe(200);
   });
 });

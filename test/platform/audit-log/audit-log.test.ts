@@ -17,7 +17,15 @@ let team: string;
 
 beforeAll(async () => {
   database = await testDatabase({
-    settings: { exports: { maxRunning: 1, maxWaiting: 0, maxDurationMs: 60_000, minBytesPerSecond: 1, maxSlowMs: 60_000 } },
+    settings: {
+      exports: {
+        maxRunning: 1,
+        maxWaiting: 0,
+        maxDurationMs: 60_000,
+        minBytesPerSecond: 1,
+        maxSlowMs: 60_000,
+      },
+    },
   });
   reads = createReadEngine(database.ctx);
   app = createApp(database.ctx, { reads });
@@ -30,7 +38,8 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const read = async (query = '', by = w.owner) => by.api('get', `${w.at}/audit-log${query}`);
-const actions = async (query: string): Promise<string[]> => (await read(query)).body.data.map((entry: { action: string }) => entry.action);
+const actions = async (query: string): Promise<string[]> =>
+  (await read(query)).body.data.map((entry: { action: string }) => entry.action);
 
 describe('GET /organizations/{id}/audit-log', () => {
   it('lists person, action, time, credential and address, newest first', async () => {
@@ -48,7 +57,11 @@ describe('GET /organizations/{id}/audit-log', () => {
         ip: '127.0.0.1',
         requestId: expect.any(String),
       },
-      expect.objectContaining({ action: 'team.update', credential: { kind: 'api-key', id: admin.keyId }, changes: { name: 'Renamed' } }),
+      expect.objectContaining({
+        action: 'team.update',
+        credential: { kind: 'api-key', id: admin.keyId },
+        changes: { name: 'Renamed' },
+      }),
       expect.objectContaining({ action: 'team.create', changes: { name: 'Team', description: '' } }),
     ]);
   });
@@ -88,7 +101,8 @@ describe('GET /organizations/{id}/audit-log', () => {
     );
     const days = async (query: string): Promise<number[]> =>
       (await read(query)).body.data.map((entry: { changes: { days: number } }) => entry.changes.days);
-    const ago = (count: number): string => encodeURIComponent(new Date(Date.now() - count * 86_400_000).toISOString());
+    const ago = (count: number): string =>
+      encodeURIComponent(new Date(Date.now() - count * 86_400_000).toISOString());
     expect(await days('?targetType=aged')).toEqual([80, 100, 300]);
     expect(await days('?q=needle')).toEqual([80]);
     expect(await days(`?q=needle&after=${ago(200)}`)).toEqual([80, 100]);
@@ -119,13 +133,21 @@ describe('GET /organizations/{id}/audit-log', () => {
   });
 
   it('sends all matching entries as CSV, guarded against formulas, for those who may read the log', async () => {
-    const csv = (query: string, by = w.owner) => by.api('get', `${w.at}/audit-log${query}`, undefined, { accept: 'text/csv' });
+    const csv = (query: string, by = w.owner) =>
+      by.api('get', `${w.at}/audit-log${query}`, undefined, { accept: 'text/csv' });
     const formula = (await w.owner.api('post', '/teams', { name: '=1+1, "x"' })).body.id;
     const answer = await csv(`?targetId=${formula}`);
-    expect(answer.headers).toMatchObject({ 'content-type': 'text/csv; charset=utf-8; header=present', 'x-total-count': '1' });
+    expect(answer.headers).toMatchObject({
+      'content-type': 'text/csv; charset=utf-8; header=present',
+      'x-total-count': '1',
+    });
     const [head, first, end] = answer.text.split('\r\n');
-    expect(head).toBe('\ufeffat,actorEmail,actorId,credentialKind,credentialId,action,targetType,targetId,changes,ip,requestId,id');
-    expect(first).toContain(`,api-key,${w.owner.keyId},team.create,team,${formula},"{""name"":""=1+1, \\""x\\"""`);
+    expect(head).toBe(
+      '\ufeffat,actorEmail,actorId,credentialKind,credentialId,action,targetType,targetId,changes,ip,requestId,id',
+    );
+    expect(first).toContain(
+      `,api-key,${w.owner.keyId},team.create,team,${formula},"{""name"":""=1+1, \\""x\\"""`,
+    );
     expect(end).toBe('');
     // More entries than are read at a time, many of one instant.
     await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
@@ -148,11 +170,14 @@ describe('GET /organizations/{id}/audit-log', () => {
     expect((await csv('?page=2')).status).toBe(400);
     expect((await csv('', await w.join(['team:read']))).status).toBe(403);
     const other = await world(database.ctx, app);
-    expect((await other.owner.api('get', `${w.at}/audit-log`, undefined, { accept: 'text/csv' })).status).toBe(404);
+    expect(
+      (await other.owner.api('get', `${w.at}/audit-log`, undefined, { accept: 'text/csv' })).status,
+    ).toBe(404);
   });
 
   it('writes CSV within the queue and the time limit of exports', async () => {
-    const csv = () => w.owner.api('get', `${w.at}/audit-log?targetType=team`, undefined, { accept: 'text/csv' });
+    const csv = () =>
+      w.owner.api('get', `${w.at}/audit-log?targetType=team`, undefined, { accept: 'text/csv' });
     const { queue } = engineOf({ reads }).exports;
     const release = queue.tryAcquire(w.id);
     const refused = await csv();
@@ -162,9 +187,16 @@ describe('GET /organizations/{id}/audit-log', () => {
     const { settings } = database.ctx;
     const principal = { permissions: new Set() } as unknown as RequestCtx['principal'];
     const short = { ...settings, exports: { ...settings.exports, maxDurationMs: 20 } };
-    const ctx = { ...database.ctx, reads, settings: short, organizationId: w.id, principal } as unknown as RequestCtx;
+    const ctx = {
+      ...database.ctx,
+      reads,
+      settings: short,
+      organizationId: w.id,
+      principal,
+    } as unknown as RequestCtx;
     const file = await openAuditCsv(ctx, {}, new AbortController().signal);
-    if (!file.aborted.aborted) await new Promise((resolve) => file.aborted.addEventListener('abort', resolve));
+    if (!file.aborted.aborted)
+      await new Promise((resolve) => file.aborted.addEventListener('abort', resolve));
     const readAll = async (): Promise<void> => {
       for await (const _chunk of file.bytes);
     };
@@ -181,7 +213,9 @@ describe('GET /organizations/{id}/audit-log', () => {
     const leaver = await w.join('admin');
     const made = (await leaver.api('post', '/teams', { name: 'Last deed' })).body.id;
     await w.owner.api('delete', `${w.at}/members/${leaver.id}?keys=revoke`);
-    expect((await read(`?targetId=${made}`)).body.data).toMatchObject([{ actor: { id: leaver.id, email: leaver.email } }]);
+    expect((await read(`?targetId=${made}`)).body.data).toMatchObject([
+      { actor: { id: leaver.id, email: leaver.email } },
+    ]);
   });
 
   it('cannot be changed or emptied by the service itself', async () => {
@@ -191,18 +225,26 @@ describe('GET /organizations/{id}/audit-log', () => {
       'delete from audit_log',
       'truncate audit_log',
     ])
-      await expect(inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx.raw(sql))).rejects.toThrow(/permission denied/);
+      await expect(
+        inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx.raw(sql)),
+      ).rejects.toThrow(/permission denied/);
   });
 
   it('uses its indexes', async () => {
     const plan = async (filter: string) =>
       inTransaction({ db: database.ctx.db, organizationId: w.id }, async (tx) => {
-        await tx.raw('set local enable_seqscan = off; set local enable_sort = off; set local enable_bitmapscan = off');
+        await tx.raw(
+          'set local enable_seqscan = off; set local enable_sort = off; set local enable_bitmapscan = off',
+        );
         const sql = `explain select * from audit_log where organization_id = '${w.id}' and ${filter} order by at desc, id desc limit 25`;
-        return (await tx.raw<{ rows: { 'QUERY PLAN': string }[] }>(sql)).rows.map((row) => row['QUERY PLAN']).join('\n');
+        return (await tx.raw<{ rows: { 'QUERY PLAN': string }[] }>(sql)).rows
+          .map((row) => row['QUERY PLAN'])
+          .join('\n');
       });
     expect(await plan("action = 'x'")).toContain('audit_log_organization_id_action_at_id_idx');
-    expect(await plan(`actor_id = '${w.owner.id}'`)).toContain('audit_log_organization_id_actor_id_at_id_idx');
+    expect(await plan(`actor_id = '${w.owner.id}'`)).toContain(
+      'audit_log_organization_id_actor_id_at_id_idx',
+    );
     expect(await plan("target_type = 'x'")).toContain('audit_log_organization_id_target_type_at_id_idx');
     expect(await plan("target_id = 'x'")).toContain('audit_log_organization_id_target_id_at_id_idx');
   });

@@ -1,4 +1,5 @@
-// A service process that sends a message to itself and is then killed by the test. Its argument names the database and the request.
+// A service process that sends a message to itself and is then killed by the test. Its argument names the
+// database and the request.
 import { createApp } from '../../../src/app.ts';
 import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import { systemClock } from '../../../src/core/clock.ts';

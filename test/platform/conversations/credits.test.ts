@@ -3,7 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { anthropicDialect, begin, openAiDialect, whole } from '../../gateways/model/provider-server.ts';
 import { apiOf, codesOf } from '../../setup/api.ts';
-import { type AgentSite, type Company, inOrganization, ledgerOf, modelOf, openAgentSite, stalled } from './fixture.ts';
+import {
+  type AgentSite,
+  type Company,
+  inOrganization,
+  ledgerOf,
+  modelOf,
+  openAgentSite,
+  stalled,
+} from './fixture.ts';
 
 /** A message may use 1,000 tokens, which cost one credit; each answer of this provider uses 110 of them. */
 const granted = 7;
@@ -25,17 +33,36 @@ describe('fifty concurrent messages', () => {
     const company = await site.company();
     const conversations = await Promise.all(Array.from({ length: 50 }, () => company.converse(model)));
     site.provider.script(...Array.from({ length: 50 }, () => whole(dialect, [{ text: 'Seven.' }])));
-    const answers = await Promise.all(conversations.map(({ conversationId }) => ask(company, conversationId)));
-    const [good, refused] = [answers.filter(({ status }) => status === 201), answers.filter(({ status }) => status === 403)];
-    expect([good.length, refused.length, site.provider.asked.length]).toEqual([granted, 50 - granted, granted]);
-    expect(new Set(refused.map(({ body }) => body.error.message))).toEqual(new Set(['Agent credits exhausted']));
-    expect(good.every(({ body }) => body.message.credits === 1 && body.message.status === 'complete')).toBe(true);
+    const answers = await Promise.all(
+      conversations.map(({ conversationId }) => ask(company, conversationId)),
+    );
+    const [good, refused] = [
+      answers.filter(({ status }) => status === 201),
+      answers.filter(({ status }) => status === 403),
+    ];
+    expect([good.length, refused.length, site.provider.asked.length]).toEqual([
+      granted,
+      50 - granted,
+      granted,
+    ]);
+    expect(new Set(refused.map(({ body }) => body.error.message))).toEqual(
+      new Set(['Agent credits exhausted']),
+    );
+    expect(good.every(({ body }) => body.message.credits === 1 && body.message.status === 'complete')).toBe(
+      true,
+    );
     const ledger = await ledgerOf(site.ctx, company.id);
-    expect(ledger.map(({ message_id: id }) => id).sort()).toEqual(good.map(({ body }) => body.message.id).sort());
+    expect(ledger.map(({ message_id: id }) => id).sort()).toEqual(
+      good.map(({ body }) => body.message.id).sort(),
+    );
     expect(ledger.reduce((sum, { credits }) => sum + credits, 0)).toBe(granted);
     expect(await creditsOf(company)).toMatchObject({ granted, used: granted, remaining: 0 });
     const late = await ask(company, conversations[0]?.conversationId ?? '');
-    expect([late.status, late.body.error.message, codesOf(late)]).toEqual([403, 'Agent credits exhausted', ['credits_exhausted']]);
+    expect([late.status, late.body.error.message, codesOf(late)]).toEqual([
+      403,
+      'Agent credits exhausted',
+      ['credits_exhausted'],
+    ]);
     // Refused messages stored nothing.
     expect(await inOrganization(site.ctx, company.id, (tx) => tx('conversation_messages').count())).toEqual([
       { count: String(2 * granted) },
@@ -71,9 +98,15 @@ describe('the reservation', () => {
     expect(await creditsOf(company)).toMatchObject({ used: 0, remaining: granted });
     await spend(granted - 1, "date_trunc('month', now() at time zone 'UTC')::date");
     const agents = { ...site.ctx.settings.agents, inputTokens: 9_000, outputTokens: 1_000 };
-    const generous = { ...company, api: apiOf(createApp({ ...site.ctx, settings: { ...site.ctx.settings, agents } }), company.secret) };
+    const generous = {
+      ...company,
+      api: apiOf(createApp({ ...site.ctx, settings: { ...site.ctx.settings, agents } }), company.secret),
+    };
     site.provider.script(whole(dialect, [{ text: 'Seven.' }]), whole(dialect, [{ text: 'Never asked.' }]));
-    expect((await ask(generous, conversationId)).body.message).toMatchObject({ status: 'complete', credits: 1 });
+    expect((await ask(generous, conversationId)).body.message).toMatchObject({
+      status: 'complete',
+      credits: 1,
+    });
     expect(site.provider.asked[0]?.body['max_tokens']).toBe(100);
     expect(await creditsOf(company)).toMatchObject({ used: granted, remaining: 0 });
     expect((await ask(generous, conversationId)).status).toBe(403);
@@ -86,17 +119,24 @@ describe.each([anthropicDialect, openAiDialect])('a usage of $provider that cann
     ['zero', 0],
     ['a fraction', 100.5],
     ['beyond any column', 1_000_000_000_000],
-  ])('%s: the answer is stored, costs at least one credit and at most the reserved ones', async (_what, tokens) => {
-    const company = await site.company();
-    const { conversationId } = await company.converse(modelOf(other));
-    site.provider.script((res) => {
-      begin(res);
-      res.end(other.open(tokens) + other.part({ text: 'Seven.' }, 0) + other.close('stop', tokens, tokens));
-    });
-    const { status, body } = await ask(company, conversationId);
-    expect([status, body.message?.status, body.message?.credits]).toEqual([201, 'complete', 1]);
-    expect(await creditsOf(company)).toMatchObject({ granted, used: 1, remaining: granted - 1 });
-    const [entry] = await ledgerOf(site.ctx, company.id);
-    expect([entry?.credits, Number(entry?.input_tokens) > 1_000, entry?.output_tokens]).toEqual([1, true, 2]);
-  });
+  ])(
+    '%s: the answer is stored, costs at least one credit and at most the reserved ones',
+    async (_what, tokens) => {
+      const company = await site.company();
+      const { conversationId } = await company.converse(modelOf(other));
+      site.provider.script((res) => {
+        begin(res);
+        res.end(other.open(tokens) + other.part({ text: 'Seven.' }, 0) + other.close('stop', tokens, tokens));
+      });
+      const { status, body } = await ask(company, conversationId);
+      expect([status, body.message?.status, body.message?.credits]).toEqual([201, 'complete', 1]);
+      expect(await creditsOf(company)).toMatchObject({ granted, used: 1, remaining: granted - 1 });
+      const [entry] = await ledgerOf(site.ctx, company.id);
+      expect([entry?.credits, Number(entry?.input_tokens) > 1_000, entry?.output_tokens]).toEqual([
+        1,
+        true,
+        2,
+      ]);
+    },
+  );
 });

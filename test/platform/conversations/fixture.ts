@@ -1,12 +1,18 @@
-// An organization with two published versions, agents of both providers on the first, the service listening, and a local provider whose
-// responses the test defines.
+// An organization with two published versions, agents of both providers on the first, the service listening,
+// and a local provider whose responses the test defines.
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { createId } from '../../../src/core/id.ts';
 import type { Settings } from '../../../src/core/settings.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { waitForAgentWork } from '../../../src/platform/conversations/agent-work.ts';
-import { type Answer, begin, type Dialect, type ProviderServer, startProvider } from '../../gateways/model/provider-server.ts';
+import {
+  type Answer,
+  begin,
+  type Dialect,
+  type ProviderServer,
+  startProvider,
+} from '../../gateways/model/provider-server.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { type Api, apiOf, base } from '../../setup/api.ts';
 import { testDatabase, testSettings } from '../../setup/database.ts';
@@ -28,10 +34,17 @@ export type Company = {
   stream(conversationId: string, content: string, headers?: Record<string, string>): Promise<OpenStream>;
 };
 
-export async function openAgentSite(agents: Partial<Settings['agents']> = {}, settings: Partial<Settings> = {}) {
+export async function openAgentSite(
+  agents: Partial<Settings['agents']> = {},
+  settings: Partial<Settings> = {},
+) {
   const provider: ProviderServer = await startProvider();
   const reach = { apiKey: 'sk-very-secret-0123456789', baseUrl: provider.url };
-  const models = { names: ['anthropic/some-model', 'openai-compatible/some-model'], anthropic: reach, openAiCompatible: reach };
+  const models = {
+    names: ['anthropic/some-model', 'openai-compatible/some-model'],
+    anthropic: reach,
+    openAiCompatible: reach,
+  };
   // The lease is long, so that no answer counts as lost when this process is paused for a while.
   const own = { ...testSettings.agents, leaseMs: 60_000, ...agents };
   const database = await testDatabase({ settings: { models, agents: own, ...settings } });
@@ -59,9 +72,19 @@ export async function openAgentSite(agents: Partial<Settings['agents']> = {}, se
       converse: async (model) => {
         const [agentId, conversationId] = [createId(), createId()];
         await inOrganization(ctx, id, async (tx) => {
-          const row = { id: agentId, organization_id: id, name: `Agent ${agentId}`, instructions: 'Speak of ships.' };
+          const row = {
+            id: agentId,
+            organization_id: id,
+            name: `Agent ${agentId}`,
+            instructions: 'Speak of ships.',
+          };
           await tx('agents').insert({ ...row, model, api_version: 'v1', status: 'running' });
-          await tx('conversations').insert({ id: conversationId, organization_id: id, agent_id: agentId, owner_id: ownerId });
+          await tx('conversations').insert({
+            id: conversationId,
+            organization_id: id,
+            agent_id: agentId,
+            owner_id: ownerId,
+          });
         });
         return { agentId, conversationId };
       },
@@ -91,13 +114,18 @@ export async function openAgentSite(agents: Partial<Settings['agents']> = {}, se
 }
 export type AgentSite = Awaited<ReturnType<typeof openAgentSite>>;
 
-export const inOrganization = <T>(ctx: Ctx, organizationId: string, work: Parameters<typeof inTransaction<T>>[1]): Promise<T> =>
-  inTransaction({ db: ctx.db, organizationId }, work);
+export const inOrganization = <T>(
+  ctx: Ctx,
+  organizationId: string,
+  work: Parameters<typeof inTransaction<T>>[1],
+): Promise<T> => inTransaction({ db: ctx.db, organizationId }, work);
 
 export type LedgerRow = { credits: number; message_id: string; input_tokens: number; output_tokens: number };
 export const ledgerOf = (ctx: Ctx, organizationId: string): Promise<LedgerRow[]> =>
   inOrganization(ctx, organizationId, (tx) =>
-    tx('agent_credit_entries').orderBy('at').select<LedgerRow[]>('credits', 'message_id', 'input_tokens', 'output_tokens'),
+    tx('agent_credit_entries')
+      .orderBy('at')
+      .select<LedgerRow[]>('credits', 'message_id', 'input_tokens', 'output_tokens'),
   );
 
 /** Starts an answer and pauses in the middle until the client disconnects. */

@@ -1,4 +1,5 @@
-// What agents read for the asker: masked without unmasked:read, nothing without record:read, and no more once that is lost.
+// What agents read for the asker: masked without unmasked:read, nothing without record:read, and no more once
+// that is lost.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { anthropicDialect, type begin, whole } from '../../gateways/model/provider-server.ts';
 import { invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
@@ -9,20 +10,35 @@ import { type AgentSite, type Company, inOrganization, modelOf, openAgentSite } 
 const dialect = anthropicDialect;
 const endpoint = {
   ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) => (field.name === 'number' ? { ...field, mask: 'last4' } : field)),
+  fields: invoicesEndpoint.fields.map((field) =>
+    field.name === 'number' ? { ...field, mask: 'last4' } : field,
+  ),
 };
-const call = (id: string) => ({ id, name: 'query', input: { resource: 'secrets', fields: ['number'], pageSize: 1 } });
+const call = (id: string) => ({
+  id,
+  name: 'query',
+  input: { resource: 'secrets', fields: ['number'], pageSize: 1 },
+});
 
 let site: AgentSite;
 let company: Company;
 beforeAll(async () => {
   site = await openAgentSite({ timeMs: 100_000 });
   company = await site.company();
-  await publishVersion(site.ctx, company.id, { version: 'v3', endpoints: [{ ...endpoint, name: 'secrets' }] });
+  await publishVersion(site.ctx, company.id, {
+    version: 'v3',
+    endpoints: [{ ...endpoint, name: 'secrets' }],
+  });
 });
 afterAll(() => site.close());
 
-type Asker = { readonly id: string; readonly key: Api; readonly session: Api; readonly sessionId: string; conversation(): Promise<string> };
+type Asker = {
+  readonly id: string;
+  readonly key: Api;
+  readonly session: Api;
+  readonly sessionId: string;
+  conversation(): Promise<string>;
+};
 async function asker(given: string | readonly string[], userId?: string): Promise<Asker> {
   const id = userId ?? (await makeMember(site.ctx, company.id, given)).id;
   const { secret } = await makeKey(site.ctx, company.id, { permissions: ['write'], createdBy: id });
@@ -43,7 +59,10 @@ async function asker(given: string | readonly string[], userId?: string): Promis
   };
 }
 const ask = async (api: Api, id: string) => {
-  site.provider.script(whole(dialect, [{ call: call('a') }], 'calls'), whole(dialect, [{ text: 'It is INV-1.' }]));
+  site.provider.script(
+    whole(dialect, [{ call: call('a') }], 'calls'),
+    whole(dialect, [{ text: 'It is INV-1.' }]),
+  );
   return api('post', `/conversations/${id}/messages`, { content: 'Which?' });
 };
 const messages = (api: Api, id: string) => api('get', `/conversations/${id}/messages`);
@@ -99,7 +118,11 @@ describe('record:read', () => {
       await lose(person);
       await whole(dialect, [{ call: call('b') }], 'calls')(res, { headers: {}, url: '', body: {} });
     };
-    site.provider.script(whole(dialect, [{ call: call('a') }], 'calls'), late, whole(dialect, [{ text: 'It is INV-2.' }]));
+    site.provider.script(
+      whole(dialect, [{ call: call('a') }], 'calls'),
+      late,
+      whole(dialect, [{ text: 'It is INV-2.' }]),
+    );
     const { body } = await person.session('post', `/conversations/${id}/messages`, { content: 'Which?' });
     expect(body.message).toMatchObject({ status: 'failed', error: { code: 'access_lost' } });
     expect(site.provider.asked).toHaveLength(2);
@@ -112,11 +135,19 @@ describe('record:read', () => {
     const person = await asker([...talks, 'record:read']);
     const id = await person.conversation();
     const late = async (res: Parameters<typeof begin>[0]): Promise<void> => {
-      await inOrganization(site.ctx, company.id, (tx) => tx('memberships').where({ user_id: person.id }).delete());
+      await inOrganization(site.ctx, company.id, (tx) =>
+        tx('memberships').where({ user_id: person.id }).delete(),
+      );
       await whole(dialect, [{ call: call('b') }], 'calls')(res, { headers: {}, url: '', body: {} });
     };
-    site.provider.script(whole(dialect, [{ call: call('a') }], 'calls'), late, whole(dialect, [{ text: 'It is INV-2.' }]));
-    expect((await person.session('post', `/conversations/${id}/messages`, { content: 'Which?' })).status).toBe(404);
+    site.provider.script(
+      whole(dialect, [{ call: call('a') }], 'calls'),
+      late,
+      whole(dialect, [{ text: 'It is INV-2.' }]),
+    );
+    expect(
+      (await person.session('post', `/conversations/${id}/messages`, { content: 'Which?' })).status,
+    ).toBe(404);
     expect(site.provider.asked).toHaveLength(2);
   });
 
@@ -129,7 +160,11 @@ describe('record:read', () => {
       );
       await whole(dialect, [{ call: call('b') }], 'calls')(res, { headers: {}, url: '', body: {} });
     };
-    site.provider.script(whole(dialect, [{ call: call('a') }], 'calls'), late, whole(dialect, [{ text: 'It is INV-2.' }]));
+    site.provider.script(
+      whole(dialect, [{ call: call('a') }], 'calls'),
+      late,
+      whole(dialect, [{ text: 'It is INV-2.' }]),
+    );
     const { body } = await person.key('post', `/conversations/${id}/messages`, { content: 'Which?' });
     expect(body.message).toMatchObject({ status: 'failed', error: { code: 'access_lost' } });
   });

@@ -1,14 +1,30 @@
-// Messages to agents, through HTTP and the real provider adapters: answered, streamed, canceled, failed, interrupted, and never lost.
+// Messages to agents, through HTTP and the real provider adapters: answered, streamed, canceled, failed,
+// interrupted, and never lost.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startAgentWork } from '../../../src/platform/conversations/agent-work.ts';
-import { anthropicDialect, begin, openAiDialect, status, whole } from '../../gateways/model/provider-server.ts';
+import {
+  anthropicDialect,
+  begin,
+  openAiDialect,
+  status,
+  whole,
+} from '../../gateways/model/provider-server.ts';
 import { withReads } from '../../public/fixture.ts';
 import { apiOf, base, codesOf } from '../../setup/api.ts';
 import { makeKey, makeMember } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { type AgentSite, type Company, hostileText, inOrganization, ledgerOf, modelOf, openAgentSite, stalled } from './fixture.ts';
+import {
+  type AgentSite,
+  type Company,
+  hostileText,
+  inOrganization,
+  ledgerOf,
+  modelOf,
+  openAgentSite,
+  stalled,
+} from './fixture.ts';
 
 let site: AgentSite;
 let mine: Company;
@@ -33,26 +49,49 @@ const ask = (conversationId: string, content: string, headers: Record<string, st
 const creditsLeft = async () => (await mine.api('get', '/whoami')).body.metrics.agentCredits;
 /** The conversation after one failed message. */
 async function expectItGoesOn(conversationId: string): Promise<void> {
-  expect((await ask(conversationId, 'And now?')).body.message).toMatchObject({ status: 'complete', content: 'Now.' });
-  expect((await messagesOf(conversationId)).map((message) => message.status)).toEqual(['complete', 'failed', 'complete', 'complete']);
+  expect((await ask(conversationId, 'And now?')).body.message).toMatchObject({
+    status: 'complete',
+    content: 'Now.',
+  });
+  expect((await messagesOf(conversationId)).map((message) => message.status)).toEqual([
+    'complete',
+    'failed',
+    'complete',
+    'complete',
+  ]);
 }
 const ended = (conversationId: string): Promise<Shown> =>
-  until(async () => (await messagesOf(conversationId)).find((message) => message.role === 'assistant' && message.status !== 'running'));
+  until(async () =>
+    (await messagesOf(conversationId)).find(
+      (message) => message.role === 'assistant' && message.status !== 'running',
+    ),
+  );
 
 describe('the built-in model', () => {
   it('answers from the records with its tools, costs no credits, and the question becomes the title of the conversation', async () => {
     const { conversationId, agentId } = await mine.converse('offline');
     const question = '  How many invoices\nare there?  ';
     const { status: code, body } = await ask(conversationId, question);
-    expect([code, body.message.role, body.message.status, body.message.credits]).toEqual([201, 'assistant', 'complete', 0]);
+    expect([code, body.message.role, body.message.status, body.message.credits]).toEqual([
+      201,
+      'assistant',
+      'complete',
+      0,
+    ]);
     expect(body.message.content).toContain('3');
-    expect(body.message.toolCalls.map(({ name, ok }: { name: string; ok: boolean }) => [name, ok])).toContainEqual(['aggregate', true]);
+    expect(
+      body.message.toolCalls.map(({ name, ok }: { name: string; ok: boolean }) => [name, ok]),
+    ).toContainEqual(['aggregate', true]);
     expect((await messagesOf(conversationId)).map(({ role, content }) => [role, content])).toEqual([
       ['user', question],
       ['assistant', body.message.content],
     ]);
     const { body: conversation } = await mine.api('get', `/conversations/${conversationId}`);
-    expect(conversation).toMatchObject({ agentId, title: 'How many invoices are there?', lastMessageAt: expect.any(String) });
+    expect(conversation).toMatchObject({
+      agentId,
+      title: 'How many invoices are there?',
+      lastMessageAt: expect.any(String),
+    });
     expect((await mine.api('get', `/agents/${agentId}/conversations`)).body.data).toEqual([conversation]);
   });
 });
@@ -63,13 +102,32 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
   it('is streamed: stored first, then text and tool events, then the stored message', async () => {
     const { conversationId, agentId } = await mine.converse(modelOf(dialect));
     const before = await creditsLeft();
-    site.provider.script(whole(dialect, [{ text: 'I look. ' }, { call }], 'calls'), whole(dialect, [{ text: 'It is 37.75.' }]));
+    site.provider.script(
+      whole(dialect, [{ text: 'I look. ' }, { call }], 'calls'),
+      whole(dialect, [{ text: 'It is 37.75.' }]),
+    );
     const stream = await mine.stream(conversationId, 'What is the sum?');
     const events = await stream.rest();
-    expect(events.map(({ event }) => event)).toEqual(['started', 'text', 'tool-started', 'tool-ended', 'text', 'message']);
-    const [started, , , toolEnded, , last] = events.map(({ data }) => data as Record<string, Record<string, unknown>>);
-    expect(started).toMatchObject({ question: { role: 'user', content: 'What is the sum?' }, message: { status: 'running' } });
-    expect(toolEnded).toMatchObject({ name: 'aggregate', ok: true, output: expect.stringContaining('"37.75"') });
+    expect(events.map(({ event }) => event)).toEqual([
+      'started',
+      'text',
+      'tool-started',
+      'tool-ended',
+      'text',
+      'message',
+    ]);
+    const [started, , , toolEnded, , last] = events.map(
+      ({ data }) => data as Record<string, Record<string, unknown>>,
+    );
+    expect(started).toMatchObject({
+      question: { role: 'user', content: 'What is the sum?' },
+      message: { status: 'running' },
+    });
+    expect(toolEnded).toMatchObject({
+      name: 'aggregate',
+      ok: true,
+      output: expect.stringContaining('"37.75"'),
+    });
     expect(last?.['message']).toMatchObject({
       id: started?.['message']?.['id'],
       content: 'I look. It is 37.75.',
@@ -91,10 +149,20 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
 
   it('gets the history and only the data of the version; text in records stays data', async () => {
     const { conversationId } = await mine.converse(modelOf(dialect));
-    const names = (resource: string, more = {}) => ({ call: { id: resource, name: 'query', input: { resource, ...more } } });
+    const names = (resource: string, more = {}) => ({
+      call: { id: resource, name: 'query', input: { resource, ...more } },
+    });
     site.provider.script(
       whole(dialect, [{ text: 'First answer.' }]),
-      whole(dialect, [names('invoices', { fields: ['customerName'] }), names('payroll'), names('other', { version: 'v2' })], 'calls'),
+      whole(
+        dialect,
+        [
+          names('invoices', { fields: ['customerName'] }),
+          names('payroll'),
+          names('other', { version: 'v2' }),
+        ],
+        'calls',
+      ),
       whole(dialect, [{ text: 'Nothing more.' }]),
     );
     await ask(conversationId, 'First question');
@@ -104,60 +172,82 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     type Sent = { system?: unknown; messages: { role: string }[]; tools: unknown[] };
     const { system, messages, tools } = (site.provider.asked[2]?.body ?? {}) as Sent;
     expect(JSON.stringify(messages)).toContain('First answer.');
-    // The text of the record is only in the tool output, never in the instructions; and there are no additional tools.
+    // The text of the record is only in the tool output, never in the instructions; and there are no
+    // additional tools.
     const instructions = JSON.stringify([system, ...messages.filter(({ role }) => role === 'system')]);
-    expect([instructions.includes('Speak of ships.'), instructions.includes(hostileText)]).toEqual([true, false]);
-    expect(JSON.stringify(messages.filter(({ role }) => role !== 'system'))).toContain(hostileText.slice(0, 25));
+    expect([instructions.includes('Speak of ships.'), instructions.includes(hostileText)]).toEqual([
+      true,
+      false,
+    ]);
+    expect(JSON.stringify(messages.filter(({ role }) => role !== 'system'))).toContain(
+      hostileText.slice(0, 25),
+    );
     expect(tools).toHaveLength(4);
   });
 
-  it.each(['streamed', 'waiting'])('a client that disconnects (%s) ends the call; the text so far is stored and charged', async (way) => {
-    const { conversationId } = await mine.converse(modelOf(dialect));
-    const { answer, begun, left } = stalled(dialect);
-    site.provider.script(answer);
-    if (way === 'streamed') {
-      const stream = await mine.stream(conversationId, 'Are you there?');
-      await stream.until(({ event }) => event === 'text');
-      stream.close();
-    } else {
-      const leaving = new AbortController();
-      const headers = { authorization: `Bearer ${mine.secret}`, 'content-type': 'application/json' };
-      const body = JSON.stringify({ content: 'Are you there?' });
-      const asked = fetch(`${site.url}/conversations/${conversationId}/messages`, {
-        method: 'POST',
-        headers,
-        body,
-        signal: leaving.signal,
-      });
-      await begun;
-      leaving.abort();
-      await expect(asked).rejects.toThrow();
-    }
-    await left;
-    const message = await ended(conversationId);
-    expect(message).toMatchObject({ status: 'canceled', error: { code: 'canceled' } });
-    if (way === 'streamed') expect(message.content).toBe('Half');
-    // The provider reported no usage, so the input is estimated: the prompt with its tools is more than a thousand tokens.
-    const entry = (await ledgerOf(site.ctx, mine.id)).find(({ message_id: id }) => id === message.id);
-    expect([entry?.credits, message.credits]).toEqual([2, 2]);
-    expect(entry?.input_tokens).toBeGreaterThan(1_000);
-    const { granted, used, remaining } = await creditsLeft();
-    expect(remaining).toBe(granted - used);
-  });
+  it.each(['streamed', 'waiting'])(
+    'a client that disconnects (%s) ends the call; the text so far is stored and charged',
+    async (way) => {
+      const { conversationId } = await mine.converse(modelOf(dialect));
+      const { answer, begun, left } = stalled(dialect);
+      site.provider.script(answer);
+      if (way === 'streamed') {
+        const stream = await mine.stream(conversationId, 'Are you there?');
+        await stream.until(({ event }) => event === 'text');
+        stream.close();
+      } else {
+        const leaving = new AbortController();
+        const headers = { authorization: `Bearer ${mine.secret}`, 'content-type': 'application/json' };
+        const body = JSON.stringify({ content: 'Are you there?' });
+        const asked = fetch(`${site.url}/conversations/${conversationId}/messages`, {
+          method: 'POST',
+          headers,
+          body,
+          signal: leaving.signal,
+        });
+        await begun;
+        leaving.abort();
+        await expect(asked).rejects.toThrow();
+      }
+      await left;
+      const message = await ended(conversationId);
+      expect(message).toMatchObject({ status: 'canceled', error: { code: 'canceled' } });
+      if (way === 'streamed') expect(message.content).toBe('Half');
+      // The provider reported no usage, so the input is estimated: the prompt with its tools is more than a
+      // thousand tokens.
+      const entry = (await ledgerOf(site.ctx, mine.id)).find(({ message_id: id }) => id === message.id);
+      expect([entry?.credits, message.credits]).toEqual([2, 2]);
+      expect(entry?.input_tokens).toBeGreaterThan(1_000);
+      const { granted, used, remaining } = await creditsLeft();
+      expect(remaining).toBe(granted - used);
+    },
+  );
 
   it.each([
     ['a refused key', [status(401)], 'refused-credentials'],
     ['a busy provider', [status(429, { 'retry-after': '3600' })], 'rate-limited'],
-    ['a failing provider', Array.from({ length: 3 }, () => status(500, { 'retry-after': '0' })), 'unavailable'],
-  ] as const)('%s gives a failed message with the reason, and the conversation continues', async (_what, answers, code) => {
-    const { conversationId } = await mine.converse(modelOf(dialect));
-    site.provider.script(...answers, whole(dialect, [{ text: 'Now.' }]));
-    const { status: http, body } = await ask(conversationId, 'Why?');
-    expect([http, body.message.status, body.message.error.code, body.message.content]).toEqual([201, 'failed', code, '']);
-    expect(body.message.error.message).toMatch(/provider/);
-    expect(JSON.stringify(body)).not.toContain('sk-very');
-    await expectItGoesOn(conversationId);
-  });
+    [
+      'a failing provider',
+      Array.from({ length: 3 }, () => status(500, { 'retry-after': '0' })),
+      'unavailable',
+    ],
+  ] as const)(
+    '%s gives a failed message with the reason, and the conversation continues',
+    async (_what, answers, code) => {
+      const { conversationId } = await mine.converse(modelOf(dialect));
+      site.provider.script(...answers, whole(dialect, [{ text: 'Now.' }]));
+      const { status: http, body } = await ask(conversationId, 'Why?');
+      expect([http, body.message.status, body.message.error.code, body.message.content]).toEqual([
+        201,
+        'failed',
+        code,
+        '',
+      ]);
+      expect(body.message.error.message).toMatch(/provider/);
+      expect(JSON.stringify(body)).not.toContain('sk-very');
+      await expectItGoesOn(conversationId);
+    },
+  );
 
   it('an answer that is cut off is stored as a failed message with its text so far, and the conversation continues', async () => {
     const { conversationId } = await mine.converse(modelOf(dialect));
@@ -173,7 +263,11 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     const stream = await mine.stream(conversationId, 'Why?');
     await stream.until(({ event }) => event === 'text');
     hear();
-    const message = { status: 'failed', content: 'Half', error: { code: 'cut-off', message: expect.stringContaining('cut off') } };
+    const message = {
+      status: 'failed',
+      content: 'Half',
+      error: { code: 'cut-off', message: expect.stringContaining('cut off') },
+    };
     expect((await stream.rest()).at(-1)).toMatchObject({ event: 'message', data: { message } });
     await expectItGoesOn(conversationId);
   });
@@ -192,7 +286,10 @@ describe('a conversation', () => {
     const second = await ask(conversationId, 'Two');
     expect([second.status, codesOf(second)]).toEqual([422, ['answer_running']]);
     const streamed = await mine.stream(conversationId, 'Three');
-    expect([streamed.response.status, streamed.errorBody]).toEqual([422, expect.stringContaining('answer_running')]);
+    expect([streamed.response.status, streamed.errorBody]).toEqual([
+      422,
+      expect.stringContaining('answer_running'),
+    ]);
     first.close();
     await ended(conversationId);
     expect(await messagesOf(conversationId)).toHaveLength(2);
@@ -224,7 +321,9 @@ describe('a conversation', () => {
     expect((await mine.api('delete', `/conversations/${conversationId}`)).status).toBe(204);
     expect(await creditsLeft()).toEqual(held);
     stream.close();
-    const after = await until(async () => ((await creditsLeft()).used > held.used ? creditsLeft() : undefined));
+    const after = await until(async () =>
+      (await creditsLeft()).used > held.used ? creditsLeft() : undefined,
+    );
     expect(after.remaining).toBe(after.granted - after.used);
   });
 });
@@ -236,12 +335,17 @@ describe('a member who leaves the organization', () => {
     const { agentId } = await mine.converse(model);
     const { body } = await apiOf(site.app, secret)('post', `/agents/${agentId}/conversations`, {});
     site.provider.script(whole(dialect, [{ text: 'Yours.' }]));
-    const asked = await apiOf(site.app, secret)('post', `/conversations/${body.id}/messages`, { content: 'Whose?' });
+    const asked = await apiOf(site.app, secret)('post', `/conversations/${body.id}/messages`, {
+      content: 'Whose?',
+    });
     expect(asked.status).toBe(201);
     const before = await creditsLeft();
-    expect((await mine.api('delete', `/organizations/${mine.id}/members/${member.id}?keys=transfer`)).status).toBe(204);
+    expect(
+      (await mine.api('delete', `/organizations/${mine.id}/members/${member.id}?keys=transfer`)).status,
+    ).toBe(204);
     expect(await creditsLeft()).toEqual(before);
-    const left = (table: string) => inOrganization(site.ctx, mine.id, (tx) => tx(table).whereIn('id', [body.id, asked.body.message.id]));
+    const left = (table: string) =>
+      inOrganization(site.ctx, mine.id, (tx) => tx(table).whereIn('id', [body.id, asked.body.message.id]));
     expect([await left('conversations'), await left('conversation_messages')]).toEqual([[], []]);
     expect((await mine.api('get', `/agents/${agentId}`)).body.creditsUsed).toBe(1);
   });
@@ -274,7 +378,9 @@ describe('a repeated Idempotency-Key', () => {
     first.close();
     await ended(conversationId);
     const again = await (await mine.stream(conversationId, 'Hello?', key)).rest();
-    expect(again).toMatchObject([{ event: 'message', data: { message: { status: 'canceled', content: 'Half' } } }]);
+    expect(again).toMatchObject([
+      { event: 'message', data: { message: { status: 'canceled', content: 'Half' } } },
+    ]);
     expect(site.provider.asked).toHaveLength(1);
   });
 });
@@ -301,14 +407,22 @@ describe('an interrupted process', () => {
     site.provider.script(answer);
     const before = await creditsLeft();
     const path = `${base}/conversations/${conversationId}/messages`;
-    const request = { address: site.database.address, settings: site.ctx.settings, secret: mine.secret, path };
+    const request = {
+      address: site.database.address,
+      settings: site.ctx.settings,
+      secret: mine.secret,
+      path,
+    };
     const script = new URL('./asking-process.ts', import.meta.url).pathname;
     const child = spawn(process.execPath, [script, JSON.stringify(request)], { stdio: 'ignore' });
     await begun;
     expect((await creditsLeft()).remaining).toBeLessThan(before.remaining);
     child.kill('SIGKILL');
     await once(child, 'exit');
-    expect((await messagesOf(conversationId)).map((message) => message.status)).toEqual(['complete', 'running']);
+    expect((await messagesOf(conversationId)).map((message) => message.status)).toEqual([
+      'complete',
+      'running',
+    ]);
     const work = startAgentWork(withReads(site.ctx));
     try {
       await work.tick();
@@ -325,7 +439,9 @@ describe('an interrupted process', () => {
       });
       expect(message).toMatchObject({ credits: 0, error: { code: 'interrupted' } });
       expect(await creditsLeft()).toEqual(before);
-      expect((await ledgerOf(site.ctx, mine.id)).find(({ message_id: id }) => id === message.id)).toMatchObject({ credits: 0 });
+      expect(
+        (await ledgerOf(site.ctx, mine.id)).find(({ message_id: id }) => id === message.id),
+      ).toMatchObject({ credits: 0 });
     } finally {
       await work.stop();
     }
@@ -343,7 +459,11 @@ describe('an agent that can no longer work', () => {
     await inOrganization(site.ctx, mine.id, async (tx) => {
       const [live] = await tx('api_schemas').where({ version: 'v1' });
       const { id: _id, ...row } = live;
-      const json = { endpoints: JSON.stringify(row.endpoints), bindings: JSON.stringify(row.bindings), publication: null };
+      const json = {
+        endpoints: JSON.stringify(row.endpoints),
+        bindings: JSON.stringify(row.bindings),
+        publication: null,
+      };
       const retired = { ...row, ...json, id: agentId, version: 'v3', status: 'retired' };
       await tx('api_schemas').insert(retired).onConflict(['organization_id', 'version']).ignore();
       await tx('agents').where({ id: agentId }).update(change);
@@ -351,7 +471,10 @@ describe('an agent that can no longer work', () => {
     const answer = await ask(conversationId, 'Anyone?');
     expect([answer.status, codesOf(answer)]).toEqual([422, ['agent_not_running']]);
     expect(answer.body.error.message).toContain(reason);
-    expect((await mine.api('get', `/agents/${agentId}`)).body).toMatchObject({ status: 'failed', statusReason: reason });
+    expect((await mine.api('get', `/agents/${agentId}`)).body).toMatchObject({
+      status: 'failed',
+      statusReason: reason,
+    });
     expect(await messagesOf(conversationId)).toEqual([]);
   });
 });

@@ -3,7 +3,11 @@ import type { MessageRow } from '../../../src/platform/conversations/messages.st
 import { creditsToCharge, limitsForCredits, maxCredits } from '../../../src/platform/conversations/price.ts';
 import { buildHistory, buildInstructions, deriveTitle } from '../../../src/platform/conversations/prompt.ts';
 
-const row = (role: MessageRow['role'], content: string, status: MessageRow['status'] = 'complete'): MessageRow => ({
+const row = (
+  role: MessageRow['role'],
+  content: string,
+  status: MessageRow['status'] = 'complete',
+): MessageRow => ({
   id: content,
   role,
   content,
@@ -17,7 +21,13 @@ const row = (role: MessageRow['role'], content: string, status: MessageRow['stat
   created_at: new Date(0),
   finished_at: null,
 });
-const oldestFirst = [row('user', 'q1'), row('assistant', 'a1'), row('user', 'q2'), row('assistant', '', 'failed'), row('user', 'q3')];
+const oldestFirst = [
+  row('user', 'q1'),
+  row('assistant', 'a1'),
+  row('user', 'q2'),
+  row('assistant', '', 'failed'),
+  row('user', 'q3'),
+];
 
 describe('buildHistory', () => {
   it('returns turns, oldest first, with a note for a missing answer', () => {
@@ -33,7 +43,12 @@ describe('buildHistory', () => {
   });
 
   it('drops whole turns, oldest first, beyond the limit', () => {
-    const long = [row('assistant', 'a'.repeat(390)), row('user', 'last'), row('assistant', 'b'), row('user', 'first')];
+    const long = [
+      row('assistant', 'a'.repeat(390)),
+      row('user', 'last'),
+      row('assistant', 'b'),
+      row('user', 'first'),
+    ];
     expect(buildHistory(long, 99).map(({ content }) => content)).toEqual(['last', 'a'.repeat(390)]);
     expect(buildHistory(long, 98)).toEqual([]);
     expect(buildHistory(long, 0)).toEqual([]);
@@ -65,8 +80,16 @@ describe('prices', () => {
   it('are 1 credit per started 1,000 tokens, and at most the reserved credits', () => {
     expect(maxCredits('anthropic/x', limits)).toBe(11);
     expect(maxCredits('offline', limits)).toBe(1);
-    const spent = (inputTokens: number, outputTokens: number, held = 11) => creditsToCharge({ inputTokens, outputTokens }, held);
-    expect([spent(0, 0), spent(1, 0), spent(999, 1), spent(1_000, 1), spent(50_000, 0), spent(5_000, 0, 2)]).toEqual([0, 1, 1, 2, 11, 2]);
+    const spent = (inputTokens: number, outputTokens: number, held = 11) =>
+      creditsToCharge({ inputTokens, outputTokens }, held);
+    expect([
+      spent(0, 0),
+      spent(1, 0),
+      spent(999, 1),
+      spent(1_000, 1),
+      spent(50_000, 0),
+      spent(5_000, 0, 2),
+    ]).toEqual([0, 1, 1, 2, 11, 2]);
   });
   it('limit the tokens when fewer credits are left', () => {
     expect(limitsForCredits(limits, 11)).toEqual(limits);

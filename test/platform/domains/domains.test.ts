@@ -39,13 +39,19 @@ const freshName = (): string => {
   hostnames += 1;
   return `shop-${hostnames}.example`;
 };
-type Domain = { id: string; hostname: string; status: string; verification: { type: string; name: string; value: string } };
+type Domain = {
+  id: string;
+  hostname: string;
+  status: string;
+  verification: { type: string; name: string; value: string };
+};
 async function add(who: Company, hostname = freshName()): Promise<Domain> {
   const answer = await who.api('post', who.domains, { hostname });
   expect(answer.status, JSON.stringify(answer.body)).toBe(201);
   return answer.body;
 }
-const verify = (who: Company, { id }: { id: string }): Promise<Answer> => who.api('post', `${who.domains}/${id}/verify`);
+const verify = (who: Company, { id }: { id: string }): Promise<Answer> =>
+  who.api('post', `${who.domains}/${id}/verify`);
 const prove = (...domains: Domain[]): void => {
   const [first] = domains;
   dns.set(first?.verification.name ?? '', { txt: domains.map(({ verification }) => verification.value) });
@@ -58,10 +64,15 @@ async function addVerified(who: Company, hostname = freshName()): Promise<Domain
   return answer.body;
 }
 const change = (who: Company, id: string, columns: object) =>
-  inTransaction({ db: database.ctx.db, organizationId: who.id }, (tx) => tx('domains').where({ id }).update(columns));
+  inTransaction({ db: database.ctx.db, organizationId: who.id }, (tx) =>
+    tx('domains').where({ id }).update(columns),
+  );
 const auditOf = (who: Company, id: string) =>
   inTransaction({ db: database.ctx.db, organizationId: who.id }, (tx) =>
-    tx('audit_log').where({ target_id: id }).orderBy('at').select<{ action: string; changes: object }[]>('action', 'changes'),
+    tx('audit_log')
+      .where({ target_id: id })
+      .orderBy('at')
+      .select<{ action: string; changes: object }[]>('action', 'changes'),
   );
 const primaries = async (who: Company): Promise<string[]> =>
   (await who.api('get', `${who.domains}?pageSize=100`)).body.data
@@ -87,7 +98,9 @@ describe('POST /organizations/{id}/domains', () => {
       lastError: null,
       createdAt: expect.any(String),
     });
-    expect(await auditOf(mine, answer.body.id)).toEqual([{ action: 'domain.create', changes: { hostname: 'xn--mller-kva.example' } }]);
+    expect(await auditOf(mine, answer.body.id)).toEqual([
+      { action: 'domain.create', changes: { hostname: 'xn--mller-kva.example' } },
+    ]);
   });
 
   it.each([
@@ -97,7 +110,11 @@ describe('POST /organizations/{id}/domains', () => {
     ['x.local', 'not_public'],
   ])('422 for %s', async (hostname, code) => {
     const answer = await mine.api('post', mine.domains, { hostname });
-    expect([answer.status, codesOf(answer), answer.body.error.details[0].path]).toEqual([422, [code], 'hostname']);
+    expect([answer.status, codesOf(answer), answer.body.error.details[0].path]).toEqual([
+      422,
+      [code],
+      'hostname',
+    ]);
   });
 
   it('422 for a value that is no text, empty or too long', async () => {
@@ -117,7 +134,9 @@ describe('POST /organizations/{id}/domains', () => {
     const again = await mine.api('post', mine.domains, { hostname: `${hostname.toUpperCase()}.` });
     expect([again.status, codesOf(again)]).toEqual([422, ['duplicate']]);
     const name = freshName();
-    const answers = await Promise.all([1, 2, 3, 4].map(() => mine.api('post', mine.domains, { hostname: name })));
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map(() => mine.api('post', mine.domains, { hostname: name })),
+    );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422]);
   });
 
@@ -141,7 +160,9 @@ describe('POST /organizations/{id}/domains', () => {
       next_check_at: '2999-01-01',
     }));
     await inTransaction({ db: database.ctx.db, organizationId: full.id }, (tx) => tx('domains').insert(rows));
-    const answers = await Promise.all([freshName(), freshName()].map((hostname) => full.api('post', full.domains, { hostname })));
+    const answers = await Promise.all(
+      [freshName(), freshName()].map((hostname) => full.api('post', full.domains, { hostname })),
+    );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422]);
     expect(answers.flatMap(codesOf)).toEqual(['limit_reached']);
   });
@@ -153,7 +174,8 @@ describe('GET /organizations/{id}/domains', () => {
     const a = await add(lister, 'Zebra-One.example');
     const b = await addVerified(lister, 'zebra-two.example');
     const c = await add(lister, 'köln.example');
-    const ids = async (query: string) => (await lister.api('get', `${lister.domains}?${query}`)).body.data.map(({ id }: Domain) => id);
+    const ids = async (query: string) =>
+      (await lister.api('get', `${lister.domains}?${query}`)).body.data.map(({ id }: Domain) => id);
     expect(await ids('')).toEqual([c.id, b.id, a.id]);
     expect(await ids('q=ZEBRA')).toEqual([b.id, a.id]);
     expect(await ids('q=zebra&pageSize=1&page=2')).toEqual([a.id]);
@@ -168,8 +190,12 @@ describe('GET /organizations/{id}/domains', () => {
 describe('PATCH /organizations/{id}/domains/{domainId}', () => {
   it('makes a verified domain primary, replacing the former one', async () => {
     const [a, b] = [await addVerified(mine), await addVerified(mine)];
-    expect((await mine.api('patch', `${mine.domains}/${a.id}`, { isPrimary: true })).body.isPrimary).toBe(true);
-    expect((await mine.api('patch', `${mine.domains}/${b.id}`, { isPrimary: true })).body.isPrimary).toBe(true);
+    expect((await mine.api('patch', `${mine.domains}/${a.id}`, { isPrimary: true })).body.isPrimary).toBe(
+      true,
+    );
+    expect((await mine.api('patch', `${mine.domains}/${b.id}`, { isPrimary: true })).body.isPrimary).toBe(
+      true,
+    );
     expect(await primaries(mine)).toEqual([b.id]);
     expect((await auditOf(mine, b.id)).at(-1)).toEqual({
       action: 'domain.update',
@@ -185,7 +211,9 @@ describe('PATCH /organizations/{id}/domains/{domainId}', () => {
   it('leaves one primary domain after concurrent requests', async () => {
     const racer = await company();
     const domains = await Promise.all([1, 2, 3, 4].map(() => addVerified(racer)));
-    const answers = await Promise.all(domains.map(({ id }) => racer.api('patch', `${racer.domains}/${id}`, { isPrimary: true })));
+    const answers = await Promise.all(
+      domains.map(({ id }) => racer.api('patch', `${racer.domains}/${id}`, { isPrimary: true })),
+    );
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(await primaries(racer)).toHaveLength(1);
   });
@@ -210,7 +238,10 @@ describe('DELETE /organizations/{id}/domains/{domainId}', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([204, 404]);
     expect((await mine.api('get', `${mine.domains}/${domain.id}`)).status).toBe(404);
     expect((await auditOf(mine, domain.id)).filter(({ action }) => action === 'domain.delete')).toEqual([
-      { action: 'domain.delete', changes: { hostname: domain.hostname, status: 'verified', isPrimary: true } },
+      {
+        action: 'domain.delete',
+        changes: { hostname: domain.hostname, status: 'verified', isPrimary: true },
+      },
     ]);
     const theirs = await addVerified(other, domain.hostname);
     expect(theirs.verification.value).not.toBe(domain.verification.value);
@@ -249,7 +280,14 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     expect(await found()).toEqual(pending(`There is no TXT record at ${name}`));
     dns.set(name, 'nodata');
     expect(await found()).toEqual(pending(`There is no TXT record at ${name}`));
-    for (const wrong of [unrelated.verification.value, value.toUpperCase(), value.slice(0, -1), `${value}0`, `x${value}`, '']) {
+    for (const wrong of [
+      unrelated.verification.value,
+      value.toUpperCase(),
+      value.slice(0, -1),
+      `${value}0`,
+      `x${value}`,
+      '',
+    ]) {
       dns.set(name, { txt: [wrong] });
       expect(await found()).toEqual(pending(`The TXT record at ${name} has another value`));
     }
@@ -267,7 +305,11 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
   it('keeps a verified domain and its time of verification, and reports that the record is missing', async () => {
     const domain = await addVerified(mine);
     await change(mine, domain.id, { verified_at: '2026-01-01T00:00:00Z' });
-    expect((await verify(mine, domain)).body).toMatchObject({ status: 'verified', verifiedAt: '2026-01-01T00:00:00Z', lastError: null });
+    expect((await verify(mine, domain)).body).toMatchObject({
+      status: 'verified',
+      verifiedAt: '2026-01-01T00:00:00Z',
+      lastError: null,
+    });
     dns.set(domain.verification.name, 'nxdomain');
     expect((await verify(mine, domain)).body).toMatchObject({
       status: 'verified',
@@ -281,7 +323,10 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     await change(mine, domain.id, { created_at: new Date(Date.now() - 7 * 86_400_000 + 60_000) });
     expect((await verify(mine, domain)).body.status).toBe('pending');
     await change(mine, domain.id, { created_at: new Date(Date.now() - 7 * 86_400_000 - 60_000) });
-    expect((await verify(mine, domain)).body).toMatchObject({ status: 'failed', lastError: expect.stringContaining('no TXT record') });
+    expect((await verify(mine, domain)).body).toMatchObject({
+      status: 'failed',
+      lastError: expect.stringContaining('no TXT record'),
+    });
     expect((await verify(mine, domain)).body.status).toBe('failed');
     prove(domain);
     expect((await verify(mine, domain)).body).toMatchObject({ status: 'verified', lastError: null });
@@ -290,9 +335,16 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
   it('fails when another organization has verified the hostname, which is revealed only after proving control', async () => {
     const theirs = await addVerified(other);
     const own = await add(mine, theirs.hostname);
-    expect((await verify(mine, own)).body).toMatchObject({ status: 'pending', lastError: expect.stringContaining('has another value') });
+    expect((await verify(mine, own)).body).toMatchObject({
+      status: 'pending',
+      lastError: expect.stringContaining('has another value'),
+    });
     prove(theirs, own);
-    const taken = { status: 'failed', verifiedAt: null, lastError: 'Another organization has verified this hostname' };
+    const taken = {
+      status: 'failed',
+      verifiedAt: null,
+      lastError: 'Another organization has verified this hostname',
+    };
     expect((await verify(mine, own)).body).toMatchObject(taken);
     expect((await verify(mine, own)).body).toMatchObject(taken);
     expect((await auditOf(mine, own.id)).at(-1)?.changes).toEqual({
@@ -311,11 +363,16 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
       const domains = await Promise.all(companies.map((who) => add(who, hostname)));
       prove(...domains);
       const answers = await Promise.all(
-        companies.flatMap((who, index) => [verify(who, domains[index] as Domain), verify(who, domains[index] as Domain)]),
+        companies.flatMap((who, index) => [
+          verify(who, domains[index] as Domain),
+          verify(who, domains[index] as Domain),
+        ]),
       );
       expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
       const statuses = await Promise.all(
-        companies.map(async (who, index) => (await who.api('get', `${who.domains}/${domains[index]?.id}`)).body.status),
+        companies.map(
+          async (who, index) => (await who.api('get', `${who.domains}/${domains[index]?.id}`)).body.status,
+        ),
       );
       expect(statuses.sort()).toEqual(['failed', 'failed', 'failed', 'verified']);
     }
@@ -343,10 +400,11 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
       );
       return rows[0]?.open;
     };
-    // The time of last use of a key is written next to the request now and then, and ends by itself. Work that waits for the DNS ends
-    // when the lookup is given up.
+    // The time of last use of a key is written next to the request now and then, and ends by itself. Work
+    // that waits for the DNS ends when the lookup is given up.
     dns.onAsked(async (name) => {
-      if (name === domain.verification.name) await until(async () => ((await open()) === 0 ? true : undefined));
+      if (name === domain.verification.name)
+        await until(async () => ((await open()) === 0 ? true : undefined));
     });
     prove(domain);
     expect((await verify(mine, domain)).body.status).toBe('verified');
@@ -364,13 +422,17 @@ describe('another organization', () => {
       await api('delete', `${path}/${domain.id}`),
     ];
     const below = await reach(other.domains);
-    expect(below.map(({ status, body }) => [status, body.error.message])).toEqual(below.map(() => [404, 'Domain not found']));
+    expect(below.map(({ status, body }) => [status, body.error.message])).toEqual(
+      below.map(() => [404, 'Domain not found']),
+    );
     const foreign = [
       ...(await reach(mine.domains)),
       await api('get', mine.domains),
       await api('post', mine.domains, { hostname: 'x.example' }),
     ];
-    expect(foreign.map(({ status, body }) => [status, body.error.message])).toEqual(foreign.map(() => [404, 'Organization not found']));
+    expect(foreign.map(({ status, body }) => [status, body.error.message])).toEqual(
+      foreign.map(() => [404, 'Organization not found']),
+    );
     expect((await mine.api('get', `${mine.domains}/${domain.id}`)).status).toBe(200);
     expect(dns.asked.filter(({ name }) => name === domain.verification.name)).toEqual([]);
   });
@@ -390,7 +452,9 @@ describe('a role', () => {
       api('delete', `${mine.domains}/${domain.id}`),
     ]);
     expect(messages.map(({ body }) => body.error.message)).toEqual(
-      ['create', 'update', 'update', 'delete'].map((action) => `Missing required permission: domain:${action}`),
+      ['create', 'update', 'update', 'delete'].map(
+        (action) => `Missing required permission: domain:${action}`,
+      ),
     );
   });
 });

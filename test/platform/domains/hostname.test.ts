@@ -34,7 +34,10 @@ describe('parseHostname returns the canonical form', () => {
     ['acme.example', 'acme.example'],
     ['acme.newtld', 'acme.newtld'],
     [`${letters(63)}.com`, `${letters(63)}.com`],
-    [`${letters(63)}.${letters(63)}.${letters(63)}.${letters(39)}.com`, `${letters(63)}.${letters(63)}.${letters(63)}.${letters(39)}.com`],
+    [
+      `${letters(63)}.${letters(63)}.${letters(63)}.${letters(39)}.com`,
+      `${letters(63)}.${letters(63)}.${letters(63)}.${letters(39)}.com`,
+    ],
   ])('%s', (given, hostname) => {
     expect(kept(given)).toBe(hostname);
     expect(kept(hostname)).toBe(hostname);

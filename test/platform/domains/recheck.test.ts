@@ -68,10 +68,13 @@ const noteLooks = `
   end $$;
   create trigger looked after update of last_checked_at on domains for each row
     when (new.last_checked_at is distinct from old.last_checked_at) execute function note_look();`;
-const timesAsked = ({ verification }: Domain): number => dns.asked.filter(({ name }) => name === verification.name).length;
+const timesAsked = ({ verification }: Domain): number =>
+  dns.asked.filter(({ name }) => name === verification.name).length;
 /** The number of saved checks; the resolver may query the DNS twice for one. */
 const looksAt = async ({ id }: Domain): Promise<number> => {
-  const { rows } = await asSuperuser(database.address.database, (client) => client.query('select from looks where domain_id = $1', [id]));
+  const { rows } = await asSuperuser(database.address.database, (client) =>
+    client.query('select from looks where domain_id = $1', [id]),
+  );
   return rows.length;
 };
 /** The time of the next check. */
@@ -96,7 +99,11 @@ describe('a pending domain', () => {
     prove(domain);
     const checks = startChecks();
     await checks.waitUntilIdle();
-    expect(await show(domain)).toMatchObject({ status: 'verified', lastError: null, verifiedAt: expect.any(String) });
+    expect(await show(domain)).toMatchObject({
+      status: 'verified',
+      lastError: null,
+      verifiedAt: expect.any(String),
+    });
     expect(await auditOf(domain)).toEqual([
       {
         actor_id: null,
@@ -116,7 +123,10 @@ describe('a pending domain', () => {
     const began = Date.now();
     await startChecks().waitUntilIdle();
     const ended = Date.now();
-    expect(await show(young)).toMatchObject({ status: 'pending', lastError: expect.stringContaining('no TXT record') });
+    expect(await show(young)).toMatchObject({
+      status: 'pending',
+      lastError: expect.stringContaining('no TXT record'),
+    });
     for (const [domain, seconds] of [
       [young, 60],
       [older, 900],
@@ -148,19 +158,28 @@ describe('a pending domain', () => {
       'pending',
     ]);
     expect([await nextCheck(absent), await nextCheck(broken)]).toEqual([null, null]);
-    expect(await auditOf(absent)).toMatchObject([{ credential_kind: 'system', changes: { status: 'failed' } }]);
+    expect(await auditOf(absent)).toMatchObject([
+      { credential_kind: 'system', changes: { status: 'failed' } },
+    ]);
   });
 
   it('fails when another organization has verified the hostname', async () => {
     const domain = await add();
     const rival = (await makeOrganization(database.ctx)).id;
     const rivalApi = apiOf(app, (await makeKey(database.ctx, rival, { permissions: ['write'] })).secret);
-    const { body: theirs } = await rivalApi('post', `/organizations/${rival}/domains`, { hostname: domain.hostname });
+    const { body: theirs } = await rivalApi('post', `/organizations/${rival}/domains`, {
+      hostname: domain.hostname,
+    });
     prove(theirs);
-    expect((await rivalApi('post', `/organizations/${rival}/domains/${theirs.id}/verify`)).body.status).toBe('verified');
+    expect((await rivalApi('post', `/organizations/${rival}/domains/${theirs.id}/verify`)).body.status).toBe(
+      'verified',
+    );
     prove(domain);
     await startChecks().waitUntilIdle();
-    expect(await show(domain)).toMatchObject({ status: 'failed', lastError: 'Another organization has verified this hostname' });
+    expect(await show(domain)).toMatchObject({
+      status: 'failed',
+      lastError: 'Another organization has verified this hostname',
+    });
   });
 
   it('keeps the result of a manual verification during a background check', async () => {
@@ -171,7 +190,11 @@ describe('a pending domain', () => {
     await startChecks().waitUntilIdle();
     expect(timesAsked(domain)).toBeGreaterThan(0);
     const after = await show(domain);
-    expect([after.status, after.verifiedAt, after.lastCheckedAt]).toEqual(['verified', '2026-01-01T00:00:00Z', null]);
+    expect([after.status, after.verifiedAt, after.lastCheckedAt]).toEqual([
+      'verified',
+      '2026-01-01T00:00:00Z',
+      null,
+    ]);
   });
 });
 
@@ -180,11 +203,15 @@ describe('many due domains', () => {
     const second = (await makeOrganization(database.ctx)).id;
     const many = await Promise.all(Array.from({ length: 30 }, () => add()));
     const key = await makeKey(database.ctx, second, { permissions: ['write'] });
-    const { body: foreign } = await apiOf(app, key.secret)('post', `/organizations/${second}/domains`, { hostname: 'foreign.example' });
+    const { body: foreign } = await apiOf(app, key.secret)('post', `/organizations/${second}/domains`, {
+      hostname: 'foreign.example',
+    });
     await as({ db: database.ctx.db, organizationId: second }, (tx) =>
       tx('domains').where({ id: foreign.id }).update({ next_check_at: '2020-01-01' }),
     );
-    await Promise.all([startChecks(), startChecks(), startChecks()].map((process) => process.waitUntilIdle()));
+    await Promise.all(
+      [startChecks(), startChecks(), startChecks()].map((process) => process.waitUntilIdle()),
+    );
     expect(await Promise.all([...many, foreign].map(looksAt))).toEqual([...many, foreign].map(() => 1));
   });
 
@@ -203,7 +230,9 @@ describe('many due domains', () => {
     await holding.promise;
     const checks = startChecks();
     try {
-      await until(async () => ((await Promise.all(many.map(show))).every(({ status }) => status === 'verified') ? true : undefined));
+      await until(async () =>
+        (await Promise.all(many.map(show))).every(({ status }) => status === 'verified') ? true : undefined,
+      );
       expect((await show(silent)).lastCheckedAt).toBeNull();
     } finally {
       othersAreDone.resolve();
@@ -218,7 +247,9 @@ describe('stopping', () => {
   it('ends immediately, saves nothing of an aborted lookup, and another process continues after the lease', async () => {
     const domain = await add();
     dns.set(domain.verification.name, 'silent');
-    const asked = new Promise<void>((resolve) => dns.onAsked((name) => name === domain.verification.name && resolve()));
+    const asked = new Promise<void>((resolve) =>
+      dns.onAsked((name) => name === domain.verification.name && resolve()),
+    );
     const began = Date.now();
     const checks = startChecks();
     await asked;

@@ -1,4 +1,5 @@
-// Accepting an invitation: by the invited person, once, while it is open and its sender could still grant the role.
+// Accepting an invitation: by the invited person, once, while it is open and its sender could still grant the
+// role.
 
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -21,7 +22,10 @@ afterAll(async () => {
 
 const membershipOf = (userId: string) =>
   world.as(world.organization.id, (tx) =>
-    tx('memberships as m').join('roles as r', 'r.id', 'm.role_id').where('m.user_id', userId).first<{ name: string } | undefined>('r.name'),
+    tx('memberships as m')
+      .join('roles as r', 'r.id', 'm.role_id')
+      .where('m.user_id', userId)
+      .first<{ name: string } | undefined>('r.name'),
   );
 const changeInvitation = (id: string, columns: object) =>
   world.as(world.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
@@ -64,7 +68,9 @@ describe('POST /invitations/accept', () => {
     const other = await makeOrganization(world.ctx, { ownerEmail: 'Both.Sides@example.test' });
     await world.invite('both.sides@EXAMPLE.test');
     const session = await makeSession(world.ctx, other.ownerId, other.id);
-    expect((await world.accept(await world.tokenOf('both.sides@example.test'), session.headers)).status).toBe(200);
+    expect((await world.accept(await world.tokenOf('both.sides@example.test'), session.headers)).status).toBe(
+      200,
+    );
     const who = await apiOf(world.app, null)('get', '/whoami', undefined, session.headers);
     expect(who.body.organization.id).toBe(other.id);
     expect(await membershipOf(other.ownerId)).toEqual({ name: 'viewer' });
@@ -96,7 +102,10 @@ describe('POST /invitations/accept', () => {
     const { id } = await world.invite('hers@example.test');
     const token = await world.tokenOf('hers@example.test');
     const thief = await world.signIn('thief@example.test');
-    for (const prepare of [async () => undefined, () => world.owner('delete', `${world.invitations}/${id}`)]) {
+    for (const prepare of [
+      async () => undefined,
+      () => world.owner('delete', `${world.invitations}/${id}`),
+    ]) {
       await prepare();
       const answer = await world.accept(token, thief.headers);
       expect([answer.status, codesOf(answer)]).toEqual([403, ['other_address']]);
@@ -120,7 +129,11 @@ describe('POST /invitations/accept', () => {
     const person = await world.signIn('inside@example.test');
     const viewer = await world.roleId('viewer');
     await world.as(world.organization.id, (tx) =>
-      tx('memberships').insert({ organization_id: world.organization.id, user_id: person.id, role_id: viewer }),
+      tx('memberships').insert({
+        organization_id: world.organization.id,
+        user_id: person.id,
+        role_id: viewer,
+      }),
     );
     expect(codesOf(await world.accept(token, person.headers))).toEqual(['already_member']);
     expect(await membershipOf(person.id)).toEqual({ name: 'viewer' });
@@ -133,7 +146,9 @@ describe('POST /invitations/accept', () => {
     expect([byKey.status, codesOf(byKey)]).toEqual([403, ['sign_in_needed']]);
     expect((await world.accept(token, {})).status).toBe(401);
     const person = await world.signIn('keyed@example.test');
-    expect((await world.accept(token, { ...person.headers, origin: 'https://evil.example' })).status).toBe(403);
+    expect((await world.accept(token, { ...person.headers, origin: 'https://evil.example' })).status).toBe(
+      403,
+    );
     expect(await membershipOf(person.id)).toBeUndefined();
   });
 });
@@ -143,7 +158,8 @@ describe('an invitation whose sender', () => {
     const sender = await makeMember(world.ctx, world.organization.id, role);
     const api = apiOf(
       world.app,
-      (await makeKey(world.ctx, world.organization.id, { permissions: ['write'], createdBy: sender.id })).secret,
+      (await makeKey(world.ctx, world.organization.id, { permissions: ['write'], createdBy: sender.id }))
+        .secret,
     );
     const answer = await api('post', world.invitations, { email, roleId });
     expect(answer.status, JSON.stringify(answer.body)).toBe(201);
@@ -157,18 +173,30 @@ describe('an invitation whose sender', () => {
   }
 
   it('left is no longer valid until someone else resends it', async () => {
-    const { senderId, id, accept, person } = await invitedBy('admin', await world.roleId('viewer'), 'left@example.test');
+    const { senderId, id, accept, person } = await invitedBy(
+      'admin',
+      await world.roleId('viewer'),
+      'left@example.test',
+    );
     await world.as(world.organization.id, (tx) => tx('memberships').where({ user_id: senderId }).delete());
     expect(codesOf(await accept())).toEqual(['no_longer_valid']);
     expect(await membershipOf(person.id)).toBeUndefined();
     await world.owner('post', `${world.invitations}/${id}/resend`);
-    expect((await world.accept(await world.tokenOf('left@example.test', 2), person.headers)).status).toBe(200);
+    expect((await world.accept(await world.tokenOf('left@example.test', 2), person.headers)).status).toBe(
+      200,
+    );
   });
 
   it('was demoted is no longer valid', async () => {
-    const { senderId, accept } = await invitedBy('admin', await world.roleId('editor'), 'demoted@example.test');
+    const { senderId, accept } = await invitedBy(
+      'admin',
+      await world.roleId('editor'),
+      'demoted@example.test',
+    );
     const viewer = await world.roleId('viewer');
-    await world.as(world.organization.id, (tx) => tx('memberships').where({ user_id: senderId }).update({ role_id: viewer }));
+    await world.as(world.organization.id, (tx) =>
+      tx('memberships').where({ user_id: senderId }).update({ role_id: viewer }),
+    );
     expect(codesOf(await accept())).toEqual(['no_longer_valid']);
   });
 
@@ -190,7 +218,11 @@ describe('an invitation whose sender', () => {
   });
 
   it('is being demoted concurrently: acceptance waits for the outcome', async () => {
-    const { senderId, accept, person } = await invitedBy('admin', await world.roleId('editor'), 'moment@example.test');
+    const { senderId, accept, person } = await invitedBy(
+      'admin',
+      await world.roleId('editor'),
+      'moment@example.test',
+    );
     const viewer = await world.roleId('viewer');
     await world.tokenOf('moment@example.test');
     let answer: ReturnType<typeof accept> | undefined;
@@ -198,7 +230,9 @@ describe('an invitation whose sender', () => {
       await tx('memberships').where({ user_id: senderId }).update({ role_id: viewer });
       answer = accept();
       await until(async () => {
-        const { rows } = await admin.raw("select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()");
+        const { rows } = await admin.raw(
+          "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+        );
         return rows.length > 0 ? true : undefined;
       });
     });

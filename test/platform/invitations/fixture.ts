@@ -34,16 +34,25 @@ export type World = {
   tokenOf(email: string, count?: number): Promise<string>;
   accept(token: string, headers: Record<string, string>): Promise<Answer>;
   /** Signs the person in, creating them if unknown. */
-  signIn(email: string, activeOrganization?: string | null): Promise<{ id: string; sessionId: string; headers: Record<string, string> }>;
+  signIn(
+    email: string,
+    activeOrganization?: string | null,
+  ): Promise<{ id: string; sessionId: string; headers: Record<string, string> }>;
   close(): Promise<void>;
 };
 
 export async function invitationWorld(): Promise<World> {
   const mails = await startMailServer();
-  const settings = { publicUrl: 'http://portal.example.test', mail: { ...testSettings.mail, smtpUrl: mails.url } };
+  const settings = {
+    publicUrl: 'http://portal.example.test',
+    mail: { ...testSettings.mail, smtpUrl: mails.url },
+  };
   const database = await testDatabase({ settings });
   const lines: string[] = [];
-  const ctx: Ctx = { ...database.ctx, log: createLog('trace', { write: (line: string) => void lines.push(line) }) };
+  const ctx: Ctx = {
+    ...database.ctx,
+    log: createLog('trace', { write: (line: string) => void lines.push(line) }),
+  };
   const app = createApp(ctx);
   const sender = startMailSender(ctx, { pollMs: 100 });
   const organization = await makeOrganization(ctx, { name: 'Aster & Sons' });
@@ -69,12 +78,19 @@ export async function invitationWorld(): Promise<World> {
       const { id } = await makeMember(ctx, organization.id, permissions);
       return as(
         organization.id,
-        async (tx) => (await tx('memberships').where({ user_id: id }).first<{ role_id: string }>('role_id')).role_id,
+        async (tx) =>
+          (await tx('memberships').where({ user_id: id }).first<{ role_id: string }>('role_id')).role_id,
       );
     },
     memberApi: async (role) => {
       const { id } = await makeMember(ctx, organization.id, role);
-      return { id, api: apiOf(app, (await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: id })).secret) };
+      return {
+        id,
+        api: apiOf(
+          app,
+          (await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: id })).secret,
+        ),
+      };
     },
     invite: async (email, role = 'viewer') => {
       const answer = await owner('post', invitations, { email, roleId: await roleId(role) });

@@ -1,4 +1,5 @@
-// Invitations: who may grant which role, one open invitation per address, and a token that is only in the mail.
+// Invitations: who may grant which role, one open invitation per address, and a token that is only in the
+// mail.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { openKnex } from '../../../src/db/connect.ts';
@@ -14,11 +15,16 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const auditOf = (targetId: string) =>
-  world.as(world.organization.id, (tx) => tx('audit_log').where({ target_id: targetId }).orderBy('at').pluck('action'));
+  world.as(world.organization.id, (tx) =>
+    tx('audit_log').where({ target_id: targetId }).orderBy('at').pluck('action'),
+  );
 
 describe('POST /organizations/{id}/invitations', () => {
   it('201, and a mail with the link, as text and as HTML for small and dark screens', async () => {
-    const answer = await world.owner('post', world.invitations, { email: 'New.Person@Example.test', roleId: await world.roleId('editor') });
+    const answer = await world.owner('post', world.invitations, {
+      email: 'New.Person@Example.test',
+      roleId: await world.roleId('editor'),
+    });
     expect(answer.status).toBe(201);
     expect(answer.body).toEqual({
       id: expect.any(String),
@@ -52,7 +58,12 @@ describe('POST /organizations/{id}/invitations', () => {
   it('keeps the token only in the mail: in no table, log line or response', async () => {
     const made = await world.invite('secret@example.test');
     const token = await world.tokenOf('secret@example.test');
-    const again = await world.owner('post', `${world.invitations}/${made.id}/resend`, {}, { 'idempotency-key': 'resend-secret' });
+    const again = await world.owner(
+      'post',
+      `${world.invitations}/${made.id}/resend`,
+      {},
+      { 'idempotency-key': 'resend-secret' },
+    );
     const second = await world.tokenOf('secret@example.test', 2);
     const person = await world.signIn('secret@example.test');
     const accepted = await apiOf(world.app, null)(
@@ -69,7 +80,8 @@ describe('POST /organizations/{id}/invitations', () => {
       );
       expect(rows.length).toBeGreaterThan(15);
       for (const { name } of rows) {
-        const text = (await admin.raw(`select coalesce(string_agg(t::text, ' '), '') as text from ${name} t`)).rows[0].text;
+        const text = (await admin.raw(`select coalesce(string_agg(t::text, ' '), '') as text from ${name} t`))
+          .rows[0].text;
         for (const hidden of [token, second, Buffer.from(token).toString('hex')])
           expect([name, text.includes(hidden)]).toEqual([name, false]);
       }
@@ -85,7 +97,10 @@ describe('POST /organizations/{id}/invitations', () => {
   it('renews the open invitation of an address with the new role; the old link stops working', async () => {
     const first = await world.invite('twice@example.test', 'viewer');
     const old = await world.tokenOf('twice@example.test');
-    const answer = await world.owner('post', world.invitations, { email: 'TWICE@example.test', roleId: await world.roleId('editor') });
+    const answer = await world.owner('post', world.invitations, {
+      email: 'TWICE@example.test',
+      roleId: await world.roleId('editor'),
+    });
     expect([answer.status, answer.body.id, answer.body.role.name]).toEqual([201, first.id, 'editor']);
     const fresh = await world.tokenOf('twice@example.test', 2);
     const person = await world.signIn('twice@example.test');
@@ -97,7 +112,9 @@ describe('POST /organizations/{id}/invitations', () => {
   it('creates one invitation for concurrent requests', async () => {
     const roleId = await world.roleId('viewer');
     const answers = await Promise.all(
-      Array.from({ length: 5 }, () => world.owner('post', world.invitations, { email: 'race@example.test', roleId })),
+      Array.from({ length: 5 }, () =>
+        world.owner('post', world.invitations, { email: 'race@example.test', roleId }),
+      ),
     );
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
@@ -122,10 +139,17 @@ describe('POST /organizations/{id}/invitations', () => {
   });
 
   it('403 for a role with a permission that the caller does not have', async () => {
-    const { api } = await world.memberApi(['invitation:create', 'invitation:update', 'invitation:read', 'team:read']);
+    const { api } = await world.memberApi([
+      'invitation:create',
+      'invitation:update',
+      'invitation:read',
+      'team:read',
+    ]);
     const weaker = await world.makeRole(['team:read']);
     const stronger = await world.makeRole(['team:read', 'team:create']);
-    expect((await api('post', world.invitations, { email: 'weak@example.test', roleId: weaker })).status).toBe(201);
+    expect(
+      (await api('post', world.invitations, { email: 'weak@example.test', roleId: weaker })).status,
+    ).toBe(201);
     const refused = await api('post', world.invitations, { email: 'strong@example.test', roleId: stronger });
     expect([refused.status, refused.body.error.message, codesOf(refused)]).toEqual([
       403,
@@ -133,12 +157,33 @@ describe('POST /organizations/{id}/invitations', () => {
       ['escalation'],
     ]);
     const admin = await world.memberApi('admin');
-    expect((await admin.api('post', world.invitations, { email: 'o@example.test', roleId: await world.roleId('owner') })).status).toBe(403);
-    expect((await admin.api('post', world.invitations, { email: 'o@example.test', roleId: await world.roleId('admin') })).status).toBe(201);
+    expect(
+      (
+        await admin.api('post', world.invitations, {
+          email: 'o@example.test',
+          roleId: await world.roleId('owner'),
+        })
+      ).status,
+    ).toBe(403);
+    expect(
+      (
+        await admin.api('post', world.invitations, {
+          email: 'o@example.test',
+          roleId: await world.roleId('admin'),
+        })
+      ).status,
+    ).toBe(201);
     // Nor by resending an invitation of someone with more permissions.
     const made = await world.invite('boss@example.test', 'owner');
     expect((await api('post', `${world.invitations}/${made.id}/resend`)).status).toBe(403);
-    expect((await api('post', world.invitations, { email: 'boss@example.test', roleId: await world.roleId('owner') })).status).toBe(403);
+    expect(
+      (
+        await api('post', world.invitations, {
+          email: 'boss@example.test',
+          roleId: await world.roleId('owner'),
+        })
+      ).status,
+    ).toBe(403);
   });
 
   it('keeps a role from being deleted while an open invitation grants it', async () => {
@@ -149,7 +194,10 @@ describe('POST /organizations/{id}/invitations', () => {
     await expect(remove()).rejects.toThrow('open_invitation_uses_role');
     await world.owner('delete', `${world.invitations}/${made.id}`);
     expect(await remove()).toBe(1);
-    expect((await world.owner('get', `${world.invitations}/${made.id}`)).body).toMatchObject({ role: { id: roleId }, status: 'revoked' });
+    expect((await world.owner('get', `${world.invitations}/${made.id}`)).body).toMatchObject({
+      role: { id: roleId },
+      status: 'revoked',
+    });
   });
 });
 
@@ -167,7 +215,9 @@ describe('GET /organizations/{id}/invitations', () => {
         .update({ expires_at: new Date(Date.now() - 1_000) }),
     );
     const ids = async (query: string) =>
-      (await world.owner('get', `${world.invitations}?${query}`)).body.data.map(({ id }: { id: string }) => id);
+      (await world.owner('get', `${world.invitations}?${query}`)).body.data.map(
+        ({ id }: { id: string }) => id,
+      );
     expect(await ids('q=FIND-')).toEqual([c.id, b.id, a.id]);
     expect(await ids('q=find-&status=pending')).toEqual([a.id]);
     expect(await ids('q=find-&status=revoked')).toEqual([b.id]);
@@ -192,7 +242,12 @@ describe('GET /organizations/{id}/invitations', () => {
 
   it('still names the sender after they left', async () => {
     const { id, api } = await world.memberApi('admin');
-    const made = (await api('post', world.invitations, { email: 'orphan@example.test', roleId: await world.roleId('viewer') })).body;
+    const made = (
+      await api('post', world.invitations, {
+        email: 'orphan@example.test',
+        roleId: await world.roleId('viewer'),
+      })
+    ).body;
     await world.as(world.organization.id, async (tx) => {
       await tx('api_keys').where({ created_by: id }).delete();
       await tx('memberships').where({ user_id: id }).delete();
@@ -211,9 +266,15 @@ describe('POST …/{invitationId}/resend and DELETE', () => {
         .update({ expires_at: new Date(Date.now() - 1_000) }),
     );
     const answer = await world.owner('post', `${world.invitations}/${id}/resend`);
-    expect([answer.status, answer.body.status, answer.body.delivery.status]).toEqual([200, 'pending', 'queued']);
+    expect([answer.status, answer.body.status, answer.body.delivery.status]).toEqual([
+      200,
+      'pending',
+      'queued',
+    ]);
     const person = await world.signIn('late@example.test');
-    expect((await world.accept(await world.tokenOf('late@example.test', 2), person.headers)).status).toBe(200);
+    expect((await world.accept(await world.tokenOf('late@example.test', 2), person.headers)).status).toBe(
+      200,
+    );
     for (const [method, path, code] of [
       ['post', `${world.invitations}/${id}/resend`, 'accepted'],
       ['delete', `${world.invitations}/${id}`, 'accepted'],
@@ -245,7 +306,9 @@ describe('POST …/{invitationId}/resend and DELETE', () => {
     const refused = await world.owner('post', `${world.invitations}/${id}/resend`);
     expect([refused.status, refused.headers['retry-after']]).toEqual([429, '3600']);
     await world.invite('unmolested@example.test');
-    await world.as(world.organization.id, (tx) => tx.raw("update outgoing_mails set created_at = created_at - interval '61 minutes'"));
+    await world.as(world.organization.id, (tx) =>
+      tx.raw("update outgoing_mails set created_at = created_at - interval '61 minutes'"),
+    );
     expect((await world.owner('post', `${world.invitations}/${id}/resend`)).status).toBe(200);
   });
 
@@ -253,7 +316,9 @@ describe('POST …/{invitationId}/resend and DELETE', () => {
     await world.sender.stop();
     const { id } = await world.invite('recalled@example.test');
     const mailIds = () =>
-      world.as(world.organization.id, (tx) => tx('outgoing_mails').where({ recipient: 'recalled@example.test' }).pluck('id'));
+      world.as(world.organization.id, (tx) =>
+        tx('outgoing_mails').where({ recipient: 'recalled@example.test' }).pluck('id'),
+      );
     const before = await mailIds();
     await world.owner('post', `${world.invitations}/${id}/resend`);
     const after = await mailIds();
@@ -268,7 +333,10 @@ describe('another organization', () => {
   it('cannot see, resend or revoke it', async () => {
     const { id } = await world.invite('apart@example.test');
     const other = await makeOrganization(world.ctx);
-    const outsider = apiOf(world.app, (await makeKey(world.ctx, other.id, { permissions: ['write'] })).secret);
+    const outsider = apiOf(
+      world.app,
+      (await makeKey(world.ctx, other.id, { permissions: ['write'] })).secret,
+    );
     for (const organizationId of [world.organization.id, other.id]) {
       const path = `/organizations/${organizationId}/invitations/${id}`;
       expect((await outsider('get', path)).status).toBe(404);
@@ -276,18 +344,22 @@ describe('another organization', () => {
       expect((await outsider('post', `${path}/resend`)).status).toBe(404);
     }
     expect((await outsider('get', world.invitations)).status).toBe(404);
-    expect((await outsider('post', world.invitations, { email: 'x@example.test', roleId: createId() })).status).toBe(404);
+    expect(
+      (await outsider('post', world.invitations, { email: 'x@example.test', roleId: createId() })).status,
+    ).toBe(404);
     expect((await world.owner('get', `${world.invitations}/${id}`)).body.status).toBe('pending');
   });
 });
 
 describe('invited', () => {
   it('is true for an address while its invitation is open, ignoring case', async () => {
-    const invited = async (email: string) => (await world.ctx.db.control.raw('select invited(?) as yes', [email])).rows[0].yes;
+    const invited = async (email: string) =>
+      (await world.ctx.db.control.raw('select invited(?) as yes', [email])).rows[0].yes;
     expect(await invited('asked@example.test')).toBe(false);
     const { id } = await world.invite('asked@example.test');
     expect(await invited('Asked@Example.test')).toBe(true);
-    const set = (columns: object) => world.as(world.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
+    const set = (columns: object) =>
+      world.as(world.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
     await set({ expires_at: new Date(Date.now() - 1_000) });
     expect(await invited('asked@example.test')).toBe(false);
     await set({ expires_at: new Date(Date.now() + 60_000) });

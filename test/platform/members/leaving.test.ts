@@ -23,8 +23,10 @@ beforeEach(async () => {
 });
 afterAll(() => database.close());
 
-const remove = (by: { api: Api }, userId: string, query = '') => by.api('delete', `${w.at}/members/${userId}${query}`);
-const statusOf = async (secret: string): Promise<number> => (await apiOf(app, secret)('get', '/whoami')).status;
+const remove = (by: { api: Api }, userId: string, query = '') =>
+  by.api('delete', `${w.at}/members/${userId}${query}`);
+const statusOf = async (secret: string): Promise<number> =>
+  (await apiOf(app, secret)('get', '/whoami')).status;
 const publicStatus = async (secret: string): Promise<number> =>
   (
     await supertest(app)
@@ -68,9 +70,15 @@ describe('DELETE /organizations/{id}/members/{userId}', () => {
   it('422 when transferTo is no member or the leaving member, 400 for an unknown value of keys', async () => {
     const member = await w.join('editor');
     const other = await world(database.ctx, app);
-    expect(codesOf(await remove(w.owner, member.id, `?keys=transfer&transferTo=${other.owner.id}`))).toEqual(['not_a_member']);
-    expect(codesOf(await remove(w.owner, member.id, `?keys=transfer&transferTo=${member.id}`))).toEqual(['another_member_needed']);
-    expect(codesOf(await remove(w.owner, member.id, `?keys=revoke&transferTo=${w.owner.id}`))).toEqual(['not_transferred']);
+    expect(codesOf(await remove(w.owner, member.id, `?keys=transfer&transferTo=${other.owner.id}`))).toEqual([
+      'not_a_member',
+    ]);
+    expect(codesOf(await remove(w.owner, member.id, `?keys=transfer&transferTo=${member.id}`))).toEqual([
+      'another_member_needed',
+    ]);
+    expect(codesOf(await remove(w.owner, member.id, `?keys=revoke&transferTo=${w.owner.id}`))).toEqual([
+      'not_transferred',
+    ]);
     expect((await remove(w.owner, member.id, '?keys=keep')).status).toBe(400);
     expect(await statusOf(member.secret)).toBe(200);
   });
@@ -113,7 +121,10 @@ describe('a key that is transferred', () => {
   });
 
   it('never gains permissions from its new holder, and loses them with the holder', async () => {
-    const [member, recipient] = [await w.join(['team:read', 'team:create']), await w.join(['member:delete', 'team:read'])];
+    const [member, recipient] = [
+      await w.join(['team:read', 'team:create']),
+      await w.join(['member:delete', 'team:read']),
+    ];
     expect((await remove(recipient, member.id, '?keys=transfer')).status).toBe(204);
     expect(await w.permissionsOf(member.secret)).toEqual(['team:read']);
     await w.owner.api('patch', `${w.at}/members/${recipient.id}`, { roleId: w.role('owner') });
@@ -126,10 +137,17 @@ describe('a key that is transferred', () => {
   });
 
   it('has no management permissions when the recipient did not agree, and keeps its public reads', async () => {
-    const [member, leaver, recipient] = [await w.join('admin'), await w.join('admin'), await w.join('editor')];
+    const [member, leaver, recipient] = [
+      await w.join('admin'),
+      await w.join('admin'),
+      await w.join('editor'),
+    ];
     await transfer(member, recipient.id);
     const session = await w.session(leaver.id);
-    expect((await session('delete', `/whoami/organizations/${w.id}?keys=transfer&transferTo=${recipient.id}`)).status).toBe(204);
+    expect(
+      (await session('delete', `/whoami/organizations/${w.id}?keys=transfer&transferTo=${recipient.id}`))
+        .status,
+    ).toBe(204);
     for (const { secret, api } of [member, leaver]) {
       expect(await w.permissionsOf(secret)).toEqual([]);
       expect((await api('post', '/teams', { name: 'in the name of another' })).status).toBe(403);
@@ -152,7 +170,9 @@ describe('a key that is transferred', () => {
   it('an old secret in its grace period counts as a key of its former holder, and is revoked or restricted when they leave', async () => {
     for (const wish of ['revoke', 'transfer']) {
       const member = await w.join('admin');
-      const rotated = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, { gracePeriodSeconds: 3600 });
+      const rotated = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, {
+        gracePeriodSeconds: 3600,
+      });
       expect((await w.owner.api('get', `${w.at}/members/${member.id}`)).body.apiKeys).toHaveLength(1);
       expect(codesOf(await remove(w.owner, member.id))).toEqual(['member_has_keys']);
       expect((await remove(w.owner, member.id, `?keys=${wish}`)).status).toBe(204);
@@ -161,13 +181,19 @@ describe('a key that is transferred', () => {
       await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
         tx('memberships').insert({ organization_id: w.id, user_id: member.id, role_id: w.role('admin') }),
       );
-      expect((await member.api('post', '/teams', { name: `back ${wish}` })).status).toBe(wish === 'revoke' ? 401 : 403);
+      expect((await member.api('post', '/teams', { name: `back ${wish}` })).status).toBe(
+        wish === 'revoke' ? 401 : 403,
+      );
     }
   });
 
   it('gains no permissions from wider scopes: its ceiling is what it could do before', async () => {
     const member = await w.join('admin');
-    const restricted = await makeKey(database.ctx, w.id, { createdBy: member.id, permissions: ['write'], resources: ['invoices'] });
+    const restricted = await makeKey(database.ctx, w.id, {
+      createdBy: member.id,
+      permissions: ['write'],
+      resources: ['invoices'],
+    });
     const reading = await makeKey(database.ctx, w.id, { createdBy: member.id });
     await transfer(member);
     await w.owner.api('patch', `/api-keys/${restricted.id}`, { scopes: { permissions: ['write'] } });
@@ -178,7 +204,9 @@ describe('a key that is transferred', () => {
 
   it('cannot create, rotate or widen keys, and does not act as an owner', async () => {
     const member = await w.join([...builtInRoles.owner]);
-    const other = (await w.owner.api('post', '/api-keys', { name: 'other', scopes: { permissions: ['read'] } })).body;
+    const other = (
+      await w.owner.api('post', '/api-keys', { name: 'other', scopes: { permissions: ['read'] } })
+    ).body;
     const candidate = await w.joinBare('viewer');
     await transfer(member);
     const { api } = member;
@@ -203,7 +231,9 @@ describe('a key that is transferred', () => {
   it('gets the permissions of its new holder only with a new secret; the old one keeps its ceiling', async () => {
     const member = await w.join('editor');
     await transfer(member);
-    const rotated = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, { gracePeriodSeconds: 3600 });
+    const rotated = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, {
+      gracePeriodSeconds: 3600,
+    });
     expect(rotated.status).toBe(201);
     expect(sorted(await w.permissionsOf(rotated.body.secret))).toEqual(sorted(ofKey(builtInRoles.owner)));
     expect(sorted(await w.permissionsOf(member.secret))).toEqual(sorted(builtInRoles.editor));
@@ -214,9 +244,13 @@ describe('a key that is transferred', () => {
 
   it('transfers the old secret of a rotation as well, each with its own ceiling', async () => {
     const [maker, member] = [await w.join('viewer'), await w.join('admin')];
-    const own = (await member.api('post', '/api-keys', { name: 'own', scopes: { permissions: ['write'] } })).body;
-    const second = (await member.api('post', `/api-keys/${own.id}/rotate`, { gracePeriodSeconds: 3600 })).body.secret;
-    const takenOver = (await member.api('post', `/api-keys/${maker.keyId}/rotate`, { gracePeriodSeconds: 3600 })).body.secret;
+    const own = (await member.api('post', '/api-keys', { name: 'own', scopes: { permissions: ['write'] } }))
+      .body;
+    const second = (await member.api('post', `/api-keys/${own.id}/rotate`, { gracePeriodSeconds: 3600 })).body
+      .secret;
+    const takenOver = (
+      await member.api('post', `/api-keys/${maker.keyId}/rotate`, { gracePeriodSeconds: 3600 })
+    ).body.secret;
     await transfer(member);
     for (const secret of [own.secret, second, takenOver])
       expect(sorted(await w.permissionsOf(secret))).toEqual(sorted(ofKey(builtInRoles.admin)));
@@ -228,7 +262,9 @@ describe('a key that is transferred', () => {
     const weak = await w.join(['api-key:update', 'api-key:read', 'team:create']);
     await transfer(member);
     // Write access adds nothing to a viewer's former key, so no permission is needed.
-    const answer = await weak.api('patch', `/api-keys/${member.keyId}`, { scopes: { permissions: ['write', 'read'] } });
+    const answer = await weak.api('patch', `/api-keys/${member.keyId}`, {
+      scopes: { permissions: ['write', 'read'] },
+    });
     expect(answer.status).toBe(200);
     expect(sorted(await w.permissionsOf(member.secret))).toEqual(sorted(builtInRoles.viewer));
   });
@@ -247,18 +283,26 @@ describe('DELETE /whoami/organizations/{id}', () => {
     expect((await session('delete', at)).status).toBe(404);
     expect(await w.permissionsOf(member.secret)).toEqual([]);
     const [row] = (await w.owner.api('get', `${w.at}/audit-log?action=member.leave`)).body.data;
-    expect(row).toMatchObject({ actor: { id: member.id }, credential: { kind: 'session' }, changes: { transferredTo: w.owner.id } });
+    expect(row).toMatchObject({
+      actor: { id: member.id },
+      credential: { kind: 'session' },
+      changes: { transferredTo: w.owner.id },
+    });
   });
 
   it('403 for a key and for another origin, 404 for a non-member, 422 for the last owner', async () => {
     const at = `/whoami/organizations/${w.id}`;
     expect(codesOf(await w.owner.api('delete', at))).toEqual(['sign_in_needed']);
     const session = await w.session(w.owner.id);
-    expect(codesOf(await session('delete', at, undefined, { origin: 'https://elsewhere.example' }))).toEqual(['foreign_origin']);
+    expect(codesOf(await session('delete', at, undefined, { origin: 'https://elsewhere.example' }))).toEqual([
+      'foreign_origin',
+    ]);
     expect(codesOf(await session('delete', `${at}?keys=revoke`))).toEqual(['last_owner']);
     const other = await world(database.ctx, app);
     expect((await (await other.session(other.owner.id))('delete', at)).status).toBe(404);
-    const rows = await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx('memberships').select('user_id'));
+    const rows = await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+      tx('memberships').select('user_id'),
+    );
     expect(rows).toHaveLength(1);
   });
 });

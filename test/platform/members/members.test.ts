@@ -29,7 +29,11 @@ describe('GET /organizations/{id}/members', () => {
     const [a, b] = [await w.joinBare('viewer'), await w.joinBare('editor')];
     const list = async (query = '') => (await w.owner.api('get', `${w.at}/members${query}`)).body;
     const all = await list();
-    expect(all.data.map((member: { user: { id: string } }) => member.user.id)).toEqual([b.id, a.id, w.owner.id]);
+    expect(all.data.map((member: { user: { id: string } }) => member.user.id)).toEqual([
+      b.id,
+      a.id,
+      w.owner.id,
+    ]);
     expect(all.data[0]).toEqual({
       user: { id: b.id, email: b.email, name: b.email },
       roleId: w.role('editor'),
@@ -38,7 +42,11 @@ describe('GET /organizations/{id}/members', () => {
       lastActiveAt: null,
     });
     expect((await list(`?q=${a.email.toUpperCase()}`)).data).toHaveLength(1);
-    expect((await list(`?roleId=${w.role('viewer')}`)).data.map((member: { user: { id: string } }) => member.user.id)).toEqual([a.id]);
+    expect(
+      (await list(`?roleId=${w.role('viewer')}`)).data.map(
+        (member: { user: { id: string } }) => member.user.id,
+      ),
+    ).toEqual([a.id]);
     expect((await list('?pageSize=1&page=3')).data[0].user.id).toBe(w.owner.id);
   });
 
@@ -86,7 +94,9 @@ describe('PATCH /organizations/{id}/members/{userId}', () => {
     const mighty = await w.join([...builtInRoles.owner]);
     expect(codesOf(await give(mighty, mighty.id, w.role('owner')))).toEqual(['owner_needed']);
     expect(codesOf(await give(mighty, w.owner.id, w.role('viewer')))).toEqual(['owner_needed']);
-    expect(codesOf(await mighty.api('delete', `${w.at}/members/${w.owner.id}?keys=revoke`))).toEqual(['owner_needed']);
+    expect(codesOf(await mighty.api('delete', `${w.at}/members/${w.owner.id}?keys=revoke`))).toEqual([
+      'owner_needed',
+    ]);
     expect((await give(w.owner, mighty.id, w.role('owner'))).status).toBe(200);
     expect((await give(mighty, w.owner.id, w.role('viewer'))).status).toBe(200);
   });
@@ -96,29 +106,39 @@ describe('PATCH /organizations/{id}/members/{userId}', () => {
     expect([last.status, codesOf(last)]).toEqual([422, ['last_owner']]);
     const other = await world(database.ctx, app);
     const member = await w.joinBare('viewer');
-    for (const roleId of [other.role('viewer'), member.id]) expect(codesOf(await give(w.owner, member.id, roleId))).toEqual(['unknown']);
+    for (const roleId of [other.role('viewer'), member.id])
+      expect(codesOf(await give(w.owner, member.id, roleId))).toEqual(['unknown']);
     expect((await give(w.owner, other.owner.id, w.role('viewer'))).status).toBe(404);
   });
 
   it('lets only one of two concurrent demotions of the last two owners succeed', async () => {
     const second = await w.join('owner');
-    const answers = await Promise.all([give(w.owner, second.id, w.role('viewer')), give(second, w.owner.id, w.role('viewer'))]);
+    const answers = await Promise.all([
+      give(w.owner, second.id, w.role('viewer')),
+      give(second, w.owner.id, w.role('viewer')),
+    ]);
     const refused = answers.filter(({ status }) => status !== 200);
     expect(refused).toHaveLength(1);
     // The second request came from a former owner, or would have removed the last one.
     expect([403, 422]).toContain(refused[0]?.status);
-    const owners = [await w.roleIdOf(w.owner.id), await w.roleIdOf(second.id)].filter((id) => id === w.role('owner'));
+    const owners = [await w.roleIdOf(w.owner.id), await w.roleIdOf(second.id)].filter(
+      (id) => id === w.role('owner'),
+    );
     expect(owners).toHaveLength(1);
   });
 
   it('lets only one of two owners step down concurrently, and only one leave', async () => {
     const second = await w.join('owner');
-    const stepDown = await Promise.all([w.owner, second].map((person) => give(person, person.id, w.role('viewer'))));
+    const stepDown = await Promise.all(
+      [w.owner, second].map((person) => give(person, person.id, w.role('viewer'))),
+    );
     expect(stepDown.map(({ status }) => status).sort()).toEqual([200, 422]);
     const third = await world(database.ctx, app);
     const fourth = await third.join('owner');
     const leave = await Promise.all(
-      [third.owner.id, fourth.id].map(async (id) => (await third.session(id))('delete', `/whoami/organizations/${third.id}?keys=revoke`)),
+      [third.owner.id, fourth.id].map(async (id) =>
+        (await third.session(id))('delete', `/whoami/organizations/${third.id}?keys=revoke`),
+      ),
     );
     expect(leave.map(({ status }) => status).sort()).toEqual([204, 422]);
   });
@@ -131,7 +151,9 @@ describe('PATCH /organizations/{id}/members/{userId}', () => {
       await tx('organizations').where({ id: w.id }).forNoKeyUpdate().select('id');
       late = give(admin, member.id, w.role('editor'));
       const waiting = 'select from pg_locks where not granted and transactionid = pg_current_xact_id()::xid';
-      await until(async () => ((await tx.raw<{ rowCount: number }>(waiting)).rowCount > 0 ? true : undefined));
+      await until(async () =>
+        (await tx.raw<{ rowCount: number }>(waiting)).rowCount > 0 ? true : undefined,
+      );
       await tx('memberships')
         .where({ user_id: admin.id })
         .update({ role_id: w.role('viewer') });

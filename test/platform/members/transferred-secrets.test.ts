@@ -1,5 +1,5 @@
-// A transferred key's secret ends: the member who left may know it. No job runs in these tests except where one is started, so it is the
-// look-up of the key that ends it.
+// A transferred key's secret ends: the member who left may know it. No job runs in these tests except where
+// one is started, so it is the look-up of the key that ends it.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -25,7 +25,11 @@ let w: World;
 beforeAll(async () => {
   server = await startMailServer();
   // No cached keys, except in the test about them.
-  const settings = { publicUrl: 'http://portal.example.test', cacheTtlMs: 0, mail: { ...testSettings.mail, smtpUrl: server.url } };
+  const settings = {
+    publicUrl: 'http://portal.example.test',
+    cacheTtlMs: 0,
+    mail: { ...testSettings.mail, smtpUrl: server.url },
+  };
   database = await testDatabase({ settings });
   ctx = database.ctx;
   app = createApp(ctx);
@@ -39,7 +43,10 @@ afterAll(async () => {
 });
 
 type Options = { to?: string; by?: Api; seconds?: number };
-const transfer = async (member: Person, { to = w.owner.id, by = w.owner.api, seconds }: Options = {}): Promise<void> => {
+const transfer = async (
+  member: Person,
+  { to = w.owner.id, by = w.owner.api, seconds }: Options = {},
+): Promise<void> => {
   const grace = seconds === undefined ? '' : `&gracePeriodSeconds=${seconds}`;
   const answer = await by('delete', `${w.at}/members/${member.id}?keys=transfer&transferTo=${to}${grace}`);
   expect(answer.status, JSON.stringify(answer.body)).toBe(204);
@@ -55,7 +62,8 @@ const change = (id: string, columns: object) =>
   inTransaction({ db: ctx.db, organizationId: w.id }, (tx) => tx('api_keys').where({ id }).update(columns));
 const ended = () => new Date(Date.now() - 1000);
 const shown = async (id: string) => (await w.owner.api('get', `/api-keys/${id}`)).body;
-const rotate = (id: string, body: object = {}, api = w.owner.api) => api('post', `/api-keys/${id}/rotate`, body);
+const rotate = (id: string, body: object = {}, api = w.owner.api) =>
+  api('post', `/api-keys/${id}/rotate`, body);
 const keep = (id: string, api = w.owner.api) => api('post', `/api-keys/${id}/keep-secret`);
 const daysUntil = (instant: string | null): number => (Date.parse(String(instant)) - Date.now()) / day;
 const auditOf = async (action: string, targetId: string) =>
@@ -71,21 +79,30 @@ describe('the secret of a transferred key', () => {
     expect(await shown(member.keyId)).toMatchObject({ secretEndsAt: null, transferredFrom: null });
     await transfer(member, seconds === undefined ? {} : { seconds });
     const key = await shown(member.keyId);
-    expect(key).toMatchObject({ status: 'active', transferredFrom: member.email, createdBy: { id: w.owner.id } });
+    expect(key).toMatchObject({
+      status: 'active',
+      transferredFrom: member.email,
+      createdBy: { id: w.owner.id },
+    });
     expect(daysUntil(key.secretEndsAt)).toBeCloseTo(days, 2);
     expect(await read(member.secret)).toBe(404);
     await change(member.keyId, { secret_ends_at: ended() });
     expect([await read(member.secret), (await member.api('get', '/whoami')).status]).toEqual([401, 401]);
     expect((await shown(member.keyId)).status).toBe('expired');
     const [removal] = await auditOf('member.remove', member.id);
-    expect(removal.changes).toMatchObject({ keysTransferred: [{ id: member.keyId }], gracePeriodSeconds: seconds ?? 604_800 });
+    expect(removal.changes).toMatchObject({
+      keysTransferred: [{ id: member.keyId }],
+      gracePeriodSeconds: seconds ?? 604_800,
+    });
   });
 
   it('ends immediately with 0; the key can still be rotated', async () => {
     const member = await w.join('editor');
     await transfer(member, { seconds: 0 });
     expect(await read(member.secret)).toBe(401);
-    expect((await w.owner.api('get', '/api-keys?status=active')).body.data.map(({ id }: { id: string }) => id)).toEqual([w.owner.keyId]);
+    expect(
+      (await w.owner.api('get', '/api-keys?status=active')).body.data.map(({ id }: { id: string }) => id),
+    ).toEqual([w.owner.keyId]);
     const rotated = await rotate(member.keyId, { gracePeriodSeconds: 3600 });
     expect([rotated.status, rotated.body.status]).toEqual([201, 'active']);
     expect([await read(member.secret), await read(rotated.body.secret)]).toEqual([401, 404]);
@@ -99,7 +116,10 @@ describe('the secret of a transferred key', () => {
     expect(codesOf(await removal('keys=revoke&gracePeriodSeconds=60'))).toEqual(['not_transferred']);
     const session = await w.session(member.id);
     const leave = (seconds: string) =>
-      session('delete', `/whoami/organizations/${w.id}?keys=transfer&transferTo=${w.owner.id}&gracePeriodSeconds=${seconds}`);
+      session(
+        'delete',
+        `/whoami/organizations/${w.id}?keys=transfer&transferTo=${w.owner.id}&gracePeriodSeconds=${seconds}`,
+      );
     expect((await leave('604801')).status).toBe(400);
     expect((await leave('604800')).status).toBe(204);
     expect(daysUntil((await shown(member.keyId)).secretEndsAt)).toBeCloseTo(7, 2);
@@ -109,7 +129,11 @@ describe('the secret of a transferred key', () => {
     const member = await w.join('editor');
     await transfer(member);
     const clock = testClock();
-    const trusting = createApp({ ...ctx, clock, settings: { ...ctx.settings, cacheTtlMs: testSettings.cacheTtlMs } });
+    const trusting = createApp({
+      ...ctx,
+      clock,
+      settings: { ...ctx.settings, cacheTtlMs: testSettings.cacheTtlMs },
+    });
     expect(await read(member.secret, trusting)).toBe(404);
     await change(member.keyId, { secret_ends_at: ended() });
     clock.advance(999);
@@ -130,8 +154,14 @@ describe('the secret of a transferred key', () => {
     const member = await w.joinBare('editor');
     const narrow = await makeKey(ctx, w.id, { createdBy: member.id, resources: ['invoices'] });
     expect((await w.owner.api('delete', `${w.at}/members/${member.id}?keys=transfer`)).status).toBe(204);
-    for (const scopes of [{}, { resources: ['invoices', 'customers'] }, { resources: ['invoices'], permissions: ['write'] }])
-      expect(codesOf(await w.owner.api('patch', `/api-keys/${narrow.id}`, { scopes }))).toEqual(['grace_running']);
+    for (const scopes of [
+      {},
+      { resources: ['invoices', 'customers'] },
+      { resources: ['invoices'], permissions: ['write'] },
+    ])
+      expect(codesOf(await w.owner.api('patch', `/api-keys/${narrow.id}`, { scopes }))).toEqual([
+        'grace_running',
+      ]);
     expect((await rotate(narrow.id)).status).toBe(201);
     expect((await w.owner.api('patch', `/api-keys/${narrow.id}`, { scopes: {} })).status).toBe(200);
   });
@@ -162,15 +192,23 @@ describe('old secrets in the grace period of a rotation', () => {
   it('of a key that someone else has rotated end as well, never later than before', async () => {
     const members = [await w.join('editor'), await w.join('editor'), await w.join('editor')] as const;
     const secrets: string[] = [];
-    for (const { keyId } of members) secrets.push((await rotate(keyId, { gracePeriodSeconds: 3600 })).body.secret);
+    for (const { keyId } of members)
+      secrets.push((await rotate(keyId, { gracePeriodSeconds: 3600 })).body.secret);
     const graceEnd = async (id: string): Promise<Date> =>
-      (await inTransaction({ db: ctx.db, organizationId: w.id }, (tx) => tx('api_keys').where({ id }).first('previous_expires_at')))
-        .previous_expires_at;
+      (
+        await inTransaction({ db: ctx.db, organizationId: w.id }, (tx) =>
+          tx('api_keys').where({ id }).first('previous_expires_at'),
+        )
+      ).previous_expires_at;
     const before = await graceEnd(members[1].keyId);
     await transfer(members[0], { seconds: 0 });
     await transfer(members[1], { seconds: 2_592_000 });
     await transfer(members[2], { seconds: 60 });
-    expect([await read(members[0].secret), await read(members[1].secret), await read(members[2].secret)]).toEqual([401, 404, 404]);
+    expect([
+      await read(members[0].secret),
+      await read(members[1].secret),
+      await read(members[2].secret),
+    ]).toEqual([401, 404, 404]);
     expect(await graceEnd(members[1].keyId)).toEqual(before);
     expect((await graceEnd(members[2].keyId)).getTime()).toBeLessThan(Date.now() + 61_000);
     for (const secret of secrets) expect(await read(secret)).toBe(404);
@@ -178,15 +216,19 @@ describe('old secrets in the grace period of a rotation', () => {
 });
 
 describe('keys that have expired', () => {
-  it.each(['revoke', 'transfer'])('read for no former member when someone extends them after keys=%s', async (choice) => {
-    const member = await w.join('editor');
-    await change(member.keyId, { expires_at: ended() });
-    const removal = await w.owner.api('delete', `${w.at}/members/${member.id}?keys=${choice}`);
-    expect(removal.status).toBe(204);
-    await w.owner.api('patch', `/api-keys/${member.keyId}`, { expiresAt: null });
-    if (choice === 'transfer') expect(daysUntil((await shown(member.keyId)).secretEndsAt)).toBeCloseTo(7, 2);
-    else expect(await read(member.secret)).toBe(401);
-  });
+  it.each(['revoke', 'transfer'])(
+    'read for no former member when someone extends them after keys=%s',
+    async (choice) => {
+      const member = await w.join('editor');
+      await change(member.keyId, { expires_at: ended() });
+      const removal = await w.owner.api('delete', `${w.at}/members/${member.id}?keys=${choice}`);
+      expect(removal.status).toBe(204);
+      await w.owner.api('patch', `/api-keys/${member.keyId}`, { expiresAt: null });
+      if (choice === 'transfer')
+        expect(daysUntil((await shown(member.keyId)).secretEndsAt)).toBeCloseTo(7, 2);
+      else expect(await read(member.secret)).toBe(401);
+    },
+  );
 
   it('need no choice, and are revoked', async () => {
     const member = await w.join('editor');
@@ -203,12 +245,18 @@ describe('POST /api-keys/{id}/keep-secret', () => {
     const before = await w.permissionsOf(member.secret);
     const { secretEndsAt } = await shown(member.keyId);
     const kept = await keep(member.keyId, keeper.api);
-    expect([kept.status, kept.body]).toEqual([200, expect.objectContaining({ secretEndsAt: null, transferredFrom: member.email })]);
+    expect([kept.status, kept.body]).toEqual([
+      200,
+      expect.objectContaining({ secretEndsAt: null, transferredFrom: member.email }),
+    ]);
     expect(kept.text).not.toContain('"secret"');
     expect(await read(member.secret)).toBe(404);
     expect(await w.permissionsOf(member.secret)).toEqual(before);
     const [entry] = await auditOf('api-key.keep-secret', member.keyId);
-    expect(entry).toMatchObject({ actor: { id: keeper.id }, changes: { secretEndsAt: { from: secretEndsAt, to: null } } });
+    expect(entry).toMatchObject({
+      actor: { id: keeper.id },
+      changes: { secretEndsAt: { from: secretEndsAt, to: null } },
+    });
     expect(codesOf(await keep(member.keyId))).toEqual(['no_end']);
     expect(codesOf(await member.api('post', '/api-keys', { name: 'x' }))).toEqual(['handed_over']);
   });
@@ -219,10 +267,16 @@ describe('POST /api-keys/{id}/keep-secret', () => {
     await transfer(other);
     const viewer = await w.join('viewer');
     const refused = await keep(member.keyId, viewer.api);
-    expect([refused.status, refused.body.error.message]).toEqual([403, 'Missing required permission: api-key:update']);
+    expect([refused.status, refused.body.error.message]).toEqual([
+      403,
+      'Missing required permission: api-key:update',
+    ]);
     const blind = await w.join(['api-key:update']);
-    expect((await keep(member.keyId, blind.api)).body.error.message).toBe('Missing required permission: record:read');
-    for (const secret of [member.api, other.api]) expect(codesOf(await keep(member.keyId, secret))).toEqual(['handed_over']);
+    expect((await keep(member.keyId, blind.api)).body.error.message).toBe(
+      'Missing required permission: record:read',
+    );
+    for (const secret of [member.api, other.api])
+      expect(codesOf(await keep(member.keyId, secret))).toEqual(['handed_over']);
     expect((await shown(member.keyId)).secretEndsAt).not.toBeNull();
     expect(await auditOf('api-key.keep-secret', member.keyId)).toEqual([]);
   });
@@ -285,19 +339,36 @@ describe('mails', () => {
     const second = (await member.api('post', '/api-keys', { name: 'Ledger <1>' })).body;
     await transfer(member, { to: heir.id });
     const [start, ...more] = await mails();
-    expect([start?.to, start?.mail.subject, more]).toEqual([[heir.email], `The secrets of 2 API keys of ${acme} will end`, []]);
+    expect([start?.to, start?.mail.subject, more]).toEqual([
+      [heir.email],
+      `The secrets of 2 API keys of ${acme} will end`,
+      [],
+    ]);
     const { secretEndsAt } = await shown(member.keyId);
-    const known = [member.email, 'Ledger <1>', second.prefix, member.secret.slice(0, 12), secretEndsAt.slice(0, 16).replace('T', ' ')];
-    for (const words of [...known, '/api-keys/{id}/rotate', '/api-keys/{id}/keep-secret']) expect(start?.mail.text).toContain(words);
+    const known = [
+      member.email,
+      'Ledger <1>',
+      second.prefix,
+      member.secret.slice(0, 12),
+      secretEndsAt.slice(0, 16).replace('T', ' '),
+    ];
+    for (const words of [...known, '/api-keys/{id}/rotate', '/api-keys/{id}/keep-secret'])
+      expect(start?.mail.text).toContain(words);
     expect(start?.raw).not.toContain(member.secret);
     expect(await subjects()).toEqual([]);
     for (const id of [member.keyId, second.id]) await change(id, { secret_ends_at: ended() });
     const [end, ...others] = await mails();
-    expect([end?.to, end?.mail.subject, others]).toEqual([[heir.email], `The secrets of 2 API keys of ${acme} have ended`, []]);
+    expect([end?.to, end?.mail.subject, others]).toEqual([
+      [heir.email],
+      `The secrets of 2 API keys of ${acme} have ended`,
+      [],
+    ]);
     for (const words of ['Ledger <1>', member.email, '/rotate']) expect(end?.mail.text).toContain(words);
     expect(await subjects()).toEqual([]);
     for (const id of [member.keyId, second.id])
-      expect(await auditOf('api-key.secret-end', id)).toEqual([expect.objectContaining({ credential: { kind: 'system', id: null } })]);
+      expect(await auditOf('api-key.secret-end', id)).toEqual([
+        expect.objectContaining({ credential: { kind: 'system', id: null } }),
+      ]);
   });
 
   it('at the end follow neither a rotation nor a decision to keep the secret nor a revocation', async () => {
@@ -321,7 +392,11 @@ describe('mails', () => {
     expect((await rotate(member.keyId, { gracePeriodSeconds: 3600 }, rotator.api)).status).toBe(201);
     await transfer(member, { to: heir.id });
     const [start, ...more] = await mails();
-    expect([start?.to, start?.mail.subject, more]).toEqual([[rotator.email], `The secret of an API key of ${acme} will end`, []]);
+    expect([start?.to, start?.mail.subject, more]).toEqual([
+      [rotator.email],
+      `The secret of an API key of ${acme} will end`,
+      [],
+    ]);
     expect(start?.mail.text).toContain('the one before the last rotation');
   });
 

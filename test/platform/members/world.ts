@@ -5,7 +5,13 @@ import { inTransaction } from '../../../src/db/transaction.ts';
 import { type Api, apiOf, signedInApi } from '../../setup/api.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 
-export type Person = { readonly id: string; readonly email: string; readonly api: Api; readonly secret: string; readonly keyId: string };
+export type Person = {
+  readonly id: string;
+  readonly email: string;
+  readonly api: Api;
+  readonly secret: string;
+  readonly keyId: string;
+};
 
 export async function world(ctx: Ctx, app: Express) {
   const organization = await makeOrganization(ctx);
@@ -29,14 +35,16 @@ export async function world(ctx: Ctx, app: Express) {
     },
     /** A member without a key. */
     joinBare: (role: string | readonly string[]) => makeMember(ctx, organization.id, role),
-    session: async (userId: string): Promise<Api> => signedInApi(app, ctx, (await makeSession(ctx, userId, organization.id)).cookie),
+    session: async (userId: string): Promise<Api> =>
+      signedInApi(app, ctx, (await makeSession(ctx, userId, organization.id)).cookie),
     roleIdOf: (userId: string): Promise<string> =>
       inTransaction({ db: ctx.db, organizationId: organization.id }, async (tx) => {
         const row = await tx('memberships').where({ user_id: userId }).first<{ role_id: string }>('role_id');
         return row.role_id;
       }),
     /** The current permissions of a secret. */
-    permissionsOf: async (secret: string): Promise<string[]> => (await apiOf(app, secret)('get', '/whoami')).body.permissions,
+    permissionsOf: async (secret: string): Promise<string[]> =>
+      (await apiOf(app, secret)('get', '/whoami')).body.permissions,
   };
 }
 export type World = Awaited<ReturnType<typeof world>>;

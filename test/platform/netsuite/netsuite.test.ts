@@ -29,7 +29,10 @@ beforeEach(async () => {
   owner = apiOf(app, (await makeKey(database.ctx, organization.id, { permissions: ['write'] })).secret);
 });
 
-const secrets = { consumerSecret: 'c0nsumer-secret-of-some-length', tokenSecret: 't0ken-secret-of-some-length-WXYZ' };
+const secrets = {
+  consumerSecret: 'c0nsumer-secret-of-some-length',
+  tokenSecret: 't0ken-secret-of-some-length-WXYZ',
+};
 const tba = (more: object = {}, connection: object = {}) => ({
   accountId: '1234567_SB1',
   authentication: { method: 'tba', consumerKey: 'ck', tokenId: 'ti', ...more },
@@ -43,7 +46,8 @@ const storeRecords = (count: number) =>
      values ('invoice', 'integer', 1, $1, 'invoice_1') on conflict (record_type) do update set row_count = excluded.row_count`,
     [count],
   );
-const problemCodes = (answer: Awaited<ReturnType<Api>>): string[] => answer.body.problems.map(({ code }: { code: string }) => code);
+const problemCodes = (answer: Awaited<ReturnType<Api>>): string[] =>
+  answer.body.problems.map(({ code }: { code: string }) => code);
 
 describe('PUT /netsuite/connection', () => {
   it('stores secrets and never returns them', async () => {
@@ -61,7 +65,9 @@ describe('PUT /netsuite/connection', () => {
     });
     expect((await owner('get', '/netsuite/connection')).body).toEqual(answer.body);
     const { rows } = await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
-      tx.raw("select (select string_agg(c::text, '') from erp_connections c) || (select string_agg(a::text, '') from audit_log a) as text"),
+      tx.raw(
+        "select (select string_agg(c::text, '') from erp_connections c) || (select string_agg(a::text, '') from audit_log a) as text",
+      ),
     );
     for (const secret of Object.values(secrets)) expect(rows[0].text).not.toContain(secret);
   });
@@ -70,11 +76,17 @@ describe('PUT /netsuite/connection', () => {
     expect(codesOf(await put(tba()))).toEqual(['secrets_needed']);
     await put(tba(secrets));
     const kept = await put(tba({ tokenId: 'another' }));
-    expect(kept.body).toMatchObject({ hasCredentials: true, credentialHint: 'WXYZ', authentication: { tokenId: 'another' } });
+    expect(kept.body).toMatchObject({
+      hasCredentials: true,
+      credentialHint: 'WXYZ',
+      authentication: { tokenId: 'another' },
+    });
     for (const part of [{ tokenSecret: 'new' }, { consumerSecret: 'new' }])
       expect(codesOf(await put(tba(part)))).toEqual(['secrets_needed']);
     expect((await owner('get', '/netsuite/connection')).body.credentialHint).toBe('WXYZ');
-    expect((await put(tba({ consumerSecret: 'short', tokenSecret: 'short' }))).body.credentialHint).toBeNull();
+    expect(
+      (await put(tba({ consumerSecret: 'short', tokenSecret: 'short' }))).body.credentialHint,
+    ).toBeNull();
   });
 
   it.each([
@@ -100,7 +112,9 @@ describe('PUT /netsuite/connection', () => {
     const own = await put(tba(secrets, { baseUrl: ' https://1234567-SB1.suitetalk.api.netsuite.com/\t' }));
     expect(own.body.baseUrl).toBe('https://1234567-sb1.suitetalk.api.netsuite.com');
     expect((await put(tba(secrets, { baseUrl: erp.account.url }))).status).toBe(200);
-    expect(codesOf(await put(tba(secrets, { baseUrl: 'https://7654321.suitetalk.api.netsuite.com' })))).toEqual(['other_account']);
+    expect(
+      codesOf(await put(tba(secrets, { baseUrl: 'https://7654321.suitetalk.api.netsuite.com' }))),
+    ).toEqual(['other_account']);
   });
 
   it('422 for another account while records are stored, even after the connection was deleted', async () => {
@@ -136,14 +150,22 @@ describe('DELETE /netsuite/connection', () => {
   it('pauses syncs and keeps the records; purge needs the slug', async () => {
     await erp.connect(owner);
     await owner('post', '/netsuite/metadata/refresh');
-    const config = await owner('post', '/sync-configs', { name: 'Invoices', recordType: 'invoice', schedule: '0 * * * *' });
+    const config = await owner('post', '/sync-configs', {
+      name: 'Invoices',
+      recordType: 'invoice',
+      schedule: '0 * * * *',
+    });
     await storeRecords(3);
     const unconfirmed = await owner('delete', '/netsuite/connection?purge=yes');
     expect([unconfirmed.status, codesOf(unconfirmed)]).toEqual([400, ['confirmation_mismatch']]);
     expect((await owner('delete', '/netsuite/connection')).status).toBe(204);
     expect((await owner('get', '/netsuite/connection')).status).toBe(404);
     const paused = (await owner('get', `/sync-configs/${config.body.id}`)).body;
-    expect(paused).toMatchObject({ status: 'paused', nextRunAt: null, pausedReason: { code: 'NO_CONNECTION' } });
+    expect(paused).toMatchObject({
+      status: 'paused',
+      nextRunAt: null,
+      pausedReason: { code: 'NO_CONNECTION' },
+    });
     expect((await owner('get', '/whoami')).body.metrics.storage.records).toBe(3);
     expect((await owner('delete', '/netsuite/connection')).status).toBe(404);
     expect((await owner('delete', `/netsuite/connection?purge=${organization.slug}`)).status).toBe(204);
@@ -156,10 +178,20 @@ describe('DELETE /netsuite/connection', () => {
 describe('certificates', () => {
   it('are used after their id was set, and rotate through two slots', async () => {
     const { clientId, certificateId } = await erp.connect(owner);
-    expect((await owner('post', '/netsuite/connection/test')).body).toMatchObject({ ok: true, account: accountId, problems: [] });
-    expect((await owner('get', '/netsuite/connection')).body).toMatchObject({ status: 'connected', hasCredentials: true });
+    expect((await owner('post', '/netsuite/connection/test')).body).toMatchObject({
+      ok: true,
+      account: accountId,
+      problems: [],
+    });
+    expect((await owner('get', '/netsuite/connection')).body).toMatchObject({
+      status: 'connected',
+      hasCredentials: true,
+    });
     const next = await owner('post', '/netsuite/connection/certificate');
-    expect(next.body).toMatchObject({ slot: 2, certificatePem: expect.stringContaining('BEGIN CERTIFICATE') });
+    expect(next.body).toMatchObject({
+      slot: 2,
+      certificatePem: expect.stringContaining('BEGIN CERTIFICATE'),
+    });
     expect(JSON.stringify(next.body)).not.toContain('PRIVATE');
     expect((await owner('post', '/netsuite/connection/test')).body.ok).toBe(true);
     const uploaded = await erp.account.uploadCertificate(clientId, next.body.certificatePem);
@@ -196,7 +228,10 @@ describe('certificates', () => {
       ok: false,
       problems: [{ code: 'CERTIFICATE_UNKNOWN', fix: expect.stringContaining('Compare the certificate id') }],
     });
-    expect((await owner('get', '/netsuite/connection')).body).toMatchObject({ status: 'failed', lastError: expect.any(String) });
+    expect((await owner('get', '/netsuite/connection')).body).toMatchObject({
+      status: 'failed',
+      lastError: expect.any(String),
+    });
     expect((await put(connection(certificateId))).status).toBe(200);
     expect((await owner('post', '/netsuite/connection/test')).body.ok).toBe(true);
     expect((await put(connection('mistyped-again'))).body).toMatchObject({
@@ -249,7 +284,8 @@ describe('the connection test reports', () => {
     problems: [{ code, message: expect.any(String), fix: expect.stringMatching(fix) }],
   });
   const byToken = async (change: object = {}, account = accountId) => {
-    const { consumerKey, consumerSecret, tokenId, tokenSecret } = await erp.account.createTokenCredentials('Portal Service');
+    const { consumerKey, consumerSecret, tokenId, tokenSecret } =
+      await erp.account.createTokenCredentials('Portal Service');
     const authentication = { method: 'tba', consumerKey, consumerSecret, tokenId, tokenSecret, ...change };
     expect((await put({ accountId: account, baseUrl: erp.account.url, authentication })).status).toBe(200);
   };
@@ -260,9 +296,15 @@ describe('the connection test reports', () => {
   });
 
   it('with tokens: a wrong consumer key, token, secret or account, for which NetSuite sends the same response', async () => {
-    for (const change of [{ consumerKey: 'mistyped' }, { tokenId: 'mistyped' }, { tokenSecret: 'mistyped', consumerSecret: 'mistyped' }]) {
+    for (const change of [
+      { consumerKey: 'mistyped' },
+      { tokenId: 'mistyped' },
+      { tokenSecret: 'mistyped', consumerSecret: 'mistyped' },
+    ]) {
       await byToken(change);
-      expect(await test()).toMatchObject(problemReport('INVALID_LOGIN', /account id, the consumer key, the token id and both secrets/));
+      expect(await test()).toMatchObject(
+        problemReport('INVALID_LOGIN', /account id, the consumer key, the token id and both secrets/),
+      );
     }
     await byToken({}, 'TSTDRV7654321');
     expect(await test()).toMatchObject(problemReport('INVALID_LOGIN', /account id/));
@@ -270,7 +312,11 @@ describe('the connection test reports', () => {
 
   it('with a certificate: a wrong client id', async () => {
     const { certificateId } = await erp.connect(owner);
-    await put({ accountId, baseUrl: erp.account.url, authentication: { method: 'oauth2', clientId: 'mistyped', certificateId } });
+    await put({
+      accountId,
+      baseUrl: erp.account.url,
+      authentication: { method: 'oauth2', clientId: 'mistyped', certificateId },
+    });
     expect(await test()).toMatchObject(problemReport('CLIENT_UNKNOWN', /client id \(consumer key\)/));
   });
 
@@ -294,7 +340,10 @@ describe('the connection test reports', () => {
     const fast = apiOf(createApp({ ...database.ctx, clock: { ...database.ctx.clock, now } }), secret);
     const { body } = await fast('post', '/netsuite/connection/test');
     expect(body.ok).toBe(false);
-    expect(body.problems[0]).toMatchObject({ code: 'CLOCK_SKEW', fix: expect.stringContaining('Synchronize the clock') });
+    expect(body.problems[0]).toMatchObject({
+      code: 'CLOCK_SKEW',
+      fix: expect.stringContaining('Synchronize the clock'),
+    });
   });
 
   it('a role that sees only some of the records, or none', async () => {
@@ -302,11 +351,20 @@ describe('the connection test reports', () => {
     const tables = ['customer', 'item', 'transaction', 'vendor', 'employee', 'contact'];
     try {
       erp.account.setVisible('item', false);
-      expect(await test()).toMatchObject({ ok: true, problems: [{ code: 'RECORD_TYPE_HIDDEN', fix: expect.stringContaining('"View"') }] });
-      expect((await owner('get', '/netsuite/connection')).body).toMatchObject({ status: 'connected', lastError: null });
+      expect(await test()).toMatchObject({
+        ok: true,
+        problems: [{ code: 'RECORD_TYPE_HIDDEN', fix: expect.stringContaining('"View"') }],
+      });
+      expect((await owner('get', '/netsuite/connection')).body).toMatchObject({
+        status: 'connected',
+        lastError: null,
+      });
       for (const table of tables) erp.account.setVisible(table, false);
       expect(await test()).toMatchObject(problemReport('PERMISSION_MISSING', /SuiteAnalytics Workbook/));
-      expect((await owner('get', '/netsuite/connection')).body).toMatchObject({ status: 'failed', lastError: expect.any(String) });
+      expect((await owner('get', '/netsuite/connection')).body).toMatchObject({
+        status: 'failed',
+        lastError: expect.any(String),
+      });
     } finally {
       for (const table of tables) erp.account.setVisible(table, true);
     }
@@ -337,13 +395,20 @@ describe('stored credentials', () => {
 
 describe('the metadata', () => {
   it('lists record types, returns one, and keeps the last successful result while the ERP is unavailable', async () => {
-    expect((await owner('get', '/netsuite/metadata')).body).toMatchObject({ data: [], notListed: { code: 'no_connection' } });
+    expect((await owner('get', '/netsuite/metadata')).body).toMatchObject({
+      data: [],
+      notListed: { code: 'no_connection' },
+    });
     const { certificateId } = await erp.connect(owner);
     const read = await owner('post', '/netsuite/metadata/refresh');
     expect(read.status).toBe(200);
     expect(read.body.lastError).toBeNull();
     const invoice = read.body.data.find(({ name }: { name: string }) => name === 'invoice');
-    expect(invoice).toMatchObject({ name: 'invoice', table: expect.any(String), fieldCount: expect.any(Number) });
+    expect(invoice).toMatchObject({
+      name: 'invoice',
+      table: expect.any(String),
+      fieldCount: expect.any(Number),
+    });
     const shown = (await owner('get', '/netsuite/metadata/invoice')).body;
     expect(shown.fields.find(({ name }: { name: string }) => name === 'tranid')).toMatchObject({
       type: 'text',
@@ -366,11 +431,16 @@ describe('the metadata', () => {
     const { body: first } = await owner('post', '/netsuite/metadata/refresh');
     const { total } = first.pagination;
     expect(total).toBeGreaterThan(3);
-    expect(first).toMatchObject({ pagination: { page: 1, pageSize: 25 }, refreshedAt: expect.any(String), lastError: null });
+    expect(first).toMatchObject({
+      pagination: { page: 1, pageSize: 25 },
+      refreshedAt: expect.any(String),
+      lastError: null,
+    });
     const namesOf = async (query: string) =>
       (await owner('get', `/netsuite/metadata${query}`)).body.data?.map(({ name }: { name: string }) => name);
     const all: string[] = [];
-    for (let page = 1; page <= Math.ceil(total / 3); page += 1) all.push(...(await namesOf(`?pageSize=3&page=${page}`)));
+    for (let page = 1; page <= Math.ceil(total / 3); page += 1)
+      all.push(...(await namesOf(`?pageSize=3&page=${page}`)));
     expect(all).toHaveLength(total);
     expect(all).toEqual([...(await namesOf('?pageSize=100'))]);
     expect(await namesOf('?page=99')).toEqual([]);
@@ -384,7 +454,11 @@ describe('the metadata', () => {
     const { certificateId } = await erp.connect(owner);
     erp.account.injectFault({ path: /./, times: 50, status: 503, body: 'maintenance' });
     const away = await owner('post', '/netsuite/metadata/refresh');
-    expect([away.status, away.body.error.code, away.headers['retry-after']]).toEqual([503, 'INTERNAL_ERROR', '30']);
+    expect([away.status, away.body.error.code, away.headers['retry-after']]).toEqual([
+      503,
+      'INTERNAL_ERROR',
+      '30',
+    ]);
     for (let left = 0; left < 50; left += 1) await fetch(erp.account.url);
     await erp.account.revokeCertificate(certificateId);
     const refused = await owner('post', '/netsuite/metadata/refresh');

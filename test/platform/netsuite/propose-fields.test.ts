@@ -1,8 +1,17 @@
 // Which fields are proposed to be synced, by what the ERP says about them.
 import { describe, expect, it } from 'vitest';
-import { type DescribedField, type DescribedType, proposeFields } from '../../../src/platform/netsuite/propose-fields.ts';
+import {
+  type DescribedField,
+  type DescribedType,
+  proposeFields,
+} from '../../../src/platform/netsuite/propose-fields.ts';
 
-const field = (name: string, label: string, type: DescribedField['type'] = 'text', more: Partial<DescribedField> = {}): DescribedField => ({
+const field = (
+  name: string,
+  label: string,
+  type: DescribedField['type'] = 'text',
+  more: Partial<DescribedField> = {},
+): DescribedField => ({
   ...{ name, label, type, custom: name.startsWith('cust'), syncable: true },
   ...more,
 });
@@ -14,8 +23,10 @@ const typeOf = (fields: readonly DescribedField[], more: Partial<DescribedType> 
   shownAs: null,
   ...more,
 });
-const reasonsOf = (fields: readonly DescribedField[], more?: Partial<DescribedType>): Record<string, string> =>
-  Object.fromEntries(proposeFields(typeOf(fields, more)));
+const reasonsOf = (
+  fields: readonly DescribedField[],
+  more?: Partial<DescribedType>,
+): Record<string, string> => Object.fromEntries(proposeFields(typeOf(fields, more)));
 
 describe('the proposal of fields', () => {
   it.each([
@@ -43,7 +54,10 @@ describe('the proposal of fields', () => {
     ['a field by the name of an old one', field('custbody_old_total', 'Old total', 'number')],
     ['what serves machines', field('custbody_payload', 'Order payload JSON')],
     ['a custom field without a label of its own', field('custbody_x17', 'custbody_x17')],
-    ['a custom field of an uncertain type', field('custbody_q', 'Quirk', 'text', { warning: 'Its type follows from values alone' })],
+    [
+      'a custom field of an uncertain type',
+      field('custbody_q', 'Quirk', 'text', { warning: 'Its type follows from values alone' }),
+    ],
     ['a reference to nothing known', field('nexus', 'Nexus', 'reference')],
     ['a switch that says nothing', field('tobeprinted', 'To be printed', 'boolean')],
   ])('leaves out %s', (_, one) => {
@@ -62,7 +76,11 @@ describe('the proposal of fields', () => {
   });
 
   it('has all of a small record type, and of one of which no field speaks for itself', () => {
-    const small = proposeFields({ fields: [field('id', 'Id'), field('a', 'Alpha')], reading: null, shownAs: null });
+    const small = proposeFields({
+      fields: [field('id', 'Id'), field('a', 'Alpha')],
+      reading: null,
+      shownAs: null,
+    });
     expect([...small.keys()]).toEqual(['id', 'a']);
     expect(proposeFields(typeOf([])).size).toBe(31);
   });

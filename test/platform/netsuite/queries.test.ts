@@ -47,7 +47,8 @@ const problemOf = ({ status, body }: Answer) => {
 };
 
 beforeEach(async () => {
-  for (const { name } of (await owner('get', '/netsuite/queries')).body.data) await owner('delete', `/netsuite/queries/${name}`);
+  for (const { name } of (await owner('get', '/netsuite/queries')).body.data)
+    await owner('delete', `/netsuite/queries/${name}`);
 });
 
 describe('POST /netsuite/queries', () => {
@@ -65,7 +66,11 @@ describe('POST /netsuite/queries', () => {
       custom: true,
       reading: { changes: 'full', deletions: 'compared' },
     });
-    expect(Object.fromEntries(described.fields.map((field: { name: string; type: string }) => [field.name, field.type]))).toEqual({
+    expect(
+      Object.fromEntries(
+        described.fields.map((field: { name: string; type: string }) => [field.name, field.type]),
+      ),
+    ).toEqual({
       id: 'integer',
       amount: 'number',
       invoices: 'integer',
@@ -77,29 +82,49 @@ describe('POST /netsuite/queries', () => {
     });
     const ofType = (name: string) => described.fields.find((field: { name: string }) => field.name === name);
     expect(ofType('amount').warning).toMatch(/follows from the values/);
-    expect(ofType('reference')).toMatchObject({ syncable: true, warning: expect.stringMatching(/is empty in all rows/) });
+    expect(ofType('reference')).toMatchObject({
+      syncable: true,
+      warning: expect.stringMatching(/is empty in all rows/),
+    });
     const listed = (await owner('get', '/netsuite/metadata?family=query')).body;
-    expect(listed.data).toMatchObject([{ name: 'open_balances', family: 'query', syncable: true, described: true }]);
+    expect(listed.data).toMatchObject([
+      { name: 'open_balances', family: 'query', syncable: true, described: true },
+    ]);
   });
 
   it('is audited, and listed by name', async () => {
     const before = (await audits()).length;
     await post(openBalances);
     await post({ ...openBalances, name: 'Balances', label: 'Other' });
-    expect((await owner('get', '/netsuite/queries')).body.data.map(({ name }: { name: string }) => name)).toEqual([
-      'Balances',
-      'open_balances',
-    ]);
+    expect(
+      (await owner('get', '/netsuite/queries')).body.data.map(({ name }: { name: string }) => name),
+    ).toEqual(['Balances', 'open_balances']);
     expect((await owner('get', '/netsuite/queries?q=OPEN')).body.pagination.total).toBe(1);
     await owner('delete', '/netsuite/queries/Balances');
-    expect((await audits()).slice(before)).toEqual(['erp-query.create', 'erp-query.create', 'erp-query.delete']);
+    expect((await audits()).slice(before)).toEqual([
+      'erp-query.create',
+      'erp-query.create',
+      'erp-query.delete',
+    ]);
   });
 
   it('reads by the modification time that is named', async () => {
     const query = "SELECT id, tranid, lastmodifieddate FROM transaction WHERE type = 'CustInvc'";
-    const created = await post({ ...openBalances, name: 'invoices_by_query', query, keyColumn: 'ID', modifiedColumn: 'LastModifiedDate' });
-    expect([created.status, created.body.keyColumn, created.body.modifiedColumn]).toEqual([201, 'id', 'lastmodifieddate']);
-    expect((await owner('get', '/netsuite/metadata/invoices_by_query')).body.reading.changes).toBe('modified');
+    const created = await post({
+      ...openBalances,
+      name: 'invoices_by_query',
+      query,
+      keyColumn: 'ID',
+      modifiedColumn: 'LastModifiedDate',
+    });
+    expect([created.status, created.body.keyColumn, created.body.modifiedColumn]).toEqual([
+      201,
+      'id',
+      'lastmodifieddate',
+    ]);
+    expect((await owner('get', '/netsuite/metadata/invoices_by_query')).body.reading.changes).toBe(
+      'modified',
+    );
   });
 
   it.each([
@@ -109,35 +134,84 @@ describe('POST /netsuite/queries', () => {
     ['nothing but a comment', '-- SELECT id FROM item', /one SELECT statement/],
     ['a comment that is not closed', 'SELECT id FROM item /* all', /A comment is not closed/],
     ['a text that is not closed', "SELECT id FROM item WHERE itemid = 'x", /A text is not closed/],
-    ['a parenthesis that ends the table', 'SELECT id FROM item) t WHERE (1 = 1', /closing parenthesis has no opening one/],
-    ['a parenthesis that stays open', 'SELECT id FROM (SELECT id FROM item', /closing parenthesis is missing/],
+    [
+      'a parenthesis that ends the table',
+      'SELECT id FROM item) t WHERE (1 = 1',
+      /closing parenthesis has no opening one/,
+    ],
+    [
+      'a parenthesis that stays open',
+      'SELECT id FROM (SELECT id FROM item',
+      /closing parenthesis is missing/,
+    ],
     ['another way to quote', "SELECT id FROM item WHERE itemid <> q'[it's]'", /quoted with ' alone/],
     ['a parameter', 'SELECT id FROM item WHERE id > ?', /must not have parameters/],
     ['all columns of a table', 'SELECT id, i.* FROM item i', /Name each column instead of i \. \*/],
-    ['an expression without an alias', 'SELECT id, COUNT(*) OVER () FROM item', /Give the column an alias: COUNT \( \* \) OVER/],
-    ['501 columns', `SELECT id, ${Array.from({ length: 500 }, (_, n) => `id c${n}`).join(', ')} FROM item`, /at most 500 columns/],
+    [
+      'an expression without an alias',
+      'SELECT id, COUNT(*) OVER () FROM item',
+      /Give the column an alias: COUNT \( \* \) OVER/,
+    ],
+    [
+      '501 columns',
+      `SELECT id, ${Array.from({ length: 500 }, (_, n) => `id c${n}`).join(', ')} FROM item`,
+      /at most 500 columns/,
+    ],
     ['a column that occurs twice', 'SELECT id, parent AS id FROM item', /column id occurs twice/],
     ['row numbers', 'SELECT ROWNUM AS id, itemid FROM item', /ROWNUM numbers the rows of each answer again/],
     ['nothing but the key', 'SELECT id FROM item', /no column besides its key/],
-    ['an unknown table', 'SELECT id FROM no_such_table', /NetSuite refuses the query: Invalid search type: no_such_table/],
-    ['an unknown column', 'SELECT id, nosuchcolumn FROM item', /NetSuite refuses the query: .*Unknown identifier 'nosuchcolumn'/],
+    [
+      'an unknown table',
+      'SELECT id FROM no_such_table',
+      /NetSuite refuses the query: Invalid search type: no_such_table/,
+    ],
+    [
+      'an unknown column',
+      'SELECT id, nosuchcolumn FROM item',
+      /NetSuite refuses the query: .*Unknown identifier 'nosuchcolumn'/,
+    ],
     ['bad syntax', 'SELECT id FROM item WHERE', /NetSuite refuses the query: Failed to parse SQL/],
   ])('422 for %s', async (_name, query, message) => {
     const answer = problemOf(await post({ ...openBalances, query, keyColumn: 'id' }));
-    expect(answer).toEqual({ status: 422, path: 'query', code: 'query_unsuitable', message: expect.stringMatching(message) });
+    expect(answer).toEqual({
+      status: 422,
+      path: 'query',
+      code: 'query_unsuitable',
+      message: expect.stringMatching(message),
+    });
   });
 
   it.each([
     ['is missing', 'SELECT id, itemid FROM item', 'number', /no column number\. It has id, itemid/],
     ['is empty in some rows', 'SELECT entity AS k FROM transaction', 'k', /k is empty in some rows$/],
-    ['is not unique', 'SELECT currency AS k FROM customer', 'k', /k is not unique: some rows have the same value$/],
+    [
+      'is not unique',
+      'SELECT currency AS k FROM customer',
+      'k',
+      /k is not unique: some rows have the same value$/,
+    ],
     ['is a text', 'SELECT itemid AS k FROM item', 'k', /refuses to sort and compare by k as a number/],
-    ['is a decimal', 'SELECT id + 0.5 AS k FROM item', 'k', /k has a value that is not an integer of at most 18 digits$/],
-    ['is too long', 'SELECT id * 1000000000000000000 AS k FROM item', 'k', /k has a value that is not an integer of at most 18 digits$/],
+    [
+      'is a decimal',
+      'SELECT id + 0.5 AS k FROM item',
+      'k',
+      /k has a value that is not an integer of at most 18 digits$/,
+    ],
+    [
+      'is too long',
+      'SELECT id * 1000000000000000000 AS k FROM item',
+      'k',
+      /k has a value that is not an integer of at most 18 digits$/,
+    ],
     ['leaves another column id', 'SELECT id, id + 1 AS k FROM item', 'k', /key k becomes the field id/],
   ])('422 for a key column that %s', async (_name, query, keyColumn, message) => {
     const answer = problemOf(await post({ ...openBalances, query, keyColumn }));
-    expect(answer).toEqual({ status: 422, path: 'keyColumn', code: 'key_column_unsuitable', message: expect.stringMatching(message) });
+    expect(answer).toEqual({
+      status: 422,
+      path: 'keyColumn',
+      code: 'key_column_unsuitable',
+      message: expect.stringMatching(message),
+    });
   });
 
   it.each([
@@ -150,7 +224,9 @@ describe('POST /netsuite/queries', () => {
       /changed is empty in some rows$/,
     ],
   ])('422 for a modification time that %s', async (_name, query, message) => {
-    const answer = problemOf(await post({ ...openBalances, query, keyColumn: 'id', modifiedColumn: 'changed' }));
+    const answer = problemOf(
+      await post({ ...openBalances, query, keyColumn: 'id', modifiedColumn: 'changed' }),
+    );
     expect(answer).toEqual({
       status: 422,
       path: 'modifiedColumn',
@@ -165,12 +241,17 @@ describe('POST /netsuite/queries', () => {
       const { path, code } = problemOf(await post({ ...openBalances, name }));
       return [path, code];
     };
-    for (const name of ['changes', 'summary', 'Changes']) expect(await codeOf(name)).toEqual(['name', 'reserved']);
-    for (const name of ['invoice', 'Invoice', 'Open_Balances']) expect(await codeOf(name)).toEqual(['name', 'taken']);
-    for (const name of ['', '1st', 'a b', 'a-b', 'x'.repeat(64)]) expect((await codeOf(name))[0]).toBe('name');
-    expect(problemOf(await post({ ...openBalances, name: 'longer', query: `SELECT ${'1, '.repeat(4_000)}id FROM item` })).path).toBe(
-      'query',
-    );
+    for (const name of ['changes', 'summary', 'Changes'])
+      expect(await codeOf(name)).toEqual(['name', 'reserved']);
+    for (const name of ['invoice', 'Invoice', 'Open_Balances'])
+      expect(await codeOf(name)).toEqual(['name', 'taken']);
+    for (const name of ['', '1st', 'a b', 'a-b', 'x'.repeat(64)])
+      expect((await codeOf(name))[0]).toBe('name');
+    expect(
+      problemOf(
+        await post({ ...openBalances, name: 'longer', query: `SELECT ${'1, '.repeat(4_000)}id FROM item` }),
+      ).path,
+    ).toBe('query');
   });
 
   it('one of two that come at the same time gets the name', async () => {
@@ -184,7 +265,11 @@ describe('POST /netsuite/queries', () => {
     const { fields } = (await owner('get', '/netsuite/metadata/open_balances')).body;
     expect(fields).toMatchObject([
       { name: 'id', syncable: true },
-      { name: 'item name', syncable: false, reason: expect.stringMatching(/an alias of letters, digits and _/) },
+      {
+        name: 'item name',
+        syncable: false,
+        reason: expect.stringMatching(/an alias of letters, digits and _/),
+      },
       { name: 'lines', syncable: false, reason: expect.stringMatching(/another alias/) },
       { name: 'n', type: 'integer', syncable: true },
     ]);
@@ -204,17 +289,24 @@ describe('PUT /netsuite/queries/{name}', () => {
 
   it('replaces the query and the fields', async () => {
     await post(openBalances);
-    const query = "SELECT entity AS customer, COUNT(*) AS orders FROM transaction WHERE type = 'SalesOrd' GROUP BY entity";
+    const query =
+      "SELECT entity AS customer, COUNT(*) AS orders FROM transaction WHERE type = 'SalesOrd' GROUP BY entity";
     const answer = await put({ ...input, label: 'Orders', query });
     expect([answer.status, answer.body.label, answer.body.query]).toEqual([200, 'Orders', query]);
     const { label, fields } = (await owner('get', `/netsuite/metadata/${name}`)).body;
-    expect([label, fields.map((field: { name: string }) => field.name)]).toEqual(['Orders', ['id', 'orders']]);
+    expect([label, fields.map((field: { name: string }) => field.name)]).toEqual([
+      'Orders',
+      ['id', 'orders'],
+    ]);
   });
 
   it('404 for an unknown query; 422 for one that NetSuite refuses, which changes nothing', async () => {
     expect((await put(input)).status).toBe(404);
     const { body } = await post(openBalances);
-    expect(problemOf(await put({ ...input, query: 'SELECT customer FROM nowhere' }))).toMatchObject({ status: 422, path: 'query' });
+    expect(problemOf(await put({ ...input, query: 'SELECT customer FROM nowhere' }))).toMatchObject({
+      status: 422,
+      path: 'query',
+    });
     expect((await owner('get', `/netsuite/queries/${name}`)).body).toEqual(body);
   });
 
@@ -222,9 +314,16 @@ describe('PUT /netsuite/queries/{name}', () => {
     await post(openBalances);
     const config = await owner('post', '/sync-configs', { name: 'Balances', recordType: name });
     expect(config.status).toBe(201);
-    const byInvoice = { ...input, query: "SELECT id, entity AS customer FROM transaction WHERE type = 'CustInvc'", keyColumn: 'id' };
+    const byInvoice = {
+      ...input,
+      query: "SELECT id, entity AS customer FROM transaction WHERE type = 'CustInvc'",
+      keyColumn: 'id',
+    };
     expect(problemOf(await put(byInvoice))).toMatchObject({ status: 422, path: 'keyColumn', code: 'in_use' });
-    expect(problemOf(await owner('delete', `/netsuite/queries/${name}`))).toMatchObject({ status: 422, code: 'in_use' });
+    expect(problemOf(await owner('delete', `/netsuite/queries/${name}`))).toMatchObject({
+      status: 422,
+      code: 'in_use',
+    });
     const run = await owner('post', `/sync-configs/${config.body.id}/trigger`, {});
     const without = { ...input, query: input.query.replace('COUNT(*) AS invoices, ', '') };
     expect((await put(without)).status).toBe(200);
@@ -258,16 +357,29 @@ describe('refreshing the metadata', () => {
 });
 
 describe('permissions', () => {
-  /** A query answers questions about any record that the connection may read, and its refusal is an answer as well. */
+  /**
+   * A query answers questions about any record that the connection may read, and its refusal is an answer as
+   * well.
+   */
   it('defining a query takes record:read, and no one without it learns a value or a count from a refusal', async () => {
-    const { id: createdBy } = await makeMember(database.ctx, organization.id, ['netsuite:read', 'netsuite:update']);
-    const admin = apiOf(app, (await makeKey(database.ctx, organization.id, { permissions: ['write'], createdBy })).secret);
-    const { name, ...input } = { ...openBalances, query: 'SELECT id + 12415.5 AS customer, itemid FROM item' };
+    const { id: createdBy } = await makeMember(database.ctx, organization.id, [
+      'netsuite:read',
+      'netsuite:update',
+    ]);
+    const admin = apiOf(
+      app,
+      (await makeKey(database.ctx, organization.id, { permissions: ['write'], createdBy })).secret,
+    );
+    const { name, ...input } = {
+      ...openBalances,
+      query: 'SELECT id + 12415.5 AS customer, itemid FROM item',
+    };
     const refused = { status: 403, path: '', code: 'record_read_needed' };
     expect(problemOf(await admin('post', '/netsuite/queries', { name, ...input }))).toMatchObject(refused);
     await post(openBalances);
     expect(problemOf(await admin('put', `/netsuite/queries/${name}`, input))).toMatchObject(refused);
-    // As when the account's records have changed since. Everyone with netsuite:read makes the service describe the record type again.
+    // As when the account's records have changed since. Everyone with netsuite:read makes the service
+    // describe the record type again.
     await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
       tx('erp_queries').where({ name }).update({ query: input.query }),
     );
@@ -282,7 +394,10 @@ describe('permissions', () => {
   });
 
   it('reading takes netsuite:read, all else netsuite:update', async () => {
-    const reader = apiOf(app, (await makeKey(database.ctx, organization.id, { permissions: ['read'] })).secret);
+    const reader = apiOf(
+      app,
+      (await makeKey(database.ctx, organization.id, { permissions: ['read'] })).secret,
+    );
     expect((await reader('get', '/netsuite/queries')).status).toBe(200);
     expect((await reader('post', '/netsuite/queries', openBalances)).status).toBe(403);
     expect((await reader('delete', '/netsuite/queries/open_balances')).status).toBe(403);

@@ -1,4 +1,5 @@
-// All record types of an account with subsidiaries: the list is read at once, and the fields of each when they are needed.
+// All record types of an account with subsidiaries: the list is read at once, and the fields of each when
+// they are needed.
 import type { Express } from 'express';
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
@@ -8,7 +9,17 @@ import { type TestDatabase, testDatabase, testSettings } from '../../setup/datab
 import { dataFolder, type Erp, startErp } from '../../setup/erp.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 
-const known = ['customer', 'item', 'invoice', 'creditMemo', 'salesOrder', 'customerPayment', 'vendor', 'employee', 'contact'];
+const known = [
+  'customer',
+  'item',
+  'invoice',
+  'creditMemo',
+  'salesOrder',
+  'customerPayment',
+  'vendor',
+  'employee',
+  'contact',
+];
 const undescribed = { table: null, fieldCount: null, syncableFieldCount: null, described: false };
 
 let erp: Erp;
@@ -72,19 +83,39 @@ describe('GET /netsuite/metadata', () => {
   it('lists the whole account, what is known by name first, without a request to it', async () => {
     const heads = await list();
     expect(heads.slice(0, known.length).map(({ name }) => name)).toEqual(known);
-    for (const head of heads.slice(0, known.length)) expect(head).toMatchObject({ described: true, syncable: true, reason: null });
+    for (const head of heads.slice(0, known.length))
+      expect(head).toMatchObject({ described: true, syncable: true, reason: null });
     const names = new Set(heads.map(({ name }) => name.toLowerCase()));
     expect(names.size).toBe(heads.length);
-    for (const name of ['purchaseorder', 'vendorbill', 'journalentry', 'estimate', 'subsidiary', 'transactionaccountingline'])
+    for (const name of [
+      'purchaseorder',
+      'vendorbill',
+      'journalentry',
+      'estimate',
+      'subsidiary',
+      'transactionaccountingline',
+    ])
       expect([...names]).toContain(name);
-    expect(heads.find(({ name }) => name === 'purchaseOrder')).toMatchObject({ ...undescribed, family: 'transaction', syncable: null });
+    expect(heads.find(({ name }) => name === 'purchaseOrder')).toMatchObject({
+      ...undescribed,
+      family: 'transaction',
+      syncable: null,
+    });
     expect(requests).toBe(0);
   });
 
   it('says what the account as a whole has', async () => {
     const { body } = await owner('get', '/netsuite/metadata?pageSize=1');
-    expect(body.account).toMatchObject({ hasSubsidiaries: true, hasCurrencies: true, baseCurrency: expect.stringMatching(/^[A-Z]{3}$/) });
-    expect(body).toMatchObject({ refreshedAt: expect.any(String), lastError: null, pagination: { page: 1, pageSize: 1 } });
+    expect(body.account).toMatchObject({
+      hasSubsidiaries: true,
+      hasCurrencies: true,
+      baseCurrency: expect.stringMatching(/^[A-Z]{3}$/),
+    });
+    expect(body).toMatchObject({
+      refreshedAt: expect.any(String),
+      lastError: null,
+      pagination: { page: 1, pageSize: 1 },
+    });
   });
 
   it('is searched and filtered', async () => {
@@ -110,7 +141,9 @@ describe('GET /netsuite/metadata', () => {
        union all select 'customer', count(*) from suiteql.customer union all select 'department', count(*) from suiteql.department
        union all select 'transactionaccountingline', count(*) from suiteql.transactionaccountingline`,
     );
-    const counted = new Map((await list('&counts=true')).map(({ name, records }) => [name.toLowerCase(), records]));
+    const counted = new Map(
+      (await list('&counts=true')).map(({ name, records }) => [name.toLowerCase(), records]),
+    );
     expect(counted.size).toBeGreaterThan(60);
     for (const { name, n } of rows) expect([name, counted.get(name)]).toEqual([name, Number(n)]);
     expect(counted.get('inventoryitem')).toBeNull();
@@ -118,7 +151,10 @@ describe('GET /netsuite/metadata', () => {
   });
 
   it('names the sync of a record type to callers who may read syncs', async () => {
-    const { body: sync } = await owner('post', '/sync-configs', { name: 'Customers', recordType: 'customer' });
+    const { body: sync } = await owner('post', '/sync-configs', {
+      name: 'Customers',
+      recordType: 'customer',
+    });
     expect((await headOf('customer'))?.syncConfigId).toBe(sync.id);
     expect((await headOf('item'))?.syncConfigId).toBeNull();
     expect((await owner('get', '/netsuite/metadata/customer')).body.syncConfigId).toBe(sync.id);
@@ -169,7 +205,11 @@ describe('GET /netsuite/metadata/{recordType}', () => {
     expect(requests).toBeGreaterThan(0);
     requests = 0;
     expect((await owner('get', '/netsuite/metadata/purchaseOrder')).body).toEqual(body);
-    expect(await headOf('purchaseOrder')).toMatchObject({ described: true, syncable: true, syncableFieldCount: body.syncableFieldCount });
+    expect(await headOf('purchaseOrder')).toMatchObject({
+      described: true,
+      syncable: true,
+      syncableFieldCount: body.syncableFieldCount,
+    });
     expect(requests).toBe(0);
   });
 
@@ -195,7 +235,11 @@ describe('GET /netsuite/metadata/{recordType}', () => {
     erp.account.setVisible('department', false);
     try {
       const { status, body } = await owner('get', '/netsuite/metadata/department');
-      expect([status, body.syncable, body.reason]).toEqual([200, false, expect.stringMatching(/role|permission/i)]);
+      expect([status, body.syncable, body.reason]).toEqual([
+        200,
+        false,
+        expect.stringMatching(/role|permission/i),
+      ]);
       expect(await namesOf('&syncable=false')).toContain('department');
       const refused = await owner('post', '/sync-configs', { name: 'Departments', recordType: 'department' });
       expect([refused.status, codesOf(refused), refused.body.error.details[0].message]).toEqual([
@@ -231,17 +275,32 @@ describe('GET /netsuite/metadata/{recordType}', () => {
 
 describe('POST /sync-configs', () => {
   it('describes the record type when that was not done yet', async () => {
-    const created = await owner('post', '/sync-configs', { name: 'Bills', recordType: 'vendorBill', fields: ['tranid', 'entity'] });
+    const created = await owner('post', '/sync-configs', {
+      name: 'Bills',
+      recordType: 'vendorBill',
+      fields: ['tranid', 'entity'],
+    });
     expect([created.status, created.body.fields]).toEqual([201, ['tranid', 'entity']]);
     expect(await headOf('vendorBill')).toMatchObject({ described: true });
-    const bad = await owner('post', '/sync-configs', { name: 'Returns', recordType: 'returnAuthorization', fields: ['tranid', 'wings'] });
-    expect([bad.status, bad.body.error.details[0].path, codesOf(bad)]).toEqual([422, 'fields[1]', ['unsyncable_field']]);
+    const bad = await owner('post', '/sync-configs', {
+      name: 'Returns',
+      recordType: 'returnAuthorization',
+      fields: ['tranid', 'wings'],
+    });
+    expect([bad.status, bad.body.error.details[0].path, codesOf(bad)]).toEqual([
+      422,
+      'fields[1]',
+      ['unsyncable_field'],
+    ]);
   });
 
   it('422 for a name that the account does not list, with the closest one', async () => {
     const refused = await owner('post', '/sync-configs', { name: 'Orders', recordType: 'purchaseOder' });
     expect([refused.status, codesOf(refused)]).toEqual([422, ['unknown_record_type']]);
-    expect(refused.body.error.details[0]).toMatchObject({ path: 'recordType', message: expect.stringContaining('"purchaseOrder"') });
+    expect(refused.body.error.details[0]).toMatchObject({
+      path: 'recordType',
+      message: expect.stringContaining('"purchaseOrder"'),
+    });
     expect(requests).toBe(0);
   });
 });

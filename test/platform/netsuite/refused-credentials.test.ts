@@ -1,4 +1,5 @@
-// Credentials that the ERP refuses: what the connection says, and how a certificate that was revoked is put right.
+// Credentials that the ERP refuses: what the connection says, and how a certificate that was revoked is put
+// right.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Company, startCompany } from '../../green/company.ts';
 import { type Answer, codesOf } from '../../setup/api.ts';
@@ -31,15 +32,21 @@ const codes = ({ problems }: { problems: readonly { code: string }[] }) => probl
 type Shown = { slot: number; certificateId: string | null; active: boolean; certificatePem: string };
 const certificates = async (): Promise<Shown[]> => (await connection()).certificates;
 const slots = async () =>
-  Object.fromEntries((await certificates()).map(({ slot, active, certificateId }) => [slot, { active, certificateId }]));
+  Object.fromEntries(
+    (await certificates()).map(({ slot, active, certificateId }) => [slot, { active, certificateId }]),
+  );
 const active = async (): Promise<Shown> => {
   const found = (await certificates()).find((certificate) => certificate.active);
   if (found === undefined) throw new Error('no certificate is active');
   return found;
 };
-/** Uploads a certificate on the set-up pages, as an administrator of the ERP does, and returns the id that they show. */
+/**
+ * Uploads a certificate on the set-up pages, as an administrator of the ERP does, and returns the id that
+ * they show.
+ */
 const upload = async (certificatePem: string): Promise<string> =>
-  (await company.control('POST', `/set-up/integrations/${clientId}/certificates`, { certificatePem })).certificateId;
+  (await company.control('POST', `/set-up/integrations/${clientId}/certificates`, { certificatePem }))
+    .certificateId;
 const revokeAll = () => company.control('POST', '/certificate/revoke');
 
 describe('a revoked certificate', () => {
@@ -54,7 +61,10 @@ describe('a revoked certificate', () => {
     const failed = await company.run('customer');
     expect(failed).toMatchObject({
       status: 'failed',
-      error: { code: 'CERTIFICATE_UNKNOWN', fix: expect.stringMatching(/Compare the certificate id .*upload it again/) },
+      error: {
+        code: 'CERTIFICATE_UNKNOWN',
+        fix: expect.stringMatching(/Compare the certificate id .*upload it again/),
+      },
     });
     const before = await connection();
     expect(before).toMatchObject({ status: 'failed', lastError: failed.error.message });
@@ -100,7 +110,9 @@ describe('a certificate that waits in the other slot', () => {
   it('gets the next id; the former one stays and can be used again', async () => {
     const former = await active();
     const made = (await company.api('post', '/netsuite/connection/certificate')).body;
-    expect((await certificates()).find(({ slot }) => slot === made.slot)).toMatchObject({ certificatePem: made.certificatePem });
+    expect((await certificates()).find(({ slot }) => slot === made.slot)).toMatchObject({
+      certificatePem: made.certificatePem,
+    });
     const next = await upload(made.certificatePem);
     expect((await put('typing-error')).status).toBe(200);
     expect(codes(await test())).toEqual(['CERTIFICATE_UNKNOWN']);
@@ -121,7 +133,8 @@ describe('a certificate that waits in the other slot', () => {
     const waiting = (await company.api('post', '/netsuite/connection/certificate')).body;
     await revokeAll();
     const renewed = await upload(certificatePem);
-    // Without the slot, the id goes to the certificate that waits for one, which is wrong here and can be undone.
+    // Without the slot, the id goes to the certificate that waits for one, which is wrong here and can be
+    // undone.
     expect((await put(renewed)).status).toBe(200);
     expect(codes(await test())).toEqual(['CERTIFICATE_UNKNOWN']);
     expect((await put(renewed, { certificateSlot: slot })).status).toBe(200);
@@ -217,11 +230,19 @@ describe('a connection test that cannot read a record type', () => {
     const sync = await company.config('item', { enabled: false });
     await hide('item', 'vendor');
     const report = await test();
-    expect(report).toMatchObject({ ok: true, partial: false, problems: [{ recordTypes: ['item'] }, { recordTypes: ['vendor'] }] });
+    expect(report).toMatchObject({
+      ok: true,
+      partial: false,
+      problems: [{ recordTypes: ['item'] }, { recordTypes: ['vendor'] }],
+    });
     expect(await connection()).toMatchObject({ status: 'connected', lastError: null });
     expect((await company.api('patch', `/sync-configs/${sync}`, { enabled: true })).status).toBe(200);
     const configured = await test();
-    expect(configured).toMatchObject({ ok: false, partial: true, problems: [{ recordTypes: ['item'] }, { recordTypes: ['vendor'] }] });
+    expect(configured).toMatchObject({
+      ok: false,
+      partial: true,
+      problems: [{ recordTypes: ['item'] }, { recordTypes: ['vendor'] }],
+    });
     expect(await connection()).toMatchObject({ status: 'failed', lastError: configured.problems[0].message });
     // Another sync proves nothing about the hidden records.
     expect(await company.run('customer')).toMatchObject({ status: 'succeeded' });
@@ -236,7 +257,10 @@ describe('a connection test that cannot read a record type', () => {
 
   it('is not ok when the lines of a configured type are hidden, unless the sync does not read them', async () => {
     await hide('transactionline');
-    expect(await test()).toMatchObject({ ok: true, problems: [{ recordTypes: ['invoice', 'creditMemo', 'salesOrder'] }] });
+    expect(await test()).toMatchObject({
+      ok: true,
+      problems: [{ recordTypes: ['invoice', 'creditMemo', 'salesOrder'] }],
+    });
     await hide();
     const sync = await company.config('invoice', { fields: ['tranid'] });
     await hide('transactionline');
@@ -248,6 +272,9 @@ describe('a connection test that cannot read a record type', () => {
       partial: true,
       problems: [{ code: 'RECORD_TYPE_HIDDEN', message: expect.stringMatching(/lines of invoice/) }],
     });
-    expect((await put((await active()).certificateId)).body).toMatchObject({ status: 'untested', lastError: null });
+    expect((await put((await active()).certificateId)).body).toMatchObject({
+      status: 'untested',
+      lastError: null,
+    });
   });
 });

@@ -37,11 +37,15 @@ afterAll(async () => {
   await database.close();
 });
 
-const ownerApi = async (id: string): Promise<Api> => apiOf(app, (await makeKey(ctx, id, { permissions: ['write'] })).secret);
-const remove = (api: Api, { id, slug }: Pick<Made, 'id' | 'slug'>) => api('delete', `/organizations/${id}?confirm=${slug}`);
-const rows = async <T>(sql: string, bindings: readonly Knex.RawBinding[] = []): Promise<T[]> => (await admin.raw(sql, bindings)).rows;
+const ownerApi = async (id: string): Promise<Api> =>
+  apiOf(app, (await makeKey(ctx, id, { permissions: ['write'] })).secret);
+const remove = (api: Api, { id, slug }: Pick<Made, 'id' | 'slug'>) =>
+  api('delete', `/organizations/${id}?confirm=${slug}`);
+const rows = async <T>(sql: string, bindings: readonly Knex.RawBinding[] = []): Promise<T[]> =>
+  (await admin.raw(sql, bindings)).rows;
 const hasSchema = async (id: string): Promise<boolean> =>
-  (await rows<{ there: boolean }>('select to_regnamespace(?) is not null as there', [tenantSchema(id)]))[0]?.there === true;
+  (await rows<{ there: boolean }>('select to_regnamespace(?) is not null as there', [tenantSchema(id)]))[0]
+    ?.there === true;
 
 /** The number of the organization's rows per table, for tables that have any. */
 async function left(id: string): Promise<Record<string, number>> {
@@ -51,7 +55,9 @@ async function left(id: string): Promise<Record<string, number>> {
   const found: Record<string, number> = {};
   for (const { name } of [...tables, { name: 'organizations' }]) {
     const column = name === 'organizations' ? 'id' : 'organization_id';
-    const count = (await rows<{ n: number }>(`select count(*)::int as n from ${name} where ${column} = ?`, [id]))[0]?.n ?? 0;
+    const count =
+      (await rows<{ n: number }>(`select count(*)::int as n from ${name} where ${column} = ?`, [id]))[0]?.n ??
+      0;
     if (count > 0) found[name] = count;
   }
   return found;
@@ -73,8 +79,13 @@ describe('DELETE /organizations/{id}', () => {
   it('403 for an admin, 404 for another organization', async () => {
     const [made, other] = [await makeOrganization(ctx), await makeOrganization(ctx)];
     const member = await makeMember(ctx, made.id, 'admin');
-    const api = apiOf(app, (await makeKey(ctx, made.id, { permissions: ['write'], createdBy: member.id })).secret);
-    expect((await remove(api, made)).body.error.message).toBe('Missing required permission: organization:delete');
+    const api = apiOf(
+      app,
+      (await makeKey(ctx, made.id, { permissions: ['write'], createdBy: member.id })).secret,
+    );
+    expect((await remove(api, made)).body.error.message).toBe(
+      'Missing required permission: organization:delete',
+    );
     expect((await remove(await ownerApi(made.id), other)).status).toBe(404);
     expect(await hasSchema(other.id)).toBe(true);
   });
@@ -87,11 +98,24 @@ describe('DELETE /organizations/{id}', () => {
     await api('post', `/teams/${team.id}/members`, { userId: made.ownerId });
     await api('post', `/organizations/${made.id}/roles`, { name: 'Clerk', permissions: [] });
     await inTransaction({ db: ctx.db, organizationId: made.id }, async (tx) => {
-      const published = { status: 'published', bindings: '{}', openapi: '{}', published_at: new Date(), created_by: made.ownerId };
-      await tx('api_schemas').insert({ id: createId(), organization_id: made.id, version: 'v1', ...published });
+      const published = {
+        status: 'published',
+        bindings: '{}',
+        openapi: '{}',
+        published_at: new Date(),
+        created_by: made.ownerId,
+      };
+      await tx('api_schemas').insert({
+        id: createId(),
+        organization_id: made.id,
+        version: 'v1',
+        ...published,
+      });
     });
     const before = await left(other.id);
-    expect(Object.keys(await left(made.id))).toEqual(expect.arrayContaining(['api_schemas', 'idempotency_keys', 'roles', 'team_members']));
+    expect(Object.keys(await left(made.id))).toEqual(
+      expect.arrayContaining(['api_schemas', 'idempotency_keys', 'roles', 'team_members']),
+    );
     expect((await remove(api, made)).status).toBe(204);
     expect(Object.keys(await left(made.id))).toEqual(['audit_log']);
     expect(await hasSchema(made.id)).toBe(false);
@@ -120,7 +144,9 @@ describe('DELETE /organizations/{id}', () => {
     expect((await session('get', '/whoami')).body.organization.id).toBe(made.id);
     expect((await remove(session, made)).status).toBe(204);
     expect((await apiOf(app, secret)('get', '/whoami')).status).toBe(401);
-    expect(codesOf(await session('post', '/teams', { name: 'meant for the deleted one' }))).toEqual(['organization_needed']);
+    expect(codesOf(await session('post', '/teams', { name: 'meant for the deleted one' }))).toEqual([
+      'organization_needed',
+    ]);
     expect((await session('get', '/whoami')).body.organization.id).toBe(other.id);
     const deadline = performance.now() + 1_000;
     let status = (await read()).status;
@@ -131,8 +157,19 @@ describe('DELETE /organizations/{id}', () => {
   it('ends public reads within a second, also while the records can not be deleted yet', async () => {
     const made = await makeOrganization(ctx);
     await inTransaction({ db: ctx.db, organizationId: made.id }, async (tx) => {
-      const published = { status: 'published', bindings: '{}', openapi: '{}', published_at: new Date(), created_by: made.ownerId };
-      await tx('api_schemas').insert({ id: createId(), organization_id: made.id, version: 'v1', ...published });
+      const published = {
+        status: 'published',
+        bindings: '{}',
+        openapi: '{}',
+        published_at: new Date(),
+        created_by: made.ownerId,
+      };
+      await tx('api_schemas').insert({
+        id: createId(),
+        organization_id: made.id,
+        version: 'v1',
+        ...published,
+      });
     });
     const { secret } = await makeKey(ctx, made.id);
     const read = async () => {
@@ -177,29 +214,38 @@ describe('DELETE /organizations/{id}', () => {
     ['readPage', 1],
     ['readPage', 3],
     ['count', 2],
-  ])('while a run waits for the response to %s (%i): the run ends without errors and creates nothing again', async (operation, nth) => {
-    const erp = memoryErp();
-    for (const id of [1, 2, 3, 4]) erp.put(id);
-    const world = await syncWorld(ctx, erp);
-    const [organization] = await rows<Made>('select id, slug from organizations where id = ?', [world.organizationId]);
-    if (organization === undefined) throw new Error('no organization');
-    const api = await ownerApi(organization.id);
-    let seen = 0;
-    let removal: Promise<number> | null = null;
-    erp.onCall = async (call) => {
-      if (call.operation !== operation) return;
-      seen += 1;
-      if (seen !== nth) return;
-      removal = remove(api, organization).then(({ status }) => status);
-      await removal;
-    };
-    await world.queue();
-    await world.work(await world.claim());
-    // The run may end before the response arrives: it reads ahead, and a write in the meantime shows that it is cancelled.
-    expect(await removal).toBe(204);
-    expect([await left(organization.id), await hasSchema(organization.id)]).toEqual([{ audit_log: 1 }, false]);
-    expect(lines).toEqual([]);
-  });
+  ])(
+    'while a run waits for the response to %s (%i): the run ends without errors and creates nothing again',
+    async (operation, nth) => {
+      const erp = memoryErp();
+      for (const id of [1, 2, 3, 4]) erp.put(id);
+      const world = await syncWorld(ctx, erp);
+      const [organization] = await rows<Made>('select id, slug from organizations where id = ?', [
+        world.organizationId,
+      ]);
+      if (organization === undefined) throw new Error('no organization');
+      const api = await ownerApi(organization.id);
+      let seen = 0;
+      let removal: Promise<number> | null = null;
+      erp.onCall = async (call) => {
+        if (call.operation !== operation) return;
+        seen += 1;
+        if (seen !== nth) return;
+        removal = remove(api, organization).then(({ status }) => status);
+        await removal;
+      };
+      await world.queue();
+      await world.work(await world.claim());
+      // The run may end before the response arrives: it reads ahead, and a write in the meantime shows that
+      // it is cancelled.
+      expect(await removal).toBe(204);
+      expect([await left(organization.id), await hasSchema(organization.id)]).toEqual([
+        { audit_log: 1 },
+        false,
+      ]);
+      expect(lines).toEqual([]);
+    },
+  );
 
   it('cancels a run that starts while a deletion is half complete', async () => {
     const world = await syncWorld(ctx);
@@ -207,20 +253,28 @@ describe('DELETE /organizations/{id}', () => {
     await admin.raw(`drop schema ${world.schema} cascade`);
     const runId = await world.queue();
     await world.work(await world.claim());
-    expect([(await world.row(runId)).status, await hasSchema(world.organizationId), lines]).toEqual(['cancelled', false, []]);
+    expect([(await world.row(runId)).status, await hasSchema(world.organizationId), lines]).toEqual([
+      'cancelled',
+      false,
+      [],
+    ]);
   });
 
   it('cancels queued runs before anything is deleted', async () => {
     const world = await syncWorld(ctx);
     const runId = await world.queue();
     const { slug } = await admin('organizations').where({ id: world.organizationId }).first('slug');
-    // A reader of one of the organization's tables blocks dropping it; the request reports this when it takes too long.
+    // A reader of one of the organization's tables blocks dropping it; the request reports this when it takes
+    // too long.
     await ctx.db.control.raw(`create table ${world.schema}.held (id int)`);
     const reader = await admin.transaction();
     await reader.raw(`select * from ${world.schema}.held`);
     const api = await ownerApi(world.organizationId);
     const removing = remove(api, { id: world.organizationId, slug });
-    await until(async () => (await admin('sync_runs').where({ id: runId }).first('status')).status === 'cancelled', 'the cancellation');
+    await until(
+      async () => (await admin('sync_runs').where({ id: runId }).first('status')).status === 'cancelled',
+      'the cancellation',
+    );
     expect(await hasSchema(world.organizationId)).toBe(true);
     await reader.rollback();
     expect((await removing).status).toBe(204);

@@ -19,16 +19,27 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const keyApi = async (organizationId: string, createdBy?: string): Promise<Api> =>
-  apiOf(app, (await makeKey(ctx, organizationId, { permissions: ['write'], ...(createdBy !== undefined && { createdBy }) })).secret);
+  apiOf(
+    app,
+    (
+      await makeKey(ctx, organizationId, {
+        permissions: ['write'],
+        ...(createdBy !== undefined && { createdBy }),
+      })
+    ).secret,
+  );
 const sessionApi = async (userId: string, active: string | null = null): Promise<Api> =>
   signedInApi(app, ctx, (await makeSession(ctx, userId, active)).cookie);
-const activeOf = async (api: Api): Promise<string | undefined> => (await api('get', '/whoami')).body.organization?.id;
+const activeOf = async (api: Api): Promise<string | undefined> =>
+  (await api('get', '/whoami')).body.organization?.id;
 
 /** A person without an organization: their only one was deleted. */
 async function loner(): Promise<string> {
   const organization = await makeOrganization(ctx);
   const api = await keyApi(organization.id);
-  expect((await api('delete', `/organizations/${organization.id}?confirm=${organization.slug}`)).status).toBe(204);
+  expect((await api('delete', `/organizations/${organization.id}?confirm=${organization.slug}`)).status).toBe(
+    204,
+  );
   return organization.ownerId;
 }
 
@@ -40,12 +51,25 @@ describe('POST /organizations', () => {
     const made = await api('post', '/organizations', { name: 'Söhne & Co' });
     expect([made.status, made.body]).toEqual([
       201,
-      { id: expect.any(String), slug: 'so-hne-co', name: 'Söhne & Co', createdAt: expect.any(String), active: true, nextStep: null },
+      {
+        id: expect.any(String),
+        slug: 'so-hne-co',
+        name: 'Söhne & Co',
+        createdAt: expect.any(String),
+        active: true,
+        nextStep: null,
+      },
     ]);
     const who = (await api('get', '/whoami')).body;
-    expect([who.organization.id, who.membership.role.name, who.user.id]).toEqual([made.body.id, 'owner', person]);
+    expect([who.organization.id, who.membership.role.name, who.user.id]).toEqual([
+      made.body.id,
+      'owner',
+      person,
+    ]);
     const log = (await api('get', `/organizations/${made.body.id}/audit-log`)).body.data;
-    expect(log).toMatchObject([{ action: 'organization.create', actor: { id: person }, credential: { kind: 'session' } }]);
+    expect(log).toMatchObject([
+      { action: 'organization.create', actor: { id: person }, credential: { kind: 'session' } },
+    ]);
     expect((await api('get', `/organizations/${made.body.id}/roles`)).body.pagination.total).toBe(4);
   });
 
@@ -84,7 +108,10 @@ describe('POST /organizations', () => {
   it('403 for a key, and for everyone while sign-up is closed', async () => {
     const { id, ownerId } = await makeOrganization(ctx);
     const refused = await (await keyApi(id))('post', '/organizations', { name: 'x' });
-    expect([refused.status, refused.body.error.message]).toEqual([403, 'Missing required permission: organization:create']);
+    expect([refused.status, refused.body.error.message]).toEqual([
+      403,
+      'Missing required permission: organization:create',
+    ]);
     const { cookie } = await makeSession(ctx, ownerId, id);
     const closedCtx = { ...ctx, settings: { ...ctx.settings, allowSignup: false } };
     const closed = signedInApi(createApp(closedCtx), closedCtx, cookie);
@@ -98,7 +125,8 @@ describe('GET /organizations', () => {
     const { id, ownerId } = await makeOrganization(ctx, { name: 'First of two' });
     const api = await sessionApi(ownerId, id);
     const second = (await api('post', '/organizations', { name: 'Last of two' })).body;
-    const ids = async (ask: Api, query = '') => (await ask('get', `/organizations${query}`)).body.data.map((one: { id: string }) => one.id);
+    const ids = async (ask: Api, query = '') =>
+      (await ask('get', `/organizations${query}`)).body.data.map((one: { id: string }) => one.id);
     expect(await ids(api)).toEqual([second.id, id]);
     expect(await ids(api, '?q=FIRST')).toEqual([id]);
     expect(await ids(api, '?pageSize=1&page=2')).toEqual([id]);
@@ -112,9 +140,18 @@ describe('PATCH /organizations/{id}', () => {
     const { id, ownerId, slug } = await makeOrganization(ctx, { name: 'Before' });
     const taken = await makeOrganization(ctx);
     const api = await keyApi(id);
-    expect((await api('patch', `/organizations/${id}`, { name: 'After' })).body).toMatchObject({ id, name: 'After', slug });
-    expect((await api('patch', `/organizations/${id}`, { slug: `${slug}-new` })).body.slug).toBe(`${slug}-new`);
-    expect((await api('get', `/organizations/${id}`)).body).toMatchObject({ name: 'After', slug: `${slug}-new` });
+    expect((await api('patch', `/organizations/${id}`, { name: 'After' })).body).toMatchObject({
+      id,
+      name: 'After',
+      slug,
+    });
+    expect((await api('patch', `/organizations/${id}`, { slug: `${slug}-new` })).body.slug).toBe(
+      `${slug}-new`,
+    );
+    expect((await api('get', `/organizations/${id}`)).body).toMatchObject({
+      name: 'After',
+      slug: `${slug}-new`,
+    });
     expect(codesOf(await api('patch', `/organizations/${id}`, { slug: taken.slug }))).toEqual(['taken']);
     expect((await api('patch', `/organizations/${id}`, { name: null })).status).toBe(422);
     expect((await api('patch', `/organizations/${taken.id}`, { name: 'x' })).status).toBe(404);
@@ -122,6 +159,8 @@ describe('PATCH /organizations/{id}', () => {
     const own = (await session('post', '/organizations', { name: 'Also mine' })).body;
     expect((await session('patch', `/organizations/${own.id}`, { name: 'x' })).status).toBe(404);
     const editor = await makeMember(ctx, id, 'editor');
-    expect((await (await keyApi(id, editor.id))('patch', `/organizations/${id}`, { name: 'x' })).status).toBe(403);
+    expect((await (await keyApi(id, editor.id))('patch', `/organizations/${id}`, { name: 'x' })).status).toBe(
+      403,
+    );
   });
 });

@@ -1,4 +1,5 @@
-// The overview: each part from what the tables say, problems in words and numbers, only what the caller may see, only their organization.
+// The overview: each part from what the tables say, problems in words and numbers, only what the caller may
+// see, only their organization.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
@@ -21,7 +22,11 @@ const inOrganization = <T>(work: (tx: Tx) => Promise<T>, { id } = w): Promise<T>
 const ago = (tx: Tx, minutes: number) => tx.raw("now() - ? * interval '1 minute'", [minutes]);
 const later = (tx: Tx, days: number) => tx.raw("now() + ? * interval '1 day' + interval '1 hour'", [days]);
 // Runs that earlier releases stored name the sync as `{id}`.
-const problem = { code: 'ERP_DOWN', message: 'The ERP does not respond', fix: 'See POST /sync-configs/{id}/trigger' };
+const problem = {
+  code: 'ERP_DOWN',
+  message: 'The ERP does not respond',
+  fix: 'See POST /sync-configs/{id}/trigger',
+};
 
 async function insertSync(tx: Tx, name: string, more: object = {}, organizationId = w.id): Promise<string> {
   const id = createId();
@@ -31,15 +36,26 @@ async function insertSync(tx: Tx, name: string, more: object = {}, organizationI
 }
 
 type Run = { status: string; minutesAgo: number; error?: object; scheduled?: boolean; percent?: number };
-async function insertRun(tx: Tx, syncConfigId: string, { status, minutesAgo, error, scheduled = false, percent }: Run): Promise<string> {
+async function insertRun(
+  tx: Tx,
+  syncConfigId: string,
+  { status, minutesAgo, error, scheduled = false, percent }: Run,
+): Promise<string> {
   const id = createId();
   const hasEnded = ['succeeded', 'partial', 'failed', 'cancelled'].includes(status);
   await tx('sync_runs').insert({
     ...{ id, organization_id: w.id, sync_config_id: syncConfigId, record_type: 'x', mode: 'full', status },
     ...{ trigger: scheduled ? 'schedule' : 'manual', scheduled_for: scheduled ? ago(tx, minutesAgo) : null },
-    ...{ queued_at: ago(tx, minutesAgo), started_at: ago(tx, minutesAgo), finished_at: hasEnded ? ago(tx, minutesAgo - 0.5) : null },
+    ...{
+      queued_at: ago(tx, minutesAgo),
+      started_at: ago(tx, minutesAgo),
+      finished_at: hasEnded ? ago(tx, minutesAgo - 0.5) : null,
+    },
     error: error === undefined ? null : JSON.stringify(error),
-    progress: percent === undefined ? null : JSON.stringify({ phase: 'reading', fetched: 1, expected: 2, pages: 1, percent }),
+    progress:
+      percent === undefined
+        ? null
+        : JSON.stringify({ phase: 'reading', fetched: 1, expected: 2, pages: 1, percent }),
   });
   return id;
 }
@@ -62,26 +78,69 @@ async function seedSyncs(tx: Tx): Promise<void> {
   );
   await make('Vendors', { paused_reason: JSON.stringify(problem) });
   await make('Items', { paused_reason: JSON.stringify(problem) });
-  await make('Invoice', {}, { status: 'partial', minutesAgo: 3, error: { ...problem, code: 'HELD', message: 'Held' } });
-  await make('Orders', schedule, { status: 'succeeded', minutesAgo: 500 }, { status: 'waiting', minutesAgo: 300, scheduled: true });
+  await make(
+    'Invoice',
+    {},
+    { status: 'partial', minutesAgo: 3, error: { ...problem, code: 'HELD', message: 'Held' } },
+  );
+  await make(
+    'Orders',
+    schedule,
+    { status: 'succeeded', minutesAgo: 500 },
+    { status: 'waiting', minutesAgo: 300, scheduled: true },
+  );
   await make('Bills', {});
-  await make('Contacts', {}, { status: 'succeeded', minutesAgo: 20 }, { status: 'running', minutesAgo: 1, percent: 40 });
+  await make(
+    'Contacts',
+    {},
+    { status: 'succeeded', minutesAgo: 20 },
+    { status: 'running', minutesAgo: 1, percent: 40 },
+  );
   await make('Accounts', schedule, { status: 'succeeded', minutesAgo: 20 });
-  await make('Subsidiaries', { enabled: false, ...schedule }, { status: 'failed', minutesAgo: 20, error: problem });
+  await make(
+    'Subsidiaries',
+    { enabled: false, ...schedule },
+    { status: 'failed', minutesAgo: 20, error: problem },
+  );
 }
 
 async function seedRest(tx: Tx): Promise<void> {
   const own = { organization_id: w.id };
   const authentication = { method: 'oauth2', clientId: 'c' };
   await tx('erp_connections').insert({
-    ...{ ...own, kind: 'netsuite', account_id: '123_SB1', status: 'failed', last_error: 'Invalid login', last_tested_at: ago(tx, 60) },
+    ...{
+      ...own,
+      kind: 'netsuite',
+      account_id: '123_SB1',
+      status: 'failed',
+      last_error: 'Invalid login',
+      last_tested_at: ago(tx, 60),
+    },
     settings: JSON.stringify({ accountId: '123_SB1', baseUrl: null, authentication }),
   });
-  const certificate = { certificate_id: 'x', certificate_pem: 'x', private_key: 'x', active: true, not_after: later(tx, 5) };
+  const certificate = {
+    certificate_id: 'x',
+    certificate_pem: 'x',
+    private_key: 'x',
+    active: true,
+    not_after: later(tx, 5),
+  };
   await tx('erp_certificates').insert({ ...own, slot: 1, ...certificate });
-  await tx('domains').insert({ ...own, id: createId(), hostname: 'portal.example.com', status: 'failed', verification_value: 'x' });
+  await tx('domains').insert({
+    ...own,
+    id: createId(),
+    hostname: 'portal.example.com',
+    status: 'failed',
+    verification_value: 'x',
+  });
   const key = { ...own, prefix: 'psk_', created_by: w.owner.id };
-  const keyOf = (name: string, more: object) => ({ ...key, id: createId(), name, secret_hash: Buffer.from(name), ...more });
+  const keyOf = (name: string, more: object) => ({
+    ...key,
+    id: createId(),
+    name,
+    secret_hash: Buffer.from(name),
+    ...more,
+  });
   await tx('api_keys').insert(keyOf('Shop', { expires_at: later(tx, 3) }));
   await tx('api_keys').insert(keyOf('Old', { created_at: ago(tx, 60 * 24 * 50) }));
   await tx('api_keys').insert(keyOf('Gone', { revoked_at: ago(tx, 10) }));
@@ -119,22 +178,51 @@ async function seedPayments(tx: Tx): Promise<void> {
   const own = { organization_id: w.id };
   const account = createId();
   await tx('pay_accounts').insert({ ...own, id: account, provider: 'sandbox' });
-  await tx('pay_configs').insert({ ...own, account_id: account, currency: 'GBP', enabled: true, invoices: '{}', write_back: 'true' });
+  await tx('pay_configs').insert({
+    ...own,
+    account_id: account,
+    currency: 'GBP',
+    enabled: true,
+    invoices: '{}',
+    write_back: 'true',
+  });
   const pay = async (more: object): Promise<string> => {
     const id = createId();
-    await tx('pay_payments').insert({ ...own, id, account_id: account, customer_id: '1', currency: 'GBP', amount_minor: 100, ...more });
+    await tx('pay_payments').insert({
+      ...own,
+      id,
+      account_id: account,
+      customer_id: '1',
+      currency: 'GBP',
+      amount_minor: 100,
+      ...more,
+    });
     return id;
   };
   const paid = { status: 'SUCCEEDED', received_minor: 100, succeeded_at: ago(tx, 200) };
   const write = (paymentId: string, more: object) =>
-    tx('pay_erp_documents').insert({ ...own, id: createId(), payment_id: paymentId, kind: 'payment', external_id: createId(), ...more });
+    tx('pay_erp_documents').insert({
+      ...own,
+      id: createId(),
+      payment_id: paymentId,
+      kind: 'payment',
+      external_id: createId(),
+      ...more,
+    });
   await write(await pay(paid), { status: 'FAILED' });
   ids['waiting payment'] = await pay(paid);
   await write(ids['waiting payment'], { status: 'PENDING', created_at: ago(tx, 100) });
   await write(await pay(paid), { status: 'PENDING' });
   const open = await pay({});
   const address = 'https://x.example';
-  const checkout = { ...own, id: createId(), payment_id: open, title: 'x', success_url: address, cancel_url: address };
+  const checkout = {
+    ...own,
+    id: createId(),
+    payment_id: open,
+    title: 'x',
+    success_url: address,
+    cancel_url: address,
+  };
   await tx('pay_checkouts').insert({ ...checkout, expires_at: ago(tx, 100) });
 }
 
@@ -143,7 +231,10 @@ beforeAll(async () => {
   app = createApp(database.ctx);
   w = await world(database.ctx, app);
   await loadInvoices(database.ctx, w.id, [{ id: 1 }, { id: 2 }]);
-  ids['v1'] = await publishVersion(database.ctx, w.id, { status: 'deprecated', sunsetAt: '2026-01-01T00:00:00Z' });
+  ids['v1'] = await publishVersion(database.ctx, w.id, {
+    status: 'deprecated',
+    sunsetAt: '2026-01-01T00:00:00Z',
+  });
   await publishVersion(database.ctx, w.id, { version: 'v2', status: 'draft' });
   const schema = tenantSchema(w.id);
   const { data } = database.ctx.db;
@@ -173,7 +264,13 @@ describe('GET /overview', () => {
     const { status, body, text } = await read();
     expect(status, text).toBe(200);
     expect(body.connection).toEqual({
-      ...{ configured: true, kind: 'netsuite', accountId: '123_SB1', status: 'failed', lastTestedAt: expect.any(String) },
+      ...{
+        configured: true,
+        kind: 'netsuite',
+        accountId: '123_SB1',
+        status: 'failed',
+        lastTestedAt: expect.any(String),
+      },
       ...{ lastError: 'Invalid login', certificate: { slot: 1, notAfter: expect.any(String), daysLeft: 5 } },
     });
     expect(body.keys).toEqual({
@@ -181,14 +278,37 @@ describe('GET /overview', () => {
       ...{ requestsToday: 7, requests7Days: 15, refused7Days: 2, failed7Days: 1, days: expect.any(Array) },
     });
     expect(body.keys.days).toHaveLength(30);
-    expect(body.keys.days.at(-1)).toEqual({ day: new Date().toISOString().slice(0, 10), requests: 7, unanswered: 2 });
-    expect(body.payments).toEqual({ enabled: true, failedWriteBacks: 1, unappliedWriteBacks: 0, waitingWriteBacks: 1, unsettled: 1 });
+    expect(body.keys.days.at(-1)).toEqual({
+      day: new Date().toISOString().slice(0, 10),
+      requests: 7,
+      unanswered: 2,
+    });
+    expect(body.payments).toEqual({
+      enabled: true,
+      failedWriteBacks: 1,
+      unappliedWriteBacks: 0,
+      waitingWriteBacks: 1,
+      unsettled: 1,
+    });
     expect(body.versions).toMatchObject([
       { version: 'v2', status: 'draft', publication: null, callers7Days: 0, requests7Days: 0 },
-      { id: ids['v1'], version: 'v1', status: 'deprecated', sunsetAt: '2026-01-01T00:00:00Z', callers7Days: 1, requests7Days: 12 },
+      {
+        id: ids['v1'],
+        version: 'v1',
+        status: 'deprecated',
+        sunsetAt: '2026-01-01T00:00:00Z',
+        callers7Days: 1,
+        requests7Days: 12,
+      },
     ]);
     expect(body.setUp).toEqual({
-      ...{ connectionTested: false, firstSync: true, firstSucceededSync: true, publishedVersion: true, apiKeyUsed: true },
+      ...{
+        connectionTested: false,
+        firstSync: true,
+        firstSucceededSync: true,
+        publishedVersion: true,
+        apiKeyUsed: true,
+      },
     });
   });
 
@@ -246,7 +366,11 @@ describe('GET /overview', () => {
       ['warning', 'deletions_held', 'Invoice: 2 deletions wait for approval'],
       ['warning', 'fields_missing', 'Invoice: 1 field is missing in the ERP: tranid'],
       ['warning', 'records_rejected', 'Invoice: 1,200 records could not be stored'],
-      ['warning', 'version_past_sunset', 'v1 is past its sunset and still has 1 caller: 12 requests in 7 days'],
+      [
+        'warning',
+        'version_past_sunset',
+        'v1 is past its sunset and still has 1 caller: 12 requests in 7 days',
+      ],
       ['warning', 'write_back_waiting', '1 payment has waited for the ERP for more than an hour'],
       ['warning', 'payment_unsettled', '1 payment has no outcome yet'],
       ['warning', 'domain_failing', 'The hostname portal.example.com could not be verified'],
@@ -256,10 +380,22 @@ describe('GET /overview', () => {
     expect(problemCounts).toEqual({ errors: 6, warnings: 9 });
     const targetOf = (kind: string) => problems.find((one: Found) => one.kind === kind).target;
     expect(targetOf('sync_paused')).toEqual({ type: 'sync', id: null });
-    expect(targetOf('sync_failing')).toEqual({ type: 'run', id: expect.any(String), syncConfigId: ids['Customers'] });
+    expect(targetOf('sync_failing')).toEqual({
+      type: 'run',
+      id: expect.any(String),
+      syncConfigId: ids['Customers'],
+    });
     expect(targetOf('sync_failing').id).not.toBe(ids['Customers run']); // that one was cancelled
-    expect(targetOf('sync_stale')).toEqual({ type: 'run', id: ids['Orders run'], syncConfigId: ids['Orders'] });
-    expect(targetOf('deletions_held')).toEqual({ type: 'deletion-proposal', id: proposalId, syncConfigId: ids['Invoice'] });
+    expect(targetOf('sync_stale')).toEqual({
+      type: 'run',
+      id: ids['Orders run'],
+      syncConfigId: ids['Orders'],
+    });
+    expect(targetOf('deletions_held')).toEqual({
+      type: 'deletion-proposal',
+      id: proposalId,
+      syncConfigId: ids['Invoice'],
+    });
     expect(targetOf('version_past_sunset')).toEqual({ type: 'version', id: ids['v1'] });
     expect(targetOf('write_back_waiting')).toEqual({ type: 'payment', id: ids['waiting payment'] });
     for (const { action } of problems) expect(action).toMatch(/^[A-Z].*\.$/);
@@ -267,13 +403,17 @@ describe('GET /overview', () => {
 
   it('lists a failure that the connection shares with syncs once, unless the caller may not see the connection', async () => {
     const fail = (message: string) =>
-      inOrganization((tx) => tx('erp_connections').where('organization_id', w.id).update({ last_error: message }));
+      inOrganization((tx) =>
+        tx('erp_connections').where('organization_id', w.id).update({ last_error: message }),
+      );
     const kindsOf = (problems: readonly Found[]) =>
       problems.map(({ kind }) => kind).filter((kind) => /^(connection_f|sync_[pf])/.test(kind));
     await fail(problem.message);
     const { problems, problemCounts } = (await read()).body;
     expect(kindsOf(problems)).toEqual(['connection_failed']);
-    expect(problems[0].action).toBe('Test the connection: the result names a fix for each problem. 3 syncs wait for it.');
+    expect(problems[0].action).toBe(
+      'Test the connection: the result names a fix for each problem. 3 syncs wait for it.',
+    );
     expect(problemCounts).toEqual({ errors: 4, warnings: 9 });
     const { problems: ofSyncs } = (await read((await w.join(['sync:read'])).api)).body;
     expect(kindsOf(ofSyncs)).toEqual(['sync_paused', 'sync_failing']);
@@ -282,41 +422,87 @@ describe('GET /overview', () => {
 
   it('leaves out what the caller may not see, and its problems', async () => {
     const none = { connection: null, syncs: null, versions: null, keys: null, payments: null };
-    const nothing = { connectionTested: null, firstSync: null, firstSucceededSync: null, publishedVersion: null, apiKeyUsed: null };
+    const nothing = {
+      connectionTested: null,
+      firstSync: null,
+      firstSucceededSync: null,
+      publishedVersion: null,
+      apiKeyUsed: null,
+    };
     const blind = (await read((await w.join(['team:read'])).api)).body;
-    expect(blind).toMatchObject({ ...none, setUp: nothing, problems: [], problemCounts: { errors: 0, warnings: 0 } });
+    expect(blind).toMatchObject({
+      ...none,
+      setUp: nothing,
+      problems: [],
+      problemCounts: { errors: 0, warnings: 0 },
+    });
     const { versions, keys, setUp, problems } = (await read((await w.join(['api-schema:read'])).api)).body;
     expect(versions[1]).toMatchObject({ version: 'v1', callers7Days: null, requests7Days: null });
     expect([keys, setUp, problems]).toEqual([null, { ...nothing, publishedVersion: true }, []]);
     const payer = (await read((await w.join(['payment:read'])).api)).body;
-    expect(new Set(payer.problems.map(({ target }: { target: { type: string } }) => target.type))).toEqual(new Set(['payment']));
+    expect(new Set(payer.problems.map(({ target }: { target: { type: string } }) => target.type))).toEqual(
+      new Set(['payment']),
+    );
   });
 
   it('is empty for a new organization, and has nothing of another one', async () => {
     const other = await world(database.ctx, app);
     const { body } = await read(await other.session(other.owner.id));
     expect(body).toMatchObject({
-      ...{ problems: [], connection: { configured: false, certificate: null }, syncs: { total: 0, configs: [] }, versions: [] },
-      ...{ keys: { active: 1, requests7Days: 0 }, payments: { enabled: false, failedWriteBacks: 0, unsettled: 0 } },
-      setUp: { connectionTested: false, firstSync: false, firstSucceededSync: false, publishedVersion: false },
+      ...{
+        problems: [],
+        connection: { configured: false, certificate: null },
+        syncs: { total: 0, configs: [] },
+        versions: [],
+      },
+      ...{
+        keys: { active: 1, requests7Days: 0 },
+        payments: { enabled: false, failedWriteBacks: 0, unsettled: 0 },
+      },
+      setUp: {
+        connectionTested: false,
+        firstSync: false,
+        firstSucceededSync: false,
+        publishedVersion: false,
+      },
     });
   });
 
   it('reports problems of versions beyond the twenty that it lists', async () => {
     const other = await world(database.ctx, app);
     const own = { organization_id: other.id, created_by: other.owner.id };
-    const live = { bindings: '{}', openapi: '{}', published_at: new Date(), sunset_at: '2026-01-01T00:00:00Z' };
+    const live = {
+      bindings: '{}',
+      openapi: '{}',
+      published_at: new Date(),
+      sunset_at: '2026-01-01T00:00:00Z',
+    };
     await inOrganization(async (tx) => {
-      await tx('api_schemas').insert({ ...own, ...live, id: createId(), version: 'v1', status: 'deprecated' });
+      await tx('api_schemas').insert({
+        ...own,
+        ...live,
+        id: createId(),
+        version: 'v1',
+        status: 'deprecated',
+      });
       const failed = JSON.stringify({ status: 'failed' });
-      await tx('api_schemas').insert({ ...own, id: createId(), version: 'v2', status: 'draft', publication: failed });
-      for (let number = 3; number < 25; number += 1) await tx('api_schemas').insert({ ...own, id: createId(), version: `v${number}` });
+      await tx('api_schemas').insert({
+        ...own,
+        id: createId(),
+        version: 'v2',
+        status: 'draft',
+        publication: failed,
+      });
+      for (let number = 3; number < 25; number += 1)
+        await tx('api_schemas').insert({ ...own, id: createId(), version: `v${number}` });
       const day = tx.raw("(now() at time zone 'UTC')::date");
       const use = { version: 'v1', resource: 'invoices', succeeded: 5, day };
       await tx('api_key_usage').insert({ organization_id: other.id, api_key_id: other.owner.keyId, ...use });
     }, other);
     const { versions, problems } = (await read(other.owner.api)).body;
-    expect(versions.map(({ version }: { version: string }) => version)).toEqual(Array.from({ length: 20 }, (_, index) => `v${24 - index}`));
+    expect(versions.map(({ version }: { version: string }) => version)).toEqual(
+      Array.from({ length: 20 }, (_, index) => `v${24 - index}`),
+    );
     expect(problems.map(({ kind, title }: Found) => [kind, title])).toEqual([
       ['publication_failed', 'v2 could not be published'],
       ['version_past_sunset', 'v1 is past its sunset and still has 1 caller: 5 requests in 7 days'],
@@ -343,7 +529,8 @@ describe('GET /overview', () => {
       await listUsageDays(explaining, other.id);
       await readUsage(explaining, other.id);
       expect(plans).toHaveLength(2);
-      for (const plan of plans) expect(plan).toMatch(/api_key_usage_organization_id_day_idx[\s\S]*Index Cond: .*day > /);
+      for (const plan of plans)
+        expect(plan).toMatch(/api_key_usage_organization_id_day_idx[\s\S]*Index Cond: .*day > /);
     }, other);
   });
 
@@ -353,7 +540,9 @@ describe('GET /overview', () => {
     const refused = await read(alone);
     expect([refused.status, refused.body.error?.code]).toEqual([403, 'FORBIDDEN']);
     const other = await world(database.ctx, app);
-    const abroad = await (await w.session(w.owner.id))('get', '/overview', undefined, { 'x-organization-id': other.id });
+    const abroad = await (await w.session(w.owner.id))('get', '/overview', undefined, {
+      'x-organization-id': other.id,
+    });
     expect([abroad.status, abroad.body.error?.details[0].code]).toEqual([403, 'not_a_member']);
     const { secret } = await makeKey(database.ctx, w.id, { versions: ['v1'] });
     expect((await read(apiOf(app, secret))).status).toBe(403);

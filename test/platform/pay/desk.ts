@@ -1,5 +1,5 @@
-// Fixture: an organization that takes payments at the sandbox for invoices of a simulated ERP, with the same invoices as synced data. The
-// payment queue runs only when the test calls `work`.
+// Fixture: an organization that takes payments at the sandbox for invoices of a simulated ERP, with the same
+// invoices as synced data. The payment queue runs only when the test calls `work`.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { createApp } from '../../../src/app.ts';
@@ -28,7 +28,12 @@ export const mapping = {
   currency: 'currency',
   customer: 'entity',
 };
-export const configBody = (given: object = {}) => ({ provider: 'sandbox', currency: 'GBP', invoices: mapping, ...given });
+export const configBody = (given: object = {}) => ({
+  provider: 'sandbox',
+  currency: 'GBP',
+  invoices: mapping,
+  ...given,
+});
 export const returns = { successUrl: 'http://127.0.0.1:1/paid', cancelUrl: 'http://127.0.0.1:1/no' };
 
 export type Desk = {
@@ -47,7 +52,10 @@ export type Desk = {
   giveUp(checkout: { url: string }): Promise<unknown>;
   /** Posts a signed webhook event, as the sandbox does. */
   deliverEvent(event: object, headers?: Record<string, string>): Promise<supertest.Response>;
-  /** Runs the due tasks and those of these subjects ('' for the account's own), then writes due documents into the ERP. */
+  /**
+   * Runs the due tasks and those of these subjects ('' for the account's own), then writes due documents into
+   * the ERP.
+   */
   work(...subjects: readonly string[]): Promise<void>;
   paymentOf(checkout: { paymentId: string }): Promise<Answer['body']>;
   /** Stores an invoice in the warehouse, as the last sync would have. */
@@ -84,11 +92,16 @@ type DeskParts = {
   readonly lines: string[];
 };
 
-function createDesk({ books, ctx, app, api, secret, lines }: DeskParts, payWork: QueueWorker, writeBack: QueueWorker): Desk {
+function createDesk(
+  { books, ctx, app, api, secret, lines }: DeskParts,
+  payWork: QueueWorker,
+  writeBack: QueueWorker,
+): Desk {
   const sql = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction(ctx, work);
   const call: Desk['call'] = async (...args) => {
     const answer = await api(...args);
-    if (answer.status >= 300) throw new Error(`${args[0]} ${args[1]}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    if (answer.status >= 300)
+      throw new Error(`${args[0]} ${args[1]}: ${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body;
   };
   const desk: Desk = {
@@ -101,7 +114,8 @@ function createDesk({ books, ctx, app, api, secret, lines }: DeskParts, payWork:
     accountId: '',
     call,
     sql,
-    checkOut: (invoices, given = {}) => call('post', '/pay/checkout', { customerId: '1', invoices, ...returns, ...given }),
+    checkOut: (invoices, given = {}) =>
+      call('post', '/pay/checkout', { customerId: '1', invoices, ...returns, ...given }),
     pay: (checkout, card = 'approved') => payByCard(ctx, tokenOf(checkout), card),
     giveUp: (checkout) => cancelPaySession(ctx, tokenOf(checkout)),
     deliverEvent: async (event, headers) => {
@@ -146,7 +160,10 @@ function createDesk({ books, ctx, app, api, secret, lines }: DeskParts, payWork:
 export async function openDesk(): Promise<Desk> {
   const books = await openBooks();
   const lines: string[] = [];
-  const ctx: Ctx = { ...books.database.ctx, log: createLog('debug', { write: (line: string) => void lines.push(line) }) };
+  const ctx: Ctx = {
+    ...books.database.ctx,
+    log: createLog('debug', { write: (line: string) => void lines.push(line) }),
+  };
   const tenant: TenantCtx = { ...ctx, organizationId: books.organizationId };
   const app = createApp(ctx);
   const { secret } = await makeKey(ctx, books.organizationId, { permissions: ['write'] });
@@ -163,4 +180,8 @@ export async function openDesk(): Promise<Desk> {
   return desk;
 }
 
-export const eventOf = (kind: 'session' | 'payout', id: string) => ({ id: createId(), type: 'test', object: { kind, id } });
+export const eventOf = (kind: 'session' | 'payout', id: string) => ({
+  id: createId(),
+  type: 'test',
+  object: { kind, id },
+});

@@ -1,6 +1,7 @@
-// Property test: after any sequence of events and faults, once everything has settled, three ledgers agree: this service's, Stripe's
-// charges and refunds, and the applied and unapplied amounts in the ERP. Sequences run concurrently in one organization, each on its own
-// invoices. Run more with PAY_SEQUENCES=2000; PROPERTY_SEED reproduces the seed that a failure names.
+// Property test: after any sequence of events and faults, once everything has settled, three ledgers agree:
+// this service's, Stripe's charges and refunds, and the applied and unapplied amounts in the ERP. Sequences
+// run concurrently in one organization, each on its own invoices. Run more with PAY_SEQUENCES=2000;
+// PROPERTY_SEED reproduces the seed that a failure names.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Intent, Refund, Session } from '../../setup/stripe/objects.ts';
@@ -45,15 +46,38 @@ const action = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('pay' as const),
       which,
-      outcome: fc.constantFrom('succeeds' as const, 'succeeds' as const, 'declines' as const, 'processes' as const),
+      outcome: fc.constantFrom(
+        'succeeds' as const,
+        'succeeds' as const,
+        'declines' as const,
+        'processes' as const,
+      ),
     }),
   },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant('settle' as const), which, outcome: fc.constantFrom('succeeds' as const, 'fails' as const) }),
+    arbitrary: fc.record({
+      do: fc.constant('settle' as const),
+      which,
+      outcome: fc.constantFrom('succeeds' as const, 'fails' as const),
+    }),
   },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('deliver' as const), back: fc.nat(40), times: fc.integer({ min: 1, max: 2 }) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('refund' as const), which, share: fc.option(share, { nil: undefined }) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant('deliver' as const),
+      back: fc.nat(40),
+      times: fc.integer({ min: 1, max: 2 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('refund' as const),
+      which,
+      share: fc.option(share, { nil: undefined }),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('refund in the dashboard' as const), which, share }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('refunds wait' as const), pend: fc.boolean() }) },
   {
@@ -64,10 +88,27 @@ const action = fc.oneof(
       status: fc.constantFrom('succeeded' as const, 'failed' as const),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('pay by hand' as const), invoice: fc.nat(1), share: fc.constantFrom(0.1, 0.3) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('pay by hand' as const),
+      invoice: fc.nat(1),
+      share: fc.constantFrom(0.1, 0.3),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('Stripe fails' as const), fault }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('the ERP fails' as const), afterEffect: fc.boolean(), write: fc.boolean() }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('time passes' as const), minutes: fc.constantFrom(5, 20, 45) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('the ERP fails' as const),
+      afterEffect: fc.boolean(),
+      write: fc.boolean(),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('time passes' as const), minutes: fc.constantFrom(5, 20, 45) }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('pay out' as const) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('work' as const) }) },
@@ -88,14 +129,20 @@ type Run = {
 const decimal = (pence: number): string => (pence / 100).toFixed(2);
 const fine = new Set([200, 201, 422, 503]);
 
-async function call(run: Run, method: 'post', path: string, body: object): Promise<Record<string, string> | undefined> {
+async function call(
+  run: Run,
+  method: 'post',
+  path: string,
+  body: object,
+): Promise<Record<string, string> | undefined> {
   const answer = await world.api(method, path, body);
   run.log.push(`  ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`);
   expect(fine, `${path}: ${answer.text}`).toContain(answer.status);
   return answer.status < 300 ? answer.body : undefined;
 }
 
-const at = <T>(items: readonly T[], index: number): T | undefined => (items.length === 0 ? undefined : items[index % items.length]);
+const at = <T>(items: readonly T[], index: number): T | undefined =>
+  items.length === 0 ? undefined : items[index % items.length];
 const sessionAt = ({ pages }: Run, index: number) => {
   const page = at(pages, index);
   return page === undefined ? undefined : sessionOf(world, page.url);
@@ -105,14 +152,20 @@ const intentAt = (run: Run, index: number): Intent | undefined => {
   return id ? world.stripe.ledger.get<Intent>('payment_intent', id) : undefined;
 };
 
-const does: { [Kind in Action['do']]: (run: Run, action: Extract<Action, { do: Kind }>) => Promise<unknown> | unknown } = {
+const does: {
+  [Kind in Action['do']]: (run: Run, action: Extract<Action, { do: Kind }>) => Promise<unknown> | unknown;
+} = {
   checkout: async (run, { invoices, share }) => {
     const asked = run.invoices
       .filter((_, index) => invoices.some((wanted) => wanted === index))
-      .map(({ id, pence }) => ({ recordId: id, ...(share !== undefined && { amount: decimal(Math.round(pence * share)) }) }));
+      .map(({ id, pence }) => ({
+        recordId: id,
+        ...(share !== undefined && { amount: decimal(Math.round(pence * share)) }),
+      }));
     const urls = { successUrl: 'http://127.0.0.1/paid', cancelUrl: 'http://127.0.0.1/back' };
     const made = await call(run, 'post', '/pay/checkout', { customerId: '1', invoices: asked, ...urls });
-    if (made?.['url'] && made['paymentId']) run.pages.push({ url: made['url'], paymentId: made['paymentId'] });
+    if (made?.['url'] && made['paymentId'])
+      run.pages.push({ url: made['url'], paymentId: made['paymentId'] });
   },
   pay: (run, { which, outcome }) => {
     const session = sessionAt(run, which);
@@ -126,7 +179,9 @@ const does: { [Kind in Action['do']]: (run: Run, action: Extract<Action, { do: K
     const { events } = world.stripe.ledger;
     const event = events[events.length - 1 - back];
     if (event === undefined) return;
-    for (const { status, text } of await Promise.all(Array.from({ length: times }, () => world.deliver(event))))
+    for (const { status, text } of await Promise.all(
+      Array.from({ length: times }, () => world.deliver(event)),
+    ))
       expect([status, text]).toEqual([200, expect.anything()]);
   },
   refund: async (run, { which, share }) => {
@@ -164,7 +219,11 @@ const does: { [Kind in Action['do']]: (run: Run, action: Extract<Action, { do: K
     const { id, pence } = run.invoices[invoice] ?? { id: '', pence: 0 };
     const amount = Math.round(pence * share) / 100;
     run.disturbed = true;
-    const body = { customer: { id: '1' }, payment: amount, apply: { items: [{ doc: { id }, apply: true, amount }] } };
+    const body = {
+      customer: { id: '1' },
+      payment: amount,
+      apply: { items: [{ doc: { id }, apply: true, amount }] },
+    };
     // The ERP refuses what the invoice no longer takes.
     await world.byHand('customerPayment', body).catch((error: unknown) => run.log.push(`  ${error}`));
   },
@@ -183,9 +242,19 @@ const faults: Fault[] = [];
 async function play(steps: readonly (readonly Action[])[]): Promise<Run> {
   const pence = [10_000, 3_333];
   const ids = await Promise.all(
-    pence.map((amount) => world.byHand('invoice', { entity: { id: '1' }, item: { items: [{ item: '10', amount: amount / 100 }] } })),
+    pence.map((amount) =>
+      world.byHand('invoice', {
+        entity: { id: '1' },
+        item: { items: [{ item: '10', amount: amount / 100 }] },
+      }),
+    ),
   );
-  const run: Run = { invoices: ids.map((id, index) => ({ id, pence: pence[index] ?? 0 })), pages: [], disturbed: false, log: [] };
+  const run: Run = {
+    invoices: ids.map((id, index) => ({ id, pence: pence[index] ?? 0 })),
+    pages: [],
+    disturbed: false,
+    log: [],
+  };
   for (const step of steps) {
     await Promise.all(
       step.map(async (one) => {
@@ -197,14 +266,18 @@ async function play(steps: readonly (readonly Action[])[]): Promise<Run> {
   return run;
 }
 
-/** Ends all faults, lets banks respond and open checkouts expire, and runs until settled. Events not delivered by then stay undelivered. */
+/**
+ * Ends all faults, lets banks respond and open checkouts expire, and runs until settled. Events not delivered
+ * by then stay undelivered.
+ */
 async function settleAll(): Promise<void> {
   faults.length = 0;
   const { ledger } = world.stripe;
   world.books.erp.account.clearFaults();
   ledger.refunds.pend = false;
   for (const session of ledger.all<Session>('checkout.session')) ledger.completeDebit(session.id, 'succeeds');
-  for (const refund of ledger.all<Refund>('refund')) if (refund.status === 'pending') ledger.completeRefund(refund.id, 'succeeded');
+  for (const refund of ledger.all<Refund>('refund'))
+    if (refund.status === 'pending') ledger.completeRefund(refund.id, 'succeeded');
   world.clock.advance(3 * 3_600_000);
   await world.rest();
   await world.undoWhatCameBack();
@@ -235,13 +308,21 @@ function expectAgreement(line: PaymentLine, disturbed: boolean): void {
   expect({ received, refunded }).toEqual({ received: atStripe.received, refunded: atStripe.refunded });
   expect(atStripe.charges).toBeLessThanOrEqual(1);
   expect(['LANDED', 'PARTLY_APPLIED', null]).toContain(line.document);
-  expect(inErp).toEqual({ payments: received > 0 ? 1 : 0, total: received, applied: recorded.applied, refunded });
+  expect(inErp).toEqual({
+    payments: received > 0 ? 1 : 0,
+    total: received,
+    applied: recorded.applied,
+    refunded,
+  });
   expect(recorded.applied + recorded.unapplied).toBe(received - refunded);
-  // No payer was asked for more than was due, so unless a person entered something in the ERP, everything is applied.
+  // No payer was asked for more than was due, so unless a person entered something in the ERP, everything is
+  // applied.
   if (!disturbed) expect(recorded.unapplied).toBe(0);
 }
 
-it('three ledgers agree once settled, nothing is charged twice, and statuses only move forward', { timeout: timeoutMs }, async () => {
+it('three ledgers agree once settled, nothing is charged twice, and statuses only move forward', {
+  timeout: timeoutMs,
+}, async () => {
   world.stripe.fault = () => faults.shift();
   let played = 0;
   const runs: Run[] = [];
@@ -250,7 +331,8 @@ it('three ledgers agree once settled, nothing is charged twice, and statuses onl
     const waiting = [...many];
     await Promise.all(
       Array.from({ length: concurrency }, async () => {
-        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) mine.push(await play(next));
+        for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+          mine.push(await play(next));
       }),
     );
     await settleAll();
@@ -264,9 +346,13 @@ it('three ledgers agree once settled, nothing is charged twice, and statuses onl
           throw new Error(`${JSON.stringify(line)}\n${run.log.join('\n')}`, { cause: error });
         }
     }
-    const asked = world.stripe.ledger.all<Refund>('refund').flatMap(({ metadata }) => metadata['portal_refund'] ?? []);
+    const asked = world.stripe.ledger
+      .all<Refund>('refund')
+      .flatMap(({ metadata }) => metadata['portal_refund'] ?? []);
     expect(asked.length, 'a refund was made twice').toBe(new Set(asked).size);
-    const backwards = (await world.moves()).filter(({ of, before, after }) => !(rank(of, after) > rank(of, before)));
+    const backwards = (await world.moves()).filter(
+      ({ of, before, after }) => !(rank(of, after) > rank(of, before)),
+    );
     expect(backwards).toEqual([]);
     runs.push(...mine);
     played += mine.length;
@@ -279,14 +365,22 @@ it('three ledgers agree once settled, nothing is charged twice, and statuses onl
   const lines = await world.lines();
   expect(lines.filter(({ received }) => received > 0).length).toBeGreaterThan(played / 3);
   // With few sequences there may be no refund, since the seed does not determine how they interleave.
-  if (played >= 48) expect(lines.filter(({ atStripe }) => atStripe.refunded > 0).length).toBeGreaterThan(played / 12);
+  if (played >= 48)
+    expect(lines.filter(({ atStripe }) => atStripe.refunded > 0).length).toBeGreaterThan(played / 12);
 });
 
 it('a returned refund is reported with a fix, and is no longer in the ERP after the fix', async () => {
   const run: Run = { invoices: [], pages: [], disturbed: false, log: [] };
-  const invoice = await world.byHand('invoice', { entity: { id: '1' }, item: { items: [{ item: '10', amount: 80 }] } });
+  const invoice = await world.byHand('invoice', {
+    entity: { id: '1' },
+    item: { items: [{ item: '10', amount: 80 }] },
+  });
   const urls = { successUrl: 'http://127.0.0.1/paid', cancelUrl: 'http://127.0.0.1/back' };
-  const made = await call(run, 'post', '/pay/checkout', { customerId: '1', invoices: [{ recordId: invoice }], ...urls });
+  const made = await call(run, 'post', '/pay/checkout', {
+    customerId: '1',
+    invoices: [{ recordId: invoice }],
+    ...urls,
+  });
   const session = sessionOf(world, made?.['url'] ?? '');
   world.stripe.ledger.pay(session?.id ?? '', 'succeeds');
   await world.work();
@@ -309,14 +403,24 @@ it('a returned refund is reported with a fix, and is no longer in the ERP after 
     problem: { code: 'REFUND_CAME_BACK', fix: expect.stringMatching(/^Delete the refund \d+ in/) },
   });
   await world.undoWhatCameBack();
-  expect((await world.api('get', path)).body.erp).toMatchObject({ status: 'PARTLY_APPLIED', unappliedAmount: '30.00' });
+  expect((await world.api('get', path)).body.erp).toMatchObject({
+    status: 'PARTLY_APPLIED',
+    unappliedAmount: '30.00',
+  });
 });
 
 it('a previous provider account keeps working after a move, and is found again by its credentials', async () => {
   const run: Run = { invoices: [], pages: [], disturbed: false, log: [] };
-  const invoice = await world.byHand('invoice', { entity: { id: '1' }, item: { items: [{ item: '10', amount: 50 }] } });
+  const invoice = await world.byHand('invoice', {
+    entity: { id: '1' },
+    item: { items: [{ item: '10', amount: 50 }] },
+  });
   const urls = { successUrl: 'http://127.0.0.1/paid', cancelUrl: 'http://127.0.0.1/back' };
-  const made = await call(run, 'post', '/pay/checkout', { customerId: '1', invoices: [{ recordId: invoice }], ...urls });
+  const made = await call(run, 'post', '/pay/checkout', {
+    customerId: '1',
+    invoices: [{ recordId: invoice }],
+    ...urls,
+  });
   const path = `/pay/payments/${made?.['paymentId']}`;
   const {
     webhookUrl,
@@ -344,7 +448,10 @@ it('a previous provider account keeps working after a move, and is found again b
   for (const [id, object] of savedObjects) objects.set(id, object);
   world.stripe.ledger.pay(sessionOf(world, made?.['url'] ?? '')?.id ?? '', 'succeeds');
   await world.rest();
-  expect((await world.api('get', path)).body).toMatchObject({ status: 'SUCCEEDED', erp: { status: 'LANDED' } });
+  expect((await world.api('get', path)).body).toMatchObject({
+    status: 'SUCCEEDED',
+    erp: { status: 'LANDED' },
+  });
   expect((await world.api('post', `${path}/refund`, {})).body).toMatchObject({ status: 'REFUNDED' });
   expect(await put()).toBe(webhookUrl);
 });

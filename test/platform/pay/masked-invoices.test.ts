@@ -1,4 +1,5 @@
-// Payments of invoices whose number and open amount a version masks: neither payers, mails nor readers without unmasked access see them.
+// Payments of invoices whose number and open amount a version masks: neither payers, mails nor readers
+// without unmasked access see them.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { publishVersion } from '../../public/fixture.ts';
 import { apiOf } from '../../setup/api.ts';
@@ -33,7 +34,9 @@ it('show the record id in place of the number, and no open amount', async () => 
   await desk.sql((tx) => tx('api_keys').where({ id: unmasked.id }).update({ scope_unmasked: true }));
   const reader = apiOf(desk.app, unmasked.secret);
   expect((await desk.paymentOf(before)).invoices).toEqual([{ recordId, number: recordId, amount: '10.00' }]);
-  expect((await reader('get', `/pay/payments/${before.paymentId}`)).body.invoices).toEqual([{ recordId, number, amount: '10.00' }]);
+  expect((await reader('get', `/pay/payments/${before.paymentId}`)).body.invoices).toEqual([
+    { recordId, number, amount: '10.00' },
+  ]);
 
   const after = await desk.checkOut([{ recordId, amount: '20' }]);
   expect((await reader('get', `/pay/payments/${after.paymentId}`)).body.invoices).toEqual([
@@ -43,7 +46,8 @@ it('show the record id in place of the number, and no open amount', async () => 
   expect(titles).toEqual([`Invoice ${recordId}`]);
 
   const body = { customerId: '1', invoices: [{ recordId, amount: '99' }], ...returns };
-  const messageOf = async (api: typeof reader): Promise<string> => (await api('post', '/pay/checkout', body)).body.error.details[0].message;
+  const messageOf = async (api: typeof reader): Promise<string> =>
+    (await api('post', '/pay/checkout', body)).body.error.details[0].message;
   expect(await messageOf(desk.api)).toBe('Less is left to pay');
   expect(await messageOf(reader)).toBe('At most 70.00 GBP is left to pay');
 });

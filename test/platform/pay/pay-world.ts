@@ -1,6 +1,13 @@
-// Fixture: one organization that takes payments at a local Stripe server and writes them into a simulated NetSuite account, with all faults
-// that can occur in between, and a comparison of the three ledgers once everything has settled.
-import { answerOf, createIdentity, idOf, requestToken, signAssertion } from '../../../packages/netsuite-simulator/test/test-account.ts';
+// Fixture: one organization that takes payments at a local Stripe server and writes them into a simulated
+// NetSuite account, with all faults that can occur in between, and a comparison of the three ledgers once
+// everything has settled.
+import {
+  answerOf,
+  createIdentity,
+  idOf,
+  requestToken,
+  signAssertion,
+} from '../../../packages/netsuite-simulator/test/test-account.ts';
 import { createApp } from '../../../src/app.ts';
 import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
@@ -41,7 +48,12 @@ export type PaymentLine = {
   /** Amounts in pence. */
   readonly atStripe: { readonly received: number; readonly charges: number; readonly refunded: number };
   readonly document: string | null;
-  readonly inErp: { readonly payments: number; readonly total: number; readonly applied: number; readonly refunded: number };
+  readonly inErp: {
+    readonly payments: number;
+    readonly total: number;
+    readonly applied: number;
+    readonly refunded: number;
+  };
   readonly recorded: { readonly applied: number; readonly unapplied: number };
 };
 
@@ -53,7 +65,10 @@ export type PayWorld = {
   deliver(event: object): Promise<Answer>;
   /** Creates a record in the ERP as a person would; returns its id. Rejects when the ERP refuses it. */
   byHand(type: 'invoice' | 'customerPayment', body: object): Promise<string>;
-  /** Stops the background workers wherever they are, and starts another application and workers on the same database. */
+  /**
+   * Stops the background workers wherever they are, and starts another application and workers on the same
+   * database.
+   */
   restart(): Promise<void>;
   /** Runs all waiting tasks now, without polling Stripe for all changes. */
   work(): Promise<void>;
@@ -84,7 +99,11 @@ export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
   // Enough for the test's own requests in addition to the service, which enforces its own limit.
   books.erp.account.setConcurrencyLimit(50);
   const { ctx: base, address } = books.database;
-  const settings = { ...base.settings, rateLimitPerMinute: 100_000_000, stripe: { apiUrl: stripe.url, timeoutMs: 15_000, retries: 0 } };
+  const settings = {
+    ...base.settings,
+    rateLimitPerMinute: 100_000_000,
+    stripe: { apiUrl: stripe.url, timeoutMs: 15_000, retries: 0 },
+  };
   const ctx: Ctx = { ...base, clock, settings };
   const tenant = { ...ctx, organizationId: books.organizationId };
   await asSuperuser(address, (client) => client.query(watchStatuses));
@@ -101,10 +120,24 @@ export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
     if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
     return books.as(async (tx) => {
       const account = await tx('pay_accounts').first<{ id: string }>('id');
-      await tx('pay_accounts').update({ provider: 'stripe', ...sealSecrets(tenant, account.id, stripe.secrets) });
-      const invoices = { recordType: 'invoice', number: 'tranid', amountDue: 'foreignamountunpaid', currency: null, customer: 'entity' };
+      await tx('pay_accounts').update({
+        provider: 'stripe',
+        ...sealSecrets(tenant, account.id, stripe.secrets),
+      });
+      const invoices = {
+        recordType: 'invoice',
+        number: 'tranid',
+        amountDue: 'foreignamountunpaid',
+        currency: null,
+        customer: 'entity',
+      };
       await tx('pay_configs').update({ invoices: JSON.stringify(invoices) });
-      await tx('pay_tasks').insert({ organization_id: books.organizationId, account_id: account.id, kind: 'account', subject: '' });
+      await tx('pay_tasks').insert({
+        organization_id: books.organizationId,
+        account_id: account.id,
+        kind: 'account',
+        subject: '',
+      });
       return account.id;
     });
   }
@@ -144,7 +177,9 @@ export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
       ),
     );
     await books.as((tx) =>
-      tx.raw(`update pay_erp_documents set next_attempt_at = ${due} where id in (select id from pay_erp_documents for update skip locked)`),
+      tx.raw(
+        `update pay_erp_documents set next_attempt_at = ${due} where id in (select id from pay_erp_documents for update skip locked)`,
+      ),
     );
     await Promise.all([running.pay.waitUntilIdle(), running.back.waitUntilIdle()]);
   }
@@ -152,8 +187,12 @@ export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
   const countLeft = (): Promise<number> =>
     books.as(async (tx) => {
       // The poll of the whole account always stays scheduled, but it must have succeeded.
-      const [tasks] = await tx('pay_tasks').whereRaw("kind <> 'account' or error is not null").count<{ count: string }[]>();
-      const [documents] = await tx('pay_erp_documents').where({ status: 'PENDING' }).count<{ count: string }[]>();
+      const [tasks] = await tx('pay_tasks')
+        .whereRaw("kind <> 'account' or error is not null")
+        .count<{ count: string }[]>();
+      const [documents] = await tx('pay_erp_documents')
+        .where({ status: 'PENDING' })
+        .count<{ count: string }[]>();
       return Number(tasks?.count) + Number(documents?.count);
     });
 
@@ -162,8 +201,12 @@ export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
       await work(true);
       if (round > 0 && (await countLeft()) === 0) return;
     }
-    const tasks = await books.as((tx) => tx('pay_tasks').whereNot({ kind: 'account' }).select('kind', 'subject', 'attempts', 'error'));
-    const documents = await books.as((tx) => tx('pay_erp_documents').where({ status: 'PENDING' }).select('kind', 'attempts', 'problem'));
+    const tasks = await books.as((tx) =>
+      tx('pay_tasks').whereNot({ kind: 'account' }).select('kind', 'subject', 'attempts', 'error'),
+    );
+    const documents = await books.as((tx) =>
+      tx('pay_erp_documents').where({ status: 'PENDING' }).select('kind', 'attempts', 'problem'),
+    );
     throw new Error(`tasks never finish: ${JSON.stringify({ tasks, documents })}`);
   }
 
@@ -174,7 +217,10 @@ export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
         .select<{ payment_id: string; external_id: string }[]>('payment_id', 'external_id'),
     );
     for (const { external_id } of waiting) {
-      const [record] = await books.ledger<{ id: string }>('select id::text from ledger.transaction where externalid = $1', [external_id]);
+      const [record] = await books.ledger<{ id: string }>(
+        'select id::text from ledger.transaction where externalid = $1',
+        [external_id],
+      );
       await byHand(`customerRefund/${record?.id}`, undefined, 'DELETE');
     }
     for (const id of new Set(waiting.map(({ payment_id }) => payment_id)))
@@ -195,8 +241,8 @@ export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
     },
     api: (...call) => apiOf(app, secret)(...call),
     deliver: async (event) => {
-      // The clock may advance while the event is in transit, which makes its signature too old; then send it again, as Stripe does. After
-      // many such 400 responses the service responds 429.
+      // The clock may advance while the event is in transit, which makes its signature too old; then send it
+      // again, as Stripe does. After many such 400 responses the service responds 429.
       for (let attempt = 1; ; attempt += 1) {
         const { body, headers } = stripe.signed(event);
         const answer = await apiOf(app, null)('post', `/pay/webhooks/stripe/${accountId}`, body, headers);
@@ -251,7 +297,13 @@ async function readLines(books: Books, stripe: StripeServer): Promise<PaymentLin
       from pay_payments p left join pay_erp_documents d on d.payment_id = p.id and d.kind = 'payment'`);
     return rows;
   });
-  const inErp = await books.ledger<{ externalid: string; payments: string; total: string; applied: string; refunded: string }>(`
+  const inErp = await books.ledger<{
+    externalid: string;
+    payments: string;
+    total: string;
+    applied: string;
+    refunded: string;
+  }>(`
     select p.externalid, count(distinct p.id) as payments, round(100 * sum(distinct p.foreigntotal)) as total,
       round(100 * coalesce(sum(a.amount) filter (where a.credit = p.id), 0)) as applied,
       round(100 * coalesce(sum(a.amount) filter (where a.invoice = p.id), 0)) as refunded

@@ -1,5 +1,6 @@
-// Payments through the API: configuration, checkouts that never ask for more than is due, webhook events and missed events, refunds,
-// payouts. The provider is the sandbox with its own ledger; the ERP is the simulated account.
+// Payments through the API: configuration, checkouts that never ask for more than is due, webhook events and
+// missed events, refunds, payouts. The provider is the sandbox with its own ledger; the ERP is the simulated
+// account.
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
@@ -19,8 +20,13 @@ const problemsOf = (answer: Answer): string[][] =>
 const tryCheckOut = (invoices: readonly object[], given: object = {}) =>
   desk.api('post', '/pay/checkout', { customerId: '1', invoices, ...returns, ...given });
 const session = (paymentId: string) =>
-  desk.sql((tx) => tx('pay_payments').where({ id: paymentId }).first<{ session_id: string; status: string }>('session_id', 'status'));
-const outcomesOf = (eventId: string) => desk.sql((tx) => tx('pay_events').where({ event_id: eventId }).pluck('outcome'));
+  desk.sql((tx) =>
+    tx('pay_payments')
+      .where({ id: paymentId })
+      .first<{ session_id: string; status: string }>('session_id', 'status'),
+  );
+const outcomesOf = (eventId: string) =>
+  desk.sql((tx) => tx('pay_events').where({ event_id: eventId }).pluck('outcome'));
 
 describe('PUT /pay/config', () => {
   it('returns no secrets, checks the mapping against synced fields, and stores nothing when something is not valid', async () => {
@@ -36,15 +42,23 @@ describe('PUT /pay/config', () => {
       updatedAt: expect.any(String),
     });
     const put = async (given: object) => problemsOf(await desk.api('put', '/pay/config', configBody(given)));
-    expect(await put({ invoices: { ...mapping, number: 'tranid.name', amountDue: 'entity', customer: 'missing' } })).toEqual([
+    expect(
+      await put({
+        invoices: { ...mapping, number: 'tranid.name', amountDue: 'entity', customer: 'missing' },
+      }),
+    ).toEqual([
       ['invoices.number', 'unknown_source'],
       ['invoices.amountDue', 'type_misfits'],
       ['invoices.customer', 'unknown_source'],
     ]);
-    expect(await put({ invoices: { ...mapping, recordType: 'constructor' } })).toEqual([['invoices.recordType', 'unknown_record_type']]);
+    expect(await put({ invoices: { ...mapping, recordType: 'constructor' } })).toEqual([
+      ['invoices.recordType', 'unknown_record_type'],
+    ]);
     expect(await put({ currency: 'XXX' })).toEqual([['currency', 'unknown_currency']]);
     expect(await put({ secrets: { cardNumber: '4242' } })).toEqual([['secrets.cardNumber', 'unknown_field']]);
-    expect((await desk.api('put', '/pay/config', configBody({ provider: 'stripe' }))).body.error.details).toMatchObject([
+    expect(
+      (await desk.api('put', '/pay/config', configBody({ provider: 'stripe' }))).body.error.details,
+    ).toMatchObject([
       { path: 'secrets.secretKey', message: 'is required' },
       { path: 'secrets.webhookSecret', message: 'is required' },
     ]);
@@ -68,7 +82,9 @@ describe('new credentials', () => {
     expect(await desk.sql((tx) => tx('pay_tasks').whereIn('subject', [failed, fresh]))).toHaveLength(2);
     await desk.call('put', '/pay/config', configBody({ secrets: {} }));
     await desk.work();
-    expect(await desk.sql((tx) => tx('pay_tasks').whereIn('subject', [failed, fresh]).pluck('subject'))).toEqual([fresh]);
+    expect(
+      await desk.sql((tx) => tx('pay_tasks').whereIn('subject', [failed, fresh]).pluck('subject')),
+    ).toEqual([fresh]);
     await desk.sql((tx) => tx('pay_tasks').where({ subject: fresh }).delete());
   });
 });
@@ -80,10 +96,14 @@ describe('the sandbox, when an operator has not allowed it', () => {
     const { settings } = desk.ctx;
     const ctx = { ...desk.ctx, settings: { ...settings, sandbox: { ...settings.sandbox, allowed: false } } };
     const refused = apiOf(createApp(ctx), desk.secret);
-    expect(problemsOf(await refused('put', '/pay/config', configBody()))).toEqual([['provider', 'provider_not_offered']]);
-    expect(codesOf(await refused('post', '/pay/checkout', { customerId: '1', invoices: [{ recordId: id }], ...returns }))).toEqual([
-      'provider_not_offered',
+    expect(problemsOf(await refused('put', '/pay/config', configBody()))).toEqual([
+      ['provider', 'provider_not_offered'],
     ]);
+    expect(
+      codesOf(
+        await refused('post', '/pay/checkout', { customerId: '1', invoices: [{ recordId: id }], ...returns }),
+      ),
+    ).toEqual(['provider_not_offered']);
     expect(await payByCard(ctx, open.url.split('/').at(-1), 'approved')).toBeUndefined();
   });
 });
@@ -92,7 +112,12 @@ describe('POST /pay/checkout', () => {
   it('asks for the open amount, and no other checkout asks for it again', async () => {
     const [first, second] = [await desk.books.invoice(10_000), await desk.books.invoice(2_550)];
     const both = await desk.checkOut([{ recordId: first, amount: '40' }, { recordId: second }]);
-    expect(both).toMatchObject({ status: 'PENDING', amount: '65.50', currency: 'GBP', url: expect.stringContaining('/pay/sandbox/') });
+    expect(both).toMatchObject({
+      status: 'PENDING',
+      amount: '65.50',
+      currency: 'GBP',
+      url: expect.stringContaining('/pay/sandbox/'),
+    });
     expect(await desk.call('get', `/pay/checkouts/${both.id}`)).toEqual(both);
     const more = await tryCheckOut([{ recordId: first, amount: '60.01' }, { recordId: second }]);
     expect([more.status, problemsOf(more)]).toEqual([
@@ -121,7 +146,9 @@ describe('POST /pay/checkout', () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => tryCheckOut([{ recordId: id }])));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422, 422]);
     const parts = await desk.books.invoice(5_000);
-    const some = await Promise.all(Array.from({ length: 5 }, () => tryCheckOut([{ recordId: parts, amount: '20' }])));
+    const some = await Promise.all(
+      Array.from({ length: 5 }, () => tryCheckOut([{ recordId: parts, amount: '20' }])),
+    );
     expect(some.map(({ status }) => status).sort()).toEqual([201, 201, 422, 422, 422]);
   });
 
@@ -145,13 +172,24 @@ describe('POST /pay/checkout', () => {
       ['invoices[4].recordId', 'unknown_invoice'],
     ]);
     for (const amount of ['0', '-1', '1e1', ''])
-      expect([amount, codesOf(await tryCheckOut([{ recordId: id, amount }]))]).toEqual([amount, ['invalid_amount']]);
-    const elsewhere = { successUrl: 'https://evil.example/', cancelUrl: 'https://shop.acme.example.evil.example/' };
+      expect([amount, codesOf(await tryCheckOut([{ recordId: id, amount }]))]).toEqual([
+        amount,
+        ['invalid_amount'],
+      ]);
+    const elsewhere = {
+      successUrl: 'https://evil.example/',
+      cancelUrl: 'https://shop.acme.example.evil.example/',
+    };
     expect(problemsOf(await tryCheckOut([{ recordId: id }], elsewhere))).toEqual([
       ['successUrl', 'foreign_address'],
       ['cancelUrl', 'foreign_address'],
     ]);
-    const domain = { id: createId(), organization_id: desk.ctx.organizationId, hostname: 'acme.example', verification_value: 'x' };
+    const domain = {
+      id: createId(),
+      organization_id: desk.ctx.organizationId,
+      hostname: 'acme.example',
+      verification_value: 'x',
+    };
     await desk.sql((tx) => tx('domains').insert({ ...domain, status: 'verified', verified_at: tx.fn.now() }));
     for (const address of [
       'https://user@shop.acme.example/',
@@ -175,18 +213,26 @@ describe('POST /pay/checkout', () => {
       }
     const own = { successUrl: 'https://shop.acme.example/paid', cancelUrl: 'https://acme.example' };
     expect((await tryCheckOut([{ recordId: id, amount: '1' }], own)).status).toBe(201);
-    expect((await tryCheckOut([{ recordId: id }], { ...own, cancelUrl: 'https://notacme.example' })).status).toBe(422);
+    expect(
+      (await tryCheckOut([{ recordId: id }], { ...own, cancelUrl: 'https://notacme.example' })).status,
+    ).toBe(422);
   });
 
   it('uses synced amounts only when allowed and the ERP is unavailable', async () => {
     const id = await desk.books.invoice(3_000);
     await desk.sync(id, '12.3400');
     expect((await desk.checkOut([{ recordId: id, amount: '1' }], { allowStale: true })).amount).toBe('1.00');
-    await desk.sql((tx) => tx('erp_connections').update({ settings: tx.raw(`jsonb_set(settings, '{baseUrl}', '"http://127.0.0.1:9"')`) }));
+    await desk.sql((tx) =>
+      tx('erp_connections').update({
+        settings: tx.raw(`jsonb_set(settings, '{baseUrl}', '"http://127.0.0.1:9"')`),
+      }),
+    );
     try {
       const down = await tryCheckOut([{ recordId: id }]);
       expect([down.status, down.headers['retry-after']]).toEqual([503, expect.any(String)]);
-      expect((await desk.checkOut([{ recordId: id, amount: '11.33' }], { allowStale: true })).amount).toBe('11.33');
+      expect((await desk.checkOut([{ recordId: id, amount: '11.33' }], { allowStale: true })).amount).toBe(
+        '11.33',
+      );
       await desk.reject(id);
       expect((await tryCheckOut([{ recordId: id, amount: '0.01' }], { allowStale: true })).status).toBe(503);
       const many = Array.from({ length: 110 }, (_, index) => String(900_000 + index));
@@ -198,21 +244,29 @@ describe('POST /pay/checkout', () => {
       expect(all.amount).toBe('111.10');
     } finally {
       await desk.sql((tx) =>
-        tx('erp_connections').update({ settings: tx.raw("jsonb_set(settings, '{baseUrl}', to_jsonb(?::text))", [desk.books.wire.url]) }),
+        tx('erp_connections').update({
+          settings: tx.raw("jsonb_set(settings, '{baseUrl}', to_jsonb(?::text))", [desk.books.wire.url]),
+        }),
       );
     }
   });
 
   it('expires an abandoned checkout, whether or not the provider knows it', async () => {
     const [heard, unheard] = [await desk.books.invoice(700), await desk.books.invoice(800)];
-    const [one, two] = [await desk.checkOut([{ recordId: heard }]), await desk.checkOut([{ recordId: unheard }])];
+    const [one, two] = [
+      await desk.checkOut([{ recordId: heard }]),
+      await desk.checkOut([{ recordId: unheard }]),
+    ];
     await desk.sql(async (tx) => {
       // As if the process had died before it stored the response, and before it sent the request.
       await tx('pay_payments').whereIn('id', [one.paymentId, two.paymentId]).update({ session_id: null });
       await tx('sandbox_payments').where({ payment_id: two.paymentId }).delete();
     });
     await desk.work(one.paymentId, two.paymentId);
-    expect([(await desk.paymentOf(one)).status, (await desk.paymentOf(two)).status]).toEqual(['CANCELED', 'CANCELED']);
+    expect([(await desk.paymentOf(one)).status, (await desk.paymentOf(two)).status]).toEqual([
+      'CANCELED',
+      'CANCELED',
+    ]);
     expect(await desk.pay(one)).toMatchObject({ outcome: 'refused' });
     expect((await desk.checkOut([{ recordId: heard }, { recordId: unheard }])).amount).toBe('15.00');
   });
@@ -226,9 +280,15 @@ describe('POST /pay/checkout', () => {
         .whereIn('id', [one.id, two.id])
         .update({ expires_at: new Date(0) }),
     );
-    expect(await desk.call('get', `/pay/checkouts/${one.id}`)).toMatchObject({ status: 'PENDING', url: null });
+    expect(await desk.call('get', `/pay/checkouts/${one.id}`)).toMatchObject({
+      status: 'PENDING',
+      url: null,
+    });
     await desk.work(one.paymentId, two.paymentId);
-    expect([(await desk.paymentOf(one)).status, (await desk.paymentOf(two)).status]).toEqual(['CANCELED', 'SUCCEEDED']);
+    expect([(await desk.paymentOf(one)).status, (await desk.paymentOf(two)).status]).toEqual([
+      'CANCELED',
+      'SUCCEEDED',
+    ]);
   });
 });
 
@@ -242,7 +302,9 @@ describe('webhook events', () => {
     const { session_id: sessionId } = await session(checkout.paymentId);
     const event = eventOf('session', sessionId);
     const answers = await Promise.all(Array.from({ length: 20 }, () => desk.deliverEvent(event)));
-    expect(answers.map(({ status, body }) => [status, body])).toEqual(answers.map(() => [200, { received: true }]));
+    expect(answers.map(({ status, body }) => [status, body])).toEqual(
+      answers.map(() => [200, { received: true }]),
+    );
     await desk.work();
     expect(await desk.paymentOf(checkout)).toMatchObject({
       status: 'PENDING',
@@ -278,7 +340,10 @@ describe('webhook events', () => {
     expect((await plain(`stripe/${desk.accountId}`).send('{}')).status).toBe(404);
     expect((await plain('sandbox/none').send('{}')).status).toBe(404);
     expect((await plain(`sandbox/${desk.accountId}`).send('x'.repeat(256 * 1024 + 1))).status).toBe(413);
-    const { hits } = await desk.ctx.db.control('rate_limits').whereLike('key', 'failed-authentication:%').first<{ hits: number }>('hits');
+    const { hits } = await desk.ctx.db
+      .control('rate_limits')
+      .whereLike('key', 'failed-authentication:%')
+      .first<{ hits: number }>('hits');
     expect(hits).toBe(4);
   });
 
@@ -310,7 +375,9 @@ describe('webhook events', () => {
     await desk.call('put', '/pay/config', configBody({ enabled: false }));
     expect(codesOf(await tryCheckOut([{ recordId: id }]))).toEqual(['pay_disabled']);
     await desk.pay(checkout);
-    expect((await desk.deliverEvent(eventOf('session', (await session(checkout.paymentId)).session_id))).status).toBe(200);
+    expect(
+      (await desk.deliverEvent(eventOf('session', (await session(checkout.paymentId)).session_id))).status,
+    ).toBe(200);
     await desk.work();
     expect((await desk.paymentOf(checkout)).status).toBe('SUCCEEDED');
     await desk.call('put', '/pay/config', configBody());
@@ -332,7 +399,9 @@ describe('a payment', () => {
     expect((await refund(checkout, { amount: '30', reason: 'Returned' })).body).toMatchObject({
       status: 'PARTIALLY_REFUNDED',
       refundedAmount: '30.00',
-      refunds: [{ status: 'SUCCEEDED', amount: '30.00', reason: 'Returned', providerRefundId: expect.any(String) }],
+      refunds: [
+        { status: 'SUCCEEDED', amount: '30.00', reason: 'Returned', providerRefundId: expect.any(String) },
+      ],
     });
     expect(problemsOf(await refund(checkout, { amount: '70.01' }))).toEqual([['amount', 'more_than_left']]);
     const both = await Promise.all([refund(checkout, { amount: '40' }), refund(checkout, { amount: '40' })]);
@@ -340,35 +409,63 @@ describe('a payment', () => {
     expect((await refund(checkout)).body).toMatchObject({ status: 'REFUNDED', refundedAmount: '100.00' });
     expect(codesOf(await refund(checkout))).toEqual(['nothing_left']);
     expect(codesOf(await refund(checkout, { reason: 'card 4242 4242 4242 4242' }))).toEqual(['custom']);
-    expect((await desk.sql((tx) => tx('sandbox_refunds').pluck('amount_minor'))).map(Number).reduce((a, b) => a + b)).toBe(10_000);
+    expect(
+      (await desk.sql((tx) => tx('sandbox_refunds').pluck('amount_minor')))
+        .map(Number)
+        .reduce((a, b) => a + b),
+    ).toBe(10_000);
   });
 
-  it.each(['PENDING', 'FAILED'])('is refunded once, when the response was lost and the refund was left %s', async (status) => {
-    const checkout = await paid(500);
-    await refund(checkout, { amount: '2' });
-    const before = await desk.sql((tx) => tx('sandbox_refunds').where({ amount_minor: 200 }));
-    await desk.sql((tx) => tx('pay_refunds').update({ provider_refund_id: null, status }).where({ payment_id: checkout.paymentId }));
-    await desk.sql((tx) => tx('pay_payments').update({ refunded_minor: 0 }).where({ id: checkout.paymentId }));
-    await desk.sql((tx) =>
-      tx('pay_tasks')
-        .insert({ organization_id: desk.ctx.organizationId, account_id: desk.accountId, kind: 'payment', subject: checkout.paymentId })
-        .onConflict(['account_id', 'kind', 'subject'])
-        .ignore(),
-    );
-    await desk.work(checkout.paymentId);
-    expect(await desk.paymentOf(checkout)).toMatchObject({ refundedAmount: '2.00', refunds: [{ status: 'SUCCEEDED' }] });
-    expect(await desk.sql((tx) => tx('sandbox_refunds').where({ amount_minor: 200 }))).toHaveLength(before.length);
-  });
+  it.each(['PENDING', 'FAILED'])(
+    'is refunded once, when the response was lost and the refund was left %s',
+    async (status) => {
+      const checkout = await paid(500);
+      await refund(checkout, { amount: '2' });
+      const before = await desk.sql((tx) => tx('sandbox_refunds').where({ amount_minor: 200 }));
+      await desk.sql((tx) =>
+        tx('pay_refunds')
+          .update({ provider_refund_id: null, status })
+          .where({ payment_id: checkout.paymentId }),
+      );
+      await desk.sql((tx) =>
+        tx('pay_payments').update({ refunded_minor: 0 }).where({ id: checkout.paymentId }),
+      );
+      await desk.sql((tx) =>
+        tx('pay_tasks')
+          .insert({
+            organization_id: desk.ctx.organizationId,
+            account_id: desk.accountId,
+            kind: 'payment',
+            subject: checkout.paymentId,
+          })
+          .onConflict(['account_id', 'kind', 'subject'])
+          .ignore(),
+      );
+      await desk.work(checkout.paymentId);
+      expect(await desk.paymentOf(checkout)).toMatchObject({
+        refundedAmount: '2.00',
+        refunds: [{ status: 'SUCCEEDED' }],
+      });
+      expect(await desk.sql((tx) => tx('sandbox_refunds').where({ amount_minor: 200 }))).toHaveLength(
+        before.length,
+      );
+    },
+  );
 
   it('is found by status, customer and time, newest first', async () => {
     const customerId = await desk.books.customer();
-    const checkout = await desk.checkOut([{ recordId: await desk.books.invoice(100, customerId) }], { customerId });
-    const list = async (query: string) => (await desk.call('get', `/pay/payments?${query}`)).data.map(({ id }: { id: string }) => id);
+    const checkout = await desk.checkOut([{ recordId: await desk.books.invoice(100, customerId) }], {
+      customerId,
+    });
+    const list = async (query: string) =>
+      (await desk.call('get', `/pay/payments?${query}`)).data.map(({ id }: { id: string }) => id);
     expect(await list(`customerId=${customerId}`)).toEqual([checkout.paymentId]);
     expect(await list(`customerId=${customerId}&status=SUCCEEDED`)).toEqual([]);
     expect((await list('status=PENDING'))[0]).toBe(checkout.paymentId);
     expect(await list(`after=${new Date(Date.now() + 60_000).toISOString()}`)).toEqual([]);
-    expect(await list(`customerId=${customerId}&before=${new Date(Date.now() + 60_000).toISOString()}`)).toEqual([checkout.paymentId]);
+    expect(
+      await list(`customerId=${customerId}&before=${new Date(Date.now() + 60_000).toISOString()}`),
+    ).toEqual([checkout.paymentId]);
   });
 
   it('lands in the ERP, after which a checkout asks for the rest of its invoice', async () => {
@@ -394,12 +491,18 @@ describe('a payment', () => {
   it('belongs to the ERP account of its invoices: in another account nothing is written or changed for it', async () => {
     await desk.call('put', '/pay/config', configBody({ writeBack: { account: null, refundAccount: '7' } }));
     const id = await desk.books.invoice(9_000);
-    const [there, waiting] = [await desk.checkOut([{ recordId: id, amount: '20' }]), await desk.checkOut([{ recordId: id, amount: '30' }])];
+    const [there, waiting] = [
+      await desk.checkOut([{ recordId: id, amount: '20' }]),
+      await desk.checkOut([{ recordId: id, amount: '30' }]),
+    ];
     await desk.pay(there);
     await desk.work(there.paymentId);
     expect((await desk.paymentOf(there)).erp.status).toBe('LANDED');
-    const moveTo = (account: string) => desk.sql((tx) => tx('erp_connections').update({ account_id: account }));
-    const { account_id: own } = await desk.sql((tx) => tx('erp_connections').first<{ account_id: string }>('account_id'));
+    const moveTo = (account: string) =>
+      desk.sql((tx) => tx('erp_connections').update({ account_id: account }));
+    const { account_id: own } = await desk.sql((tx) =>
+      tx('erp_connections').first<{ account_id: string }>('account_id'),
+    );
     // The new name leads to the same simulated account, so only the name stops the service.
     await moveTo(`${own}_SB1`);
     desk.books.wire.seen.length = 0;
@@ -414,14 +517,18 @@ describe('a payment', () => {
       });
     expect(desk.books.wire.seen).toEqual([]);
     const inErp = async (status: string) =>
-      (await desk.call('get', `/pay/payments?erpStatus=${status}`)).data.map((each: { id: string }) => each.id);
+      (await desk.call('get', `/pay/payments?erpStatus=${status}`)).data.map(
+        (each: { id: string }) => each.id,
+      );
     expect(await inErp('FAILED')).toEqual([waiting.paymentId, there.paymentId]);
     // Nor is it in flight for the invoice with the same id there.
     expect((await desk.checkOut([{ recordId: id }])).amount).toBe('70.00');
     await moveTo(own.toLowerCase());
-    for (const { paymentId } of [there, waiting]) await desk.call('post', `/pay/payments/${paymentId}/retry-write-back`);
+    for (const { paymentId } of [there, waiting])
+      await desk.call('post', `/pay/payments/${paymentId}/retry-write-back`);
     await desk.work();
-    for (const checkout of [there, waiting]) expect((await desk.paymentOf(checkout)).erp.status).toBe('LANDED');
+    for (const checkout of [there, waiting])
+      expect((await desk.paymentOf(checkout)).erp.status).toBe('LANDED');
     expect(await Promise.all(['FAILED', 'PENDING', 'PARTLY_APPLIED'].map(inErp))).toEqual([[], [], []]);
     expect((await inErp('LANDED')).slice(0, 2)).toEqual([waiting.paymentId, there.paymentId]);
     expect(await inErp('OFF')).not.toContain(there.paymentId);
@@ -447,10 +554,13 @@ describe('a payment', () => {
       ['invoices[0].amount', 'more_than_due'],
     ]);
     const ended = await end();
-    expect([ended.status, ended.body.erp]).toEqual([200, { status: 'OFF', recordId: null, problem: null, unappliedAmount: '0.00' }]);
-    expect(await desk.sql((tx) => tx('audit_log').where({ action: 'payment.end-write-back' }).pluck('target_id'))).toEqual([
-      checkout.paymentId,
+    expect([ended.status, ended.body.erp]).toEqual([
+      200,
+      { status: 'OFF', recordId: null, problem: null, unappliedAmount: '0.00' },
     ]);
+    expect(
+      await desk.sql((tx) => tx('audit_log').where({ action: 'payment.end-write-back' }).pluck('target_id')),
+    ).toEqual([checkout.paymentId]);
     expect((await desk.checkOut([{ recordId: id }], { customerId })).amount).toBe('60.00');
     expect(codesOf(await end())).toEqual(['nothing_to_end']);
     await refund(checkout);
@@ -476,12 +586,17 @@ describe('a payment', () => {
       payments.some(({ paymentId }) => paymentId === checkout.paymentId),
     );
     expect(await desk.call('get', `/pay/payouts/${payout.id}`)).toEqual(payout);
-    expect(payout.payments).toContainEqual({ paymentId: checkout.paymentId, amount: '10.00', refundedAmount: '-2.50' });
+    expect(payout.payments).toContainEqual({
+      paymentId: checkout.paymentId,
+      amount: '10.00',
+      refundedAmount: '-2.50',
+    });
     const pence = (text: string): number => Math.round(Number(text) * 100);
     const { payments, refunds, fees, other } = payout.sums;
     expect([payments, refunds, fees, other].map(pence).reduce((a, b) => a + b)).toBe(pence(payout.amount));
     const ours = payout.payments.map(
-      ({ amount, refundedAmount }: { amount: string; refundedAmount: string }) => pence(amount) + pence(refundedAmount),
+      ({ amount, refundedAmount }: { amount: string; refundedAmount: string }) =>
+        pence(amount) + pence(refundedAmount),
     );
     expect(ours.reduce((a: number, b: number) => a + b)).toBe(pence(payout.amount));
   });

@@ -1,5 +1,5 @@
-// Links in the Markdown of pages: what a renderer could take for a link to anything but http, https and mailto is refused, and shown as
-// text where it was stored before.
+// Links in the Markdown of pages: what a renderer could take for a link to anything but http, https and
+// mailto is refused, and shown as text where it was stored before.
 import type { Express } from 'express';
 import { lexer, type Token } from 'marked';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -25,7 +25,11 @@ const pathsOf = (details: { path: string; code: string }[] | undefined): string[
   (details ?? []).map(({ path, code }) => `${path} ${code}`);
 const refusalOf = ({ status, body }: Answer) => [status, pathsOf(body.error?.details)];
 const makePage = (markdown: string) =>
-  w.owner.api('post', '/portal/pages', { slug: `p-${createId()}`, title: 'x', blocks: [text, { type: 'text', markdown }] });
+  w.owner.api('post', '/portal/pages', {
+    slug: `p-${createId()}`,
+    title: 'x',
+    blocks: [text, { type: 'text', markdown }],
+  });
 
 describe('Markdown of a page', () => {
   const forbidden = [
@@ -65,7 +69,9 @@ describe('Markdown of a page', () => {
   it.each(forbidden)('422 for a link to anything but http, https and mailto: %j', async (markdown) => {
     expect(refusalOf(await makePage(markdown))).toEqual([422, ['blocks[1].markdown forbidden_link']]);
     const { id } = (await makePage('Kept')).body;
-    const changed = await w.owner.api('patch', `/portal/pages/${id}`, { blocks: [text, { type: 'text', markdown }] });
+    const changed = await w.owner.api('patch', `/portal/pages/${id}`, {
+      blocks: [text, { type: 'text', markdown }],
+    });
     expect(refusalOf(changed)).toEqual([422, ['blocks[1].markdown forbidden_link']]);
   });
 

@@ -25,18 +25,28 @@ const emptied = ['portal_field_mappings', 'portal_sidebars', 'portal_pages', 'vi
 const inOrganization = <T>(id: string, work: Parameters<typeof inTransaction<T>>[1]) =>
   inTransaction({ db: database.ctx.db, organizationId: id }, work);
 beforeEach(async () => {
-  for (const table of emptied) await inOrganization(w.id, (tx) => tx(table).where({ organization_id: w.id }).delete());
+  for (const table of emptied)
+    await inOrganization(w.id, (tx) => tx(table).where({ organization_id: w.id }).delete());
 });
 afterAll(() => database.close());
 
 const pathsOf = (answer: Answer): string[] =>
-  (answer.body.error?.details ?? []).map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
+  (answer.body.error?.details ?? []).map(
+    ({ path, code }: { path: string; code: string }) => `${path} ${code}`,
+  );
 const problemsOf = (answer: Answer): string[] =>
   answer.body.problems.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
 
 /** Inserted directly, since only its owner could create a private one. */
 async function view(of: World, visibility: 'private' | 'organization' = 'organization'): Promise<string> {
-  const row = { organization_id: of.id, owner_id: of.owner.id, name: 'View', record_type: 'invoice', columns: ['tranid'], visibility };
+  const row = {
+    organization_id: of.id,
+    owner_id: of.owner.id,
+    name: 'View',
+    record_type: 'invoice',
+    columns: ['tranid'],
+    visibility,
+  };
   const id = createId();
   await inOrganization(of.id, (tx) => tx('views').insert({ ...row, id }));
   return id;
@@ -44,10 +54,14 @@ async function view(of: World, visibility: 'private' | 'organization' = 'organiz
 const page = async (slug: string, blocks: object[] = []): Promise<string> =>
   (await w.owner.api('post', '/portal/pages', { slug, title: 'Page', blocks })).body.id;
 const setState = (source: string, state: string) =>
-  database.ctx.db.data.query(`update ${tenantSchema(w.id)}.record_columns set state = $2 where field = $1`, [source, state]);
+  database.ctx.db.data.query(`update ${tenantSchema(w.id)}.record_columns set state = $2 where field = $1`, [
+    source,
+    state,
+  ]);
 
 describe('/portal/field-mappings', () => {
-  const make = (fields: object[], recordType = 'invoice') => w.owner.api('post', '/portal/field-mappings', { recordType, fields });
+  const make = (fields: object[], recordType = 'invoice') =>
+    w.owner.api('post', '/portal/field-mappings', { recordType, fields });
   const total = { source: 'total', label: 'Total', format: { type: 'currency', currency: 'EUR', digits: 2 } };
 
   it('are created, retrieved, updated and deleted, with their fields ordered by position', async () => {
@@ -73,10 +87,16 @@ describe('/portal/field-mappings', () => {
     ]);
     const at = `/portal/field-mappings/${made.body.id}`;
     expect((await w.owner.api('get', at)).body).toEqual(made.body);
-    expect((await w.owner.api('get', '/portal/field-mappings?recordType=invoice')).body.data).toEqual([made.body]);
-    expect((await w.owner.api('get', '/portal/field-mappings?recordType=item')).body.pagination.total).toBe(0);
+    expect((await w.owner.api('get', '/portal/field-mappings?recordType=invoice')).body.data).toEqual([
+      made.body,
+    ]);
+    expect((await w.owner.api('get', '/portal/field-mappings?recordType=item')).body.pagination.total).toBe(
+      0,
+    );
     expect(codesOf(await make([total]))).toEqual(['taken']);
-    expect((await w.owner.api('patch', at, { fields: [total] })).body.fields).toEqual([{ ...total, visible: true, position: 0 }]);
+    expect((await w.owner.api('patch', at, { fields: [total] })).body.fields).toEqual([
+      { ...total, visible: true, position: 0 },
+    ]);
     expect((await w.owner.api('patch', at, {})).body.fields).toHaveLength(1);
     expect((await w.owner.api('delete', at)).status).toBe(204);
     for (const method of ['get', 'delete'] as const) expect((await w.owner.api(method, at)).status).toBe(404);
@@ -100,11 +120,20 @@ describe('/portal/field-mappings', () => {
         'fields[4].position duplicate',
       ],
     ]);
-    expect(pathsOf(await make([{ source: 'x', label: 'x' }], 'constructor'))).toEqual(['recordType unknown_record_type']);
-    for (const format of [{ type: 'currency', currency: 'eur', digits: 2 }, { type: 'number', digits: 99 }, { type: 'code' }, 'text'])
+    expect(pathsOf(await make([{ source: 'x', label: 'x' }], 'constructor'))).toEqual([
+      'recordType unknown_record_type',
+    ]);
+    for (const format of [
+      { type: 'currency', currency: 'eur', digits: 2 },
+      { type: 'number', digits: 99 },
+      { type: 'code' },
+      'text',
+    ])
       expect((await make([{ ...total, format }])).status, JSON.stringify(format)).toBe(422);
     expect((await make([])).status).toBe(422);
-    expect((await make(Array.from({ length: 201 }, (_, n) => ({ source: `f${n}`, label: 'x' })))).status).toBe(422);
+    expect(
+      (await make(Array.from({ length: 201 }, (_, n) => ({ source: `f${n}`, label: 'x' })))).status,
+    ).toBe(422);
   });
 
   it('report a field that vanished, and can still be read and updated', async () => {
@@ -122,10 +151,19 @@ describe('/portal/sidebar', () => {
   const put = (items: unknown, revision?: number) =>
     w.owner.api('put', '/portal/sidebar', { items, ...(revision !== undefined && { revision }) });
   const leaf = { label: 'Invoices', icon: 'file-text', kind: 'record-type', target: 'invoice' };
-  const groups = (depth: number): object => ({ label: 'G', kind: 'group', children: depth === 1 ? [] : [groups(depth - 1)] });
+  const groups = (depth: number): object => ({
+    label: 'G',
+    kind: 'group',
+    children: depth === 1 ? [] : [groups(depth - 1)],
+  });
 
   it('is empty at first, is stored as a whole, and is replaced only at the given revision', async () => {
-    expect((await w.owner.api('get', '/portal/sidebar')).body).toEqual({ items: [], revision: 0, problems: [], updatedAt: null });
+    expect((await w.owner.api('get', '/portal/sidebar')).body).toEqual({
+      items: [],
+      revision: 0,
+      problems: [],
+      updatedAt: null,
+    });
     const [viewId, pageId] = [await view(w), await page('home')];
     const items = [
       leaf,
@@ -147,11 +185,16 @@ describe('/portal/sidebar', () => {
           shown(leaf),
           {
             ...shown({ label: 'More', kind: 'group', target: null }),
-            children: [shown({ label: 'V', kind: 'view', target: viewId }), shown({ label: 'P', kind: 'page', target: pageId })],
+            children: [
+              shown({ label: 'V', kind: 'view', target: viewId }),
+              shown({ label: 'P', kind: 'page', target: pageId }),
+            ],
           },
         ],
         revision: 1,
-        problems: [{ path: 'items[1].children[1].target', code: 'not_published', message: expect.any(String) }],
+        problems: [
+          { path: 'items[1].children[1].target', code: 'not_published', message: expect.any(String) },
+        ],
         updatedAt: expect.any(String),
       },
     ]);
@@ -172,8 +215,14 @@ describe('/portal/sidebar', () => {
     expect((await put([groups(5)])).status).toBe(422);
     const many = (count: number, label = 'x') => Array.from({ length: count }, () => ({ ...leaf, label }));
     expect((await put([{ label: 'G', kind: 'group', children: many(199) }])).status).toBe(200);
-    expect(pathsOf(await put([{ label: 'G', kind: 'group', children: many(199) }, leaf]))).toEqual(['items too_big']);
-    const long = Array.from({ length: 40 }, () => ({ label: 'x', kind: 'link', target: `https://acme.example/${'x'.repeat(1_900)}` }));
+    expect(pathsOf(await put([{ label: 'G', kind: 'group', children: many(199) }, leaf]))).toEqual([
+      'items too_big',
+    ]);
+    const long = Array.from({ length: 40 }, () => ({
+      label: 'x',
+      kind: 'link',
+      target: `https://acme.example/${'x'.repeat(1_900)}`,
+    }));
     expect(pathsOf(await put(long))).toEqual(['items too_big']);
   });
 
@@ -242,12 +291,26 @@ describe('/portal/pages', () => {
     const { id } = made.body;
     expect([made.status, made.body]).toMatchObject([
       201,
-      { slug: 'home', blocks, status: 'draft', revision: 1, published: null, problems: [], publishedAt: null },
+      {
+        slug: 'home',
+        blocks,
+        status: 'draft',
+        revision: 1,
+        published: null,
+        problems: [],
+        publishedAt: null,
+      },
     ]);
     const at = `/portal/pages/${id}`;
     const first = (await w.owner.api('post', `${at}/publish`, { revision: 1 })).body;
-    expect(first).toMatchObject({ status: 'published', published: { slug: 'home', title: 'Home', blocks }, publishedRevision: 1 });
-    const edited = (await w.owner.api('patch', at, { title: 'New', slug: 'new', blocks: [text], revision: 1 })).body;
+    expect(first).toMatchObject({
+      status: 'published',
+      published: { slug: 'home', title: 'Home', blocks },
+      publishedRevision: 1,
+    });
+    const edited = (
+      await w.owner.api('patch', at, { title: 'New', slug: 'new', blocks: [text], revision: 1 })
+    ).body;
     expect(edited).toMatchObject({
       title: 'New',
       slug: 'new',
@@ -264,7 +327,13 @@ describe('/portal/pages', () => {
       blocks: [text],
     });
     const hidden = (await w.owner.api('patch', at, { status: 'draft' })).body;
-    expect(hidden).toMatchObject({ status: 'draft', published: null, publishedRevision: null, revision: 2, title: 'New' });
+    expect(hidden).toMatchObject({
+      status: 'draft',
+      published: null,
+      publishedRevision: null,
+      revision: 2,
+      title: 'New',
+    });
     expect((await w.owner.api('delete', at)).status).toBe(204);
     for (const method of ['get', 'delete'] as const) expect((await w.owner.api(method, at)).status).toBe(404);
   });
@@ -276,7 +345,9 @@ describe('/portal/pages', () => {
     await w.owner.api('post', `/portal/pages/${a}/publish`, { revision: 1 });
     await w.owner.api('patch', `/portal/pages/${a}`, { slug: 'c' });
     await w.owner.api('patch', `/portal/pages/${b}`, { slug: 'a' });
-    expect(codesOf(await w.owner.api('post', `/portal/pages/${b}/publish`, { revision: 2 }))).toEqual(['slug_published']);
+    expect(codesOf(await w.owner.api('post', `/portal/pages/${b}/publish`, { revision: 2 }))).toEqual([
+      'slug_published',
+    ]);
     for (const slug of ['', 'A', 'a_b', '-a', 'a--b', 'ä', 'a/b', 'x'.repeat(81)])
       expect((await w.owner.api('post', '/portal/pages', { slug, title: 'x' })).status, slug).toBe(422);
     expect((await other.owner.api('post', '/portal/pages', { slug: 'a', title: 'x' })).status).toBe(201);
@@ -288,13 +359,13 @@ describe('/portal/pages', () => {
     await w.owner.api('post', `/portal/pages/${b}/publish`, { revision: 1 });
     const ids = async (query: string) =>
       (await w.owner.api('get', `/portal/pages?${query}`)).body.data.map((found: { id: string }) => found.id);
-    expect([await ids(''), await ids('q=NORTH'), await ids('q=%25'), await ids('status=draft'), await ids('status=published')]).toEqual([
-      [b, a],
-      [a],
-      [a],
-      [a],
-      [b],
-    ]);
+    expect([
+      await ids(''),
+      await ids('q=NORTH'),
+      await ids('q=%25'),
+      await ids('status=draft'),
+      await ids('status=published'),
+    ]).toEqual([[b, a], [a], [a], [a], [b]]);
     expect((await w.owner.api('get', '/portal/pages')).body.data[1]).not.toHaveProperty('blocks');
   });
 
@@ -315,7 +386,11 @@ describe('/portal/pages', () => {
 
   it('422 for blocks that are not valid, too many, too large, or show what does not exist', async () => {
     const refused = async (blocks: object[]) => {
-      const answer = await w.owner.api('post', '/portal/pages', { slug: `p-${createId()}`, title: 'x', blocks });
+      const answer = await w.owner.api('post', '/portal/pages', {
+        slug: `p-${createId()}`,
+        title: 'x',
+        blocks,
+      });
       expect(answer.status, JSON.stringify(blocks).slice(0, 100)).toBe(422);
       return pathsOf(answer);
     };
@@ -332,22 +407,32 @@ describe('/portal/pages', () => {
     ])
       await refused([block]);
     await refused(Array.from({ length: 101 }, () => text));
-    expect(await refused(Array.from({ length: 14 }, () => ({ type: 'text', markdown: 'x'.repeat(19_999) })))).toEqual(['blocks too_big']);
+    expect(
+      await refused(Array.from({ length: 14 }, () => ({ type: 'text', markdown: 'x'.repeat(19_999) }))),
+    ).toEqual(['blocks too_big']);
     expect(
       await refused([
         { type: 'view', viewId: await view(w, 'private') },
         { type: 'view', viewId: await view(other) },
         { type: 'record-list', recordType: 'nothing' },
       ]),
-    ).toEqual(['blocks[0].viewId unknown_view', 'blocks[1].viewId unknown_view', 'blocks[2].recordType unknown_record_type']);
+    ).toEqual([
+      'blocks[0].viewId unknown_view',
+      'blocks[1].viewId unknown_view',
+      'blocks[2].recordType unknown_record_type',
+    ]);
   });
 
   it('report a view that no longer exists, and cannot be published with it', async () => {
     const viewId = await view(w);
     const id = await page('broken', [{ type: 'view', viewId }]);
     await w.owner.api('delete', `/views/${viewId}`);
-    expect(problemsOf(await w.owner.api('get', `/portal/pages/${id}`))).toEqual(['blocks[0].viewId unknown_view']);
-    expect(pathsOf(await w.owner.api('post', `/portal/pages/${id}/publish`, { revision: 1 }))).toEqual(['blocks[0].viewId unknown_view']);
+    expect(problemsOf(await w.owner.api('get', `/portal/pages/${id}`))).toEqual([
+      'blocks[0].viewId unknown_view',
+    ]);
+    expect(pathsOf(await w.owner.api('post', `/portal/pages/${id}/publish`, { revision: 1 }))).toEqual([
+      'blocks[0].viewId unknown_view',
+    ]);
   });
 
   it('can be created by editors and listed by viewers', async () => {

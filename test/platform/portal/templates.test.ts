@@ -36,10 +36,21 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const make = (input: object) =>
-  w.owner.api('post', '/portal/templates', { key: `k-${createId()}`, kind: 'email', subject: 'x', body: 'x', ...input });
+  w.owner.api('post', '/portal/templates', {
+    key: `k-${createId()}`,
+    kind: 'email',
+    subject: 'x',
+    body: 'x',
+    ...input,
+  });
 const preview = async (texts: object, input: object = {}) => {
   const { id } = (await make({})).body;
-  return w.owner.api('post', `/portal/templates/${id}/preview`, { recordType: 'invoice', recordId: '7', ...texts, ...input });
+  return w.owner.api('post', `/portal/templates/${id}/preview`, {
+    recordType: 'invoice',
+    recordId: '7',
+    ...texts,
+    ...input,
+  });
 };
 
 describe('/portal/templates', () => {
@@ -50,10 +61,16 @@ describe('/portal/templates', () => {
       subject: 'Hi {{ a }}',
       body: '<p>{{ b }}</p>',
     });
-    expect([made.status, made.body]).toMatchObject([201, { key: 'open', kind: 'email', subject: 'Hi {{ a }}', body: '<p>{{ b }}</p>' }]);
+    expect([made.status, made.body]).toMatchObject([
+      201,
+      { key: 'open', kind: 'email', subject: 'Hi {{ a }}', body: '<p>{{ b }}</p>' },
+    ]);
     const at = `/portal/templates/${made.body.id}`;
     expect((await w.owner.api('get', at)).body).toEqual(made.body);
-    expect((await w.owner.api('patch', at, { body: 'Other' })).body).toMatchObject({ body: 'Other', subject: 'Hi {{ a }}' });
+    expect((await w.owner.api('patch', at, { body: 'Other' })).body).toMatchObject({
+      body: 'Other',
+      subject: 'Hi {{ a }}',
+    });
     expect((await w.owner.api('get', '/portal/templates?q=OPE&kind=email')).body.pagination.total).toBe(1);
     expect(codesOf(await make({ key: 'open' }))).toEqual(['taken']);
     expect((await make({ key: 'open', kind: 'document', subject: null })).status).toBe(201);
@@ -72,10 +89,18 @@ describe('/portal/templates', () => {
       ],
     ]);
     const { id } = (await make({})).body;
-    expect(codesOf(await w.owner.api('patch', `/portal/templates/${id}`, { body: '{% include "x" %}' }))).toEqual(['syntax']);
+    expect(
+      codesOf(await w.owner.api('patch', `/portal/templates/${id}`, { body: '{% include "x" %}' })),
+    ).toEqual(['syntax']);
     expect(codesOf(await make({ subject: null }))).toEqual(['subject_needed']);
     expect(codesOf(await make({ kind: 'document' }))).toEqual(['no_subject']);
-    for (const input of [{ body: '' }, { body: 'x'.repeat(65_537) }, { key: 'Bad Key' }, { kind: 'page' }, { subject: 'x'.repeat(501) }])
+    for (const input of [
+      { body: '' },
+      { body: 'x'.repeat(65_537) },
+      { key: 'Bad Key' },
+      { kind: 'page' },
+      { subject: 'x'.repeat(501) },
+    ])
       expect((await make(input)).status).toBe(422);
   });
 });
@@ -103,7 +128,12 @@ Bolt &amp; nut: 5
   });
 
   it('renders a view like a subscription mail', async () => {
-    const ask = { name: 'Open <b>', recordType: 'invoice', columns: ['tranid', 'entity.name', 'total'], visibility: 'private' };
+    const ask = {
+      name: 'Open <b>',
+      recordType: 'invoice',
+      columns: ['tranid', 'entity.name', 'total'],
+      visibility: 'private',
+    };
     const viewId = (await w.owner.api('post', '/views', ask)).body.id;
     const body =
       '{{ view.name }} {{ total }} {% for row in rows %}{{ row.record.tranid }} {{ row.labels.entity }} {{ row.cells[2] }}{% endfor %} {{ columns[0].source }} {{ record.seq }} {{ gone }}';
@@ -113,7 +143,13 @@ Bolt &amp; nut: 5
     expect((await w.owner.api('post', at, { ...asked, viewId })).body).toEqual({
       subject: 'Open <b>',
       html: 'Open &lt;b&gt; 1 INV-7\nBcc: eve@example.test &lt;script&gt;Ann&lt;/script&gt; -12345678901234567890.10 tranid 3 ',
-      problems: [expect.objectContaining({ path: 'body', code: 'undefined_variable', message: 'undefined variable: gone' })],
+      problems: [
+        expect.objectContaining({
+          path: 'body',
+          code: 'undefined_variable',
+          message: 'undefined variable: gone',
+        }),
+      ],
     });
     const editor = await w.join('editor');
     const blind = await w.join(['portal:read', 'portal:update', 'record:read']);
@@ -128,11 +164,21 @@ Bolt &amp; nut: 5
 
   it('reports missing variables, errors and limits with their line, and renders what it can', async () => {
     const missing = (await preview({ body: 'a\n{{ record.nothing }}b' })).body;
-    expect(missing).toMatchObject({ html: 'a\nb', problems: [{ path: 'body', code: 'undefined_variable', line: 2, column: 4 }] });
+    expect(missing).toMatchObject({
+      html: 'a\nb',
+      problems: [{ path: 'body', code: 'undefined_variable', line: 2, column: 4 }],
+    });
     const failed = (await preview({ subject: 'Fine', body: 'a\n{{ b | shout }}' })).body;
-    expect(failed).toMatchObject({ subject: 'Fine', html: null, problems: [{ path: 'body', code: 'syntax', line: 2 }] });
+    expect(failed).toMatchObject({
+      subject: 'Fine',
+      html: null,
+      problems: [{ path: 'body', code: 'syntax', line: 2 }],
+    });
     const endless = (await preview({ body: '\n\n{% for i in (1..99999999) %}{% endfor %}' })).body;
-    expect(endless).toMatchObject({ html: null, problems: [{ path: 'body', code: 'too_much_work', line: 3 }] });
+    expect(endless).toMatchObject({
+      html: null,
+      problems: [{ path: 'body', code: 'too_much_work', line: 3 }],
+    });
   });
 
   it('sees only records of its own organization, and needs the permission to update templates', async () => {

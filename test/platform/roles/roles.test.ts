@@ -22,7 +22,8 @@ afterAll(() => database.close());
 
 const make = (by: { api: World['owner']['api'] }, body: object) =>
   by.api('post', `${w.at}/roles`, { name: 'Clerk', permissions: [], ...body });
-const change = (by: { api: World['owner']['api'] }, id: string, body: object) => by.api('patch', `${w.at}/roles/${id}`, body);
+const change = (by: { api: World['owner']['api'] }, id: string, body: object) =>
+  by.api('patch', `${w.at}/roles/${id}`, body);
 
 describe('POST /organizations/{id}/roles', () => {
   it('201 with the permissions in the order of the permission list', async () => {
@@ -43,12 +44,20 @@ describe('POST /organizations/{id}/roles', () => {
   });
 
   it('422 for a permission that is unknown, repeated or not assignable, and for a name that is taken, ignoring case', async () => {
-    for (const permissions of [['team:fly'], ['organization:create'], ['team:read', 'team:read'], 'team:read'])
+    for (const permissions of [
+      ['team:fly'],
+      ['organization:create'],
+      ['team:read', 'team:read'],
+      'team:read',
+    ])
       expect((await make(w.owner, { permissions })).status).toBe(422);
     await make(w.owner, {});
-    for (const name of ['clerk', 'CLERK', 'Owner']) expect([name, codesOf(await make(w.owner, { name }))]).toEqual([name, ['taken']]);
+    for (const name of ['clerk', 'CLERK', 'Owner'])
+      expect([name, codesOf(await make(w.owner, { name }))]).toEqual([name, ['taken']]);
     const other = await world(database.ctx, app);
-    expect((await other.owner.api('post', `${other.at}/roles`, { name: 'Clerk', permissions: [] })).status).toBe(201);
+    expect(
+      (await other.owner.api('post', `${other.at}/roles`, { name: 'Clerk', permissions: [] })).status,
+    ).toBe(201);
   });
 
   it('403 for permissions that the caller does not have', async () => {
@@ -71,21 +80,39 @@ describe('PATCH /organizations/{id}/roles/{roleId}', () => {
     const member = await w.join(['team:read']);
     const roleId = await w.roleIdOf(member.id);
     expect((await member.api('post', '/teams', { name: 'x' })).status).toBe(403);
-    const changed = await change(w.owner, roleId, { name: 'Renamed', description: 'd', permissions: ['team:create'] });
-    expect(changed.body).toMatchObject({ name: 'Renamed', description: 'd', permissions: ['team:create'], memberCount: 1 });
+    const changed = await change(w.owner, roleId, {
+      name: 'Renamed',
+      description: 'd',
+      permissions: ['team:create'],
+    });
+    expect(changed.body).toMatchObject({
+      name: 'Renamed',
+      description: 'd',
+      permissions: ['team:create'],
+      memberCount: 1,
+    });
     expect((await member.api('post', '/teams', { name: 'x' })).status).toBe(201);
     expect((await member.api('get', '/teams')).status).toBe(403);
-    expect((await change(w.owner, roleId, { description: null })).body).toMatchObject({ description: '', permissions: ['team:create'] });
+    expect((await change(w.owner, roleId, { description: null })).body).toMatchObject({
+      description: '',
+      permissions: ['team:create'],
+    });
   });
 
   it('403 when a caller adds permissions that they lack, also to their own role; existing ones may stay or be removed', async () => {
     const clerk = await w.join(['role:update', 'team:read']);
     const own = await w.roleIdOf(clerk.id);
-    expect(codesOf(await change(clerk, own, { permissions: ['role:update', 'team:read', 'team:delete'] }))).toEqual(['escalation']);
+    expect(
+      codesOf(await change(clerk, own, { permissions: ['role:update', 'team:read', 'team:delete'] })),
+    ).toEqual(['escalation']);
     const strong = (await make(w.owner, { permissions: ['team:delete', 'sync:create'] })).body;
-    expect((await change(clerk, strong.id, { permissions: ['team:delete', 'sync:create', 'team:read'] })).status).toBe(200);
+    expect(
+      (await change(clerk, strong.id, { permissions: ['team:delete', 'sync:create', 'team:read'] })).status,
+    ).toBe(200);
     expect((await change(clerk, strong.id, { permissions: ['team:delete', 'team:read'] })).status).toBe(200);
-    expect((await change(clerk, strong.id, { permissions: ['team:delete', 'team:read', 'sync:create'] })).status).toBe(403);
+    expect(
+      (await change(clerk, strong.id, { permissions: ['team:delete', 'team:read', 'sync:create'] })).status,
+    ).toBe(403);
   });
 
   it('422 for a built-in role, for every caller', async () => {
@@ -101,7 +128,11 @@ describe('DELETE /organizations/{id}/roles/{roleId}', () => {
     const member = await w.joinBare(['team:read']);
     const roleId = await w.roleIdOf(member.id);
     const refused = await w.owner.api('delete', `${w.at}/roles/${roleId}`);
-    expect([refused.status, codesOf(refused), refused.body.error.details[0].message]).toEqual([422, ['in_use'], '1 member has this role']);
+    expect([refused.status, codesOf(refused), refused.body.error.details[0].message]).toEqual([
+      422,
+      ['in_use'],
+      '1 member has this role',
+    ]);
     await w.owner.api('patch', `${w.at}/members/${member.id}`, { roleId: w.role('viewer') });
     expect((await w.owner.api('delete', `${w.at}/roles/${roleId}`)).status).toBe(204);
     expect((await w.owner.api('delete', `${w.at}/roles/${roleId}`)).status).toBe(404);
@@ -145,7 +176,11 @@ describe('GET /organizations/{id}/permissions', () => {
     const { body } = await viewer.api('get', `${w.at}/permissions?pageSize=100`);
     expect(body.data.map((entry: { name: string }) => entry.name)).toEqual(allPermissions);
     const entry = (name: string) => body.data.find((one: { name: string }) => one.name === name);
-    expect(entry('organization:create')).toMatchObject({ grantable: false, held: false, operations: ['createOrganization'] });
+    expect(entry('organization:create')).toMatchObject({
+      grantable: false,
+      held: false,
+      operations: ['createOrganization'],
+    });
     expect(entry('team:update')).toEqual({
       name: 'team:update',
       description: 'update teams',
@@ -155,13 +190,26 @@ describe('GET /organizations/{id}/permissions', () => {
     });
     expect(entry('role:read')).toMatchObject({ held: true });
     const readingRecords = platformRoutes.flatMap((route) =>
-      route.access !== 'public' && (route.readsRecords === true || route.permission === 'record:read') ? [route.id] : [],
+      route.access !== 'public' && (route.readsRecords === true || route.permission === 'record:read')
+        ? [route.id]
+        : [],
     );
-    expect(entry('record:read')).toMatchObject({ description: 'read records', grantable: true, held: true, operations: readingRecords });
+    expect(entry('record:read')).toMatchObject({
+      description: 'read records',
+      grantable: true,
+      held: true,
+      operations: readingRecords,
+    });
     expect(readingRecords).toEqual(expect.arrayContaining(['mintApiKeyTokens', 'listApiSchemaRecords']));
-    expect(entry('unmasked:read')).toMatchObject({ description: 'read masked fields as they are', grantable: true, held: false });
+    expect(entry('unmasked:read')).toMatchObject({
+      description: 'read masked fields as they are',
+      grantable: true,
+      held: false,
+    });
     const named = new Set(body.data.flatMap((one: { operations: string[] }) => one.operations));
-    const needing = platformRoutes.filter((route) => route.access !== 'public' && route.permission.includes(':'));
+    const needing = platformRoutes.filter(
+      (route) => route.access !== 'public' && route.permission.includes(':'),
+    );
     expect(needing.filter(({ id }) => !named.has(id))).toEqual([]);
     expect((await viewer.api('get', `${w.at}/permissions?page=2`)).body.data).toHaveLength(25);
   });

@@ -44,12 +44,20 @@ async function work(options: RunnerOptions = {}): Promise<void> {
 
 describe('a slot', () => {
   it('sends each recipient a mail with labels, exact right-aligned numbers, escaped values, in HTML and plain text', async () => {
-    const { id } = await world.subscribe({ viewId, recipients: ['Ada@Example.test', 'bob@example.test'], timezone: 'Europe/London' });
+    const { id } = await world.subscribe({
+      viewId,
+      recipients: ['Ada@Example.test', 'bob@example.test'],
+      timezone: 'Europe/London',
+    });
     await work();
     world.send();
     const [bob, ada] = await world.settled(id, ['sent', 'sent']);
     expect([ada?.recipient, bob?.recipient].sort()).toEqual(['ada@example.test', 'bob@example.test']);
-    expect(ada).toMatchObject({ records: 3, error: null, slot: world.clock.now().toISOString().replace('.000', '') });
+    expect(ada).toMatchObject({
+      records: 3,
+      error: null,
+      slot: world.clock.now().toISOString().replace('.000', ''),
+    });
     const [delivered] = world.mailsTo(ada?.recipient ?? '');
     expect(delivered?.mail).toMatchObject({ subject: 'Open invoices: 3 records', messageId: ada?.messageId });
     const { html = '', text = '' } = delivered?.mail ?? {};
@@ -129,33 +137,50 @@ describe('amounts of money', () => {
     ['-0.5', null, '-0.50'],
     [null, 'GBP', ''],
   ];
-  /** Makes `total` an amount in the currency that the display text of `entity` names, or that nothing names. */
+  /**
+   * Makes `total` an amount in the currency that the display text of `entity` names, or that nothing names.
+   */
   const setCurrency = (currency?: string | null) =>
     world.as(async (tx) => {
       const { description: type } = await tx('erp_record_types').first('description');
-      const fields = type.fields.map((field: { name: string }) => (field.name === 'total' ? { ...field, currency } : field));
+      const fields = type.fields.map((field: { name: string }) =>
+        field.name === 'total' ? { ...field, currency } : field,
+      );
       await tx('erp_record_types').update({ description: JSON.stringify({ ...type, fields }) });
     });
   const mailOf = async (columns: readonly string[]) => {
-    const { id } = await world.subscribe({ viewId: await world.view({ columns, sort: [{ field: 'tranid', direction: 'asc' }] }) });
+    const { id } = await world.subscribe({
+      viewId: await world.view({ columns, sort: [{ field: 'tranid', direction: 'asc' }] }),
+    });
     await work();
     world.send();
     await world.settled(id, ['sent']);
     const { html = '', text = '' } = world.mails.delivered[0]?.mail ?? {};
-    const cells = [...html.matchAll(/text-align:right[^>]*><span[^>]*>Amount<\/span>([^<]*)</g)].map(([, cell = '']) => cell);
+    const cells = [...html.matchAll(/text-align:right[^>]*><span[^>]*>Amount<\/span>([^<]*)</g)].map(
+      ([, cell = '']) => cell,
+    );
     return { html, text, cells };
   };
   const shownBy = async (columns: readonly string[]): Promise<string[]> => {
     const { html, text, cells } = await mailOf(columns);
     const lines = text.split('\n').filter((line) => line.startsWith('INV-'));
     // In both parts, and to the right.
-    expect(lines.map((line) => line.slice(5).trim())).toEqual(cells.map((cell) => cell.replace('&lt;b&gt;', '<b>')));
+    expect(lines.map((line) => line.slice(5).trim())).toEqual(
+      cells.map((cell) => cell.replace('&lt;b&gt;', '<b>')),
+    );
     expect(new Set(lines.filter((line) => line.length > 5).map((line) => line.length)).size).toBe(1);
     expect(html + text).not.toContain('This view has a problem');
     return lines.map((line) => line.slice(5).trim());
   };
   beforeAll(async () => {
-    const rows = money.map(([total, entityName], index): InvoiceRow => ({ id: index + 1, tranid: `INV-${index}`, total, entityName }));
+    const rows = money.map(
+      ([total, entityName], index): InvoiceRow => ({
+        id: index + 1,
+        tranid: `INV-${index}`,
+        total,
+        entityName,
+      }),
+    );
     await loadInvoices(world.ctx, world.organization.id, rows);
   });
   afterAll(async () => {
@@ -171,27 +196,47 @@ describe('amounts of money', () => {
   it('have the decimal places of a currency that is a column of its own', async () => {
     await setCurrency('entity');
     const { cells } = await mailOf(['tranid', 'entity.name', 'total']);
-    expect(cells).toEqual(['1,234.50', '-1,234,567.125', '1,234', '0.000', '12,345,678,901,234,567,890.00', '1,234.50', '-0.50', '']);
+    expect(cells).toEqual([
+      '1,234.50',
+      '-1,234,567.125',
+      '1,234',
+      '0.000',
+      '12,345,678,901,234,567,890.00',
+      '1,234.50',
+      '-0.50',
+      '',
+    ]);
   });
 
   it('come without it where nothing names it', async () => {
     await setCurrency(null);
-    expect((await shownBy(['tranid', 'total'])).slice(0, 3)).toEqual(['1,234.50', '-1,234,567.125', '1,234.00']);
+    expect((await shownBy(['tranid', 'total'])).slice(0, 3)).toEqual([
+      '1,234.50',
+      '-1,234,567.125',
+      '1,234.00',
+    ]);
   });
 });
 
 describe('a CSV file', () => {
   it('contains all records, is stored once for all mails, is safe against formulas, and is deleted once they are sent', async () => {
-    const { id } = await world.subscribe({ viewId, format: 'csv', recipients: ['ada@example.test', 'bob@example.test'] });
+    const { id } = await world.subscribe({
+      viewId,
+      format: 'csv',
+      recipients: ['ada@example.test', 'bob@example.test'],
+    });
     await work();
-    const storedFiles = () => world.as((tx) => tx('mail_attachments').select<{ content: string }[]>('content'));
+    const storedFiles = () =>
+      world.as((tx) => tx('mail_attachments').select<{ content: string }[]>('content'));
     expect(await storedFiles()).toHaveLength(1);
     expect(JSON.stringify(await storedFiles())).not.toContain('INV-1');
     await world.ctx.db.control.raw('select prune_mails()');
     world.send();
     await world.settled(id, ['sent', 'sent']);
     for (const { mail } of world.mails.delivered) {
-      expect(mail.attachments).toMatchObject([{ filename: 'Open invoices.csv', mimeType: 'text/csv', disposition: 'attachment' }]);
+      expect(mail.attachments).toMatchObject([
+        { filename: 'Open invoices.csv', mimeType: 'text/csv', disposition: 'attachment' },
+      ]);
       const csv = Buffer.from(mail.attachments[0]?.content as ArrayBuffer).toString('utf8');
       expect(csv.split('\r\n')).toEqual([
         '\ufeffid,tranid,entity.name,trandate,total',
@@ -210,10 +255,15 @@ describe('a CSV file', () => {
   it('that is too large fails with a message that says what to do, and is read once', async () => {
     const { id } = await world.subscribe({ viewId, format: 'csv' });
     const { settings } = world.ctx;
-    const runner = world.run({}, { ...world.ctx, settings: { ...settings, mail: { ...settings.mail, maxAttachmentBytes: 60 } } });
+    const runner = world.run(
+      {},
+      { ...world.ctx, settings: { ...settings, mail: { ...settings.mail, maxAttachmentBytes: 60 } } },
+    );
     await runner.tick();
     await runner.stop();
-    expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: expect.stringContaining('narrow the view by filters') }]);
+    expect(await world.deliveries(id)).toMatchObject([
+      { status: 'failed', error: expect.stringContaining('narrow the view by filters') },
+    ]);
     expect(await world.as((tx) => tx('subscription_slots').select('attempts'))).toEqual([{ attempts: 1 }]);
   });
 });
@@ -240,9 +290,13 @@ describe('a template', () => {
     await world.settled(id, ['sent']);
     const [delivered] = world.mails.delivered;
     expect(delivered?.mail.subject).toBe('Open invoices: 3 (=1+1)');
-    expect(delivered?.mail.html).toContain('<li>INV-1 Ann &amp; &lt;b&gt;Co&lt;/b&gt; 1234.50</li><li>INV-2 =1+1 -15.30</li>');
+    expect(delivered?.mail.html).toContain(
+      '<li>INV-1 Ann &amp; &lt;b&gt;Co&lt;/b&gt; 1234.50</li><li>INV-2 =1+1 -15.30</li>',
+    );
     expect(delivered?.mail.html).toMatch(
-      new RegExp(`href="${world.linkOf('ada@example.test').replace('?', '\\?')}"[^>]*>Unsubscribe</a></p>\\s*</body>`),
+      new RegExp(
+        `href="${world.linkOf('ada@example.test').replace('?', '\\?')}"[^>]*>Unsubscribe</a></p>\\s*</body>`,
+      ),
     );
     expect(delivered?.mail.text).toContain('12345678901234567890.10');
     const deleted = await world.owner('delete', `/portal/templates/${templateId}`);
@@ -256,13 +310,24 @@ describe('a template', () => {
     );
     const { id } = await world.subscribe({ viewId, templateId });
     await work();
-    expect(await world.deliveries(id)).toMatchObject([{ status: 'failed', error: expect.stringMatching(/^The template "mail-.*line 2/) }]);
+    expect(await world.deliveries(id)).toMatchObject([
+      { status: 'failed', error: expect.stringMatching(/^The template "mail-.*line 2/) },
+    ]);
   });
 
   it('of another kind, or that does not exist, is rejected', async () => {
-    const { body } = await world.owner('post', '/portal/templates', { key: 'document', kind: 'document', body: 'x' });
+    const { body } = await world.owner('post', '/portal/templates', {
+      key: 'document',
+      kind: 'document',
+      body: 'x',
+    });
     for (const templateId of [body.id, viewId]) {
-      const answer = await world.owner('post', '/subscriptions', { viewId, templateId, schedule: '* * * * *', recipients: ['a@b.test'] });
+      const answer = await world.owner('post', '/subscriptions', {
+        viewId,
+        templateId,
+        schedule: '* * * * *',
+        recipients: ['a@b.test'],
+      });
       expect([answer.status, answer.body.error.details[0].code]).toEqual([422, 'unknown_template']);
     }
   });
@@ -326,7 +391,8 @@ const concurrency = 2;
 describe('several processes', () => {
   it('deliver each of thirty slots once, and take over the slots of a stuck process', async () => {
     const ids: string[] = [];
-    for (let n = 0; n < 30; n += 1) ids.push((await world.subscribe({ viewId, recipients: [`p${n}@example.test`] })).id);
+    for (let n = 0; n < 30; n += 1)
+      ids.push((await world.subscribe({ viewId, recipients: [`p${n}@example.test`] })).id);
     let stuck = 0;
     const ends: (() => void)[] = [];
     const never = world.run({
@@ -335,7 +401,13 @@ describe('several processes', () => {
         stuck += 1;
         return new Promise((resolve) => {
           ends.push(() =>
-            resolve({ title: 'x', subject: 'too late', records: 0, attachment: undefined, layout: () => ({ text: 'x', html: 'x' }) }),
+            resolve({
+              title: 'x',
+              subject: 'too late',
+              records: 0,
+              attachment: undefined,
+              layout: () => ({ text: 'x', html: 'x' }),
+            }),
           );
         });
       },
@@ -347,7 +419,9 @@ describe('several processes', () => {
     void never.tick();
     // Wait until it is at its concurrency limit: slots that it claimed later would stay with it.
     await until(async () => (stuck === concurrency ? true : undefined));
-    await world.as((tx) => tx('subscription_slots').whereNotNull('lease_id').update({ lease_id: null, lease_until: null }));
+    await world.as((tx) =>
+      tx('subscription_slots').whereNotNull('lease_id').update({ lease_id: null, lease_until: null }),
+    );
     const { address } = world.database;
     const ownPool = openDb(address, address, { control: 4, data: 4 }, 5_000);
     const others = [world.run(), world.run({}, { ...world.ctx, db: ownPool })];
@@ -378,14 +452,30 @@ describe('organizations', () => {
     const { id } = await world.subscribe({ viewId: await world.view({}, api) }, api);
     expect((await api('post', `/subscriptions/${id}/send`)).status).toBe(202);
     const claimed: (string | undefined)[] = [];
-    for (let n = 0; n < 5; n += 1) claimed.push((await claimSlot(world.ctx, createId(), 60_000))?.organizationId);
-    expect(claimed).toEqual([world.organization.id, other.id, world.organization.id, world.organization.id, undefined]);
+    for (let n = 0; n < 5; n += 1)
+      claimed.push((await claimSlot(world.ctx, createId(), 60_000))?.organizationId);
+    expect(claimed).toEqual([
+      world.organization.id,
+      other.id,
+      world.organization.id,
+      world.organization.id,
+      undefined,
+    ]);
     await inTransaction({ db: world.ctx.db, organizationId: other.id }, (tx) => tx('subscriptions').delete());
   });
 
   it('have a daily limit of mails: above it scheduled slots fail with a message, and sending on request is a 429', async () => {
-    const ctx = { ...world.ctx, settings: { ...world.ctx.settings, mail: { ...world.ctx.settings.mail, maxSubscriptionMailsPerDay: 2 } } };
-    const small = apiOf(createApp(ctx), (await makeKey(ctx, world.organization.id, { permissions: ['write'] })).secret);
+    const ctx = {
+      ...world.ctx,
+      settings: {
+        ...world.ctx.settings,
+        mail: { ...world.ctx.settings.mail, maxSubscriptionMailsPerDay: 2 },
+      },
+    };
+    const small = apiOf(
+      createApp(ctx),
+      (await makeKey(ctx, world.organization.id, { permissions: ['write'] })).secret,
+    );
     const runner = world.run({}, ctx);
     const three = { viewId, recipients: ['a@example.test', 'b@example.test', 'c@example.test'] };
     const scheduled = (await world.subscribe(three)).id;
@@ -396,16 +486,26 @@ describe('organizations', () => {
     const late = (await world.subscribe({ ...three, schedule: '0 0 1 1 *' })).id;
     expect((await world.owner('post', `/subscriptions/${late}/send`)).status).toBe(202);
     await runner.tick();
-    expect((await world.deliveries(late)).map(({ status, error }) => [status, error])).toEqual(Array(3).fill(['failed', message]));
+    expect((await world.deliveries(late)).map(({ status, error }) => [status, error])).toEqual(
+      Array(3).fill(['failed', message]),
+    );
     world.clock.advance(minuteMs);
     await runner.tick();
     const { body } = await small('get', `/subscriptions/${scheduled}`);
-    expect([body.lastSlot.trigger, body.lastSlot.error, (await world.deliveries(scheduled)).length]).toEqual(['schedule', message, 3]);
+    expect([body.lastSlot.trigger, body.lastSlot.error, (await world.deliveries(scheduled)).length]).toEqual([
+      'schedule',
+      message,
+      3,
+    ]);
     // Deleting what was sent does not free any quota.
     await world.as((tx) => tx('outgoing_mails').update({ body: null, status: 'sent' }));
     expect((await small('delete', `/subscriptions/${scheduled}`)).status).toBe(204);
     const refused = await small('post', `/subscriptions/${late}/send`);
-    expect([refused.status, refused.headers['retry-after'], refused.body.error.message]).toEqual([429, '3600', message]);
+    expect([refused.status, refused.headers['retry-after'], refused.body.error.message]).toEqual([
+      429,
+      '3600',
+      message,
+    ]);
     await runner.stop();
   });
 });
@@ -415,24 +515,27 @@ describe('the mail server', () => {
     ['refuses', 'RCPT', '550 no such user', 'failed'],
     ['hangs up after the message', 'end of data', 'hang up', 'unknown'],
     ['stalls after the message', 'end of data', 'stall', 'unknown'],
-  ] as const)('%s: the mail is never sent again, and the delivery has an error', async (_name, step, reaction, status) => {
-    const server = await startScriptedServer({ [step as ScriptStep]: reaction });
-    try {
-      const { id } = await world.subscribe({ viewId });
-      await work();
-      const sender = world.send(server.url, reaction === 'stall' ? { dataMs: 1_000 } : {});
-      const [delivery] = await world.settled(id, [status]);
-      expect(delivery?.error).not.toBeNull();
-      // The client may time out before the server reads.
-      if (reaction === 'stall') await server.stalled;
-      server.react(step, '250 ok');
-      await sender.waitUntilIdle();
-      expect(server.messages).toHaveLength(step === 'RCPT' ? 0 : 1);
-    } finally {
-      await world.stopSenders();
-      await server.close();
-    }
-  });
+  ] as const)(
+    '%s: the mail is never sent again, and the delivery has an error',
+    async (_name, step, reaction, status) => {
+      const server = await startScriptedServer({ [step as ScriptStep]: reaction });
+      try {
+        const { id } = await world.subscribe({ viewId });
+        await work();
+        const sender = world.send(server.url, reaction === 'stall' ? { dataMs: 1_000 } : {});
+        const [delivery] = await world.settled(id, [status]);
+        expect(delivery?.error).not.toBeNull();
+        // The client may time out before the server reads.
+        if (reaction === 'stall') await server.stalled;
+        server.react(step, '250 ok');
+        await sender.waitUntilIdle();
+        expect(server.messages).toHaveLength(step === 'RCPT' ? 0 : 1);
+      } finally {
+        await world.stopSenders();
+        await server.close();
+      }
+    },
+  );
 
   it.each([
     ['responds 451', 'end of data', '451 later'],
@@ -444,7 +547,11 @@ describe('the mail server', () => {
       const { id } = await world.subscribe({ viewId });
       await work();
       const sender = world.send(server.url, reaction === 'stall' ? { envelopeMs: 1_000 } : {});
-      await until(async () => (server.commands.some((line) => line.startsWith(step === 'end of data' ? 'DATA' : step)) ? true : undefined));
+      await until(async () =>
+        server.commands.some((line) => line.startsWith(step === 'end of data' ? 'DATA' : step))
+          ? true
+          : undefined,
+      );
       server.react(step, step === 'DATA' ? '354 go ahead' : '250 ok');
       const [delivery] = await world.settled(id, ['sent']);
       await sender.waitUntilIdle();

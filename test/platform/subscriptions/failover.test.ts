@@ -1,4 +1,5 @@
-// Which slots a failover of the database server may have lost, by the times that are recorded of it. test/scale has real failovers.
+// Which slots a failover of the database server may have lost, by the times that are recorded of it.
+// test/scale has real failovers.
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { openKnex } from '../../../src/db/connect.ts';
@@ -23,9 +24,16 @@ afterAll(async () => {
 
 /** Times in minutes from now. */
 async function failover(usedUntil: number, seenAt: number): Promise<void> {
-  const [used, seen] = [usedUntil, seenAt].map((minutes) => new Date(world.clock.now().getTime() + minutes * minuteMs));
+  const [used, seen] = [usedUntil, seenAt].map(
+    (minutes) => new Date(world.clock.now().getTime() + minutes * minuteMs),
+  );
   await admin('server_timelines').insert({ timeline: '000000AA', alive_at: used });
-  await admin('server_timelines').insert({ timeline: '00000001', survived_at: used, seen_at: seen, alive_at: new Date('2100-01-01') });
+  await admin('server_timelines').insert({
+    timeline: '00000001',
+    survived_at: used,
+    seen_at: seen,
+    alive_at: new Date('2100-01-01'),
+  });
 }
 /** The slots that a tick creates, and the status of each one's delivery. */
 async function slotsOf(id: string): Promise<[slot: string, status: string][]> {
@@ -34,7 +42,8 @@ async function slotsOf(id: string): Promise<[slot: string, status: string][]> {
   await runner.stop();
   return (await world.deliveries(id)).map(({ slot, status }) => [slot, status]);
 }
-const minute = (from: number): string => new Date(world.clock.now().getTime() + from * minuteMs).toISOString().replace('.000', '');
+const minute = (from: number): string =>
+  new Date(world.clock.now().getTime() + from * minuteMs).toISOString().replace('.000', '');
 
 it('a slot that was due before the new timeline was seen is unknown', async () => {
   const { id } = await world.subscribe({ viewId });

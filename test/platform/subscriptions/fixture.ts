@@ -1,5 +1,6 @@
-// Fixture: an organization with invoices, a view of them, a real mail server, and a clock that the test advances. The clock starts an hour
-// ahead of the machine's, so that every minute of it is later than the creation of the subscriptions.
+// Fixture: an organization with invoices, a view of them, a real mail server, and a clock that the test
+// advances. The clock starts an hour ahead of the machine's, so that every minute of it is later than the
+// creation of the subscriptions.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { createApp } from '../../../src/app.ts';
@@ -8,10 +9,20 @@ import { createLog } from '../../../src/core/log.ts';
 import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { startMailSender } from '../../../src/mail/index.ts';
-import { type RunnerOptions, type SubscriptionRunner, startSubscriptions } from '../../../src/platform/subscriptions/runner.ts';
+import {
+  type RunnerOptions,
+  type SubscriptionRunner,
+  startSubscriptions,
+} from '../../../src/platform/subscriptions/runner.ts';
 import { type InvoiceRow, loadInvoices, withReads } from '../../public/fixture.ts';
 import { type Answer, type Api, apiOf } from '../../setup/api.ts';
-import { type TestClock, type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
+import {
+  type TestClock,
+  type TestDatabase,
+  testClock,
+  testDatabase,
+  testSettings,
+} from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
 import { type Delivered, type MailServer, startMailServer } from '../../setup/smtp.ts';
 import { until } from '../../setup/until.ts';
@@ -21,19 +32,63 @@ export const minuteMs = 60_000;
 const startOfClock = (): Date => new Date(Math.ceil(Date.now() / minuteMs) * minuteMs + 60 * minuteMs);
 
 export const someInvoices: readonly InvoiceRow[] = [
-  { id: 1, tranid: 'INV-1', total: '1234.50', trandate: '2026-01-31', entity: '7', entityName: 'Ann & <b>Co</b>', paid: true },
-  { id: 2, tranid: 'INV-2', total: '-15.30', trandate: '2026-02-01', entity: '8', entityName: '=1+1', paid: false },
-  { id: 3, tranid: 'INV-3', total: '12345678901234567890.10', trandate: null, entity: null, entityName: null, paid: null },
+  {
+    id: 1,
+    tranid: 'INV-1',
+    total: '1234.50',
+    trandate: '2026-01-31',
+    entity: '7',
+    entityName: 'Ann & <b>Co</b>',
+    paid: true,
+  },
+  {
+    id: 2,
+    tranid: 'INV-2',
+    total: '-15.30',
+    trandate: '2026-02-01',
+    entity: '8',
+    entityName: '=1+1',
+    paid: false,
+  },
+  {
+    id: 3,
+    tranid: 'INV-3',
+    total: '12345678901234567890.10',
+    trandate: null,
+    entity: null,
+    entityName: null,
+    paid: null,
+  },
 ];
 
 /** Stores the ERP's labels of the fields. */
 async function insertFieldLabels(ctx: Ctx, organizationId: string): Promise<void> {
-  const labels = { tranid: 'Document number', total: 'Amount', trandate: 'Date', entity: 'Customer', paid: 'Paid' };
-  const fields = Object.entries(labels).map(([name, label]) => ({ name, label, type: 'text', syncable: true }));
+  const labels = {
+    tranid: 'Document number',
+    total: 'Amount',
+    trandate: 'Date',
+    entity: 'Customer',
+    paid: 'Paid',
+  };
+  const fields = Object.entries(labels).map(([name, label]) => ({
+    name,
+    label,
+    type: 'text',
+    syncable: true,
+  }));
   const described = { name: 'invoice', label: 'Invoice', fields };
-  const row = { organization_id: organizationId, name: 'invoice', position: 0, head: { name: 'invoice', label: 'Invoice' } };
+  const row = {
+    organization_id: organizationId,
+    name: 'invoice',
+    position: 0,
+    head: { name: 'invoice', label: 'Invoice' },
+  };
   await inTransaction({ db: ctx.db, organizationId }, (tx) =>
-    tx('erp_record_types').insert({ ...row, description: JSON.stringify(described), described_at: '2026-03-02T10:00:00Z' }),
+    tx('erp_record_types').insert({
+      ...row,
+      description: JSON.stringify(described),
+      described_at: '2026-03-02T10:00:00Z',
+    }),
   );
 }
 
@@ -59,7 +114,10 @@ export type World = {
   as<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Starts another runner on the same database; `close` stops it. */
   run(options?: RunnerOptions, ctx?: Ctx): SubscriptionRunner;
-  /** Starts a mail sender with long timeouts by default: a mail whose final response is late would get the status `unknown`. */
+  /**
+   * Starts a mail sender with long timeouts by default: a mail whose final response is late would get the
+   * status `unknown`.
+   */
   send(smtpUrl?: string, shorter?: { readonly envelopeMs?: number; readonly dataMs?: number }): QueueWorker;
   stopSenders(): Promise<void>;
   member(role: string | readonly string[]): Promise<{ id: string; api: Api }>;
@@ -71,7 +129,12 @@ export type World = {
   mailsTo(address: string): Delivered[];
   /** The address in the List-Unsubscribe header of the newest mail to this address. */
   linkOf(address: string): string;
-  visit(method: 'get' | 'post', link: string, headers?: Record<string, string>, body?: string): Promise<Answer>;
+  visit(
+    method: 'get' | 'post',
+    link: string,
+    headers?: Record<string, string>,
+    body?: string,
+  ): Promise<Answer>;
   close(): Promise<void>;
 };
 
@@ -79,10 +142,16 @@ export type World = {
 export async function subscriptionWorld(given: { readonly database?: TestDatabase } = {}): Promise<World> {
   const clock = testClock(startOfClock());
   const mails = await startMailServer();
-  const settings = { publicUrl: 'https://portal.example.test', mail: { ...testSettings.mail, smtpUrl: mails.url } };
+  const settings = {
+    publicUrl: 'https://portal.example.test',
+    mail: { ...testSettings.mail, smtpUrl: mails.url },
+  };
   const database = given.database ?? (await testDatabase({ settings, clock }));
   const lines: string[] = [];
-  const ctx: Ctx = { ...database.ctx, log: createLog('trace', { write: (line: string) => void lines.push(line) }) };
+  const ctx: Ctx = {
+    ...database.ctx,
+    log: createLog('trace', { write: (line: string) => void lines.push(line) }),
+  };
   const app = createApp(ctx);
   const organization = await makeOrganization(ctx, { name: 'Aster & Sons' });
   const owner = apiOf(app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
@@ -127,15 +196,31 @@ export async function subscriptionWorld(given: { readonly database?: TestDatabas
     },
     member: async (role) => {
       const { id } = await makeMember(ctx, organization.id, role);
-      return { id, api: apiOf(app, (await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: id })).secret) };
+      return {
+        id,
+        api: apiOf(
+          app,
+          (await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: id })).secret,
+        ),
+      };
     },
     view: async (body = {}, api = owner) => {
       const columns = ['tranid', 'entity.name', 'trandate', 'total'];
       const sort = [{ field: 'tranid', direction: 'asc' }];
-      return expectStatus(await api('post', '/views', { name: 'Open invoices', recordType: 'invoice', columns, sort, ...body }), 201).id;
+      return expectStatus(
+        await api('post', '/views', { name: 'Open invoices', recordType: 'invoice', columns, sort, ...body }),
+        201,
+      ).id;
     },
     subscribe: async (body, api = owner) =>
-      expectStatus(await api('post', '/subscriptions', { schedule: '* * * * *', recipients: ['ada@example.test'], ...body }), 201),
+      expectStatus(
+        await api('post', '/subscriptions', {
+          schedule: '* * * * *',
+          recipients: ['ada@example.test'],
+          ...body,
+        }),
+        201,
+      ),
     deliveries,
     settled: (id, statuses) =>
       until(async () => {

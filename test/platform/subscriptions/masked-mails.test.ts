@@ -1,13 +1,21 @@
-// Mails of a view with masked fields are masked for everyone, and a subscription runs only as long as its owner may read records.
+// Mails of a view with masked fields are masked for everyone, and a subscription runs only as long as its
+// owner may read records.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { codesOf } from '../../setup/api.ts';
 import { minuteMs, subscriptionWorld, type World } from './fixture.ts';
 
-const masks: Record<string, string> = { customerName: 'hash', date: 'year', total: 'last4', totalText: 'last4' };
+const masks: Record<string, string> = {
+  customerName: 'hash',
+  date: 'year',
+  total: 'last4',
+  totalText: 'last4',
+};
 const endpoint = {
   ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) => (field.name in masks ? { ...field, mask: masks[field.name] } : field)),
+  fields: invoicesEndpoint.fields.map((field) =>
+    field.name in masks ? { ...field, mask: masks[field.name] } : field,
+  ),
 };
 
 let world: World;
@@ -66,9 +74,9 @@ describe('record:read', () => {
     expect([refused.status, codesOf(refused)]).toEqual([403, ['record_read_needed']]);
     const keeper = await world.member([...rights, 'member:update']);
     const { id } = await world.subscribe({ viewId });
-    expect(codesOf(await keeper.api('patch', `/subscriptions/${id}`, { recipients: ['eve@example.test'] }))).toEqual([
-      'record_read_needed',
-    ]);
+    expect(
+      codesOf(await keeper.api('patch', `/subscriptions/${id}`, { recipients: ['eve@example.test'] })),
+    ).toEqual(['record_read_needed']);
     await world.owner('delete', `/subscriptions/${id}`);
   });
 
@@ -86,16 +94,23 @@ describe('record:read', () => {
       enabled: false,
       disabledReason: { code: 'view_hidden' },
     });
-    expect(codesOf(await maker.api('patch', `/subscriptions/${id}`, { enabled: true }))).toEqual(['view_not_seen']);
+    expect(codesOf(await maker.api('patch', `/subscriptions/${id}`, { enabled: true }))).toEqual([
+      'view_not_seen',
+    ]);
   });
 });
 
 it('a mail that shows some of the records links a file that is masked for everyone', async () => {
-  const rows = Array.from({ length: 60 }, (_, n) => ({ id: n + 1, tranid: `INV-${n + 1}`, entityName: 'Ann' }));
+  const rows = Array.from({ length: 60 }, (_, n) => ({
+    id: n + 1,
+    tranid: `INV-${n + 1}`,
+    entityName: 'Ann',
+  }));
   await loadInvoices(world.ctx, world.organization.id, rows);
   const { id } = await world.subscribe({ viewId });
   await deliver();
   await world.settled(id, ['sent']);
   const { html = '', text = '' } = world.mailsTo('ada@example.test')[0]?.mail ?? {};
-  for (const part of [html, text]) expect(part).toContain(`/api/platform/v1/views/${viewId}/records?masked=true`);
+  for (const part of [html, text])
+    expect(part).toContain(`/api/platform/v1/views/${viewId}/records?masked=true`);
 });

@@ -1,4 +1,5 @@
-// Subscriptions through the management interface: which views can be sent, who may do so, recipients, and what disables a subscription.
+// Subscriptions through the management interface: which views can be sent, who may do so, recipients, and
+// what disables a subscription.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { loadInvoices } from '../../public/fixture.ts';
@@ -54,7 +55,12 @@ describe('POST /subscriptions', () => {
       ],
     });
     const next = new Date(body.nextRunAt);
-    const inLondon = new Intl.DateTimeFormat('en-GB', { timeZone: 'Europe/London', hour: '2-digit', minute: '2-digit', weekday: 'short' });
+    const inLondon = new Intl.DateTimeFormat('en-GB', {
+      timeZone: 'Europe/London',
+      hour: '2-digit',
+      minute: '2-digit',
+      weekday: 'short',
+    });
     expect(inLondon.format(next)).toMatch(/^(Mon|Tue|Wed|Thu|Fri) 07:00$|^(Mon|Tue|Wed|Thu|Fri), 07:00$/);
   });
 
@@ -77,10 +83,19 @@ describe('POST /subscriptions', () => {
 
 describe('access to a subscription', () => {
   it('is visible to its owner and to people who see the view; its owner and people with member:update may change it', async () => {
-    const [maker, other, third] = [await world.member(rights), await world.member(rights), await world.member(rights)];
+    const [maker, other, third] = [
+      await world.member(rights),
+      await world.member(rights),
+      await world.member(rights),
+    ];
     const secret = await world.view({ name: 'Secret' }, maker.api);
-    expect(codesOf(await other.api('post', '/subscriptions', { ...validInput, viewId: secret }))).toEqual(['unknown_view']);
-    const [hidden, shared] = [await world.subscribe({ viewId: secret }, maker.api), await world.subscribe({ viewId }, maker.api)];
+    expect(codesOf(await other.api('post', '/subscriptions', { ...validInput, viewId: secret }))).toEqual([
+      'unknown_view',
+    ]);
+    const [hidden, shared] = [
+      await world.subscribe({ viewId: secret }, maker.api),
+      await world.subscribe({ viewId }, maker.api),
+    ];
     expect((await maker.api('get', '/subscriptions')).body.data.map(({ id }: { id: string }) => id)).toEqual(
       expect.arrayContaining([hidden.id, shared.id]),
     );
@@ -95,8 +110,12 @@ describe('access to a subscription', () => {
     expect(unseen.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
     const listed = (await third.api('get', '/subscriptions')).body.data.map(({ id }: { id: string }) => id);
     expect([listed.includes(shared.id), listed.includes(hidden.id)]).toEqual([true, false]);
-    expect(codesOf(await third.api('patch', `/subscriptions/${shared.id}`, { enabled: false }))).toEqual(['subscription_owner_needed']);
-    expect((await world.owner('patch', `/subscriptions/${shared.id}`, { enabled: false })).body).toMatchObject({
+    expect(codesOf(await third.api('patch', `/subscriptions/${shared.id}`, { enabled: false }))).toEqual([
+      'subscription_owner_needed',
+    ]);
+    expect(
+      (await world.owner('patch', `/subscriptions/${shared.id}`, { enabled: false })).body,
+    ).toMatchObject({
       enabled: false,
       disabledReason: null,
       nextRunAt: null,
@@ -108,11 +127,19 @@ describe('access to a subscription', () => {
     const maker = await world.member(rights);
     const { id } = await world.subscribe({ viewId, recipients: ['ada@example.test'] }, maker.api);
     const managing = ['member:update', 'subscription:read', 'subscription:update'];
-    const [blind, manager] = [await world.member(managing), await world.member([...managing, 'view:read', 'record:read'])];
+    const [blind, manager] = [
+      await world.member(managing),
+      await world.member([...managing, 'view:read', 'record:read']),
+    ];
     const change = { recipients: ['blind@example.test'] };
     const refused = await blind.api('patch', `/subscriptions/${id}`, change);
-    expect([refused.status, refused.body.error?.message]).toEqual([403, 'Missing required permission: view:read']);
-    expect((await world.owner('get', `/subscriptions/${id}`)).body.recipients).toMatchObject([{ email: 'ada@example.test' }]);
+    expect([refused.status, refused.body.error?.message]).toEqual([
+      403,
+      'Missing required permission: view:read',
+    ]);
+    expect((await world.owner('get', `/subscriptions/${id}`)).body.recipients).toMatchObject([
+      { email: 'ada@example.test' },
+    ]);
     expect((await manager.api('patch', `/subscriptions/${id}`, change)).status).toBe(200);
   });
 });
@@ -160,7 +187,10 @@ describe('a subscription is disabled', () => {
     const [maker, other] = [await world.member(rights), await world.member(rights)];
     const shared = await world.view({ name: 'Shared', visibility: 'organization' }, maker.api);
     const { id } = await world.subscribe({ viewId: shared }, other.api);
-    expect((await maker.api('patch', `/views/${shared}`, { visibility: 'private', name: 'Whom to dismiss' })).status).toBe(200);
+    expect(
+      (await maker.api('patch', `/views/${shared}`, { visibility: 'private', name: 'Whom to dismiss' }))
+        .status,
+    ).toBe(200);
     // Its name is hidden immediately, not only from the next slot on.
     const bodies = [
       (await other.api('get', `/subscriptions/${id}`)).body,
@@ -176,25 +206,40 @@ describe('a subscription is disabled', () => {
       disabledReason: { code: 'view_hidden' },
       lastSlot: { deliveries: { failed: 1 } },
     });
-    expect((await other.api('get', `/subscriptions/${id}/deliveries?status=failed`)).body.data).toMatchObject([
-      { error: 'The owner of the subscription no longer sees the view', records: null },
+    expect((await other.api('get', `/subscriptions/${id}/deliveries?status=failed`)).body.data).toMatchObject(
+      [{ error: 'The owner of the subscription no longer sees the view', records: null }],
+    );
+    expect(codesOf(await other.api('patch', `/subscriptions/${id}`, { enabled: true }))).toEqual([
+      'view_not_seen',
     ]);
-    expect(codesOf(await other.api('patch', `/subscriptions/${id}`, { enabled: true }))).toEqual(['view_not_seen']);
-    const audit = await world.owner('get', `/organizations/${world.organization.id}/audit-log?action=subscription.disable`);
+    const audit = await world.owner(
+      'get',
+      `/organizations/${world.organization.id}/audit-log?action=subscription.disable`,
+    );
     expect(audit.body.data).toMatchObject([{ target: { id }, changes: { disabledReason: 'view_hidden' } }]);
   });
 });
 
 describe('POST /subscriptions/{id}/send', () => {
   it('202 with the deliveries of a new slot, the same slot for a repeated key, and 429 after ten an hour', async () => {
-    const { id } = await world.subscribe({ viewId, schedule: '0 0 1 1 *', recipients: ['ada@example.test', 'bob@example.test'] });
+    const { id } = await world.subscribe({
+      viewId,
+      schedule: '0 0 1 1 *',
+      recipients: ['ada@example.test', 'bob@example.test'],
+    });
     const once = { 'idempotency-key': 'send-once' };
     const first = await world.owner('post', `/subscriptions/${id}/send`, undefined, once);
     expect([first.status, first.body.deliveries.length]).toEqual([202, 2]);
-    expect(first.body.deliveries[0]).toMatchObject({ trigger: 'manual', status: 'queued', records: null, slot: first.body.slot });
+    expect(first.body.deliveries[0]).toMatchObject({
+      trigger: 'manual',
+      status: 'queued',
+      records: null,
+      slot: first.body.slot,
+    });
     const again = await world.owner('post', `/subscriptions/${id}/send`, undefined, once);
     expect([again.headers['idempotency-replayed'], again.body]).toEqual(['true', first.body]);
-    for (let n = 2; n <= 10; n += 1) expect((await world.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
+    for (let n = 2; n <= 10; n += 1)
+      expect((await world.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
     const refused = await world.owner('post', `/subscriptions/${id}/send`);
     expect([refused.status, refused.headers['retry-after']]).toEqual([429, '3600']);
     const { body } = await world.owner('get', `/subscriptions/${id}/deliveries?status=queued&pageSize=5`);
@@ -210,17 +255,23 @@ describe('deliveries', () => {
     const { id } = await world.subscribe({ viewId });
     await tick();
     const old = "now() - interval '91 days'";
-    const before = await world.as((tx) => tx('subscription_slots').where({ subscription_id: id }).first('slot'));
+    const before = await world.as((tx) =>
+      tx('subscription_slots').where({ subscription_id: id }).first('slot'),
+    );
     await world.as((tx) =>
       tx.raw(
         `update subscription_deliveries set created_at = ${old} where slot_id in (select id from subscription_slots where subscription_id = ?)`,
         [id],
       ),
     );
-    await world.as((tx) => tx.raw(`update subscription_slots set created_at = ${old} where subscription_id = ?`, [id]));
+    await world.as((tx) =>
+      tx.raw(`update subscription_slots set created_at = ${old} where subscription_id = ?`, [id]),
+    );
     await world.ctx.db.control.raw('select prune_subscriptions()');
     expect(await world.deliveries(id)).toEqual([]);
-    expect(await world.as((tx) => tx('subscription_slots').where({ subscription_id: id }).first('slot'))).toEqual(before);
+    expect(
+      await world.as((tx) => tx('subscription_slots').where({ subscription_id: id }).first('slot')),
+    ).toEqual(before);
     await tick();
     expect(await world.deliveries(id)).toEqual([]);
   });
@@ -234,7 +285,9 @@ describe('another organization', () => {
     expect((await api('get', '/subscriptions')).body.pagination.total).toBe(0);
     expect((await api('get', `/subscriptions/${id}`)).status).toBe(404);
     expect(codesOf(await api('post', '/subscriptions', { ...validInput, viewId }))).toEqual(['unknown_view']);
-    const seen = await inTransaction({ db: world.ctx.db, organizationId: other.id }, (tx) => tx('subscription_recipients').select('id'));
+    const seen = await inTransaction({ db: world.ctx.db, organizationId: other.id }, (tx) =>
+      tx('subscription_recipients').select('id'),
+    );
     expect(seen).toEqual([]);
   });
 
@@ -242,7 +295,12 @@ describe('another organization', () => {
     const { id, slug } = await makeOrganization(world.ctx);
     await loadInvoices(world.ctx, id, []);
     const api = apiOf(world.app, (await makeKey(world.ctx, id, { permissions: ['write'] })).secret);
-    const template = await api('post', '/portal/templates', { key: 'mail', kind: 'email', subject: 'x', body: 'x' });
+    const template = await api('post', '/portal/templates', {
+      key: 'mail',
+      kind: 'email',
+      subject: 'x',
+      body: 'x',
+    });
     const own = await world.view({ visibility: 'organization' }, api);
     const made = await world.subscribe({ viewId: own, templateId: template.body.id }, api);
     expect((await api('post', `/subscriptions/${made.id}/send`)).status).toBe(202);

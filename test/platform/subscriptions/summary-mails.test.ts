@@ -7,9 +7,33 @@ let world: World;
 beforeAll(async () => {
   world = await subscriptionWorld();
   await loadInvoices(world.ctx, world.organization.id, [
-    { id: 1, tranid: 'A', total: '1234.50', trandate: '2026-01-31', entity: '1', entityName: 'EUR', status: 'open' },
-    { id: 2, tranid: 'B', total: '0.25', trandate: '2026-01-02', entity: '1', entityName: 'EUR', status: 'open' },
-    { id: 3, tranid: 'C', total: '12345678901234567890.10', trandate: '2026-02-01', entity: '2', entityName: 'JPY', status: '<b>' },
+    {
+      id: 1,
+      tranid: 'A',
+      total: '1234.50',
+      trandate: '2026-01-31',
+      entity: '1',
+      entityName: 'EUR',
+      status: 'open',
+    },
+    {
+      id: 2,
+      tranid: 'B',
+      total: '0.25',
+      trandate: '2026-01-02',
+      entity: '1',
+      entityName: 'EUR',
+      status: 'open',
+    },
+    {
+      id: 3,
+      tranid: 'C',
+      total: '12345678901234567890.10',
+      trandate: '2026-02-01',
+      entity: '2',
+      entityName: 'JPY',
+      status: '<b>',
+    },
     { id: 4, tranid: 'D', total: '5', trandate: null, entity: '2', entityName: 'JPY', status: null },
   ]);
   await world.as((tx) =>
@@ -29,7 +53,10 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-async function mailOf(summary: object, given: object = {}): Promise<{ subject?: string; html: string; text: string }> {
+async function mailOf(
+  summary: object,
+  given: object = {},
+): Promise<{ subject?: string; html: string; text: string }> {
   world.mails.delivered.length = 0;
   const viewId = await world.view({ name: 'Totals', columns: ['tranid'], sort: [], summary });
   const { id } = await world.subscribe({ viewId, ...given });
@@ -51,7 +78,8 @@ describe('a mail of a view with a summary', () => {
     });
     expect(subject).toBe('Totals: 3 rows');
     expect(html).toContain('3 rows. As of');
-    for (const label of ['Currency', 'Date (month)', 'Records', 'Sum of Amount']) expect(html).toContain(label);
+    for (const label of ['Currency', 'Date (month)', 'Records', 'Sum of Amount'])
+      expect(html).toContain(label);
     expect(text).toMatch(/^EUR +2026-01 +2 +1,234\.75$/m);
     expect(text).toMatch(/^JPY +2026-02 +1 +12,345,678,901,234,567,890\.1$/m);
     expect(text).toMatch(/^JPY +\(none\) +1 +5$/m);
@@ -72,7 +100,10 @@ describe('a mail of a view with a summary', () => {
       body: '<ul>{% for row in rows %}<li>{{ row.cells | join: "|" }}</li>{% endfor %}</ul>{% for column in columns %}[{{ column.label }}]{% endfor %}',
     });
     expect(template.status, template.text).toBe(201);
-    const summary = { aggregates: [{ field: 'total', functions: ['max'] }], groups: [{ field: 'entity.name' }] };
+    const summary = {
+      aggregates: [{ field: 'total', functions: ['max'] }],
+      groups: [{ field: 'entity.name' }],
+    };
     const { subject, html } = await mailOf(summary, { templateId: template.body.id });
     expect(subject).toBe('Totals: 2');
     expect(html).toContain('<li>EUR|2|1,234.50</li><li>JPY|2|12,345,678,901,234,567,890.1</li>');
@@ -80,7 +111,12 @@ describe('a mail of a view with a summary', () => {
   });
 
   it('attaches the records, not the rows, as CSV', async () => {
-    const viewId = await world.view({ name: 'Totals', columns: ['tranid'], sort: [], summary: { groups: [{ field: 'status' }] } });
+    const viewId = await world.view({
+      name: 'Totals',
+      columns: ['tranid'],
+      sort: [],
+      summary: { groups: [{ field: 'status' }] },
+    });
     const { id } = await world.subscribe({ viewId, format: 'csv', recipients: ['csv@example.test'] });
     const runner = world.run({ pollMs: 60 * minuteMs });
     await runner.tick();
@@ -89,6 +125,8 @@ describe('a mail of a view with a summary', () => {
     await world.settled(id, ['sent']);
     const { subject, attachments } = world.mailsTo('csv@example.test')[0]?.mail ?? {};
     expect(subject).toBe('Totals: 4 records');
-    expect(Buffer.from(attachments?.[0]?.content as ArrayBuffer).toString('utf8')).toContain('1,A\r\n2,B\r\n');
+    expect(Buffer.from(attachments?.[0]?.content as ArrayBuffer).toString('utf8')).toContain(
+      '1,A\r\n2,B\r\n',
+    );
   });
 });

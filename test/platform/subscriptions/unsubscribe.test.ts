@@ -29,10 +29,17 @@ async function deliver(id: string, statuses: readonly string[]): Promise<void> {
 }
 const recipientsOf = async (id: string): Promise<Record<string, string>> => {
   const { body } = await world.owner('get', `/subscriptions/${id}`);
-  return Object.fromEntries(body.recipients.map(({ email, status }: { email: string; status: string }) => [email, status]));
+  return Object.fromEntries(
+    body.recipients.map(({ email, status }: { email: string; status: string }) => [email, status]),
+  );
 };
 const post = (link: string, body: string, type: string | undefined) =>
-  world.visit('post', link, type === undefined ? {} : { 'content-type': type }, body === '' ? undefined : body);
+  world.visit(
+    'post',
+    link,
+    type === undefined ? {} : { 'content-type': type },
+    body === '' ? undefined : body,
+  );
 const tokenOf = (link: string): string => new URL(link).searchParams.get('token') ?? '';
 
 describe('the unsubscribe link', () => {
@@ -41,7 +48,9 @@ describe('the unsubscribe link', () => {
     const page = await world.visit('get', link);
     expect([page.status, page.type]).toEqual([200, 'text/html']);
     expect(page.text).toContain(`Aster &amp; Sons sends mails like “Open invoices” to ${ada}.`);
-    expect(page.text).toMatch(/<form method="post" action="\/unsubscribe\?token=[\w-]{43}"><button type="submit">Unsubscribe</);
+    expect(page.text).toMatch(
+      /<form method="post" action="\/unsubscribe\?token=[\w-]{43}"><button type="submit">Unsubscribe</,
+    );
     expect(page.headers).toMatchObject({
       'content-security-policy': expect.stringContaining("form-action 'self'"),
       'referrer-policy': 'no-referrer',
@@ -62,7 +71,11 @@ describe('the unsubscribe link', () => {
   ])('POST %s unsubscribes immediately: no sign-in, no cookie, no redirect', async (_name, body, type) => {
     const { id, ada, bob, link } = await sent();
     const response = await post(link, body, type);
-    expect([response.status, response.headers['location'], response.headers['set-cookie']]).toEqual([200, undefined, undefined]);
+    expect([response.status, response.headers['location'], response.headers['set-cookie']]).toEqual([
+      200,
+      undefined,
+      undefined,
+    ]);
     expect(response.text).toContain(`${ada} will receive no more mails`);
     expect(await recipientsOf(id)).toEqual({ [ada]: 'unsubscribed', [bob]: 'active' });
     const again = await post(link, body, type);
@@ -75,7 +88,9 @@ describe('the unsubscribe link', () => {
     const { id, ada, link } = await sent();
     const page = await world.visit('post', link);
     expect(page.text).toContain(`action="/unsubscribe/undo?token=${tokenOf(link)}"`);
-    await world.owner('patch', `/subscriptions/${id}`, { recipients: [ada.toUpperCase(), 'new@example.test'] });
+    await world.owner('patch', `/subscriptions/${id}`, {
+      recipients: [ada.toUpperCase(), 'new@example.test'],
+    });
     expect(await recipientsOf(id)).toEqual({ [ada]: 'unsubscribed', 'new@example.test': 'active' });
     await world.owner('patch', `/subscriptions/${id}`, { recipients: ['new@example.test'] });
     await world.owner('patch', `/subscriptions/${id}`, { recipients: [ada] });
@@ -83,7 +98,10 @@ describe('the unsubscribe link', () => {
     const back = await world.visit('post', link.replace('/unsubscribe?', '/unsubscribe/undo?'));
     expect(back.text).toMatch(/sends mails like “[^”]+” to/);
     expect(await recipientsOf(id)).toEqual({ [ada]: 'active' });
-    const { body } = await world.owner('get', `/organizations/${world.organization.id}/audit-log?targetId=${id}&pageSize=3`);
+    const { body } = await world.owner(
+      'get',
+      `/organizations/${world.organization.id}/audit-log?targetId=${id}&pageSize=3`,
+    );
     const rows = body.data.map((row: { action: string; actor: { email: string } | null }) => row.action);
     expect(rows).toContain('subscription.resubscribe');
   });
@@ -104,7 +122,12 @@ describe('the unsubscribe link', () => {
     await world.owner('patch', `/subscriptions/${id}`, { recipients: [bob] });
     expect((await world.visit('get', link)).text).toContain(`has removed ${ada} from the list`);
     expect((await world.owner('delete', `/subscriptions/${id}`)).status).toBe(204);
-    for (const address of [link, link.slice(0, -1), 'https://portal.example.test/unsubscribe', `${link}&token=x`])
+    for (const address of [
+      link,
+      link.slice(0, -1),
+      'https://portal.example.test/unsubscribe',
+      `${link}&token=x`,
+    ])
       for (const method of ['get', 'post'] as const) {
         const { status, text } = await world.visit(method, address);
         expect([method, address, status]).toEqual([method, address, 404]);
@@ -118,8 +141,16 @@ describe('the unsubscribe link', () => {
     await world.visit('post', link);
     expect(world.lines.some((line) => line.includes('"/unsubscribe"'))).toBe(true);
     expect(world.lines.join('')).not.toContain(tokenOf(link));
-    for (const table of ['subscription_links', 'subscription_recipients', 'subscription_deliveries', 'outgoing_mails', 'audit_log']) {
-      const { rows } = await world.as((tx) => tx.raw(`select string_agg(t::text, ' ') as text from ${table} t`));
+    for (const table of [
+      'subscription_links',
+      'subscription_recipients',
+      'subscription_deliveries',
+      'outgoing_mails',
+      'audit_log',
+    ]) {
+      const { rows } = await world.as((tx) =>
+        tx.raw(`select string_agg(t::text, ' ') as text from ${table} t`),
+      );
       expect(rows[0].text).not.toContain(tokenOf(link));
     }
   });

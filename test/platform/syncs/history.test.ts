@@ -15,7 +15,14 @@ const inOrganization = <T>(work: (tx: Tx) => Promise<T>, organizationId = w.id):
 
 async function insertConfig(organizationId: string): Promise<string> {
   const id = createId();
-  const row = { id, organization_id: organizationId, name: 'Things', record_type: 'thing', mode: 'incremental', deletions: 'reconcile' };
+  const row = {
+    id,
+    organization_id: organizationId,
+    name: 'Things',
+    record_type: 'thing',
+    mode: 'incremental',
+    deletions: 'reconcile',
+  };
   await inOrganization((tx) => tx('sync_configs').insert(row), organizationId);
   return id;
 }
@@ -23,7 +30,12 @@ async function insertConfig(organizationId: string): Promise<string> {
 const failedId = createId();
 
 /** Runs that end one after the other, `minutesAgo` apart. */
-const insertRun = (minutesAgo: number, more: object = {}, organizationId = w.id, config = configId): Promise<unknown> =>
+const insertRun = (
+  minutesAgo: number,
+  more: object = {},
+  organizationId = w.id,
+  config = configId,
+): Promise<unknown> =>
   inOrganization(
     (tx) =>
       tx('sync_runs').insert({
@@ -37,7 +49,14 @@ const insertRun = (minutesAgo: number, more: object = {}, organizationId = w.id,
         queued_at: tx.raw("now() - ? * interval '1 minute'", [minutesAgo]),
         started_at: tx.raw("now() - ? * interval '1 minute' + interval '1 second'", [minutesAgo]),
         finished_at: tx.raw("now() - ? * interval '1 minute' + interval '3.5 seconds'", [minutesAgo]),
-        counts: JSON.stringify({ fetched: 10, inserted: 2, updated: 3, unchanged: 5, deleted: 1, rejected: 0 }),
+        counts: JSON.stringify({
+          fetched: 10,
+          inserted: 2,
+          updated: 3,
+          unchanged: 5,
+          deleted: 1,
+          rejected: 0,
+        }),
         requests: 4,
         ...more,
       }),
@@ -59,7 +78,8 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const read = (query = '', api = w.owner.api, id = configId) => api('get', `/sync-configs/${id}/history${query}`);
+const read = (query = '', api = w.owner.api, id = configId) =>
+  api('get', `/sync-configs/${id}/history${query}`);
 
 describe('GET /sync-configs/{id}/history', () => {
   it('has one point for each run of the period, oldest first', async () => {
@@ -73,7 +93,13 @@ describe('GET /sync-configs/{id}/history', () => {
     const nothing = { recordsRead: 0, recordsChanged: 0, recordsDeleted: 0, requests: 0 };
     expect(body.points).toEqual([
       {
-        ...{ ...point, status: 'succeeded', counts: { ...none, succeeded: 1 }, mode: 'full', durationMs: 2500 },
+        ...{
+          ...point,
+          status: 'succeeded',
+          counts: { ...none, succeeded: 1 },
+          mode: 'full',
+          durationMs: 2500,
+        },
         ...{ recordsRead: 10, recordsChanged: 5, recordsDeleted: 1, requests: 4 },
       },
       { ...point, status: 'failed', counts: { ...none, failed: 1 }, durationMs: 2500, ...nothing },
@@ -97,17 +123,22 @@ describe('GET /sync-configs/{id}/history', () => {
     expect(body).toMatchObject({ runs: 403, grouped: true, sliceSeconds: 288 });
     const { points } = body;
     expect(points.length).toBeLessThanOrEqual(90);
-    const total = (key: string): number => points.reduce((sum: number, point: Record<string, number>) => sum + (point[key] ?? 0), 0);
+    const total = (key: string): number =>
+      points.reduce((sum: number, point: Record<string, number>) => sum + (point[key] ?? 0), 0);
     expect([total('runs'), total('recordsRead'), total('requests')]).toEqual([403, 410, 804]);
     expect(points.filter(({ status }: { status: string }) => status === 'partial')).toHaveLength(1);
-    expect(points.find(({ status }: { status: string }) => status === 'failed')).toMatchObject({ runId: failedId, counts: { failed: 1 } });
+    expect(points.find(({ status }: { status: string }) => status === 'failed')).toMatchObject({
+      runId: failedId,
+      counts: { failed: 1 },
+    });
     const starts = points.map(({ startedAt }: { startedAt: string }) => Date.parse(startedAt));
     expect(starts).toEqual([...starts].sort((a, b) => a - b));
     expect(new Set(starts).size).toBe(starts.length);
   });
 
   it('400 for other periods, 404 for a sync of another organization, 403 without sync:read', async () => {
-    for (const query of ['?days=0', '?days=366', '?days=x', '?from=2026-01-01']) expect((await read(query)).status).toBe(400);
+    for (const query of ['?days=0', '?days=366', '?days=x', '?from=2026-01-01'])
+      expect((await read(query)).status).toBe(400);
     expect((await read('', other.owner.api)).status).toBe(404);
     expect((await read('', (await w.join(['record:read'])).api)).status).toBe(403);
   });

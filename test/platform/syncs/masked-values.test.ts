@@ -1,4 +1,5 @@
-// Values of synced records in rejections and deletion proposals: masked without unmasked:read, and none without record:read.
+// Values of synced records in rejections and deletion proposals: masked without unmasked:read, and none
+// without record:read.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { publishVersion } from '../../public/fixture.ts';
@@ -33,7 +34,8 @@ beforeAll(async () => {
   await publishVersion(database.ctx, world.organizationId, { endpoints: [endpoint] });
   const session = async (userId: string) =>
     signedInApi(app, database.ctx, (await makeSession(database.ctx, userId, world.organizationId)).cookie);
-  const member = async (role: string | readonly string[]) => (await makeMember(database.ctx, world.organizationId, role)).id;
+  const member = async (role: string | readonly string[]) =>
+    (await makeMember(database.ctx, world.organizationId, role)).id;
   owner = await session(await member('owner'));
   editor = await session(await member('editor'));
   operator = await session(await member(['sync:read', 'sync:approve-deletions']));
@@ -46,11 +48,16 @@ describe('deletion proposals', () => {
     for (let id = 1; id <= 30; id += 1) world.erp.records.delete(String(id));
     await world.sync('incremental');
     const { proposalId } = (await owner('get', `/sync-configs/${world.configId}`)).body.heldDeletions;
-    const first = async (api: Api) => (await api('get', `/sync-configs/${world.configId}/deletion-proposals/${proposalId}?limit=1`)).body;
+    const first = async (api: Api) =>
+      (await api('get', `/sync-configs/${world.configId}/deletion-proposals/${proposalId}?limit=1`)).body;
     const common = { id: '1', lastSeenAt: expect.any(String), date: null, referencedBy: [] };
-    expect((await first(owner)).records).toEqual([{ ...common, number: '1.50', name: 'name 1', amount: '1.50' }]);
+    expect((await first(owner)).records).toEqual([
+      { ...common, number: '1.50', name: 'name 1', amount: '1.50' },
+    ]);
     const hash = expect.stringMatching(/^[0-9a-f]{64}$/);
-    expect((await first(editor)).records).toEqual([{ ...common, number: '1.50', name: hash, amount: '1.50' }]);
+    expect((await first(editor)).records).toEqual([
+      { ...common, number: '1.50', name: hash, amount: '1.50' },
+    ]);
     const seen = await first(operator);
     expect(seen.records).toEqual([{ ...common, number: null, name: null, amount: null }]);
     expect(seen).toMatchObject({ count: 30, evidence: { rows: 60 } });
@@ -65,7 +72,8 @@ describe('rejections', () => {
       '93': ['VALUE_UNREADABLE', 'the label of name is odd'],
       '94': ['VALUE_UNREADABLE', 'total is not a number'],
     };
-    for (const [id, [code, message]] of Object.entries(messages)) world.erp.rejects.set(id, { id, code, message });
+    for (const [id, [code, message]] of Object.entries(messages))
+      world.erp.rejects.set(id, { id, code, message });
     const run = await world.sync('incremental');
     const shown = async (api: Api, path: string): Promise<string[]> =>
       (await api('get', path)).body.data.map(({ message }: { message: string }) => message);
@@ -80,7 +88,10 @@ describe('rejections', () => {
 });
 
 it('a restricted key reaches neither', async () => {
-  const { secret } = await makeKey(database.ctx, world.organizationId, { permissions: ['write'], versions: ['v1'] });
+  const { secret } = await makeKey(database.ctx, world.organizationId, {
+    permissions: ['write'],
+    versions: ['v1'],
+  });
   const api = apiOf(createApp(database.ctx), secret);
   for (const path of ['rejections', 'deletion-proposals'])
     expect(codesOf(await api('get', `/sync-configs/${world.configId}/${path}`))).toEqual(['restricted_key']);

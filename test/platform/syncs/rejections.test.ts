@@ -19,9 +19,13 @@ afterAll(() => database.close());
 /** Two records that cannot be stored, rejected by a full run; a third rejected by a later incremental run. */
 async function begin(): Promise<{ first: string; second: string }> {
   world = await syncWorld(database.ctx, memoryErp(datedFields));
-  api = apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId, { permissions: ['write'] })).secret);
+  api = apiOf(
+    createApp(database.ctx),
+    (await makeKey(database.ctx, world.organizationId, { permissions: ['write'] })).secret,
+  );
   world.erp.put(1);
-  for (const id of ['2', '3']) world.erp.rejects.set(id, { id, code: 'VALUE_UNSTORABLE', message: `no ${id}` });
+  for (const id of ['2', '3'])
+    world.erp.rejects.set(id, { id, code: 'VALUE_UNSTORABLE', message: `no ${id}` });
   const first = await world.sync('full');
   world.erp.rejects.set('4', { id: '4', code: 'VALUE_UNSTORABLE', message: 'no 4' });
   const second = await world.sync('incremental');
@@ -40,7 +44,15 @@ describe('GET /sync-configs/{id}/rejections', () => {
     const { second } = await begin();
     const { data, pagination } = await inbox();
     expect(pagination.total).toBe(3);
-    expect(data.map(({ id, code, message, attempts, runId }: Record<string, unknown>) => [id, code, message, attempts, runId])).toEqual([
+    expect(
+      data.map(({ id, code, message, attempts, runId }: Record<string, unknown>) => [
+        id,
+        code,
+        message,
+        attempts,
+        runId,
+      ]),
+    ).toEqual([
       ['2', 'VALUE_UNSTORABLE', 'no 2', 2, second],
       ['3', 'VALUE_UNSTORABLE', 'no 3', 2, second],
       ['4', 'VALUE_UNSTORABLE', 'no 4', 1, second],
@@ -62,15 +74,22 @@ describe('POST /sync-configs/{id}/rejections/retry', () => {
     await begin();
     for (const id of ['2', '3', '4']) heal(id);
     const answer = await retry({ recordIds: ['2', '4'] });
-    expect([answer.status, answer.body]).toMatchObject([202, { mode: 'incremental', trigger: 'manual', status: 'queued' }]);
+    expect([answer.status, answer.body]).toMatchObject([
+      202,
+      { mode: 'incremental', trigger: 'manual', status: 'queued' },
+    ]);
     expect(await world.drive(answer.body.id)).toMatchObject({
       status: 'succeeded',
       mode: 'incremental',
       counts: { inserted: 3, rejected: 0 },
     });
     expect((await inbox()).data).toEqual([]);
-    const audit = await inTransaction(world.tenant, (tx) => tx('audit_log').where({ action: 'sync-config.retry-rejections' }));
-    expect(audit).toMatchObject([{ target_id: world.configId, changes: { records: 2, runId: answer.body.id } }]);
+    const audit = await inTransaction(world.tenant, (tx) =>
+      tx('audit_log').where({ action: 'sync-config.retry-rejections' }),
+    );
+    expect(audit).toMatchObject([
+      { target_id: world.configId, changes: { records: 2, runId: answer.body.id } },
+    ]);
   });
 
   it('without ids retries all of them; a second request returns the queued run', async () => {
@@ -92,7 +111,10 @@ describe('POST /sync-configs/{id}/rejections/retry', () => {
   it('422 for records that are not rejected, and when there are none', async () => {
     await begin();
     const some = await retry({ recordIds: ['1', '2', '9'] });
-    expect([some.status, some.body.error.details.map(({ path, code }: Record<string, string>) => [path, code])]).toEqual([
+    expect([
+      some.status,
+      some.body.error.details.map(({ path, code }: Record<string, string>) => [path, code]),
+    ]).toEqual([
       422,
       [
         ['recordIds[0]', 'not_rejected'],

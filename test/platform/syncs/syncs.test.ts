@@ -24,14 +24,17 @@ beforeAll(async () => {
   await newOrganization();
   await erp.connect(owner);
   await owner('post', '/netsuite/metadata/refresh');
-  described = await inOrganization((tx) => tx('erp_record_types').whereNotNull('description').pluck('description'));
+  described = await inOrganization((tx) =>
+    tx('erp_record_types').whereNotNull('description').pluck('description'),
+  );
 });
 afterAll(async () => {
   await database.close();
   await erp.stop();
 });
 
-const inOrganization = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: database.ctx.db, organizationId }, work);
+const inOrganization = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+  inTransaction({ db: database.ctx.db, organizationId }, work);
 async function newOrganization(): Promise<void> {
   organizationId = (await makeOrganization(database.ctx)).id;
   owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
@@ -41,9 +44,12 @@ beforeEach(async () => {
   await newOrganization();
   await saveAccount({ db: database.ctx.db, organizationId }, { described, listed: [], account: null });
 });
-const create = (more: object = {}) => owner('post', '/sync-configs', { name: 'Customers', recordType: 'customer', ...more });
-const setRun = (id: string, columns: object) => inOrganization((tx) => tx('sync_runs').where({ id }).update(columns));
-const trigger = (configId: string, body: object = {}) => owner('post', `/sync-configs/${configId}/trigger`, body);
+const create = (more: object = {}) =>
+  owner('post', '/sync-configs', { name: 'Customers', recordType: 'customer', ...more });
+const setRun = (id: string, columns: object) =>
+  inOrganization((tx) => tx('sync_runs').where({ id }).update(columns));
+const trigger = (configId: string, body: object = {}) =>
+  owner('post', `/sync-configs/${configId}/trigger`, body);
 
 describe('POST /sync-configs', () => {
   it('201 with all defaults', async () => {
@@ -66,7 +72,9 @@ describe('POST /sync-configs', () => {
       syncedAt: null,
       nextRunAt: null,
     });
-    expect((await create({ name: 'With a time', recordType: 'invoice', schedule: '*/5 * * * *' })).body.nextRunAt).toMatch(/:\d[05]:00Z$/);
+    expect(
+      (await create({ name: 'With a time', recordType: 'invoice', schedule: '*/5 * * * *' })).body.nextRunAt,
+    ).toMatch(/:\d[05]:00Z$/);
   });
 
   it('422 for a second configuration of a record type', async () => {
@@ -103,8 +111,13 @@ describe('POST /sync-configs', () => {
 describe('PATCH and DELETE /sync-configs/{id}', () => {
   it('update the given fields, null clears, and a paused sync resumes', async () => {
     const { id } = (await create({ schedule: '0 3 * * *', timezone: 'Europe/London' })).body;
-    await inOrganization((tx) => tx('sync_configs').update({ paused_reason: JSON.stringify({ code: 'X', message: 'x', fix: 'x' }) }));
-    expect((await owner('get', `/sync-configs/${id}`)).body).toMatchObject({ status: 'paused', nextRunAt: null });
+    await inOrganization((tx) =>
+      tx('sync_configs').update({ paused_reason: JSON.stringify({ code: 'X', message: 'x', fix: 'x' }) }),
+    );
+    expect((await owner('get', `/sync-configs/${id}`)).body).toMatchObject({
+      status: 'paused',
+      nextRunAt: null,
+    });
     const changed = await owner('patch', `/sync-configs/${id}`, { schedule: null, fields: ['entityid'] });
     expect(changed.body).toMatchObject({
       status: 'active',
@@ -113,8 +126,12 @@ describe('PATCH and DELETE /sync-configs/{id}', () => {
       fields: ['entityid'],
       pausedReason: null,
     });
-    expect(codesOf(await owner('patch', `/sync-configs/${id}`, { timezone: 'Nowhere' }))).toEqual(['invalid_schedule']);
-    expect(codesOf(await owner('patch', `/sync-configs/${id}`, { recordType: 'invoice' }))).toEqual(['unknown_field']);
+    expect(codesOf(await owner('patch', `/sync-configs/${id}`, { timezone: 'Nowhere' }))).toEqual([
+      'invalid_schedule',
+    ]);
+    expect(codesOf(await owner('patch', `/sync-configs/${id}`, { recordType: 'invoice' }))).toEqual([
+      'unknown_field',
+    ]);
     expect((await owner('patch', `/sync-configs/${id}`, { enabled: false })).body.status).toBe('disabled');
     expect((await owner('delete', `/sync-configs/${id}`)).status).toBe(204);
     expect((await owner('get', `/sync-configs/${id}`)).status).toBe(404);
@@ -143,7 +160,9 @@ describe('PATCH and DELETE /sync-configs/{id}', () => {
     const dropped = await owner('patch', `/sync-configs/${id}`, { fields: ['entityid', 'isperson'] });
     expect([dropped.status, codesOf(dropped)]).toEqual([422, ['in_use']]);
     expect(dropped.body.error.details[0].message).toBe('v1 uses currency.name');
-    expect((await owner('patch', `/sync-configs/${id}`, { fields: ['entityid', 'currency'] })).status).toBe(200);
+    expect((await owner('patch', `/sync-configs/${id}`, { fields: ['entityid', 'currency'] })).status).toBe(
+      200,
+    );
     const deleted = await owner('delete', `/sync-configs/${id}`);
     expect([deleted.status, codesOf(deleted)]).toEqual([422, ['in_use']]);
     expect(deleted.body.error.details[0].message).toContain('v1');
@@ -155,7 +174,12 @@ describe('POST /sync-configs/{id}/trigger', () => {
     const { id } = (await create()).body;
     const first = await trigger(id);
     expect([first.status, first.body.coalesced]).toEqual([202, false]);
-    expect(first.body).toMatchObject({ status: 'queued', trigger: 'manual', mode: 'incremental', syncConfigId: id });
+    expect(first.body).toMatchObject({
+      status: 'queued',
+      trigger: 'manual',
+      mode: 'incremental',
+      syncConfigId: id,
+    });
     const again = await owner('post', `/sync-configs/${id}/trigger`);
     expect([again.status, again.body.coalesced, again.body.id]).toEqual([202, true, first.body.id]);
     expect((await owner('get', `/sync-configs/${id}`)).body.lastRun.id).toBe(first.body.id);
@@ -173,7 +197,11 @@ describe('POST /sync-configs/{id}/trigger', () => {
     const first = await trigger(id);
     const full = await trigger(id, { mode: 'full' });
     expect(full.body).toMatchObject({ id: first.body.id, mode: 'full', coalesced: true });
-    expect((await trigger(id, { mode: 'incremental' })).body).toMatchObject({ id: first.body.id, mode: 'full', coalesced: true });
+    expect((await trigger(id, { mode: 'incremental' })).body).toMatchObject({
+      id: first.body.id,
+      mode: 'full',
+      coalesced: true,
+    });
   });
 
   it('queues one full run after a running incremental one', async () => {
@@ -196,9 +224,14 @@ describe('the lists of runs', () => {
   it('filter by status, configuration and time, newest first', async () => {
     const [a, b] = [(await create()).body.id, (await create({ recordType: 'invoice' })).body.id];
     const old = (await trigger(a)).body.id;
-    await setRun(old, { status: 'failed', queued_at: '2026-01-01T00:00:00Z', finished_at: '2026-01-01T00:01:00Z' });
+    await setRun(old, {
+      status: 'failed',
+      queued_at: '2026-01-01T00:00:00Z',
+      finished_at: '2026-01-01T00:01:00Z',
+    });
     const [newer, other] = [(await trigger(a)).body.id, (await trigger(b)).body.id];
-    const ids = async (path: string) => (await owner('get', path)).body.data?.map(({ id }: { id: string }) => id);
+    const ids = async (path: string) =>
+      (await owner('get', path)).body.data?.map(({ id }: { id: string }) => id);
     expect(await ids(`/sync-configs/${a}/runs`)).toEqual([newer, old]);
     expect(await ids('/sync-runs')).toEqual([other, newer, old]);
     expect(await ids(`/sync-runs?syncConfigId=${b}`)).toEqual([other]);
@@ -242,9 +275,18 @@ describe('a run', () => {
     await erp.connect(owner);
     const { id } = (await create()).body;
     // Two pages arrive; the third is late by more than this test takes.
-    erp.account.injectFault({ path: /suiteql\?limit=20\b/, every: 3, times: 1, status: 503, delayMs: 3_600_000 });
+    erp.account.injectFault({
+      path: /suiteql\?limit=20\b/,
+      every: 3,
+      times: 1,
+      status: 503,
+      delayMs: 3_600_000,
+    });
     const { settings } = database.ctx;
-    const smallPages = { ...database.ctx, settings: { ...settings, sync: { ...settings.sync, pageSize: 20 } } };
+    const smallPages = {
+      ...database.ctx,
+      settings: { ...settings, sync: { ...settings.sync, pageSize: 20 } },
+    };
     const { id: runId } = (await trigger(id)).body;
     const runWhen = (isThere: (run: { status: string; progress: { done: number } | null }) => boolean) =>
       until(async () => {
@@ -253,10 +295,16 @@ describe('a run', () => {
       });
     background = await startBackground(smallPages);
     const { progress } = await runWhen((run) => run.progress?.done === 40).finally(() => background.stop());
-    expect((await owner('get', '/sync-runs')).body.data).toMatchObject([{ id: runId, status: 'running', progress }]);
+    expect((await owner('get', '/sync-runs')).body.data).toMatchObject([
+      { id: runId, status: 'running', progress },
+    ]);
     background = await startBackground(smallPages);
     const { counts } = await runWhen(({ status }) => status === 'succeeded').finally(() => background.stop());
-    expect(progress).toMatchObject({ phase: 'reading', expected: counts.inserted, percent: Math.floor(4_000 / counts.inserted) });
+    expect(progress).toMatchObject({
+      phase: 'reading',
+      expected: counts.inserted,
+      percent: Math.floor(4_000 / counts.inserted),
+    });
     expect(progress.estimatedSecondsLeft).toBeGreaterThan(0);
   });
 
@@ -270,7 +318,11 @@ describe('a run', () => {
         const run = (await owner('get', `/sync-runs/${body.id}`)).body;
         return ['succeeded', 'partial', 'failed'].includes(run.status) ? run : undefined;
       });
-      expect(ended).toMatchObject({ status: 'succeeded', error: null, counts: { inserted: expect.any(Number), rejected: 0 } });
+      expect(ended).toMatchObject({
+        status: 'succeeded',
+        error: null,
+        counts: { inserted: expect.any(Number), rejected: 0 },
+      });
       expect(ended.counts.inserted).toBeGreaterThan(100);
       expect((await owner('get', `/sync-runs/${body.id}/events`)).body.pagination.total).toBeGreaterThan(0);
       const { checks } = (await owner('get', `/sync-runs/${body.id}/proof`)).body;

@@ -23,17 +23,36 @@ const make = async (name: string): Promise<string> => (await w.owner.api('post',
 
 describe('/teams', () => {
   it('are created, returned, updated and deleted', async () => {
-    const made = await w.owner.api('post', '/teams', { name: ' Accounting ', description: 'Closes the month' });
+    const made = await w.owner.api('post', '/teams', {
+      name: ' Accounting ',
+      description: 'Closes the month',
+    });
     expect([made.status, made.body]).toEqual([
       201,
-      { id: expect.any(String), name: 'Accounting', description: 'Closes the month', memberCount: 0, createdAt: expect.any(String) },
+      {
+        id: expect.any(String),
+        name: 'Accounting',
+        description: 'Closes the month',
+        memberCount: 0,
+        createdAt: expect.any(String),
+      },
     ]);
     const at = `/teams/${made.body.id}`;
     expect((await w.owner.api('get', at)).body).toEqual(made.body);
-    expect((await w.owner.api('patch', at, { name: 'Books' })).body).toMatchObject({ name: 'Books', description: 'Closes the month' });
-    expect((await w.owner.api('patch', at, { description: null })).body).toMatchObject({ name: 'Books', description: '' });
+    expect((await w.owner.api('patch', at, { name: 'Books' })).body).toMatchObject({
+      name: 'Books',
+      description: 'Closes the month',
+    });
+    expect((await w.owner.api('patch', at, { description: null })).body).toMatchObject({
+      name: 'Books',
+      description: '',
+    });
     expect((await w.owner.api('delete', at)).status).toBe(204);
-    for (const answer of [await w.owner.api('get', at), await w.owner.api('patch', at, {}), await w.owner.api('delete', at)])
+    for (const answer of [
+      await w.owner.api('get', at),
+      await w.owner.api('patch', at, {}),
+      await w.owner.api('delete', at),
+    ])
       expect(answer.status).toBe(404);
   });
 
@@ -51,7 +70,8 @@ describe('/teams', () => {
 
   it('are listed newest first, filtered by name', async () => {
     const [a, b] = [await make('North 1'), await make('North 100%')];
-    const ids = async (query: string) => (await w.owner.api('get', `/teams?${query}`)).body.data.map((team: { id: string }) => team.id);
+    const ids = async (query: string) =>
+      (await w.owner.api('get', `/teams?${query}`)).body.data.map((team: { id: string }) => team.id);
     expect(await ids('')).toEqual([b, a]);
     expect(await ids('q=NORTH')).toEqual([b, a]);
     expect(await ids('q=%25')).toEqual([b]);
@@ -74,11 +94,17 @@ describe('/teams/{id}/members', () => {
     const [team, a, b] = [await make('Team'), await w.joinBare('viewer'), await w.joinBare('viewer')];
     const at = `/teams/${team}/members`;
     const added = await w.owner.api('post', at, { userId: a.id });
-    expect([added.status, added.body]).toEqual([201, { user: { id: a.id, email: a.email, name: a.email }, addedAt: expect.any(String) }]);
+    expect([added.status, added.body]).toEqual([
+      201,
+      { user: { id: a.id, email: a.email, name: a.email }, addedAt: expect.any(String) },
+    ]);
     await w.owner.api('post', at, { userId: b.id });
     expect(codesOf(await w.owner.api('post', at, { userId: b.id }))).toEqual(['already_a_member']);
     const list = async (query = '') => (await w.owner.api('get', `${at}${query}`)).body;
-    expect((await list()).data.map((member: { user: { id: string } }) => member.user.id)).toEqual([b.id, a.id]);
+    expect((await list()).data.map((member: { user: { id: string } }) => member.user.id)).toEqual([
+      b.id,
+      a.id,
+    ]);
     expect((await list(`?q=${a.email}`)).pagination.total).toBe(1);
     expect((await w.owner.api('get', `/teams/${team}`)).body.memberCount).toBe(2);
     expect((await w.owner.api('delete', `${at}/${a.id}`)).status).toBe(204);
@@ -87,16 +113,20 @@ describe('/teams/{id}/members', () => {
   });
 
   it('422 for a person of another organization, and for one who just left', async () => {
-    const [team, other, gone] = [await make('Team'), await world(database.ctx, app), await w.joinBare('viewer')];
+    const [team, other, gone] = [
+      await make('Team'),
+      await world(database.ctx, app),
+      await w.joinBare('viewer'),
+    ];
     await w.owner.api('delete', `${w.at}/members/${gone.id}`);
     for (const userId of [other.owner.id, gone.id]) {
       const refused = await w.owner.api('post', `/teams/${team}/members`, { userId });
       expect([refused.status, codesOf(refused)]).toEqual([422, ['not_a_member']]);
     }
     const insert = { organization_id: w.id, team_id: team, user_id: other.owner.id };
-    await expect(inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx('team_members').insert(insert))).rejects.toThrow(
-      /team_member_is_a_member/,
-    );
+    await expect(
+      inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx('team_members').insert(insert)),
+    ).rejects.toThrow(/team_member_is_a_member/);
   });
 
   it("404 for another organization's team in every operation", async () => {

@@ -1,4 +1,5 @@
-// Views and template previews under masks and without `record:read`: a version masks three fields that a view shows.
+// Views and template previews under masks and without `record:read`: a version masks three fields that a view
+// shows.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
@@ -13,7 +14,9 @@ import { type World, world } from '../members/world.ts';
 const masks: Record<string, string> = { number: 'last4', customerName: 'hash', date: 'year' };
 const endpoint = {
   ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) => (field.name in masks ? { ...field, mask: masks[field.name] } : field)),
+  fields: invoicesEndpoint.fields.map((field) =>
+    field.name in masks ? { ...field, mask: masks[field.name] } : field,
+  ),
 };
 const rows = [
   { id: 1, tranid: 'INV-20017', entityName: 'Quagmire Shipping', trandate: '2026-01-31', total: '12.50' },
@@ -38,16 +41,25 @@ beforeAll(async () => {
   owner = await w.session(w.owner.id);
   viewer = (await w.join('viewer')).api;
   withoutRecords = (await w.join(['view:read', 'view:create', 'portal:read', 'portal:update'])).api;
-  viewId = await make({ columns: ['tranid', 'entity.name', 'trandate', 'total'], sort: [{ field: 'id', direction: 'asc' }] });
+  viewId = await make({
+    columns: ['tranid', 'entity.name', 'trandate', 'total'],
+    sort: [{ field: 'id', direction: 'asc' }],
+  });
 });
 afterAll(() => database.close());
 
 async function make(given: object): Promise<string> {
-  const made = await owner('post', '/views', { name: 'Invoices', recordType: 'invoice', visibility: 'organization', ...given });
+  const made = await owner('post', '/views', {
+    name: 'Invoices',
+    recordType: 'invoice',
+    visibility: 'organization',
+    ...given,
+  });
   expect(made.status, made.text).toBe(201);
   return made.body.id;
 }
-const read = (api: Api, id = viewId, query = ''): Promise<Answer> => api('get', `/views/${id}/records${query}`);
+const read = (api: Api, id = viewId, query = ''): Promise<Answer> =>
+  api('get', `/views/${id}/records${query}`);
 const csv = (api: Api, id = viewId, query = ''): Promise<Answer> =>
   api('get', `/views/${id}/records${query}`, undefined, { accept: 'text/csv' });
 const plain = [
@@ -61,7 +73,9 @@ const masked = [
 ];
 const unmaskedKey = async (): Promise<Api> => {
   const { id, secret } = await makeKey(database.ctx, w.id);
-  await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx('api_keys').where({ id }).update({ scope_unmasked: true }));
+  await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+    tx('api_keys').where({ id }).update({ scope_unmasked: true }),
+  );
   return apiOf(app, secret);
 };
 
@@ -82,7 +96,12 @@ describe('GET /views/{id}/records', () => {
     ] as const) {
       const [json, file] = [await read(api, viewId, query), await csv(api, viewId, query)];
       expect(json.body.data).toEqual(masked);
-      expect(json.body.columns.map(({ type }: { type: string }) => type)).toEqual(['text', 'text', 'text', 'number']);
+      expect(json.body.columns.map(({ type }: { type: string }) => type)).toEqual([
+        'text',
+        'text',
+        'text',
+        'number',
+      ]);
       expect(file.text).toMatch(/^1,\*\*\*\*0017,[0-9a-f]{64},2026,12\.50\r$/m);
       for (const answer of [json, file]) expect(answer.text).not.toMatch(secrets);
     }
@@ -100,10 +119,14 @@ describe('GET /views/{id}/records', () => {
 
   it('is refused for a key restricted in any way', async () => {
     for (const scope of [{ versions: ['v1'] }, { resources: ['invoices'] }])
-      expect(codesOf(await read(apiOf(app, (await makeKey(database.ctx, w.id, scope)).secret)))).toEqual(['restricted_key']);
+      expect(codesOf(await read(apiOf(app, (await makeKey(database.ctx, w.id, scope)).secret)))).toEqual([
+        'restricted_key',
+      ]);
     for (const column of [{ scope_rows: '{"resources":{},"others":true}' }, { scope_fields: '{}' }]) {
       const { id, secret } = await makeKey(database.ctx, w.id);
-      await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx('api_keys').where({ id }).update(column));
+      await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+        tx('api_keys').where({ id }).update(column),
+      );
       expect(codesOf(await read(apiOf(app, secret)))).toEqual(['restricted_key']);
     }
   });
@@ -117,7 +140,10 @@ describe('filters and sorts by masked fields', () => {
     const editor = (await w.join('editor')).api;
     const body = { name: 'Mine', recordType: 'invoice', columns: ['total'], filters: [filter], sort };
     const refused = await editor('post', '/views', body);
-    expect([refused.status, refused.body.error.details.map(({ path, code }: Record<string, string>) => [path, code])]).toEqual([
+    expect([
+      refused.status,
+      refused.body.error.details.map(({ path, code }: Record<string, string>) => [path, code]),
+    ]).toEqual([
       422,
       [
         ['filters[0].field', 'masked_field'],
@@ -148,23 +174,33 @@ describe('POST /portal/templates/{id}/preview', () => {
   const body =
     '{{ record.tranid }} {{ labels.entity }} {{ record.trandate }}|{% for row in rows %}{{ row.cells[0] }} {{ row.record.trandate }};{% endfor %}';
   const preview = async (api: Api, input: object): Promise<Answer> => {
-    const { id } = (await owner('post', '/portal/templates', { key: `t-${createId()}`, kind: 'email', subject: 'S', body })).body;
+    const { id } = (
+      await owner('post', '/portal/templates', { key: `t-${createId()}`, kind: 'email', subject: 'S', body })
+    ).body;
     return api('post', `/portal/templates/${id}/preview`, input);
   };
   const record = { recordType: 'invoice', recordId: '1' };
 
   it('masks the record for people without unmasked:read, and the view as in every mail', async () => {
     const asked = { ...record, viewId };
-    expect((await preview(owner, asked)).body.html).toBe('INV-20017 Quagmire Shipping 2026-01-31|****0017 2026;**** 2025;');
+    expect((await preview(owner, asked)).body.html).toBe(
+      'INV-20017 Quagmire Shipping 2026-01-31|****0017 2026;**** 2025;',
+    );
     const editor = (await w.join('editor')).api;
     const { html } = (await preview(editor, asked)).body;
     expect(html).toMatch(/^\*\*\*\*0017 [0-9a-f]{64} 2026\|\*\*\*\*0017 2026;\*\*\*\* 2025;$/);
   });
 
   it('is not replayed for a key that has come to read masked, nor without record:read', async () => {
-    const { id: keyId, secret } = await makeKey(database.ctx, w.id, { permissions: ['write'], unmasked: true });
-    const { id } = (await owner('post', '/portal/templates', { key: `t-${createId()}`, kind: 'email', subject: 'S', body })).body;
-    const again = () => apiOf(app, secret)('post', `/portal/templates/${id}/preview`, record, { 'idempotency-key': 'once' });
+    const { id: keyId, secret } = await makeKey(database.ctx, w.id, {
+      permissions: ['write'],
+      unmasked: true,
+    });
+    const { id } = (
+      await owner('post', '/portal/templates', { key: `t-${createId()}`, kind: 'email', subject: 'S', body })
+    ).body;
+    const again = () =>
+      apiOf(app, secret)('post', `/portal/templates/${id}/preview`, record, { 'idempotency-key': 'once' });
     const [first, replayed] = [await again(), await again()];
     expect([first.body.html, replayed.body.html, replayed.headers['idempotency-replayed']]).toEqual([
       expect.stringContaining('INV-20017'),
@@ -190,5 +226,7 @@ describe('POST /portal/templates/{id}/preview', () => {
 it('GET /permissions names the operations that read records', async () => {
   const { data } = (await owner('get', `${w.at}/permissions?q=record:read`)).body;
   const [entry] = data.filter(({ name }: { name: string }) => name === 'record:read');
-  expect(entry.operations).toEqual(expect.arrayContaining(['listViewRecords', 'createMessage', 'listMessages', 'createSubscription']));
+  expect(entry.operations).toEqual(
+    expect.arrayContaining(['listViewRecords', 'createMessage', 'listMessages', 'createSubscription']),
+  );
 });

@@ -1,4 +1,5 @@
-// Summaries of views: what they compute, compared with SQL written here, what is refused, and what masked readers get.
+// Summaries of views: what they compute, compared with SQL written here, what is refused, and what masked
+// readers get.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
@@ -46,12 +47,24 @@ const setAccount = (account: object): Promise<void> =>
     await tx('erp_metadata').insert(row).onConflict('organization_id').merge();
   });
 
-/** The ERP says that `total` is an amount in the currency that `entity` names, and `seq` one whose currency no field tells. */
+/**
+ * The ERP says that `total` is an amount in the currency that `entity` names, and `seq` one whose currency no
+ * field tells.
+ */
 async function describeMoney(): Promise<void> {
   const description = { name: 'invoice', label: 'Invoice', fields: moneyFields };
-  const row = { organization_id: w.id, name: 'invoice', position: 0, head: JSON.stringify({ name: 'invoice', label: 'Invoice' }) };
+  const row = {
+    organization_id: w.id,
+    name: 'invoice',
+    position: 0,
+    head: JSON.stringify({ name: 'invoice', label: 'Invoice' }),
+  };
   await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
-    tx('erp_record_types').insert({ ...row, description: JSON.stringify(description), described_at: '2026-03-02T10:00:00Z' }),
+    tx('erp_record_types').insert({
+      ...row,
+      description: JSON.stringify(description),
+      described_at: '2026-03-02T10:00:00Z',
+    }),
   );
 }
 
@@ -59,16 +72,22 @@ const body = (summary: object | null, given: object = {}) => ({
   ...{ name: 'Totals', recordType: 'invoice', columns: ['tranid'], visibility: 'organization' },
   ...{ summary, ...given },
 });
-const send = (summary: object | null, given: object = {}): Promise<Answer> => w.owner.api('post', '/views', body(summary, given));
+const send = (summary: object | null, given: object = {}): Promise<Answer> =>
+  w.owner.api('post', '/views', body(summary, given));
 async function make(summary: object, given: object = {}): Promise<string> {
   const made = await send(summary, given);
   expect(made.status, made.text).toBe(201);
   return made.body.id;
 }
-const read = (id: string, api: Api = w.owner.api, query = ''): Promise<Answer> => api('get', `/views/${id}/rows${query}`);
+const read = (id: string, api: Api = w.owner.api, query = ''): Promise<Answer> =>
+  api('get', `/views/${id}/rows${query}`);
 const problemsOf = ({ body: found }: Answer): string[][] =>
-  (found.error?.details ?? found.problems ?? []).map(({ path, code }: { path: string; code: string }) => [path, code]);
-const reference = async (sql: string) => (await database.ctx.db.data.query(sql.replace('$t', `${tenantSchema(w.id)}.${table}`))).rows;
+  (found.error?.details ?? found.problems ?? []).map(({ path, code }: { path: string; code: string }) => [
+    path,
+    code,
+  ]);
+const reference = async (sql: string) =>
+  (await database.ctx.db.data.query(sql.replace('$t', `${tenantSchema(w.id)}.${table}`))).rows;
 
 describe('GET /views/{id}/rows', () => {
   it('returns the groups of the filtered records with exact digits', async () => {
@@ -82,7 +101,8 @@ describe('GET /views/{id}/rows', () => {
       },
       { filters: [{ field: 'id', operator: 'not', value: ['3', '4'] }] },
     );
-    const expected = await reference(`select f_status as status, to_char(f_trandate, 'YYYY-MM') as month, count(*)::int as count,
+    const expected =
+      await reference(`select f_status as status, to_char(f_trandate, 'YYYY-MM') as month, count(*)::int as count,
       sum(f_total)::text as sum, array_agg(f_total::text) as totals, trim_scale(min(f_total))::text as min,
       trim_scale(max(f_total))::text as max, count(distinct f_seq)::int as distinct from $t where id not in (3, 4) group by 1, 2 order by 1 nulls last, 2 nulls last`);
     expect(expected.length).toBeGreaterThan(10);
@@ -106,11 +126,18 @@ describe('GET /views/{id}/rows', () => {
         syncedAt: '2026-03-01T08:00:00Z',
       },
     ]);
-    expect(found.data.some(({ sum }: { sum: { total: string } }) => /^1234567890123456\d{4}[.]/.test(sum.total))).toBe(true);
+    expect(
+      found.data.some(({ sum }: { sum: { total: string } }) => /^1234567890123456\d{4}[.]/.test(sum.total)),
+    ).toBe(true);
   });
 
   it('sorts by an aggregate, returns the first groups, and one row without groups', async () => {
-    const top = { aggregates: [{ field: 'total', functions: ['max'] }], groups: [{ field: 'entity.name' }], sort: '-max.total', limit: 1 };
+    const top = {
+      aggregates: [{ field: 'total', functions: ['max'] }],
+      groups: [{ field: 'entity.name' }],
+      sort: '-max.total',
+      limit: 1,
+    };
     expect((await read(await make(top))).body).toMatchObject({
       data: [{ 'entity.name': 'US Dollar', count: 40, max: { total: '12345678901234567890.1' } }],
       total: 2,
@@ -140,7 +167,12 @@ describe('a summary', () => {
   it('is returned with its defaults, changed, and removed', async () => {
     const id = await make({ groups: [{ field: 'trandate', period: 'quarter' }] });
     const at = `/views/${id}`;
-    const full = { aggregates: [], groups: [{ field: 'trandate', period: 'quarter' }], sort: null, limit: 100 };
+    const full = {
+      aggregates: [],
+      groups: [{ field: 'trandate', period: 'quarter' }],
+      sort: null,
+      limit: 100,
+    };
     expect((await w.owner.api('get', at)).body.summary).toEqual(full);
     expect((await w.owner.api('patch', at, { name: 'Quarters' })).body.summary).toEqual(full);
     const changed = await w.owner.api('patch', at, { summary: { groups: [{ field: 'seq' }], sort: '-seq' } });
@@ -164,11 +196,27 @@ describe('a summary', () => {
       { aggregates: [{ field: 'status', functions: ['count_distinct', 'sum'] }] },
       [['summary.aggregates[0].functions[1]', 'function_misfits']],
     ],
-    ['periods of a text', { groups: [{ field: 'status', period: 'month' }] }, [['summary.groups[0].period', 'invalid_value']]],
+    [
+      'periods of a text',
+      { groups: [{ field: 'status', period: 'month' }] },
+      [['summary.groups[0].period', 'invalid_value']],
+    ],
     ['lines', { groups: [{ field: 'lines' }] }, [['summary.groups[0].field', 'lines']]],
-    ['a group twice', { groups: [{ field: 'status' }, { field: 'status' }] }, [['summary.groups[1].field', 'duplicate']]],
-    ['a sort by what it lacks', { groups: [{ field: 'status' }], sort: '-sum.total' }, [['summary.sort', 'unknown_sort']]],
-    ['three groups', { groups: [{ field: 'status' }, { field: 'seq' }, { field: 'paid' }] }, [['summary.groups', 'too_big']]],
+    [
+      'a group twice',
+      { groups: [{ field: 'status' }, { field: 'status' }] },
+      [['summary.groups[1].field', 'duplicate']],
+    ],
+    [
+      'a sort by what it lacks',
+      { groups: [{ field: 'status' }], sort: '-sum.total' },
+      [['summary.sort', 'unknown_sort']],
+    ],
+    [
+      'three groups',
+      { groups: [{ field: 'status' }, { field: 'seq' }, { field: 'paid' }] },
+      [['summary.groups', 'too_big']],
+    ],
   ])('with %s is refused', async (_name, summary, problems) => {
     const refused = await send(summary);
     expect([refused.status, problemsOf(refused)]).toEqual([422, problems]);
@@ -178,9 +226,14 @@ describe('a summary', () => {
     await describeMoney();
     const aggregates = [{ field: 'total', functions: ['sum'] }];
     const refused = await send({ aggregates });
-    expect([refused.status, problemsOf(refused)]).toEqual([422, [['summary.aggregates[0].field', 'several_currencies']]]);
+    expect([refused.status, problemsOf(refused)]).toEqual([
+      422,
+      [['summary.aggregates[0].field', 'several_currencies']],
+    ]);
     expect(refused.text).toContain('entity.name');
-    const [euro, dollar] = await reference('select l_entity as name, sum(f_total)::text as sum from $t group by 1 order by 1');
+    const [euro, dollar] = await reference(
+      'select l_entity as name, sum(f_total)::text as sum from $t group by 1 order by 1',
+    );
     const grouped = await make({ aggregates, groups: [{ field: 'entity.name' }] });
     expect((await read(grouped)).body.data).toEqual([
       { 'entity.name': 'Euro', count: 40, sum: { total: euro.sum } },
@@ -189,15 +242,31 @@ describe('a summary', () => {
     const filters = [{ field: 'entity', operator: 'eq', value: 'EUR' }];
     const filtered = await make({ aggregates }, { filters });
     expect((await read(filtered)).body.data).toEqual([{ count: 40, sum: { total: euro.sum } }]);
-    const several = await send({ aggregates }, { filters: [{ field: 'entity', operator: 'eq', value: ['EUR', 'USD'] }] });
+    const several = await send(
+      { aggregates },
+      { filters: [{ field: 'entity', operator: 'eq', value: ['EUR', 'USD'] }] },
+    );
     expect(problemsOf(several)).toEqual([['summary.aggregates[0].field', 'several_currencies']]);
     const unfiltered = await w.owner.api('patch', `/views/${filtered}`, { filters: null });
-    expect([unfiltered.status, problemsOf(unfiltered)]).toEqual([422, [['summary.aggregates[0].field', 'several_currencies']]]);
-    expect((await send({ aggregates: [{ field: 'total', functions: ['count_distinct'] }] })).status).toBe(201);
-    const untold = await send({ aggregates: [{ field: 'seq', functions: ['sum'] }], groups: [{ field: 'entity' }] });
-    expect([untold.status, problemsOf(untold)]).toEqual([422, [['summary.aggregates[0].field', 'several_currencies']]]);
+    expect([unfiltered.status, problemsOf(unfiltered)]).toEqual([
+      422,
+      [['summary.aggregates[0].field', 'several_currencies']],
+    ]);
+    expect((await send({ aggregates: [{ field: 'total', functions: ['count_distinct'] }] })).status).toBe(
+      201,
+    );
+    const untold = await send({
+      aggregates: [{ field: 'seq', functions: ['sum'] }],
+      groups: [{ field: 'entity' }],
+    });
+    expect([untold.status, problemsOf(untold)]).toEqual([
+      422,
+      [['summary.aggregates[0].field', 'several_currencies']],
+    ]);
     await setAccount({ hasCurrencies: false });
-    expect((await send({ aggregates: [{ field: 'seq', functions: ['sum'] }, ...aggregates] })).status).toBe(201);
+    expect((await send({ aggregates: [{ field: 'seq', functions: ['sum'] }, ...aggregates] })).status).toBe(
+      201,
+    );
   });
 
   it('has the days of the account, also after its zone has changed', async () => {
@@ -208,23 +277,35 @@ describe('a summary', () => {
       [-1_440, '2026-01-09'],
     ] as const) {
       await setAccount({ hasCurrencies: true, utcOffsetMinutes });
-      expect((await read(id)).body.data[0], `${utcOffsetMinutes}`).toEqual({ 'lastmodified.day': first, count: 4 });
+      expect((await read(id)).body.data[0], `${utcOffsetMinutes}`).toEqual({
+        'lastmodified.day': first,
+        count: 4,
+      });
     }
   });
 
   it('with a field that no longer exists has no rows and says why', async () => {
     const id = await make({ groups: [{ field: 'paid' }] });
     const change = (state: string) =>
-      database.ctx.db.data.query(`update ${tenantSchema(w.id)}.record_columns set state = $1 where field = 'paid'`, [state]);
+      database.ctx.db.data.query(
+        `update ${tenantSchema(w.id)}.record_columns set state = $1 where field = 'paid'`,
+        [state],
+      );
     await change('vanished');
     const found = await read(id);
-    expect([found.status, found.body.data, problemsOf(found)]).toEqual([200, [], [['summary.groups[0].field', 'vanished']]]);
+    expect([found.status, found.body.data, problemsOf(found)]).toEqual([
+      200,
+      [],
+      [['summary.groups[0].field', 'vanished']],
+    ]);
     await change('live');
     expect((await read(id)).body.data).toEqual([{ paid: null, count: 80 }]);
   });
 
   it('of a field that a version masks is held back for callers without unmasked:read', async () => {
-    const fields = invoicesEndpoint.fields.map((field) => (field.name === 'status' ? { ...field, mask: 'hash' } : field));
+    const fields = invoicesEndpoint.fields.map((field) =>
+      field.name === 'status' ? { ...field, mask: 'hash' } : field,
+    );
     const owner = await w.session(w.owner.id);
     const id = await make({ groups: [{ field: 'status' }] });
     expect((await read(id, owner)).body.data).toHaveLength(3);

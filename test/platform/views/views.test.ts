@@ -25,7 +25,14 @@ const invoices: InvoiceRow[] = [
     entityName: '=HYPERLINK("x")',
     trandate: '2026-01-31',
   },
-  { id: 2, tranid: '-15.30', status: 'paid', total: '12345678901234567890.10', entityName: 'Ann, "the" boss\nBob', trandate: '2026-02-01' },
+  {
+    id: 2,
+    tranid: '-15.30',
+    status: 'paid',
+    total: '12345678901234567890.10',
+    entityName: 'Ann, "the" boss\nBob',
+    trandate: '2026-02-01',
+  },
   { id: 3, tranid: '', status: 'open', total: '7', lines: '[{"item":"1","quantity":2.50}]' },
   { id: 4, tranid: null, status: 'open', total: '-15.30', lastmodified: '2026-01-31T10:00:00Z', paid: true },
 ];
@@ -36,7 +43,15 @@ let w: World;
 
 beforeAll(async () => {
   database = await testDatabase({
-    settings: { exports: { maxRunning: 1, maxWaiting: 4, maxDurationMs: 60_000, minBytesPerSecond: 1, maxSlowMs: 60_000 } },
+    settings: {
+      exports: {
+        maxRunning: 1,
+        maxWaiting: 4,
+        maxDurationMs: 60_000,
+        minBytesPerSecond: 1,
+        maxSlowMs: 60_000,
+      },
+    },
   });
   app = createApp(database.ctx);
 });
@@ -46,18 +61,28 @@ const settle = async () => {
 };
 afterAll(() => database.close());
 
-const sql = <T>(work: (tx: Tx) => Promise<T>) => inTransaction({ db: database.ctx.db, organizationId: w.id }, work);
-const warehouse = (text: string, values: unknown[] = []) => database.ctx.db.data.query(text.replaceAll('$wh', tenantSchema(w.id)), values);
-const body = (given: object = {}) => ({ name: 'Open invoices', recordType: 'invoice', columns: ['tranid', 'total'], ...given });
+const sql = <T>(work: (tx: Tx) => Promise<T>) =>
+  inTransaction({ db: database.ctx.db, organizationId: w.id }, work);
+const warehouse = (text: string, values: unknown[] = []) =>
+  database.ctx.db.data.query(text.replaceAll('$wh', tenantSchema(w.id)), values);
+const body = (given: object = {}) => ({
+  name: 'Open invoices',
+  recordType: 'invoice',
+  columns: ['tranid', 'total'],
+  ...given,
+});
 const make = async (api: Api, given: object = {}): Promise<string> => {
   const answer = await api('post', '/views', body(given));
   expect(answer.status, answer.text).toBe(201);
   return answer.body.id;
 };
 const problemsOf = (answer: Answer): string[][] =>
-  (answer.body.error?.details ?? answer.body.problems ?? []).map(({ path, code }: { path: string; code: string }) => [path, code]);
+  (answer.body.error?.details ?? answer.body.problems ?? []).map(
+    ({ path, code }: { path: string; code: string }) => [path, code],
+  );
 const recordsOf = (api: Api, id: string, query = '') => api('get', `/views/${id}/records${query}`);
-const csvOf = (api: Api, id: string, query = '') => api('get', `/views/${id}/records${query}`, undefined, { accept: 'text/csv' });
+const csvOf = (api: Api, id: string, query = '') =>
+  api('get', `/views/${id}/records${query}`, undefined, { accept: 'text/csv' });
 
 describe('/views', () => {
   beforeAll(settle);
@@ -84,8 +109,18 @@ describe('/views', () => {
     ]);
     const at = `/views/${made.body.id}`;
     expect((await w.owner.api('get', at)).body).toEqual(made.body);
-    const changed = await w.owner.api('patch', at, { columns: ['entity.name'], filters: null, visibility: 'organization' });
-    expect(changed.body).toMatchObject({ name: 'Open', columns: ['entity.name'], filters: [], sort, visibility: 'organization' });
+    const changed = await w.owner.api('patch', at, {
+      columns: ['entity.name'],
+      filters: null,
+      visibility: 'organization',
+    });
+    expect(changed.body).toMatchObject({
+      name: 'Open',
+      columns: ['entity.name'],
+      filters: [],
+      sort,
+      visibility: 'organization',
+    });
     expect((await w.owner.api('delete', at)).status).toBe(204);
     for (const answer of [
       await w.owner.api('get', at),
@@ -109,13 +144,21 @@ describe('/views', () => {
     ['a column twice', { columns: ['tranid', 'total', 'tranid'] }, [['columns[2]', 'duplicate']]],
     ['the id as a column', { columns: ['id'] }, [['columns[0]', 'reserved_name']]],
     ['a record type without a sync', { recordType: 'customer' }, [['recordType', 'unknown_record_type']]],
-    ['a filter inside lines', { filters: [{ field: 'lines', operator: 'eq', value: 'x' }] }, [['filters[0].field', 'lines']]],
+    [
+      'a filter inside lines',
+      { filters: [{ field: 'lines', operator: 'eq', value: 'x' }] },
+      [['filters[0].field', 'lines']],
+    ],
     [
       'an operator that misfits',
       { filters: [{ field: 'total', operator: 'contains', value: 'abc' }] },
       [['filters[0].operator', 'operator_misfits']],
     ],
-    ['a value of another kind', { filters: [{ field: 'total', operator: 'gt', value: 'much' }] }, [['filters[0].value', 'invalid_value']]],
+    [
+      'a value of another kind',
+      { filters: [{ field: 'total', operator: 'gt', value: 'much' }] },
+      [['filters[0].value', 'invalid_value']],
+    ],
     [
       'a list where one value goes',
       { filters: [{ field: 'total', operator: 'gt', value: [1, 2] }] },
@@ -149,7 +192,8 @@ describe('/views', () => {
       await make(w.owner.api, { name: 'North 1' }),
       await make(w.owner.api, { name: 'North 100%', visibility: 'organization' }),
     ];
-    const ids = async (query: string) => (await w.owner.api('get', `/views?${query}`)).body.data.map((view: { id: string }) => view.id);
+    const ids = async (query: string) =>
+      (await w.owner.api('get', `/views?${query}`)).body.data.map((view: { id: string }) => view.id);
     expect(await ids('')).toEqual([b, a]);
     expect(await ids('q=%25')).toEqual([b]);
     expect(await ids('visibility=private&recordType=invoice')).toEqual([a]);
@@ -160,8 +204,12 @@ describe('/views', () => {
   it('only changed parts are validated, so that a view with a retyped field can still be renamed', async () => {
     const id = await make(w.owner.api, { filters: [{ field: 'total', operator: 'gte', value: 0 }] });
     await warehouse("update $wh.record_columns set type = 'text' where field = 'total'");
-    expect((await w.owner.api('patch', `/views/${id}`, { name: 'Other', columns: ['tranid'] })).status).toBe(200);
-    const again = await w.owner.api('patch', `/views/${id}`, { filters: [{ field: 'total', operator: 'gte', value: 0 }] });
+    expect((await w.owner.api('patch', `/views/${id}`, { name: 'Other', columns: ['tranid'] })).status).toBe(
+      200,
+    );
+    const again = await w.owner.api('patch', `/views/${id}`, {
+      filters: [{ field: 'total', operator: 'gte', value: 0 }],
+    });
     expect([again.status, problemsOf(again)]).toEqual([422, [['filters[0].operator', 'operator_misfits']]]);
   });
 });
@@ -174,14 +222,26 @@ describe('who sees a view', () => {
     return id;
   };
   const reach = async ({ api }: Person, id: string): Promise<number[]> => {
-    const listed = (await api('get', '/views')).body.data.some((view: { id: string }) => view.id === id) ? 200 : 404;
-    return [listed, (await api('get', `/views/${id}`)).status, (await recordsOf(api, id)).status, (await csvOf(api, id)).status];
+    const listed = (await api('get', '/views')).body.data.some((view: { id: string }) => view.id === id)
+      ? 200
+      : 404;
+    return [
+      listed,
+      (await api('get', `/views/${id}`)).status,
+      (await recordsOf(api, id)).status,
+      (await csvOf(api, id)).status,
+    ];
   };
   const all = (status: number) => [status, status, status, status];
   const change = ({ api }: Person, id: string) => api('patch', `/views/${id}`, { name: 'Other' });
 
   it('its owner, its team, or everyone; 404 for anyone else', async () => {
-    const [maker, mate, other, admin] = [await w.join('editor'), await w.join('viewer'), await w.join('editor'), await w.join('admin')];
+    const [maker, mate, other, admin] = [
+      await w.join('editor'),
+      await w.join('viewer'),
+      await w.join('editor'),
+      await w.join('admin'),
+    ];
     const teamId = await asTeam(maker, mate);
     const own = await make(maker.api);
     const ofTeam = await make(maker.api, { visibility: 'team', teamId });
@@ -220,16 +280,24 @@ describe('who sees a view', () => {
     expect([refused.status, problemsOf(refused)]).toEqual([422, [['teamId', 'not_in_team']]]);
     const admin = await w.join('admin');
     const id = await make(admin.api, { visibility: 'team', teamId });
-    expect((await admin.api('patch', `/views/${id}`, { visibility: 'organization' })).body).toMatchObject({ teamId: null });
+    expect((await admin.api('patch', `/views/${id}`, { visibility: 'organization' })).body).toMatchObject({
+      teamId: null,
+    });
   });
 
   it('views survive the deletion of a team and the leaving of a person', async () => {
     const maker = await w.join('editor');
     const other = await w.join('editor');
     const teamId = await asTeam(maker, other);
-    const [own, ofTeam] = [await make(maker.api, { name: 'My secret' }), await make(maker.api, { visibility: 'team', teamId })];
+    const [own, ofTeam] = [
+      await make(maker.api, { name: 'My secret' }),
+      await make(maker.api, { visibility: 'team', teamId }),
+    ];
     await w.owner.api('delete', `/teams/${teamId}`);
-    expect((await maker.api('get', `/views/${ofTeam}`)).body).toMatchObject({ visibility: 'private', teamId: null });
+    expect((await maker.api('get', `/views/${ofTeam}`)).body).toMatchObject({
+      visibility: 'private',
+      teamId: null,
+    });
     expect(await reach(other, ofTeam)).toEqual(all(404));
     expect((await w.owner.api('delete', `${w.at}/members/${maker.id}?keys=revoke`)).status).toBe(204);
     for (const id of [own, ofTeam]) {
@@ -242,9 +310,11 @@ describe('who sees a view', () => {
     const log = (await w.owner.api('get', `${w.at}/audit-log?action=member.remove`)).body.data;
     expect(log[0].changes.viewsWithoutOwner.sort()).toEqual([own, ofTeam].sort());
     // More people can read the audit log than a private view.
-    expect(JSON.stringify((await w.owner.api('get', `${w.at}/audit-log?targetId=${own}&action=view.create`)).body.data)).not.toContain(
-      'My secret',
-    );
+    expect(
+      JSON.stringify(
+        (await w.owner.api('get', `${w.at}/audit-log?targetId=${own}&action=view.create`)).body.data,
+      ),
+    ).not.toContain('My secret');
   });
 });
 
@@ -265,7 +335,9 @@ describe('GET /views/{id}/records', () => {
     expect(answer.text).toContain(
       '{"id":"1","tranid":"INV-1","total":-15.30,"seq":"9007199254740993","entity.name":"=HYPERLINK(\\"x\\")","paid":null',
     );
-    expect(answer.text).toContain('"lines":[{"item":"1","item.name":null,"quantity":2.50,"secretcost":null}]');
+    expect(answer.text).toContain(
+      '"lines":[{"item":"1","item.name":null,"quantity":2.50,"secretcost":null}]',
+    );
     expect(answer.body).toMatchObject({
       pagination: { total: 4, page: 1, pageSize: 3, totalPages: 2 },
       problems: [],
@@ -275,19 +347,31 @@ describe('GET /views/{id}/records', () => {
       { source: 'tranid', type: 'text' },
       { source: 'total', type: 'number' },
     ]);
-    expect((await recordsOf(w.owner.api, id, '?pageSize=3&page=2')).text).toContain('"total":12345678901234567890.10');
+    expect((await recordsOf(w.owner.api, id, '?pageSize=3&page=2')).text).toContain(
+      '"total":12345678901234567890.10',
+    );
   });
 
   it('reports removed fields, and returns no records when a filter does not work', async () => {
-    const id = await make(w.owner.api, { columns: ['tranid', 'status'], sort: [{ field: 'status', direction: 'asc' }] });
-    const filtered = await make(w.owner.api, { filters: [{ field: 'status', operator: 'eq', value: 'open' }] });
+    const id = await make(w.owner.api, {
+      columns: ['tranid', 'status'],
+      sort: [{ field: 'status', direction: 'asc' }],
+    });
+    const filtered = await make(w.owner.api, {
+      filters: [{ field: 'status', operator: 'eq', value: 'open' }],
+    });
     await warehouse("update $wh.record_columns set state = 'vanished' where field = 'status'");
     const answer = await recordsOf(w.owner.api, id);
     expect(problemsOf(answer)).toEqual([
       ['columns[1]', 'vanished'],
       ['sort[0].field', 'vanished'],
     ]);
-    expect(answer.body.data.map(({ status }: { status: unknown }) => status)).toEqual([null, null, null, null]);
+    expect(answer.body.data.map(({ status }: { status: unknown }) => status)).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
     const csv = await csvOf(w.owner.api, id);
     expect([csv.status, csv.headers['x-view-problems'], csv.text.split('\r\n')[1]]).toEqual([
       200,
@@ -295,7 +379,11 @@ describe('GET /views/{id}/records', () => {
       '1,INV-1,',
     ]);
     const nothing = await recordsOf(w.owner.api, filtered);
-    expect([nothing.status, nothing.body.data, problemsOf(nothing)]).toEqual([200, [], [['filters[0].field', 'vanished']]]);
+    expect([nothing.status, nothing.body.data, problemsOf(nothing)]).toEqual([
+      200,
+      [],
+      [['filters[0].field', 'vanished']],
+    ]);
     const refused = await csvOf(w.owner.api, filtered);
     expect([refused.status, problemsOf(refused)]).toEqual([422, [['filters[0].field', 'vanished']]]);
     // A view with such a column can still be updated.
@@ -328,7 +416,9 @@ describe('GET /views/{id}/records', () => {
     for (let round = 0; round < 3; round += 1) {
       expect(Object.keys((await recordsOf(w.owner.api, a)).body.data[0])).toEqual(['id', 'tranid', 'total']);
       expect(Object.keys((await recordsOf(w.owner.api, b)).body.data[0])).toEqual(['id', 'total', 'tranid']);
-      expect((await recordsOf(other.owner.api, c)).body.data).toEqual([{ id: '1', tranid: 'theirs', total: null }]);
+      expect((await recordsOf(other.owner.api, c)).body.data).toEqual([
+        { id: '1', tranid: 'theirs', total: null },
+      ]);
     }
     await w.owner.api('patch', `/views/${a}`, { columns: ['status'] });
     expect((await recordsOf(w.owner.api, a)).body.data[0]).toEqual({ id: '1', status: 'open' });
@@ -345,7 +435,11 @@ describe('GET /views/{id}/records as CSV', () => {
     const opened = (query: string, headers: Record<string, string> = browser, api = session) =>
       api('get', `/views/${id}/records${query}`, undefined, headers);
     expect((await opened('')).type).toBe('text/csv');
-    for (const answer of [await opened('?page=1'), await opened('', {}), await opened('', browser, w.owner.api)])
+    for (const answer of [
+      await opened('?page=1'),
+      await opened('', {}),
+      await opened('', browser, w.owner.api),
+    ])
       expect([answer.status, answer.type]).toEqual([200, 'application/json']);
   });
 
@@ -367,16 +461,28 @@ describe('GET /views/{id}/records as CSV', () => {
       'x-data-synced-at': '2026-03-01T08:00:00Z',
     });
     expect(answer.headers['vary']).toContain('Accept');
-    const pages = [await recordsOf(w.owner.api, id, '?pageSize=2'), await recordsOf(w.owner.api, id, '?pageSize=2&page=2')];
-    expect(pages.flatMap((page) => page.body.data.map((record: { id: string }) => record.id))).toEqual(['3', '2', '1', '4']);
+    const pages = [
+      await recordsOf(w.owner.api, id, '?pageSize=2'),
+      await recordsOf(w.owner.api, id, '?pageSize=2&page=2'),
+    ];
+    expect(pages.flatMap((page) => page.body.data.map((record: { id: string }) => record.id))).toEqual([
+      '3',
+      '2',
+      '1',
+      '4',
+    ]);
   });
 
   it('has no pages and no other media types', async () => {
     const id = await make(w.owner.api);
     const paged = await csvOf(w.owner.api, id, '?page=1&pageSize=10');
     expect([paged.status, codesOf(paged)]).toEqual([400, ['not_paged', 'not_paged']]);
-    expect((await w.owner.api('get', `/views/${id}/records`, undefined, { accept: 'image/png' })).status).toBe(406);
-    expect((await w.owner.api('get', `/views/${id}`, undefined, { accept: 'text/csv' })).headers['content-type']).toContain('json');
+    expect(
+      (await w.owner.api('get', `/views/${id}/records`, undefined, { accept: 'image/png' })).status,
+    ).toBe(406);
+    expect(
+      (await w.owner.api('get', `/views/${id}`, undefined, { accept: 'text/csv' })).headers['content-type'],
+    ).toContain('json');
     expect((await csvOf((await w.join(['team:read'])).api, id)).status).toBe(403);
     const head = await w.owner.api('head', `/views/${id}/records`, undefined, { accept: 'text/csv' });
     expect([head.status, head.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
@@ -395,7 +501,10 @@ describe('GET /views/{id}/records as CSV', () => {
       new Promise((resolve, reject) => {
         const { port } = server.address() as AddressInfo;
         const headers = { authorization: `Bearer ${w.owner.secret}`, accept: 'text/csv' };
-        const sent = request({ port, host: '127.0.0.1', path: `${base}/views/${id}/records`, headers, agent: false }, resolve);
+        const sent = request(
+          { port, host: '127.0.0.1', path: `${base}/views/${id}/records`, headers, agent: false },
+          resolve,
+        );
         sent.on('error', reject).end();
       });
     const large = async (): Promise<string> => {
@@ -442,25 +551,56 @@ describe('the fields of a record type', () => {
   it('cannot be removed while a visible view or a team view uses them; drift names the views', async () => {
     const config = createId();
     const own = { organization_id: w.id, record_type: 'invoice' };
-    await sql((tx) => tx('sync_configs').insert({ ...own, id: config, name: 'x', mode: 'full', deletions: 'none' }));
+    await sql((tx) =>
+      tx('sync_configs').insert({ ...own, id: config, name: 'x', mode: 'full', deletions: 'none' }),
+    );
     const drift = { ...own, run_id: createId(), at: new Date() };
     await sql(async (tx) => {
-      await tx('drift_events').insert({ ...drift, id: createId(), kind: 'vanished', field: 'entity', from_type: 'text' });
-      await tx('drift_events').insert({ ...drift, id: createId(), kind: 'vanished', field: 'lines.rate', from_type: 'number' });
+      await tx('drift_events').insert({
+        ...drift,
+        id: createId(),
+        kind: 'vanished',
+        field: 'entity',
+        from_type: 'text',
+      });
+      await tx('drift_events').insert({
+        ...drift,
+        id: createId(),
+        kind: 'vanished',
+        field: 'lines.rate',
+        from_type: 'number',
+      });
     });
     const editor = await w.join('editor');
     await make(editor.api, { columns: ['entity.name'] });
     const { id: teamId } = (await w.owner.api('post', '/teams', { name: 'T' })).body;
     await w.owner.api('post', `/teams/${teamId}/members`, { userId: editor.id });
-    const mine = await make(w.owner.api, { name: 'Mine', columns: ['lines'], sort: [{ field: 'entity', direction: 'asc' }] });
+    const mine = await make(w.owner.api, {
+      name: 'Mine',
+      columns: ['lines'],
+      sort: [{ field: 'entity', direction: 'asc' }],
+    });
     const events = async () =>
-      (await w.owner.api('get', `/sync-configs/${config}/drift`)).body.data as { field: string; affects: unknown[]; hiddenViews: number }[];
+      (await w.owner.api('get', `/sync-configs/${config}/drift`)).body.data as {
+        field: string;
+        affects: unknown[];
+        hiddenViews: number;
+      }[];
     const of = async (field: string) => (await events()).find((event) => event.field === field);
-    expect(await of('entity')).toMatchObject({ affects: [{ kind: 'view', id: mine, name: 'Mine', field: 'entity' }], hiddenViews: 1 });
-    expect(await of('lines.rate')).toMatchObject({ affects: [{ kind: 'view', id: mine, name: 'Mine', field: 'lines' }], hiddenViews: 0 });
+    expect(await of('entity')).toMatchObject({
+      affects: [{ kind: 'view', id: mine, name: 'Mine', field: 'entity' }],
+      hiddenViews: 1,
+    });
+    expect(await of('lines.rate')).toMatchObject({
+      affects: [{ kind: 'view', id: mine, name: 'Mine', field: 'lines' }],
+      hiddenViews: 0,
+    });
     const messages = async () => {
       const answer = await w.owner.api('delete', `/sync-configs/${config}`);
-      return [answer.status, ...(answer.body.error?.details ?? []).map(({ message }: { message: string }) => message)];
+      return [
+        answer.status,
+        ...(answer.body.error?.details ?? []).map(({ message }: { message: string }) => message),
+      ];
     };
     expect(await messages()).toEqual([422, 'The view "Mine" uses lines, entity']);
     await make(editor.api, { visibility: 'team', teamId });
@@ -474,6 +614,8 @@ describe('the fields of a record type', () => {
   it('of another organization do not affect this one', async () => {
     const { id } = await makeOrganization(database.ctx);
     await make(w.owner.api);
-    await inTransaction({ db: database.ctx.db, organizationId: id }, async (tx) => expect(await tx('views').select('id')).toEqual([]));
+    await inTransaction({ db: database.ctx.db, organizationId: id }, async (tx) =>
+      expect(await tx('views').select('id')).toEqual([]),
+    );
   });
 });

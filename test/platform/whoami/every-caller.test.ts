@@ -1,4 +1,5 @@
-// GET /whoami answers every valid credential, whatever organization it acts for or fails to act for, and says what to do next.
+// GET /whoami answers every valid credential, whatever organization it acts for or fails to act for, and says
+// what to do next.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
@@ -40,9 +41,16 @@ async function joined(userId: string, role = 'admin'): Promise<{ id: string; slu
   return organization;
 }
 const leave = (userId: string, organizationId: string) =>
-  inTransaction({ db: database.ctx.db, organizationId }, (tx) => tx('memberships').where({ user_id: userId }).delete());
-const actsFor = (answer: Answer) => [answer.status, answer.body.organization?.id ?? null, answer.body.nextStep?.code ?? null];
-const named = (api: Api, organizationId: string, path = '/whoami') => api('get', path, undefined, { 'x-organization-id': organizationId });
+  inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+    tx('memberships').where({ user_id: userId }).delete(),
+  );
+const actsFor = (answer: Answer) => [
+  answer.status,
+  answer.body.organization?.id ?? null,
+  answer.body.nextStep?.code ?? null,
+];
+const named = (api: Api, organizationId: string, path = '/whoami') =>
+  api('get', path, undefined, { 'x-organization-id': organizationId });
 
 describe('a person without an organization', () => {
   it('is told who they are and what to do, by session and by token', async () => {
@@ -63,7 +71,10 @@ describe('a person without an organization', () => {
     ]);
     const token = await apiOf(app, await site.agentToken())('get', '/whoami');
     expect(actsFor(token)).toEqual([200, null, 'no_organization']);
-    expect(token.body).toMatchObject({ credential: { kind: 'oauth' }, user: { email: 'agent@acme.example' } });
+    expect(token.body).toMatchObject({
+      credential: { kind: 'oauth' },
+      user: { email: 'agent@acme.example' },
+    });
   });
 
   it('is not sent to POST /organizations where sign-up is closed', async () => {
@@ -77,7 +88,10 @@ describe('a person without an organization', () => {
   it('gets empty lists of organizations, and 403 elsewhere', async () => {
     const api = await sessionOf((await newPerson()).id);
     for (const path of ['/organizations', '/whoami/organizations'])
-      expect([path, (await api('get', path)).body]).toEqual([path, { data: [], pagination: expect.objectContaining({ total: 0 }) }]);
+      expect([path, (await api('get', path)).body]).toEqual([
+        path,
+        { data: [], pagination: expect.objectContaining({ total: 0 }) },
+      ]);
     const refused = await api('get', '/teams');
     expect([refused.status, codesOf(refused)]).toEqual([403, ['no_organization']]);
   });
@@ -89,7 +103,11 @@ describe('a person with one organization', () => {
     const only = await joined(person.id);
     const answer = await (await sessionOf(person.id))('get', '/whoami');
     expect(actsFor(answer)).toEqual([200, only.id, null]);
-    expect(answer.body).toMatchObject({ membership: { role: { name: 'admin' } }, metrics: { activeApiKeys: 0 }, nextStep: null });
+    expect(answer.body).toMatchObject({
+      membership: { role: { name: 'admin' } },
+      metrics: { activeApiKeys: 0 },
+      nextStep: null,
+    });
   });
 });
 
@@ -101,7 +119,10 @@ describe('a person with several organizations', () => {
     const unchosen = await api('get', '/whoami');
     expect(actsFor(unchosen)).toEqual([200, null, 'organization_needed']);
     expect(unchosen.body.nextStep.message).toContain('POST /whoami/active-organization');
-    expect((await api('get', '/organizations')).body.data.map(({ id }: { id: string }) => id)).toEqual([second.id, first.id]);
+    expect((await api('get', '/organizations')).body.data.map(({ id }: { id: string }) => id)).toEqual([
+      second.id,
+      first.id,
+    ]);
     expect(codesOf(await api('get', '/teams'))).toEqual(['organization_needed']);
     expect(actsFor(await named(api, second.id))).toEqual([200, second.id, null]);
     expect((await named(api, first.id, '/teams')).status).toBe(200);
@@ -109,7 +130,10 @@ describe('a person with several organizations', () => {
     expect(actsFor(await api('get', '/whoami'))).toEqual([200, first.id, null]);
     expect(actsFor(await named(api, second.id))).toEqual([200, second.id, null]);
     const write = await api('post', '/teams', { name: 'x' }, { 'x-organization-id': second.id });
-    expect([write.status, write.body.error.message]).toEqual([403, 'Missing required permission: team:create']);
+    expect([write.status, write.body.error.message]).toEqual([
+      403,
+      'Missing required permission: team:create',
+    ]);
   });
 
   it.each(['another organization', 'no organization', 'garbage', ''])(
@@ -117,7 +141,10 @@ describe('a person with several organizations', () => {
     async (what) => {
       const person = await newPerson();
       const own = await joined(person.id);
-      const header = { 'another organization': (await makeOrganization(database.ctx)).id, 'no organization': createId() }[what] ?? what;
+      const header =
+        { 'another organization': (await makeOrganization(database.ctx)).id, 'no organization': createId() }[
+          what
+        ] ?? what;
       for (const api of [await sessionOf(person.id), await sessionOf(person.id, own.id)]) {
         expect(actsFor(await named(api, header))).toEqual([200, null, 'not_a_member']);
         const refused = await named(api, header, '/teams');
@@ -130,7 +157,10 @@ describe('a person with several organizations', () => {
 });
 
 describe('a session whose active organization is gone', () => {
-  const gone: [string, (userId: string, organization: { id: string; slug: string }, api: Api) => Promise<unknown>][] = [
+  const gone: [
+    string,
+    (userId: string, organization: { id: string; slug: string }, api: Api) => Promise<unknown>,
+  ][] = [
     ['was left', (userId, { id }) => leave(userId, id)],
     ['was deleted', (_, { id, slug }, api) => api('delete', `/organizations/${id}?confirm=${slug}`)],
   ];
@@ -146,21 +176,29 @@ describe('a session whose active organization is gone', () => {
     expect((await api('get', '/teams')).body.data).toEqual([]);
     expect(actsFor(await api('get', '/whoami'))).toEqual([200, left.id, null]);
     expect((await api('post', '/teams', { name: 'in the remaining one' })).status).toBe(201);
-    const [row] = (await api('get', `/organizations/${left.id}/audit-log?action=session.choose-organization`)).body.data;
+    const [row] = (await api('get', `/organizations/${left.id}/audit-log?action=session.choose-organization`))
+      .body.data;
     expect(row).toMatchObject({ changes: { organizationId: { from: null, to: left.id } } });
   });
 
-  it.each(gone)('asks for a choice among several, and says so when none is left, when it %s', async (_name, end) => {
-    const person = await newPerson();
-    const [lost, second, third] = [await joined(person.id, 'owner'), await joined(person.id), await joined(person.id)];
-    const api = await sessionOf(person.id, lost.id);
-    await end(person.id, lost, api);
-    expect(actsFor(await api('get', '/whoami'))).toEqual([200, null, 'organization_needed']);
-    expect((await api('get', '/organizations')).body.data).toHaveLength(2);
-    await leave(person.id, second.id);
-    await leave(person.id, third.id);
-    expect(actsFor(await api('get', '/whoami'))).toEqual([200, null, 'no_organization']);
-  });
+  it.each(gone)(
+    'asks for a choice among several, and says so when none is left, when it %s',
+    async (_name, end) => {
+      const person = await newPerson();
+      const [lost, second, third] = [
+        await joined(person.id, 'owner'),
+        await joined(person.id),
+        await joined(person.id),
+      ];
+      const api = await sessionOf(person.id, lost.id);
+      await end(person.id, lost, api);
+      expect(actsFor(await api('get', '/whoami'))).toEqual([200, null, 'organization_needed']);
+      expect((await api('get', '/organizations')).body.data).toHaveLength(2);
+      await leave(person.id, second.id);
+      await leave(person.id, third.id);
+      expect(actsFor(await api('get', '/whoami'))).toEqual([200, null, 'no_organization']);
+    },
+  );
 });
 
 describe('an API key', () => {

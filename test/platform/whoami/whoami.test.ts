@@ -21,7 +21,10 @@ afterAll(() => database.close());
 
 describe('GET /whoami', () => {
   it('returns person, organization, role, permissions, credential and metrics', async () => {
-    const organization = await makeOrganization(database.ctx, { name: 'Wholesale & Söhne', ownerEmail: 'ada@example.test' });
+    const organization = await makeOrganization(database.ctx, {
+      name: 'Wholesale & Söhne',
+      ownerEmail: 'ada@example.test',
+    });
     const key = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
     const { body, status } = await apiOf(app, key.secret)('get', '/whoami');
     expect(status).toBe(200);
@@ -36,7 +39,12 @@ describe('GET /whoami', () => {
       metrics: {
         monthlyActiveUsers: 0,
         storage: { bytes: expect.any(Number), records: 0 },
-        agentCredits: { granted: 1_000, used: 0, remaining: 1_000, resetsAt: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00Z$/) },
+        agentCredits: {
+          granted: 1_000,
+          used: 0,
+          remaining: 1_000,
+          resetsAt: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00Z$/),
+        },
         activeApiKeys: 1,
       },
       nextStep: null,
@@ -47,7 +55,8 @@ describe('GET /whoami', () => {
     const { id, ownerId } = await makeOrganization(database.ctx);
     const key = await makeKey(database.ctx, id, { permissions: ['write'], unmasked: true });
     const person = sessionApi(app, (await makeSession(database.ctx, ownerId, id)).token);
-    for (const api of [apiOf(app, key.secret), person]) expect((await api('get', '/whoami')).body.permissions).toContain('unmasked:read');
+    for (const api of [apiOf(app, key.secret), person])
+      expect((await api('get', '/whoami')).body.permissions).toContain('unmasked:read');
   });
 
   it('shows a key that is restricted in what it reads no e-mail address and no metrics', async () => {
@@ -70,7 +79,11 @@ describe('GET /whoami', () => {
         [named, 'Alan'],
       ] as const) {
         const answer = await apiOf(app, (await makeKey(database.ctx, id, scopes)).secret)('get', '/whoami');
-        expect([answer.status, answer.body.user, answer.body.metrics]).toEqual([200, { id: ownerId, email: null, name }, null]);
+        expect([answer.status, answer.body.user, answer.body.metrics]).toEqual([
+          200,
+          { id: ownerId, email: null, name },
+          null,
+        ]);
         expect(answer.text).not.toContain('@');
       }
     const whole = await apiOf(app, (await makeKey(database.ctx, named.id)).secret)('get', '/whoami');
@@ -97,14 +110,17 @@ describe('GET /whoami', () => {
       );
     });
     const schema = `wh_${mine.id.replaceAll('-', '')}`;
-    await database.ctx.db.data.query(`create table ${schema}.invoice_1 as select generate_series(1, 5000) as id, repeat('x', 100) as text`);
+    await database.ctx.db.data.query(
+      `create table ${schema}.invoice_1 as select generate_series(1, 5000) as id, repeat('x', 100) as text`,
+    );
     await database.ctx.db.data.query(
       `insert into ${schema}.record_state (record_type, id_type, generation, row_count, active_table) values ('invoice', 'integer', 1, 5000, 'invoice_1')`,
     );
     const { metrics } = (await apiOf(app, key.secret)('get', '/whoami')).body;
     expect(metrics).toMatchObject({ monthlyActiveUsers: 2, activeApiKeys: 1, storage: { records: 5000 } });
     expect(metrics.storage.bytes).toBeGreaterThan(500_000);
-    const theirs = (await apiOf(app, (await makeKey(database.ctx, other.id)).secret)('get', '/whoami')).body.metrics;
+    const theirs = (await apiOf(app, (await makeKey(database.ctx, other.id)).secret)('get', '/whoami')).body
+      .metrics;
     expect(theirs).toMatchObject({ monthlyActiveUsers: 0, activeApiKeys: 2, storage: { records: 0 } });
   });
 
@@ -112,12 +128,16 @@ describe('GET /whoami', () => {
     const { id, ownerId } = await makeOrganization(database.ctx);
     const { secret } = await makeKey(database.ctx, id);
     const member = await makeMember(database.ctx, id, 'viewer');
-    const activeUsers = async () => (await apiOf(app, secret)('get', '/whoami')).body.metrics.monthlyActiveUsers;
+    const activeUsers = async () =>
+      (await apiOf(app, secret)('get', '/whoami')).body.metrics.monthlyActiveUsers;
     expect([await activeUsers(), await activeUsers()]).toEqual([0, 0]);
-    const sessions = await Promise.all([ownerId, ownerId, member.id].map((userId) => makeSession(database.ctx, userId, id)));
+    const sessions = await Promise.all(
+      [ownerId, ownerId, member.id].map((userId) => makeSession(database.ctx, userId, id)),
+    );
     await until(async () => {
       // Recorded after each response, and again for a month that starts right now.
-      for (const { token } of sessions) expect((await sessionApi(app, token)('get', '/api-keys')).status).toBe(200);
+      for (const { token } of sessions)
+        expect((await sessionApi(app, token)('get', '/api-keys')).status).toBe(200);
       return (await activeUsers()) === 2 ? true : undefined;
     });
   });
@@ -143,7 +163,9 @@ describe('GET /whoami', () => {
     await spend(mine.id, 900);
     expect(await credits()).toMatchObject({ granted: 1_000, used: 1_550, remaining: 0 });
     await expect(
-      inTransaction({ db: database.ctx.db, organizationId: mine.id }, (tx) => tx('agent_credit_entries').update({ credits: 0 })),
+      inTransaction({ db: database.ctx.db, organizationId: mine.id }, (tx) =>
+        tx('agent_credit_entries').update({ credits: 0 }),
+      ),
     ).rejects.toThrow(/permission denied/);
   });
 
@@ -152,10 +174,16 @@ describe('GET /whoami', () => {
     const api = apiOf(app, (await makeKey(database.ctx, mine.id)).secret);
     const elsewhere = { 'x-organization-id': other.id };
     const answer = await api('get', '/whoami', undefined, elsewhere);
-    expect([answer.status, answer.body.organization, answer.body.nextStep.code]).toEqual([200, null, 'organization_mismatch']);
+    expect([answer.status, answer.body.organization, answer.body.nextStep.code]).toEqual([
+      200,
+      null,
+      'organization_mismatch',
+    ]);
     const refused = await api('get', '/api-keys', undefined, elsewhere);
     expect([refused.status, codesOf(refused)]).toEqual([400, ['organization_mismatch']]);
-    expect((await api('get', '/whoami', undefined, { 'x-organization-id': mine.id })).body.organization.id).toBe(mine.id);
+    expect(
+      (await api('get', '/whoami', undefined, { 'x-organization-id': mine.id })).body.organization.id,
+    ).toBe(mine.id);
     expect((await api('get', `/whoami?id=${createId()}`)).status).toBe(400);
   });
 });

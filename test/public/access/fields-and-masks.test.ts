@@ -1,4 +1,5 @@
-// What a reader sees of fields that an allow-list leaves out or that its version masks: nothing, or the same masked text at every door.
+// What a reader sees of fields that an allow-list leaves out or that its version masks: nothing, or the same
+// masked text at every door.
 import { createHmac } from 'node:crypto';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,7 +8,15 @@ import { findMaskSecret } from '../../../src/public/version/mask-secret.ts';
 import { fieldMask } from '../../../src/public/version/masks.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { callerOf, type InvoiceRow, idsOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import {
+  callerOf,
+  type InvoiceRow,
+  idsOf,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from '../fixture.ts';
 import { rowsOf, scopedInvoices } from './fixture.ts';
 
 const masks: Readonly<Record<string, string>> = {
@@ -27,7 +36,10 @@ const maskedEndpoint = {
     ...field,
     ...(masks[field.name] !== undefined && { mask: masks[field.name] }),
     ...('fields' in field && {
-      fields: field.fields?.map((line) => ({ ...line, ...(lineMasks[line.name] !== undefined && { mask: lineMasks[line.name] }) })),
+      fields: field.fields?.map((line) => ({
+        ...line,
+        ...(lineMasks[line.name] !== undefined && { mask: lineMasks[line.name] }),
+      })),
     }),
   })),
   defaultSort: { field: 'date', order: 'desc' },
@@ -81,7 +93,9 @@ beforeAll(async () => {
   app = publicApp(database.ctx);
   masked = await callerWith({});
   unmasked = await callerWith({ unmasked: true });
-  secret = await inTransaction({ ...database.ctx, organizationId }, (tx) => findMaskSecret(tx, { ...database.ctx, organizationId }));
+  secret = await inTransaction({ ...database.ctx, organizationId }, (tx) =>
+    findMaskSecret(tx, { ...database.ctx, organizationId }),
+  );
 });
 afterAll(() => database.close());
 
@@ -101,7 +115,12 @@ type Shown = Record<string, unknown> & { id: string; lines: Record<string, unkno
 /** `exact`: the digits of numbers, which JSON.parse loses. */
 const maskRecord = (record: Shown, exact: (id: string, name: string, at?: number) => unknown): Shown => ({
   ...record,
-  ...Object.fromEntries(Object.entries(masks).map(([name, kind]) => [name, maskedText(kind, sourceOf(name), exact(record.id, name))])),
+  ...Object.fromEntries(
+    Object.entries(masks).map(([name, kind]) => [
+      name,
+      maskedText(kind, sourceOf(name), exact(record.id, name)),
+    ]),
+  ),
   lines:
     record.lines?.map((line, at) => ({
       ...line,
@@ -115,13 +134,21 @@ describe('masked fields', () => {
     const row = rows.find((other) => String(other.id) === id);
     if (name === 'quantity') return [['2.50', '12345678901234567890', null]].flat()[at ?? 0];
     const column =
-      { number: 'tranid', customerName: 'entityName', date: 'trandate', modified: 'lastmodified', totalText: 'total' }[name] ?? name;
+      {
+        number: 'tranid',
+        customerName: 'entityName',
+        date: 'trandate',
+        modified: 'lastmodified',
+        totalText: 'total',
+      }[name] ?? name;
     return row?.[column as keyof InvoiceRow];
   };
 
   it('are text, masked alike in lists, records, NDJSON and CSV', async () => {
     const known = (await unmasked('/v1/invoices?sort=number').expect(200)).body.data as Shown[];
-    const wanted = known.map((record) => maskRecord(record, exact)).sort((a, b) => Number(a.id) - Number(b.id));
+    const wanted = known
+      .map((record) => maskRecord(record, exact))
+      .sort((a, b) => Number(a.id) - Number(b.id));
     const list = await masked('/v1/invoices').expect(200);
     expect(list.body.data).toEqual(wanted);
     expect(list.body.data[0].total).toMatch(/^[0-9a-f]{64}$/);
@@ -133,15 +160,23 @@ describe('masked fields', () => {
       const single = await masked(`/v1/invoices/${record.id}`).expect(200);
       expect(texts).toContain(single.text.slice('{"data":'.length, -1));
     }
-    const csv = (await masked('/v1/invoices?fields=total,date,seq,paid', { accept: 'text/csv' }).buffer(true).expect(200)).text.split(
-      '\r\n',
-    );
+    const csv = (
+      await masked('/v1/invoices?fields=total,date,seq,paid', { accept: 'text/csv' }).buffer(true).expect(200)
+    ).text.split('\r\n');
     expect(csv.slice(1, -1)).toEqual(
       wanted.map((record) => ['id', 'total', 'seq', 'paid', 'date'].map((name) => record[name] ?? '').join()),
     );
     const whole = await masked('/v1/invoices', { accept: 'text/csv' }).buffer(true).expect(200);
     for (const text of [list.text, lines.text, whole.text])
-      for (const hidden of ['0001234"', '9007199254740993', '100.5', '12345678901234567890', 'ÉCLAIR', '2026-01-31', 'bolt\\"'])
+      for (const hidden of [
+        '0001234"',
+        '9007199254740993',
+        '100.5',
+        '12345678901234567890',
+        'ÉCLAIR',
+        '2026-01-31',
+        'bolt\\"',
+      ])
         expect(text).not.toContain(hidden);
   });
 
@@ -181,7 +216,9 @@ describe('masked fields', () => {
     for (const path of ['/v1/invoices?status=open', '/v1/invoices/1']) {
       const [a, b] = [await masked(path).expect(200), await unmasked(path).expect(200)];
       expect(a.headers['etag']).not.toBe(b.headers['etag']);
-      expect((await masked(path, { 'if-none-match': b.headers['etag'] ?? '' }).expect(200)).text).toBe(a.text);
+      expect((await masked(path, { 'if-none-match': b.headers['etag'] ?? '' }).expect(200)).text).toBe(
+        a.text,
+      );
       await masked(path, { 'if-none-match': a.headers['etag'] ?? '' }).expect(304);
     }
   });
@@ -190,8 +227,14 @@ describe('masked fields', () => {
     const other = (await makeOrganization(database.ctx)).id;
     await loadInvoices(database.ctx, other, rows);
     await publishVersion(database.ctx, other, { endpoints: [maskedEndpoint] });
-    const theirs = callerOf(app, { secret: (await makeKey(database.ctx, other)).secret, organizationId: other });
-    const [mine, foreign] = [(await masked('/v1/invoices/1')).body.data, (await theirs('/v1/invoices/1')).body.data];
+    const theirs = callerOf(app, {
+      secret: (await makeKey(database.ctx, other)).secret,
+      organizationId: other,
+    });
+    const [mine, foreign] = [
+      (await masked('/v1/invoices/1')).body.data,
+      (await theirs('/v1/invoices/1')).body.data,
+    ];
     expect(foreign.total).toMatch(/^[0-9a-f]{64}$/);
     expect(foreign.total).not.toBe(mine.total);
     expect(foreign.number).toBe(mine.number);
@@ -205,17 +248,31 @@ describe('an allow-list of fields', () => {
     const list = await get('/v2/invoices').expect(200);
     expect(Object.keys(list.body.data[0])).toEqual(['id', 'status', 'customer', 'lines']);
     expect(idsOf(list)).toEqual(['1', '2', '3', '4']);
-    expect(Object.keys((await get('/v2/invoices/1').expect(200)).body.data)).toEqual(['id', 'status', 'customer', 'lines']);
+    expect(Object.keys((await get('/v2/invoices/1').expect(200)).body.data)).toEqual([
+      'id',
+      'status',
+      'customer',
+      'lines',
+    ]);
     const csv = await get('/v2/invoices', { accept: 'text/csv' }).buffer(true).expect(200);
     expect(csv.text.split('\r\n')[0]).toBe('id,status,customer,lines');
-    for (const query of ['total=1', 'sort=total', 'fields=total', 'sort=date', 'date_after=2026-01-01', 'fields=unknown']) {
+    for (const query of [
+      'total=1',
+      'sort=total',
+      'fields=total',
+      'sort=date',
+      'date_after=2026-01-01',
+      'fields=unknown',
+    ]) {
       const { error } = (await get(`/v2/invoices?${query}`).expect(400)).body;
       expect(error.details).toHaveLength(1);
       expect(JSON.stringify(error).replaceAll(/"(total|date|unknown)\w*\\?"|date_after/g, '')).not.toMatch(
         /total|number|seq|date|modified|customerName/,
       );
     }
-    expect((await get('/v2/invoices?sort=statsu').expect(400)).body.error.message).toMatch(/must be one of: status\./);
+    expect((await get('/v2/invoices?sort=statsu').expect(400)).body.error.message).toMatch(
+      /must be one of: status\./,
+    );
     expect(idsOf(await get('/v2/invoices?status=paid&sort=status&fields=id,status'))).toEqual(['2']);
   });
 
@@ -223,7 +280,9 @@ describe('an allow-list of fields', () => {
     const get = await callerWith({ fields: { invoices: [], bills: ['status'] } });
     expect((await get('/v2/invoices?pageSize=2').expect(200)).body.data).toEqual([{ id: '1' }, { id: '2' }]);
     const other = await callerWith({ fields: { bills: ['status'] } });
-    expect((await other('/v2/invoices').expect(200)).text).toBe((await (await callerWith({}))('/v2/invoices')).text);
+    expect((await other('/v2/invoices').expect(200)).text).toBe(
+      (await (await callerWith({}))('/v2/invoices')).text,
+    );
   });
 
   it('goes with a row scope by a field that it leaves out', async () => {
@@ -234,11 +293,20 @@ describe('an allow-list of fields', () => {
   });
 
   it('has entity tags of its own, and HEAD says what GET does', async () => {
-    const readers = [{}, { fields: { invoices: ['number'] } }, { fields: { invoices: ['status'] } }, { rows: rowsOf(['acme']) }];
+    const readers = [
+      {},
+      { fields: { invoices: ['number'] } },
+      { fields: { invoices: ['status'] } },
+      { rows: rowsOf(['acme']) },
+    ];
     const tags = [];
     for (const wanted of readers) {
       const { secret: key } = await makeKey(database.ctx, organizationId, wanted);
-      const headers = { authorization: `Bearer ${key}`, 'x-tenant-id': organizationId, 'accept-encoding': 'identity' };
+      const headers = {
+        authorization: `Bearer ${key}`,
+        'x-tenant-id': organizationId,
+        'accept-encoding': 'identity',
+      };
       for (const accept of ['application/json', 'text/csv']) {
         const head = await supertest(app)
           .head('/api/public/v2/invoices')

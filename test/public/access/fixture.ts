@@ -13,6 +13,8 @@ export const scopedInvoices = {
 
 /** Invoices of these customers. */
 export const rowsOf = (customers: readonly string[]): RowScopes => ({
-  resources: { invoices: { recordType: 'invoice', conditions: [{ field: 'customer', source: 'entity', in: customers }] } },
+  resources: {
+    invoices: { recordType: 'invoice', conditions: [{ field: 'customer', source: 'entity', in: customers }] },
+  },
   others: false,
 });

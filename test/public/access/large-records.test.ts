@@ -10,7 +10,13 @@ import { rowsOf, scopedInvoices } from './fixture.ts';
 const huge = (customer: string): string => `${customer} `.repeat(120_000);
 const rows: InvoiceRow[] = Array.from({ length: 8 }, (_, index) => {
   const entity = index % 2 === 0 ? 'acme' : 'birch';
-  return { id: index + 1, entity, tranid: index < 4 ? huge(entity) : entity, entityName: huge(entity), trandate: `2026-01-0${index + 1}` };
+  return {
+    id: index + 1,
+    entity,
+    tranid: index < 4 ? huge(entity) : entity,
+    entityName: huge(entity),
+    trandate: `2026-01-0${index + 1}`,
+  };
 });
 
 let database: TestDatabase;
@@ -20,7 +26,9 @@ beforeAll(async () => {
   database = await testDatabase();
   organizationId = (await makeOrganization(database.ctx)).id;
   await loadInvoices(database.ctx, organizationId, rows);
-  const masked = scopedInvoices.fields.map((field) => (field.name === 'customerName' ? { ...field, mask: 'last4' } : field));
+  const masked = scopedInvoices.fields.map((field) =>
+    field.name === 'customerName' ? { ...field, mask: 'last4' } : field,
+  );
   await publishVersion(database.ctx, organizationId, { endpoints: [{ ...scopedInvoices, fields: masked }] });
   const { secret } = await makeKey(database.ctx, organizationId, { rows: rowsOf(['acme']) });
   get = callerOf(publicApp(database.ctx), { secret, organizationId });
@@ -31,7 +39,8 @@ describe('large records', () => {
   it('are read within the scope, and 404 outside', async () => {
     const { data } = (await get('/v1/invoices/1').expect(200)).body;
     expect([data.number.length, data.customerName]).toEqual([huge('acme').length, '****cme ']);
-    for (const path of ['/v1/invoices/2', '/v1/invoices/2?fields=number', '/v1/invoices/99']) await get(path).expect(404);
+    for (const path of ['/v1/invoices/2', '/v1/invoices/2?fields=number', '/v1/invoices/99'])
+      await get(path).expect(404);
   });
 
   it('are listed and exported within the scope, compressed or not', async () => {

@@ -1,6 +1,11 @@
 // The record tools of agents and /mcp under row scopes, allow-lists and masks.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AccessLayer, fullAccess, type RecordAccess, unlimitedLayer } from '../../../src/core/record-access.ts';
+import {
+  type AccessLayer,
+  fullAccess,
+  type RecordAccess,
+  unlimitedLayer,
+} from '../../../src/core/record-access.ts';
 import { recordToolsOf } from '../../../src/public/index.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
@@ -40,7 +45,9 @@ beforeAll(async () => {
   });
   await publishVersion(database.ctx, organizationId, {
     version: 'v2',
-    endpoints: [{ ...scopedInvoices, fields: scopedInvoices.fields.map(({ scopable: _scopable, ...field }) => field) }],
+    endpoints: [
+      { ...scopedInvoices, fields: scopedInvoices.fields.map(({ scopable: _scopable, ...field }) => field) },
+    ],
   });
   tools = recordToolsOf(withReads(database.ctx));
 });
@@ -48,12 +55,21 @@ afterAll(() => database.close());
 
 type Tool = keyof typeof tools;
 const at = { version: 'v1', resource: 'invoices' };
-const accessOf = (layer: Partial<AccessLayer>, unmasked = true): RecordAccess => ({ layers: [{ ...unlimitedLayer, ...layer }], unmasked });
+const accessOf = (layer: Partial<AccessLayer>, unmasked = true): RecordAccess => ({
+  layers: [{ ...unlimitedLayer, ...layer }],
+  unmasked,
+});
 const acme = accessOf({ rows: rowsOf(['acme']) });
 async function run(name: Tool, reads: RecordAccess, input: object = {}) {
   const call = tools[name] as (tenant: object, access: object, input: object) => Promise<string>;
   const defaults = name === 'aggregate' ? { orderBy: 'count', limit: 20 } : {};
-  return JSON.parse(await call({ ...database.ctx, organizationId }, { reads, maxCharacters: 100_000 }, { ...at, ...defaults, ...input }));
+  return JSON.parse(
+    await call(
+      { ...database.ctx, organizationId },
+      { reads, maxCharacters: 100_000 },
+      { ...at, ...defaults, ...input },
+    ),
+  );
 }
 const own = rows.filter(({ entity }) => entity === 'acme');
 
@@ -72,7 +88,9 @@ describe('under a row scope', () => {
       min: '0.25',
       max: '87.25',
     });
-    expect(await run('aggregate', acme, { filters: { customer: ['birch', 'corda'] } })).toMatchObject({ count: 0 });
+    expect(await run('aggregate', acme, { filters: { customer: ['birch', 'corda'] } })).toMatchObject({
+      count: 0,
+    });
     const grouped = await run('aggregate', acme, { groupBy: 'customer', orderBy: 'value' });
     expect([grouped.totalGroups, grouped.groups]).toEqual([1, [{ value: 'acme', count: own.length }]]);
     expect((await run('aggregate', fullAccess, { groupBy: 'customer' })).totalGroups).toBe(3);
@@ -82,13 +100,19 @@ describe('under a row scope', () => {
     expect(await run('describe', acme)).toMatchObject({ records: own.length });
     expect(await run('describe', fullAccess)).toMatchObject({ records: rows.length });
     const listed = await run('describe', acme, { version: undefined, resource: undefined });
-    expect(listed.versions).toEqual([{ version: 'v1', status: 'published', name: '', resources: ['invoices'] }]);
-    expect((await run('describe', acme, { resource: undefined })).resources.map(({ resource }: { resource: string }) => resource)).toEqual([
-      'invoices',
+    expect(listed.versions).toEqual([
+      { version: 'v1', status: 'published', name: '', resources: ['invoices'] },
     ]);
+    expect(
+      (await run('describe', acme, { resource: undefined })).resources.map(
+        ({ resource }: { resource: string }) => resource,
+      ),
+    ).toEqual(['invoices']);
     for (const tool of ['describe', 'query', 'aggregate'] as const) {
       await expect(run(tool, acme, { resource: 'bills' })).rejects.toMatchObject({ code: 'FORBIDDEN' });
-      await expect(run(tool, acme, { version: 'v2' })).rejects.toMatchObject({ details: [{ code: 'resource_out_of_scope' }] });
+      await expect(run(tool, acme, { version: 'v2' })).rejects.toMatchObject({
+        details: [{ code: 'resource_out_of_scope' }],
+      });
     }
     expect((await run('describe', acme, { version: 'v2', resource: undefined })).resources).toEqual([]);
     const whole = await run('describe', fullAccess, { version: undefined, resource: undefined });
@@ -107,11 +131,19 @@ describe('under a row scope', () => {
 
   it('503 scope_field_stale', async () => {
     const set = (fields: object) =>
-      database.ctx.db.data.query(`update ${tenantSchema(organizationId)}.record_state set stale_fields = $1`, [JSON.stringify(fields)]);
-    await set({ entity: { since: '2026-02-26T08:00:00Z', syncedAt: null, reason: 'unreadable', message: '' } });
+      database.ctx.db.data.query(
+        `update ${tenantSchema(organizationId)}.record_state set stale_fields = $1`,
+        [JSON.stringify(fields)],
+      );
+    await set({
+      entity: { since: '2026-02-26T08:00:00Z', syncedAt: null, reason: 'unreadable', message: '' },
+    });
     for (const tool of ['describe', 'query', 'get', 'aggregate'] as const) {
       const given = tool === 'get' ? { id: '1' } : {};
-      await expect(run(tool, acme, given)).rejects.toMatchObject({ status: 503, details: [{ code: 'scope_field_stale' }] });
+      await expect(run(tool, acme, given)).rejects.toMatchObject({
+        status: 503,
+        details: [{ code: 'scope_field_stale' }],
+      });
       await run(tool, fullAccess, given);
     }
     await set({});
@@ -121,7 +153,11 @@ describe('under a row scope', () => {
 describe('masked and hidden fields', () => {
   const reader: RecordAccess = { layers: [], unmasked: false };
   it('are shown masked, and not filtered, sorted, grouped or aggregated by', async () => {
-    expect((await run('get', reader, { id: '90', fields: ['total', 'date'] })).data).toEqual({ id: '90', total: '****', date: '2026' });
+    expect((await run('get', reader, { id: '90', fields: ['total', 'date'] })).data).toEqual({
+      id: '90',
+      total: '****',
+      date: '2026',
+    });
     const refused: [Tool, object, string][] = [
       ['query', { sort: 'total' }, 'sort'],
       ['query', { filters: { total_gte: 1 } }, 'total_gte'],
@@ -131,7 +167,10 @@ describe('masked and hidden fields', () => {
       ['aggregate', { filters: { date: '2026-01-10' } }, 'date'],
     ];
     for (const [tool, input, path] of refused)
-      await expect(run(tool, reader, input)).rejects.toMatchObject({ code: 'FORBIDDEN', details: [{ path, code: 'field_masked' }] });
+      await expect(run(tool, reader, input)).rejects.toMatchObject({
+        code: 'FORBIDDEN',
+        details: [{ path, code: 'field_masked' }],
+      });
     await expect(run('aggregate', reader, { field: 'totl' })).rejects.toMatchObject({
       message: expect.not.stringMatching(/totalText|date|"total"/),
     });
@@ -145,13 +184,20 @@ describe('masked and hidden fields', () => {
     expect(described.defaultSort).toEqual({ field: 'id', order: 'asc' });
     const whole = await run('describe', fullAccess);
     expect(whole.defaultSort).toEqual({ field: 'date', order: 'desc' });
-    expect(whole.fields.find(({ name }: { name: string }) => name === 'total')).toMatchObject({ type: 'number', sortable: true });
+    expect(whole.fields.find(({ name }: { name: string }) => name === 'total')).toMatchObject({
+      type: 'number',
+      sortable: true,
+    });
     const narrow = await run('describe', accessOf({ fields: { invoices: ['status'] } }));
     expect(narrow.fields.map(({ name }: { name: string }) => name)).toEqual(['id', 'status']);
-    await expect(run('describe', accessOf({ fields: { invoices: ['status'] } }), { fields: ['total'] })).rejects.toMatchObject({
+    await expect(
+      run('describe', accessOf({ fields: { invoices: ['status'] } }), { fields: ['total'] }),
+    ).rejects.toMatchObject({
       code: 'BAD_REQUEST',
     });
-    await expect(run('aggregate', accessOf({ fields: { invoices: ['status'] } }), { groupBy: 'customer' })).rejects.toMatchObject({
+    await expect(
+      run('aggregate', accessOf({ fields: { invoices: ['status'] } }), { groupBy: 'customer' }),
+    ).rejects.toMatchObject({
       message: expect.not.stringContaining('number'),
     });
   });

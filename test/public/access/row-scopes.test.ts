@@ -1,10 +1,18 @@
-// Reads under a row scope, at every door of the public interface but the change feed: the same as the unscoped answer without the records
-// of others.
+// Reads under a row scope, at every door of the public interface but the change feed: the same as the
+// unscoped answer without the records of others.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { bumpGeneration, callerOf, type InvoiceRow, idsOf, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import {
+  bumpGeneration,
+  callerOf,
+  type InvoiceRow,
+  idsOf,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from '../fixture.ts';
 import { rowsOf, scopedInvoices } from './fixture.ts';
 
 const customers = ['acme', 'birch', 'corda', 'dune'] as const;
@@ -56,11 +64,18 @@ beforeAll(async () => {
   organizationId = (await makeOrganization(database.ctx)).id;
   schema = tenantSchema(organizationId);
   await loadInvoices(database.ctx, organizationId, rows);
-  await publishVersion(database.ctx, organizationId, { endpoints: [scopedInvoices, { ...scopedInvoices, name: 'bills' }] });
+  await publishVersion(database.ctx, organizationId, {
+    endpoints: [scopedInvoices, { ...scopedInvoices, name: 'bills' }],
+  });
   const app = publicApp(database.ctx);
-  callerWith = async (wanted) => callerOf(app, { secret: (await makeKey(database.ctx, organizationId, wanted)).secret, organizationId });
+  callerWith = async (wanted) =>
+    callerOf(app, { secret: (await makeKey(database.ctx, organizationId, wanted)).secret, organizationId });
   whole = await callerWith({});
-  callers = new Map(await Promise.all(scopes.map(async (scope) => [scope, await callerWith({ rows: rowsOf(scope) })] as const)));
+  callers = new Map(
+    await Promise.all(
+      scopes.map(async (scope) => [scope, await callerWith({ rows: rowsOf(scope) })] as const),
+    ),
+  );
 });
 afterAll(() => database.close());
 
@@ -70,15 +85,21 @@ async function publish(): Promise<void> {
   clock.advance(database.ctx.settings.cacheTtlMs + 1);
 }
 
-const isWithin = (scope: readonly string[], { customer }: { customer: string | null }) => customer !== null && scope.includes(customer);
-const foreignWords = (scope: readonly string[]) => [...customers.filter((name) => !scope.includes(name)), 'none'];
+const isWithin = (scope: readonly string[], { customer }: { customer: string | null }) =>
+  customer !== null && scope.includes(customer);
+const foreignWords = (scope: readonly string[]) => [
+  ...customers.filter((name) => !scope.includes(name)),
+  'none',
+];
 
 /** All records of a query as the unscoped reader gets them, in their order. */
 async function allRecords(query: string): Promise<{ id: string; customer: string | null }[]> {
   const kept = query.split('&').filter((part) => part !== '' && !/^(page|pageSize|fields)=/.test(part));
   const found = [];
   for (let page = 1; ; page += 1) {
-    const { body } = await whole(`/v1/invoices?${[...kept, `page=${page}`, 'pageSize=100'].join('&')}`).expect(200);
+    const { body } = await whole(
+      `/v1/invoices?${[...kept, `page=${page}`, 'pageSize=100'].join('&')}`,
+    ).expect(200);
     found.push(...body.data);
     if (page >= body.pagination.totalPages) return found;
   }
@@ -94,14 +115,18 @@ describe('a list under a row scope', () => {
       const answer = await get(`/v1/invoices?${query}`).expect(200);
       const wanted = all.filter((record) => isWithin(scope, record));
       const shown = wanted.slice((page - 1) * pageSize, page * pageSize);
-      const picked = shown.map((record) => Object.fromEntries(Object.entries(record).filter(([name]) => fields?.includes(name) ?? true)));
+      const picked = shown.map((record) =>
+        Object.fromEntries(Object.entries(record).filter(([name]) => fields?.includes(name) ?? true)),
+      );
       expect(answer.body).toEqual({
         data: picked,
         pagination: { total: wanted.length, page, pageSize, totalPages: Math.ceil(wanted.length / pageSize) },
       });
       for (const word of foreignWords(scope)) expect(answer.text).not.toContain(word);
       const head = await get(`/v1/invoices?${query}`, { 'accept-encoding': 'identity' }).expect(200);
-      expect(head.headers['link'] ?? '').not.toMatch(/acme|birch|corda|dune/.test(query) ? /corda/ : /acme|birch|corda|dune/);
+      expect(head.headers['link'] ?? '').not.toMatch(
+        /acme|birch|corda|dune/.test(query) ? /corda/ : /acme|birch|corda|dune/,
+      );
     }
   });
 
@@ -111,7 +136,10 @@ describe('a list under a row scope', () => {
       for (const [scope, get] of callers) {
         const answer = await get(`/v1/invoices?${query}`, { accept }).buffer(true).expect(200);
         const lines = answer.text.split('\n').filter((line) => line !== '');
-        const ids = accept === 'text/csv' ? lines.slice(1).map((line) => line.split(',')[0]) : lines.map((line) => JSON.parse(line).id);
+        const ids =
+          accept === 'text/csv'
+            ? lines.slice(1).map((line) => line.split(',')[0])
+            : lines.map((line) => JSON.parse(line).id);
         const wanted = all.filter((record) => isWithin(scope, record)).map(({ id }) => id);
         expect([query, ids]).toEqual([query, wanted]);
         expect(answer.headers['x-total-count']).toBe(String(wanted.length));
@@ -122,13 +150,18 @@ describe('a list under a row scope', () => {
 
   it('reads deep pages through anchors of its own', async () => {
     const all = await allRecords('sort=total&order=desc');
-    const deep = callerOf(publicApp({ ...database.ctx, settings: { ...database.ctx.settings, anchorEvery: 2 } }), {
-      secret: (await makeKey(database.ctx, organizationId, { rows: rowsOf(['birch', 'dune']) })).secret,
-      organizationId,
-    });
+    const deep = callerOf(
+      publicApp({ ...database.ctx, settings: { ...database.ctx.settings, anchorEvery: 2 } }),
+      {
+        secret: (await makeKey(database.ctx, organizationId, { rows: rowsOf(['birch', 'dune']) })).secret,
+        organizationId,
+      },
+    );
     const found: string[] = [];
     for (let page = 1; page <= 24; page += 1)
-      found.push(...idsOf(await deep(`/v1/invoices?sort=total&order=desc&pageSize=4&page=${page}`).expect(200)));
+      found.push(
+        ...idsOf(await deep(`/v1/invoices?sort=total&order=desc&pageSize=4&page=${page}`).expect(200)),
+      );
     expect(found).toEqual(all.filter((record) => isWithin(['birch', 'dune'], record)).map(({ id }) => id));
   });
 });
@@ -186,23 +219,34 @@ describe('what a caller can say', () => {
     }
     const others = await callerWith({ rows: { ...rowsOf(['acme']), others: true } });
     expect((await others('/v1/bills?pageSize=1').expect(200)).body.pagination.total).toBe(rows.length);
-    expect((await others('/v1/invoices?pageSize=1').expect(200)).body.pagination.total).toBeLessThan(rows.length);
+    expect((await others('/v1/invoices?pageSize=1').expect(200)).body.pagination.total).toBeLessThan(
+      rows.length,
+    );
     await others('/v1/nothing').expect(404);
   });
 
   it('403 where the scope does not apply: another record type, or a field that is not scopable in the version', async () => {
     await publishVersion(database.ctx, organizationId, {
       version: 'v2',
-      endpoints: [{ ...scopedInvoices, fields: scopedInvoices.fields.map(({ scopable: _scopable, ...field }) => field) }],
+      endpoints: [
+        {
+          ...scopedInvoices,
+          fields: scopedInvoices.fields.map(({ scopable: _scopable, ...field }) => field),
+        },
+      ],
     });
     const get = await callerWith({ rows: rowsOf(['acme']) });
     expect((await get('/v2/invoices').expect(403)).body.error.details[0].code).toBe('resource_out_of_scope');
     await get('/v1/invoices').expect(200);
-    const other = await callerWith({ rows: { resources: { invoices: { recordType: 'customer', conditions: [] } }, others: false } });
+    const other = await callerWith({
+      rows: { resources: { invoices: { recordType: 'customer', conditions: [] } }, others: false },
+    });
     await other('/v1/invoices').expect(403);
     const byId = await callerWith({
       rows: {
-        resources: { invoices: { recordType: 'invoice', conditions: [{ field: 'id', source: 'id', in: ['5', '6'] }] } },
+        resources: {
+          invoices: { recordType: 'invoice', conditions: [{ field: 'id', source: 'id', in: ['5', '6'] }] },
+        },
         others: false,
       },
     });
@@ -212,9 +256,16 @@ describe('what a caller can say', () => {
 
   it('two conditions must both hold', async () => {
     const { resources } = rowsOf(['acme']);
-    const conditions = [...(resources['invoices']?.conditions ?? []), { field: 'id', source: 'id', in: ['1', '2', '6'] }];
-    const get = await callerWith({ rows: { resources: { invoices: { recordType: 'invoice', conditions } }, others: false } });
-    const wanted = rows.filter(({ id, entity }) => entity === 'acme' && [1, 2, 6].includes(Number(id))).map(({ id }) => String(id));
+    const conditions = [
+      ...(resources['invoices']?.conditions ?? []),
+      { field: 'id', source: 'id', in: ['1', '2', '6'] },
+    ];
+    const get = await callerWith({
+      rows: { resources: { invoices: { recordType: 'invoice', conditions } }, others: false },
+    });
+    const wanted = rows
+      .filter(({ id, entity }) => entity === 'acme' && [1, 2, 6].includes(Number(id)))
+      .map(({ id }) => String(id));
     expect(idsOf(await get('/v1/invoices?sort=number').expect(200)).sort()).toEqual(wanted);
   });
 });
@@ -223,10 +274,17 @@ describe('caches', () => {
   it('are shared by keys of equal scope alone: entity tags, bodies, totals and plans', async () => {
     const app = publicApp(database.ctx);
     const keyed = async (scope: readonly string[]) =>
-      callerOf(app, { secret: (await makeKey(database.ctx, organizationId, { rows: rowsOf(scope) })).secret, organizationId });
+      callerOf(app, {
+        secret: (await makeKey(database.ctx, organizationId, { rows: rowsOf(scope) })).secret,
+        organizationId,
+      });
     const readers = [await keyed(['acme']), await keyed(['birch']), await keyed(['birch', 'acme'])];
     const twin = await keyed(['acme']);
-    for (const path of ['/v1/invoices', '/v1/invoices?status=open', '/v1/invoices?sort=total&page=2&pageSize=5']) {
+    for (const path of [
+      '/v1/invoices',
+      '/v1/invoices?status=open',
+      '/v1/invoices?sort=total&page=2&pageSize=5',
+    ]) {
       const answers = [];
       for (const get of [...readers, ...readers, twin]) answers.push(await get(path).expect(200));
       const tags = answers.map(({ headers }) => headers['etag'] ?? '');
@@ -236,7 +294,9 @@ describe('caches', () => {
       for (const [index, get] of readers.entries()) {
         await get(path, { 'if-none-match': tags[index] ?? '' }).expect(304);
         await get(path, { 'if-none-match': tags[(index + 1) % 3] ?? '' }).expect(200);
-        await get(path, { 'if-none-match': tags[index] ?? '', accept: 'application/x-ndjson' }).expect(/page/.test(path) ? 400 : 200);
+        await get(path, { 'if-none-match': tags[index] ?? '', accept: 'application/x-ndjson' }).expect(
+          /page/.test(path) ? 400 : 200,
+        );
       }
     }
   });
@@ -250,10 +310,10 @@ describe('withheld records', () => {
     const get = await callerWith({ rows: rowsOf(['acme']) });
     const filtered = () => whole('/v1/invoices?customer=acme&pageSize=100').expect(200);
     expect(idsOf(await get('/v1/invoices?pageSize=100').expect(200))).toContain(id);
-    await database.ctx.db.data.query(`insert into ${schema}.withheld_records (record_type, id) values ('invoice', $1), ('other', $2)`, [
-      id,
-      String(own[1]?.id),
-    ]);
+    await database.ctx.db.data.query(
+      `insert into ${schema}.withheld_records (record_type, id) values ('invoice', $1), ('other', $2)`,
+      [id, String(own[1]?.id)],
+    );
     await publish();
     const { data, pagination } = (await get('/v1/invoices?pageSize=100').expect(200)).body;
     expect([data.length, pagination.total]).toEqual([own.length - 1, own.length - 1]);
@@ -271,9 +331,16 @@ describe('withheld records', () => {
 
 describe('a record that a sync moves between customers', () => {
   it('is read by the one or the other, in answers that each show one moment', async () => {
-    const readers = [await callerWith({ rows: rowsOf(['acme']) }), await callerWith({ rows: rowsOf(['birch']) })];
-    const moving = rows.filter(({ entity }) => entity === 'acme' || entity === 'birch').map(({ id }) => Number(id));
-    const { rows: states } = await database.ctx.db.data.query<{ active_table: string }>(`select active_table from ${schema}.record_state`);
+    const readers = [
+      await callerWith({ rows: rowsOf(['acme']) }),
+      await callerWith({ rows: rowsOf(['birch']) }),
+    ];
+    const moving = rows
+      .filter(({ entity }) => entity === 'acme' || entity === 'birch')
+      .map(({ id }) => Number(id));
+    const { rows: states } = await database.ctx.db.data.query<{ active_table: string }>(
+      `select active_table from ${schema}.record_state`,
+    );
     const move = `with moved as (update ${schema}.${states[0]?.active_table} set f_entity = case f_entity when 'acme' then 'birch' else 'acme' end where id = any($1))
       update ${schema}.record_state set generation = generation + 1`;
     let isRead = false;
@@ -288,13 +355,17 @@ describe('a record that a sync moves between customers', () => {
         const { data, pagination } = (await get('/v1/invoices?pageSize=100&sort=number').expect(200)).body;
         expect([...new Set(data.map(({ customer }: { customer: string }) => customer))]).toEqual([name]);
         expect(pagination.total).toBe(data.length);
-        const csv = await get('/v1/invoices?fields=customer', { accept: 'text/csv' }).buffer(true).expect(200);
+        const csv = await get('/v1/invoices?fields=customer', { accept: 'text/csv' })
+          .buffer(true)
+          .expect(200);
         const lines = csv.text.split('\r\n').slice(1, -1);
         expect(lines.every((line) => line.endsWith(`,${name}`))).toBe(true);
         expect(csv.headers['x-total-count']).toBe(String(lines.length));
       }
     };
-    const reading = Promise.all(readers.map((get, index) => read(get, index === 0 ? 'acme' : 'birch'))).finally(() => {
+    const reading = Promise.all(
+      readers.map((get, index) => read(get, index === 0 ? 'acme' : 'birch')),
+    ).finally(() => {
       isRead = true;
     });
     await Promise.all([moveOn(), reading]);
@@ -312,34 +383,51 @@ describe('503 scope_field_stale', () => {
       `update ${schema}.record_state set stale_fields = coalesce($1::jsonb -> 'stale', '{}'), accepted_fields = coalesce($1::jsonb -> 'accepted', '{}')`,
       [JSON.stringify(fields)],
     );
-  const missing = { since: '2026-02-26T08:00:00Z', syncedAt: null, reason: 'empty', message: 'It came empty' };
-  const paths = ['/v1/invoices', '/v1/invoices?page=2', '/v1/invoices/1', '/v1/invoices/2', '/v1/invoices/99999'];
+  const missing = {
+    since: '2026-02-26T08:00:00Z',
+    syncedAt: null,
+    reason: 'empty',
+    message: 'It came empty',
+  };
+  const paths = [
+    '/v1/invoices',
+    '/v1/invoices?page=2',
+    '/v1/invoices/1',
+    '/v1/invoices/2',
+    '/v1/invoices/99999',
+  ];
 
   it.each([
     ['stale', { stale: { entity: missing } }],
     ['accepted as missing', { accepted: { entity: { ...missing, at: missing.since } } }],
-  ])('while a field that the scope names is %s, also in place of 304, cached bodies and 404', async (_what, fields) => {
-    const get = await callerWith({ rows: rowsOf(['acme']) });
-    const tags = new Map<string, string>();
-    for (const path of paths) tags.set(path, (await get(path)).headers['etag'] ?? '');
-    await setFields(fields);
-    clock.advance(database.ctx.settings.cacheTtlMs + 1);
-    await get('/v1/invoices', { accept: 'text/csv' }).expect(503);
-    for (const path of paths) {
-      for (const headers of [{}, { 'if-none-match': tags.get(path) ?? '' }]) {
-        const { error } = (await get(path, headers).expect(503)).body;
-        expect(error.details[0].code).toBe('scope_field_stale');
+  ])(
+    'while a field that the scope names is %s, also in place of 304, cached bodies and 404',
+    async (_what, fields) => {
+      const get = await callerWith({ rows: rowsOf(['acme']) });
+      const tags = new Map<string, string>();
+      for (const path of paths) tags.set(path, (await get(path)).headers['etag'] ?? '');
+      await setFields(fields);
+      clock.advance(database.ctx.settings.cacheTtlMs + 1);
+      await get('/v1/invoices', { accept: 'text/csv' }).expect(503);
+      for (const path of paths) {
+        for (const headers of [{}, { 'if-none-match': tags.get(path) ?? '' }]) {
+          const { error } = (await get(path, headers).expect(503)).body;
+          expect(error.details[0].code).toBe('scope_field_stale');
+        }
+        await whole(path).expect(path.endsWith('99999') ? 404 : 200);
       }
-      await whole(path).expect(path.endsWith('99999') ? 404 : 200);
-    }
-    await setFields({});
-    clock.advance(database.ctx.settings.cacheTtlMs + 1);
-    await get('/v1/invoices').expect(200);
-  });
+      await setFields({});
+      clock.advance(database.ctx.settings.cacheTtlMs + 1);
+      await get('/v1/invoices').expect(200);
+    },
+  );
 
   it('not while another field or only the label of this one is', async () => {
     const get = await callerWith({ rows: rowsOf(['acme']) });
-    for (const fields of [{ stale: { total: missing } }, { stale: { entity: { ...missing, labelOnly: true } } }]) {
+    for (const fields of [
+      { stale: { total: missing } },
+      { stale: { entity: { ...missing, labelOnly: true } } },
+    ]) {
       await setFields(fields);
       clock.advance(database.ctx.settings.cacheTtlMs + 1);
       await get('/v1/invoices').expect(200);

@@ -22,11 +22,16 @@ import { invoiceColumns } from '../fixture.ts';
 import { rowsOf, scopedInvoices } from './fixture.ts';
 
 const document = SchemaDocument.parse({ endpoints: [scopedInvoices] });
-const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
+const bindings = bindDocument(document, {
+  invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true },
+});
 const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
 if (endpoint === undefined) throw new Error('no endpoint');
 const narrow = (...layers: Partial<AccessLayer>[]) =>
-  narrowEndpoint(endpoint, { layers: layers.map((layer) => ({ ...unlimitedLayer, ...layer })), unmasked: true });
+  narrowEndpoint(endpoint, {
+    layers: layers.map((layer) => ({ ...unlimitedLayer, ...layer })),
+    unmasked: true,
+  });
 const acme = narrow({ rows: rowsOf(['acme']) });
 const birch = narrow({ rows: rowsOf(['birch']) });
 const both = narrow({ rows: rowsOf(['acme', 'birch']) });
@@ -53,7 +58,9 @@ describe('statements', () => {
       const text = write();
       expect([name, text]).toEqual([
         name,
-        expect.stringMatching(/t\."f_entity" = \$\d::text and .*not exists \(select from wh_x\.withheld_records/s),
+        expect.stringMatching(
+          /t\."f_entity" = \$\d::text and .*not exists \(select from wh_x\.withheld_records/s,
+        ),
       ]);
       const used = new Set([...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
       expect([...used].sort((a, b) => a - b)).toEqual(values.map((_, index) => index + 1));
@@ -61,8 +68,13 @@ describe('statements', () => {
       expect(text).not.toContain('acme');
     }
     const plan = planOf(acme);
-    expect(copyStatement(ref, plan).text).toMatch(/"f_entity" = .* and not exists \(select from wh_x\.withheld_records/s);
-    expect(countStatement(ref, plan)).toMatchObject({ values: ['acme'], text: expect.stringContaining('withheld_records') });
+    expect(copyStatement(ref, plan).text).toMatch(
+      /"f_entity" = .* and not exists \(select from wh_x\.withheld_records/s,
+    );
+    expect(countStatement(ref, plan)).toMatchObject({
+      values: ['acme'],
+      text: expect.stringContaining('withheld_records'),
+    });
   });
 
   it('are shared by scopes of one shape, and never with readers of everything', () => {
@@ -96,10 +108,17 @@ describe('the index of the order', () => {
   it('is not walked for records by id: they are few', () => {
     const byId = (ids: string[]) =>
       narrow({
-        rows: { resources: { invoices: { recordType: 'invoice', conditions: [{ field: 'id', source: 'id', in: ids }] } }, others: false },
+        rows: {
+          resources: {
+            invoices: { recordType: 'invoice', conditions: [{ field: 'id', source: 'id', in: ids }] },
+          },
+          others: false,
+        },
       });
     for (const ids of [['1'], ['1', '2']])
-      expect(boundedRanges(planOf(byId(ids)), undefined, 1_000_000, 8_000).map(({ strategy }) => strategy)).toEqual(['sort']);
+      expect(
+        boundedRanges(planOf(byId(ids)), undefined, 1_000_000, 8_000).map(({ strategy }) => strategy),
+      ).toEqual(['sort']);
   });
 });
 
@@ -117,29 +136,55 @@ describe('narrowing', () => {
 
   it('two layers leave the values that both allow, none when they share none', () => {
     const values = (of: typeof whole) => of.scope.map((condition) => condition.values);
-    expect(values(narrow({ rows: rowsOf(['acme', 'birch']) }, { rows: rowsOf(['birch', 'corda']) }))).toEqual([['birch']]);
+    expect(values(narrow({ rows: rowsOf(['acme', 'birch']) }, { rows: rowsOf(['birch', 'corda']) }))).toEqual(
+      [['birch']],
+    );
     const none = narrow({ rows: rowsOf(['acme']) }, { rows: rowsOf(['birch']) });
     expect(values(none)).toEqual([[]]);
-    expect(listStatement(ref, planOf(none), plainRanges(planOf(none)), true).write()).toContain('= any($2::text[])');
+    expect(listStatement(ref, planOf(none), plainRanges(planOf(none)), true).write()).toContain(
+      '= any($2::text[])',
+    );
     expect(new Set([acme, birch, both, none, whole].map(({ reach }) => reach)).size).toBe(5);
   });
 
   it.each([
-    ['a day and an instant of it', ['2026-01-31'], ['2026-01-31T10:00:00Z', '2026-02-01T10:00:00Z'], ['2026-01-31T10:00:00.000000Z']],
-    ['an instant of the day in UTC', ['2026-01-31T23:30:00.1234-02:00'], ['2026-01-31', '2026-02-01'], ['2026-02-01T01:30:00.123400Z']],
-    ['one instant, written in two ways', ['2026-01-31T10:00:00Z'], ['2026-01-31T12:00:00.000+02:00'], ['2026-01-31T10:00:00.000000Z']],
+    [
+      'a day and an instant of it',
+      ['2026-01-31'],
+      ['2026-01-31T10:00:00Z', '2026-02-01T10:00:00Z'],
+      ['2026-01-31T10:00:00.000000Z'],
+    ],
+    [
+      'an instant of the day in UTC',
+      ['2026-01-31T23:30:00.1234-02:00'],
+      ['2026-01-31', '2026-02-01'],
+      ['2026-02-01T01:30:00.123400Z'],
+    ],
+    [
+      'one instant, written in two ways',
+      ['2026-01-31T10:00:00Z'],
+      ['2026-01-31T12:00:00.000+02:00'],
+      ['2026-01-31T10:00:00.000000Z'],
+    ],
     ['two days', ['2026-01-31', '2026-02-01'], ['2026-02-01'], ['2026-02-01']],
     ['instants that differ by a microsecond', ['2026-01-31T10:00:00.000001Z'], ['2026-01-31T10:00:00Z'], []],
     ['an instant whose year in UTC has five digits', ['9999-12-31T23:00:00-05:00'], ['9999-12-31'], []],
   ])('two layers that name a time leave what both allow: %s', (_name, one, other, left) => {
     const rowsAt = (times: readonly string[]): Partial<AccessLayer> => ({
       rows: {
-        resources: { invoices: { recordType: 'invoice', conditions: [{ field: 'modified', source: 'lastmodified', in: times }] } },
+        resources: {
+          invoices: {
+            recordType: 'invoice',
+            conditions: [{ field: 'modified', source: 'lastmodified', in: times }],
+          },
+        },
         others: false,
       },
     });
     const spans = left.map((time) =>
-      time.includes('T') ? { from: time, to: time } : { from: `${time}T00:00:00Z`, to: `${time}T23:59:59.999999Z` },
+      time.includes('T')
+        ? { from: time, to: time }
+        : { from: `${time}T00:00:00Z`, to: `${time}T23:59:59.999999Z` },
     );
     for (const layers of [
       [one, other],

@@ -1,5 +1,5 @@
-// The change feed: a client that starts without `since` and follows it has the contents of the list, whatever was synced meanwhile. A token
-// is valid only where it was issued, and only as long as tombstones are kept.
+// The change feed: a client that starts without `since` and follows it has the contents of the list, whatever
+// was synced meanwhile. A token is valid only where it was issued, and only as long as tombstones are kept.
 import type { Express } from 'express';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,7 +15,11 @@ type Change = { op: 'upsert' | 'delete'; id: string; at: string; record: Record<
 type Page = { data: Change[]; next: string; hasMore: boolean };
 type Get = ReturnType<typeof callerOf>;
 
-const endpoint = { name: 'things', recordType: 'thing', fields: ['name', 'total'].map((name) => ({ name, source: name })) };
+const endpoint = {
+  name: 'things',
+  recordType: 'thing',
+  fields: ['name', 'total'].map((name) => ({ name, source: name })),
+};
 
 let database: TestDatabase;
 let app: Express;
@@ -29,7 +33,9 @@ async function openWorld(): Promise<{ world: SyncWorld; get: Get }> {
   made.erp.deleted = new Map();
   made.erp.put(1);
   await made.sync();
-  await publishVersion(database.ctx, made.organizationId, { endpoints: [endpoint, { ...endpoint, name: 'others' }] });
+  await publishVersion(database.ctx, made.organizationId, {
+    endpoints: [endpoint, { ...endpoint, name: 'others' }],
+  });
   await publishVersion(database.ctx, made.organizationId, { version: 'v2', endpoints: [endpoint] });
   const { secret } = await makeKey(database.ctx, made.organizationId);
   return { world: made, get: callerOf(app, { secret, organizationId: made.organizationId }) };
@@ -44,7 +50,8 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const page = async (since: string | null, limit = 1_000, from: Get = get): Promise<Page> =>
-  (await from(`/v1/things/changes?limit=${limit}${since === null ? '' : `&since=${since}`}`).expect(200)).body;
+  (await from(`/v1/things/changes?limit=${limit}${since === null ? '' : `&since=${since}`}`).expect(200))
+    .body;
 
 /** Follows the feed to its end, applying the changes to a copy. */
 async function follow(copy: Map<string, unknown>, since: string | null, limit: number): Promise<string> {
@@ -80,7 +87,10 @@ describe('GET /{version}/{resource}/changes', () => {
   it('keeps a copy equal to the list through inserts, updates, deletions and re-creations', async () => {
     const copy = new Map<string, unknown>();
     let since: string | null = null;
-    const step = fc.record({ id: fc.integer({ min: 1, max: 12 }), act: fc.constantFrom('write', 'write', 'drop') });
+    const step = fc.record({
+      id: fc.integer({ min: 1, max: 12 }),
+      act: fc.constantFrom('write', 'write', 'drop'),
+    });
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 8 }),
@@ -88,7 +98,8 @@ describe('GET /{version}/{resource}/changes', () => {
         fc.constantFrom('full', 'incremental'),
         async (steps, limit, mode) => {
           for (const { id, act } of steps) {
-            if (act === 'write') world.erp.put(id, { total: `${world.erp.calls.length}.1234567890123456789` });
+            if (act === 'write')
+              world.erp.put(id, { total: `${world.erp.calls.length}.1234567890123456789` });
             else if (world.erp.records.size > 1) world.erp.drop(id);
           }
           await world.sync(mode === 'full' ? 'full' : 'incremental');
@@ -123,7 +134,9 @@ describe('GET /{version}/{resource}/changes', () => {
     expect(data.map(({ at }) => at)).toEqual(data.map(({ at }) => at).sort());
     expect(hasMore).toBe(false);
     const one = await get(`/v1/things/changes?since=${next}&limit=1`).expect(200);
-    expect(one.headers['link']).toBe(`</api/public/v1/things/changes?since=${one.body.next}&limit=1>; rel="next"`);
+    expect(one.headers['link']).toBe(
+      `</api/public/v1/things/changes?since=${one.body.next}&limit=1>; rel="next"`,
+    );
     const rest = await page(one.body.next);
     expect(rest.data).toEqual(data.slice(1));
     expect(await page(rest.next)).toEqual({ data: [], next: rest.next, hasMore: false });
@@ -173,7 +186,14 @@ describe('GET /{version}/{resource}/changes', () => {
     for (const coding of ['identity', 'gzip']) {
       const ask = () => get('/v1/things/changes?limit=8', { 'accept-encoding': coding }).expect(200);
       const [first, second] = [await ask(), await ask()];
-      for (const name of ['etag', 'link', 'content-encoding', 'content-length', 'x-data-generation', 'x-data-synced-at'])
+      for (const name of [
+        'etag',
+        'link',
+        'content-encoding',
+        'content-length',
+        'x-data-generation',
+        'x-data-synced-at',
+      ])
         expect([name, second.headers[name]]).toEqual([name, first.headers[name]]);
       expect(second.headers['link']).toContain(second.body.next);
       expect(second.text).toBe(first.text);
@@ -193,12 +213,28 @@ describe('GET /{version}/{resource}/changes', () => {
       other.get(`/v1/things/changes?since=${next}`),
       get(`/v1/others/changes?since=${next}`),
       get(`/v2/things/changes?since=${next}`),
-      ...['x', '.', `${next}x`, next.slice(1), next.replace('.', ''), `${next}.`, '%00', next.split('.')[0]].map((since) =>
-        get(`/v1/things/changes?since=${since}`),
-      ),
-      ...['limit=0', 'limit=1001', 'limit=1e2', 'limit=', 'since=', 'limit=1&limit=2', 'page=1', 'fields=name', 'Since=x', 'sort=id'].map(
-        (query) => get(`/v1/things/changes?${query}`),
-      ),
+      ...[
+        'x',
+        '.',
+        `${next}x`,
+        next.slice(1),
+        next.replace('.', ''),
+        `${next}.`,
+        '%00',
+        next.split('.')[0],
+      ].map((since) => get(`/v1/things/changes?since=${since}`)),
+      ...[
+        'limit=0',
+        'limit=1001',
+        'limit=1e2',
+        'limit=',
+        'since=',
+        'limit=1&limit=2',
+        'page=1',
+        'fields=name',
+        'Since=x',
+        'sort=id',
+      ].map((query) => get(`/v1/things/changes?${query}`)),
     ];
     for (const request of wrong)
       expect([(await request).status, (await request).body.error.details[0].path]).toEqual([
@@ -206,17 +242,26 @@ describe('GET /{version}/{resource}/changes', () => {
         expect.stringMatching(/^(since|limit|page|fields|Since|sort)$/),
       ]);
     await fc.assert(
-      fc.asyncProperty(fc.nat({ max: next.length - 1 }), fc.constantFrom('A', 'b', '0', '-'), async (at, letter) => {
-        fc.pre(next[at] !== letter);
-        await get(`/v1/things/changes?since=${next.slice(0, at)}${letter}${next.slice(at + 1)}`).expect(400);
-      }),
+      fc.asyncProperty(
+        fc.nat({ max: next.length - 1 }),
+        fc.constantFrom('A', 'b', '0', '-'),
+        async (at, letter) => {
+          fc.pre(next[at] !== letter);
+          await get(`/v1/things/changes?since=${next.slice(0, at)}${letter}${next.slice(at + 1)}`).expect(
+            400,
+          );
+        },
+      ),
       { numRuns: 40 },
     );
   });
 
   it('has the same access rules as the list', async () => {
     const scoped = async (scopes: Parameters<typeof makeKey>[2]) =>
-      callerOf(app, { secret: (await makeKey(database.ctx, world.organizationId, scopes)).secret, organizationId: world.organizationId });
+      callerOf(app, {
+        secret: (await makeKey(database.ctx, world.organizationId, scopes)).secret,
+        organizationId: world.organizationId,
+      });
     await (await scoped({ resources: ['others'] }))('/v1/things/changes').expect(403);
     await (await scoped({ versions: ['v2'] }))('/v1/things/changes').expect(403);
     await (await scoped({ resources: ['things'] }))('/v1/things/changes').expect(200);
@@ -238,7 +283,10 @@ describe('GET /{version}/{resource}/changes', () => {
     await pruneTombstones(database.ctx, noSignal);
     for (const token of [early.next, walking.next]) {
       const { body } = await get(`/v1/things/changes?since=${token}`).expect(410);
-      expect(body.error).toMatchObject({ code: 'NOT_FOUND', details: [{ path: 'since', code: 'token_expired' }] });
+      expect(body.error).toMatchObject({
+        code: 'NOT_FOUND',
+        details: [{ path: 'since', code: 'token_expired' }],
+      });
       expect(body.error.message).toContain('without "since"');
     }
     expect((await page(late.next)).data).toEqual([]);
@@ -263,7 +311,9 @@ describe('GET /{version}/{resource}/changes', () => {
     await other.sync();
     const lost = await page(null, 10, call);
     // As on a promoted standby that did not receive the second publish.
-    await other.query(`update ${other.schema}.record_state set generation = 1, row_count = 1, timeline = 'other'`);
+    await other.query(
+      `update ${other.schema}.record_state set generation = 1, row_count = 1, timeline = 'other'`,
+    );
     await other.query(`delete from ${other.schema}."${state?.activeTable}" where id = 2`);
     await call(`/v1/things/changes?since=${lost.next}`).expect(410);
     expect((await page(before.next, 10, call)).data).toEqual([]);
@@ -278,9 +328,14 @@ describe('GET /{version}/{resource}/changes', () => {
   it('accepts a token of the version of this service before, which names less', async () => {
     const { next } = await page(null);
     const [signed = ''] = next.split('.');
-    const [epochMark, floor, generation, kind, id] = JSON.parse(Buffer.from(signed, 'base64url').toString()) as unknown[];
+    const [epochMark, floor, generation, kind, id] = JSON.parse(
+      Buffer.from(signed, 'base64url').toString(),
+    ) as unknown[];
     const binding = JSON.stringify(['changes', world.organizationId, 'v1', 'things']);
-    const older = database.ctx.keyring.sign(JSON.stringify([epochMark, floor, generation, kind, id]), binding);
+    const older = database.ctx.keyring.sign(
+      JSON.stringify([epochMark, floor, generation, kind, id]),
+      binding,
+    );
     expect((await page(older)).next).toBe(next);
   });
 
@@ -294,7 +349,9 @@ describe('GET /{version}/{resource}/changes', () => {
     );
     await publishVersion(database.ctx, texts.organizationId, {
       version: 'v3',
-      endpoints: [{ name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] }],
+      endpoints: [
+        { name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] },
+      ],
     });
     await texts.query(
       `insert into ${texts.schema}.tombstones (record_type, id, generation) values ('invoice', 'a"b', 1), ('invoice', 'zz', 1)`,

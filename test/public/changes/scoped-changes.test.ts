@@ -1,5 +1,6 @@
-// The change feed under a row scope: a client that follows it has the scoped list, learns of each record that leaves its scope once, in the
-// generation in which it left, and of no record that was never in it. Compared with a history that is kept in memory, over real syncs.
+// The change feed under a row scope: a client that follows it has the scoped list, learns of each record that
+// leaves its scope once, in the generation in which it left, and of no record that was never in it. Compared
+// with a history that is kept in memory, over real syncs.
 import type { Express } from 'express';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,7 +17,13 @@ type Thing = { id: string; [field: string]: unknown };
 type Change = { op: 'upsert' | 'delete'; id: string; at: string; record: Thing | null };
 type Page = { data: Change[]; next: string; hasMore: boolean };
 
-const fields = [field('name'), field('total', 'number'), field('customer'), field('region', 'integer'), field('modified', 'time')];
+const fields = [
+  field('name'),
+  field('total', 'number'),
+  field('customer'),
+  field('region', 'integer'),
+  field('modified', 'time'),
+];
 const endpoint = {
   name: 'things',
   recordType: 'thing',
@@ -34,7 +41,11 @@ const rowsOf = (conditions: Record<string, readonly string[]>): RowScopes => ({
   resources: {
     things: {
       recordType: 'thing',
-      conditions: Object.entries(conditions).map(([source, values]) => ({ field: source, source, in: values })),
+      conditions: Object.entries(conditions).map(([source, values]) => ({
+        field: source,
+        source,
+        in: values,
+      })),
     },
   },
   others: false,
@@ -43,7 +54,10 @@ const rowsOf = (conditions: Record<string, readonly string[]>): RowScopes => ({
 let database: TestDatabase;
 let app: Express;
 
-type World = { world: SyncWorld; scoped: (conditions: Record<string, readonly string[]> | null, more?: object) => Promise<Get> };
+type World = {
+  world: SyncWorld;
+  scoped: (conditions: Record<string, readonly string[]> | null, more?: object) => Promise<Get>;
+};
 
 async function openWorld(): Promise<World> {
   const world = await syncWorld(database.ctx, memoryErp(fields));
@@ -77,7 +91,10 @@ const refusal = async (get: Get, since: string) => {
 };
 const expired = [410, 'since', 'token_expired'];
 
-/** What the test knows of one record: what was stored, and whether its newest version could not be stored and moved it. */
+/**
+ * What the test knows of one record: what was stored, and whether its newest version could not be stored and
+ * moved it.
+ */
 type Row = { customer: string | null; region: string | null; generation: number; withheld: boolean };
 type History = ReadonlyMap<string, Row>[];
 
@@ -89,20 +106,37 @@ const matches = (conditions: Record<string, readonly string[]>, id: string, row:
     return value !== null && values.includes(value);
   });
 
-/** The changes that a client of the scope must get which has everything up to the generation `seen`. `history[g]` is generation g. */
-function expectedChanges(history: History, conditions: Record<string, readonly string[]>, seen: number): string[] {
+/**
+ * The changes that a client of the scope must get which has everything up to the generation `seen`.
+ * `history[g]` is generation g.
+ */
+function expectedChanges(
+  history: History,
+  conditions: Record<string, readonly string[]>,
+  seen: number,
+): string[] {
   const last = history.length - 1;
   const ids = new Set(history.flatMap((rows) => [...(rows?.keys() ?? [])]));
   const isIn = (id: string, generation: number) => matches(conditions, id, history[generation]?.get(id));
   const found = [...ids].flatMap((id) => {
     const row = history[last]?.get(id);
-    if (isIn(id, last)) return row !== undefined && row.generation > seen ? [{ kind: 'upsert', id, generation: row.generation }] : [];
-    const left = history.findLastIndex((_rows, generation) => generation > seen && isIn(id, generation - 1) && !isIn(id, generation));
+    if (isIn(id, last))
+      return row !== undefined && row.generation > seen
+        ? [{ kind: 'upsert', id, generation: row.generation }]
+        : [];
+    const left = history.findLastIndex(
+      (_rows, generation) => generation > seen && isIn(id, generation - 1) && !isIn(id, generation),
+    );
     return left === -1 ? [] : [{ kind: 'delete', id, generation: left }];
   });
-  const byId = (a: string, b: string, kind: string) => (kind === 'upsert' ? Number(a) - Number(b) : a < b ? -1 : 1);
+  const byId = (a: string, b: string, kind: string) =>
+    kind === 'upsert' ? Number(a) - Number(b) : a < b ? -1 : 1;
   return found
-    .sort((a, b) => a.generation - b.generation || (a.kind === b.kind ? byId(a.id, b.id, a.kind) : a.kind === 'upsert' ? -1 : 1))
+    .sort(
+      (a, b) =>
+        a.generation - b.generation ||
+        (a.kind === b.kind ? byId(a.id, b.id, a.kind) : a.kind === 'upsert' ? -1 : 1),
+    )
     .map(({ kind, id }) => `${kind} ${id}`);
 }
 
@@ -142,16 +176,32 @@ describe('GET /{version}/{resource}/changes under a row scope', () => {
         `select id::text, generation::text, f_customer, f_region::text from ${world.schema}."${state?.activeTable}"`,
       );
       const generation = Number(state?.generation);
-      for (let earlier = history.length; earlier < generation; earlier += 1) history[earlier] = new Map(history[earlier - 1]);
+      for (let earlier = history.length; earlier < generation; earlier += 1)
+        history[earlier] = new Map(history[earlier - 1]);
       history[generation] = new Map(
         rows.map((row) => [
           row.id,
-          { customer: row.f_customer, region: row.f_region, generation: Number(row.generation), withheld: withheld.has(row.id) },
+          {
+            customer: row.f_customer,
+            region: row.f_region,
+            generation: Number(row.generation),
+            withheld: withheld.has(row.id),
+          },
         ]),
       );
       expect(history).toHaveLength(generation + 1);
     };
-    const act = ({ id, what, customer, region }: { id: number; what: string; customer: string | null; region: string | null }) => {
+    const act = ({
+      id,
+      what,
+      customer,
+      region,
+    }: {
+      id: number;
+      what: string;
+      customer: string | null;
+      region: string | null;
+    }) => {
       const key = String(id);
       if (what === 'drop' && world.erp.records.size > 1) {
         world.erp.drop(id);
@@ -159,14 +209,21 @@ describe('GET /{version}/{resource}/changes under a row scope', () => {
         withheld.delete(key);
       } else if (what === 'reject' && world.erp.records.has(key)) {
         world.erp.put(id, { customer, region });
-        world.erp.rejects.set(key, { id: key, code: 'VALUE_UNREADABLE', message: 'The total is not a number' });
+        world.erp.rejects.set(key, {
+          id: key,
+          code: 'VALUE_UNREADABLE',
+          message: 'The total is not a number',
+        });
         withheld.add(key);
       } else if (what === 'write' || what === 'move') {
         world.erp.rejects.delete(key);
         withheld.delete(key);
         const held = world.erp.records.get(key)?.values;
         const kept = { customer: held?.['customer'] ?? 'C', region: held?.['region'] ?? null };
-        world.erp.put(id, { total: `1234.${world.erp.calls.length}`, ...(what === 'move' ? { customer, region } : kept) });
+        world.erp.put(id, {
+          total: `1234.${world.erp.calls.length}`,
+          ...(what === 'move' ? { customer, region } : kept),
+        });
       }
     };
     const step = fc.record({
@@ -188,7 +245,8 @@ describe('GET /{version}/{resource}/changes under a row scope', () => {
       }
       return ops;
     };
-    const sorted = (records: Iterable<Thing | null>) => [...records].sort((a, b) => Number(a?.id) - Number(b?.id));
+    const sorted = (records: Iterable<Thing | null>) =>
+      [...records].sort((a, b) => Number(a?.id) - Number(b?.id));
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 6 }),
@@ -205,7 +263,8 @@ describe('GET /{version}/{resource}/changes under a row scope', () => {
             const visible = whole.filter(({ id }) => matches(client.conditions, id, history.at(-1)?.get(id)));
             const changes = expectedChanges(history, client.conditions, client.seen);
             // A client that has nothing needs no deletions.
-            const expected = client.since === null ? changes.filter((op) => op.startsWith('upsert')) : changes;
+            const expected =
+              client.since === null ? changes.filter((op) => op.startsWith('upsert')) : changes;
             expect(await catchUp(client, 1 + at)).toEqual(expected);
             deletions += client.seen > 0 ? changes.filter((op) => op.startsWith('delete')).length : 0;
             client.seen = history.length - 1;
@@ -240,7 +299,9 @@ describe('a token of the change feed', () => {
     await world.sync();
     const movedAt = (await page(a, heldA)).data[0]?.at;
     expect(opsOf(await page(a, heldA))).toEqual(['delete 2']);
-    expect(await page(b, heldB)).toMatchObject({ data: [{ op: 'upsert', id: '2', record: { customerId: 'B' } }] });
+    expect(await page(b, heldB)).toMatchObject({
+      data: [{ op: 'upsert', id: '2', record: { customerId: 'B' } }],
+    });
     world.erp.put(2, { customer: 'B', name: 'other' });
     world.erp.put(5, { customer: 'A' });
     await world.sync();
@@ -266,13 +327,17 @@ describe('a token of the change feed', () => {
       { conditions: { customer: ['A'] }, more: { fields: { things: ['name', 'region'] } } },
       { conditions: { id: ['1'] }, more: {} },
     ];
-    const issued = await Promise.all(sets.map(async ({ conditions, more }) => (await page(await scoped(conditions, more), null)).next));
+    const issued = await Promise.all(
+      sets.map(async ({ conditions, more }) => (await page(await scoped(conditions, more), null)).next),
+    );
     for (const [own, { conditions, more }] of sets.entries()) {
       const get = await scoped(conditions, more);
       for (const [at, since] of issued.entries())
-        expect([own, at, ...(at === own ? [(await page(get, since)).data.length] : await refusal(get, since))]).toEqual(
-          at === own ? [own, at, 0] : [own, at, ...expired],
-        );
+        expect([
+          own,
+          at,
+          ...(at === own ? [(await page(get, since)).data.length] : await refusal(get, since)),
+        ]).toEqual(at === own ? [own, at, 0] : [own, at, ...expired]);
     }
     expect((await page(await scoped({ customer: ['B', 'A', 'B'] }), issued[4] ?? '')).data).toEqual([]);
     const masked = await scoped(null, { fields: { things: ['name'] }, unmasked: true });
@@ -283,9 +348,16 @@ describe('a token of the change feed', () => {
     world.erp.put(1, { customer: 'A', region: '1', total: '12345678.25', name: 'one' });
     await world.sync();
     const only = { resources: ['things'] };
-    const first = async (more: object) => (await page(await scoped({ id: ['1'] }, { ...only, ...more }), null)).data[0]?.record;
+    const first = async (more: object) =>
+      (await page(await scoped({ id: ['1'] }, { ...only, ...more }), null)).data[0]?.record;
     expect(await first({})).toEqual({ id: '1', name: 'one', amount: '****8.25', customerId: 'A', region: 1 });
-    expect(await first({ unmasked: true })).toEqual({ id: '1', name: 'one', amount: 12345678.25, customerId: 'A', region: 1 });
+    expect(await first({ unmasked: true })).toEqual({
+      id: '1',
+      name: 'one',
+      amount: 12345678.25,
+      customerId: 'A',
+      region: 1,
+    });
     expect(await first({ fields: { things: ['name'] } })).toEqual({ id: '1', name: 'one' });
   });
 
@@ -294,10 +366,14 @@ describe('a token of the change feed', () => {
     const { next } = await page(get, null);
     const generation = Number((await world.state())?.generation);
     const recording = (text: string) =>
-      world.query(`update ${world.schema}.record_state set scope_columns = scope_columns || $1::jsonb`, [text]);
+      world.query(`update ${world.schema}.record_state set scope_columns = scope_columns || $1::jsonb`, [
+        text,
+      ]);
     await recording(`{"f_customer": "${generation + 1}"}`);
     expect(await refusal(get, next)).toEqual(expired);
-    expect(opsOf(await page(await scoped({ id: ['1'] }), (await page(await scoped({ id: ['1'] }), null)).next))).toEqual([]);
+    expect(
+      opsOf(await page(await scoped({ id: ['1'] }), (await page(await scoped({ id: ['1'] }), null)).next)),
+    ).toEqual([]);
     await recording(`{"f_customer": "${generation}"}`);
     expect((await page(get, next)).data).toEqual([]);
     world.erp.put(3, { customer: 'C' });
@@ -321,7 +397,9 @@ describe('a token of the change feed', () => {
     world.erp.rejects.clear();
     await world.sync();
     for (const since of [next, withheld.next])
-      expect(await page(get, since)).toMatchObject({ data: [{ op: 'upsert', id: '4', record: { name: 'newest' } }] });
+      expect(await page(get, since)).toMatchObject({
+        data: [{ op: 'upsert', id: '4', record: { name: 'newest' } }],
+      });
   });
 
   it('keeps the order of a walk during which records leave and come back', async () => {
@@ -355,7 +433,9 @@ describe('a token of the change feed', () => {
     expect(opsOf(body)).toEqual(['upsert 22', 'upsert 24', 'upsert 26']);
     expect(text.length).toBeGreaterThan(512 * 1024);
     expect(text).not.toContain('M ');
-    expect(body.data.map(({ record }: Change) => record)).toEqual((await get('/v1/things').expect(200)).body.data);
+    expect(body.data.map(({ record }: Change) => record)).toEqual(
+      (await get('/v1/things').expect(200)).body.data,
+    );
     world.erp.put(24, { customer: 'M', name: 'short' });
     await world.sync();
     expect(opsOf(await page(get, body.next))).toEqual(['delete 24']);
@@ -365,7 +445,9 @@ describe('a token of the change feed', () => {
     const [get, other] = [await scoped({ region: ['1'] }), await scoped({ customer: ['A'] })];
     const first = await get('/v1/things/changes').expect(200);
     const held = { 'if-none-match': String(first.headers['etag']) };
-    const stale = { region: { since: '2026-01-01T00:00:00Z', syncedAt: null, reason: 'unreadable', message: 'No access.' } };
+    const stale = {
+      region: { since: '2026-01-01T00:00:00Z', syncedAt: null, reason: 'unreadable', message: 'No access.' },
+    };
     for (const [column, value] of [
       ['stale_fields', stale],
       ['accepted_fields', { region: { at: '2026-01-01T00:00:00Z', reason: 'unreadable' } }],
@@ -383,7 +465,9 @@ describe('a token of the change feed', () => {
   it('works before the first sync after an update of the service', async () => {
     const { world: older, scoped: scopedOlder } = await openWorld();
     const get = await scopedOlder({ id: ['1'] });
-    await older.query(`alter table ${older.schema}.record_state drop column scope_columns, drop column scope_pruned`);
+    await older.query(
+      `alter table ${older.schema}.record_state drop column scope_columns, drop column scope_pruned`,
+    );
     await older.query(`drop table ${older.schema}.scope_changes, ${older.schema}.withheld_records`);
     const { body } = await get('/v1/things/changes').expect(200);
     expect(opsOf(body)).toEqual(['upsert 1']);

@@ -1,14 +1,25 @@
-// The proposal of a definition, from descriptions and facts that are made up: it is valid whatever the ERP calls its fields.
+// The proposal of a definition, from descriptions and facts that are made up: it is valid whatever the ERP
+// calls its fields.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ColumnFact } from '../../../src/public/draft/column-facts.ts';
 import type { DescribedField, DraftSource } from '../../../src/public/draft/described.ts';
 import { draftDocument } from '../../../src/public/draft/draft-document.ts';
-import { type Available, type EndpointDefinition, SchemaDocument, validateDocument } from '../../../src/public/index.ts';
+import {
+  type Available,
+  type EndpointDefinition,
+  SchemaDocument,
+  validateDocument,
+} from '../../../src/public/index.ts';
 import { planColumns, type RecordColumn } from '../../../src/warehouse/columns.ts';
 
 type Given = Pick<DescribedField, 'name' | 'label' | 'type'> & Partial<DescribedField>;
-const field = (given: Given): DescribedField => ({ syncable: true, volatile: false, custom: false, ...given });
+const field = (given: Given): DescribedField => ({
+  syncable: true,
+  volatile: false,
+  custom: false,
+  ...given,
+});
 const text = (name: string, label: string): DescribedField => field({ name, label, type: 'text' });
 
 const records = 1_000;
@@ -27,21 +38,44 @@ type GivenType = {
 function sourceOf(given: GivenType): DraftSource {
   const { name, label, fields, factOf = () => different, modifiedField = null, masks = new Map() } = given;
   const metadata = fields.map((each) => ({ ...each, reason: null }));
-  const { added } = planColumns([], metadata.filter(({ syncable }) => syncable) as unknown as Parameters<typeof planColumns>[1]);
+  const { added } = planColumns(
+    [],
+    metadata.filter(({ syncable }) => syncable) as unknown as Parameters<typeof planColumns>[1],
+  );
   const columns = added.map((column): RecordColumn => ({ ...column, state: 'live' }));
   const facts = columns.flatMap((column) => {
     const keys = column.lineFields === null ? [undefined] : column.lineFields.map((line) => line.name);
     return keys.flatMap((key) => {
       const fact = factOf(column, key);
-      return fact === undefined ? [] : [[key === undefined ? column.column : `${column.column}.${key}`, fact] as const];
+      return fact === undefined
+        ? []
+        : [[key === undefined ? column.column : `${column.column}.${key}`, fact] as const];
     });
   });
-  const targets = Object.fromEntries(fields.flatMap((each) => (each.target === undefined ? [] : [[each.name, each.target]])));
+  const targets = Object.fromEntries(
+    fields.flatMap((each) => (each.target === undefined ? [] : [[each.name, each.target]])),
+  );
   const currency = fields.find((each) => typeof each.currency === 'string')?.currency ?? undefined;
-  const amounts = Object.fromEntries(fields.flatMap((each) => (each.currency === undefined ? [] : [[each.name, each.currency]])));
+  const amounts = Object.fromEntries(
+    fields.flatMap((each) => (each.currency === undefined ? [] : [[each.name, each.currency]])),
+  );
   return {
-    described: { name, label, fields, modifiedField, shownAs: given.shownAs ?? { number: null, name: null, date: null } },
-    available: { label, idType: 'integer', columns, hasData: true, targets, amounts, ...(currency !== undefined && { currency }) },
+    described: {
+      name,
+      label,
+      fields,
+      modifiedField,
+      shownAs: given.shownAs ?? { number: null, name: null, date: null },
+    },
+    available: {
+      label,
+      idType: 'integer',
+      columns,
+      hasData: true,
+      targets,
+      amounts,
+      ...(currency !== undefined && { currency }),
+    },
     facts: { records, lines: records, columns: new Map(facts) },
     masks,
   };
@@ -77,7 +111,11 @@ describe('the names of a proposal', () => {
   });
 
   it('are different where labels are the same', () => {
-    expect(namesOf([text('first', 'Note'), text('second', 'Note'), text('second ', 'Note')])).toEqual(['note', 'second', 'second2']);
+    expect(namesOf([text('first', 'Note'), text('second', 'Note'), text('second ', 'Note')])).toEqual([
+      'note',
+      'second',
+      'second2',
+    ]);
   });
 
   it('say what the record is known by', () => {
@@ -93,7 +131,17 @@ describe('the names of a proposal', () => {
     ];
     const shownAs = { number: 'docno', name: 'lastname', date: null };
     expect(namesOf(fields, { shownAs, modifiedField: 'changed' })).toEqual([
-      ...['number', 'name', 'modifiedAt', 'createdAt', 'isInactive', 'isPerson', 'salesRepId', 'salesRepName', 'terms'],
+      ...[
+        'number',
+        'name',
+        'modifiedAt',
+        'createdAt',
+        'isInactive',
+        'isPerson',
+        'salesRepId',
+        'salesRepName',
+        'terms',
+      ],
     ]);
   });
 
@@ -115,8 +163,17 @@ describe('the names of a proposal', () => {
       of('Items', 'd'),
       of('条目', 'salesOrder'),
     );
-    expect(endpoints.map(({ name }) => name)).toEqual(['credit-memos', 'categories', 'tax-classes', 'items', 'salesorders']);
-    expect(draft(of('Item', 'a'), of('Items', 'b')).endpoints.map(({ name }) => name)).toEqual(['items', 'items-2']);
+    expect(endpoints.map(({ name }) => name)).toEqual([
+      'credit-memos',
+      'categories',
+      'tax-classes',
+      'items',
+      'salesorders',
+    ]);
+    expect(draft(of('Item', 'a'), of('Items', 'b')).endpoints.map(({ name }) => name)).toEqual([
+      'items',
+      'items-2',
+    ]);
   });
 
   it('of a derived field are those of the field that it shows', () => {
@@ -140,17 +197,27 @@ describe('what a proposal offers', () => {
       text('empty', 'Empty'),
       field({ name: 'refused', label: 'Refused', type: 'text', syncable: false }),
     ];
-    expect(namesOf(fields, { factOf: ({ field: name }) => (name === 'empty' ? undefined : different) })).toEqual(['kept']);
+    expect(
+      namesOf(fields, { factOf: ({ field: name }) => (name === 'empty' ? undefined : different) }),
+    ).toEqual(['kept']);
     expect(draft(invoice(fields, { factOf: () => undefined })).endpoints).toEqual([]);
   });
 
   it('are no filters, sorts and groups by a value that all records share', () => {
     const constant = { filled: records, distinct: 1, length: 1 };
-    const fields = [field({ name: 'voided', label: 'Voided', type: 'boolean' }), field({ name: 'rate', label: 'Rate', type: 'number' })];
+    const fields = [
+      field({ name: 'voided', label: 'Voided', type: 'boolean' }),
+      field({ name: 'rate', label: 'Rate', type: 'number' }),
+    ];
     const [endpoint] = draft(invoice(fields, { factOf: () => constant })).endpoints;
     expect(endpoint).toMatchObject({ filters: [], sorts: [], defaultSort: null });
     expect(Object.keys(endpoint ?? {})).not.toEqual(expect.arrayContaining(['aggregates']));
-    expect([endpoint?.aggregates, endpoint?.groups, endpoint?.search, endpoint?.or]).toEqual([undefined, undefined, undefined, undefined]);
+    expect([endpoint?.aggregates, endpoint?.groups, endpoint?.search, endpoint?.or]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 
   it('are amounts with the currency that they need, and none without it', () => {
@@ -177,7 +244,12 @@ describe('what a proposal offers', () => {
 
   it('are some of each kind where there are many fields', () => {
     const references = Array.from({ length: 20 }, (_, index) =>
-      field({ name: `ref${index}`, label: `Reference ${index}`, type: 'reference', target: index === 9 ? 'invoice' : 'other' }),
+      field({
+        name: `ref${index}`,
+        label: `Reference ${index}`,
+        type: 'reference',
+        target: index === 9 ? 'invoice' : 'other',
+      }),
     );
     const [endpoint] = draft(invoice([...references, money, currency, text('docno', 'Document')])).endpoints;
     const filtered = endpoint?.filters.map(({ field: name }) => name) ?? [];
@@ -206,7 +278,22 @@ describe('what a proposal offers', () => {
 const labels = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 30 }),
   fc.constantFrom(
-    ...['Id', 'Page', 'Sort', 'Order', 'Fields', 'Limit', 'Draft', 'Count', 'Min', 'By', 'Or', 'Expand', 'Total', 'Total gte'],
+    ...[
+      'Id',
+      'Page',
+      'Sort',
+      'Order',
+      'Fields',
+      'Limit',
+      'Draft',
+      'Count',
+      'Min',
+      'By',
+      'Or',
+      'Expand',
+      'Total',
+      'Total gte',
+    ],
   ),
   fc.constantFrom(
     'Number',
@@ -224,13 +311,34 @@ const labels = fc.oneof(
   ),
 );
 const fieldName = fc.constantFrom(
-  ...['tranid', 'entity', 'total', 'currency', 'status', 'displayStatus', 'custbody_a', 'when', 'what', 'who', 'x1'],
+  ...[
+    'tranid',
+    'entity',
+    'total',
+    'currency',
+    'status',
+    'displayStatus',
+    'custbody_a',
+    'when',
+    'what',
+    'who',
+    'x1',
+  ],
 );
 const facts = fc.record({ filled: fc.nat(records), distinct: fc.nat(records), length: fc.nat(300) });
 const anyField = fc.record({
   name: fieldName,
   label: labels,
-  type: fc.constantFrom<DescribedField['type']>('text', 'number', 'integer', 'boolean', 'date', 'time', 'reference', 'list'),
+  type: fc.constantFrom<DescribedField['type']>(
+    'text',
+    'number',
+    'integer',
+    'boolean',
+    'date',
+    'time',
+    'reference',
+    'list',
+  ),
   syncable: fc.boolean(),
   volatile: fc.boolean(),
   custom: fc.boolean(),
@@ -264,7 +372,9 @@ describe('a proposal', () => {
       fc.property(anyType('one'), anyType('two'), (one, two) => {
         const { endpoints, available } = draft(one, two);
         const document = SchemaDocument.parse({ endpoints });
-        expect(validateDocument(document, available).filter(({ code }) => code !== 'no_endpoints')).toEqual([]);
+        expect(validateDocument(document, available).filter(({ code }) => code !== 'no_endpoints')).toEqual(
+          [],
+        );
       }),
       { numRuns: 500 },
     );

@@ -1,4 +1,5 @@
-// Exports whose client stalls or disconnects, whose database connection breaks, or whose table a writer needs.
+// Exports whose client stalls or disconnects, whose database connection breaks, or whose table a writer
+// needs.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -127,10 +128,13 @@ const stalled = (wanted: number) =>
 /** Number of calls counted as failed so far. */
 async function failures(): Promise<number> {
   await usage.flush();
-  const { rows } = await admin.raw<{ rows: { failed: string }[] }>('select sum(failed) as failed from api_key_usage');
+  const { rows } = await admin.raw<{ rows: { failed: string }[] }>(
+    'select sum(failed) as failed from api_key_usage',
+  );
   return Number(rows[0]?.failed);
 }
-const logged = (message: string) => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
+const logged = (message: string) =>
+  lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
 
 describe('a client', () => {
   it('that stalls uses no more memory, and gets the rest when it reads again', async () => {
@@ -166,7 +170,9 @@ describe('a client', () => {
     await holder.raw('lock table api_keys in access exclusive mode');
     const gone = send(port, '?fields=number');
     await until(async () => {
-      const waiting = await admin.raw("select 1 from pg_locks where not granted and relation = 'api_keys'::regclass");
+      const waiting = await admin.raw(
+        "select 1 from pg_locks where not granted and relation = 'api_keys'::regclass",
+      );
       return waiting.rows.length > 0 ? true : undefined;
     });
     gone.destroy();
@@ -174,7 +180,9 @@ describe('a client', () => {
     await holder.rollback();
     // A client that connects now and takes the same way is handled after the one that disconnected.
     const headers = { authorization: `Bearer ${caller.secret}`, 'x-tenant-id': caller.organizationId };
-    expect((await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?pageSize=1`, { headers })).status).toBe(200);
+    expect(
+      (await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?pageSize=1`, { headers })).status,
+    ).toBe(200);
     const next = ask(port);
     await new Promise((resolve) => setTimeout(resolve, 200));
     held.socket.destroy();
@@ -201,7 +209,8 @@ describe('a client', () => {
       const text = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like ?";
       return (await admin.raw<{ rows: unknown[] }>(text, [like])).rows.length;
     };
-    const counting = (wanted: number) => until(async () => ((await waiting('select count(%')) === wanted ? true : undefined));
+    const counting = (wanted: number) =>
+      until(async () => ((await waiting('select count(%')) === wanted ? true : undefined));
     await counting(1);
     const headers = { authorization: `Bearer ${caller.secret}`, 'x-tenant-id': caller.organizationId };
     const asList = () => fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?number=counted`, { headers });
@@ -236,11 +245,18 @@ describe('a client', () => {
     const other = { organizationId: id, secret: (await makeKey(database.ctx, id)).secret };
     await loadInvoices(database.ctx, id, [{ id: 1 }]);
     await publishVersion(database.ctx, id);
-    const headers = { authorization: `Bearer ${other.secret}`, 'x-tenant-id': id, accept: 'application/x-ndjson' };
+    const headers = {
+      authorization: `Bearer ${other.secret}`,
+      'x-tenant-id': id,
+      accept: 'application/x-ndjson',
+    };
     const asked = await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?fields=number`, { headers });
     expect(await asked.text()).toBe('{"id":"1","number":null}\n');
     socket.destroy();
-    expect((await Promise.all(more)).map(({ head }) => head.slice(0, 12)).sort()).toEqual(['HTTP/1.1 200', 'HTTP/1.1 503']);
+    expect((await Promise.all(more)).map(({ head }) => head.slice(0, 12)).sort()).toEqual([
+      'HTTP/1.1 200',
+      'HTTP/1.1 503',
+    ]);
   });
 
   it('that reads too slowly, or for too long, is cut off, which counts as a failure', async () => {
@@ -257,18 +273,21 @@ describe('a client', () => {
 });
 
 describe('a failure', () => {
-  it.each(['', 'Accept-Encoding: gzip\r\n'])('after the first byte resets the connection, and the reason is logged: "%s"', async (more) => {
-    const { socket } = await ask(await serve(), '?fields=number', more);
-    const ended = once(socket, 'end');
-    for (const { pid } of await stalled(1)) await admin.raw('select pg_terminate_backend(?::int)', [pid]);
-    socket.resume();
-    await expect(ended).rejects.toMatchObject({ code: 'ECONNRESET' });
-    const [failure] = await until(async () => {
-      const found = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 50);
-      return found.length > 0 ? found : undefined;
-    });
-    expect(failure).toMatchObject({ err: { message: expect.stringContaining('terminat') } });
-  });
+  it.each(['', 'Accept-Encoding: gzip\r\n'])(
+    'after the first byte resets the connection, and the reason is logged: "%s"',
+    async (more) => {
+      const { socket } = await ask(await serve(), '?fields=number', more);
+      const ended = once(socket, 'end');
+      for (const { pid } of await stalled(1)) await admin.raw('select pg_terminate_backend(?::int)', [pid]);
+      socket.resume();
+      await expect(ended).rejects.toMatchObject({ code: 'ECONNRESET' });
+      const [failure] = await until(async () => {
+        const found = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 50);
+        return found.length > 0 ? found : undefined;
+      });
+      expect(failure).toMatchObject({ err: { message: expect.stringContaining('terminat') } });
+    },
+  );
 
   it('before the first byte is an error response', async () => {
     const client = await database.ctx.db.data.connect();
@@ -310,8 +329,13 @@ describe('while an export stalls', () => {
     for (let id = 1; id <= records; id += 1) world.erp.put(id, { name: 'x'.repeat(2_500) });
     expect(await world.sync()).toMatchObject({ status: 'succeeded' });
     const fields = [{ name: 'name', source: 'name' }];
-    await publishVersion(database.ctx, world.organizationId, { endpoints: [{ name: 'things', recordType: 'thing', fields }] });
-    const reader = { organizationId: world.organizationId, secret: (await makeKey(database.ctx, world.organizationId)).secret };
+    await publishVersion(database.ctx, world.organizationId, {
+      endpoints: [{ name: 'things', recordType: 'thing', fields }],
+    });
+    const reader = {
+      organizationId: world.organizationId,
+      secret: (await makeKey(database.ctx, world.organizationId)).secret,
+    };
     const port = await serve();
     const before = await ask(port, '', '', reader, 'things');
     await stalled(1);
@@ -330,7 +354,9 @@ describe('while an export stalls', () => {
     const changes = (await get('/v1/things/changes?limit=1').expect(200)).body.next;
     const generations: number[] = [];
     const look = async () =>
-      generations.push(Number((await get('/v1/things?pageSize=1&fields=id').expect(200)).headers['x-data-generation']));
+      generations.push(
+        Number((await get('/v1/things?pageSize=1&fields=id').expect(200)).headers['x-data-generation']),
+      );
     await look();
     let syncing = true;
     const reading = (async () => {
@@ -362,8 +388,22 @@ describe('while an export stalls', () => {
   it('a writer that needs its table gets it soon: the export is cut off', async () => {
     const { socket } = await ask(await serve());
     await stalled(1);
-    const added = { column: 'f_new', field: 'new', part: 'value', type: 'text', state: 'loading', lineFields: null } as const;
-    await applyColumnChanges(database.ctx.db.control, schema, 'invoice', [table], { added: [added], changed: [] }, 99);
+    const added = {
+      column: 'f_new',
+      field: 'new',
+      part: 'value',
+      type: 'text',
+      state: 'loading',
+      lineFields: null,
+    } as const;
+    await applyColumnChanges(
+      database.ctx.db.control,
+      schema,
+      'invoice',
+      [table],
+      { added: [added], changed: [] },
+      99,
+    );
     expect(logged('export was cut off')).toMatchObject([{ reason: 'a writer waits for its table' }]);
     expect(endsCleanly(await rest(socket))).toBe(false);
     const another = await ask(await serve());
@@ -384,7 +424,10 @@ describe('createFairQueue', () => {
     const leaving = new AbortController();
     const second = turns.acquireUnlessAborted('a', leaving.signal);
     const third = turns.acquireUnlessAborted('a', never);
-    await expect(turns.acquireUnlessAborted('a', never)).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '30' } });
+    await expect(turns.acquireUnlessAborted('a', never)).rejects.toMatchObject({
+      status: 503,
+      headers: { 'Retry-After': '30' },
+    });
     leaving.abort();
     expect(await second).toBeUndefined();
     first?.();
@@ -434,7 +477,10 @@ describe('createFairQueue', () => {
 });
 
 it('a client that stops reading is slow one window later, whatever it read before', () => {
-  const { checkEveryMs: lookEveryMs, isSlow } = createSlowReaderCheck({ maxSlowMs: 60_000, minBytesPerSecond: 10 });
+  const { checkEveryMs: lookEveryMs, isSlow } = createSlowReaderCheck({
+    maxSlowMs: 60_000,
+    minBytesPerSecond: 10,
+  });
   expect(lookEveryMs).toBe(5_000);
   expect(Array.from({ length: 12 }, (_, look) => isSlow(look === 0 ? 0 : 9_000))).not.toContain(true);
   expect([isSlow(9_000), isSlow(9_599), isSlow(9_600)]).toEqual([false, true, false]);

@@ -55,7 +55,10 @@ const texts = [
   'é😀',
   'NULL',
 ];
-/** What a byte-wise writer could misread: escapes of COPY and JSON, control characters, separators beyond ASCII. */
+/**
+ * What a byte-wise writer could misread: escapes of COPY and JSON, control characters, separators beyond
+ * ASCII.
+ */
 const pieces = [
   '\\N',
   'N',
@@ -79,7 +82,9 @@ const pieces = [
   '=1',
   'x',
 ];
-const nasty = fc.sample(fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 9 }), 29).map((parts) => `~${parts.join('')}`);
+const nasty = fc
+  .sample(fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 9 }), 29)
+  .map((parts) => `~${parts.join('')}`);
 const largest = '9007199254740992';
 const numbers = [
   '0.00',
@@ -94,8 +99,14 @@ const numbers = [
 ];
 const integers = [largest, '-9007199254740993', '9223372036854775807', '-9223372036854775808', '0'];
 const days = ['10000-01-01', '0044-03-15 BC', 'infinity', '0001-01-01'];
-const times = ['10000-01-01T00:00:00.5Z', '0044-03-15 01:02:03 BC', '-infinity', '1900-01-01T00:00:00.000001Z'];
-const pick = <T>(list: readonly T[], seed: number): T | null => list[seed % (list.length + Math.ceil(list.length / 2))] ?? null;
+const times = [
+  '10000-01-01T00:00:00.5Z',
+  '0044-03-15 01:02:03 BC',
+  '-infinity',
+  '1900-01-01T00:00:00.000001Z',
+];
+const pick = <T>(list: readonly T[], seed: number): T | null =>
+  list[seed % (list.length + Math.ceil(list.length / 2))] ?? null;
 const odd: InvoiceRow[] = nasty.map((text, index) => ({
   id: 100 + index,
   tranid: text,
@@ -139,7 +150,10 @@ const wholeText = async (query: string, headers: Record<string, string>) => {
   const response = await get(`/v1/invoices${query}`, headers).buffer(true).parse(asBuffer).expect(200);
   return { headers: response.headers, text: (response.body as Buffer).toString() };
 };
-function asBuffer(response: Readable | supertest.Response, done: (error: Error | null, body: Buffer) => void): void {
+function asBuffer(
+  response: Readable | supertest.Response,
+  done: (error: Error | null, body: Buffer) => void,
+): void {
   if (!(response instanceof Readable)) throw new Error('no stream');
   const chunks: Buffer[] = [];
   response.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -159,7 +173,9 @@ const headOf = async (path: string, headers: Record<string, string>) => {
 async function walk(query: string): Promise<string[]> {
   const found: string[] = [];
   for (let page = 1; ; page += 1) {
-    const { text, body } = await get(`/v1/invoices?${query}${query === '' ? '' : '&'}pageSize=23&page=${page}`).expect(200);
+    const { text, body } = await get(
+      `/v1/invoices?${query}${query === '' ? '' : '&'}pageSize=23&page=${page}`,
+    ).expect(200);
     const data = text.slice('{"data":['.length, text.lastIndexOf('],"pagination"'));
     if (data !== '') found.push(...data.split(/,(?=\{"id":")/));
     if (page >= body.pagination.totalPages) return found;
@@ -168,7 +184,9 @@ async function walk(query: string): Promise<string[]> {
 
 function compiledEndpoint(): CompiledEndpoint {
   const document = SchemaDocument.parse({ endpoints: [invoicesEndpoint] });
-  const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
+  const bindings = bindDocument(document, {
+    invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true },
+  });
   const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
   if (endpoint === undefined) throw new Error('no endpoint');
   return endpoint;
@@ -214,10 +232,16 @@ describe('an export', () => {
           for (const [index, record] of records.entries()) {
             for (const [at, name] of names.entries()) {
               const value = values[index]?.[at] ?? null;
-              // The digits of a number are those of the same field as text; lines are the last field, as JSON text.
+              // The digits of a number are those of the same field as text; lines are the last field, as JSON
+              // text.
               const text = wanted[index] ?? '';
               const lines = text.slice(text.indexOf(',"lines":') + ',"lines":'.length, -1);
-              const meant = name === 'lines' ? (lines === 'null' ? null : lines) : record[name === 'total' ? 'totalText' : (name ?? '')];
+              const meant =
+                name === 'lines'
+                  ? lines === 'null'
+                    ? null
+                    : lines
+                  : record[name === 'total' ? 'totalText' : (name ?? '')];
               expect([name, value]).toEqual([name, meant === null ? null : String(meant)]);
             }
           }
@@ -228,7 +252,10 @@ describe('an export', () => {
   });
 
   it('keeps every digit, and distinguishes null from empty text', async () => {
-    const { text } = await wholeText('?fields=total,totalText,seq,paid,modified,number,lines&number=%22&number=&number=l1%0Al2', csv);
+    const { text } = await wholeText(
+      '?fields=total,totalText,seq,paid,modified,number,lines&number=%22&number=&number=l1%0Al2',
+      csv,
+    );
     expect(text.startsWith('id,number,total,totalText,seq,paid,modified,lines\r\n')).toBe(true);
     const lines = text.split('\r\n').slice(1, -1);
     const wanted = usual.filter(({ tranid }) => tranid === '"' || tranid === '' || tranid === 'l1\nl2');
@@ -257,7 +284,10 @@ describe('an export', () => {
     const tags: string[] = [];
     for (const accept of ['application/x-ndjson', 'text/csv', 'application/json']) {
       for (const coding of ['identity', 'gzip']) {
-        const answer = await get('/v1/invoices', { accept, 'accept-encoding': coding }).buffer(true).parse(asBuffer).expect(200);
+        const answer = await get('/v1/invoices', { accept, 'accept-encoding': coding })
+          .buffer(true)
+          .parse(asBuffer)
+          .expect(200);
         tags.push(String(answer.headers['etag']));
         const held = { accept, 'accept-encoding': coding, 'if-none-match': String(answer.headers['etag']) };
         const again = await get('/v1/invoices', held).expect(304);
@@ -270,7 +300,11 @@ describe('an export', () => {
     }
     expect(new Set(tags).size).toBe(6);
     await get('/v1/invoices', { ...csv, 'if-none-match': '*' }).expect(304);
-    const { headers } = await wholeText('?status=open', { ...ndjson, ...plain, origin: 'https://portal.example' });
+    const { headers } = await wholeText('?status=open', {
+      ...ndjson,
+      ...plain,
+      origin: 'https://portal.example',
+    });
     expect(headers).toMatchObject({
       'content-type': 'application/x-ndjson; charset=utf-8',
       'x-data-synced-at': '2026-03-01T08:00:00Z',
@@ -284,7 +318,9 @@ describe('an export', () => {
       headers['x-total-count'],
       headers['content-type'],
     ]);
-    expect((await wholeText('', { ...csv, ...plain })).headers['content-type']).toBe('text/csv; charset=utf-8; header=present');
+    expect((await wholeText('', { ...csv, ...plain })).headers['content-type']).toBe(
+      'text/csv; charset=utf-8; header=present',
+    );
   });
 
   it.each([
@@ -297,7 +333,11 @@ describe('an export', () => {
     ['application/xml', null],
   ])('for Accept %s is %s', async (accept, type) => {
     const response = await get('/v1/invoices', { accept });
-    if (type === null) expect(response.body.error).toMatchObject({ code: 'BAD_REQUEST', details: [{ code: 'not_acceptable' }] });
+    if (type === null)
+      expect(response.body.error).toMatchObject({
+        code: 'BAD_REQUEST',
+        details: [{ code: 'not_acceptable' }],
+      });
     expect([response.status, type ?? 'application/json']).toEqual([
       type === null ? 406 : 200,
       String(response.headers['content-type']).split(';')[0],
@@ -305,7 +345,10 @@ describe('an export', () => {
   });
 
   it('begins with a byte order mark when CSV is asked for with one, which has an ETag of its own', async () => {
-    const [bare, marked] = [await wholeText('', csv), await wholeText('', { accept: 'application/json;q=0.1, text/csv; bom=present' })];
+    const [bare, marked] = [
+      await wholeText('', csv),
+      await wholeText('', { accept: 'application/json;q=0.1, text/csv; bom=present' }),
+    ];
     expect(marked.text).toBe(`\ufeff${bare.text}`);
     expect(marked.headers['etag']).not.toBe(bare.headers['etag']);
   });
@@ -323,7 +366,16 @@ describe('an export', () => {
 describe('a parameter whose name is off by one character', () => {
   it('is rejected, for pages and for exports, by the list and by its changes', async () => {
     const endpoint = compiledEndpoint();
-    const names = [...endpoint.filters.keys(), 'page', 'pageSize', 'sort', 'order', 'fields', 'since', 'limit'];
+    const names = [
+      ...endpoint.filters.keys(),
+      'page',
+      'pageSize',
+      'sort',
+      'order',
+      'fields',
+      'since',
+      'limit',
+    ];
     const mutation = fc.record({
       name: fc.constantFrom(...names),
       at: fc.nat({ max: 30 }),
@@ -356,7 +408,10 @@ function written(writer: RowWriter, given: readonly Uint8Array[]): string {
 describe('a row writer', () => {
   it('writes the same wherever its input is cut', async () => {
     const ids = [1, 4, 9, 100, 103, 108, 117].map((id) => `id=${id}`).join('&');
-    const { text, columns } = copyStatement(place, planList(readWhole(compiledEndpoint()), parseQuery(ids), { paged: false }));
+    const { text, columns } = copyStatement(
+      place,
+      planList(readWhole(compiledEndpoint()), parseQuery(ids), { paged: false }),
+    );
     const client = await database.ctx.db.exports.connect();
     await client.query('begin');
     const { pieces: given, rowCount } = copyOut(client, text);
@@ -366,7 +421,10 @@ describe('a row writer', () => {
     client.release();
     expect(rowCount()).toBe(7);
     const bytes = Buffer.concat(chunks);
-    for (const open of [() => createJsonLinesWriter(columns), () => createCsvWriter(columns, { guardFormulas: true })]) {
+    for (const open of [
+      () => createJsonLinesWriter(columns),
+      () => createCsvWriter(columns, { guardFormulas: true }),
+    ]) {
       const whole = written(open(), [bytes]);
       expect(
         written(
@@ -374,7 +432,8 @@ describe('a row writer', () => {
           Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)),
         ),
       ).toBe(whole);
-      for (let at = 0; at <= bytes.length; at += 1) expect(written(open(), [bytes.subarray(0, at), bytes.subarray(at)])).toBe(whole);
+      for (let at = 0; at <= bytes.length; at += 1)
+        expect(written(open(), [bytes.subarray(0, at), bytes.subarray(at)])).toBe(whole);
     }
   });
 
@@ -387,14 +446,20 @@ describe('a row writer', () => {
       Buffer.from(given.slice(at * 60_000, (at + 1) * 60_000)),
     );
     expect(written(createJsonLinesWriter(columns), pieces) === lines).toBe(true);
-    const fields = [long, short, long].map((text) => (text === short ? text : `"${text.replaceAll('"', '""')}"`));
+    const fields = [long, short, long].map((text) =>
+      text === short ? text : `"${text.replaceAll('"', '""')}"`,
+    );
     expect(written(createCsvWriter(columns), pieces) === ['id', ...fields, ''].join('\r\n')).toBe(true);
   });
 
   it('guards against spreadsheet formulas when asked to, and leaves numbers, dates and nulls unchanged', () => {
-    const columns = (['text', 'number', 'date', 'json', 'digits'] as const).map((kind) => ({ name: `-${kind}`, kind }));
+    const columns = (['text', 'number', 'date', 'json', 'digits'] as const).map((kind) => ({
+      name: `-${kind}`,
+      kind,
+    }));
     const row = (text: string) => Buffer.from(`${text}\t-1.50\t2026-01-31\t[]\t-7\n`);
-    const guarded = (text: string) => written(createCsvWriter(columns, { guardFormulas: true }), [row(text)]).split('\r\n')[1];
+    const guarded = (text: string) =>
+      written(createCsvWriter(columns, { guardFormulas: true }), [row(text)]).split('\r\n')[1];
     const rest = ',-1.50,2026-01-31,[],-7';
     const cases = [
       ['=1+1', "'=1+1"],
@@ -408,14 +473,19 @@ describe('a row writer', () => {
       ['=A1,"x"', `"'=A1,""x"""`],
     ];
     for (const [given = '', meant] of cases) expect(guarded(given)).toBe(`${meant}${rest}`);
-    expect(written(createCsvWriter(columns, { guardFormulas: true }), [row('\\r=1')])).toContain(`"'\r=1"${rest}`);
+    expect(written(createCsvWriter(columns, { guardFormulas: true }), [row('\\r=1')])).toContain(
+      `"'\r=1"${rest}`,
+    );
     // Invisible characters before the sign, and its full-width forms.
     const unseen = Array.from({ length: 0x10ffff }, (_, at) => at + 1)
       .filter((point) => point < 0xd800 || point > 0xdfff)
       .map((point) => String.fromCodePoint(point))
       .filter((sign) => /[\s\p{Cc}\p{Cf}\p{Z}]/u.test(sign));
     const inCopy = (text: string) =>
-      text.replaceAll(/[\b\t\n\v\f\r]/g, (sign) => `\\${{ '\b': 'b', '\t': 't', '\n': 'n', '\v': 'v', '\f': 'f', '\r': 'r' }[sign]}`);
+      text.replaceAll(
+        /[\b\t\n\v\f\r]/g,
+        (sign) => `\\${{ '\b': 'b', '\t': 't', '\n': 'n', '\v': 'v', '\f': 'f', '\r': 'r' }[sign]}`,
+      );
     const bare = (text: string) => guarded(inCopy(text))?.replace(rest, '').replaceAll('"', '');
     const formulas = [
       ...unseen.flatMap((sign) => [`${sign}=1`, ` ${sign}\u200b@x`]),
@@ -430,9 +500,14 @@ describe('a row writer', () => {
       [],
       expect.stringContaining(`"'\n=1"`),
     ]);
-    for (const text of [' a=1', '\u3042=1', '\u00e9-1', '\uff0c=', '\u200b', '\\\\=1']) expect(guarded(text)).not.toContain("'");
-    expect(written(createCsvWriter(columns), [row('=1+1')])).toBe(`-text,-number,-date,-json,-digits\r\n=1+1${rest}\r\n`);
-    expect(createCsvWriter(columns, { guardFormulas: true }).head.toString()).toBe("'-text,'-number,'-date,'-json,'-digits\r\n");
+    for (const text of [' a=1', '\u3042=1', '\u00e9-1', '\uff0c=', '\u200b', '\\\\=1'])
+      expect(guarded(text)).not.toContain("'");
+    expect(written(createCsvWriter(columns), [row('=1+1')])).toBe(
+      `-text,-number,-date,-json,-digits\r\n=1+1${rest}\r\n`,
+    );
+    expect(createCsvWriter(columns, { guardFormulas: true }).head.toString()).toBe(
+      "'-text,'-number,'-date,'-json,'-digits\r\n",
+    );
   });
 });
 
@@ -450,9 +525,17 @@ describe('the rows of a COPY', () => {
         fc.array(fc.nat({ max: 120 })),
         (sent, cuts) => {
           const end = Buffer.concat([message('c', ''), message('C', 'COPY 1\0')]);
-          const all = Buffer.concat([message('H', '\0\0\0'), ...sent.map(([letter, body]) => message(letter, body)), end]);
+          const all = Buffer.concat([
+            message('H', '\0\0\0'),
+            ...sent.map(([letter, body]) => message(letter, body)),
+            end,
+          ]);
           const { take } = createCopyDataParser();
-          const edges = [0, ...cuts.map((cut) => Math.min(cut, all.length)).sort((a, b) => a - b), all.length];
+          const edges = [
+            0,
+            ...cuts.map((cut) => Math.min(cut, all.length)).sort((a, b) => a - b),
+            all.length,
+          ];
           let payload = '';
           let rest: Buffer[] = [];
           for (const [index, edge] of edges.slice(1).entries()) {
@@ -482,7 +565,10 @@ describe('the statement of an export', () => {
         .filter(({ column }) => column.type === 'text')
         .map(({ name }) => [name, [name.endsWith('_null') ? 'true' : evil]] as const),
     );
-    const { text } = copyStatement({ schema: 'wh_x', table: 'invoice_1' }, planList(readWhole(endpoint), query, { paged: false }));
+    const { text } = copyStatement(
+      { schema: 'wh_x', table: 'invoice_1' },
+      planList(readWhole(endpoint), query, { paged: false }),
+    );
     expect(text).not.toContain('drop');
     expect(text.split(Buffer.from('drop table').toString('hex')).length - 1).toBeGreaterThan(4);
   });

@@ -12,7 +12,13 @@ describe('a fair queue with groups', () => {
   const nodes: Readonly<Record<string, string>> = { a: 'one', b: 'one', c: 'one', d: 'two' };
   const create = () =>
     createFairQueue(
-      { maxRunning: 3, maxRunningPerOwner: 2, maxWaiting: 10, maxWaitMs: 60_000, groups: { maxRunning: 2, of: (owner) => nodes[owner] } },
+      {
+        maxRunning: 3,
+        maxRunningPerOwner: 2,
+        maxWaiting: 10,
+        maxWaitMs: 60_000,
+        groups: { maxRunning: 2, of: (owner) => nodes[owner] },
+      },
       'reads',
     );
 
@@ -62,9 +68,15 @@ describe('the queue of reads during a move', () => {
 
   it('keeps a permit for organizations that are moved, whatever those on the former server wait for', async () => {
     const { ctx } = here;
-    const [one, two, moved] = [await makeOrganization(ctx), await makeOrganization(ctx), await makeOrganization(ctx)];
+    const [one, two, moved] = [
+      await makeOrganization(ctx),
+      await makeOrganization(ctx),
+      await makeOrganization(ctx),
+    ];
     for (const { id } of [one, two])
-      await inTransaction({ ...ctx, organizationId: id }, (tx) => tx('organizations').where({ id }).update({ warehouse: 'former' }));
+      await inTransaction({ ...ctx, organizationId: id }, (tx) =>
+        tx('organizations').where({ id }).update({ warehouse: 'former' }),
+      );
     const { lookups, maxConnections: sizes } = ctx.db;
     former = await openFormerWarehouse(here.service, { lookups, sizes, readTimeoutMs: 1_000, log: ctx.log });
     const moving = { ...ctx, db: { ...ctx.db, former } };

@@ -45,8 +45,11 @@ beforeAll(async () => {
   ({ caller: other } = await company());
   app = createApp(database.ctx);
   for (const caller of [busy, other]) await lists(caller).expect(200);
-  // The use of each key is recorded by then: a pending write would wait behind a lock among those that are counted.
-  await until(async () => ((await admin('api_keys').whereNull('last_used_at').select('id')).length === 0 ? true : undefined));
+  // The use of each key is recorded by then: a pending write would wait behind a lock among those that are
+  // counted.
+  await until(async () =>
+    (await admin('api_keys').whereNull('last_used_at').select('id')).length === 0 ? true : undefined,
+  );
 });
 afterAll(async () => {
   await admin.destroy();
@@ -55,7 +58,10 @@ afterAll(async () => {
 
 const lists = (caller: Caller) => callerOf(app, caller)('/v1/invoices');
 const waitingFor = async (table: string): Promise<number> => {
-  const { rows } = await admin.raw('select count(*)::int as found from pg_locks where not granted and relation = ?::regclass', [table]);
+  const { rows } = await admin.raw(
+    'select count(*)::int as found from pg_locks where not granted and relation = ?::regclass',
+    [table],
+  );
   return rows[0].found;
 };
 /** Until the returned function is called, or the test ends. */
@@ -68,13 +74,15 @@ async function lock(table: string): Promise<() => Promise<void>> {
   onTestFinished(unlock);
   return unlock;
 }
-const untilWaiting = (table: string, count: number) => until(async () => ((await waitingFor(table)) === count ? true : undefined));
+const untilWaiting = (table: string, count: number) =>
+  until(async () => ((await waitingFor(table)) === count ? true : undefined));
 
 describe('more reads than connections', () => {
   it('a bounded number waits and the rest gets 503 with Retry-After, while other organizations, management and syncs continue', async () => {
     expect((await lists(busy)).status).toBe(200);
     const unlock = await lock(busyTable);
-    const refused: { status: number; headers: Record<string, string>; body: { error: { code: string } } }[] = [];
+    const refused: { status: number; headers: Record<string, string>; body: { error: { code: string } } }[] =
+      [];
     const asked = Array.from({ length: 16 }, async () => {
       const answer = await lists(busy);
       if (answer.status === 503) refused.push(answer);
@@ -83,7 +91,10 @@ describe('more reads than connections', () => {
     await until(async () => (refused.length === 10 ? true : undefined));
     await untilWaiting(busyTable, 4);
     expect(refused[0]?.headers['retry-after']).toBe('1');
-    expect(refused[0]?.body.error).toMatchObject({ code: 'INTERNAL_ERROR', details: [{ code: 'unavailable' }] });
+    expect(refused[0]?.body.error).toMatchObject({
+      code: 'INTERNAL_ERROR',
+      details: [{ code: 'unavailable' }],
+    });
     for (let round = 0; round < 3; round += 1) expect(idsOf(await lists(other))).toEqual(['1']);
     expect((await apiOf(app, other.secret)('get', '/whoami')).status).toBe(200);
     expect((await database.ctx.db.data.query('select 1 as one')).rows).toEqual([{ one: 1 }]);

@@ -7,14 +7,31 @@ import { bindDocument } from '../../../src/public/version/bind.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { invoiceColumns } from '../fixture.ts';
 
-const available = { invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true } };
+const available = {
+  invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true },
+};
 const describeFields = (fields: readonly object[]): oas31.OpenAPIObject => {
-  const { endpoints } = SchemaDocument.parse({ endpoints: [{ name: 'invoices', recordType: 'invoice', fields }] });
+  const { endpoints } = SchemaDocument.parse({
+    endpoints: [{ name: 'invoices', recordType: 'invoice', fields }],
+  });
   const bindings = bindDocument({ endpoints }, available);
-  return JSON.parse(describeVersion({ version: 'v1', name: '', notes: '', draft: false, previous: null, endpoints, bindings }));
+  return JSON.parse(
+    describeVersion({
+      version: 'v1',
+      name: '',
+      notes: '',
+      draft: false,
+      previous: null,
+      endpoints,
+      bindings,
+    }),
+  );
 };
 const propertiesOf = ({ components }: oas31.OpenAPIObject) =>
-  (components?.schemas?.['Invoice'] as oas31.SchemaObject | undefined)?.properties as Record<string, oas31.SchemaObject>;
+  (components?.schemas?.['Invoice'] as oas31.SchemaObject | undefined)?.properties as Record<
+    string,
+    oas31.SchemaObject
+  >;
 
 it('describes scopable and tagged fields, and how masked ones look', async () => {
   const described = describeFields([
@@ -23,7 +40,12 @@ it('describes scopable and tagged fields, and how masked ones look', async () =>
     { name: 'total', source: 'total', mask: 'last4' },
     { name: 'totalText', source: 'total', mask: 'last4', as: 'string' },
     { name: 'date', source: 'trandate', mask: 'year' },
-    { name: 'lines', source: 'lines', tags: ['personal'], fields: [{ name: 'item', source: 'item', mask: 'hash', tags: ['personal'] }] },
+    {
+      name: 'lines',
+      source: 'lines',
+      tags: ['personal'],
+      fields: [{ name: 'item', source: 'item', mask: 'hash', tags: ['personal'] }],
+    },
     { name: 'unknown', source: 'nothing', mask: 'hash', scopable: true },
   ]);
   expect((await new Validator().validate(JSON.parse(JSON.stringify(described)))).errors ?? []).toEqual([]);
@@ -42,9 +64,16 @@ it('describes scopable and tagged fields, and how masked ones look', async () =>
   });
   expect(total).toMatchObject({ type: ['number', 'string', 'null'], 'x-mask': 'last4' });
   expect(totalText).toMatchObject({ type: ['string', 'null'], 'x-mask': 'last4' });
-  expect(date).toMatchObject({ type: ['string', 'null'], description: expect.stringContaining('the year alone'), 'x-mask': 'year' });
+  expect(date).toMatchObject({
+    type: ['string', 'null'],
+    description: expect.stringContaining('the year alone'),
+    'x-mask': 'year',
+  });
   expect(date).not.toHaveProperty('format');
-  expect(lines).toMatchObject({ 'x-tags': ['personal'], items: { properties: { item: { 'x-mask': 'hash', 'x-tags': ['personal'] } } } });
+  expect(lines).toMatchObject({
+    'x-tags': ['personal'],
+    items: { properties: { item: { 'x-mask': 'hash', 'x-tags': ['personal'] } } },
+  });
   expect(unknown).toMatchObject({ 'x-mask': 'hash', 'x-scopable': true });
   expect(described.info.description).toContain('## Masked fields');
 });
@@ -53,5 +82,7 @@ it('describes a version without them as before', () => {
   const fields = [{ name: 'date', source: 'trandate' }];
   const plain = JSON.stringify(describeFields(fields));
   expect(plain).not.toMatch(/x-mask|x-tags|x-scopable|Masked fields/);
-  expect(JSON.stringify(describeFields(fields.map((field) => ({ ...field, scopable: false, tags: [] }))))).toBe(plain);
+  expect(
+    JSON.stringify(describeFields(fields.map((field) => ({ ...field, scopable: false, tags: [] })))),
+  ).toBe(plain);
 });

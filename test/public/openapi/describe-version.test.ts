@@ -15,9 +15,18 @@ import { bindDocument } from '../../../src/public/version/bind.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
-import { callerOf, invoiceColumns, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import {
+  callerOf,
+  invoiceColumns,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from '../fixture.ts';
 
-const columns = { invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true } };
+const columns = {
+  invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true },
+};
 const describeEndpoints = (endpoints: unknown[], previous: unknown[] | null = null): oas31.OpenAPIObject => {
   const parse = (list: unknown[]) => {
     const { endpoints: parsed } = SchemaDocument.parse({ endpoints: list });
@@ -39,7 +48,12 @@ const awkward = [
   { ...invoicesEndpoint, sorts: [], maxPageSize: 10 },
   { ...invoicesEndpoint, name: 'a-1', defaultSort: { field: 'date', order: 'desc' } },
   { ...invoicesEndpoint, name: 'a1', filters: [] },
-  { ...invoicesEndpoint, name: 'unsynced', recordType: 'nothing', filters: [{ field: 'status', operators: ['eq'] }] },
+  {
+    ...invoicesEndpoint,
+    name: 'unsynced',
+    recordType: 'nothing',
+    filters: [{ field: 'status', operators: ['eq'] }],
+  },
 ];
 
 describe('describeVersion', () => {
@@ -74,7 +88,8 @@ describe('describeVersion', () => {
   });
 
   it('has one typed parameter per filter, with the sentence about dates', () => {
-    const parameters = (describeEndpoints([invoicesEndpoint]).paths?.['/v2/invoices']?.get?.parameters ?? []) as oas31.ParameterObject[];
+    const parameters = (describeEndpoints([invoicesEndpoint]).paths?.['/v2/invoices']?.get?.parameters ??
+      []) as oas31.ParameterObject[];
     const named = (name: string) => parameters.find((parameter) => parameter.name === name);
     expect(named('date_after')).toMatchObject({ schema: { type: 'string', format: 'date' } });
     expect(named('status')).toMatchObject({
@@ -96,21 +111,56 @@ describe('describeVersion', () => {
   it('contains errors, freshness, polling, examples and the changes from the previous version', () => {
     const described = describeEndpoints(
       [invoicesEndpoint],
-      [{ ...invoicesEndpoint, sorts: [...invoicesEndpoint.sorts, 'customer'], fields: invoicesEndpoint.fields.slice(1), filters: [] }],
+      [
+        {
+          ...invoicesEndpoint,
+          sorts: [...invoicesEndpoint.sorts, 'customer'],
+          fields: invoicesEndpoint.fields.slice(1),
+          filters: [],
+        },
+      ],
     );
     expect(described.info.description).toContain('If-None-Match');
     expect(described.info.description).toContain('## Changes from v1');
     expect(described.info.description).toContain('**Breaking:** The sort customer of invoices was removed.');
     expect(described.info.description).toContain('- The field number of invoices was added.');
     const list = described.paths?.['/v2/invoices']?.get;
-    expect(Object.keys(list?.responses ?? {})).toEqual(['200', '304', '400', '401', '403', '404', '406', '410', '503']);
+    expect(Object.keys(list?.responses ?? {})).toEqual([
+      '200',
+      '304',
+      '400',
+      '401',
+      '403',
+      '404',
+      '406',
+      '410',
+      '503',
+    ]);
     expect(list?.operationId).toBe('listInvoices');
     const whole = list?.responses?.['200'] as oas31.ResponseObject;
-    expect(Object.keys(whole.content ?? {})).toEqual(['application/json', 'application/x-ndjson', 'text/csv']);
+    expect(Object.keys(whole.content ?? {})).toEqual([
+      'application/json',
+      'application/x-ndjson',
+      'text/csv',
+    ]);
     expect(whole.headers).toHaveProperty('X-Total-Count');
     const changes = described.paths?.['/v2/invoices/changes']?.get;
-    expect(changes?.parameters).toMatchObject([{ name: 'since' }, { name: 'limit', schema: { maximum: 1_000 } }, {}]);
-    expect(Object.keys(changes?.responses ?? {})).toEqual(['200', '304', '400', '401', '403', '404', '406', '410', '503']);
+    expect(changes?.parameters).toMatchObject([
+      { name: 'since' },
+      { name: 'limit', schema: { maximum: 1_000 } },
+      {},
+    ]);
+    expect(Object.keys(changes?.responses ?? {})).toEqual([
+      '200',
+      '304',
+      '400',
+      '401',
+      '403',
+      '404',
+      '406',
+      '410',
+      '503',
+    ]);
     expect(JSON.stringify(list?.responses?.['200'])).toContain('"trandate"'.replace('trandate', 'date'));
     expect(Object.keys(described.components?.securitySchemes ?? {})).toEqual(['apiKey', 'tenant']);
   });
@@ -123,7 +173,9 @@ describe('describeVersion', () => {
       return record?.properties?.['total'];
     };
     for (const written of ['What is due', 'What is due.'])
-      expect(totalOf(written)).toMatchObject({ description: expect.stringMatching(/^What is due\. Exact decimal digits\. /) });
+      expect(totalOf(written)).toMatchObject({
+        description: expect.stringMatching(/^What is due\. Exact decimal digits\. /),
+      });
   });
 
   it('keeps names apart that differ only in hyphens', () => {
@@ -165,7 +217,10 @@ describe('GET /openapi/{version}', () => {
   afterAll(() => database.close());
 
   const keyOf = async (scopes: Parameters<typeof makeKey>[2]) =>
-    callerOf(publicApp(database.ctx), { secret: (await makeKey(database.ctx, organizationId, scopes)).secret, organizationId });
+    callerOf(publicApp(database.ctx), {
+      secret: (await makeKey(database.ctx, organizationId, scopes)).secret,
+      organizationId,
+    });
 
   it('200 with the stored bytes and an ETag', async () => {
     const stored = await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
@@ -210,7 +265,11 @@ describe('GET /openapi/{version}', () => {
 
   it('403 without api-schema:read, before 404', async () => {
     const stranger = createId();
-    await database.ctx.db.control.raw('select ensure_user(?, ?, ?)', [stranger, `${stranger}@example.test`, 'Left']);
+    await database.ctx.db.control.raw('select ensure_user(?, ?, ?)', [
+      stranger,
+      `${stranger}@example.test`,
+      'Left',
+    ]);
     const former = await keyOf({ createdBy: stranger });
     for (const version of ['v2', 'v7']) {
       const { body } = await former(`/openapi/${version}?draft=true`).expect(403);
@@ -231,7 +290,11 @@ describe('GET /openapi/{version}', () => {
   });
 
   describe('with a session', () => {
-    const withSession = async (role: Parameters<typeof makeMember>[2], path: string, headers: Record<string, string> = {}) => {
+    const withSession = async (
+      role: Parameters<typeof makeMember>[2],
+      path: string,
+      headers: Record<string, string> = {},
+    ) => {
       const { id } = await makeMember(database.ctx, organizationId, role);
       const { cookie } = await makeSession(database.ctx, id);
       return supertest(publicApp(database.ctx))
@@ -244,7 +307,9 @@ describe('GET /openapi/{version}', () => {
       expect([response.status, response.text]).toEqual([200, (await get('/openapi/v1')).text]);
       expect(response.headers['vary']).toContain('Cookie');
       const { body } = await withSession('viewer', '/openapi/v2?draft=true');
-      expect(body.info.description).toContain('## Changes from v1\n- **Breaking:** The resource invoices was removed.');
+      expect(body.info.description).toContain(
+        '## Changes from v1\n- **Breaking:** The resource invoices was removed.',
+      );
     });
 
     it('403 without api-schema:read or for another tenant, 400 without a tenant, 404 for an absent version', async () => {
@@ -255,14 +320,25 @@ describe('GET /openapi/{version}', () => {
     });
 
     it('401 for an unknown session, together with an invalid key, and for records', async () => {
-      expect((await withSession('viewer', '/openapi/v1', { cookie: `portal_session=${'A'.repeat(43)}` })).status).toBe(401);
-      expect((await withSession('viewer', '/openapi/v1', { authorization: 'Bearer psk_wrong' })).status).toBe(401);
+      expect(
+        (await withSession('viewer', '/openapi/v1', { cookie: `portal_session=${'A'.repeat(43)}` })).status,
+      ).toBe(401);
+      expect((await withSession('viewer', '/openapi/v1', { authorization: 'Bearer psk_wrong' })).status).toBe(
+        401,
+      );
       expect((await withSession('owner', '/v1/invoices')).status).toBe(401);
     });
   });
 
   it('400 for other parameters', async () => {
-    for (const query of ['draft=1', 'draft=', 'draft=true&draft=true', 'page=1', 'draft=%', 'draft=false&x=1']) {
+    for (const query of [
+      'draft=1',
+      'draft=',
+      'draft=true&draft=true',
+      'page=1',
+      'draft=%',
+      'draft=false&x=1',
+    ]) {
       const response = await get(`/openapi/v1?${query}`);
       expect([query, response.status]).toEqual([query, query.startsWith('draft=true') ? 404 : 400]);
     }

@@ -1,4 +1,5 @@
-// A version that declares nothing but resources, fields, filters and sorts: its description must never change.
+// A version that declares nothing but resources, fields, filters and sorts: its description must never
+// change.
 import type { RecordAccess } from '../../../src/core/record-access.ts';
 import { describeVersion } from '../../../src/public/openapi/describe-version.ts';
 import { restrictDescription } from '../../../src/public/openapi/restrict-description.ts';
@@ -8,7 +9,9 @@ import { readableEndpoints } from '../../../src/public/version/narrow.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { invoiceColumns, invoicesEndpoint } from '../fixture.ts';
 
-const available = { invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true } };
+const available = {
+  invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true },
+};
 const marked: Record<string, object> = {
   customer: { scopable: true, mask: 'last4', tags: ['personal'] },
   modified: { as: 'string', mask: 'year' },
@@ -36,13 +39,35 @@ const document = SchemaDocument.parse({
   ],
 });
 
-/** The description, and then what a key sees of it that may read two of the resources, one of them in part and masked. */
+/**
+ * The description, and then what a key sees of it that may read two of the resources, one of them in part and
+ * masked.
+ */
 export function describeGolden(): string {
   const bindings = bindDocument(document, available);
   const previous = { version: 'v1', endpoints: document.endpoints.slice(1), bindings };
-  const text = describeVersion({ version: 'v2', name: 'Golden', notes: 'For partners.', draft: false, previous, ...document, bindings });
-  const schema = compileSchema({ id: 'x', version: 'v2', ...document, bindings, maskSecret: Buffer.alloc(32) });
-  const layer = { versions: [], resources: ['summary', 'masked-invoices'], rows: null, fields: { summary: ['sum', 'q', 'by'] } };
+  const text = describeVersion({
+    version: 'v2',
+    name: 'Golden',
+    notes: 'For partners.',
+    draft: false,
+    previous,
+    ...document,
+    bindings,
+  });
+  const schema = compileSchema({
+    id: 'x',
+    version: 'v2',
+    ...document,
+    bindings,
+    maskSecret: Buffer.alloc(32),
+  });
+  const layer = {
+    versions: [],
+    resources: ['summary', 'masked-invoices'],
+    rows: null,
+    fields: { summary: ['sum', 'q', 'by'] },
+  };
   const access: RecordAccess = { layers: [layer], unmasked: false };
   return `${text}\n${restrictDescription(text, readableEndpoints(schema, access))}\n`;
 }

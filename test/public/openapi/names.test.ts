@@ -3,7 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type EndpointNames, endpointNames, singularOf } from '../../../src/public/openapi/names.ts';
 
-const allNames = ({ operations, components }: EndpointNames): string[] => [...Object.values(operations), ...Object.values(components)];
+const allNames = ({ operations, components }: EndpointNames): string[] => [
+  ...Object.values(operations),
+  ...Object.values(components),
+];
 
 describe('singularOf', () => {
   it.each([
@@ -27,12 +30,21 @@ describe('singularOf', () => {
     expect(singularOf(plural)).toBe(singular);
   });
 
-  it.each(['invoice', 'status', 'address', 'analysis', 'news', 'series', 'inventory', 'gas', 'a1', '2024', 'constructor'])(
-    'keeps %s',
-    (word) => {
-      expect(singularOf(word)).toBe(word);
-    },
-  );
+  it.each([
+    'invoice',
+    'status',
+    'address',
+    'analysis',
+    'news',
+    'series',
+    'inventory',
+    'gas',
+    'a1',
+    '2024',
+    'constructor',
+  ])('keeps %s', (word) => {
+    expect(singularOf(word)).toBe(word);
+  });
 });
 
 describe('endpointNames', () => {
@@ -46,7 +58,11 @@ describe('endpointNames', () => {
         upsert: 'SalesOrderUpsert',
         deletion: 'SalesOrderDeletion',
       },
-      summaries: { list: 'List sales orders', get: 'Retrieve a sales order', changes: 'List changes to sales orders' },
+      summaries: {
+        list: 'List sales orders',
+        get: 'Retrieve a sales order',
+        changes: 'List changes to sales orders',
+      },
     });
   });
 
@@ -61,17 +77,36 @@ describe('endpointNames', () => {
   });
 
   it('falls back on a clash, and the first resource keeps its names', () => {
-    const names = endpointNames(['invoices', 'invoice', 'invoice-changes', 'a-1', 'a1', 'pagination'], ['Pagination', 'ErrorResponse']);
-    expect([...names].map(([resource, { operations, components }]) => [resource, ...Object.values(operations), components.record])).toEqual(
-      [
-        ['invoices', 'listInvoices', 'getInvoice', 'listInvoiceChanges', 'Invoice'],
-        ['invoice', 'listInvoice', 'getInvoiceRecord', 'listInvoiceRecordChanges', 'InvoiceRecord'],
-        ['invoice-changes', 'listInvoiceChanges_2', 'getInvoiceChange_2', 'listInvoiceChange_2Changes', 'InvoiceChange_2'],
-        ['a-1', 'listA1', 'getA1', 'listA1Changes', 'A1'],
-        ['a1', 'listA1_2', 'getA1_2', 'listA1_2Changes', 'A1_2'],
-        ['pagination', 'listPagination', 'getPaginationRecord', 'listPaginationRecordChanges', 'PaginationRecord'],
-      ],
+    const names = endpointNames(
+      ['invoices', 'invoice', 'invoice-changes', 'a-1', 'a1', 'pagination'],
+      ['Pagination', 'ErrorResponse'],
     );
+    expect(
+      [...names].map(([resource, { operations, components }]) => [
+        resource,
+        ...Object.values(operations),
+        components.record,
+      ]),
+    ).toEqual([
+      ['invoices', 'listInvoices', 'getInvoice', 'listInvoiceChanges', 'Invoice'],
+      ['invoice', 'listInvoice', 'getInvoiceRecord', 'listInvoiceRecordChanges', 'InvoiceRecord'],
+      [
+        'invoice-changes',
+        'listInvoiceChanges_2',
+        'getInvoiceChange_2',
+        'listInvoiceChange_2Changes',
+        'InvoiceChange_2',
+      ],
+      ['a-1', 'listA1', 'getA1', 'listA1Changes', 'A1'],
+      ['a1', 'listA1_2', 'getA1_2', 'listA1_2Changes', 'A1_2'],
+      [
+        'pagination',
+        'listPagination',
+        'getPaginationRecord',
+        'listPaginationRecordChanges',
+        'PaginationRecord',
+      ],
+    ]);
   });
 
   it('is unique, legal and deterministic for any resources', () => {

@@ -1,4 +1,5 @@
-// The service responds as the description of a version that declares everything says, and takes the examples of the description.
+// The service responds as the description of a version that declares everything says, and takes the examples
+// of the description.
 import type { oas31 } from 'openapi3-ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
@@ -31,7 +32,10 @@ beforeAll(async () => {
   await loadInvoices(database.ctx, organizationId, rows);
   await describeTargets(database.ctx, organizationId, richTargets);
   await publishVersion(database.ctx, organizationId, { endpoints: [richInvoices, parties] });
-  get = callerOf(publicApp(database.ctx), { organizationId, secret: (await makeKey(database.ctx, organizationId)).secret });
+  get = callerOf(publicApp(database.ctx), {
+    organizationId,
+    secret: (await makeKey(database.ctx, organizationId)).secret,
+  });
   ({ text } = await get('/openapi/v1').expect(200));
 });
 afterAll(() => database.close());
@@ -43,11 +47,20 @@ describe('a version that declares everything', () => {
     ['/v1/invoices?expand=buyer', '/v1/invoices'],
     ['/v1/invoices?fields=number&expand=buyer&pageSize=3', '/v1/invoices'],
     ['/v1/invoices/2?expand=buyer', '/v1/invoices/{id}'],
-    ['/v1/invoices?q=INV&or=(status:eq:open,total:gt:3)&lines.quantity_gt=2&sort=date,-total', '/v1/invoices'],
+    [
+      '/v1/invoices?q=INV&or=(status:eq:open,total:gt:3)&lines.quantity_gt=2&sort=date,-total',
+      '/v1/invoices',
+    ],
     ['/v1/invoices?sort=-total', '/v1/invoices'],
     ['/v1/invoices/summary', '/v1/invoices/summary'],
-    ['/v1/invoices/summary?sum=total&avg=total&min=total&min=date&max=date&count_distinct=customer', '/v1/invoices/summary'],
-    ['/v1/invoices/summary?by=customer&by=date.month&sum=total&count=true&sort=-sum.total&limit=3', '/v1/invoices/summary'],
+    [
+      '/v1/invoices/summary?sum=total&avg=total&min=total&min=date&max=date&count_distinct=customer',
+      '/v1/invoices/summary',
+    ],
+    [
+      '/v1/invoices/summary?by=customer&by=date.month&sum=total&count=true&sort=-sum.total&limit=3',
+      '/v1/invoices/summary',
+    ],
     ['/v1/invoices/summary?sum=total&min=date&number=none', '/v1/invoices/summary'],
     ['/v1/invoices/summary?by=seq&by=paid&avg=total', '/v1/invoices/summary'],
     ['/v1/invoices/changes', '/v1/invoices/changes'],
@@ -69,33 +82,45 @@ describe('a version that declares everything', () => {
 
   it('takes every sort, group and aggregate that the description lists', async () => {
     const valuesOf = (path: string, name: string): string[] => {
-      const schema = parametersOf(path).find((parameter) => parameter.name === name)?.schema as oas31.SchemaObject;
+      const schema = parametersOf(path).find((parameter) => parameter.name === name)
+        ?.schema as oas31.SchemaObject;
       return (schema.enum ?? (schema.items as oas31.SchemaObject).enum ?? []) as string[];
     };
     for (const sort of valuesOf('/v1/invoices', 'sort')) await get(`/v1/invoices?sort=${sort}`).expect(200);
     const summary = '/v1/invoices/summary';
     const functions = ['sum', 'avg', 'min', 'max', 'count_distinct'];
-    const all = functions.flatMap((name) => valuesOf(summary, name).map((field) => `${name}=${field}`)).join('&');
+    const all = functions
+      .flatMap((name) => valuesOf(summary, name).map((field) => `${name}=${field}`))
+      .join('&');
     for (const sort of valuesOf(summary, 'sort')) {
-      const by = functions.some((name) => sort.replace('-', '').startsWith(`${name}.`)) ? 'paid' : sort.replace('-', '');
+      const by = functions.some((name) => sort.replace('-', '').startsWith(`${name}.`))
+        ? 'paid'
+        : sort.replace('-', '');
       await get(`${summary}?${all}&count=true&by=${by === 'count' ? 'paid' : by}&sort=${sort}`).expect(200);
     }
   });
 
   it('takes the example of `or`, and values in double quotes', async () => {
-    const { examples = [] } = (parametersOf('/v1/invoices').find(({ name }) => name === 'or')?.schema ?? {}) as oas31.SchemaObject;
+    const { examples = [] } = (parametersOf('/v1/invoices').find(({ name }) => name === 'or')?.schema ??
+      {}) as oas31.SchemaObject;
     expect(examples).toHaveLength(1);
-    for (const or of [...examples, '(status:eq:"op,""en",number:eq:"INV-(2)")', '(status:eq:,lines.item:eq:1)'])
+    for (const or of [
+      ...examples,
+      '(status:eq:"op,""en",number:eq:"INV-(2)")',
+      '(status:eq:,lines.item:eq:1)',
+    ])
       await get(`/v1/invoices?or=${encodeURIComponent(String(or))}`).expect(200);
   });
 
-  it.each(['/v1/invoices?expand=seller', '/v1/invoices/summary?sum=seq', '/v1/parties?q=INV', '/v1/parties/summary?count=true'])(
-    '%s is refused as described',
-    async (address) => {
-      const { status, body } = await get(address);
-      expect([400, 404]).toContain(status);
-      const path = address.replace(/\?.*/, '').replace('/parties/summary', '/parties/{id}');
-      expect(openDescribed(text)(path, { status, body })).toEqual([]);
-    },
-  );
+  it.each([
+    '/v1/invoices?expand=seller',
+    '/v1/invoices/summary?sum=seq',
+    '/v1/parties?q=INV',
+    '/v1/parties/summary?count=true',
+  ])('%s is refused as described', async (address) => {
+    const { status, body } = await get(address);
+    expect([400, 404]).toContain(status);
+    const path = address.replace(/\?.*/, '').replace('/parties/summary', '/parties/{id}');
+    expect(openDescribed(text)(path, { status, body })).toEqual([]);
+  });
 });

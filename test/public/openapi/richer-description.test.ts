@@ -17,12 +17,17 @@ import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { invoiceColumns } from '../fixture.ts';
 import { parties, richInvoices } from './richer-document.ts';
 
-const available = { invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true } };
+const available = {
+  invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true },
+};
 const parse = (list: readonly unknown[], money: object = {}) => {
   const { endpoints } = SchemaDocument.parse({ endpoints: list });
   const bindings = bindDocument({ endpoints }, available);
   const { invoice } = bindings;
-  return { endpoints, bindings: invoice === undefined ? bindings : { ...bindings, invoice: { ...invoice, ...money } } };
+  return {
+    endpoints,
+    bindings: invoice === undefined ? bindings : { ...bindings, invoice: { ...invoice, ...money } },
+  };
 };
 const textOf = (
   list: readonly unknown[],
@@ -45,12 +50,16 @@ const restricted = (
   unmasked = true,
 ): { text: string; body: oas31.OpenAPIObject } => {
   const schema = compileSchema({ id: 'x', version: 'v2', maskSecret: Buffer.alloc(32), ...parse(list) });
-  const access: RecordAccess = { layers: [{ versions: [], resources: [], rows: null, fields: null, ...layer }], unmasked };
+  const access: RecordAccess = {
+    layers: [{ versions: [], resources: [], rows: null, fields: null, ...layer }],
+    unmasked,
+  };
   const text = restrictDescription(textOf(list), readableEndpoints(schema, access));
   return { text, body: JSON.parse(text) };
 };
 
-const getOf = (document: oas31.OpenAPIObject, at: string): oas31.OperationObject => document.paths?.[`/v2/${at}`]?.get ?? { responses: {} };
+const getOf = (document: oas31.OpenAPIObject, at: string): oas31.OperationObject =>
+  document.paths?.[`/v2/${at}`]?.get ?? { responses: {} };
 const parameter = (document: oas31.OpenAPIObject, at: string, name: string) =>
   (getOf(document, at).parameters as oas31.ParameterObject[]).find((each) => each.name === name);
 const valuesOf = (document: oas31.OpenAPIObject, at: string, name: string): unknown => {
@@ -59,7 +68,8 @@ const valuesOf = (document: oas31.OpenAPIObject, at: string, name: string): unkn
 };
 const orOf = (document: oas31.OpenAPIObject): oas31.SchemaObject =>
   (parameter(document, 'invoices', 'or')?.schema ?? {}) as oas31.SchemaObject;
-const schemaOf = (document: oas31.OpenAPIObject, name: string) => document.components?.schemas?.[name] as oas31.SchemaObject;
+const schemaOf = (document: oas31.OpenAPIObject, name: string) =>
+  document.components?.schemas?.[name] as oas31.SchemaObject;
 
 let document: oas31.OpenAPIObject;
 beforeAll(() => {
@@ -71,7 +81,10 @@ describe('the description of a version that declares everything', () => {
     expect((await new Validator().validate(JSON.parse(JSON.stringify(document)))).errors ?? []).toEqual([]);
     const folder = await mkdtemp(path.join(tmpdir(), 'richer-'));
     try {
-      await writeFile(path.join(folder, 'v2.json'), textOf([richInvoices, parties], { serverUrl: 'https://portal.example' }));
+      await writeFile(
+        path.join(folder, 'v2.json'),
+        textOf([richInvoices, parties], { serverUrl: 'https://portal.example' }),
+      );
       const cli = path.resolve('node_modules/@redocly/cli/bin/cli.js');
       const args = [cli, 'lint', '--extends=recommended', '--format=json', path.join(folder, 'v2.json')];
       const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
@@ -94,18 +107,30 @@ describe('the description of a version that declares everything', () => {
     expect(parameter(document, 'invoices/changes', 'expand')).toBeUndefined();
     expect(document.info.description).toContain('## Summaries');
     const plain = documentOf([parties]).info.description ?? '';
-    for (const title of ['Summaries', 'Related records', 'Search']) expect(plain).not.toContain(`## ${title}`);
+    for (const title of ['Summaries', 'Related records', 'Search'])
+      expect(plain).not.toContain(`## ${title}`);
   });
 
   it('types filters on lines like the values of the lines', () => {
-    expect(parameter(document, 'invoices', 'lines.item')).toMatchObject({ schema: { items: { type: 'string' } }, explode: true });
-    expect(parameter(document, 'invoices', 'lines.quantity_gt')).toMatchObject({ schema: { type: ['number', 'string'] } });
-    expect(parameter(document, 'invoices', 'lines.quantity_gt')?.description).toContain('when one of its `lines` does');
+    expect(parameter(document, 'invoices', 'lines.item')).toMatchObject({
+      schema: { items: { type: 'string' } },
+      explode: true,
+    });
+    expect(parameter(document, 'invoices', 'lines.quantity_gt')).toMatchObject({
+      schema: { type: ['number', 'string'] },
+    });
+    expect(parameter(document, 'invoices', 'lines.quantity_gt')?.description).toContain(
+      'when one of its `lines` does',
+    );
   });
 
   it('lists single and combined sorts', () => {
     const values = valuesOf(document, 'invoices', 'sort');
-    expect(values).toEqual([...richInvoices.sorts, ...richInvoices.sorts.map((name) => `-${name}`), 'date,-total']);
+    expect(values).toEqual([
+      ...richInvoices.sorts,
+      ...richInvoices.sorts.map((name) => `-${name}`),
+      'date,-total',
+    ]);
     const { description } = parameter(document, 'invoices', 'sort') ?? {};
     expect(description).toMatch(/Default: by id\.$/);
     // What the SQL does is proved in test/public/read/sort-sets.
@@ -125,15 +150,25 @@ describe('the description of a version that declares everything', () => {
       `(${Array(10).fill('id:eq:1').join()})`,
     ];
     for (const text of [...examples, ...allowed]) expect(accepts(String(text)), String(text)).toBe(true);
-    const refused = ['status:eq:a', '(status:eq:a)', '(status:like:a,b:eq:c)', '(a:eq:b;c:eq:d)', '(a:eq:"b,c:eq:d)', '()'];
-    for (const text of [...refused, `(${Array(11).fill('id:eq:1').join()})`]) expect(accepts(text), text).toBe(false);
+    const refused = [
+      'status:eq:a',
+      '(status:eq:a)',
+      '(status:like:a,b:eq:c)',
+      '(a:eq:b;c:eq:d)',
+      '(a:eq:"b,c:eq:d)',
+      '()',
+    ];
+    for (const text of [...refused, `(${Array(11).fill('id:eq:1').join()})`])
+      expect(accepts(text), text).toBe(false);
   });
 });
 
 describe('the description of related records', () => {
   it('has them as optional properties that may be null', () => {
     const { properties = {}, required } = schemaOf(document, 'Invoice');
-    expect(properties['buyer']).toMatchObject({ anyOf: [{ $ref: '#/components/schemas/Party' }, { type: 'null' }] });
+    expect(properties['buyer']).toMatchObject({
+      anyOf: [{ $ref: '#/components/schemas/Party' }, { type: 'null' }],
+    });
     expect(required).toEqual(['id']);
     expect(valuesOf(document, 'invoices', 'expand')).toEqual(['buyer']);
     const answer = getOf(document, 'invoices').responses?.['200'] as oas31.ResponseObject;
@@ -163,7 +198,12 @@ describe('the description of a summary', () => {
       'date.month': { type: ['string', 'null'] },
       count: { type: 'integer' },
       sum: { properties: { total: { type: ['string', 'null'] } } },
-      min: { properties: { total: { type: ['string', 'null'] }, date: { type: ['string', 'null'], format: 'date' } } },
+      min: {
+        properties: {
+          total: { type: ['string', 'null'] },
+          date: { type: ['string', 'null'], format: 'date' },
+        },
+      },
       count_distinct: { properties: { customer: { type: 'integer' } } },
     });
     expect(Object.keys((properties['sum'] as oas31.SchemaObject).properties ?? {})).toEqual(['total']);
@@ -176,7 +216,9 @@ describe('the description of a summary', () => {
     );
     for (const name of ['avg', 'min', 'max']) {
       const { total } = (properties[name] as oas31.SchemaObject).properties ?? {};
-      expect((total as oas31.SchemaObject).examples, name).toEqual([expect.stringMatching(/^\d+(\.\d*[1-9])?$/)]);
+      expect((total as oas31.SchemaObject).examples, name).toEqual([
+        expect.stringMatching(/^\d+(\.\d*[1-9])?$/),
+      ]);
     }
   });
 
@@ -184,17 +226,24 @@ describe('the description of a summary', () => {
     expect(valuesOf(document, 'invoices/summary', 'sum')).toEqual(['total']);
     expect(valuesOf(document, 'invoices/summary', 'min')).toEqual(['total', 'date']);
     expect(valuesOf(document, 'invoices/summary', 'count_distinct')).toEqual(['customer']);
-    expect(parameter(document, 'invoices/summary', 'by')).toMatchObject({ explode: true, schema: { maxItems: 2 } });
+    expect(parameter(document, 'invoices/summary', 'by')).toMatchObject({
+      explode: true,
+      schema: { maxItems: 2 },
+    });
     expect(valuesOf(document, 'invoices/summary', 'by')).toContain('date.quarter');
     const sorts = valuesOf(document, 'invoices/summary', 'sort');
     for (const name of ['-sum.total', 'min.date', 'date.month', '-count']) expect(sorts).toContain(name);
     for (const name of ['q', 'or', 'status', 'lines.item', 'limit', 'count'])
       expect(parameter(document, 'invoices/summary', name)).toBeDefined();
-    for (const name of ['page', 'pageSize', 'order', 'fields']) expect(parameter(document, 'invoices/summary', name), name).toBeUndefined();
+    for (const name of ['page', 'pageSize', 'order', 'fields'])
+      expect(parameter(document, 'invoices/summary', name), name).toBeUndefined();
   });
 
   it('has an operation and names of its own, also where another resource has them', () => {
-    expect(getOf(document, 'invoices/summary')).toMatchObject({ operationId: 'summarizeInvoices', summary: 'Summarize invoices' });
+    expect(getOf(document, 'invoices/summary')).toMatchObject({
+      operationId: 'summarizeInvoices',
+      summary: 'Summarize invoices',
+    });
     const clashing = documentOf([{ ...parties, name: 'invoice-summaries' }, richInvoices, parties]);
     const ids = Object.values(clashing.paths ?? {}).map((item) => item.get?.operationId);
     expect(new Set(ids).size).toBe(ids.length);
@@ -206,8 +255,12 @@ describe('the description of a summary', () => {
     expect(textOf([richInvoices, parties], { currency: 'status' })).toContain(note);
     expect(textOf([richInvoices, parties])).not.toContain(note);
     const none = richInvoices.aggregates.map((aggregate) => ({ ...aggregate, currency: 'none' }));
-    expect(textOf([{ ...richInvoices, aggregates: none }, parties], { currency: 'status' })).not.toContain(note);
-    expect(textOf([richInvoices, parties], { currency: 'status', amounts: { total: 'status' } })).toContain(note);
+    expect(textOf([{ ...richInvoices, aggregates: none }, parties], { currency: 'status' })).not.toContain(
+      note,
+    );
+    expect(textOf([richInvoices, parties], { currency: 'status', amounts: { total: 'status' } })).toContain(
+      note,
+    );
     expect(textOf([richInvoices, parties], { currency: 'status', amounts: {} })).not.toContain(note);
     const dates = { ...richInvoices, aggregates: [{ field: 'date', functions: ['min'] }] };
     expect(textOf([dates, parties], { currency: 'status' })).not.toContain(note);
@@ -225,7 +278,9 @@ describe('the description for a reader of a part', () => {
   });
 
   it('has the aggregates, groups, sorts, searched fields and filters of its fields alone', () => {
-    const { text, body } = restricted([richInvoices, parties], { fields: { invoices: ['number', 'date', 'customer'] } });
+    const { text, body } = restricted([richInvoices, parties], {
+      fields: { invoices: ['number', 'date', 'customer'] },
+    });
     expect(text).not.toMatch(/totalText|customerName|quantity|[.-]total/);
     expect(valuesOf(body, 'invoices/summary', 'min')).toEqual(['date']);
     expect(parameter(body, 'invoices/summary', 'sum')).toBeUndefined();
@@ -238,7 +293,11 @@ describe('the description for a reader of a part', () => {
     const { examples = [] } = orOf(body);
     expect(examples[0]).toMatch(/^\(number:/);
     const answer = getOf(body, 'invoices/summary').responses?.['200'] as oas31.ResponseObject;
-    expect(Object.keys(answer.content?.['application/json']?.example.data[0])).toEqual(['customer', 'count', 'min']);
+    expect(Object.keys(answer.content?.['application/json']?.example.data[0])).toEqual([
+      'customer',
+      'count',
+      'min',
+    ]);
   });
 
   it('has no search, groups or results of masked fields', () => {
@@ -254,15 +313,25 @@ describe('the description for a reader of a part', () => {
   });
 
   it('is valid OpenAPI 3.1', async () => {
-    for (const layer of [{ resources: ['invoices'] }, { fields: { invoices: ['number'], parties: ['paid'] } }, { resources: ['parties'] }])
-      expect((await new Validator().validate(JSON.parse(restricted([richInvoices, parties], layer).text))).errors ?? []).toEqual([]);
+    for (const layer of [
+      { resources: ['invoices'] },
+      { fields: { invoices: ['number'], parties: ['paid'] } },
+      { resources: ['parties'] },
+    ])
+      expect(
+        (await new Validator().validate(JSON.parse(restricted([richInvoices, parties], layer).text)))
+          .errors ?? [],
+      ).toEqual([]);
   });
 });
 
 describe('the servers of a description', () => {
   it('have the configured address first and the relative one second', () => {
     const { servers } = JSON.parse(textOf([parties], { serverUrl: 'https://portal.example' }));
-    expect(servers.map(({ url }: { url: string }) => url)).toEqual(['https://portal.example/api/public', '/api/public']);
+    expect(servers.map(({ url }: { url: string }) => url)).toEqual([
+      'https://portal.example/api/public',
+      '/api/public',
+    ]);
     expect(documentOf([parties]).servers).toEqual([{ url: '/api/public', description: 'This service' }]);
   });
 });

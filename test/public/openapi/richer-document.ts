@@ -1,4 +1,5 @@
-// Two resources that declare everything that a request may ask for at once. The buyer of an invoice is a record of `parties`.
+// Two resources that declare everything that a request may ask for at once. The buyer of an invoice is a
+// record of `parties`.
 import { invoicesEndpoint } from '../fixture.ts';
 
 const named = (...names: string[]) => invoicesEndpoint.fields.filter(({ name }) => names.includes(name));
@@ -16,7 +17,12 @@ export const richInvoices = {
     { field: 'date', functions: ['min', 'max'] },
     { field: 'customer', functions: ['count_distinct'] },
   ],
-  groups: ['customer', 'paid', 'seq', { field: 'date', periods: ['day', 'week', 'month', 'quarter', 'year'] }],
+  groups: [
+    'customer',
+    'paid',
+    'seq',
+    { field: 'date', periods: ['day', 'week', 'month', 'quarter', 'year'] },
+  ],
   relations: [{ name: 'buyer', field: 'customer', resource: 'parties' }],
   search: ['number', 'customerName'],
   or: true,

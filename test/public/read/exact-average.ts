@@ -1,8 +1,10 @@
-// Averages of decimal texts with whole numbers, which never lose a digit: no floating-point number, and nothing of PostgreSQL.
+// Averages of decimal texts with whole numbers, which never lose a digit: no floating-point number, and
+// nothing of PostgreSQL.
 
 const decimalsOf = (text: string): number => text.split('.')[1]?.length ?? 0;
 
-const scaled = (text: string, decimals: number): bigint => BigInt(text.replace('.', '') + '0'.repeat(decimals - decimalsOf(text)));
+const scaled = (text: string, decimals: number): bigint =>
+  BigInt(text.replace('.', '') + '0'.repeat(decimals - decimalsOf(text)));
 
 /** Rounded to 6 decimals, half away from zero, without zeros at the end; null without values. */
 export function exactAverage(given: readonly (string | null | undefined)[]): string | null {

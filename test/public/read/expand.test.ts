@@ -1,12 +1,27 @@
-// Related records in lists and records: each is what a separate request of the same reader for it returns, or null.
+// Related records in lists and records: each is what a separate request of the same reader for it returns, or
+// null.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RowScopes } from '../../../src/core/record-access.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { callerOf, type InvoiceRow, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
-import { allTargets, type CustomerRow, customersEndpoint, describeTargets, loadCustomers, relatedInvoices } from '../related.ts';
+import {
+  callerOf,
+  type InvoiceRow,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from '../fixture.ts';
+import {
+  allTargets,
+  type CustomerRow,
+  customersEndpoint,
+  describeTargets,
+  loadCustomers,
+  relatedInvoices,
+} from '../related.ts';
 
 /** A small generator with a seed, so that a failure can be repeated. */
 function createRandom(seed: number): (below: number) => number {
@@ -59,11 +74,15 @@ const invoices: InvoiceRow[] = Array.from({ length: 120 }, (_, index) => ({
 
 const maskedCustomers = {
   ...customersEndpoint,
-  fields: customersEndpoint.fields.map((field) => (field.name === 'name' ? { ...field, mask: 'last4' } : field)),
+  fields: customersEndpoint.fields.map((field) =>
+    field.name === 'name' ? { ...field, mask: 'last4' } : field,
+  ),
 };
 const maskedInvoices = {
   ...relatedInvoices,
-  fields: relatedInvoices.fields.map((field) => (field.name === 'customer' ? { ...field, mask: 'hash' } : field)),
+  fields: relatedInvoices.fields.map((field) =>
+    field.name === 'customer' ? { ...field, mask: 'hash' } : field,
+  ),
 };
 /** As they were before relations could be declared; a filter has the name of the parameter. */
 const oldInvoices = {
@@ -73,7 +92,12 @@ const oldInvoices = {
 };
 
 const retailers = (others: boolean): RowScopes => ({
-  resources: { customers: { recordType: 'customer', conditions: [{ field: 'segment', source: 'segment', in: ['retail'] }] } },
+  resources: {
+    customers: {
+      recordType: 'customer',
+      conditions: [{ field: 'segment', source: 'segment', in: ['retail'] }],
+    },
+  },
   others,
 });
 const keys = {
@@ -81,10 +105,18 @@ const keys = {
   unmasked: { unmasked: true },
   retail: { rows: retailers(true) },
   onlyInvoices: { resources: ['invoices'] },
-  fewFields: { fields: { customers: ['credit', 'addresses'], invoices: ['number', 'customer', 'status', 'seq', 'total'] } },
+  fewFields: {
+    fields: {
+      customers: ['credit', 'addresses'],
+      invoices: ['number', 'customer', 'status', 'seq', 'total'],
+    },
+  },
   otherType: {
     rows: {
-      resources: { customers: { recordType: 'vendor', conditions: [] }, invoices: { recordType: 'invoice', conditions: [] } },
+      resources: {
+        customers: { recordType: 'vendor', conditions: [] },
+        invoices: { recordType: 'invoice', conditions: [] },
+      },
       others: true,
     },
   },
@@ -99,7 +131,8 @@ let organizationId: string;
 let schema: string;
 let app: Express;
 const secrets = new Map<KeyName, string>();
-const as = (name: KeyName, on: Express = app): Get => callerOf(on, { secret: secrets.get(name) ?? '', organizationId });
+const as = (name: KeyName, on: Express = app): Get =>
+  callerOf(on, { secret: secrets.get(name) ?? '', organizationId });
 
 beforeAll(async () => {
   database = await testDatabase({ clock });
@@ -109,11 +142,24 @@ beforeAll(async () => {
   await loadCustomers(database.ctx, organizationId, customers);
   await describeTargets(database.ctx, organizationId, allTargets);
   await publishVersion(database.ctx, organizationId, { endpoints: [relatedInvoices, customersEndpoint] });
-  await publishVersion(database.ctx, organizationId, { version: 'v2', endpoints: [relatedInvoices, maskedCustomers] });
-  await publishVersion(database.ctx, organizationId, { version: 'v3', endpoints: [maskedInvoices, customersEndpoint] });
-  await publishVersion(database.ctx, organizationId, { version: 'v4', endpoints: [oldInvoices, customersEndpoint] });
+  await publishVersion(database.ctx, organizationId, {
+    version: 'v2',
+    endpoints: [relatedInvoices, maskedCustomers],
+  });
+  await publishVersion(database.ctx, organizationId, {
+    version: 'v3',
+    endpoints: [maskedInvoices, customersEndpoint],
+  });
+  await publishVersion(database.ctx, organizationId, {
+    version: 'v4',
+    endpoints: [oldInvoices, customersEndpoint],
+  });
   for (const [name, scopes] of Object.entries(keys)) {
-    const { secret } = await makeKey(database.ctx, organizationId, structuredClone(scopes) as Parameters<typeof makeKey>[2]);
+    const { secret } = await makeKey(
+      database.ctx,
+      organizationId,
+      structuredClone(scopes) as Parameters<typeof makeKey>[2],
+    );
     secrets.set(name as KeyName, secret);
   }
   app = publicApp(database.ctx);
@@ -123,9 +169,10 @@ afterAll(() => database.close());
 /** Makes the new generation known: what was read before is no longer trusted. */
 const forget = () => clock.advance(database.ctx.settings.cacheTtlMs + 1);
 const bump = async (recordType: string, set = ''): Promise<void> => {
-  await database.ctx.db.data.query(`update ${schema}.record_state set generation = generation + 1${set} where record_type = $1`, [
-    recordType,
-  ]);
+  await database.ctx.db.data.query(
+    `update ${schema}.record_state set generation = generation + 1${set} where record_type = $1`,
+    [recordType],
+  );
   forget();
 };
 
@@ -138,7 +185,13 @@ async function separately(get: Get, version: string, resource: string, id: unkno
 }
 
 /** The expected records, from requests that expand nothing. */
-async function expandedOf(get: Get, version: string, path: string, query: string, names: readonly string[]): Promise<Body[]> {
+async function expandedOf(
+  get: Get,
+  version: string,
+  path: string,
+  query: string,
+  names: readonly string[],
+): Promise<Body[]> {
   const selected = await get(`/${version}/${path}?${query}`).expect(200);
   const whole = await get(`/${version}/${path}?${query.replace(/fields=[^&]*&?/, '')}`).expect(200);
   const [rows, sources] = [[selected.body.data].flat() as Body[], [whole.body.data].flat() as Body[]];
@@ -146,7 +199,8 @@ async function expandedOf(get: Get, version: string, path: string, query: string
   for (const [index, row] of rows.entries()) {
     const embedded: Record<string, unknown> = {};
     for (const { name, field, resource } of relations)
-      if (names.includes(name)) embedded[name] = await separately(get, version, resource, sources[index]?.[field]);
+      if (names.includes(name))
+        embedded[name] = await separately(get, version, resource, sources[index]?.[field]);
     expected.push({ ...row, ...embedded });
   }
   return expected;
@@ -175,7 +229,9 @@ describe('expand', () => {
       expect([version, query, names, list.body.data]).toEqual([version, query, names, expected]);
       const id = 1 + random(120);
       const [wanted] = await expandedOf(get, version, `invoices/${id}`, '', names);
-      expect((await get(`/${version}/invoices/${id}?expand=${names.join()}`).expect(200)).body.data).toEqual(wanted);
+      expect((await get(`/${version}/invoices/${id}?expand=${names.join()}`).expect(200)).body.data).toEqual(
+        wanted,
+      );
     }
   });
 
@@ -211,22 +267,27 @@ describe('expand', () => {
     await publishVersion(database.ctx, other, { endpoints });
     const get = callerOf(app, { secret: (await makeKey(database.ctx, other)).secret, organizationId: other });
     const { body } = await get('/v1/invoices?expand=buyer').expect(200);
-    expect(body.data.map((record: { buyer: { name: string } | null }) => record.buyer?.name ?? null)).toEqual([
-      ...texts.map((id) => `Name of ${id}`),
-      null,
-      null,
-      null,
-    ]);
+    expect(body.data.map((record: { buyer: { name: string } | null }) => record.buyer?.name ?? null)).toEqual(
+      [...texts.map((id) => `Name of ${id}`), null, null, null],
+    );
   });
 
   it('excludes withheld related records', async () => {
     const query = '/v1/invoices?pageSize=100&expand=buyer';
-    const before = (await as('retail')(query).expect(200)).body.data as { customer: string; buyer: object | null }[];
+    const before = (await as('retail')(query).expect(200)).body.data as {
+      customer: string;
+      buyer: object | null;
+    }[];
     const shown = before.find(({ buyer }) => buyer !== null);
-    await database.ctx.db.data.query(`insert into ${schema}.withheld_records (record_type, id) values ('customer', $1)`, [shown?.customer]);
+    await database.ctx.db.data.query(
+      `insert into ${schema}.withheld_records (record_type, id) values ('customer', $1)`,
+      [shown?.customer],
+    );
     await bump('customer');
     const after = (await as('retail')(query).expect(200)).body.data as typeof before;
-    expect(after).toEqual(before.map((record) => (record.customer === shown?.customer ? { ...record, buyer: null } : record)));
+    expect(after).toEqual(
+      before.map((record) => (record.customer === shown?.customer ? { ...record, buyer: null } : record)),
+    );
     await database.ctx.db.data.query(`delete from ${schema}.withheld_records`);
     await bump('customer');
   });
@@ -249,7 +310,10 @@ describe('expand', () => {
     const { body } = await get('/v1/invoices?pageSize=50&expand=payer,buyer&fields=id').expect(200);
     const sizes = [undefined, name.length, 16 * name.length];
     expect(
-      body.data.map((record: Record<string, { name: string } | null>) => [record['buyer']?.name.length, record['payer']?.name.length]),
+      body.data.map((record: Record<string, { name: string } | null>) => [
+        record['buyer']?.name.length,
+        record['payer']?.name.length,
+      ]),
     ).toEqual(Array.from({ length: 50 }, (_, index) => [sizes[index % 3], name.length]));
     const one = await get('/v1/invoices/2?expand=buyer,payer').expect(200);
     expect([one.body.data.buyer.name.length, one.body.data.payer.name.length]).toEqual(
@@ -261,7 +325,9 @@ describe('expand', () => {
 
 /** Other tests replace it. */
 async function customerTable(): Promise<string> {
-  const { rows } = await database.ctx.db.data.query(`select active_table from ${schema}.record_state where record_type = 'customer'`);
+  const { rows } = await database.ctx.db.data.query(
+    `select active_table from ${schema}.record_state where record_type = 'customer'`,
+  );
   return rows[0].active_table;
 }
 
@@ -283,10 +349,14 @@ describe('the freshness of embedded records', () => {
         '2026-02-01T08:00:00Z',
         rows[0]?.generation,
       ]);
-      expect((await get(path.replace('expand=buyer,parent', ''), { 'if-none-match': etag }).expect(200)).headers['x-data-synced-at']).toBe(
-        '2026-03-01T08:00:00Z',
+      expect(
+        (await get(path.replace('expand=buyer,parent', ''), { 'if-none-match': etag }).expect(200)).headers[
+          'x-data-synced-at'
+        ],
+      ).toBe('2026-03-01T08:00:00Z');
+      await database.ctx.db.data.query(
+        `update ${schema}."${await customerTable()}" set f_name = f_name || '!' where id = 1`,
       );
-      await database.ctx.db.data.query(`update ${schema}."${await customerTable()}" set f_name = f_name || '!' where id = 1`);
       await bump('customer');
       const changed = await get(path, { 'if-none-match': etag }).expect(200);
       expect(changed.headers['etag']).not.toBe(etag);
@@ -307,9 +377,13 @@ describe('the freshness of embedded records', () => {
   });
 
   it('does not let readers of other related records share an answer', async () => {
-    for (const path of ['/v1/invoices?pageSize=100&expand=buyer', '/v1/invoices?pageSize=100&%65xpan%64=buyer']) {
+    for (const path of [
+      '/v1/invoices?pageSize=100&expand=buyer',
+      '/v1/invoices?pageSize=100&%65xpan%64=buyer',
+    ]) {
       const answers = [];
-      for (const key of ['whole', 'retail', 'onlyInvoices', 'whole'] as const) answers.push(await as(key)(path).expect(200));
+      for (const key of ['whole', 'retail', 'onlyInvoices', 'whole'] as const)
+        answers.push(await as(key)(path).expect(200));
       const [whole, retail, none, again] = answers;
       expect(new Set([whole, retail, none].map((answer) => answer?.headers['etag'])).size).toBe(3);
       expect(again?.text).toBe(whole?.text);
@@ -320,7 +394,12 @@ describe('the freshness of embedded records', () => {
   it('names stale fields of related records after the relation, and refuses when a field of their scope is stale', async () => {
     const stale = (field: string) =>
       JSON.stringify({
-        [field]: { since: '2026-02-10T08:00:00Z', syncedAt: '2026-01-01T08:00:00Z', reason: 'unreadable', message: 'Hidden' },
+        [field]: {
+          since: '2026-02-10T08:00:00Z',
+          syncedAt: '2026-01-01T08:00:00Z',
+          reason: 'unreadable',
+          message: 'Hidden',
+        },
       });
     await bump('customer', `, stale_fields = '${stale('segment')}'`);
     const answer = await as('whole')('/v1/invoices?expand=buyer').expect(200);
@@ -378,27 +457,37 @@ describe('a request that expand refuses', () => {
       await as('unmasked')(path).expect(200);
     }
     await as('whole')('/v3/invoices?expand=payer').expect(200);
-    const limited = await makeKey(database.ctx, organizationId, { fields: { invoices: ['number', 'status'] } });
+    const limited = await makeKey(database.ctx, organizationId, {
+      fields: { invoices: ['number', 'status'] },
+    });
     const get = callerOf(app, { secret: limited.secret, organizationId });
-    expect((await get('/v1/invoices?expand=buyer').expect(400)).body.error.details[0].code).toBe('unknown_relation');
+    expect((await get('/v1/invoices?expand=buyer').expect(400)).body.error.details[0].code).toBe(
+      'unknown_relation',
+    );
     await get('/v1/invoices?expand=payer').expect(200);
     const none = await makeKey(database.ctx, organizationId, { fields: { invoices: ['number'] } });
-    const { body } = await callerOf(app, { secret: none.secret, organizationId })('/v1/invoices?expand=buyer').expect(400);
+    const { body } = await callerOf(app, { secret: none.secret, organizationId })(
+      '/v1/invoices?expand=buyer',
+    ).expect(400);
     expect(body.error.details[0].code).toBe('unknown_parameter');
   });
 
   it('names only the relations that the description shows to the reader', async () => {
-    const message = async (name: KeyName, path: string): Promise<string> => (await as(name)(path).expect(400)).body.error.message;
+    const message = async (name: KeyName, path: string): Promise<string> =>
+      (await as(name)(path).expect(400)).body.error.message;
     const shown = async (name: KeyName): Promise<string[]> => {
       const { paths } = (await as(name)('/openapi/v1').expect(200)).body;
-      const parameters: { name: string; schema: { items: { enum: string[] } } }[] = paths['/v1/invoices'].get.parameters;
+      const parameters: { name: string; schema: { items: { enum: string[] } } }[] =
+        paths['/v1/invoices'].get.parameters;
       return parameters.find((parameter) => parameter.name === 'expand')?.schema.items.enum ?? [];
     };
     for (const name of ['whole', 'retail', 'fewFields', 'onlyInvoices'] as const) {
       const names = await shown(name);
       for (const path of ['/v1/invoices?expand=bayer', '/v1/invoices/1?expand=bayer']) {
         const text = await message(name, path);
-        const named = relations.map((relation) => relation.name).filter((one) => new RegExp(`\\b${one}\\b`).test(text));
+        const named = relations
+          .map((relation) => relation.name)
+          .filter((one) => new RegExp(`\\b${one}\\b`).test(text));
         expect({ name, named }).toEqual({ name, named: names });
       }
       expect((await message(name, '/v1/invoices?expant=buyer')).includes('"expand"')).toBe(names.length > 0);
@@ -410,7 +499,9 @@ describe('a request that expand refuses', () => {
     });
     const get = callerOf(app, { secret, organizationId });
     for (const path of ['/v1/invoices?expand=bayer', '/v1/invoices/1?expand=bayer', '/v1/invoices?expant=b'])
-      expect((await get(path).expect(400)).body.error.message).not.toMatch(/buyer|"expand" takes|Did you mean/);
+      expect((await get(path).expect(400)).body.error.message).not.toMatch(
+        /buyer|"expand" takes|Did you mean/,
+      );
     await get('/v1/invoices?expand=buyer').expect(200);
   });
 

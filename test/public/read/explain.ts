@@ -15,7 +15,9 @@ import { richLineColumns } from '../fixture.ts';
 
 function endpointOf(definition: object) {
   const document = SchemaDocument.parse({ endpoints: [definition] });
-  const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: richLineColumns, hasData: true } });
+  const bindings = bindDocument(document, {
+    invoice: { label: 'Invoice', idType: 'integer', columns: richLineColumns, hasData: true },
+  });
   const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
   if (endpoint === undefined) throw new Error('no endpoint');
   return { endpoint: readWhole(endpoint), indexes: indexesOf(document, bindings).get('invoice') ?? [] };
@@ -28,11 +30,20 @@ type Explained = {
   readonly definition: object;
 };
 
-/** The 8 KB blocks that PostgreSQL reads for a list whose total is known, or still to be counted, over a table with its indexes. */
-export async function countBlocks({ ctx, organizationId, table, definition }: Explained, query: string, total?: number): Promise<number> {
+/**
+ * The 8 KB blocks that PostgreSQL reads for a list whose total is known, or still to be counted, over a table
+ * with its indexes.
+ */
+export async function countBlocks(
+  { ctx, organizationId, table, definition }: Explained,
+  query: string,
+  total?: number,
+): Promise<number> {
   const ref = { schema: tenantSchema(organizationId), table };
   const plan = planList(endpointOf(definition).endpoint, parseQuery(query));
-  const { rows: counted } = await ctx.db.data.query<{ n: number }>(`select count(*)::int as n from ${ref.schema}.${table}`);
+  const { rows: counted } = await ctx.db.data.query<{ n: number }>(
+    `select count(*)::int as n from ${ref.schema}.${table}`,
+  );
   const rowCount = counted[0]?.n ?? 0;
   let blocks = 0;
   for (const reach of reachesOf(plan)) {
@@ -45,7 +56,10 @@ export async function countBlocks({ ctx, organizationId, table, definition }: Ex
     );
     const top = rows[0]?.['QUERY PLAN'][0].Plan ?? {};
     blocks += (top['Shared Hit Blocks'] ?? 0) + (top['Shared Read Blocks'] ?? 0);
-    const { rows: page } = await ctx.db.data.query<{ found: number; total?: string }>(statement.write(), values);
+    const { rows: page } = await ctx.db.data.query<{ found: number; total?: string }>(
+      statement.write(),
+      values,
+    );
     if ((page[0]?.found ?? 0) >= rowsOnPage(plan, total ?? Number(page[0]?.total))) break;
   }
   return blocks;
@@ -54,12 +68,14 @@ export async function countBlocks({ ctx, organizationId, table, definition }: Ex
 /** Creates the indexes of a version. */
 export async function createIndexes({ ctx, organizationId, table, definition }: Explained): Promise<void> {
   for (const { method, expression } of endpointOf(definition).indexes)
-    await ctx.db.data.query(`create index on ${tenantSchema(organizationId)}.${table} using ${method} (${expression})`);
+    await ctx.db.data.query(
+      `create index on ${tenantSchema(organizationId)}.${table} using ${method} (${expression})`,
+    );
 }
 
 /**
- * Sequential scans are discouraged, because the table is small. With `analyze` the statement is executed, and each step has the number of
- * its rows. Everything is rolled back.
+ * Sequential scans are discouraged, because the table is small. With `analyze` the statement is executed, and
+ * each step has the number of its rows. Everything is rolled back.
  */
 export async function explainCount(
   ctx: Ctx,
@@ -75,7 +91,8 @@ export async function explainCount(
   const client = await ctx.db.data.connect();
   try {
     await client.query('begin');
-    for (const { method, expression } of indexes) await client.query(`create index on ${schema}.${table} using ${method} (${expression})`);
+    for (const { method, expression } of indexes)
+      await client.query(`create index on ${schema}.${table} using ${method} (${expression})`);
     await client.query('set local enable_seqscan to off');
     const { rows } = await client.query<{ 'QUERY PLAN': string }>(
       `explain (costs off${analyze ? ', analyze, timing off, summary off' : ''}) ${text}`,

@@ -1,4 +1,5 @@
-// Entity tags, the one-second rule, totals, and reads that meet a publish, a table swap, a lock or a broken connection.
+// Entity tags, the one-second rule, totals, and reads that meet a publish, a table swap, a lock or a broken
+// connection.
 import express from 'express';
 import type { Pool, PoolClient } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -9,7 +10,16 @@ import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { bumpGeneration, callerOf, idsOf, insertInvoices, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import {
+  bumpGeneration,
+  callerOf,
+  idsOf,
+  insertInvoices,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from '../fixture.ts';
 
 let database: TestDatabase;
 let clock: TestClock;
@@ -45,7 +55,10 @@ beforeAll(async () => {
   database = await testDatabase({ clock, settings: { anchorEvery: 4, readTimeoutMs: 60_000 } });
   hurried = openDb(database.address, database.address, { control: 1, data: 4 }, 400);
   const { data } = database.ctx.db;
-  ctx = { ...database.ctx, db: { ...database.ctx.db, data: watched(data, () => (isHurried ? hurried.data : data)) } };
+  ctx = {
+    ...database.ctx,
+    db: { ...database.ctx.db, data: watched(data, () => (isHurried ? hurried.data : data)) },
+  };
 });
 afterAll(async () => {
   await hurried.close();
@@ -59,7 +72,11 @@ beforeEach(async () => {
   table = await loadInvoices(
     database.ctx,
     organizationId,
-    Array.from({ length: 60 }, (_, index) => ({ id: index + 1, tranid: `INV-${index}`, status: index % 3 === 0 ? 'open' : 'paid' })),
+    Array.from({ length: 60 }, (_, index) => ({
+      id: index + 1,
+      tranid: `INV-${index}`,
+      status: index % 3 === 0 ? 'open' : 'paid',
+    })),
   );
   await publishVersion(database.ctx, organizationId);
   const key = await makeKey(database.ctx, organizationId);
@@ -101,11 +118,18 @@ describe('ETag and 304', () => {
       for (const held of [tag, `W/${tag}`, `"other", W/${tag}`]) {
         const again = await get(path, { 'if-none-match': held }).expect(304);
         expect(again.text).toBe('');
-        expect(again.headers).toMatchObject({ etag: tag, 'cache-control': 'private, no-cache', vary: first.headers['vary'] });
+        expect(again.headers).toMatchObject({
+          etag: tag,
+          'cache-control': 'private, no-cache',
+          vary: first.headers['vary'],
+        });
       }
       expect(onRecords()).toEqual([]);
       await get(path, { 'if-none-match': '*' }).expect(304);
-      await get(path, { 'if-none-match': '"other"', 'if-modified-since': new Date(8.64e12).toUTCString() }).expect(200);
+      await get(path, {
+        'if-none-match': '"other"',
+        'if-modified-since': new Date(8.64e12).toUTCString(),
+      }).expect(200);
     },
   );
 
@@ -212,12 +236,18 @@ describe('the one-second rule, without notifications', () => {
   it('a cached page has the coding that its client would get', async () => {
     const codingOf = async (coding: string) =>
       (await get('/v1/invoices', { 'accept-encoding': coding }).expect(200)).headers['content-encoding'];
-    expect([await codingOf('identity'), await codingOf('gzip'), await codingOf('identity')]).toEqual([undefined, 'gzip', undefined]);
+    expect([await codingOf('identity'), await codingOf('gzip'), await codingOf('identity')]).toEqual([
+      undefined,
+      'gzip',
+      undefined,
+    ]);
   });
 
   it('a revoked key is rejected within one second', async () => {
     await get('/v1/invoices').expect(200);
-    await inTransaction({ db: ctx.db, organizationId }, (tx) => tx('api_keys').where({ id: keyId }).update({ revoked_at: new Date() }));
+    await inTransaction({ db: ctx.db, organizationId }, (tx) =>
+      tx('api_keys').where({ id: keyId }).update({ revoked_at: new Date() }),
+    );
     clock.advance(999);
     await get('/v1/invoices').expect(200);
     clock.advance(1);
@@ -227,7 +257,9 @@ describe('the one-second rule, without notifications', () => {
   it('a retired version ends within one second, and a new one is available', async () => {
     await get('/v1/invoices').expect(200);
     await get('/v2/invoices').expect(404);
-    await inTransaction({ db: ctx.db, organizationId }, (tx) => tx('api_schemas').where({ version: 'v1' }).update({ status: 'retired' }));
+    await inTransaction({ db: ctx.db, organizationId }, (tx) =>
+      tx('api_schemas').where({ version: 'v1' }).update({ status: 'retired' }),
+    );
     await publishVersion(database.ctx, organizationId, { version: 'v2' });
     clock.advance(1_000);
     await get('/v1/invoices').expect(410);
@@ -241,14 +273,20 @@ describe('the one-second rule, without notifications', () => {
     const { headers } = await get('/v1/invoices/1').expect(200);
     clock.advance(1_000);
     statements.length = 0;
-    await Promise.all(Array.from({ length: 20 }, () => get('/v1/invoices/1', { 'if-none-match': String(headers['etag']) }).expect(304)));
+    await Promise.all(
+      Array.from({ length: 20 }, () =>
+        get('/v1/invoices/1', { 'if-none-match': String(headers['etag']) }).expect(304),
+      ),
+    );
     expect(statements.length).toBe(1);
   });
 
   it('records the use of a key', async () => {
     await get('/v1/invoices').expect(200);
     await until(async () => {
-      const key = await inTransaction({ db: ctx.db, organizationId }, (tx) => tx('api_keys').where({ id: keyId }).first('last_used_at'));
+      const key = await inTransaction({ db: ctx.db, organizationId }, (tx) =>
+        tx('api_keys').where({ id: keyId }).first('last_used_at'),
+      );
       return key.last_used_at instanceof Date ? true : undefined;
     });
   });
@@ -261,7 +299,9 @@ describe('totals', () => {
     await get('/v1/invoices?page=1').expect(200);
     expect(counts()).toBe(0);
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => get(`/v1/invoices?status=open&pageSize=${index + 1}`).expect(200)),
+      Array.from({ length: 20 }, (_, index) =>
+        get(`/v1/invoices?status=open&pageSize=${index + 1}`).expect(200),
+      ),
     );
     expect(new Set(answers.map(({ body }) => body.pagination.total))).toEqual(new Set([20]));
     expect(counts()).toBe(1);
@@ -279,7 +319,10 @@ describe('totals', () => {
   it('are shared by concurrent requests even when no total is cached', async () => {
     const key = await makeKey(database.ctx, organizationId);
     const { settings } = ctx;
-    const forgetful = publicApp({ ...ctx, settings: { ...settings, cacheBytes: { ...settings.cacheBytes, totals: 0 } } });
+    const forgetful = publicApp({
+      ...ctx,
+      settings: { ...settings, cacheBytes: { ...settings.cacheBytes, totals: 0 } },
+    });
     let arrived = 0;
     const counted = express().use((_req, _res, next) => {
       arrived += 1;
@@ -288,7 +331,9 @@ describe('totals', () => {
     const ask = callerOf(counted, { secret: key.secret, organizationId });
     await ask('/v1/invoices').expect(200);
     const unlock = await lock();
-    const asked = Promise.all(Array.from({ length: 20 }, (_, index) => ask(`/v1/invoices?status=open&pageSize=${index + 1}`)));
+    const asked = Promise.all(
+      Array.from({ length: 20 }, (_, index) => ask(`/v1/invoices?status=open&pageSize=${index + 1}`)),
+    );
     await until(async () => (arrived === 21 ? true : undefined));
     await unlock();
     expect(new Set((await asked).map(({ body }) => body.pagination.total))).toEqual(new Set([20]));
@@ -300,7 +345,9 @@ describe('totals', () => {
   it('anchors of deep pages are built once per generation and order', async () => {
     const found = () => statements.filter((text) => text.includes('as valued')).length;
     const deep = (order: string) =>
-      Array.from({ length: 8 }, (_, index) => get(`/v1/invoices?sort=status&order=${order}&pageSize=2&page=${30 - index}`));
+      Array.from({ length: 8 }, (_, index) =>
+        get(`/v1/invoices?sort=status&order=${order}&pageSize=2&page=${30 - index}`),
+      );
     for (const answers of [await Promise.all(deep('asc')), await Promise.all(deep('asc'))])
       for (const { body } of answers) expect(body.data.length).toBe(2);
     expect(found()).toBe(1);
@@ -319,16 +366,23 @@ describe('totals', () => {
     const swapped = {
       ...invoicesEndpoint,
       name: 'swapped',
-      fields: invoicesEndpoint.fields.map((field) => (field.name === 'status' ? { ...field, source: 'tranid' } : field)),
+      fields: invoicesEndpoint.fields.map((field) =>
+        field.name === 'status' ? { ...field, source: 'tranid' } : field,
+      ),
     };
-    await publishVersion(database.ctx, organizationId, { version: 'v2', endpoints: [invoicesEndpoint, swapped] });
+    await publishVersion(database.ctx, organizationId, {
+      version: 'v2',
+      endpoints: [invoicesEndpoint, swapped],
+    });
     expect((await get('/v2/invoices?status=open').expect(200)).body.pagination.total).toBe(20);
     expect((await get('/v2/swapped?status=open').expect(200)).body.pagination.total).toBe(0);
   });
 
   it('a failed count fails the requests that waited for it, and the next request counts again', async () => {
     await get('/v1/invoices').expect(200);
-    const answers = await whileLocked(() => Promise.all([get('/v1/invoices?status=open'), get('/v1/invoices?status=open')]));
+    const answers = await whileLocked(() =>
+      Promise.all([get('/v1/invoices?status=open'), get('/v1/invoices?status=open')]),
+    );
     expect(answers.map(({ status }) => status)).toEqual([503, 503]);
     expect(answers.map(({ headers }) => headers['retry-after'])).toEqual(['5', '5']);
     expect((await get('/v1/invoices?status=open').expect(200)).body.pagination.total).toBe(20);
@@ -340,7 +394,10 @@ describe('reads during other work', () => {
     await get('/v1/invoices?status=open').expect(200);
     await loadInvoices(database.ctx, organizationId, [{ id: 5, status: 'open' }]);
     const other = '/v1/invoices?status=open&pageSize=24';
-    expect((await get(other).expect(200)).body).toMatchObject({ data: [{ id: '5' }], pagination: { total: 1 } });
+    expect((await get(other).expect(200)).body).toMatchObject({
+      data: [{ id: '5' }],
+      pagination: { total: 1 },
+    });
     const second = await loadInvoices(database.ctx, organizationId, [{ id: 6 }]);
     await get('/v1/invoices/6').expect(200);
     await loadInvoices(database.ctx, organizationId, [{ id: 7 }]);
@@ -354,7 +411,9 @@ describe('reads during other work', () => {
     await ask();
     await ask();
     for (const type of ['varchar', 'text']) {
-      await database.ctx.db.data.query(`alter table ${schema()}.record_state alter column epoch type ${type}`);
+      await database.ctx.db.data.query(
+        `alter table ${schema()}.record_state alter column epoch type ${type}`,
+      );
       for (const { body } of await ask()) expect(body.data.id).toBe('1');
     }
   });
@@ -371,7 +430,8 @@ describe('reads during other work', () => {
     await get('/v1/invoices').expect(200);
     const admin = openKnex(database.address, null, 1);
     const { rowCount } = await admin.raw<{ rowCount: number }>(
-      // Until each is closed: a retry after a broken connection could meet another one that is about to break.
+      // Until each is closed: a retry after a broken connection could meet another one that is about to
+      // break.
       "select pg_terminate_backend(pid, 60000) from pg_stat_activity where datname = current_database() and query like '%row_to_json%' and pid <> pg_backend_pid()",
     );
     await admin.destroy();
@@ -380,11 +440,16 @@ describe('reads during other work', () => {
   });
 
   it('503 with Retry-After while nothing is published, never a total of 0', async () => {
-    await database.ctx.db.data.query(`update ${schema()}.record_state set generation = 0, active_table = null, epoch = null`);
+    await database.ctx.db.data.query(
+      `update ${schema()}.record_state set generation = 0, active_table = null, epoch = null`,
+    );
     for (const path of ['/v1/invoices', '/v1/invoices?status=open', '/v1/invoices/1']) {
       const response = await get(path).expect(503);
       expect(response.headers['retry-after']).toBe('30');
-      expect(response.body.error).toMatchObject({ code: 'INTERNAL_ERROR', details: [{ code: 'unavailable' }] });
+      expect(response.body.error).toMatchObject({
+        code: 'INTERNAL_ERROR',
+        details: [{ code: 'unavailable' }],
+      });
     }
     await get('/v1/invoices?bogus=1').expect(400);
     await database.ctx.db.data.query(`drop schema ${schema()} cascade`);
@@ -423,9 +488,9 @@ describe('reads during other work', () => {
     };
     const read = async () => {
       for (let round = 0; round < 40; round += 1) {
-        const { body, headers } = await get(round % 2 === 0 ? '/v1/invoices?status=open&pageSize=100' : '/v1/invoices?pageSize=100').expect(
-          200,
-        );
+        const { body, headers } = await get(
+          round % 2 === 0 ? '/v1/invoices?status=open&pageSize=100' : '/v1/invoices?pageSize=100',
+        ).expect(200);
         expect(body.data.length).toBe(body.pagination.total);
         for (const record of body.data) expect(String(record.seq)).toBe(headers['x-data-generation']);
         clock.advance(100);

@@ -1,5 +1,5 @@
-// What filters on lines cost PostgreSQL in blocks read, which is the same on any machine. The lines are long enough to be stored outside of
-// their records, where every look at them is a read of its own.
+// What filters on lines cost PostgreSQL in blocks read, which is the same on any machine. The lines are long
+// enough to be stored outside of their records, where every look at them is a read of its own.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
@@ -12,7 +12,10 @@ import { parameter, selectableInvoices } from './selection-oracle.ts';
 const records = 500;
 const linesEach = 40;
 const rankOf = (id: number): number => ((id - 1) * 7919) % records;
-/** Each record has the item `often`, one in ten `sometimes`, all but the smallest `large`, and 37 that few others have. */
+/**
+ * Each record has the item `often`, one in ten `sometimes`, all but the smallest `large`, and 37 that few
+ * others have.
+ */
 const itemsOf = (id: number): string[] => [
   'often',
   id % 10 === 0 ? 'sometimes' : `only ${id}`,
@@ -50,11 +53,19 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const absent = Array.from({ length: 100 }, (_, n) => `absent ${n}`);
-const many = (values: readonly string[]): string => values.map((value) => parameter('lines.item', value)).join('&');
+const many = (values: readonly string[]): string =>
+  values.map((value) => parameter('lines.item', value)).join('&');
 const alternatives = (values: readonly string[]): string =>
   parameter('or', `(${values.map((value) => `lines.item:eq:"${value}"`).join()})`);
 
-const orders = ['', '&order=desc', '&sort=total', '&sort=total&order=desc', '&sort=date', '&sort=date&order=desc'];
+const orders = [
+  '',
+  '&order=desc',
+  '&sort=total',
+  '&sort=total&order=desc',
+  '&sort=date',
+  '&sort=date&order=desc',
+];
 const queries: readonly (readonly [name: string, query: string, total: number])[] = [
   ['one absent value', many(absent.slice(0, 1)), 0],
   ['100 absent values', many(absent), 0],
@@ -72,12 +83,15 @@ const queries: readonly (readonly [name: string, query: string, total: number])[
 
 describe('a filter on lines reads at most twenty times the blocks of the plain list', () => {
   it.each(queries)('%s', async (_name, query, total) => {
-    const asked = orders.flatMap((order) => [1, 25].map((pageSize) => `${query}${order}&pageSize=${pageSize}`));
+    const asked = orders.flatMap((order) =>
+      [1, 25].map((pageSize) => `${query}${order}&pageSize=${pageSize}`),
+    );
     const tooMany: string[] = [];
     for (const each of asked) {
       const known = await countBlocks(site, each, total);
       const counting = await countBlocks(site, each);
-      if (Math.max(known, counting) > 20 * plainBlocks) tooMany.push(`${each.slice(-40)}: ${known} and ${counting}, plain ${plainBlocks}`);
+      if (Math.max(known, counting) > 20 * plainBlocks)
+        tooMany.push(`${each.slice(-40)}: ${known} and ${counting}, plain ${plainBlocks}`);
     }
     expect(tooMany).toEqual([]);
   });

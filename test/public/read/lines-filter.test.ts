@@ -1,4 +1,5 @@
-// Filters on lines: a record matches when one of its lines does. Random filters against the same filter in memory, at every door of a list.
+// Filters on lines: a record matches when one of its lines does. Random filters against the same filter in
+// memory, at every door of a list.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
@@ -35,14 +36,32 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-type LineFilter = { readonly key: string; readonly name: string; readonly operator: string; readonly values: readonly string[] };
+type LineFilter = {
+  readonly key: string;
+  readonly name: string;
+  readonly operator: string;
+  readonly values: readonly string[];
+};
 
 const numeric = ['eq', 'gt', 'gte', 'lt', 'lte'] as const;
 const dated = ['eq', 'after', 'before', 'gte', 'lte'] as const;
-const filterOf = (key: string, name: string, operators: readonly string[], values: readonly string[]): fc.Arbitrary<LineFilter> =>
+const filterOf = (
+  key: string,
+  name: string,
+  operators: readonly string[],
+  values: readonly string[],
+): fc.Arbitrary<LineFilter> =>
   fc
-    .record({ operator: fc.constantFrom(...operators), values: fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 3 }) })
-    .map(({ operator, values: chosen }) => ({ key, name, operator, values: operator === 'eq' ? chosen : chosen.slice(0, 1) }));
+    .record({
+      operator: fc.constantFrom(...operators),
+      values: fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 3 }),
+    })
+    .map(({ operator, values: chosen }) => ({
+      key,
+      name,
+      operator,
+      values: operator === 'eq' ? chosen : chosen.slice(0, 1),
+    }));
 
 const lineFilter = fc.oneof(
   filterOf('item', 'lines.item', ['eq'], [...items, 'absent']),
@@ -79,7 +98,9 @@ function lineMatches({ key, operator, values }: LineFilter, line: Line): boolean
     return compares(operator, at, operator === 'after' || operator === 'lte' ? to : from);
   }
   const isNumber = key === 'quantity' || key === 'position';
-  return values.some((value) => compares(operator, isNumber ? Number(own) : String(own), isNumber ? Number(value) : value));
+  return values.some((value) =>
+    compares(operator, isNumber ? Number(own) : String(own), isNumber ? Number(value) : value),
+  );
 }
 
 const matches = (filters: readonly LineFilter[], { parsed }: Invoice): boolean =>
@@ -91,10 +112,16 @@ describe('filters on lines', () => {
   it('select the invoices of which one line matches each filter, in lists and exports', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.uniqueArray(lineFilter, { minLength: 1, maxLength: 3, selector: ({ name, operator }) => name + operator }),
+        fc.uniqueArray(lineFilter, {
+          minLength: 1,
+          maxLength: 3,
+          selector: ({ name, operator }) => name + operator,
+        }),
         async (filters) => {
           const query = filters.map(textOf).join('&');
-          const expected = invoices.filter((invoice) => matches(filters, invoice)).map(({ id }) => String(id));
+          const expected = invoices
+            .filter((invoice) => matches(filters, invoice))
+            .map(({ id }) => String(id));
           const list = await get(`/v1/invoices?${query}&pageSize=100`).expect(200);
           expect({ query, ids: idsOf(list).sort(), total: list.body.pagination.total }).toEqual({
             query,
@@ -119,8 +146,19 @@ describe('filters on lines', () => {
     );
     const seen: string[] = [];
     for (let page = 1; page <= Math.ceil(expected.length / 7); page += 1)
-      seen.push(...idsOf(await get(`/v1/invoices?lines.quantity_gt=1&sort=total&order=desc&pageSize=7&page=${page}`).expect(200)));
-    const totals = new Map(invoices.map(({ id, total }) => [String(id), total === null || total === undefined ? null : Number(total)]));
+      seen.push(
+        ...idsOf(
+          await get(`/v1/invoices?lines.quantity_gt=1&sort=total&order=desc&pageSize=7&page=${page}`).expect(
+            200,
+          ),
+        ),
+      );
+    const totals = new Map(
+      invoices.map(({ id, total }) => [
+        String(id),
+        total === null || total === undefined ? null : Number(total),
+      ]),
+    );
     expect([...seen].sort()).toEqual(expected.map(({ id }) => String(id)).sort());
     const sorted = seen.map((id) => totals.get(id) ?? null);
     expect(sorted).toEqual([...sorted].sort((a, b) => (a === null ? 1 : b === null ? -1 : b - a)));
@@ -128,7 +166,9 @@ describe('filters on lines', () => {
 
   it('400 for a value of another type, a repeated range, and operators that are not declared', async () => {
     const codes = async (query: string) =>
-      (await get(`/v1/invoices?${query}`).expect(400)).body.error.details.map(({ code }: { code: string }) => code);
+      (await get(`/v1/invoices?${query}`).expect(400)).body.error.details.map(
+        ({ code }: { code: string }) => code,
+      );
     expect(await codes('lines.quantity_gt=x')).toEqual(['invalid_value']);
     expect(await codes('lines.quantity_gt=1&lines.quantity_gt=2')).toEqual(['repeated_parameter']);
     expect(await codes('lines.item_not=1')).toEqual(['unknown_parameter']);
@@ -144,20 +184,26 @@ describe('filters on lines', () => {
     ['lines.shipped=2026-01-31', '"shipped"'],
   ])('%s is read through an index', async (query, condition) => {
     const plan = await explainCount(database.ctx, organizationId, table, selectableInvoices, query);
-    expect(plan.split('\n').filter((text) => text.includes('Index Cond') && text.includes(condition))).not.toEqual([]);
+    expect(
+      plan.split('\n').filter((text) => text.includes('Index Cond') && text.includes(condition)),
+    ).not.toEqual([]);
   });
 
-  it.each(['lines.quantity_gt=9007199254740993', 'lines.quantity_lt=-3', 'lines.due_after=2026-02-01', 'lines.due_before=2026-01-30'])(
-    '%s visits only the invoices with more lines than the index holds',
-    async (query) => {
-      const plan = await explainCount(database.ctx, organizationId, table, selectableInvoices, query, { analyze: true });
-      const [found, removed] = [/ Scan .*?\(actual rows=(\d+)/, /Rows Removed by Filter: (\d+)/].map((each) =>
-        Number(each.exec(plan)?.[1]),
-      );
-      const long = invoices.filter(({ parsed }) => (parsed?.length ?? 0) > 64);
-      expect(long.length).toBeGreaterThan(0);
-      expect(invoices.filter(({ parsed }) => parsed === null).length).toBeGreaterThan(0);
-      expect({ plan, visited: (found ?? 0) + (removed ?? 0) }).toEqual({ plan, visited: long.length });
-    },
-  );
+  it.each([
+    'lines.quantity_gt=9007199254740993',
+    'lines.quantity_lt=-3',
+    'lines.due_after=2026-02-01',
+    'lines.due_before=2026-01-30',
+  ])('%s visits only the invoices with more lines than the index holds', async (query) => {
+    const plan = await explainCount(database.ctx, organizationId, table, selectableInvoices, query, {
+      analyze: true,
+    });
+    const [found, removed] = [/ Scan .*?\(actual rows=(\d+)/, /Rows Removed by Filter: (\d+)/].map((each) =>
+      Number(each.exec(plan)?.[1]),
+    );
+    const long = invoices.filter(({ parsed }) => (parsed?.length ?? 0) > 64);
+    expect(long.length).toBeGreaterThan(0);
+    expect(invoices.filter(({ parsed }) => parsed === null).length).toBeGreaterThan(0);
+    expect({ plan, visited: (found ?? 0) + (removed ?? 0) }).toEqual({ plan, visited: long.length });
+  });
 });

@@ -15,7 +15,8 @@ const rows: InvoiceRow[] = [
     lastmodified: '2026-01-31T23:59:59.999999Z',
     entity: '7',
     entityName: 'ÉCLAIR & Söhne',
-    lines: '[{"item":"11","item.name":"Bolt","quantity":2.50,"secretcost":9},{"item":"12","quantity":12345678901234567890}]',
+    lines:
+      '[{"item":"11","item.name":"Bolt","quantity":2.50,"secretcost":9},{"item":"12","quantity":12345678901234567890}]',
   },
   {
     id: 2,
@@ -28,7 +29,16 @@ const rows: InvoiceRow[] = [
     lastmodified: '2026-02-01T00:00:00Z',
     lines: '[]',
   },
-  { id: 3, tranid: 'inv_003%', status: '', total: '-0.10', seq: null, paid: null, trandate: null, lastmodified: null },
+  {
+    id: 3,
+    tranid: 'inv_003%',
+    status: '',
+    total: '-0.10',
+    seq: null,
+    paid: null,
+    trandate: null,
+    lastmodified: null,
+  },
   {
     id: 10,
     tranid: 'Z\\"\u2028',
@@ -154,13 +164,17 @@ describe('GET /{version}/{resource}', () => {
     ['sort=modified&order=asc', '10 1 2 3'],
   ])('sorts by "%s", nulls last and the id as tie-break', async (query, ids) => {
     expect(idsOf(await get(`/v1/invoices?${query}`).expect(200))).toEqual(ids.split(' '));
-    expect(idsOf(await get(`/v1/invoices?${query}&pageSize=1&page=3`).expect(200))).toEqual([ids.split(' ')[2]]);
+    expect(idsOf(await get(`/v1/invoices?${query}&pageSize=1&page=3`).expect(200))).toEqual([
+      ids.split(' ')[2],
+    ]);
   });
 
   it('returns only the requested fields, in the order of the definition', async () => {
     const response = await get('/v1/invoices?fields=status,number,id&pageSize=1').expect(200);
     expect(response.text).toContain('"data":[{"id":"1","number":"INV-001","status":"open"}]');
-    expect((await get('/v1/invoices?fields=id&pageSize=1').expect(200)).text).toContain('"data":[{"id":"1"}]');
+    expect((await get('/v1/invoices?fields=id&pageSize=1').expect(200)).text).toContain(
+      '"data":[{"id":"1"}]',
+    );
   });
 
   it('a page beyond the end is empty, with the exact total', async () => {
@@ -169,7 +183,10 @@ describe('GET /{version}/{resource}', () => {
       pagination: { total: 4, page: 2, pageSize: 3, totalPages: 2 },
     });
     for (const query of ['page=3&pageSize=3', 'page=2147483647&pageSize=100', 'page=9&number_null=false']) {
-      expect((await get(`/v1/invoices?${query}`).expect(200)).body).toMatchObject({ data: [], pagination: { total: 4 } });
+      expect((await get(`/v1/invoices?${query}`).expect(200)).body).toMatchObject({
+        data: [],
+        pagination: { total: 4 },
+      });
     }
   });
 
@@ -185,7 +202,10 @@ describe('GET /{version}/{resource}', () => {
 
 describe('Link', () => {
   it('is omitted when a long query would make the headers too large for proxies', async () => {
-    const query = Array.from({ length: 99 }, (_unused, index) => `number=INV-${String(index).padStart(12, '0')}`).join('&');
+    const query = Array.from(
+      { length: 99 },
+      (_unused, index) => `number=INV-${String(index).padStart(12, '0')}`,
+    ).join('&');
     const response = await get(`/v1/invoices?${query}`).expect(200);
     expect(response.headers['link']).toBeUndefined();
   });
@@ -196,7 +216,9 @@ describe('GET /{version}/{resource}/{id}', () => {
     const response = await get('/v1/invoices/2').expect(200);
     expect(Object.keys(response.body)).toEqual(['data']);
     expect(response.body.data).toMatchObject({ id: '2', number: 'INV-002', paid: true });
-    expect((await get('/v1/invoices/2?fields=paid').expect(200)).text).toBe('{"data":{"id":"2","paid":true}}');
+    expect((await get('/v1/invoices/2?fields=paid').expect(200)).text).toBe(
+      '{"data":{"id":"2","paid":true}}',
+    );
   });
 
   it.each(['999', 'abc', '02', '1.0', '%00', '%ED%A0%80', '99999999999999999999', '-', '1%202', '%E0%A4%A'])(

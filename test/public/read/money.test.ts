@@ -1,4 +1,5 @@
-// Which numbers of a record type are amounts of money, as the ERP describes them: what `/summary` and the tools of agents add up.
+// Which numbers of a record type are amounts of money, as the ERP describes them: what `/summary` and the
+// tools of agents add up.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
@@ -9,7 +10,9 @@ import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
 const functions = ['sum', 'avg', 'min', 'max'];
-const summarized = (aggregates: readonly object[]) => ({ endpoints: [{ ...invoicesEndpoint, aggregates, groups: ['status', 'paid'] }] });
+const summarized = (aggregates: readonly object[]) => ({
+  endpoints: [{ ...invoicesEndpoint, aggregates, groups: ['status', 'paid'] }],
+});
 const bothDeclared = summarized([
   { field: 'total', functions },
   { field: 'seq', functions },
@@ -34,10 +37,19 @@ const describeInvoices = (seq: object, hasCurrencies: boolean): Promise<void> =>
 
 async function describeAs(description: object, hasCurrencies: boolean): Promise<void> {
   const own = { organization_id: organizationId };
-  const row = { ...own, name: 'invoice', position: 0, head: JSON.stringify({ name: 'invoice', label: 'Invoice' }) };
+  const row = {
+    ...own,
+    name: 'invoice',
+    position: 0,
+    head: JSON.stringify({ name: 'invoice', label: 'Invoice' }),
+  };
   await inTransaction({ ...database.ctx, organizationId }, async (tx) => {
     await tx('erp_record_types').where(own).delete();
-    await tx('erp_record_types').insert({ ...row, description: JSON.stringify(description), described_at: new Date() });
+    await tx('erp_record_types').insert({
+      ...row,
+      description: JSON.stringify(description),
+      described_at: new Date(),
+    });
     const account = { ...own, refreshed_at: new Date(), account: JSON.stringify({ hasCurrencies }) };
     await tx('erp_metadata').insert(account).onConflict('organization_id').merge();
   });
@@ -52,7 +64,10 @@ beforeAll(async () => {
     { id: 2, status: 'USD', total: '2.25', seq: '3' },
   ]);
   const reads = createReadEngine(ctx);
-  get = callerOf(publicApp(ctx, undefined, reads), { secret: (await makeKey(ctx, organizationId)).secret, organizationId });
+  get = callerOf(publicApp(ctx, undefined, reads), {
+    secret: (await makeKey(ctx, organizationId)).secret,
+    organizationId,
+  });
   aggregate = async (version, input) => {
     const tools = createVersionTools(
       recordToolsOf({ reads }),
@@ -69,8 +84,12 @@ describe('a number', () => {
   it('that is no amount is added up whatever the currencies, by clients and by agents', async () => {
     await describeInvoices({}, true);
     await publishVersion(database.ctx, organizationId, bothDeclared);
-    expect((await get('/v1/invoices/summary?sum=seq&avg=seq')).body.data).toEqual([{ sum: { seq: '5' }, avg: { seq: '2.5' } }]);
-    expect((await get('/v1/invoices/summary?sum=seq&sum=total')).body.error.details).toMatchObject([{ code: 'several_currencies' }]);
+    expect((await get('/v1/invoices/summary?sum=seq&avg=seq')).body.data).toEqual([
+      { sum: { seq: '5' }, avg: { seq: '2.5' } },
+    ]);
+    expect((await get('/v1/invoices/summary?sum=seq&sum=total')).body.error.details).toMatchObject([
+      { code: 'several_currencies' },
+    ]);
     expect(JSON.parse(await aggregate('v1', { field: 'seq' }))).toMatchObject({ count: 2, sum: '5' });
     expect(await aggregate('v1', { field: 'total' })).toContain('several currencies are not added up');
     expect(JSON.parse(await aggregate('v1', { field: 'total', groupBy: 'status' })).totalGroups).toBe(2);
@@ -78,18 +97,30 @@ describe('a number', () => {
 
   it('of a version from before amounts were known needs the currency', async () => {
     await inTransaction({ ...database.ctx, organizationId }, async (tx) => {
-      const { bindings, endpoints, ...v1 } = await tx('api_schemas').where({ organization_id: organizationId, version: 'v1' }).first();
+      const { bindings, endpoints, ...v1 } = await tx('api_schemas')
+        .where({ organization_id: organizationId, version: 'v1' })
+        .first();
       expect(bindings.invoice).toMatchObject({ currency: 'status', amounts: { total: 'status' } });
       const { amounts, ...before } = bindings.invoice;
       const { status, created_by, openapi, published_at } = v1;
-      const own = { id: createId(), organization_id: organizationId, version: 'v2', status, created_by, openapi, published_at };
+      const own = {
+        id: createId(),
+        organization_id: organizationId,
+        version: 'v2',
+        status,
+        created_by,
+        openapi,
+        published_at,
+      };
       await tx('api_schemas').insert({
         ...own,
         endpoints: JSON.stringify(endpoints),
         bindings: JSON.stringify({ invoice: before }),
       });
     });
-    expect((await get('/v2/invoices/summary?sum=seq')).body.error.details).toMatchObject([{ code: 'several_currencies' }]);
+    expect((await get('/v2/invoices/summary?sum=seq')).body.error.details).toMatchObject([
+      { code: 'several_currencies' },
+    ]);
     expect((await get('/v2/invoices/summary?sum=seq&status=EUR')).body.data).toEqual([{ sum: { seq: '2' } }]);
   });
 
@@ -98,7 +129,9 @@ describe('a number', () => {
     const publish = (version: string, aggregates: readonly object[]) =>
       publishVersion(database.ctx, organizationId, { version, ...summarized(aggregates) });
     const total = { field: 'total', functions };
-    await expect(publish('v3', [total, { field: 'seq', functions }])).rejects.toThrow(/several_currencies.*No field tells the currency/);
+    await expect(publish('v3', [total, { field: 'seq', functions }])).rejects.toThrow(
+      /several_currencies.*No field tells the currency/,
+    );
     await publish('v3', [total, { field: 'seq', functions, currency: 'none' }]);
     expect((await get('/v3/invoices/summary?sum=seq')).body.data).toEqual([{ sum: { seq: '5' } }]);
     expect(JSON.parse(await aggregate('v3', { field: 'seq' }))).toMatchObject({ sum: '5' });
@@ -110,7 +143,9 @@ describe('a number', () => {
   it('is added up where the account has one currency', async () => {
     await describeInvoices({ currency: null }, false);
     await publishVersion(database.ctx, organizationId, { version: 'v5', ...bothDeclared });
-    expect((await get('/v5/invoices/summary?sum=seq&sum=total')).body.data).toEqual([{ sum: { seq: '5', total: '3.75' } }]);
+    expect((await get('/v5/invoices/summary?sum=seq&sum=total')).body.data).toEqual([
+      { sum: { seq: '5', total: '3.75' } },
+    ]);
     expect(JSON.parse(await aggregate('v5', { field: 'total' }))).toMatchObject({ sum: '3.75' });
   });
 
@@ -122,8 +157,12 @@ describe('a number', () => {
     await describeAs({ currencyField: 'status', fields }, true);
     const version = 'v7';
     await publishVersion(database.ctx, organizationId, { ...bothDeclared, version });
-    expect((await get(`/${version}/invoices/summary?sum=total`)).body.error.details).toMatchObject([{ code: 'several_currencies' }]);
-    expect((await get(`/${version}/invoices/summary?sum=total&status=EUR`)).body.data).toEqual([{ sum: { total: '1.5' } }]);
+    expect((await get(`/${version}/invoices/summary?sum=total`)).body.error.details).toMatchObject([
+      { code: 'several_currencies' },
+    ]);
+    expect((await get(`/${version}/invoices/summary?sum=total&status=EUR`)).body.data).toEqual([
+      { sum: { total: '1.5' } },
+    ]);
     expect((await get(`/${version}/invoices/summary?sum=seq`)).body.data).toEqual([{ sum: { seq: '5' } }]);
   });
 });

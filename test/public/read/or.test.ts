@@ -1,29 +1,51 @@
-// `or` selects the records that match at least one of its conditions, together with all other filters. Random groups against the same in memory.
+// `or` selects the records that match at least one of its conditions, together with all other filters. Random
+// groups against the same in memory.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readOr } from '../../../src/public/read/filters.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { callerOf, idsOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion, richLineColumns } from '../fixture.ts';
+import {
+  callerOf,
+  idsOf,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+  richLineColumns,
+} from '../fixture.ts';
 import { explainCount } from './explain.ts';
-import { compares, folded, type Invoice, parameter, randomInvoices, selectableInvoices } from './selection-oracle.ts';
+import {
+  compares,
+  folded,
+  type Invoice,
+  parameter,
+  randomInvoices,
+  selectableInvoices,
+} from './selection-oracle.ts';
 
 const invoices = randomInvoices(90);
 /** Every second open invoice. Only reads under a row scope leave them out. */
 const withheld: ReadonlySet<string> = new Set(
-  invoices.filter(({ status }) => status === 'open').flatMap(({ id }, index) => (index % 2 === 1 ? [String(id)] : [])),
+  invoices
+    .filter(({ status }) => status === 'open')
+    .flatMap(({ id }, index) => (index % 2 === 1 ? [String(id)] : [])),
 );
 const masked = {
   ...selectableInvoices,
   name: 'masked',
-  fields: selectableInvoices.fields.map((field) => (field.name === 'number' ? { ...field, mask: 'last4' } : field)),
+  fields: selectableInvoices.fields.map((field) =>
+    field.name === 'number' ? { ...field, mask: 'last4' } : field,
+  ),
   search: ['customerName'],
 };
 const scoped = {
   ...selectableInvoices,
   name: 'scoped',
-  fields: selectableInvoices.fields.map((field) => (field.name === 'status' ? { ...field, scopable: true } : field)),
+  fields: selectableInvoices.fields.map((field) =>
+    field.name === 'status' ? { ...field, scopable: true } : field,
+  ),
 };
 const withStatus = (wanted: string) => invoices.flatMap(({ id, status }) => (status === wanted ? [id] : []));
 const someIds = [...withStatus('open').slice(0, 4), ...withStatus('paid').slice(0, 4)];
@@ -39,7 +61,9 @@ beforeAll(async () => {
   ({ id: organizationId } = await makeOrganization(database.ctx));
   table = await loadInvoices(database.ctx, organizationId, invoices, 'integer', richLineColumns);
   const plain = { ...invoicesEndpoint, name: 'plain' };
-  await publishVersion(database.ctx, organizationId, { endpoints: [selectableInvoices, plain, masked, scoped] });
+  await publishVersion(database.ctx, organizationId, {
+    endpoints: [selectableInvoices, plain, masked, scoped],
+  });
   const app = publicApp(database.ctx);
   const { secret } = await makeKey(database.ctx, organizationId);
   get = callerOf(app, { secret, organizationId });
@@ -64,7 +88,11 @@ const condition: fc.Arbitrary<Condition> = fc.oneof(
     value: fc.constantFrom('open', 'paid', 'a,b', '(x)', 'say "hi"', 'x:y'),
   }),
   fc.constant({ filter: 'status', operator: 'eq', value: '' }),
-  fc.record({ filter: fc.constant('status'), operator: fc.constant('null'), value: fc.constantFrom('true', 'false') }),
+  fc.record({
+    filter: fc.constant('status'),
+    operator: fc.constant('null'),
+    value: fc.constantFrom('true', 'false'),
+  }),
   fc.record({
     filter: fc.constant('total'),
     operator: fc.constantFrom('eq', 'gt', 'gte', 'lt', 'lte'),
@@ -75,17 +103,38 @@ const condition: fc.Arbitrary<Condition> = fc.oneof(
     operator: fc.constantFrom('after', 'before', 'gte', 'lte', 'eq'),
     value: fc.constantFrom('2026-01-30', '2026-01-31', '2026-02-01'),
   }),
-  fc.record({ filter: fc.constant('number'), operator: fc.constant('contains'), value: fc.constantFrom('inv', 'SÖHNE', '100%', 'v-0') }),
-  fc.record({ filter: fc.constant('lines.quantity'), operator: fc.constantFrom('gt', 'lt'), value: fc.constantFrom('1', '5') }),
-  fc.record({ filter: fc.constant('id'), operator: fc.constant('eq'), value: fc.constantFrom('1', '2', '3', '999') }),
+  fc.record({
+    filter: fc.constant('number'),
+    operator: fc.constant('contains'),
+    value: fc.constantFrom('inv', 'SÖHNE', '100%', 'v-0'),
+  }),
+  fc.record({
+    filter: fc.constant('lines.quantity'),
+    operator: fc.constantFrom('gt', 'lt'),
+    value: fc.constantFrom('1', '5'),
+  }),
+  fc.record({
+    filter: fc.constant('id'),
+    operator: fc.constant('eq'),
+    value: fc.constantFrom('1', '2', '3', '999'),
+  }),
 );
 
 function matches({ filter, operator, value }: Condition, invoice: Invoice): boolean {
   if (filter === 'lines.quantity')
-    return invoice.parsed?.some(({ quantity }) => quantity !== undefined && compares(operator, Number(quantity), Number(value))) === true;
+    return (
+      invoice.parsed?.some(
+        ({ quantity }) => quantity !== undefined && compares(operator, Number(quantity), Number(value)),
+      ) === true
+    );
   const own =
-    { status: invoice.status, total: invoice.total, date: invoice.trandate, number: invoice.tranid, id: String(invoice.id) }[filter] ??
-    null;
+    {
+      status: invoice.status,
+      total: invoice.total,
+      date: invoice.trandate,
+      number: invoice.tranid,
+      id: String(invoice.id),
+    }[filter] ?? null;
   if (operator === 'null') return (own === null) === (value === 'true');
   if (operator === 'not') return own !== value;
   if (own === null) return false;
@@ -130,7 +179,9 @@ describe('or', () => {
 
   it('is one request in whatever order its conditions are written', async () => {
     const one = await get(`/v1/invoices?${parameter('or', '(status:eq:open,total:gt:1)')}`).expect(200);
-    const other = await get(`/v1/invoices?${parameter('or', '(total:gt:1,status:eq:"open",total:gt:1)')}`).expect(200);
+    const other = await get(
+      `/v1/invoices?${parameter('or', '(total:gt:1,status:eq:"open",total:gt:1)')}`,
+    ).expect(200);
     expect(other.headers['etag']).toBe(one.headers['etag']);
     const both = await get('/v1/invoices?status=open&total_gt=1').expect(200);
     expect(both.headers['etag']).not.toBe(one.headers['etag']);
@@ -160,7 +211,9 @@ describe('or', () => {
   });
 
   it('400 when it is repeated, and where the version does not declare it', async () => {
-    const twice = await get('/v1/invoices?or=(status:eq:a,status:eq:b)&or=(status:eq:a,status:eq:b)').expect(400);
+    const twice = await get('/v1/invoices?or=(status:eq:a,status:eq:b)&or=(status:eq:a,status:eq:b)').expect(
+      400,
+    );
     expect(twice.body.error.details).toMatchObject([{ path: 'or', code: 'repeated_parameter' }]);
     const plain = await get('/v1/plain?or=(status:eq:a,status:eq:b)').expect(400);
     expect(plain.body.error.details).toMatchObject([{ path: 'or', code: 'unknown_parameter' }]);
@@ -176,11 +229,19 @@ describe('or', () => {
     ['or=(status:eq:paid,total:gte:0)', ({ total }) => Number(total ?? -1) >= 0],
     ['or=(status:eq:paid,status:null:true)', () => false],
     [`or=(${someIds.map((id) => `id:eq:${id}`).join()})`, ({ id }) => someIds.includes(id)],
-    ['q=bolt', ({ tranid, entityName }) => [tranid, entityName].some((text) => folded(text ?? '').includes('bolt'))],
-    ['lines.quantity_gt=1', ({ parsed }) => parsed?.some(({ quantity }) => Number(quantity ?? 0) > 1) === true],
+    [
+      'q=bolt',
+      ({ tranid, entityName }) => [tranid, entityName].some((text) => folded(text ?? '').includes('bolt')),
+    ],
+    [
+      'lines.quantity_gt=1',
+      ({ parsed }) => parsed?.some(({ quantity }) => Number(quantity ?? 0) > 1) === true,
+    ],
     ['sort=date,-total', () => true],
   ])('stays within a row scope, without withheld records: %s', async (query, passes) => {
-    const matching = invoices.filter((invoice) => invoice.status === 'open' && passes(invoice)).map(({ id }) => String(id));
+    const matching = invoices
+      .filter((invoice) => invoice.status === 'open' && passes(invoice))
+      .map(({ id }) => String(id));
     const open = matching.filter((id) => !withheld.has(id));
     if (matching.length > 0) expect(open.length).toBeLessThan(matching.length);
     const read = async () => idsOf(await getOpen(`/v1/scoped?${query}&pageSize=100`).expect(200)).sort();
@@ -193,12 +254,20 @@ describe('or', () => {
 
   it('reads any text in linear time, and nothing but what was written', () => {
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.stringMatching(/^[a-z.]{1,5}$/), fc.string()), { minLength: 1, maxLength: 4 }), (pairs) => {
-        const text = `(${pairs.map(([filter, value]) => `${filter}:eq:"${value.replaceAll('"', '""')}"`).join()})`;
-        expect(readOr(text)?.map(({ field, value }) => [field, value])).toEqual(pairs);
-      }),
+      fc.property(
+        fc.array(fc.tuple(fc.stringMatching(/^[a-z.]{1,5}$/), fc.string()), { minLength: 1, maxLength: 4 }),
+        (pairs) => {
+          const text = `(${pairs.map(([filter, value]) => `${filter}:eq:"${value.replaceAll('"', '""')}"`).join()})`;
+          expect(readOr(text)?.map(({ field, value }) => [field, value])).toEqual(pairs);
+        },
+      ),
     );
-    for (const long of [`(${'a'.repeat(100_000)}`, `(${'a:b:'.repeat(50_000)})`, `(a:b:${'"'.repeat(100_001)})`]) readOr(long);
+    for (const long of [
+      `(${'a'.repeat(100_000)}`,
+      `(${'a:b:'.repeat(50_000)})`,
+      `(a:b:${'"'.repeat(100_001)})`,
+    ])
+      readOr(long);
   });
 
   it('is read through the indexes of its filters', async () => {

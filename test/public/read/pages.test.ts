@@ -1,5 +1,5 @@
-// The pages of a list for any data with nulls and ties, any filter, sort and page size, with anchors of deep pages forced on small tables;
-// what caches may share; how many prepared statements a connection keeps.
+// The pages of a list for any data with nulls and ties, any filter, sort and page size, with anchors of deep
+// pages forced on small tables; what caches may share; how many prepared statements a connection keeps.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
@@ -16,9 +16,11 @@ const size = 130;
 const anchorEvery = 4;
 
 /** The n-th of a few values, null for one in three: many nulls and ties. */
-const some = <T>(values: readonly T[], n: number): T | null => (n % 3 === 0 ? null : (values[n % values.length] ?? null));
+const some = <T>(values: readonly T[], n: number): T | null =>
+  n % 3 === 0 ? null : (values[n % values.length] ?? null);
 const rowOf = (id: number, seed: number): InvoiceRow => {
-  const n = (salt: number) => Math.abs(Math.imul(id * 31 + salt, 0x9e3779b1) ^ Math.imul(seed + salt, 0x85ebca6b)) >>> 3;
+  const n = (salt: number) =>
+    Math.abs(Math.imul(id * 31 + salt, 0x9e3779b1) ^ Math.imul(seed + salt, 0x85ebca6b)) >>> 3;
   return {
     id,
     tranid: some(['a', 'B', 'b', 'é', '', 'ab%c', '10', '2', '\u{1f600}'], n(1)),
@@ -29,7 +31,10 @@ const rowOf = (id: number, seed: number): InvoiceRow => {
     trandate: some(['2026-01-31', '2026-02-01', '2025-12-31', '2024-02-29'], n(6)),
     // Correlated with the id: what is late in one order is late in the other.
     entityName: id % 10 === 0 ? null : id > size - 24 ? 'late' : 'early',
-    lastmodified: some(['2026-01-31T00:00:00Z', '2026-01-31T23:59:59.999999Z', '2026-02-01T00:00:00.000001Z'], n(7)),
+    lastmodified: some(
+      ['2026-01-31T00:00:00Z', '2026-01-31T23:59:59.999999Z', '2026-02-01T00:00:00.000001Z'],
+      n(7),
+    ),
   };
 };
 
@@ -67,7 +72,12 @@ let organizationId: string;
 let table: string;
 let secret: string;
 
-const ask = async (path: string, headers: Record<string, string> = {}, as = { secret, organizationId }, asked = server) => {
+const ask = async (
+  path: string,
+  headers: Record<string, string> = {},
+  as = { secret, organizationId },
+  asked = server,
+) => {
   const { port } = asked.address() as AddressInfo;
   const response = await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices${path}`, {
     headers: { authorization: `Bearer ${as.secret}`, 'x-tenant-id': as.organizationId, ...headers },
@@ -114,7 +124,10 @@ afterAll(async () => {
 describe('all pages of a list', () => {
   const query = fc.record({
     seed: fc.nat({ max: 50 }),
-    chosen: fc.uniqueArray(fc.constantFrom(...filters), { maxLength: 2, selector: ([text]) => text.split(/[_=]/)[0] }),
+    chosen: fc.uniqueArray(fc.constantFrom(...filters), {
+      maxLength: 2,
+      selector: ([text]) => text.split(/[_=]/)[0],
+    }),
     sort: fc.constantFrom('', ...Object.keys(sorts)),
     order: fc.constantFrom('asc', 'desc'),
     pageSize: fc.constantFrom(3, 7, 11, 40, 100),
@@ -131,7 +144,12 @@ describe('all pages of a list', () => {
         const { rows } = await database.ctx.db.data.query<{ id: string }>(
           `select t.id::text as id from ${place()} as t${where} order by ${keys}`,
         );
-        const parts = [...chosen.map(([text]) => text), ...(sort === '' ? [] : [`sort=${sort}`]), `order=${order}`, `pageSize=${pageSize}`];
+        const parts = [
+          ...chosen.map(([text]) => text),
+          ...(sort === '' ? [] : [`sort=${sort}`]),
+          `order=${order}`,
+          `pageSize=${pageSize}`,
+        ];
         const path = (page: number) => `?${parts.join('&')}&page=${page}`;
         const pages = Array.from({ length: Math.ceil(rows.length / pageSize) + 1 }, (_, index) => index + 1);
         const found = new Map<number, string[]>();
@@ -155,13 +173,24 @@ describe('all pages of a list', () => {
 
   it('follow a sync that changes a record; a sync without changes keeps every ETag', async () => {
     await change(7);
-    const paths = ['?sort=total&order=desc&pageSize=3&page=40', '?sort=date&order=desc&page=2', '?total_gte=0', ''];
+    const paths = [
+      '?sort=total&order=desc&pageSize=3&page=40',
+      '?sort=date&order=desc&page=2',
+      '?total_gte=0',
+      '',
+    ];
     const before = await Promise.all(paths.map((path) => ask(path)));
     const again = async () =>
-      Promise.all(paths.map(async (path, index) => (await ask(path, { 'if-none-match': before[index]?.etag ?? '' })).status));
+      Promise.all(
+        paths.map(
+          async (path, index) => (await ask(path, { 'if-none-match': before[index]?.etag ?? '' })).status,
+        ),
+      );
     clock.advance(1_000);
     expect(await again()).toEqual([304, 304, 304, 304]);
-    await database.ctx.db.data.query(`update ${place()} set f_total = 77, f_trandate = '2027-01-01' where id <= 100`);
+    await database.ctx.db.data.query(
+      `update ${place()} set f_total = 77, f_trandate = '2027-01-01' where id <= 100`,
+    );
     await bumpGeneration(database.ctx, organizationId, size);
     clock.advance(1_000);
     expect(await again()).toEqual([200, 200, 200, 200]);
@@ -176,14 +205,21 @@ describe('all pages of a list', () => {
 describe('cached data', () => {
   it('of one filter is never used for another', async () => {
     await change(3);
-    const pairs = [...filters, ...['paid', 'Open', 'none'].map((status) => [`status=${status}`, `f_status = '${status}'`] as const)];
+    const pairs = [
+      ...filters,
+      ...['paid', 'Open', 'none'].map((status) => [`status=${status}`, `f_status = '${status}'`] as const),
+    ];
     const { rows } = await database.ctx.db.data.query<Record<string, string>>(
       `select ${pairs.map(([, sql], index) => `count(*) filter (where ${sql}) as t${index}`).join(', ')} from ${place()}`,
     );
-    const totals = await Promise.all(pairs.map(async ([query]) => (await pageOf(`?${query}`)).pagination.total));
+    const totals = await Promise.all(
+      pairs.map(async ([query]) => (await pageOf(`?${query}`)).pagination.total),
+    );
     expect(totals).toEqual(pairs.map((_, index) => Number(rows[0]?.[`t${index}`])));
     expect(new Set(totals).size).toBeGreaterThan(5);
-    const again = await Promise.all(pairs.map(async ([query]) => (await pageOf(`?${query}&page=2`)).pagination.total));
+    const again = await Promise.all(
+      pairs.map(async ([query]) => (await pageOf(`?${query}&page=2`)).pagination.total),
+    );
     expect(again).toEqual(totals);
   });
 
@@ -246,7 +282,11 @@ describe('cached data', () => {
 });
 
 describe('prepared statements', () => {
-  const statement = (n: number) => ({ key: String(n), values: [n], write: () => `select $1::int + ${n} as sum` });
+  const statement = (n: number) => ({
+    key: String(n),
+    values: [n],
+    write: () => `select $1::int + ${n} as sum`,
+  });
 
   it('are bounded per connection, and a missing or stale one is prepared again', async () => {
     const { data } = database.ctx.db;
@@ -266,9 +306,13 @@ describe('prepared statements', () => {
         3,
       );
       const held = async () =>
-        (await only.query<{ statement: string }>("select statement from pg_prepared_statements where statement like '% as sum'")).rows
-          .length;
-      const run = async (n: number) => expect(await statements.run('a', statement(n))).toEqual([{ sum: 2 * n }]);
+        (
+          await only.query<{ statement: string }>(
+            "select statement from pg_prepared_statements where statement like '% as sum'",
+          )
+        ).rows.length;
+      const run = async (n: number) =>
+        expect(await statements.run('a', statement(n))).toEqual([{ sum: 2 * n }]);
       for (const n of [1, 2, 3, 4, 5]) await run(n);
       expect(await held()).toBe(0);
       for (const n of [1, 2, 3, 4, 5, 1, 2, 5, 5]) await run(n);
@@ -297,8 +341,15 @@ describe('rows that are fetched a few at a time', () => {
     const pool = { connect: async () => lent } as unknown as Pick<typeof data, 'connect'>;
     const queue = createFairQueue({ maxRunning: 1, maxWaiting: 8, maxWaitMs: 10_000 }, 'reads');
     const { run, runInSteps } = createStatementRunner(pool, queue, 100_000);
-    const statement = (text: string, values: readonly unknown[]) => ({ key: text, values, write: () => text });
-    const rowsUpTo = statement('select n, txid_current_snapshot()::text as at from generate_series(1, $1::int) as n order by n desc', [20]);
+    const statement = (text: string, values: readonly unknown[]) => ({
+      key: text,
+      values,
+      write: () => text,
+    });
+    const rowsUpTo = statement(
+      'select n, txid_current_snapshot()::text as at from generate_series(1, $1::int) as n order by n desc',
+      [20],
+    );
     try {
       for (const _again of [1, 2, 3]) {
         const rows = await runInSteps<{ n: number; at: string }>('a', rowsUpTo);
@@ -306,10 +357,16 @@ describe('rows that are fetched a few at a time', () => {
         expect(new Set(rows.map(({ at }) => at)).size).toBe(1);
         const failing = statement('select 1 / (n - $1::int) as n from generate_series(1, 5) as n', [3]);
         await expect(runInSteps('a', failing)).rejects.toMatchObject({ code: '22012' });
-        await expect(runInSteps('a', statement('select $1::int from absent', [1]))).rejects.toMatchObject({ code: '42P01' });
+        await expect(runInSteps('a', statement('select $1::int from absent', [1]))).rejects.toMatchObject({
+          code: '42P01',
+        });
         for (const count of [0, 1, 7, 8, 9, 16])
-          expect(await runInSteps('a', statement('select n from generate_series(1, $1::int) as n', [count]))).toHaveLength(count);
-        expect(await run('a', statement('select $1::int as n, txid_current_if_assigned() as tx', [7]))).toEqual([{ n: 7, tx: null }]);
+          expect(
+            await runInSteps('a', statement('select n from generate_series(1, $1::int) as n', [count])),
+          ).toHaveLength(count);
+        expect(
+          await run('a', statement('select $1::int as n, txid_current_if_assigned() as tx', [7])),
+        ).toEqual([{ n: 7, tx: null }]);
       }
       expect(isBroken).toBe(false);
     } finally {

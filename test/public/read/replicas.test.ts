@@ -1,4 +1,5 @@
-// Reads of a replica that fail halfway. The replica is the same server: what it lags behind, see test/scale/replicas.
+// Reads of a replica that fail halfway. The replica is the same server: what it lags behind, see
+// test/scale/replicas.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
@@ -6,7 +7,13 @@ import { fullAccess } from '../../../src/core/record-access.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import { openReplicas } from '../../../src/db/replicas.ts';
 import { engineOf } from '../../../src/public/engine.ts';
-import { bindDocument, publicMetrics, readAvailable, recordsOf, SchemaDocument } from '../../../src/public/index.ts';
+import {
+  bindDocument,
+  publicMetrics,
+  readAvailable,
+  recordsOf,
+  SchemaDocument,
+} from '../../../src/public/index.ts';
 import { wholeText } from '../../../src/public/read/rows.ts';
 import { readSummary } from '../../../src/public/read/summary.ts';
 import { planSummary } from '../../../src/public/read/summary-plan.ts';
@@ -17,11 +24,30 @@ import { type TestDatabase, testClock, testDatabase } from '../../setup/database
 import { startOptionDroppingProxy } from '../../setup/option-dropping-proxy.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { bumpGeneration, callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion, withReads } from '../fixture.ts';
-import { allTargets, customersEndpoint, describeTargets, loadCustomers, relatedInvoices } from '../related.ts';
+import {
+  bumpGeneration,
+  callerOf,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+  withReads,
+} from '../fixture.ts';
+import {
+  allTargets,
+  customersEndpoint,
+  describeTargets,
+  loadCustomers,
+  relatedInvoices,
+} from '../related.ts';
 
 const records = Array.from({ length: 40 }, (_, index) => ({ id: index + 1, status: 'open' }));
-const query = { recordType: 'invoice', columns: [{ name: 'status', source: 'status' }], filters: [], sort: [] };
+const query = {
+  recordType: 'invoice',
+  columns: [{ name: 'status', source: 'status' }],
+  filters: [],
+  sort: [],
+};
 const never = new AbortController().signal;
 
 let database: TestDatabase;
@@ -53,14 +79,23 @@ async function openSite(clock: Clock, maxDurationMs = 60_000) {
   await until(async () => (replica.isInUse() ? true : undefined));
   const settings = { ...database.ctx.settings, exports: { ...database.ctx.settings.exports, maxDurationMs } };
   const ctx = { ...database.ctx, clock, settings, db: { ...db, replicas: all } };
-  return { db, replica, cut: address.close, tenant: { ...tenant, settings, db }, reads: recordsOf(withReads(ctx)) };
+  return {
+    db,
+    replica,
+    cut: address.close,
+    tenant: { ...tenant, settings, db },
+    reads: recordsOf(withReads(ctx)),
+  };
 }
-const lent = ({ totalCount, idleCount }: { totalCount: number; idleCount: number }): number => totalCount - idleCount;
+const lent = ({ totalCount, idleCount }: { totalCount: number; idleCount: number }): number =>
+  totalCount - idleCount;
 
 describe('an export', () => {
   it('returns the connection to the replica when the primary can not be asked which state is current', async () => {
     const site = await openSite(testClock());
-    expect((await site.reads.list(tenant, query, { page: 1, pageSize: 5 }, fullAccess)).total).toBe(records.length);
+    expect((await site.reads.list(tenant, query, { page: 1, pageSize: 5 }, fullAccess)).total).toBe(
+      records.length,
+    );
     await bumpGeneration(database.ctx, tenant.organizationId, records.length);
     site.cut();
     await expect(site.reads.csv(tenant, query, never, fullAccess)).rejects.toMatchObject({ status: 503 });
@@ -72,7 +107,11 @@ describe('an export', () => {
     const { data } = database.ctx.db;
     await data.query(`create policy slow on ${name} using (pg_sleep(1)::text = '')`);
     await data.query(`alter table ${name} enable row level security, force row level security`);
-    closing.push(() => data.query(`alter table ${name} disable row level security`).then(() => data.query(`drop policy slow on ${name}`)));
+    closing.push(() =>
+      data
+        .query(`alter table ${name} disable row level security`)
+        .then(() => data.query(`drop policy slow on ${name}`)),
+    );
     const site = await openSite(systemClock, 1_000);
     let onPrimary = 0;
     site.db.exports.on('acquire', () => {
@@ -80,7 +119,10 @@ describe('an export', () => {
     });
     const filters = [{ source: 'status', operator: 'eq', values: ['open'] }] as const;
     const asked = site.reads.csv(site.tenant, { ...query, filters }, never, fullAccess);
-    await expect(asked).rejects.toMatchObject({ status: 503, message: expect.stringContaining('time limit') });
+    await expect(asked).rejects.toMatchObject({
+      status: 503,
+      message: expect.stringContaining('time limit'),
+    });
     // The one that holds the lock of its table.
     expect(onPrimary).toBe(1);
   });
@@ -93,11 +135,16 @@ describe('a summary', () => {
     const ctx = { ...site.tenant, db: { ...site.db, replicas: [site.replica] } };
     const document = SchemaDocument.parse({ endpoints: [summarized] });
     const bindings = bindDocument(document, await readAvailable(tenant));
-    const endpoint = compileSchema({ ...document, bindings, id: 'v', version: 'v1' }).endpoints.get('invoices');
+    const endpoint = compileSchema({ ...document, bindings, id: 'v', version: 'v1' }).endpoints.get(
+      'invoices',
+    );
     if (endpoint === undefined) throw new Error('no endpoint');
     const reads = withReads(ctx);
     const ask = (by: string, value: string) =>
-      readSummary(engineOf(reads).readerOf(tenant.organizationId), planSummary(readWhole(endpoint), new Map([[by, [value]]])));
+      readSummary(
+        engineOf(reads).readerOf(tenant.organizationId),
+        planSummary(readWhole(endpoint), new Map([[by, [value]]])),
+      );
     return { ask, answeredBy: () => publicMetrics(reads).reads };
   };
 
@@ -106,7 +153,9 @@ describe('a summary', () => {
     expect(await ask('by', 'status')).toMatchObject({ rows: '{"status":"open","count":40}', total: 1 });
     expect(answeredBy()).toMatchObject({ primary: 0, 1: 1 });
     await bumpGeneration(database.ctx, tenant.organizationId, records.length);
-    await database.ctx.db.data.query(`update ${tenantSchema(tenant.organizationId)}."${table}" set f_tranid = id || repeat('x', 20000)`);
+    await database.ctx.db.data.query(
+      `update ${tenantSchema(tenant.organizationId)}."${table}" set f_tranid = id || repeat('x', 20000)`,
+    );
     const { rows, total } = await (await readSummaries()).ask('by', 'number');
     expect([typeof rows, JSON.parse(`[${wholeText(rows)}]`).length, total]).toEqual(['object', 40, 40]);
   });
@@ -121,7 +170,11 @@ describe('a list that embeds related records', () => {
     await publishVersion(database.ctx, organizationId, { endpoints: [relatedInvoices, customersEndpoint] });
     const { secret } = await makeKey(database.ctx, organizationId);
     const site = await openSite(testClock());
-    const reading = withReads({ ...database.ctx, db: { ...site.db, replicas: [site.replica] }, clock: testClock() });
+    const reading = withReads({
+      ...database.ctx,
+      db: { ...site.db, replicas: [site.replica] },
+      clock: testClock(),
+    });
     const get = callerOf(publicApp(reading, undefined, reading.reads), { secret, organizationId });
     const answered = (): Readonly<Record<string, number>> => publicMetrics(reading).reads;
     const buyersOf = async (query: string) => {

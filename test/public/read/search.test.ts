@@ -1,17 +1,35 @@
-// `q` finds the records of which a searched field contains the text, regardless of case, together with filters and under any sort.
+// `q` finds the records of which a searched field contains the text, regardless of case, together with
+// filters and under any sort.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { callerOf, idsOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion, richLineColumns } from '../fixture.ts';
+import {
+  callerOf,
+  idsOf,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+  richLineColumns,
+} from '../fixture.ts';
 import { explainCount } from './explain.ts';
-import { folded, type Invoice, parameter, randomInvoices, selectableInvoices, words } from './selection-oracle.ts';
+import {
+  folded,
+  type Invoice,
+  parameter,
+  randomInvoices,
+  selectableInvoices,
+  words,
+} from './selection-oracle.ts';
 
 const invoices = randomInvoices(90);
 const maskedSearch = {
   ...selectableInvoices,
   name: 'masked',
-  fields: selectableInvoices.fields.map((field) => (field.name === 'number' ? { ...field, mask: 'last4' } : field)),
+  fields: selectableInvoices.fields.map((field) =>
+    field.name === 'number' ? { ...field, mask: 'last4' } : field,
+  ),
   search: ['number'],
 };
 let database: TestDatabase;
@@ -25,16 +43,21 @@ beforeAll(async () => {
   ({ id: organizationId } = await makeOrganization(database.ctx));
   table = await loadInvoices(database.ctx, organizationId, invoices, 'integer', richLineColumns);
   const plain = { ...invoicesEndpoint, name: 'plain' };
-  await publishVersion(database.ctx, organizationId, { endpoints: [selectableInvoices, plain, maskedSearch] });
+  await publishVersion(database.ctx, organizationId, {
+    endpoints: [selectableInvoices, plain, maskedSearch],
+  });
   const app = publicApp(database.ctx);
   const { secret } = await makeKey(database.ctx, organizationId);
   get = callerOf(app, { secret, organizationId });
-  const limited = await makeKey(database.ctx, organizationId, { fields: { invoices: ['customerName', 'status'] } });
+  const limited = await makeKey(database.ctx, organizationId, {
+    fields: { invoices: ['customerName', 'status'] },
+  });
   getLimited = callerOf(app, { secret: limited.secret, organizationId });
 });
 afterAll(() => database.close());
 
-const has = (text: string | null | undefined, q: string): boolean => typeof text === 'string' && folded(text).includes(folded(q));
+const has = (text: string | null | undefined, q: string): boolean =>
+  typeof text === 'string' && folded(text).includes(folded(q));
 const finds = ({ tranid, entityName }: Invoice, q: string): boolean => has(tranid, q) || has(entityName, q);
 const searched = fc.oneof(
   fc
@@ -50,10 +73,18 @@ const idsWhere = (test: (invoice: Invoice) => boolean): string[] =>
     .sort();
 
 it('of a version that was published before texts were folded is in lower case', async () => {
-  await publishVersion(database.ctx, organizationId, { version: 'v2', endpoints: [selectableInvoices], without: 'foldsText' });
-  const total = async (path: string) => (await get(`${path}${parameter('q', 'ΜΑΡΙΑΣ')}`).expect(200)).body.pagination.total;
+  await publishVersion(database.ctx, organizationId, {
+    version: 'v2',
+    endpoints: [selectableInvoices],
+    without: 'foldsText',
+  });
+  const total = async (path: string) =>
+    (await get(`${path}${parameter('q', 'ΜΑΡΙΑΣ')}`).expect(200)).body.pagination.total;
   const [before, now] = [await total('/v2/invoices?'), await total('/v1/invoices?')];
-  expect(before).toBe(invoices.filter(({ tranid, entityName }) => [tranid, entityName].some((text) => text?.includes('ΜΑΡΙΑΣ'))).length);
+  expect(before).toBe(
+    invoices.filter(({ tranid, entityName }) => [tranid, entityName].some((text) => text?.includes('ΜΑΡΙΑΣ')))
+      .length,
+  );
   expect(now).toBeGreaterThan(before);
 });
 
@@ -65,7 +96,9 @@ describe('q', () => {
         fc.constantFrom('', 'status=open', 'total_gt=1'),
         fc.constantFrom('', 'total', 'number'),
         async (q, filter, sort) => {
-          const query = [parameter('q', q), filter, sort === '' ? '' : `sort=${sort}&order=desc`].filter((part) => part !== '').join('&');
+          const query = [parameter('q', q), filter, sort === '' ? '' : `sort=${sort}&order=desc`]
+            .filter((part) => part !== '')
+            .join('&');
           const passes = ({ status, total }: Invoice): boolean =>
             filter === '' || (filter === 'status=open' ? status === 'open' : Number(total ?? 0) > 1);
           const response = await get(`/v1/invoices?${query}&pageSize=100`).expect(200);
@@ -85,13 +118,18 @@ describe('q', () => {
     const first = await get('/v1/invoices?q=bolt&pageSize=2').expect(200);
     expect(first.headers['link']).toContain('q=bolt');
     await get('/v1/invoices?q=bolt&pageSize=2', { 'if-none-match': first.headers['etag'] ?? '' }).expect(304);
-    expect((await get('/v1/invoices?q=inv&pageSize=2').expect(200)).headers['etag']).not.toBe(first.headers['etag']);
+    expect((await get('/v1/invoices?q=inv&pageSize=2').expect(200)).headers['etag']).not.toBe(
+      first.headers['etag'],
+    );
     const exported = await get('/v1/invoices?q=bolt', { accept: 'text/csv' }).expect(200);
-    expect(exported.text.trim().split('\n')).toHaveLength(1 + idsWhere((invoice) => finds(invoice, 'bolt')).length);
+    expect(exported.text.trim().split('\n')).toHaveLength(
+      1 + idsWhere((invoice) => finds(invoice, 'bolt')).length,
+    );
   });
 
   it('400 when it is too short, empty or repeated, and where the version does not declare it', async () => {
-    const codes = async (path: string) => (await get(path).expect(400)).body.error.details.map(({ code }: { code: string }) => code);
+    const codes = async (path: string) =>
+      (await get(path).expect(400)).body.error.details.map(({ code }: { code: string }) => code);
     expect(await codes('/v1/invoices?q=ab')).toEqual(['out_of_range']);
     expect(await codes('/v1/invoices?q=')).toEqual(['empty_value']);
     expect(await codes('/v1/invoices?q=abc&q=abd')).toEqual(['repeated_parameter']);

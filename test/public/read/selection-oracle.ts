@@ -1,4 +1,5 @@
-// Random invoices with lines, a version that declares every way to select and sort them, and what each way means, computed in memory.
+// Random invoices with lines, a version that declares every way to select and sort them, and what each way
+// means, computed in memory.
 import fc from 'fast-check';
 import { type InvoiceRow, invoicesEndpoint } from '../fixture.ts';
 
@@ -61,10 +62,17 @@ const invoice = fc.record({
 
 /** The same in every run. */
 export function randomInvoices(count: number): Invoice[] {
-  return fc.sample(invoice, { numRuns: count, seed: 27 }).map(({ lines: texts, ...values }, index): Invoice => {
-    const text = texts === null ? null : `[${texts.join()}]`;
-    return { id: index + 1, ...values, lines: text, parsed: text === null ? null : (JSON.parse(text) as Line[]) };
-  });
+  return fc
+    .sample(invoice, { numRuns: count, seed: 27 })
+    .map(({ lines: texts, ...values }, index): Invoice => {
+      const text = texts === null ? null : `[${texts.join()}]`;
+      return {
+        id: index + 1,
+        ...values,
+        lines: text,
+        parsed: text === null ? null : (JSON.parse(text) as Line[]),
+      };
+    });
 }
 
 const ranges = ['eq', 'gt', 'gte', 'lt', 'lte'];
@@ -110,13 +118,15 @@ export const selectableInvoices = {
 
 /** A way to select: the text of the request, and whether an invoice matches. */
 
-export const parameter = (name: string, value: string): string => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+export const parameter = (name: string, value: string): string =>
+  `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
 
 const alphabet = [...'abcdefghijklmnopqrstuvwxyzäöüéßαεμρισ'];
 const letters = new Map<string, string>();
 /** The letter that stands for all that differ from it in case alone, by the tables of regular expressions. */
 function standingFor(letter: string): string {
-  const found = letters.get(letter) ?? alphabet.find((each) => new RegExp(`^${each}$`, 'iu').test(letter)) ?? letter;
+  const found =
+    letters.get(letter) ?? alphabet.find((each) => new RegExp(`^${each}$`, 'iu').test(letter)) ?? letter;
   letters.set(letter, found);
   return found;
 }

@@ -1,4 +1,5 @@
-// `sort` by a declared combination of keys: nulls last in every key, ties broken by id, however the list is filtered and paged.
+// `sort` by a declared combination of keys: nulls last in every key, ties broken by id, however the list is
+// filtered and paged.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { indexesOf } from '../../../src/public/read/indexes.ts';
@@ -13,14 +14,24 @@ import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { callerOf, idsOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion, richLineColumns } from '../fixture.ts';
+import {
+  callerOf,
+  idsOf,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+  richLineColumns,
+} from '../fixture.ts';
 import { type Invoice, randomInvoices, selectableInvoices } from './selection-oracle.ts';
 
 const invoices = randomInvoices(90);
 const masked = {
   ...selectableInvoices,
   name: 'masked',
-  fields: selectableInvoices.fields.map((field) => (field.name.startsWith('total') ? { ...field, mask: 'hash' } : field)),
+  fields: selectableInvoices.fields.map((field) =>
+    field.name.startsWith('total') ? { ...field, mask: 'hash' } : field,
+  ),
 };
 let database: TestDatabase;
 let organizationId: string;
@@ -48,7 +59,9 @@ const keyValueOf = (invoice: Invoice, key: string): string | number | null => {
 };
 
 function inOrder(list: readonly Invoice[], sort: string): string[] {
-  const keys = sort.split(',').map((key) => ({ name: key.replace('-', ''), sign: key.startsWith('-') ? -1 : 1 }));
+  const keys = sort
+    .split(',')
+    .map((key) => ({ name: key.replace('-', ''), sign: key.startsWith('-') ? -1 : 1 }));
   const compare = (a: Invoice, b: Invoice): number => {
     for (const { name, sign } of keys) {
       const [one, other] = [keyValueOf(a, name), keyValueOf(b, name)];
@@ -81,10 +94,18 @@ describe('sort by several keys', () => {
           const expected = inOrder(invoices.filter(passes), sort);
           const seen: string[] = [];
           for (let page = 1; page === 1 || (page - 1) * pageSize < expected.length; page += 1)
-            seen.push(...idsOf(await get(`/v1/invoices?sort=${sort}${filter}&pageSize=${pageSize}&page=${page}`).expect(200)));
+            seen.push(
+              ...idsOf(
+                await get(`/v1/invoices?sort=${sort}${filter}&pageSize=${pageSize}&page=${page}`).expect(200),
+              ),
+            );
           expect({ sort, filter, seen }).toEqual({ sort, filter, seen: expected });
-          const exported = await get(`/v1/invoices?sort=${sort}${filter}`, { accept: 'application/x-ndjson' }).expect(200);
-          const ids = exported.text.split('\n').flatMap((text) => (text === '' ? [] : [(JSON.parse(text) as { id: string }).id]));
+          const exported = await get(`/v1/invoices?sort=${sort}${filter}`, {
+            accept: 'application/x-ndjson',
+          }).expect(200);
+          const ids = exported.text
+            .split('\n')
+            .flatMap((text) => (text === '' ? [] : [(JSON.parse(text) as { id: string }).id]));
           expect({ sort, filter, ids }).toEqual({ sort, filter, ids: expected });
         },
       ),
@@ -94,7 +115,9 @@ describe('sort by several keys', () => {
 
   it('sort=-date is sort=date&order=desc', async () => {
     const one = await get('/v1/invoices?sort=-date').expect(200);
-    expect((await get('/v1/invoices?sort=date&order=desc').expect(200)).headers['etag']).toBe(one.headers['etag']);
+    expect((await get('/v1/invoices?sort=date&order=desc').expect(200)).headers['etag']).toBe(
+      one.headers['etag'],
+    );
   });
 
   it.each([
@@ -110,7 +133,9 @@ describe('sort by several keys', () => {
     ['plain', 'sort=date,-total', ['sort unknown_sort']],
   ])('400 for /%s?%s', async (resource, query, problems) => {
     const response = await get(`/v1/${resource}?${query}`).expect(400);
-    expect(response.body.error.details.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`)).toEqual(problems);
+    expect(
+      response.body.error.details.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`),
+    ).toEqual(problems);
   });
 
   it('403 for masked keys, and 400 for keys that the reader is not shown', async () => {
@@ -125,8 +150,12 @@ describe('sort by several keys', () => {
 
   it('walks the index of the combination', async () => {
     const document = SchemaDocument.parse({ endpoints: [selectableInvoices] });
-    const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: richLineColumns, hasData: true } });
-    const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
+    const bindings = bindDocument(document, {
+      invoice: { label: 'Invoice', idType: 'integer', columns: richLineColumns, hasData: true },
+    });
+    const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get(
+      'invoices',
+    );
     if (endpoint === undefined) throw new Error('no endpoint');
     const schema = tenantSchema(organizationId);
     const client = await database.ctx.db.data.connect();
@@ -142,7 +171,9 @@ describe('sort by several keys', () => {
       for (const sort of ['date,-total', '-status,date,total', '-date,-total']) {
         const plan = planList(readWhole(endpoint), parseQuery(`sort=${sort}`));
         const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), false);
-        const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${write()}`, [...values]);
+        const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${write()}`, [
+          ...values,
+        ]);
         const text = rows.map((row) => row['QUERY PLAN']).join('\n');
         expect(text).toContain('Index Only Scan');
         expect(text).not.toContain('Sort');

@@ -20,8 +20,12 @@ import { isDate, isRecordId, parseFilterValue } from '../../../src/public/versio
 import { testClock } from '../../setup/database.ts';
 import { invoiceColumns, invoicesEndpoint } from '../fixture.ts';
 
-const document = SchemaDocument.parse({ endpoints: [{ ...invoicesEndpoint, defaultSort: { field: 'date', order: 'desc' } }] });
-const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
+const document = SchemaDocument.parse({
+  endpoints: [{ ...invoicesEndpoint, defaultSort: { field: 'date', order: 'desc' } }],
+});
+const bindings = bindDocument(document, {
+  invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true },
+});
 const compiled = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
 if (compiled === undefined) throw new Error('no endpoint');
 const endpoint = readWhole(compiled);
@@ -66,11 +70,20 @@ describe('parseQuery', () => {
 
   it('decodes whatever was encoded, and throws only 400', () => {
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' })), { maxLength: 5 }), (pairs) => {
-        const clean = pairs.filter(([name, value]) => !`${name}${value}`.includes('\0'));
-        const read = parseQuery(clean.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&'));
-        for (const [name, value] of clean) expect(read.get(name)).toContain(value);
-      }),
+      fc.property(
+        fc.array(fc.tuple(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' })), {
+          maxLength: 5,
+        }),
+        (pairs) => {
+          const clean = pairs.filter(([name, value]) => !`${name}${value}`.includes('\0'));
+          const read = parseQuery(
+            clean
+              .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+              .join('&'),
+          );
+          for (const [name, value] of clean) expect(read.get(name)).toContain(value);
+        },
+      ),
     );
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
@@ -91,7 +104,8 @@ describe('parseQuery', () => {
 
 describe('values', () => {
   it('accepts only dates of the calendar', () => {
-    for (const date of ['2024-02-29', '2000-02-29', '0001-01-01', '9999-12-31', '0004-02-29']) expect(isDate(date)).toBe(true);
+    for (const date of ['2024-02-29', '2000-02-29', '0001-01-01', '9999-12-31', '0004-02-29'])
+      expect(isDate(date)).toBe(true);
     for (const date of [
       '2023-02-29',
       '1900-02-29',
@@ -113,7 +127,10 @@ describe('values', () => {
         fc.integer({ min: 0, max: 14 }),
         fc.integer({ min: 0, max: 33 }),
         (year, month, day) => {
-          const text = [String(year).padStart(4, '0'), ...[month, day].map((part) => String(part).padStart(2, '0'))].join('-');
+          const text = [
+            String(year).padStart(4, '0'),
+            ...[month, day].map((part) => String(part).padStart(2, '0')),
+          ].join('-');
           const at = new Date(`${text}T00:00:00Z`);
           expect(isDate(text)).toBe(!Number.isNaN(at.getTime()) && at.toISOString().startsWith(text));
         },
@@ -122,18 +139,21 @@ describe('values', () => {
   });
 
   it('a date for a timestamp field is the whole day', () => {
-    expect(parseFilterValue('time', '2026-01-31')).toEqual({ value: { from: '2026-01-31T00:00:00Z', to: '2026-01-31T23:59:59.999999Z' } });
+    expect(parseFilterValue('time', '2026-01-31')).toEqual({
+      value: { from: '2026-01-31T00:00:00Z', to: '2026-01-31T23:59:59.999999Z' },
+    });
   });
 
   it('a record has one spelling of its id', () => {
     for (const id of ['0', '1', '-5', '9223372036854775807']) expect(isRecordId('integer', id)).toBe(true);
-    for (const id of ['', '01', '-0', '+1', '1e3', '9223372036854775808', 'changes', '１']) expect(isRecordId('integer', id)).toBe(false);
-    expect([isRecordId('text', 'A/b é'), isRecordId('text', 'changes'), isRecordId('text', ''), isRecordId('text', 'a\0')]).toEqual([
-      true,
-      false,
-      false,
-      false,
-    ]);
+    for (const id of ['', '01', '-0', '+1', '1e3', '9223372036854775808', 'changes', '１'])
+      expect(isRecordId('integer', id)).toBe(false);
+    expect([
+      isRecordId('text', 'A/b é'),
+      isRecordId('text', 'changes'),
+      isRecordId('text', ''),
+      isRecordId('text', 'a\0'),
+    ]).toEqual([true, false, false, false]);
   });
 });
 
@@ -147,21 +167,29 @@ describe('the plan', () => {
       filterKey: '',
     });
     expect(plan('order=asc').sort).toMatchObject({ column: { column: 'f_trandate' }, order: 'asc' });
-    expect(plan('sort=total').sort).toEqual({ column: { column: 'f_total', type: 'number' }, order: 'asc', further: [] });
+    expect(plan('sort=total').sort).toEqual({
+      column: { column: 'f_total', type: 'number' },
+      order: 'asc',
+      further: [],
+    });
   });
 
   it('is the same for every spelling of one query', () => {
     const one = plan('status=open&status=paid&date_after=2026-01-01&fields=status,number&page=1').normalized;
-    expect(plan('fields=number,status,number,id&date_after=2026-01-01&status=paid&pageSize=25&status=open&status=open').normalized).toBe(
-      one,
-    );
+    expect(
+      plan(
+        'fields=number,status,number,id&date_after=2026-01-01&status=paid&pageSize=25&status=open&status=open',
+      ).normalized,
+    ).toBe(one);
     expect(plan('status=open&date_after=2026-01-01&fields=status,number').normalized).not.toBe(one);
     expect(plan('status=open&page=2&sort=total').filterKey).toBe(plan('status=open').filterKey);
     expect(plan('status_not=open').filterKey).not.toBe(plan('status=open').filterKey);
   });
 
   it('a record supports `fields` too', () => {
-    expect(planRecord(endpoint, '1', parseQuery('fields=paid')).fields.map(({ name }) => name)).toEqual(['paid']);
+    expect(planRecord(endpoint, '1', parseQuery('fields=paid')).fields.map(({ name }) => name)).toEqual([
+      'paid',
+    ]);
     expect(() => planRecord(endpoint, '1', parseQuery('page=1'))).toThrow('Unknown parameter "page"');
   });
 
@@ -204,7 +232,13 @@ describe('the statement', () => {
       'fields=status',
       'sort=total',
     ];
-    const more = ['order=asc', 'sort=total&order=desc', 'modified=2026-01-31', 'modified=2026-01-31&modified=2026-02-01', 'id=1'];
+    const more = [
+      'order=asc',
+      'sort=total&order=desc',
+      'modified=2026-01-31',
+      'modified=2026-01-31&modified=2026-02-01',
+      'id=1',
+    ];
     const written = [...queries, ...more].flatMap((query) => [write(query), write(query, true)]);
     expect(new Set(written.map(({ key }) => key)).size).toBe(written.length);
     expect(new Set(written.map(({ text }) => text)).size).toBe(written.length);
@@ -230,11 +264,16 @@ describe('the statement', () => {
           name: 'lines',
           source: 'lines',
           column: 'f"x',
-          lines: [{ name: 'a', key: "it's", type: 'text' as const, asString: false, declared: null, mask: null }],
+          lines: [
+            { name: 'a', key: "it's", type: 'text' as const, asString: false, declared: null, mask: null },
+          ],
         },
       ],
     };
-    const text = recordStatement({ schema: 'wh_x', table: 'a"b' }, planRecord(odd, '1', parseQuery(''))).write();
+    const text = recordStatement(
+      { schema: 'wh_x', table: 'a"b' },
+      planRecord(odd, '1', parseQuery('')),
+    ).write();
     expect(text).toContain('wh_x."a""b"');
     expect(text).toContain('t."f""x"');
     expect(text).toContain("-> 'it''s'");
@@ -271,12 +310,22 @@ describe('boundedRanges', () => {
   it('is bounded for an undeclared equality, such as in a saved query: the index of the order does not serve it', () => {
     const { column } = endpoint.filters.get('id') ?? {};
     if (column === undefined) throw new Error('no filter for the id');
-    const view = { ...endpoint, filters: new Map(), sorts: new Map(), defaultSort: { column, order: 'asc' as const } };
+    const view = {
+      ...endpoint,
+      filters: new Map(),
+      sorts: new Map(),
+      defaultSort: { column, order: 'asc' as const },
+    };
     const asked = { ...plan('status=open'), endpoint: view, sort: { ...view.defaultSort, further: [] } };
     expect(boundedRanges(asked, 200_000, 1_000_000, 8_000).map(({ strategy }) => strategy)).toEqual([1_024]);
-    expect(boundedRanges({ ...asked, endpoint: { ...view, filters: endpoint.filters } }, 200_000, 1_000_000, 8_000)[0]?.strategy).toBe(
-      'any',
-    );
+    expect(
+      boundedRanges(
+        { ...asked, endpoint: { ...view, filters: endpoint.filters } },
+        200_000,
+        1_000_000,
+        8_000,
+      )[0]?.strategy,
+    ).toBe('any');
   });
   it('sorts the selected records, or scans a bounded number that the index has preselected', () => {
     const text = (query: string, total: number) => {
@@ -288,11 +337,17 @@ describe('boundedRanges', () => {
     expect(text('status=open&total_gt=1', 200_000)).toContain(
       `(select t.id from (select * from wh_x."invoice_1" as t where t."f_status" = $2::text and t."f_trandate" is not null
         order by t."f_trandate" desc nulls first, t.id desc limit 1024) as t where t."f_total" > $3::numeric
-        order by t."f_trandate" desc nulls first, t.id desc limit $4::bigint offset $5::bigint)`.replaceAll(/\s+/g, ' '),
+        order by t."f_trandate" desc nulls first, t.id desc limit $4::bigint offset $5::bigint)`.replaceAll(
+        /\s+/g,
+        ' ',
+      ),
     );
     expect(text('total_gt=1', 10)).toContain(
       `(select t.id from (select * from wh_x."invoice_1" as t where t."f_total" > $2::numeric offset 0) as t
-        order by t."f_trandate" desc nulls last, t.id desc limit $3::bigint offset $4::bigint)`.replaceAll(/\s+/g, ' '),
+        order by t."f_trandate" desc nulls last, t.id desc limit $3::bigint offset $4::bigint)`.replaceAll(
+        /\s+/g,
+        ' ',
+      ),
     );
   });
 });
@@ -314,12 +369,14 @@ describe('anchoredRanges', () => {
             anchors: list.filter((_, index) => index % every === 0).map((id) => ({ key: null, id })),
           });
           const anchors = { every, valued: stretch(ids.slice(0, valued)), nulls: stretch(ids.slice(valued)) };
-          const found = anchoredRanges({ ...plan(''), page, pageSize }, anchors).flatMap(({ nulls: kind, from, limit, offset }) => {
-            const within = kind === 'only' ? ids.slice(valued) : ids.slice(0, valued);
-            expect(offset).toBeLessThan(every);
-            const start = within.indexOf(from?.id ?? '') + offset;
-            return limit === 0 ? [] : within.slice(start, start + limit);
-          });
+          const found = anchoredRanges({ ...plan(''), page, pageSize }, anchors).flatMap(
+            ({ nulls: kind, from, limit, offset }) => {
+              const within = kind === 'only' ? ids.slice(valued) : ids.slice(0, valued);
+              expect(offset).toBeLessThan(every);
+              const start = within.indexOf(from?.id ?? '') + offset;
+              return limit === 0 ? [] : within.slice(start, start + limit);
+            },
+          );
           expect(found).toEqual(ids.slice((page - 1) * pageSize, page * pageSize));
         },
       ),
@@ -352,19 +409,28 @@ describe('negotiation', () => {
     ['application/*', true],
     ['Application/JSON; charset=utf-8', true],
   ])('JSON for Accept %s: %s', (header, wanted) => {
-    expect(chooseMediaType({ ...(header !== undefined && { accept: header }) }, ['application/json']) !== undefined).toBe(wanted);
+    expect(
+      chooseMediaType({ ...(header !== undefined && { accept: header }) }, ['application/json']) !==
+        undefined,
+    ).toBe(wanted);
   });
 
   it('compares tags weakly', () => {
     expect(knownTags({ 'if-none-match': 'W/"a", "b,c" ,"d"' })).toEqual(['"a"', '"b,c"', '"d"']);
-    expect([knownTags({ 'if-none-match': '*' }), knownTags({ 'if-none-match': 'bare' }), knownTags({})]).toEqual([['*'], [], []]);
+    expect([
+      knownTags({ 'if-none-match': '*' }),
+      knownTags({ 'if-none-match': 'bare' }),
+      knownTags({}),
+    ]).toEqual([['*'], [], []]);
   });
 });
 
 describe('links', () => {
   it('omit pages that do not exist', () => {
     const relations = (query: string, total: number) =>
-      [...paginationLinks('/p', plan(query), total).matchAll(/page=(\d+)>; rel="(\w+)"/g)].map(([, page, rel]) => `${rel} ${page}`);
+      [...paginationLinks('/p', plan(query), total).matchAll(/page=(\d+)>; rel="(\w+)"/g)].map(
+        ([, page, rel]) => `${rel} ${page}`,
+      );
     expect(relations('', 0)).toEqual(['first 1', 'last 1']);
     expect(relations('', 26)).toEqual(['first 1', 'next 2', 'last 2']);
     expect(relations('page=2', 26)).toEqual(['first 1', 'prev 1', 'last 2']);
@@ -382,7 +448,9 @@ describe('nearest names', () => {
   it('finds close names and nothing else', () => {
     const known = ['status', 'date_after', 'total'];
     expect(
-      ['statsu', 'STATUS', 'date_afer', 'tota', 'x', 'completely', 'a'.repeat(10_000)].map((name) => nearestName(name, known)),
+      ['statsu', 'STATUS', 'date_afer', 'tota', 'x', 'completely', 'a'.repeat(10_000)].map((name) =>
+        nearestName(name, known),
+      ),
     ).toEqual(['status', 'status', 'date_after', 'total', undefined, undefined, undefined]);
   });
 });
@@ -392,10 +460,13 @@ describe('a plan for all values', () => {
     const planned = plan(query);
     return hasOnePlan({ ...planned, endpoint: { ...planned.endpoint, ...changes } });
   };
-  it.each(['', 'sort=total', 'date_after=2026-01-01', 'status=open', 'status=open&date_after=2026-01-01&order=asc'])(
-    'is right for "%s"',
-    (query) => expect(sorted(query)).toBe(true),
-  );
+  it.each([
+    '',
+    'sort=total',
+    'date_after=2026-01-01',
+    'status=open',
+    'status=open&date_after=2026-01-01&order=asc',
+  ])('is right for "%s"', (query) => expect(sorted(query)).toBe(true));
   it.each([
     'status=open&status=paid',
     'status=open&sort=total',
@@ -410,7 +481,8 @@ describe('a plan for all values', () => {
     expect(sorted('status=open', { filters: new Map() })).toBe(false);
     expect(sorted('sort=total', { sorts: new Map() })).toBe(false);
   });
-  it('has one of few limits', () => expect([1, 100, 101, 9_999].map(rowCapFor)).toEqual([100, 100, 1_000, 10_000]));
+  it('has one of few limits', () =>
+    expect([1, 100, 101, 9_999].map(rowCapFor)).toEqual([100, 100, 1_000, 10_000]));
 });
 
 describe('createCache', () => {

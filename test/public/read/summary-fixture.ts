@@ -7,7 +7,9 @@ const periods = ['day', 'week', 'month', 'quarter', 'year'];
 /** The status serves as the currency where the metadata says so. */
 export const summarizedInvoices = {
   ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) => (['customer', 'status'].includes(field.name) ? { ...field, scopable: true } : field)),
+  fields: invoicesEndpoint.fields.map((field) =>
+    ['customer', 'status'].includes(field.name) ? { ...field, scopable: true } : field,
+  ),
   filters: [
     ...invoicesEndpoint.filters,
     { field: 'customer', operators: ['eq', 'not', 'null'] },
@@ -24,7 +26,16 @@ export const summarizedInvoices = {
     { field: 'customerName', functions: ['count_distinct'] },
     { field: 'paid', functions: ['count_distinct'] },
   ],
-  groups: ['number', 'status', 'paid', 'seq', 'total', 'customer', { field: 'date', periods }, { field: 'modified', periods }],
+  groups: [
+    'number',
+    'status',
+    'paid',
+    'seq',
+    'total',
+    'customer',
+    { field: 'date', periods },
+    { field: 'modified', periods },
+  ],
 };
 
 export type Random = { below(limit: number): number; pick<T>(list: readonly T[]): T };
@@ -51,7 +62,13 @@ export function randomInvoices(count: number, seed: number): InvoiceRow[] {
       id: index + 1,
       tranid: `INV-${below(40)}`,
       status: pick(['USD', 'EUR', 'a "quoted" \\ one', null]),
-      total: pick([null, `${below(9) - 4}.${two(below(100))}`, `${below(1000)}`, '12345678901234567890.123456789', '-0.10']),
+      total: pick([
+        null,
+        `${below(9) - 4}.${two(below(100))}`,
+        `${below(1000)}`,
+        '12345678901234567890.123456789',
+        '-0.10',
+      ]),
       seq: pick([null, String(below(6)), '9007199254740993']),
       paid: pick([true, false, null]),
       trandate: pick([null, day(), day(), day()]),
@@ -96,7 +113,8 @@ export function keySql(name: string, utcOffsetMinutes: number): string {
   return `(${periodSql[period]?.(field === 'date' ? 'f_trandate' : shifted)}) collate "C"`;
 }
 
-const timeText = (sql: string): string => `to_char(${sql} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+const timeText = (sql: string): string =>
+  `to_char(${sql} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /** Numbers and dates as text; a time with milliseconds; of an average, the values. */
 export function functionSql(name: string, field: string): string {
@@ -128,9 +146,10 @@ export const filters: readonly (readonly [string, string])[] = [
   ],
 ];
 
-export const aggregateNames: readonly (readonly [name: string, field: string])[] = summarizedInvoices.aggregates.flatMap(
-  ({ field, functions: names }) => names.map((name) => [name, field] as const),
-);
+export const aggregateNames: readonly (readonly [name: string, field: string])[] =
+  summarizedInvoices.aggregates.flatMap(({ field, functions: names }) =>
+    names.map((name) => [name, field] as const),
+  );
 
 export const groupNames: readonly string[] = summarizedInvoices.groups.flatMap((group) =>
   typeof group === 'string' ? [group] : group.periods.map((period) => `${group.field}.${period}`),

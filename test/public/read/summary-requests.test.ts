@@ -51,7 +51,8 @@ describe('requests for a summary', () => {
     expect(status, JSON.stringify(body)).toBe(400);
     const found = body.error.details.map(({ path, code }: { path: string; code: string }) => [path, code]);
     expect(found.map(([path]: [string]) => path)).toEqual(expected.map(([path]) => path));
-    for (const [at, [, code]] of expected.entries()) if (code !== 'invalid_value') expect(found[at][1]).toBe(code);
+    for (const [at, [, code]] of expected.entries())
+      if (code !== 'invalid_value') expect(found[at][1]).toBe(code);
   });
 
   it('have a limit without groups ignored in versions from before it was refused, whose next version says so', async () => {
@@ -60,23 +61,42 @@ describe('requests for a summary', () => {
       const v1 = await tx('api_schemas').where({ organization_id: organizationId, version: 'v1' }).first();
       const { limitNeedsGroups: _, ...before } = v1.bindings.invoice;
       const { status, created_by, openapi, published_at, endpoints } = v1;
-      const own = { id: createId(), organization_id: organizationId, version: 'v77', status, created_by, openapi, published_at };
-      await tx('api_schemas').insert({ ...own, endpoints: JSON.stringify(endpoints), bindings: JSON.stringify({ invoice: before }) });
+      const own = {
+        id: createId(),
+        organization_id: organizationId,
+        version: 'v77',
+        status,
+        created_by,
+        openapi,
+        published_at,
+      };
+      await tx('api_schemas').insert({
+        ...own,
+        endpoints: JSON.stringify(endpoints),
+        bindings: JSON.stringify({ invoice: before }),
+      });
       return [{ endpoints, bindings: { invoice: before } }, v1.bindings] as const;
     });
     expect((await site.get('/v77/invoices/summary?limit=1').expect(200)).body.data).toHaveLength(1);
     const changes = compareVersions(old, { ...old, bindings });
-    expect(changes.filter(({ message }) => message.includes('"limit"'))).toMatchObject([{ path: 'invoices.groups', breaking: true }]);
+    expect(changes.filter(({ message }) => message.includes('"limit"'))).toMatchObject([
+      { path: 'invoices.groups', breaking: true },
+    ]);
     expect(compareVersions(old, old)).toEqual([]);
   });
 
   it('offer the nearest name', async () => {
-    expect((await site.get('/v1/invoices/summary?sum=totl')).body.error.message).toContain('Did you mean "total"?');
-    expect((await site.get('/v1/invoices/summary?by=date.months')).body.error.message).toContain('Did you mean "date.month"?');
+    expect((await site.get('/v1/invoices/summary?sum=totl')).body.error.message).toContain(
+      'Did you mean "total"?',
+    );
+    expect((await site.get('/v1/invoices/summary?by=date.months')).body.error.message).toContain(
+      'Did you mean "date.month"?',
+    );
   });
 
   it('say what to use in place of a parameter of a list, and the reverse', async () => {
-    const message = async (path: string): Promise<string> => (await site.get(path).expect(400)).body.error.message;
+    const message = async (path: string): Promise<string> =>
+      (await site.get(path).expect(400)).body.error.message;
     expect(await message('/v1/invoices/summary?page=2')).toContain('"limit"');
     expect(await message('/v1/invoices/summary?order=desc')).toContain('a leading "-" in "sort"');
     expect(await message('/v1/invoices?sum=total')).toContain('/invoices/summary');
@@ -103,7 +123,10 @@ describe('requests for a summary', () => {
     await publishVersion(site.database.ctx, organization, { version: 'v2', endpoints: [summarizedInvoices] });
     const { secret } = await makeKey(site.database.ctx, organization);
     const other = callerOf(site.app, { secret, organizationId: organization });
-    expect((await other('/v1/invoices/summary')).body.data).toMatchObject({ id: 'summary', number: 'of text ids' });
+    expect((await other('/v1/invoices/summary')).body.data).toMatchObject({
+      id: 'summary',
+      number: 'of text ids',
+    });
     expect((await other('/v2/invoices/summary')).body).toEqual({ data: [{ count: 1 }], total: 1 });
     expect((await other('/v2/invoices?id=summary')).body.data).toHaveLength(1);
   });
@@ -113,7 +136,8 @@ describe('the reach of a summary', () => {
   it('is the row scope of the key', async () => {
     const scoped = await site.callerWith({ rows: rowsOf(['c1', 'c2']) });
     const { body } = await scoped('/v1/invoices/summary?sum=total&by=customer&count=true').expect(200);
-    const expected = await site.inSql(`select f_entity as customer, count(*)::int as count, sum(f_total)::text as total from $t
+    const expected =
+      await site.inSql(`select f_entity as customer, count(*)::int as count, sum(f_total)::text as total from $t
       where f_entity in ('c1', 'c2') group by 1 order by 1`);
     expect(body.data).toEqual(expected.map(({ total, ...row }) => ({ ...row, sum: { total } })));
     const outside = await scoped('/v1/invoices/summary?count=true&customer=c3').expect(200);
@@ -124,8 +148,13 @@ describe('the reach of a summary', () => {
     const scoped = await site.callerWith({ rows: rowsOf(['c4']) });
     const schema = tenantSchema(site.organizationId);
     const before = (await scoped('/v1/invoices/summary')).body.data[0].count;
-    const [{ id } = {}] = await site.inSql("select id::text from $t where f_entity = 'c4' order by id limit 1");
-    await site.database.ctx.db.data.query(`insert into ${schema}.withheld_records (record_type, id) values ('invoice', $1)`, [id]);
+    const [{ id } = {}] = await site.inSql(
+      "select id::text from $t where f_entity = 'c4' order by id limit 1",
+    );
+    await site.database.ctx.db.data.query(
+      `insert into ${schema}.withheld_records (record_type, id) values ('invoice', $1)`,
+      [id],
+    );
     await site.publish();
     expect((await scoped('/v1/invoices/summary')).body.data).toEqual([{ count: before - 1 }]);
     await site.database.ctx.db.data.query(`delete from ${schema}.withheld_records`);
@@ -144,14 +173,24 @@ describe('the reach of a summary', () => {
 describe('a masked field', () => {
   it('is not aggregated, grouped or sorted by', async () => {
     const fields = summarizedInvoices.fields.map((field) =>
-      field.name === 'total' ? { ...field, mask: 'hash' } : field.name === 'date' ? { ...field, mask: 'year' } : field,
+      field.name === 'total'
+        ? { ...field, mask: 'hash' }
+        : field.name === 'date'
+          ? { ...field, mask: 'year' }
+          : field,
     );
     await publishVersion(site.database.ctx, site.organizationId, {
       version: 'v4',
       endpoints: [{ ...summarizedInvoices, fields: fields.filter(({ name }) => name !== 'totalText') }],
     });
     const masked = await site.callerWith({});
-    for (const query of ['sum=total', 'by=date.month', 'by=total', 'count=true&sort=-sum.total', 'total_gt=5']) {
+    for (const query of [
+      'sum=total',
+      'by=date.month',
+      'by=total',
+      'count=true&sort=-sum.total',
+      'total_gt=5',
+    ]) {
       const { status, body } = await masked(`/v4/invoices/summary?${query}`);
       expect([status, body.error?.details[0].code], query).toEqual([403, 'field_masked']);
     }
@@ -164,7 +203,10 @@ describe('the answer', () => {
   it('is kept for a generation, with an entity tag', async () => {
     const address = '/v1/invoices/summary?sum=total&by=paid';
     const first = await site.get(address).expect(200);
-    expect(first.headers).toMatchObject({ 'x-data-synced-at': expect.any(String), 'x-data-generation': expect.any(String) });
+    expect(first.headers).toMatchObject({
+      'x-data-synced-at': expect.any(String),
+      'x-data-generation': expect.any(String),
+    });
     const etag = String(first.headers['etag']);
     await site.get(address, { 'if-none-match': etag }).expect(304);
     await site.inSql('update $t set f_total = f_total + 1 where id = 1');
@@ -172,7 +214,9 @@ describe('the answer', () => {
     await site.publish();
     const later = await site.get(address, { 'if-none-match': etag }).expect(200);
     expect(later.headers['etag']).not.toBe(etag);
-    const [{ total } = {}] = await site.inSql('select sum(f_total)::text as total from $t where f_paid is null');
+    const [{ total } = {}] = await site.inSql(
+      'select sum(f_total)::text as total from $t where f_paid is null',
+    );
     expect(later.body.data[2]).toEqual({ paid: null, sum: { total } });
     await site.get('/v1/invoices/summary?by=paid', { accept: 'text/csv' }).expect(406);
   });
@@ -193,51 +237,77 @@ describe('the answer', () => {
   it('has the same groups as JSON lines', async () => {
     const query = 'sum=total&by=customer&by=date.month&count=true&sort=-count';
     const { text } = await site.get(`/v1/invoices/summary?${query}`).expect(200);
-    const lines = await site.get(`/v1/invoices/summary?${query}`, { accept: 'application/x-ndjson' }).buffer().expect(200);
+    const lines = await site
+      .get(`/v1/invoices/summary?${query}`, { accept: 'application/x-ndjson' })
+      .buffer()
+      .expect(200);
     expect(lines.headers['content-type']).toBe('application/x-ndjson; charset=utf-8');
     expect(text.startsWith(`{"data":[${lines.text.trimEnd().split('\n').join()}],"total":`)).toBe(true);
     await site
-      .get(`/v1/invoices/summary?${query}`, { accept: 'application/x-ndjson', 'if-none-match': String(lines.headers['etag']) })
+      .get(`/v1/invoices/summary?${query}`, {
+        accept: 'application/x-ndjson',
+        'if-none-match': String(lines.headers['etag']),
+      })
       .expect(304);
     expect(lines.headers['etag']).not.toBe((await site.get(`/v1/invoices/summary?${query}`)).headers['etag']);
   });
 
   it('has at most 1,000 groups as JSON, and every group as lines', async () => {
-    const many = Array.from({ length: 1_203 }, (_, index) => ({ id: index + 1, tranid: `N${index}`, total: '1.10' }));
+    const many = Array.from({ length: 1_203 }, (_, index) => ({
+      id: index + 1,
+      tranid: `N${index}`,
+      total: '1.10',
+    }));
     const other = await site.organizationWith(many);
     const { status, body } = await other('/v1/invoices/summary?by=number&sum=total');
     expect([status, body.error.details[0].code]).toEqual([400, 'too_many_groups']);
     expect(body.error.message).toMatch(/1203 groups.*limit.*x-ndjson/);
     const most = await other('/v1/invoices/summary?by=number&sum=total&limit=1000').expect(200);
     expect([most.body.data.length, most.body.total]).toEqual([1_000, 1_203]);
-    const lines = await other('/v1/invoices/summary?by=number&sum=total', { accept: 'application/x-ndjson' }).buffer().expect(200);
+    const lines = await other('/v1/invoices/summary?by=number&sum=total', { accept: 'application/x-ndjson' })
+      .buffer()
+      .expect(200);
     const found = lines.text.trimEnd().split('\n');
     expect(new Set(found).size).toBe(1_203);
     expect(found[0]).toBe('{"number":"N0","sum":{"total":"1.10"}}');
-    const first = await other('/v1/invoices/summary?by=number&limit=2', { accept: 'application/x-ndjson' }).buffer().expect(200);
+    const first = await other('/v1/invoices/summary?by=number&limit=2', { accept: 'application/x-ndjson' })
+      .buffer()
+      .expect(200);
     expect(first.text).toBe('{"number":"N0","count":1}\n{"number":"N1","count":1}\n');
   });
 
   it('may be larger than one text of the database, and names the limit when it is too large', async () => {
     const long = (bytes: number) =>
-      Array.from({ length: 90 }, (_, index) => ({ id: index + 1, tranid: `${index} ${'é"'.repeat(bytes / 4)}` }));
+      Array.from({ length: 90 }, (_, index) => ({
+        id: index + 1,
+        tranid: `${index} ${'é"'.repeat(bytes / 4)}`,
+      }));
     const large = long(16_000);
     const other = await site.organizationWith(large);
     const { body } = await other('/v1/invoices/summary?by=number').expect(200);
     expect(body.total).toBe(90);
-    expect(new Set(body.data.map(({ number }: { number: string }) => number))).toEqual(new Set(large.map(({ tranid }) => tranid)));
-    const tooLarge = await site.organizationWith(long(Math.ceil(site.database.ctx.settings.maxAnswerBytes / 60)));
+    expect(new Set(body.data.map(({ number }: { number: string }) => number))).toEqual(
+      new Set(large.map(({ tranid }) => tranid)),
+    );
+    const tooLarge = await site.organizationWith(
+      long(Math.ceil(site.database.ctx.settings.maxAnswerBytes / 60)),
+    );
     const refused = await tooLarge('/v1/invoices/summary?by=number');
     expect([refused.status, refused.body.error.details[0].code]).toEqual([400, 'answer_too_long']);
     await tooLarge('/v1/invoices/summary?by=number&limit=2').expect(200);
   });
 
   it('of more than one text is read by each of the requests that wait for it, within a permit of its own', async () => {
-    const long = Array.from({ length: 90 }, (_, index) => ({ id: index + 1, tranid: `${index} ${'é"'.repeat(4_000)}` }));
+    const long = Array.from({ length: 90 }, (_, index) => ({
+      id: index + 1,
+      tranid: `${index} ${'é"'.repeat(4_000)}`,
+    }));
     const other = await site.organizationWith(long);
     await other('/v1/invoices?pageSize=1').expect(200);
     const before = site.statementsRun();
-    const answers = await Promise.all(Array.from({ length: 3 }, () => other('/v1/invoices/summary?by=number').expect(200)));
+    const answers = await Promise.all(
+      Array.from({ length: 3 }, () => other('/v1/invoices/summary?by=number').expect(200)),
+    );
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     expect(site.statementsRun()).toBe(before + 1 + 3);
   });
@@ -256,12 +326,17 @@ describe('the answer', () => {
     const scoped = await site.callerWith({ rows: rowsOf(['c1']) });
     const stale = JSON.stringify({ entity: { since: '2026-03-01T00:00:00Z', syncedAt: null } });
     const setStale = (text: string) =>
-      site.database.ctx.db.data.query(`update ${tenantSchema(site.organizationId)}.record_state set stale_fields = $1`, [text]);
+      site.database.ctx.db.data.query(
+        `update ${tenantSchema(site.organizationId)}.record_state set stale_fields = $1`,
+        [text],
+      );
     await setStale(stale);
     await site.publish();
     for (const accept of ['application/json', 'application/x-ndjson'])
       expect((await scoped('/v1/invoices/summary', { accept })).status, accept).toBe(503);
-    expect((await site.get('/v1/invoices/summary')).headers['x-data-stale-fields']).toContain('customer; since=');
+    expect((await site.get('/v1/invoices/summary')).headers['x-data-stale-fields']).toContain(
+      'customer; since=',
+    );
     await setStale('{}');
     await site.publish();
     await scoped('/v1/invoices/summary').expect(200);

@@ -1,12 +1,20 @@
-// An organization with random invoices, whose versions declare summaries: v1 is published before the account is known, v2 after it, and v3
-// is as versions were before summaries.
+// An organization with random invoices, whose versions declare summaries: v1 is published before the account
+// is known, v2 after it, and v3 is as versions were before summaries.
 import type { Express } from 'express';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { createReadEngine, publicMetrics } from '../../../src/public/index.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { bumpGeneration, callerOf, type InvoiceRow, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import {
+  bumpGeneration,
+  callerOf,
+  type InvoiceRow,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from '../fixture.ts';
 import { randomInvoices, summarizedInvoices } from './summary-fixture.ts';
 
 export type Row = Record<string, unknown>;
@@ -42,7 +50,10 @@ export type SummarySite = {
   callerWith(scopes: Parameters<typeof makeKey>[2]): Promise<Get>;
   /** Runs SQL in which `$t` is the table of the invoices. */
   inSql(sql: string): Promise<Row[]>;
-  /** Another organization with these invoices and the version v1; `hasCurrencies` is as its account has it, if that is known. */
+  /**
+   * Another organization with these invoices and the version v1; `hasCurrencies` is as its account has it, if
+   * that is known.
+   */
   organizationWith(own: readonly InvoiceRow[], hasCurrencies?: boolean): Promise<Get>;
   /** The number of statements that read records, so far. */
   statementsRun(): number;

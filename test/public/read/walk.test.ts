@@ -1,5 +1,5 @@
-// Properties for any data: walking the pages meets each record once, filters agree with a plain reading of their meaning, and the indexes
-// that publishing builds are the ones that the statements use.
+// Properties for any data: walking the pages meets each record once, filters agree with a plain reading of
+// their meaning, and the indexes that publishing builds are the ones that the statements use.
 import type { Express } from 'express';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -15,9 +15,19 @@ import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { callerOf, type InvoiceRow, idsOf, invoiceColumns, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import {
+  callerOf,
+  type InvoiceRow,
+  idsOf,
+  invoiceColumns,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from '../fixture.ts';
 
-// Few distinct values, so that there are ties, and nulls, and letters that sort differently by code point and by locale.
+// Few distinct values, so that there are ties, and nulls, and letters that sort differently by code point and
+// by locale.
 const texts = ['a', 'B', 'b', 'é', 'É', 'ß', 'z', 'Z', '', 'ab%c', 'a_c', '1', '10', '2', '\u{1f600}', 'ａ'];
 const pick = <T>(list: readonly T[], seed: number): T | null => list[seed % (list.length + 2)] ?? null;
 const rows: InvoiceRow[] = Array.from({ length: 67 }, (_, index) => ({
@@ -54,7 +64,8 @@ describe('a walk over the pages', () => {
       for (const pageSize of [1, 7, 66, 67]) {
         if (pageSize === 1 && sort !== 'number') continue;
         const seen: string[] = [];
-        let next: string | undefined = `/v1/invoices?pageSize=${pageSize}&order=${order}${sort === '' ? '' : `&sort=${sort}`}`;
+        let next: string | undefined =
+          `/v1/invoices?pageSize=${pageSize}&order=${order}${sort === '' ? '' : `&sort=${sort}`}`;
         while (next !== undefined) {
           const response: Awaited<ReturnType<typeof get>> = await get(next).expect(200);
           seen.push(...idsOf(response));
@@ -67,7 +78,9 @@ describe('a walk over the pages', () => {
   });
 
   it('orders text by code point', async () => {
-    const { body } = await get('/v1/invoices?sort=number&pageSize=100&number_null=false&fields=number').expect(200);
+    const { body } = await get(
+      '/v1/invoices?sort=number&pageSize=100&number_null=false&fields=number',
+    ).expect(200);
     const numbers = body.data.map(({ number }: { number: string }) => number);
     expect(numbers).toEqual([...numbers].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
   });
@@ -80,18 +93,31 @@ describe('filters', () => {
     await fc.assert(
       fc.asyncProperty(
         operator,
-        fc.oneof(fc.constantFrom(...texts, 'B%C', 'A_C', '%%%', '___', '\\\\\\', 'ab%'), fc.string({ maxLength: 5 })),
+        fc.oneof(
+          fc.constantFrom(...texts, 'B%C', 'A_C', '%%%', '___', '\\\\\\', 'ab%'),
+          fc.string({ maxLength: 5 }),
+        ),
         async (suffix, text) => {
-          fc.pre(!text.includes('\0') && !(suffix !== '' && text === '') && !(suffix === '_contains' && [...text].length < 3));
+          fc.pre(
+            !text.includes('\0') &&
+              !(suffix !== '' && text === '') &&
+              !(suffix === '_contains' && [...text].length < 3),
+          );
           const wanted = rows.filter(({ tranid }) => {
             const value = tranid ?? null;
             if (suffix === '_not') return value !== text;
             if (value === null) return false;
             if (suffix === '') return value === text;
-            return suffix === '_contains' ? folded(value).includes(folded(text)) : folded(value).startsWith(folded(text));
+            return suffix === '_contains'
+              ? folded(value).includes(folded(text))
+              : folded(value).startsWith(folded(text));
           });
-          const { body } = await get(`/v1/invoices?pageSize=100&number${suffix}=${encodeURIComponent(text)}`).expect(200);
-          expect(body.data.map(({ id }: { id: string }) => Number(id)).sort()).toEqual(wanted.map(({ id }) => Number(id)).sort());
+          const { body } = await get(
+            `/v1/invoices?pageSize=100&number${suffix}=${encodeURIComponent(text)}`,
+          ).expect(200);
+          expect(body.data.map(({ id }: { id: string }) => Number(id)).sort()).toEqual(
+            wanted.map(({ id }) => Number(id)).sort(),
+          );
           expect(body.pagination.total).toBe(wanted.length);
         },
       ),
@@ -130,17 +156,27 @@ describe('tenants', () => {
           { id: 2, tranid: name, status: 'paid' },
         ]);
         await publishVersion(database.ctx, id);
-        return { name, call: callerOf(app, { secret: (await makeKey(database.ctx, id)).secret, organizationId: id }) };
+        return {
+          name,
+          call: callerOf(app, { secret: (await makeKey(database.ctx, id)).secret, organizationId: id }),
+        };
       }),
     );
-    const paths = ['/v1/invoices', '/v1/invoices/1', '/v1/invoices?status=open', '/v1/invoices?number_contains=two'];
+    const paths = [
+      '/v1/invoices',
+      '/v1/invoices/1',
+      '/v1/invoices?status=open',
+      '/v1/invoices?number_contains=two',
+    ];
     await Promise.all(
       Array.from({ length: 8 }, async () => {
         for (const { name, call } of companies) {
           for (const path of paths) {
             const { text } = await call(path).expect(200);
             for (const other of companies)
-              expect(text.includes(`"number":"${other.name}"`)).toBe(other.name === name && !(path.includes('two') && name !== 'two'));
+              expect(text.includes(`"number":"${other.name}"`)).toBe(
+                other.name === name && !(path.includes('two') && name !== 'two'),
+              );
           }
         }
       }),
@@ -150,8 +186,12 @@ describe('tenants', () => {
 
 /** The endpoint as a published version has it, and its indexes. */
 function compiledInvoices() {
-  const document = SchemaDocument.parse({ endpoints: [{ ...invoicesEndpoint, defaultSort: { field: 'date', order: 'desc' } }] });
-  const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
+  const document = SchemaDocument.parse({
+    endpoints: [{ ...invoicesEndpoint, defaultSort: { field: 'date', order: 'desc' } }],
+  });
+  const bindings = bindDocument(document, {
+    invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true },
+  });
   const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
   if (endpoint === undefined) throw new Error('no endpoint');
   return { endpoint, indexes: indexesOf(document, bindings).get('invoice') ?? [] };
@@ -162,7 +202,8 @@ describe('plans', () => {
     const { endpoint, indexes } = compiledInvoices();
     const schema = tenantSchema(organizationId);
     const client = await database.ctx.db.data.connect();
-    // The coordinator counts its own plan, which names a node and is generic after five; the node plans each statement with its values.
+    // The coordinator counts its own plan, which names a node and is generic after five; the node plans each
+    // statement with its values.
     const onCitus = inject('nodes').length > 1;
     const neverGeneric = onCitus ? expect.any(Number) : 0;
     const statementOf = (query: string) => {
@@ -172,7 +213,8 @@ describe('plans', () => {
     };
     /** Prepared, and run more often than PostgreSQL tries custom plans. */
     const runOften = async (name: string, queries: readonly string[]) => {
-      for (let round = 0; round < 4; round += 1) for (const query of queries) await client.query({ name, ...statementOf(query) });
+      for (let round = 0; round < 4; round += 1)
+        for (const query of queries) await client.query({ name, ...statementOf(query) });
       const { rows: counts } = await client.query<{ generic: string }>(
         'select generic_plans as generic from pg_prepared_statements where name = $1',
         [name],
@@ -181,7 +223,9 @@ describe('plans', () => {
     };
     const explain = async (name: string, query: string): Promise<string> => {
       const values = statementOf(query).values.map((value) => `'${String(value)}'`);
-      const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) execute "${name}"(${values.join()})`);
+      const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(
+        `explain (costs off) execute "${name}"(${values.join()})`,
+      );
       return lines.map((line) => line['QUERY PLAN']).join('\n');
     };
     try {
@@ -206,12 +250,15 @@ describe('plans', () => {
         for (const [index, query] of queries.entries())
           expect((await explain(name, query)).replaceAll(values[index] ?? '', 'open')).toBe(common);
       }
-      // With another sort, a rare value is found by its own index and sorted, a common one by walking the index of the sort.
+      // With another sort, a rare value is found by its own index and sorted, a common one by walking the
+      // index of the sort.
       const others = values.map((status) => `status=${status}&sort=total`);
       expect(await runOften('skewed', others)).toEqual(neverGeneric);
       expect(await explain('skewed', others[0] ?? '')).toMatch(/Filter: \(f_status = 'open'/);
       expect(await explain('skewed', others[1] ?? '')).toMatch(/Index Cond: \(f_status = 'rare'/);
-      expect(await runOften('several', ['status=open&status=rare', 'status=open&status=absent'])).toEqual(neverGeneric);
+      expect(await runOften('several', ['status=open&status=rare', 'status=open&status=absent'])).toEqual(
+        neverGeneric,
+      );
     } finally {
       await client.query('rollback');
       client.release(true);
@@ -222,15 +269,21 @@ describe('plans', () => {
 describe('the indexes of a version', () => {
   it('are used by the statements of its filters and sorts', async () => {
     const document = SchemaDocument.parse({ endpoints: [invoicesEndpoint] });
-    const bindings = bindDocument(document, { invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true } });
-    const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
+    const bindings = bindDocument(document, {
+      invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true },
+    });
+    const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get(
+      'invoices',
+    );
     if (endpoint === undefined) throw new Error('no endpoint');
     const schema = tenantSchema(organizationId);
     const client = await database.ctx.db.data.connect();
     const scanned = async (query: string): Promise<string> => {
       const plan = planList(readWhole(endpoint), parseQuery(query));
       const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), true);
-      const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${write()}`, [...values]);
+      const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${write()}`, [
+        ...values,
+      ]);
       // On Citus the names on the nodes end with a number.
       return lines.map((line) => line['QUERY PLAN'].replaceAll(/_10\d{4}\b/g, '')).join('\n');
     };
@@ -238,20 +291,28 @@ describe('the indexes of a version', () => {
       await client.query("begin; set local citus.propagate_set_commands = 'local'");
       await client.query('set local enable_seqscan = off');
       await client.query('set local enable_sort = off');
-      for (const [index, { method, expression }] of (indexesOf(document, bindings).get('invoice') ?? []).entries()) {
+      for (const [index, { method, expression }] of (
+        indexesOf(document, bindings).get('invoice') ?? []
+      ).entries()) {
         await client.query(`create index i_${index} on ${schema}.${table} using ${method} (${expression})`);
       }
       await client.query(`analyze ${schema}.${table}`);
       expect(await scanned('number_contains=INV')).toMatch(/Index Cond: \(lower\(upper\(.*f_tranid.* ~~ /);
-      expect(await scanned('customerName_starts_with=INV')).toMatch(/Index Cond: \(\(lower\(upper\(.*l_entity.* ~>=~/);
+      expect(await scanned('customerName_starts_with=INV')).toMatch(
+        /Index Cond: \(\(lower\(upper\(.*l_entity.* ~>=~/,
+      );
       expect(await scanned('date_after=2026-01-01')).toMatch(/Index Cond: \(f_trandate > /);
-      expect(await scanned('modified=2026-01-31')).toMatch(/Index Cond: \(\(f_lastmodified >= .* AND \(f_lastmodified <= /);
+      expect(await scanned('modified=2026-01-31')).toMatch(
+        /Index Cond: \(\(f_lastmodified >= .* AND \(f_lastmodified <= /,
+      );
       expect(await scanned('status=open')).toMatch(/Index Only Scan using i_\d+ on invoice_\d+ t/);
       for (const [order, way] of [
         ['asc', ''],
         ['desc', 'Backward '],
       ])
-        expect(await scanned(`sort=date&order=${order}`)).toMatch(new RegExp(`Limit\\n\\s+-> {2}Index Only Scan ${way}using`));
+        expect(await scanned(`sort=date&order=${order}`)).toMatch(
+          new RegExp(`Limit\\n\\s+-> {2}Index Only Scan ${way}using`),
+        );
     } finally {
       await client.query('rollback');
       client.release();

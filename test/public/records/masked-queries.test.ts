@@ -1,4 +1,5 @@
-// Saved queries by callers without unmasked access: a source that any living version masks is masked, by its strictest mask.
+// Saved queries by callers without unmasked access: a source that any living version masks is masked, by its
+// strictest mask.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
@@ -25,7 +26,10 @@ const masking = (masks: Readonly<Record<string, string>>, lines: Readonly<Record
     ...field,
     ...(masks[field.name] !== undefined && { mask: masks[field.name] }),
     ...('fields' in field && {
-      fields: field.fields?.map((line) => ({ ...line, ...(lines[line.name] !== undefined && { mask: lines[line.name] }) })),
+      fields: field.fields?.map((line) => ({
+        ...line,
+        ...(lines[line.name] !== undefined && { mask: lines[line.name] }),
+      })),
     }),
   })),
 });
@@ -60,7 +64,11 @@ beforeAll(async () => {
     status: 'deprecated',
     endpoints: [masking({ total: 'hash', totalText: 'hash', date: 'year' })],
   });
-  await publishVersion(database.ctx, organizationId, { version: 'v3', status: 'draft', endpoints: [masking({ status: 'hash' })] });
+  await publishVersion(database.ctx, organizationId, {
+    version: 'v3',
+    status: 'draft',
+    endpoints: [masking({ status: 'hash' })],
+  });
   records = recordsOf(withReads(database.ctx));
 });
 afterAll(() => database.close());
@@ -70,7 +78,8 @@ const textOf = async (bytes: AsyncIterable<Buffer>): Promise<string> => {
   for await (const piece of bytes) text += String(piece);
   return text;
 };
-const codesOf = ({ problems }: { problems: readonly { path: string; code: string }[] }) => problems.map(({ path, code }) => [path, code]);
+const codesOf = ({ problems }: { problems: readonly { path: string; code: string }[] }) =>
+  problems.map(({ path, code }) => [path, code]);
 
 describe('a query by a caller who reads masked values', () => {
   it('shows them masked in pages, single records and CSV, lines included; others read them as they are', async () => {
@@ -88,7 +97,14 @@ describe('a query by a caller who reads masked values', () => {
       ['status', 'text'],
     ]);
     expect(found.problems).toEqual([]);
-    const single = (await records.get(tenant, 'invoice', '1', ['tranid', 'total', 'trandate', 'lines', 'status'], masked)) ?? '';
+    const single =
+      (await records.get(
+        tenant,
+        'invoice',
+        '1',
+        ['tranid', 'total', 'trandate', 'lines', 'status'],
+        masked,
+      )) ?? '';
     expect(JSON.parse(single)).toEqual(first);
     const { bytes } = await records.csv(
       tenant,
@@ -106,7 +122,12 @@ describe('a query by a caller who reads masked values', () => {
   it('is held back by a filter on one, and skips a sort by one', async () => {
     const filtered = query({ filters: [{ source: 'total', operator: 'gte', values: [1] }] });
     const held = await records.list(tenant, filtered, page, masked);
-    expect([held.heldBack, held.records, held.total, codesOf(held)]).toEqual([true, '[]', 0, [['filters[0].source', 'masked_field']]]);
+    expect([held.heldBack, held.records, held.total, codesOf(held)]).toEqual([
+      true,
+      '[]',
+      0,
+      [['filters[0].source', 'masked_field']],
+    ]);
     const csv = await records.csv(tenant, filtered, new AbortController().signal, masked);
     expect(await textOf(csv.bytes)).toBe('\ufeffid,tranid,total,trandate,lines,status\r\n');
     expect((await records.list(tenant, filtered, page, unmasked)).total).toBe(2);

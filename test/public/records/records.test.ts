@@ -1,5 +1,5 @@
-// Reads for callers inside the service: any field of one organization's records, through the engine of the public interface, with problems
-// reported instead of failures when fields of the ERP change.
+// Reads for callers inside the service: any field of one organization's records, through the engine of the
+// public interface, with problems reported instead of failures when fields of the ERP change.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
@@ -59,13 +59,17 @@ const textOf = async (bytes: AsyncIterable<Buffer>): Promise<string> => {
   return text;
 };
 const idsOf = (text: string): number[] => (JSON.parse(text) as { id: string }[]).map(({ id }) => Number(id));
-const codes = (problems: readonly { path: string; code: string }[]) => problems.map(({ path, code }) => [path, code]);
+const codes = (problems: readonly { path: string; code: string }[]) =>
+  problems.map(({ path, code }) => [path, code]);
 
 const columnOf: Record<string, string> = { 'entity.name': 'l_entity', id: 'id' };
 const physical = (source: string): string => columnOf[source] ?? `f_${source}`;
 const sources = ['tranid', 'status', 'total', 'seq', 'paid', 'trandate', 'lastmodified', 'entity.name', 'id'];
 const conditions: { filter: RecordQuery['filters'][number]; sql: string }[] = [
-  { filter: { source: 'status', operator: 'eq', values: ['open', 'none'] }, sql: "f_status in ('open', 'none')" },
+  {
+    filter: { source: 'status', operator: 'eq', values: ['open', 'none'] },
+    sql: "f_status in ('open', 'none')",
+  },
   { filter: { source: 'total', operator: 'gte', values: [0] }, sql: 'f_total >= 0' },
   {
     filter: { source: 'total', operator: 'not', values: ['12345678901234567890.1'] },
@@ -73,17 +77,23 @@ const conditions: { filter: RecordQuery['filters'][number]; sql: string }[] = [
   },
   { filter: { source: 'paid', operator: 'null', values: [true] }, sql: 'f_paid is null' },
   { filter: { source: 'seq', operator: 'gt', values: [1] }, sql: 'f_seq > 1' },
-  { filter: { source: 'lastmodified', operator: 'after', values: ['2026-01-31'] }, sql: "f_lastmodified >= '2026-02-01Z'" },
+  {
+    filter: { source: 'lastmodified', operator: 'after', values: ['2026-01-31'] },
+    sql: "f_lastmodified >= '2026-02-01Z'",
+  },
   { filter: { source: 'entity.name', operator: 'contains', values: ['ANN'] }, sql: "l_entity like '%Ann%'" },
   { filter: { source: 'id', operator: 'eq', values: ['3', 5, 8] }, sql: 'id in (3, 5, 8)' },
 ];
 
 describe('a list', () => {
   it('returns, page by page, the records of a plain statement in its order, for any keys, with nulls and ties', async () => {
-    const sorts = fc.uniqueArray(fc.record({ source: fc.constantFrom(...sources), direction: fc.constantFrom('asc', 'desc') }), {
-      maxLength: 3,
-      selector: ({ source }) => source,
-    });
+    const sorts = fc.uniqueArray(
+      fc.record({ source: fc.constantFrom(...sources), direction: fc.constantFrom('asc', 'desc') }),
+      {
+        maxLength: 3,
+        selector: ({ source }) => source,
+      },
+    );
     await fc.assert(
       fc.asyncProperty(
         sorts,
@@ -104,7 +114,12 @@ describe('a list', () => {
             if (page * pageSize >= wanted.length) break;
           }
           expect(seen).toEqual(wanted.map(({ id }) => Number(id)));
-          const csv = await records.csv(tenant, { ...asked, columns: [] }, new AbortController().signal, fullAccess);
+          const csv = await records.csv(
+            tenant,
+            { ...asked, columns: [] },
+            new AbortController().signal,
+            fullAccess,
+          );
           expect((await textOf(csv.bytes)).split('\r\n')).toEqual(['\ufeffid', ...seen.map(String), '']);
         },
       ),
@@ -135,20 +150,38 @@ describe('a list', () => {
       ['made', 'date'],
     ]);
     expect(list.syncedAt).toBe('2026-03-01T08:00:00Z');
-    const record = await records.get(tenant, 'invoice', row?.id ?? '', ['total', 'entity.name', 'nothing', 'id'], fullAccess);
-    expect(record).toMatch(/^\{"id":"\d+","total":12345678901234567890\.10,"entity\.name":(null|"[^"]+"),"nothing":null\}$/);
+    const record = await records.get(
+      tenant,
+      'invoice',
+      row?.id ?? '',
+      ['total', 'entity.name', 'nothing', 'id'],
+      fullAccess,
+    );
+    expect(record).toMatch(
+      /^\{"id":"\d+","total":12345678901234567890\.10,"entity\.name":(null|"[^"]+"),"nothing":null\}$/,
+    );
   });
 
   it('finds nothing for another organization, another record type or an illegal id', async () => {
     const stranger = { ...database.ctx, organizationId: (await makeOrganization(database.ctx)).id };
-    expect(await records.list(stranger, query({}), everything, fullAccess)).toMatchObject({ records: '[]', total: 0, syncedAt: null });
+    expect(await records.list(stranger, query({}), everything, fullAccess)).toMatchObject({
+      records: '[]',
+      total: 0,
+      syncedAt: null,
+    });
     for (const recordType of ['customer', 'constructor', "x'"]) {
       const found = await records.list(tenant, query({ recordType }), everything, fullAccess);
-      expect([found.records, found.total, codes(found.problems)]).toEqual(['[]', 0, [['recordType', 'unknown_record_type']]]);
+      expect([found.records, found.total, codes(found.problems)]).toEqual([
+        '[]',
+        0,
+        [['recordType', 'unknown_record_type']],
+      ]);
     }
     await loadInvoices(database.ctx, stranger.organizationId, [{ id: 1, tranid: 'theirs' }]);
     const asked = query({ filters: [{ source: 'id', operator: 'eq', values: [1] }] });
-    expect((await records.list(stranger, asked, everything, fullAccess)).records).toBe('[{"id":"1","tranid":"theirs"}]');
+    expect((await records.list(stranger, asked, everything, fullAccess)).records).toBe(
+      '[{"id":"1","tranid":"theirs"}]',
+    );
     expect((await records.list(tenant, asked, everything, fullAccess)).records).not.toContain('theirs');
     for (const id of ['01', 'x', '', '99999999999999999999999'])
       expect(await records.get(tenant, 'invoice', id, ['tranid'], fullAccess)).toBeUndefined();
@@ -165,7 +198,9 @@ describe('a list', () => {
     };
     const lock = await admin.transaction();
     await lock.raw(`lock table ${tenantSchema(tenant.organizationId)}.${table} in access exclusive mode`);
-    const asked = Array.from({ length: 8 }, (_, index) => records.list(tenant, query({}), { page: index + 1, pageSize: 5 }, fullAccess));
+    const asked = Array.from({ length: 8 }, (_, index) =>
+      records.list(tenant, query({}), { page: index + 1, pageSize: 5 }, fullAccess),
+    );
     await until(() => waiting(2));
     expect((await sql<{ one: number }>('select 1 as one')).rows).toEqual([{ one: 1 }]);
     await lock.rollback();
@@ -184,40 +219,50 @@ describe('a list', () => {
 });
 
 describe('missing sources', () => {
-  const set = (field: string, state: string) => sql('update $wh.record_columns set state = $1 where field = $2', [state, field]);
+  const set = (field: string, state: string) =>
+    sql('update $wh.record_columns set state = $1 where field = $2', [state, field]);
 
   it.each([
     ['vanished', 'vanished', true],
     ['loading', 'still_loading', true],
     ['replaced', 'unknown_source', false],
-  ])('a %s column reads as null, is skipped as a sort key, and as a filter matches nothing', async (state, code, passing) => {
-    await set('status', state);
-    try {
-      const found = await records.list(
-        tenant,
-        query({ columns: named('status', 'tranid'), sort: [{ source: 'status', direction: 'asc' }] }),
-        everything,
-        fullAccess,
-      );
-      expect(codes(found.problems)).toEqual([
-        ['columns[0]', code],
-        ['sort[0].source', code],
-      ]);
-      expect(found.problems.map((problem) => problem.passing)).toEqual([passing, passing]);
-      expect(found.columns[0]).toEqual({ name: 'status', source: 'status', type: null });
-      expect(idsOf(found.records)).toEqual(rows.map(({ id }) => Number(id)).sort((a, b) => a - b));
-      expect(new Set((JSON.parse(found.records) as { status: unknown }[]).map(({ status }) => status))).toEqual(new Set([null]));
-      const filtered = await records.list(
-        tenant,
-        query({ filters: [{ source: 'status', operator: 'not', values: ['x'] }] }),
-        everything,
-        fullAccess,
-      );
-      expect([filtered.records, filtered.total, codes(filtered.problems)]).toEqual(['[]', 0, [['filters[0].source', code]]]);
-    } finally {
-      await set('status', 'live');
-    }
-  });
+  ])(
+    'a %s column reads as null, is skipped as a sort key, and as a filter matches nothing',
+    async (state, code, passing) => {
+      await set('status', state);
+      try {
+        const found = await records.list(
+          tenant,
+          query({ columns: named('status', 'tranid'), sort: [{ source: 'status', direction: 'asc' }] }),
+          everything,
+          fullAccess,
+        );
+        expect(codes(found.problems)).toEqual([
+          ['columns[0]', code],
+          ['sort[0].source', code],
+        ]);
+        expect(found.problems.map((problem) => problem.passing)).toEqual([passing, passing]);
+        expect(found.columns[0]).toEqual({ name: 'status', source: 'status', type: null });
+        expect(idsOf(found.records)).toEqual(rows.map(({ id }) => Number(id)).sort((a, b) => a - b));
+        expect(
+          new Set((JSON.parse(found.records) as { status: unknown }[]).map(({ status }) => status)),
+        ).toEqual(new Set([null]));
+        const filtered = await records.list(
+          tenant,
+          query({ filters: [{ source: 'status', operator: 'not', values: ['x'] }] }),
+          everything,
+          fullAccess,
+        );
+        expect([filtered.records, filtered.total, codes(filtered.problems)]).toEqual([
+          '[]',
+          0,
+          [['filters[0].source', code]],
+        ]);
+      } finally {
+        await set('status', 'live');
+      }
+    },
+  );
 
   it('a field that changed its type keeps its name; a filter that no longer applies matches nothing', async () => {
     await set('total', 'replaced');
@@ -228,7 +273,12 @@ describe('missing sources', () => {
     );
     try {
       const filters: RecordQuery['filters'] = [{ source: 'total', operator: 'gte', values: [1] }];
-      const found = await records.list(tenant, query({ columns: named('total'), filters }), everything, fullAccess);
+      const found = await records.list(
+        tenant,
+        query({ columns: named('total'), filters }),
+        everything,
+        fullAccess,
+      );
       expect([found.total, found.columns[0]?.type, codes(found.problems)]).toEqual([
         0,
         'text',

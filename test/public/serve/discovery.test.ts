@@ -1,4 +1,5 @@
-// The address of the public interface itself: which versions a key may read, and how many records of each resource.
+// The address of the public interface itself: which versions a key may read, and how many records of each
+// resource.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
@@ -60,17 +61,28 @@ const first = (resources: unknown[]) => ({
   ...paths('v1'),
   resources,
 });
-const second = (resources: unknown[]) => ({ version: 'v2', name: '', state: 'published', sunsetAt: null, ...paths('v2'), resources });
+const second = (resources: unknown[]) => ({
+  version: 'v2',
+  name: '',
+  state: 'published',
+  sunsetAt: null,
+  ...paths('v2'),
+  resources,
+});
 
 describe('GET /api/public', () => {
   it('lists the published and deprecated versions with their resources, and no others', async () => {
     const { body, headers } = await (await callerFor())('').expect(200);
     expect(body).toEqual({
-      data: [first([resource('v1', 'invoices', 3)]), second([resource('v2', 'invoices', 3), resource('v2', 'copies', 3)])],
+      data: [
+        first([resource('v1', 'invoices', 3)]),
+        second([resource('v2', 'invoices', 3), resource('v2', 'copies', 3)]),
+      ],
     });
     expect(headers['cache-control']).toBe('private, no-cache');
     for (const { description, reference } of body.data) {
-      for (const path of [description, reference]) await (await callerFor())(path.replace('/api/public', '')).expect(200);
+      for (const path of [description, reference])
+        await (await callerFor())(path.replace('/api/public', '')).expect(200);
     }
   });
 
@@ -111,16 +123,22 @@ describe('GET /api/public', () => {
     const other = (await makeOrganization(database.ctx)).id;
     await loadInvoices(database.ctx, other, rows);
     await publishVersion(database.ctx, other);
-    await database.ctx.db.data.query(`update ${tenantSchema(other)}.record_state set generation = 0, active_table = null`);
+    await database.ctx.db.data.query(
+      `update ${tenantSchema(other)}.record_state set generation = 0, active_table = null`,
+    );
     const { secret } = await makeKey(database.ctx, other);
     const { body } = await callerOf(app, { secret, organizationId: other })('').expect(200);
-    expect(body.data[0].resources).toEqual([{ name: 'invoices', path: '/api/public/v1/invoices', records: null, syncedAt: null }]);
+    expect(body.data[0].resources).toEqual([
+      { name: 'invoices', path: '/api/public/v1/invoices', records: null, syncedAt: null },
+    ]);
   });
 
   it('has null for a resource whose records cannot be counted at the moment, and the other numbers', async () => {
     const call = await callerFor({ rows: { ...rowsOf(['7']), others: true } });
     const schema = tenantSchema(organizationId);
-    const { rows: states } = await database.ctx.db.data.query<{ active_table: string }>(`select active_table from ${schema}.record_state`);
+    const { rows: states } = await database.ctx.db.data.query<{ active_table: string }>(
+      `select active_table from ${schema}.record_state`,
+    );
     const table = `${schema}."${states[0]?.active_table}"`;
     await database.ctx.db.data.query(`alter table ${table} rename to hidden`);
     try {
@@ -135,7 +153,8 @@ describe('GET /api/public', () => {
   });
 
   it('omits a version that is gone when it is looked up, and lists the others', async () => {
-    // What the service has read of a version counts for a while: a draft is as absent as a version that was deleted between two look-ups.
+    // What the service has read of a version counts for a while: a draft is as absent as a version that was
+    // deleted between two look-ups.
     const kept = await testDatabase({ settings: { cacheTtlMs: 3_600_000 } });
     const other = (await makeOrganization(kept.ctx)).id;
     await loadInvoices(kept.ctx, other, rows);
@@ -161,7 +180,9 @@ describe('GET /api/public', () => {
     await call('', { accept: 'text/csv' }).expect(406);
     await call('/').expect(200);
     const { body } = await call('?page=1').expect(400);
-    expect(body.error.details).toEqual([{ path: 'page', code: 'unknown_parameter', message: expect.stringContaining('"page"') }]);
+    expect(body.error.details).toEqual([
+      { path: 'page', code: 'unknown_parameter', message: expect.stringContaining('"page"') },
+    ]);
     await call('/v1').expect(404);
   });
 });

@@ -48,14 +48,19 @@ describe('HEAD, gzip and CORS', () => {
     }
   });
 
-  const authorization = () => ({ authorization: String(get('/').get('authorization')), 'x-tenant-id': organizationId });
+  const authorization = () => ({
+    authorization: String(get('/').get('authorization')),
+    'x-tenant-id': organizationId,
+  });
 
   it('compresses only bodies larger than 1 KiB, and only if accepted', async () => {
     const packed = await get('/v1/invoices', { 'accept-encoding': 'gzip' })
       .buffer(true)
       .parse((res, done) => {
         const chunks: Buffer[] = [];
-        res.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => done(null, Buffer.concat(chunks)));
+        res
+          .on('data', (chunk: Buffer) => chunks.push(chunk))
+          .on('end', () => done(null, Buffer.concat(chunks)));
       })
       .expect(200);
     const plain = await get('/v1/invoices', { 'accept-encoding': 'identity' }).expect(200);
@@ -66,15 +71,23 @@ describe('HEAD, gzip and CORS', () => {
     const body: Buffer = packed.body;
     expect((body[0] === 0x1f ? gunzipSync(body) : body).toString()).toBe(plain.text);
     for (const coding of ['gzip;q=0', 'br', '*;q=0', 'gzip;q=0.2, identity;q=0.5']) {
-      expect((await get('/v1/invoices', { 'accept-encoding': coding }).expect(200)).headers['content-encoding']).toBeUndefined();
+      expect(
+        (await get('/v1/invoices', { 'accept-encoding': coding }).expect(200)).headers['content-encoding'],
+      ).toBeUndefined();
     }
     for (const coding of ['*', 'br, gzip;q=0.5', 'GZIP'])
-      expect((await get('/v1/invoices', { 'accept-encoding': coding }).expect(200)).headers['content-encoding']).toBe('gzip');
-    expect((await get('/v1/invoices/1', { 'accept-encoding': 'gzip' }).expect(200)).headers['content-encoding']).toBeUndefined();
+      expect(
+        (await get('/v1/invoices', { 'accept-encoding': coding }).expect(200)).headers['content-encoding'],
+      ).toBe('gzip');
+    expect(
+      (await get('/v1/invoices/1', { 'accept-encoding': 'gzip' }).expect(200)).headers['content-encoding'],
+    ).toBeUndefined();
   });
 
   it('304 for the ETag of either coding that the client accepts', async () => {
-    const gzip = String((await get('/v1/invoices', { 'accept-encoding': 'gzip' }).expect(200)).headers['etag']);
+    const gzip = String(
+      (await get('/v1/invoices', { 'accept-encoding': 'gzip' }).expect(200)).headers['etag'],
+    );
     await get('/v1/invoices', { 'accept-encoding': 'gzip', 'if-none-match': gzip }).expect(304);
     await get('/v1/invoices', { 'accept-encoding': 'identity', 'if-none-match': gzip }).expect(200);
   });
@@ -94,7 +107,10 @@ describe('HEAD, gzip and CORS', () => {
     }
     for (const match of ['"other"', `W/${tag}`, 'other', '']) {
       const refused = await get(path, { ...accept, 'if-match': match, 'if-none-match': tag }).expect(412);
-      expect(refused.body.error).toMatchObject({ code: 'BAD_REQUEST', details: [{ path: 'If-Match', code: 'precondition_failed' }] });
+      expect(refused.body.error).toMatchObject({
+        code: 'BAD_REQUEST',
+        details: [{ path: 'If-Match', code: 'precondition_failed' }],
+      });
     }
   });
 
@@ -107,11 +123,15 @@ describe('HEAD, gzip and CORS', () => {
     const allowed = await get('/v1/invoices', { origin: 'https://portal.example' }).expect(200);
     expect(allowed.headers['access-control-allow-origin']).toBe('https://portal.example');
     expect(allowed.headers['access-control-expose-headers']).toContain('X-Data-Generation');
-    expect((await get('/v1/bills', { origin: 'https://portal.example' }).expect(404)).headers['access-control-allow-origin']).toBe(
-      'https://portal.example',
-    );
     expect(
-      (await get('/v1/invoices', { origin: 'https://evil.example' }).expect(200)).headers['access-control-allow-origin'],
+      (await get('/v1/bills', { origin: 'https://portal.example' }).expect(404)).headers[
+        'access-control-allow-origin'
+      ],
+    ).toBe('https://portal.example');
+    expect(
+      (await get('/v1/invoices', { origin: 'https://evil.example' }).expect(200)).headers[
+        'access-control-allow-origin'
+      ],
     ).toBeUndefined();
     const app = publicApp(ctx);
     const preflight = await supertest(app)
@@ -120,9 +140,12 @@ describe('HEAD, gzip and CORS', () => {
       .expect(204);
     expect(preflight.headers['access-control-allow-headers']).toContain('x-tenant-id');
     expect(
-      (await supertest(app).options('/api/public/v1/invoices').set('origin', 'https://evil.example').expect(204)).headers[
-        'access-control-allow-origin'
-      ],
+      (
+        await supertest(app)
+          .options('/api/public/v1/invoices')
+          .set('origin', 'https://evil.example')
+          .expect(204)
+      ).headers['access-control-allow-origin'],
     ).toBeUndefined();
   });
 });
@@ -173,20 +196,32 @@ describe('the whole application', () => {
       const list = await ask(server, '/api/public/v1/invoices', caller);
       expect(list).toMatchObject({ status: 200, names: [...safe, ...read, ...sent, ...full, 'link'].sort() });
       expect(list.headers['x-request-id']).toBe('asked-for-12');
-      const held = await ask(server, '/api/public/v1/invoices', { ...caller, 'if-none-match': String(list.headers.etag) });
+      const held = await ask(server, '/api/public/v1/invoices', {
+        ...caller,
+        'if-none-match': String(list.headers.etag),
+      });
       expect(held).toMatchObject({ status: 304, names: [...safe, ...read, ...sent].sort() });
       const none = await ask(server, '/api/public/v1/none', caller);
-      expect(none).toMatchObject({ status: 404, names: [...safe, ...sent, ...full, 'cache-control', 'vary'].sort() });
+      expect(none).toMatchObject({
+        status: 404,
+        names: [...safe, ...sent, ...full, 'cache-control', 'vary'].sort(),
+      });
       expect(none.headers['cache-control']).toBe('no-store');
       const elsewhere = await ask(server, '/nothing/here');
-      expect(elsewhere).toMatchObject({ status: 404, names: [...safe, ...sent, ...full, 'cache-control', 'vary'].sort() });
+      expect(elsewhere).toMatchObject({
+        status: 404,
+        names: [...safe, ...sent, ...full, 'cache-control', 'vary'].sort(),
+      });
       const page = await ask(server, '/api/public/openapi/v1/preview');
       expect(page.status).toBe(200);
       expect(page.names).toEqual(expect.arrayContaining(safe));
       expect(new Set(page.names).size).toBe(page.names.length);
       // Requests are created by the message class of the application.
       expect(Object.getPrototypeOf(app.request)).toBe(express.request);
-      expect([app.request, app.response]).toEqual([messages.IncomingMessage.prototype, messages.ServerResponse.prototype]);
+      expect([app.request, app.response]).toEqual([
+        messages.IncomingMessage.prototype,
+        messages.ServerResponse.prototype,
+      ]);
     } finally {
       server.close();
       server.closeAllConnections();
@@ -196,14 +231,23 @@ describe('the whole application', () => {
 
 describe('deprecation', () => {
   it('is announced with its sunset and a link to the successor', async () => {
-    await publishVersion(ctx, organizationId, { version: 'v2', status: 'deprecated', sunsetAt: '2027-01-31T00:00:00Z' });
-    await publishVersion(ctx, organizationId, { version: 'v10', endpoints: [{ ...invoicesEndpoint, name: 'bills' }] });
+    await publishVersion(ctx, organizationId, {
+      version: 'v2',
+      status: 'deprecated',
+      sunsetAt: '2027-01-31T00:00:00Z',
+    });
+    await publishVersion(ctx, organizationId, {
+      version: 'v10',
+      endpoints: [{ ...invoicesEndpoint, name: 'bills' }],
+    });
     const { headers } = await get('/v2/invoices?pageSize=1').expect(200);
     expect(headers['deprecation']).toMatch(/^@\d{10}$/);
     expect(headers['sunset']).toBe('Sun, 31 Jan 2027 00:00:00 GMT');
     expect(headers['link']).toContain('</api/public/openapi/v10>; rel="successor-version"');
     expect(headers['link']).toContain('rel="next"');
-    const held = await get('/v2/invoices?pageSize=1', { 'if-none-match': String(headers['etag']) }).expect(304);
+    const held = await get('/v2/invoices?pageSize=1', { 'if-none-match': String(headers['etag']) }).expect(
+      304,
+    );
     expect(held.headers['deprecation']).toBe(headers['deprecation']);
     expect((await get('/v1/invoices').expect(200)).headers['deprecation']).toBeUndefined();
   });
@@ -218,6 +262,9 @@ describe('deprecation', () => {
 
 describe('publicHandler', () => {
   it('delegates the reference page to the given handler, without a credential', async () => {
-    await supertest(publicApp(ctx)).get('/api/public/openapi/v77/preview').expect(200).expect('content-type', /html/);
+    await supertest(publicApp(ctx))
+      .get('/api/public/openapi/v77/preview')
+      .expect(200)
+      .expect('content-type', /html/);
   });
 });

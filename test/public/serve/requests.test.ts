@@ -10,7 +10,14 @@ import { attachApp, createHttpServer } from '../../../src/http/server/server.ts'
 import { generateApiKey } from '../../../src/identity/api-key.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { type Caller, callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import {
+  type Caller,
+  callerOf,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from '../fixture.ts';
 
 let database: TestDatabase;
 let app: Express;
@@ -23,25 +30,39 @@ beforeAll(async () => {
   const { ctx } = database;
   const organization = await makeOrganization(ctx);
   await loadInvoices(ctx, organization.id, [
-    { id: 1, tranid: 'INV-1', trandate: '2026-01-31', total: '0.0000001', seq: '100000', lastmodified: '2026-01-31T10:00:00.123456Z' },
+    {
+      id: 1,
+      tranid: 'INV-1',
+      trandate: '2026-01-31',
+      total: '0.0000001',
+      seq: '100000',
+      lastmodified: '2026-01-31T10:00:00.123456Z',
+    },
     { id: 2, tranid: 'INV-2' },
   ]);
   await publishVersion(ctx, organization.id);
   await publishVersion(ctx, organization.id, { version: 'v2', status: 'retired' });
   await publishVersion(ctx, organization.id, { version: 'v3', status: 'draft' });
-  await publishVersion(ctx, organization.id, { version: 'v4', endpoints: [{ ...invoicesEndpoint, maxPageSize: 1000 }] });
+  await publishVersion(ctx, organization.id, {
+    version: 'v4',
+    endpoints: [{ ...invoicesEndpoint, maxPageSize: 1000 }],
+  });
   caller = { organizationId: organization.id, secret: (await makeKey(ctx, organization.id)).secret };
   const neighbour = await makeOrganization(ctx);
   await loadInvoices(ctx, neighbour.id, [{ id: 77, tranid: 'SECRET' }]);
   await publishVersion(ctx, neighbour.id);
-  await publishVersion(ctx, neighbour.id, { version: 'v9', endpoints: [{ ...invoicesEndpoint, name: 'bills' }] });
+  await publishVersion(ctx, neighbour.id, {
+    version: 'v9',
+    endpoints: [{ ...invoicesEndpoint, name: 'bills' }],
+  });
   other = { organizationId: neighbour.id, secret: (await makeKey(ctx, neighbour.id)).secret };
   app = publicApp(ctx);
   get = callerOf(app, caller);
 });
 afterAll(() => database.close());
 
-const reasonOf = (response: { body: { error: { details?: { code: string }[] } } }) => response.body.error.details?.[0]?.code;
+const reasonOf = (response: { body: { error: { details?: { code: string }[] } } }) =>
+  response.body.error.details?.[0]?.code;
 
 describe('the order of the checks', () => {
   it.each([
@@ -71,17 +92,23 @@ describe('the order of the checks', () => {
     const call = (tenant?: string) =>
       supertest(app)
         .get('/api/public/v8/nothing?bogus=1')
-        .set({ authorization: `Bearer ${caller.secret}`, ...(tenant !== undefined && { 'x-tenant-id': tenant }) });
+        .set({
+          authorization: `Bearer ${caller.secret}`,
+          ...(tenant !== undefined && { 'x-tenant-id': tenant }),
+        });
     expect(reasonOf(await call().expect(400))).toBe('tenant_missing');
     expect(reasonOf(await call('').expect(400))).toBe('tenant_missing');
     expect(reasonOf(await call('acme').expect(400))).toBe('tenant_malformed');
-    expect(reasonOf(await call(`${caller.organizationId}, ${caller.organizationId}`).expect(400))).toBe('tenant_malformed');
+    expect(reasonOf(await call(`${caller.organizationId}, ${caller.organizationId}`).expect(400))).toBe(
+      'tenant_malformed',
+    );
   });
 
   it("403 for another tenant's id and for one that doesn't exist, with the same message", async () => {
     const bodies = await Promise.all(
       [other.organizationId, createId()].map(
-        async (tenant) => (await get('/v8/nothing?bogus=1', { 'x-tenant-id': tenant }).expect(403)).body.error,
+        async (tenant) =>
+          (await get('/v8/nothing?bogus=1', { 'x-tenant-id': tenant }).expect(403)).body.error,
       ),
     );
     expect(bodies[0]).toMatchObject({ code: 'FORBIDDEN', details: [{ code: 'tenant_mismatch' }] });
@@ -89,7 +116,10 @@ describe('the order of the checks', () => {
   });
 
   it('403 for a version or resource outside the scopes, whether it exists or not, before 404', async () => {
-    const { secret } = await makeKey(database.ctx, caller.organizationId, { versions: ['v1'], resources: ['invoices'] });
+    const { secret } = await makeKey(database.ctx, caller.organizationId, {
+      versions: ['v1'],
+      resources: ['invoices'],
+    });
     const scoped = callerOf(app, { ...caller, secret });
     await scoped('/v1/invoices').expect(200);
     await scoped('/v1/invoices/1').expect(200);
@@ -133,7 +163,9 @@ describe('the order of the checks', () => {
       '/v1/invoices/77?fields=bogus',
     ];
     const bodies = await Promise.all(
-      paths.map(async (path) => (await get(path.includes('?') ? path : `${path}?bogus=1`).expect(404)).body.error),
+      paths.map(
+        async (path) => (await get(path.includes('?') ? path : `${path}?bogus=1`).expect(404)).body.error,
+      ),
     );
     expect(new Set(bodies.map((body) => JSON.stringify({ ...body, requestId: '' }))).size).toBe(1);
     expect(bodies[0].code).toBe('NOT_FOUND');
@@ -307,15 +339,27 @@ describe('400 for parameters', () => {
   });
 
   it('names the bounds and the nearest allowed name, and every problem at once', async () => {
-    expect((await get('/v1/invoices?pageSize=500').expect(400)).body.error.message).toBe('"pageSize" must be a whole number from 1 to 100');
-    expect((await get('/v1/invoices?statsu=open').expect(400)).body.error.message).toContain('Did you mean "status"?');
-    expect((await get('/v1/invoices?date_afer=2026-01-01').expect(400)).body.error.message).toContain('Did you mean "date_after"?');
+    expect((await get('/v1/invoices?pageSize=500').expect(400)).body.error.message).toBe(
+      '"pageSize" must be a whole number from 1 to 100',
+    );
+    expect((await get('/v1/invoices?statsu=open').expect(400)).body.error.message).toContain(
+      'Did you mean "status"?',
+    );
+    expect((await get('/v1/invoices?date_afer=2026-01-01').expect(400)).body.error.message).toContain(
+      'Did you mean "date_after"?',
+    );
     const { body } = await get('/v1/invoices?page=0&sort=x&bogus=1&date=x').expect(400);
-    expect(body.error.details.map(({ path }: { path: string }) => path)).toEqual(['bogus', 'page', 'sort', 'date']);
+    expect(body.error.details.map(({ path }: { path: string }) => path)).toEqual([
+      'bogus',
+      'page',
+      'sort',
+      'date',
+    ]);
   });
 
   it('a single record accepts only `fields`', async () => {
-    for (const query of ['page=1', 'status=x', 'sort=date', 'fields=bogus', 'fields=']) await get(`/v1/invoices/1?${query}`).expect(400);
+    for (const query of ['page=1', 'status=x', 'sort=date', 'fields=bogus', 'fields='])
+      await get(`/v1/invoices/1?${query}`).expect(400);
   });
 
   it('never responds 5xx, whatever the parameters', async () => {
@@ -368,11 +412,17 @@ describe('400 for parameters', () => {
       { maxLength: 4 },
     );
     await fc.assert(
-      fc.asyncProperty(query, fc.constantFrom('/v1/invoices', '/v1/invoices/1', '/openapi/v1'), async (parameters, path) => {
-        const text = parameters.map(([name, given]) => `${encodeURIComponent(name)}=${encodeURIComponent(given)}`).join('&');
-        const { status } = await get(`${path}?${text}`);
-        expect([200, 400]).toContain(status);
-      }),
+      fc.asyncProperty(
+        query,
+        fc.constantFrom('/v1/invoices', '/v1/invoices/1', '/openapi/v1'),
+        async (parameters, path) => {
+          const text = parameters
+            .map(([name, given]) => `${encodeURIComponent(name)}=${encodeURIComponent(given)}`)
+            .join('&');
+          const { status } = await get(`${path}?${text}`);
+          expect([200, 400]).toContain(status);
+        },
+      ),
       { numRuns: 250 },
     );
   });
@@ -386,7 +436,9 @@ describe('400 for parameters', () => {
     const statusOf = async (target: Buffer | string): Promise<string> => {
       const socket = connect(port, '127.0.0.1');
       const head = `Host: portal\r\nAuthorization: Bearer ${caller.secret}\r\nx-tenant-id: ${caller.organizationId}\r\nConnection: close\r\n\r\n`;
-      socket.write(Buffer.concat([Buffer.from('GET '), Buffer.from(target), Buffer.from(` HTTP/1.1\r\n${head}`)]));
+      socket.write(
+        Buffer.concat([Buffer.from('GET '), Buffer.from(target), Buffer.from(` HTTP/1.1\r\n${head}`)]),
+      );
       const chunks: Buffer[] = await socket.toArray();
       return Buffer.concat(chunks).toString().split(' ')[1] ?? '';
     };
@@ -402,7 +454,24 @@ describe('400 for parameters', () => {
 
   it('never responds 5xx, whatever the raw URL', async () => {
     const raw = fc.string({
-      unit: fc.constantFrom('%', '0', 'E', 'v', '1', '/', '?', '&', '=', '+', ';', '.', '[', ']', 'invoices', 'status'),
+      unit: fc.constantFrom(
+        '%',
+        '0',
+        'E',
+        'v',
+        '1',
+        '/',
+        '?',
+        '&',
+        '=',
+        '+',
+        ';',
+        '.',
+        '[',
+        ']',
+        'invoices',
+        'status',
+      ),
       maxLength: 12,
     });
     await fc.assert(

@@ -1,4 +1,5 @@
-// The description that a key gets which may read only a part of a version: some resources or fields, some of them masked.
+// The description that a key gets which may read only a part of a version: some resources or fields, some of
+// them masked.
 import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -42,9 +43,14 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const callerFor = async (resources: string[]) =>
-  callerOf(app, { organizationId, secret: (await makeKey(database.ctx, organizationId, { resources })).secret });
+  callerOf(app, {
+    organizationId,
+    secret: (await makeKey(database.ctx, organizationId, { resources })).secret,
+  });
 const namesIn = (value: unknown): string[] =>
-  [...JSON.stringify(value).matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)].map(([, kind, name]) => `${kind}/${name}`);
+  [...JSON.stringify(value).matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)].map(
+    ([, kind, name]) => `${kind}/${name}`,
+  );
 
 it('has the paths, tags and components of its resources and nothing of the others', async () => {
   const whole = (await (await callerFor([]))('/openapi/v1').expect(200)).body;
@@ -122,7 +128,8 @@ describe('of a version with masked and scopable fields', () => {
     await publishVersion(database.ctx, organizationId, { version: 'v2', endpoints: [masked, plain] });
     whole = (await describedTo({ unmasked: true })).body;
   });
-  const namesOf = ({ paths }: Description) => (paths['/v2/bills']?.get.parameters ?? []).flatMap(({ name = [] }) => name);
+  const namesOf = ({ paths }: Description) =>
+    (paths['/v2/bills']?.get.parameters ?? []).flatMap(({ name = [] }) => name);
   const recordOf = ({ components }: Description) => components.schemas['Bill']?.properties ?? {};
 
   it('is the stored one for a reader without limits who reads unmasked', async () => {
@@ -135,11 +142,23 @@ describe('of a version with masked and scopable fields', () => {
   it('describes masked fields as text, without their filters and sorts', async () => {
     const { body, headers } = await describedTo({});
     expect(recordOf(body)).toMatchObject({
-      number: { type: ['string', 'null'], examples: ['****1042'], 'x-mask': 'last4', 'x-tags': ['confidential'] },
+      number: {
+        type: ['string', 'null'],
+        examples: ['****1042'],
+        'x-mask': 'last4',
+        'x-tags': ['confidential'],
+      },
       total: { type: ['string', 'null'], examples: [expect.stringMatching(/^[0-9a-f]{64}$/)] },
       date: { type: ['string', 'null'], examples: ['2026'] },
       hiddenStatus: recordOf(whole)['hiddenStatus'],
-      lines: { items: { properties: { item: { type: ['string', 'null'] }, quantity: { type: ['number', 'string', 'null'] } } } },
+      lines: {
+        items: {
+          properties: {
+            item: { type: ['string', 'null'] },
+            quantity: { type: ['number', 'string', 'null'] },
+          },
+        },
+      },
     });
     expect(recordOf(body)['date']).not.toHaveProperty('format');
     expect(namesOf(whole)).toEqual(expect.arrayContaining(['number', 'number_contains']));
@@ -166,7 +185,10 @@ describe('of a version with masked and scopable fields', () => {
       body.paths['/v2/bills'].get.parameters.find(({ name }: { name: string }) => name === wanted),
     );
     expect(fields.schema.items.enum).toEqual(['id', ...shown]);
-    expect([sort.schema.enum, sort.description]).toEqual([['number', 'customer'], expect.stringMatching(/Default: by id\.$/)]);
+    expect([sort.schema.enum, sort.description]).toEqual([
+      ['number', 'customer'],
+      expect.stringMatching(/Default: by id\.$/),
+    ]);
     expect(body.paths['/v2/plain']).toEqual(whole.paths['/v2/plain']);
     const again = await describedTo({ fields: { bills: [...shown].reverse() }, unmasked: true });
     expect(again.headers['etag']).toBe(headers['etag']);
@@ -201,7 +223,12 @@ describe('of a version with masked and scopable fields', () => {
     const asMember = async (role: string) => {
       const { id } = await makeMember(database.ctx, organizationId, role);
       const { cookie } = await makeSession(database.ctx, id);
-      return (await supertest(app).get('/api/public/openapi/v2').set({ cookie, 'x-tenant-id': organizationId }).expect(200)).body;
+      return (
+        await supertest(app)
+          .get('/api/public/openapi/v2')
+          .set({ cookie, 'x-tenant-id': organizationId })
+          .expect(200)
+      ).body;
     };
     expect(recordOf(await asMember('viewer'))['total']?.type).toEqual(['string', 'null']);
     expect(recordOf(await asMember('admin'))['total']?.type).toEqual(recordOf(whole)['total']?.type);

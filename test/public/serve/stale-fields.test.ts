@@ -1,4 +1,5 @@
-// What callers see of fields that the ERP can't deliver: on the public interface, in views and in the tools for language models.
+// What callers see of fields that the ERP can't deliver: on the public interface, in views and in the tools
+// for language models.
 import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
@@ -8,7 +9,14 @@ import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type Api, apiOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion, withReads } from '../fixture.ts';
+import {
+  callerOf,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+  withReads,
+} from '../fixture.ts';
 
 const syncedAt = '2026-03-01T08:00:00Z';
 const stale = (since: string, of: string | null = '2026-02-20T08:00:00Z') => ({
@@ -17,8 +25,17 @@ const stale = (since: string, of: string | null = '2026-02-20T08:00:00Z') => ({
   reason: 'unreadable',
   message: 'Hidden',
 });
-const narrow = { ...invoicesEndpoint, name: 'numbers', fields: [{ name: 'number', source: 'tranid' }], filters: [], sorts: [] };
-const manyNames = Array.from({ length: 200 }, (_, index) => ({ name: `aRatherLongNameForTheStatus${index}`, source: 'status' }));
+const narrow = {
+  ...invoicesEndpoint,
+  name: 'numbers',
+  fields: [{ name: 'number', source: 'tranid' }],
+  filters: [],
+  sorts: [],
+};
+const manyNames = Array.from({ length: 200 }, (_, index) => ({
+  name: `aRatherLongNameForTheStatus${index}`,
+  source: 'status',
+}));
 const wide = { ...narrow, name: 'wide', fields: [{ name: 'number', source: 'tranid' }, ...manyNames] };
 
 let database: TestDatabase;
@@ -39,7 +56,9 @@ afterAll(() => database.close());
 beforeEach(() => setStale({}));
 
 const setStale = (fields: object) =>
-  database.ctx.db.data.query(`update ${tenantSchema(organizationId)}.record_state set stale_fields = $1`, [JSON.stringify(fields)]);
+  database.ctx.db.data.query(`update ${tenantSchema(organizationId)}.record_state set stale_fields = $1`, [
+    JSON.stringify(fields),
+  ]);
 /** Of a process that has just started. */
 const freshnessAt = async (path: string): Promise<(string | undefined)[]> => {
   const { headers } = await callerOf(publicApp(database.ctx), { secret, organizationId })(path).expect(200);
@@ -69,7 +88,10 @@ describe('the public interface', () => {
 
   it('uses a star for names that would make the header too long', async () => {
     await setStale({ status: stale('2026-02-26T08:00:00Z'), tranid: stale('2026-02-25T08:00:00Z') });
-    expect(await freshnessAt('/v1/wide')).toEqual(['2026-02-20T08:00:00Z', '*; since="2026-02-25T08:00:00Z"']);
+    expect(await freshnessAt('/v1/wide')).toEqual([
+      '2026-02-20T08:00:00Z',
+      '*; since="2026-02-25T08:00:00Z"',
+    ]);
   });
 
   it('reports within the time for which a process trusts its memory, without a new generation', async () => {
@@ -77,7 +99,10 @@ describe('the public interface', () => {
     const before = await get('/v1/invoices').expect(200);
     await setStale({ total: stale('2026-02-26T08:00:00Z') });
     await expect
-      .poll(async () => (await get('/v1/invoices', { 'if-none-match': before.headers['etag'] ?? '' }).expect(304)).headers)
+      .poll(
+        async () =>
+          (await get('/v1/invoices', { 'if-none-match': before.headers['etag'] ?? '' }).expect(304)).headers,
+      )
       .toMatchObject({
         'x-data-stale-fields': expect.stringContaining('total;'),
         'x-data-generation': before.headers['x-data-generation'],
@@ -91,14 +116,27 @@ describe('a view', () => {
 
   it('has the time of the fields that it uses, and a problem for each stale one', async () => {
     const open = [{ field: 'status', operator: 'null', value: true }];
-    const [shows, filters, neither] = [await view(['tranid', 'total']), await view(['tranid'], open), await view(['tranid'])];
-    await setStale({ total: stale('2026-02-26T08:00:00Z'), status: stale('2026-02-26T08:00:00Z', '2026-02-19T08:00:00Z') });
+    const [shows, filters, neither] = [
+      await view(['tranid', 'total']),
+      await view(['tranid'], open),
+      await view(['tranid']),
+    ];
+    await setStale({
+      total: stale('2026-02-26T08:00:00Z'),
+      status: stale('2026-02-26T08:00:00Z', '2026-02-19T08:00:00Z'),
+    });
     const records = async (id: string) => (await api('get', `/views/${id}/records`)).body;
     await expect
       .poll(() => records(shows))
       .toMatchObject({
         syncedAt: '2026-02-20T08:00:00Z',
-        problems: [{ path: 'columns[1]', code: 'stale', message: expect.stringContaining('"total" since 2026-02-26T08:00:00Z') }],
+        problems: [
+          {
+            path: 'columns[1]',
+            code: 'stale',
+            message: expect.stringContaining('"total" since 2026-02-26T08:00:00Z'),
+          },
+        ],
         data: [{ id: '1' }],
       });
     expect(await records(filters)).toMatchObject({
@@ -107,7 +145,10 @@ describe('a view', () => {
     });
     expect(await records(neither)).toMatchObject({ syncedAt, problems: [] });
     const { headers } = await api('get', `/views/${shows}/records`, undefined, { accept: 'text/csv' });
-    expect([headers['x-data-synced-at'], headers['x-view-problems']]).toEqual(['2026-02-20T08:00:00Z', 'columns[1] stale']);
+    expect([headers['x-data-synced-at'], headers['x-view-problems']]).toEqual([
+      '2026-02-20T08:00:00Z',
+      'columns[1] stale',
+    ]);
   });
 });
 
@@ -134,7 +175,9 @@ describe('a tool for language models', () => {
       await tools.aggregate(tenant, access, { ...at, orderBy: 'count', limit: 20 }),
     ];
     for (const result of results) expect(JSON.parse(result).freshness).toEqual(expected);
-    expect(JSON.parse(await tools.query(tenant, access, { version: 'v1', resource: 'numbers' })).freshness).toEqual({
+    expect(
+      JSON.parse(await tools.query(tenant, access, { version: 'v1', resource: 'numbers' })).freshness,
+    ).toEqual({
       generation: '1',
       syncedAt,
     });

@@ -1,4 +1,5 @@
-// A company with invoices of three customers, whose owner holds the column of the customer scopable, and the whole service in front of it.
+// A company with invoices of three customers, whose owner holds the column of the customer scopable, and the
+// whole service in front of it.
 import type { Express } from 'express';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
@@ -12,7 +13,11 @@ import { callerOf, invoicesEndpoint, loadInvoices, publishVersion } from '../fix
 export const scopableInvoices = {
   ...invoicesEndpoint,
   fields: invoicesEndpoint.fields.map((field) =>
-    field.name === 'customer' ? { ...field, scopable: true } : field.name === 'customerName' ? { ...field, mask: 'last4' } : field,
+    field.name === 'customer'
+      ? { ...field, scopable: true }
+      : field.name === 'customerName'
+        ? { ...field, mask: 'last4' }
+        : field,
   ),
   filters: invoicesEndpoint.filters.filter(({ field }) => field !== 'customerName'),
 };
@@ -25,18 +30,25 @@ const rows = ['ann', 'bob', 'ann', 'eve', 'bob', 'ann'].map((entity, index) => (
   entityName: `Customer ${entity}`,
 }));
 /** Ids of the invoices of one customer. */
-export const idsOfCustomer = (entity: string): string[] => rows.flatMap((row) => (row.entity === entity ? [String(row.id)] : []));
+export const idsOfCustomer = (entity: string): string[] =>
+  rows.flatMap((row) => (row.entity === entity ? [String(row.id)] : []));
 
-export const ofCustomer = (...customers: string[]) => ({ rows: { invoices: [{ field: 'customer', in: customers }] } });
+export const ofCustomer = (...customers: string[]) => ({
+  rows: { invoices: [{ field: 'customer', in: customers }] },
+});
 
 export type TokenSite = Awaited<ReturnType<typeof openTokenSite>>;
 
-export async function openTokenSite(options: TestDatabaseOptions & { log?: (database: TestDatabase) => Ctx } = {}) {
+export async function openTokenSite(
+  options: TestDatabaseOptions & { log?: (database: TestDatabase) => Ctx } = {},
+) {
   const database = await testDatabase(options);
   const ctx = options.log?.(database) ?? database.ctx;
   const organization = await makeOrganization(ctx);
   await loadInvoices(ctx, organization.id, rows);
-  await publishVersion(ctx, organization.id, { endpoints: [scopableInvoices, { ...scopableInvoices, name: 'bills' }] });
+  await publishVersion(ctx, organization.id, {
+    endpoints: [scopableInvoices, { ...scopableInvoices, name: 'bills' }],
+  });
   const usage = startUsageCounter(ctx);
   const app: Express = createApp(ctx, { usage });
   const owner = apiOf(app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
@@ -48,10 +60,15 @@ export async function openTokenSite(options: TestDatabaseOptions & { log?: (data
     organization,
     owner,
     key: (scopes: Parameters<typeof makeKey>[2] = {}) => makeKey(ctx, organization.id, scopes),
-    sql: <T>(work: Parameters<typeof inTransaction<T>>[1]) => inTransaction({ db: ctx.db, organizationId: organization.id }, work),
+    sql: <T>(work: Parameters<typeof inTransaction<T>>[1]) =>
+      inTransaction({ db: ctx.db, organizationId: organization.id }, work),
     /** Mints as the holder of a credential. */
-    mint: (secret: string, keyId: string, tokens: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
-      apiOf(app, secret)('post', `/api-keys/${keyId}/tokens`, { tokens }, headers),
+    mint: (
+      secret: string,
+      keyId: string,
+      tokens: unknown,
+      headers: Record<string, string> = {},
+    ): Promise<Answer> => apiOf(app, secret)('post', `/api-keys/${keyId}/tokens`, { tokens }, headers),
     /** A request of the public interface. */
     get: (credential: string, path: string, headers: Record<string, string> = {}) =>
       callerOf(app, { secret: credential, organizationId: organization.id })(path, headers),
@@ -63,7 +80,11 @@ export async function openTokenSite(options: TestDatabaseOptions & { log?: (data
 }
 
 /** The token of a mint request for one. */
-export async function oneToken(site: TokenSite, key: { id: string; secret: string }, token: object): Promise<string> {
+export async function oneToken(
+  site: TokenSite,
+  key: { id: string; secret: string },
+  token: object,
+): Promise<string> {
   const answer = await site.mint(key.secret, key.id, [token]);
   if (answer.status !== 201) throw new Error(`${answer.status} ${answer.text}`);
   return answer.body.tokens[0].token;

@@ -9,7 +9,14 @@ import { signToken, type TokenClaims } from '../../../src/identity/record-token.
 import { apiOf } from '../../setup/api.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 import { callerOf, idsOf } from '../fixture.ts';
-import { decoded, idsOfCustomer, ofCustomer, oneToken, openTokenSite, type TokenSite } from './tokens-site.ts';
+import {
+  decoded,
+  idsOfCustomer,
+  ofCustomer,
+  oneToken,
+  openTokenSite,
+  type TokenSite,
+} from './tokens-site.ts';
 
 let site: TokenSite;
 let passedMs = 0;
@@ -27,13 +34,17 @@ beforeAll(async () => {
   };
   site = await openTokenSite({
     clock,
-    log: ({ ctx }) => ({ ...ctx, log: createLog('trace', { write: (line: string) => void lines.push(line) }) }),
+    log: ({ ctx }) => ({
+      ...ctx,
+      log: createLog('trace', { write: (line: string) => void lines.push(line) }),
+    }),
   });
 });
 afterAll(() => site.close());
 
 type Key = { id: string; secret: string };
-const statusOf = async (credential: string, path = '/v1/invoices'): Promise<number> => (await site.get(credential, path)).status;
+const statusOf = async (credential: string, path = '/v1/invoices'): Promise<number> =>
+  (await site.get(credential, path)).status;
 const idsFor = async (credential: string): Promise<string[]> => {
   const answer = await site.get(credential, '/v1/invoices');
   expect(answer.status, answer.text).toBe(200);
@@ -54,14 +65,20 @@ function otherSpelling(token: string): string {
 /** The order of the curve P-256 (SEC 2, 2.4.2). */
 const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 const isLow = (s: bigint): boolean => s <= order / 2n;
-const secondHalf = (signature: string): bigint => BigInt(`0x${Buffer.from(signature, 'base64url').toString('hex').slice(64)}`);
+const secondHalf = (signature: string): bigint =>
+  BigInt(`0x${Buffer.from(signature, 'base64url').toString('hex').slice(64)}`);
 /** Every signature is valid with `order - s` in place of its second number `s` as well. */
 function withOtherNumber(signature: string): string {
   const other = (order - secondHalf(signature)).toString(16).padStart(64, '0');
-  return Buffer.from(Buffer.from(signature, 'base64url').toString('hex').slice(0, 64) + other, 'hex').toString('base64url');
+  return Buffer.from(
+    Buffer.from(signature, 'base64url').toString('hex').slice(0, 64) + other,
+    'hex',
+  ).toString('base64url');
 }
 function signatureOf(text: string, key: KeyObject): string {
-  const signature = sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url');
+  const signature = sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString(
+    'base64url',
+  );
   return isLow(secondHalf(signature)) ? signature : withOtherNumber(signature);
 }
 
@@ -77,10 +94,16 @@ describe('a token', () => {
       ['1', '2', '3', '4', '5', '6'],
     ]);
     const [foreign] = idsOfCustomer('bob');
-    expect([await statusOf(ann, '/v1/invoices/1'), await statusOf(ann, `/v1/invoices/${foreign}`)]).toEqual([200, 404]);
+    expect([await statusOf(ann, '/v1/invoices/1'), await statusOf(ann, `/v1/invoices/${foreign}`)]).toEqual([
+      200, 404,
+    ]);
     expect((await site.get(ann, '/v1/bills')).body.error.details[0].code).toBe('resource_out_of_scope');
-    expect((await site.get(ann, '/v1/invoices', { 'x-tenant-id': '' })).body.error.details[0].code).toBe('tenant_missing');
-    expect((await site.get(ann, '/v1/invoices', { 'x-tenant-id': createId() })).body.error.details[0].code).toBe('tenant_mismatch');
+    expect((await site.get(ann, '/v1/invoices', { 'x-tenant-id': '' })).body.error.details[0].code).toBe(
+      'tenant_missing',
+    );
+    expect(
+      (await site.get(ann, '/v1/invoices', { 'x-tenant-id': createId() })).body.error.details[0].code,
+    ).toBe('tenant_mismatch');
   });
 
   it('reads no drafts and, of descriptions, those of its versions', async () => {
@@ -93,8 +116,13 @@ describe('a token', () => {
 
   it('has entity tags of its own for what it reads, which another token of equal scopes shares', async () => {
     const key = await site.key();
-    const tagOf = async (scopes: object) => String((await site.get(await oneToken(site, key, { scopes }), '/v1/invoices')).headers['etag']);
-    const [ann, again, bob] = [await tagOf(ofCustomer('ann')), await tagOf(ofCustomer('ann')), await tagOf(ofCustomer('bob'))];
+    const tagOf = async (scopes: object) =>
+      String((await site.get(await oneToken(site, key, { scopes }), '/v1/invoices')).headers['etag']);
+    const [ann, again, bob] = [
+      await tagOf(ofCustomer('ann')),
+      await tagOf(ofCustomer('ann')),
+      await tagOf(ofCustomer('bob')),
+    ];
     expect([ann === again, ann === bob]).toEqual([true, false]);
     const other = await oneToken(site, key, { scopes: ofCustomer('bob') });
     expect((await site.get(other, '/v1/invoices', { 'if-none-match': ann })).status).toBe(200);
@@ -103,9 +131,13 @@ describe('a token', () => {
 
   it('reads masked fields as they are only while its key does, and only if it was minted to', async () => {
     const key = await site.key();
-    const unmask = (unmasked: boolean) => site.sql((tx) => tx('api_keys').where('id', key.id).update({ scope_unmasked: unmasked }));
+    const unmask = (unmasked: boolean) =>
+      site.sql((tx) => tx('api_keys').where('id', key.id).update({ scope_unmasked: unmasked }));
     await unmask(true);
-    const [masked, plain] = [await oneToken(site, key, { scopes: {} }), await oneToken(site, key, { scopes: { unmasked: true } })];
+    const [masked, plain] = [
+      await oneToken(site, key, { scopes: {} }),
+      await oneToken(site, key, { scopes: { unmasked: true } }),
+    ];
     const nameFor = async (token: string) => (await site.get(token, '/v1/invoices/1')).body.data.customerName;
     expect([await nameFor(masked), await nameFor(plain)]).toEqual(['**** ann', 'Customer ann']);
     await unmask(false);
@@ -127,7 +159,14 @@ describe('a token', () => {
         .orderBy(['subject', 'resource'])
         .select('subject', 'resource', 'succeeded', 'refused'),
     );
-    expect(rows.map(({ subject, resource, succeeded, refused }) => [subject, resource, Number(succeeded), Number(refused)])).toEqual([
+    expect(
+      rows.map(({ subject, resource, succeeded, refused }) => [
+        subject,
+        resource,
+        Number(succeeded),
+        Number(refused),
+      ]),
+    ).toEqual([
       ['', 'invoices', 2, 0],
       ['ann', 'bills', 0, 1],
       ['ann', 'invoices', 1, 0],
@@ -145,7 +184,9 @@ describe('401 with the same text', () => {
     key = await site.key();
     token = await oneToken(site, key, { subject: 'ann', scopes: ofCustomer('ann') });
     claims = decoded(token).claims as TokenClaims;
-    signer = await site.sql((tx) => getTokenSigner(tx, { ...site.ctx, organizationId: site.organization.id }));
+    signer = await site.sql((tx) =>
+      getTokenSigner(tx, { ...site.ctx, organizationId: site.organization.id }),
+    );
     refusal = withoutId((await site.get(`psk_${'a'.repeat(49)}`, '/v1/invoices')).body);
   });
   const withoutId = ({ error: { requestId: _, ...error } }: { error: Record<string, unknown> }) => error;
@@ -158,7 +199,12 @@ describe('401 with the same text', () => {
   const expectRefused = async (tokens: Record<string, string>): Promise<void> => {
     for (const [name, changed] of Object.entries(tokens)) {
       const answer = await site.get(changed, '/v1/invoices');
-      expect([name, answer.status, withoutId(answer.body), answer.headers['www-authenticate']]).toEqual([name, 401, refusal, 'Bearer']);
+      expect([name, answer.status, withoutId(answer.body), answer.headers['www-authenticate']]).toEqual([
+        name,
+        401,
+        refusal,
+        'Bearer',
+      ]);
     }
   };
 
@@ -249,7 +295,11 @@ describe('401 with the same text', () => {
     expect((await theirs('/v1/invoices')).status).toBe(404);
     await expectRefused({
       "another organization's key, signed by us": made(own(), { key: foreign.key, mark: foreign.mark }),
-      'the same with its organization': made(own(), { key: foreign.key, mark: foreign.mark, organization: other.id }),
+      'the same with its organization': made(own(), {
+        key: foreign.key,
+        mark: foreign.mark,
+        organization: other.id,
+      }),
       'our key in its organization': made(own(), { organization: other.id }),
     });
   });
@@ -272,7 +322,10 @@ describe('401 with the same text', () => {
   it('after its signing key was replaced an hour ago, and at once when that is deleted', async () => {
     const replace = (ago: string) =>
       site.sql((tx) =>
-        tx('token_signing_keys').update({ replaced_at: tx.raw(`clock_timestamp() - interval '${ago}'`), private_key: null }),
+        tx('token_signing_keys').update({
+          replaced_at: tx.raw(`clock_timestamp() - interval '${ago}'`),
+          private_key: null,
+        }),
       );
     await replace('59 minutes');
     pass(noticedMs);
@@ -311,11 +364,15 @@ describe('a token ends', () => {
   it('with the secret that minted it: at the end of the grace period, or at once without one', async () => {
     const key = await site.key();
     const old = await oneToken(site, key, { scopes: {} });
-    const ownersOld = (await site.owner('post', `/api-keys/${key.id}/tokens`, { tokens: [{ scopes: {} }] })).body.tokens[0].token;
-    const { secret } = (await site.owner('post', `/api-keys/${key.id}/rotate`, { gracePeriodSeconds: 86_400 })).body;
+    const ownersOld = (await site.owner('post', `/api-keys/${key.id}/tokens`, { tokens: [{ scopes: {} }] }))
+      .body.tokens[0].token;
+    const { secret } = (
+      await site.owner('post', `/api-keys/${key.id}/rotate`, { gracePeriodSeconds: 86_400 })
+    ).body;
     const renewed = await oneToken(site, { ...key, secret }, { scopes: {} });
     const late = await oneToken(site, key, { scopes: {} });
-    const ownersNew = (await site.owner('post', `/api-keys/${key.id}/tokens`, { tokens: [{ scopes: {} }] })).body.tokens[0].token;
+    const ownersNew = (await site.owner('post', `/api-keys/${key.id}/tokens`, { tokens: [{ scopes: {} }] }))
+      .body.tokens[0].token;
     pass(noticedMs);
     for (const token of [old, ownersOld, renewed, late, ownersNew]) expect(await statusOf(token)).toBe(200);
     await site.sql((tx) => tx('api_keys').where('id', key.id).update({ previous_expires_at: 'now()' }));
@@ -343,14 +400,22 @@ describe('a token ends', () => {
   it('within a second after the tokens of its subject are revoked; later ones and other subjects work', async () => {
     const key = await site.key();
     const mintFor = (subject?: string) => oneToken(site, key, { subject, scopes: {} });
-    const [ann, twin, bob, unnamed] = [await mintFor('ann'), await mintFor('ann'), await mintFor('bob'), await mintFor()];
+    const [ann, twin, bob, unnamed] = [
+      await mintFor('ann'),
+      await mintFor('ann'),
+      await mintFor('bob'),
+      await mintFor(),
+    ];
     const other = await site.key();
     const elsewhere = await oneToken(site, other, { subject: 'ann', scopes: {} });
     for (const token of [ann, twin, bob, unnamed, elsewhere]) expect(await statusOf(token)).toBe(200);
-    expect((await apiOf(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=ann`)).status).toBe(204);
+    expect(
+      (await apiOf(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=ann`)).status,
+    ).toBe(204);
     await expectDead(ann);
     await expectDead(twin);
-    for (const token of [bob, unnamed, elsewhere, await mintFor('ann')]) expect(await statusOf(token)).toBe(200);
+    for (const token of [bob, unnamed, elsewhere, await mintFor('ann')])
+      expect(await statusOf(token)).toBe(200);
     await apiOf(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=ann`);
     await expectDead(await mintFor('bob').then(() => ann));
   });
@@ -385,11 +450,15 @@ describe('the log', () => {
     await site.get(token, `/v1/${token.slice(0, 60)}/${token}`, { 'x-request-id': token.slice(0, 40) });
     await site.get(token, '/v1/invoices', { cookie: `portal_session=${token}`, referer: token });
     await apiOf(site.app, token)('get', `/whoami?x=${token}`);
-    site.ctx.log.error({ err: new Error(`it was ${token}`), text: `Bearer ${token}`, encoded: encodeURIComponent(token) }, token);
+    site.ctx.log.error(
+      { err: new Error(`it was ${token}`), text: `Bearer ${token}`, encoded: encodeURIComponent(token) },
+      token,
+    );
     const logged = lines.slice(before).join('');
     expect(logged).toContain(`"credential":{"kind":"token","id":"${key.id}"}`);
     const [, payload = '', signature = ''] = token.split('.');
-    for (const part of [token.slice(0, 40), payload.slice(0, 40), payload.slice(-40), signature]) expect(logged).not.toContain(part);
+    for (const part of [token.slice(0, 40), payload.slice(0, 40), payload.slice(-40), signature])
+      expect(logged).not.toContain(part);
     expect(logged).not.toMatch(/pst_/);
   });
 });

@@ -33,11 +33,18 @@ afterAll(async () => {
   await database.close();
 });
 
-const call = (path: string, headers: Record<string, string> = {}) => callerOf(app, { secret: key.secret, organizationId })(path, headers);
+const call = (path: string, headers: Record<string, string> = {}) =>
+  callerOf(app, { secret: key.secret, organizationId })(path, headers);
 const counted = () =>
   inTransaction({ db: database.ctx.db, organizationId }, async (tx) => {
-    const rows = await tx('api_key_usage').where({ api_key_id: key.id }).orderBy(['day', 'version', 'resource']).select('*');
-    return rows.map((row) => `${row.day} ${row.version}/${row.resource} ${row.succeeded} ${row.not_modified} ${row.refused} ${row.failed}`);
+    const rows = await tx('api_key_usage')
+      .where({ api_key_id: key.id })
+      .orderBy(['day', 'version', 'resource'])
+      .select('*');
+    return rows.map(
+      (row) =>
+        `${row.day} ${row.version}/${row.resource} ${row.succeeded} ${row.not_modified} ${row.refused} ${row.failed}`,
+    );
   });
 
 it('counts each call once, by its target and its status, and adds up', async () => {
@@ -51,14 +58,20 @@ it('counts each call once, by its target and its status, and adds up', async () 
   await call('/v2/invoices').expect(410);
   expect(await counted()).toEqual([]);
   await usage.flush();
-  const first = ['2026-03-02 / 0 0 1 0', '2026-03-02 v1/ 1 0 1 0', '2026-03-02 v1/invoices 2 1 1 0', '2026-03-02 v2/invoices 0 0 1 0'];
+  const first = [
+    '2026-03-02 / 0 0 1 0',
+    '2026-03-02 v1/ 1 0 1 0',
+    '2026-03-02 v1/invoices 2 1 1 0',
+    '2026-03-02 v2/invoices 0 0 1 0',
+  ];
   expect(await counted()).toEqual(first);
   await usage.flush();
   expect(await counted()).toEqual(first);
 
   const other = startUsageCounter(database.ctx);
   clock.advance(86_400_000);
-  for (const one of [usage, other]) one.record({ apiKeyId: key.id, version: 'v1', resource: 'invoices' }, 503);
+  for (const one of [usage, other])
+    one.record({ apiKeyId: key.id, version: 'v1', resource: 'invoices' }, 503);
   await Promise.all([usage.flush(), other.stop()]);
   expect(await counted()).toEqual([...first, '2026-03-03 v1/invoices 0 0 0 2']);
 });
@@ -80,7 +93,10 @@ it('counts a refused call by the version and the resource that it names, where t
   await usage.flush();
   const rowsOf = async ({ id }: { id: string }) =>
     inTransaction({ db: database.ctx.db, organizationId }, async (tx) => {
-      const rows = await tx('api_key_usage').where({ api_key_id: id }).orderBy(['version', 'resource']).select('*');
+      const rows = await tx('api_key_usage')
+        .where({ api_key_id: id })
+        .orderBy(['version', 'resource'])
+        .select('*');
       return rows.map((row) => `${row.version}/${row.resource} ${row.succeeded} ${row.refused}`);
     });
   expect(await rowsOf(scoped)).toEqual(['/ 0 1', 'v1/ 0 1', 'v1/invoices 0 2']);
@@ -90,7 +106,9 @@ it('counts a refused call by the version and the resource that it names, where t
 it('keeps counts that could not be written, and continues counting meanwhile', async () => {
   const admin = openKnex(database.address, null, 1);
   const grown = async (): Promise<number> =>
-    (await counted()).filter((row) => row.includes('v9/')).reduce((sum, row) => sum + Number(row.split(' ')[2]), 0);
+    (await counted())
+      .filter((row) => row.includes('v9/'))
+      .reduce((sum, row) => sum + Number(row.split(' ')[2]), 0);
   try {
     await admin.raw('revoke execute on function add_api_key_usage from portal_service');
     usage.record({ apiKeyId: key.id, version: 'v9', resource: 'a' }, 200);
@@ -143,11 +161,19 @@ it('bounds the unwritten rows, and ignores a deleted key', async () => {
 
 it('is kept for thirteen months', async () => {
   const [{ recent }] = (
-    await database.ctx.db.control.raw("select ((now() at time zone 'UTC')::date - interval '12 months')::date as recent")
+    await database.ctx.db.control.raw(
+      "select ((now() at time zone 'UTC')::date - interval '12 months')::date as recent",
+    )
   ).rows;
   await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
     tx('api_key_usage').insert(
-      ['2020-01-01', recent].map((day) => ({ organization_id: organizationId, api_key_id: key.id, day, version: 'v7', resource: '' })),
+      ['2020-01-01', recent].map((day) => ({
+        organization_id: organizationId,
+        api_key_id: key.id,
+        day,
+        version: 'v7',
+        resource: '',
+      })),
     ),
   );
   await database.ctx.db.control.raw('select prune_api_key_usage()');
@@ -155,16 +181,22 @@ it('is kept for thirteen months', async () => {
 });
 
 it('counts by the subject of the token: the first 1,000 of a key and day by name, however many writes they come in', async () => {
-  const [busy, quiet] = [await makeKey(database.ctx, organizationId), await makeKey(database.ctx, organizationId)];
+  const [busy, quiet] = [
+    await makeKey(database.ctx, organizationId),
+    await makeKey(database.ctx, organizationId),
+  ];
   const counter = startUsageCounter(database.ctx, { flushEveryMs: 3_600_000 });
   const record = (apiKeyId: string, subject?: string, resource = 'invoices') =>
     counter.record({ apiKeyId, version: 'v1', resource, ...(subject !== undefined && { subject }) }, 200);
   const subjects = async (apiKeyId: string) => {
     const rows = await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
-      tx('api_key_usage').where({ api_key_id: apiKeyId }).select<{ subject: string; succeeded: string }[]>('subject', 'succeeded'),
+      tx('api_key_usage')
+        .where({ api_key_id: apiKeyId })
+        .select<{ subject: string; succeeded: string }[]>('subject', 'succeeded'),
     );
     const sums = new Map<string, number>();
-    for (const { subject, succeeded } of rows) sums.set(subject, (sums.get(subject) ?? 0) + Number(succeeded));
+    for (const { subject, succeeded } of rows)
+      sums.set(subject, (sums.get(subject) ?? 0) + Number(succeeded));
     return sums;
   };
   for (let index = 0; index < 600; index += 1) record(busy.id, `a${index}`);
@@ -182,8 +214,8 @@ it('counts by the subject of the token: the first 1,000 of a key and day by name
   const counted = await subjects(busy.id);
   // 1,000 by name, the rest as `other`, those without a subject, and the one of the next day.
   expect(counted.size).toBe(1_003);
-  expect(['a0', 'b000', 'b399', 'b499', 'late', 'other', '', 'next day'].map((subject) => counted.get(subject))).toEqual([
-    ...[4, 2, 1, undefined, undefined, 103, 1, 1],
-  ]);
+  expect(
+    ['a0', 'b000', 'b399', 'b499', 'late', 'other', '', 'next day'].map((subject) => counted.get(subject)),
+  ).toEqual([...[4, 2, 1, undefined, undefined, 103, 1, 1]]);
   expect([...(await subjects(quiet.id))]).toEqual([['b0', 1]]);
 });

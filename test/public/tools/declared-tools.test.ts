@@ -1,8 +1,13 @@
-// The tools over a version that declares search, `or`, filters on lines, sort sets, relations and summaries: what they return is what the
-// public interface returns for the address that a client would write by hand.
+// The tools over a version that declares search, `or`, filters on lines, sort sets, relations and summaries:
+// what they return is what the public interface returns for the address that a client would write by hand.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullAccess, type RecordAccess, unlimitedLayer } from '../../../src/core/record-access.ts';
-import { createReadEngine, createVersionTools, type RecordTools, recordToolsOf } from '../../../src/public/index.ts';
+import {
+  createReadEngine,
+  createVersionTools,
+  type RecordTools,
+  recordToolsOf,
+} from '../../../src/public/index.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { callerOf, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
@@ -33,16 +38,24 @@ const plain = {
 let database: TestDatabase;
 let tools: RecordTools;
 let organizationId: string;
-let rest: (path: string) => Promise<{ status: number; text: string; body: { error: { code: string; details?: object[] } } }>;
+let rest: (
+  path: string,
+) => Promise<{ status: number; text: string; body: { error: { code: string; details?: object[] } } }>;
 beforeAll(async () => {
   database = await testDatabase();
   const { ctx } = database;
   organizationId = (await makeOrganization(ctx)).id;
   await describeTargets(ctx, organizationId, allTargets);
   await loadInvoices(ctx, organizationId, randomInvoices(120, 7));
-  const customers = Array.from({ length: 5 }, (_, at) => ({ id: `c${at + 1}`, name: `Customer ${at}`, credit: '10.50' }));
+  const customers = Array.from({ length: 5 }, (_, at) => ({
+    id: `c${at + 1}`,
+    name: `Customer ${at}`,
+    credit: '10.50',
+  }));
   await loadCustomers(ctx, organizationId, customers, 'text');
-  await publishVersion(ctx, organizationId, { endpoints: [declared, { ...customersEndpoint, relations: undefined }] });
+  await publishVersion(ctx, organizationId, {
+    endpoints: [declared, { ...customersEndpoint, relations: undefined }],
+  });
   await publishVersion(ctx, organizationId, { version: 'v2', endpoints: [plain] });
   const reads = createReadEngine(ctx);
   tools = recordToolsOf({ reads });
@@ -53,7 +66,12 @@ afterAll(() => database.close());
 
 const at = { version: 'v1', resource: 'invoices' };
 type Name = 'query' | 'get' | 'summarize' | 'describe';
-function call(name: Name, input: object, reads: RecordAccess = fullAccess, maxCharacters = 1_000_000): Promise<string> {
+function call(
+  name: Name,
+  input: object,
+  reads: RecordAccess = fullAccess,
+  maxCharacters = 1_000_000,
+): Promise<string> {
   const run = tools[name] as (tenant: object, access: object, input: object) => Promise<string>;
   return run({ ...database.ctx, organizationId }, { reads, maxCharacters }, { ...at, ...input });
 }
@@ -67,7 +85,10 @@ const freshness = /,"freshness":\{"generation":"\d+","syncedAt":"[^"]+"\}\}$/;
 describe('query and get', () => {
   it.each<[object, string]>([
     [{ q: 'inv-1' }, 'q=inv-1'],
-    [{ q: 'mer 2', filters: { paid: true }, sort: 'date', order: 'desc' }, 'q=mer%202&paid=true&sort=date&order=desc'],
+    [
+      { q: 'mer 2', filters: { paid: true }, sort: 'date', order: 'desc' },
+      'q=mer%202&paid=true&sort=date&order=desc',
+    ],
     [{ or: { status: 'USD', seq_gt: 3 } }, 'or=(status:eq:USD,seq:gt:3)'],
     [
       { or: { status: ['USD', 'a "quoted" \\ one'], total_lt: '-0.05' } },
@@ -78,7 +99,10 @@ describe('query and get', () => {
       'or=(status:not:USD,date:null:true)&q=inv&paid=true',
     ],
     [{ or: { 'lines.item': 'a', 'lines.quantity_gt': 6 } }, 'or=(lines.item:eq:a,lines.quantity:gt:6)'],
-    [{ filters: { 'lines.quantity_gt': 4, 'lines.item': ['a', 'c'] } }, 'lines.quantity_gt=4&lines.item=a&lines.item=c'],
+    [
+      { filters: { 'lines.quantity_gt': 4, 'lines.item': ['a', 'c'] } },
+      'lines.quantity_gt=4&lines.item=a&lines.item=c',
+    ],
     [{ sort: 'paid,-total', pageSize: 40 }, 'sort=paid,-total&pageSize=40'],
     [{ sort: '-date,number', page: 2 }, 'sort=-date,number&page=2'],
     [{ sort: '-total' }, 'sort=-total'],
@@ -91,12 +115,15 @@ describe('query and get', () => {
   });
 
   it('get embeds related records, and both tell the oldest time of the data', async () => {
-    const found = JSON.parse(await call('query', { expand: ['buyer'], filters: { customer: 'c2' }, pageSize: 1 }));
+    const found = JSON.parse(
+      await call('query', { expand: ['buyer'], filters: { customer: 'c2' }, pageSize: 1 }),
+    );
     const [{ id, buyer }] = found.data;
     expect(buyer).toMatchObject({ id: 'c2', name: 'Customer 1' });
     const text = await call('get', { id, expand: ['buyer'] });
     expect(text.replace(freshness, '}')).toBe((await rest(`/v1/invoices/${id}?expand=buyer`)).text);
-    for (const { freshness: shown } of [found, JSON.parse(text)]) expect(shown.syncedAt).toBe('2026-02-01T08:00:00Z');
+    for (const { freshness: shown } of [found, JSON.parse(text)])
+      expect(shown.syncedAt).toBe('2026-02-01T08:00:00Z');
     expect(JSON.parse(await call('get', { id })).freshness.syncedAt).toBe('2026-03-01T08:00:00Z');
     const narrow: RecordAccess = { layers: [{ ...unlimitedLayer, resources: ['invoices'] }], unmasked: true };
     expect(JSON.parse(await call('get', { id, expand: ['buyer'] }, narrow)).data.buyer).toBeNull();
@@ -129,12 +156,17 @@ describe('query and get', () => {
       JSON.parse((await rest('/v2/invoices?q=INV-3&count=2')).text).data,
     );
     for (const input of [{ q: 'INV-3' }, { or: { count: 1 } }])
-      expect(await refusal('query', { ...v2, ...input })).toMatchObject({ code: 'BAD_REQUEST', details: [{ code: 'unknown_parameter' }] });
+      expect(await refusal('query', { ...v2, ...input })).toMatchObject({
+        code: 'BAD_REQUEST',
+        details: [{ code: 'unknown_parameter' }],
+      });
     expect(await refusal('query', { ...v2, expand: ['buyer'] })).toMatchObject({
       details: [{ path: 'expand', code: 'unknown_parameter' }],
     });
     for (const name of ['q', 'or', 'expand', 'sort'])
-      expect(await refusal('query', { filters: { [name]: 'x' } })).toMatchObject({ details: [{ path: name, code: 'unknown_parameter' }] });
+      expect(await refusal('query', { filters: { [name]: 'x' } })).toMatchObject({
+        details: [{ path: name, code: 'unknown_parameter' }],
+      });
   });
 });
 
@@ -142,13 +174,29 @@ describe('summarize', () => {
   it.each<[object, string]>([
     [{}, ''],
     [{ sum: ['total'], avg: ['total', 'seq'] }, 'sum=total&avg=total&avg=seq'],
-    [{ by: ['status', 'date.month'], count: true, max: ['modified'] }, 'by=status&by=date.month&count=true&max=modified'],
-    [{ by: ['customer'], sum: ['total'], sort: '-sum.total', limit: 3 }, 'by=customer&sum=total&sort=-sum.total&limit=3'],
     [
-      { by: ['paid'], count_distinct: ['customerName'], min: ['date'], q: 'inv', or: { seq_gt: 1, paid: true }, filters: { total_gte: 0 } },
+      { by: ['status', 'date.month'], count: true, max: ['modified'] },
+      'by=status&by=date.month&count=true&max=modified',
+    ],
+    [
+      { by: ['customer'], sum: ['total'], sort: '-sum.total', limit: 3 },
+      'by=customer&sum=total&sort=-sum.total&limit=3',
+    ],
+    [
+      {
+        by: ['paid'],
+        count_distinct: ['customerName'],
+        min: ['date'],
+        q: 'inv',
+        or: { seq_gt: 1, paid: true },
+        filters: { total_gte: 0 },
+      },
       'by=paid&count_distinct=customerName&min=date&q=inv&or=(seq:gt:1,paid:eq:true)&total_gte=0',
     ],
-    [{ filters: { 'lines.item': 'c', 'lines.quantity_gt': 3 }, by: ['date.quarter'] }, 'lines.item=c&lines.quantity_gt=3&by=date.quarter'],
+    [
+      { filters: { 'lines.item': 'c', 'lines.quantity_gt': 3 }, by: ['date.quarter'] },
+      'lines.item=c&lines.quantity_gt=3&by=date.quarter',
+    ],
   ])('%j returns what /summary returns', async (input, parameters) => {
     const same = await rest(`/v1/invoices/summary?${parameters}`);
     const text = await call('summarize', input);
@@ -171,7 +219,10 @@ describe('summarize', () => {
   });
 
   it('needs a declared summary, takes filters only as filters, and cuts long results after whole groups', async () => {
-    expect(await refusal('summarize', { version: 'v2' })).toMatchObject({ code: 'BAD_REQUEST', details: [{ code: 'no_summary' }] });
+    expect(await refusal('summarize', { version: 'v2' })).toMatchObject({
+      code: 'BAD_REQUEST',
+      details: [{ code: 'no_summary' }],
+    });
     expect(await refusal('summarize', { filters: { by: 'status' } })).toMatchObject({
       details: [{ path: 'by', code: 'unknown_parameter' }],
     });
@@ -184,11 +235,19 @@ describe('summarize', () => {
   });
 
   it('shows a reader without a field neither its groups nor its aggregates', async () => {
-    const narrow: RecordAccess = { layers: [{ ...unlimitedLayer, fields: { invoices: ['number', 'paid', 'date'] } }], unmasked: true };
+    const narrow: RecordAccess = {
+      layers: [{ ...unlimitedLayer, fields: { invoices: ['number', 'paid', 'date'] } }],
+      unmasked: true,
+    };
     expect(JSON.parse(await call('summarize', { by: ['paid'] }, narrow)).data).toEqual(
       JSON.parse(await call('summarize', { by: ['paid'] })).data,
     );
-    for (const input of [{ by: ['status'] }, { sum: ['total'] }, { filters: { total_gt: 1 } }, { or: { total_gt: 1, paid: true } }])
+    for (const input of [
+      { by: ['status'] },
+      { sum: ['total'] },
+      { filters: { total_gt: 1 } },
+      { or: { total_gt: 1, paid: true } },
+    ])
       expect(await refusal('summarize', input, narrow)).toMatchObject({ code: 'BAD_REQUEST' });
   });
 });
@@ -203,12 +262,16 @@ describe('describe', () => {
       relations: [{ name: 'buyer', resource: 'customers' }],
       groups: expect.arrayContaining(['status', 'date.month', 'modified.year']),
     });
-    expect(value.aggregates).toContainEqual({ field: 'total', functions: ['sum', 'avg', 'min', 'max', 'count_distinct'] });
+    expect(value.aggregates).toContainEqual({
+      field: 'total',
+      functions: ['sum', 'avg', 'min', 'max', 'count_distinct'],
+    });
     const { fields } = value.fields.find(({ name }: { name: string }) => name === 'lines');
     expect(fields).toContainEqual({ name: 'quantity', type: 'number', filters: ['lines.quantity_gt'] });
     const old = JSON.parse(await call('describe', { version: 'v2' }));
     expect(Object.keys(old)).not.toEqual(expect.arrayContaining(['aggregates']));
-    for (const name of ['aggregates', 'groups', 'relations', 'search', 'or', 'sortSets']) expect(old).not.toHaveProperty(name);
+    for (const name of ['aggregates', 'groups', 'relations', 'search', 'or', 'sortSets'])
+      expect(old).not.toHaveProperty(name);
   });
 });
 
@@ -219,10 +282,21 @@ describe('the tools of agents', () => {
       { ...database.ctx, organizationId },
       { version: 'v1', reads: fullAccess, maxCharacters: 100_000 },
     );
-    const run = async (name: string, input: object) => JSON.parse((await own.find((tool) => tool.name === name)?.run(input)) ?? '{}');
-    const asked = { resource: 'invoices', q: 'inv', or: { status: 'USD', seq_gt: 3 }, sort: 'paid,-total', expand: ['buyer'] };
+    const run = async (name: string, input: object) =>
+      JSON.parse((await own.find((tool) => tool.name === name)?.run(input)) ?? '{}');
+    const asked = {
+      resource: 'invoices',
+      q: 'inv',
+      or: { status: 'USD', seq_gt: 3 },
+      sort: 'paid,-total',
+      expand: ['buyer'],
+    };
     expect((await run('query', asked)).data).toEqual(JSON.parse(await call('query', asked)).data);
-    const { count } = await run('aggregate', { resource: 'invoices', q: 'inv', or: { status: 'USD', seq_gt: 3 } });
+    const { count } = await run('aggregate', {
+      resource: 'invoices',
+      q: 'inv',
+      or: { status: 'USD', seq_gt: 3 },
+    });
     expect(count).toBe((await run('query', asked)).pagination.total);
   });
 });

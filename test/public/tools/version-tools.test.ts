@@ -1,4 +1,5 @@
-// The tools that a language model gets for one published version: what they compute, compared with SQL of our own, and what they refuse.
+// The tools that a language model gets for one published version: what they compute, compared with SQL of our
+// own, and what they refuse.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullAccess, unlimitedLayer } from '../../../src/core/record-access.ts';
 import { createVersionTools, recordToolsOf, type VersionTool } from '../../../src/public/index.ts';
@@ -41,11 +42,23 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const toolsOf = ({ resources = [], ...rest }: { version?: string; resources?: string[]; maxCharacters?: number } = {}) =>
+const toolsOf = ({
+  resources = [],
+  ...rest
+}: {
+  version?: string;
+  resources?: string[];
+  maxCharacters?: number;
+} = {}) =>
   createVersionTools(
     recordToolsOf(withReads(database.ctx)),
     { ...database.ctx, organizationId },
-    { version: 'v1', reads: { layers: [{ ...unlimitedLayer, resources }], unmasked: true }, maxCharacters: 60_000, ...rest },
+    {
+      version: 'v1',
+      reads: { layers: [{ ...unlimitedLayer, resources }], unmasked: true },
+      maxCharacters: 60_000,
+      ...rest,
+    },
   );
 const textOf = async (name: string, input: unknown, from = tools): Promise<string> => {
   const found = from.find((tool) => tool.name === name);
@@ -61,7 +74,8 @@ const refusal = async (name: string, input: unknown, from = tools) =>
 describe('aggregate', () => {
   it('computes exact aggregates of a number, with and without filters', async () => {
     const figures = async (where: string) => {
-      const found = await reference(`select count(*)::int as count, count(f_total)::int as values, sum(f_total)::text as sum,
+      const found =
+        await reference(`select count(*)::int as count, count(f_total)::int as values, sum(f_total)::text as sum,
         trim_scale(min(f_total))::text as min, trim_scale(max(f_total))::text as max, array_agg(f_total::text) as totals from $t where ${where}`);
       return found.map(({ totals, ...row }) => ({ ...row, average: exactAverage(totals) }));
     };
@@ -69,7 +83,9 @@ describe('aggregate', () => {
     expect(await run('aggregate', asked)).toMatchObject((await figures('true'))[0]);
     expect((await run('aggregate', asked)).sum).toMatch(/^9007199254741\d+\.\d\d$/);
     const filters = { status: ['open', 'paid'], seq_gte: 2, paid: false, date_after: '2026-01-12' };
-    const [expected] = await figures("f_status in ('open', 'paid') and f_seq >= 2 and not f_paid and f_trandate > '2026-01-12'");
+    const [expected] = await figures(
+      "f_status in ('open', 'paid') and f_seq >= 2 and not f_paid and f_trandate > '2026-01-12'",
+    );
     expect(expected.count).toBeGreaterThan(3);
     expect(await run('aggregate', { ...asked, filters })).toMatchObject(expected);
     expect(await run('aggregate', { ...asked, filters: { number: 'none' } })).toMatchObject({
@@ -85,15 +101,28 @@ describe('aggregate', () => {
       count: 60,
       freshness: { generation: '1', syncedAt: '2026-03-01T08:00:00Z' },
     });
-    expect(await run('aggregate', { resource: 'invoices', field: 'date' })).toMatchObject({ min: '2026-01-10', max: '2026-03-19' });
-    expect(await run('aggregate', { resource: 'invoices', field: 'modified' })).toMatchObject({ min: '2026-01-01T00:00:00.25Z' });
+    expect(await run('aggregate', { resource: 'invoices', field: 'date' })).toMatchObject({
+      min: '2026-01-10',
+      max: '2026-03-19',
+    });
+    expect(await run('aggregate', { resource: 'invoices', field: 'modified' })).toMatchObject({
+      min: '2026-01-01T00:00:00.25Z',
+    });
     expect(await run('aggregate', { resource: 'invoices', field: 'date' })).not.toHaveProperty('sum');
   });
 
   it('groups by the values of a field, largest first, and returns the number of groups', async () => {
-    const expected = await reference(`select l_entity as value, count(*)::int as count, sum(f_total)::text as sum from $t where f_seq >= 1
+    const expected =
+      await reference(`select l_entity as value, count(*)::int as count, sum(f_total)::text as sum from $t where f_seq >= 1
       group by 1 order by sum(f_total) desc nulls last, 1 limit 2`);
-    const asked = { resource: 'invoices', filters: { seq_gte: 1 }, field: 'total', groupBy: 'customerName', orderBy: 'sum', limit: 2 };
+    const asked = {
+      resource: 'invoices',
+      filters: { seq_gte: 1 },
+      field: 'total',
+      groupBy: 'customerName',
+      orderBy: 'sum',
+      limit: 2,
+    };
     expect(await run('aggregate', asked)).toMatchObject({ totalGroups: 6, groups: expected });
     const { groups } = await run('aggregate', { resource: 'invoices', groupBy: 'status', orderBy: 'value' });
     expect(groups).toEqual([
@@ -110,21 +139,39 @@ describe('aggregate', () => {
       group by 1 order by 1`);
     const asked = { resource: 'invoices', field: 'total', groupBy: 'date.month', orderBy: 'value' };
     expect(await run('aggregate', asked)).toMatchObject({ totalGroups: 3, groups: expected });
-    expect((await run('aggregate', { resource: 'invoices', groupBy: 'modified.year' })).groups).toEqual([{ value: '2026', count: 60 }]);
-    expect(await refusal('aggregate', { resource: 'invoices', groupBy: 'status.month' })).toContain('neither a date nor a time');
-    expect(await refusal('aggregate', { resource: 'invoices', groupBy: 'date.decade' })).toContain('no field "date.decade"');
+    expect((await run('aggregate', { resource: 'invoices', groupBy: 'modified.year' })).groups).toEqual([
+      { value: '2026', count: 60 },
+    ]);
+    expect(await refusal('aggregate', { resource: 'invoices', groupBy: 'status.month' })).toContain(
+      'neither a date nor a time',
+    );
+    expect(await refusal('aggregate', { resource: 'invoices', groupBy: 'date.decade' })).toContain(
+      'no field "date.decade"',
+    );
   });
 
   it('accepts only the declared filters and the published fields', async () => {
-    expect(await refusal('aggregate', { resource: 'invoices', field: 'totl' })).toContain('Did you mean "total"?');
-    expect(await refusal('aggregate', { resource: 'invoices', field: 'status' })).toContain('cannot be aggregated');
-    expect(await refusal('aggregate', { resource: 'invoices', field: 'lines' })).toContain('no field "lines"');
-    expect(await refusal('aggregate', { resource: 'invoices', groupBy: 'f_entity' })).toContain('no field "f_entity"');
-    expect(await refusal('aggregate', { resource: 'invoices', filters: { customer: '1' } })).toContain('Unknown parameter');
-    expect(await refusal('aggregate', { resource: 'invoices', filters: { page: 2 } })).toContain('"page" is not a filter');
-    expect(await refusal('aggregate', { resource: 'invoices', field: 'date', orderBy: 'sum', groupBy: 'paid' })).toContain(
-      'requires a numeric',
+    expect(await refusal('aggregate', { resource: 'invoices', field: 'totl' })).toContain(
+      'Did you mean "total"?',
     );
+    expect(await refusal('aggregate', { resource: 'invoices', field: 'status' })).toContain(
+      'cannot be aggregated',
+    );
+    expect(await refusal('aggregate', { resource: 'invoices', field: 'lines' })).toContain(
+      'no field "lines"',
+    );
+    expect(await refusal('aggregate', { resource: 'invoices', groupBy: 'f_entity' })).toContain(
+      'no field "f_entity"',
+    );
+    expect(await refusal('aggregate', { resource: 'invoices', filters: { customer: '1' } })).toContain(
+      'Unknown parameter',
+    );
+    expect(await refusal('aggregate', { resource: 'invoices', filters: { page: 2 } })).toContain(
+      '"page" is not a filter',
+    );
+    expect(
+      await refusal('aggregate', { resource: 'invoices', field: 'date', orderBy: 'sum', groupBy: 'paid' }),
+    ).toContain('requires a numeric');
     expect(await refusal('aggregate', { resource: 'invoices', limit: 101 })).toMatch(/^limit: /);
   });
 });
@@ -133,16 +180,27 @@ describe('the tools of a version', () => {
   it('are four, small, and describe, query and get what the version publishes', async () => {
     expect(tools.map(({ name }) => name)).toEqual(['describe', 'query', 'get', 'aggregate']);
     expect(JSON.stringify(tools).length).toBeLessThan(5_000);
-    expect((await run('describe', {})).resources).toEqual([{ resource: 'invoices', description: 'Sales invoices' }]);
+    expect((await run('describe', {})).resources).toEqual([
+      { resource: 'invoices', description: 'Sales invoices' },
+    ]);
     expect((await run('describe', { resource: 'invoices' })).fields).toContainEqual({
       name: 'seq',
       type: 'integer',
       filters: ['seq', 'seq_not', 'seq_null', 'seq_gt', 'seq_lt', 'seq_gte', 'seq_lte'],
       sortable: true,
     });
-    const page = await run('query', { resource: 'invoices', filters: { paid: true }, sort: 'seq', pageSize: 2, fields: ['id', 'seq'] });
+    const page = await run('query', {
+      resource: 'invoices',
+      filters: { paid: true },
+      sort: 'seq',
+      pageSize: 2,
+      fields: ['id', 'seq'],
+    });
     expect(page).toMatchObject({ data: [{ seq: 0 }, { seq: 0 }], pagination: { total: 20 } });
-    expect((await run('get', { resource: 'invoices', id: '7' })).data).toMatchObject({ id: '7', number: 'INV6' });
+    expect((await run('get', { resource: 'invoices', id: '7' })).data).toMatchObject({
+      id: '7',
+      number: 'INV6',
+    });
   });
 
   it('read no other version, organization or resource, whatever the input', async () => {
@@ -158,14 +216,20 @@ describe('the tools of a version', () => {
       expect(await refusal(name, input)).toBe('There is nothing at this address');
       expect(await refusal(name, input, narrow)).toContain('not valid for this resource');
       expect(await refusal(name, { ...input, version: 'v2' })).toContain('version');
-      expect(await refusal(name, { ...input, resource: 'invoices' }, theirs)).toBe('There is nothing at this address');
+      expect(await refusal(name, { ...input, resource: 'invoices' }, theirs)).toBe(
+        'There is nothing at this address',
+      );
     }
     expect((await run('describe', {}, narrow)).resources).toHaveLength(1);
   });
 
   it('respond within their limit, and name how to request less', async () => {
     const small = toolsOf({ maxCharacters: 700 });
-    expect(await refusal('aggregate', { resource: 'invoices', groupBy: 'number', limit: 100 }, small)).toContain('too long');
-    expect((await run('query', { resource: 'invoices', fields: ['number', 'status'] }, small)).cut.message).toContain('Only the first');
+    expect(
+      await refusal('aggregate', { resource: 'invoices', groupBy: 'number', limit: 100 }, small),
+    ).toContain('too long');
+    expect(
+      (await run('query', { resource: 'invoices', fields: ['number', 'status'] }, small)).cut.message,
+    ).toContain('Only the first');
   });
 });

@@ -1,4 +1,5 @@
-// What a definition declares about access to its fields: `scopable`, `mask` and `tags`, through the pure stages.
+// What a definition declares about access to its fields: `scopable`, `mask` and `tags`, through the pure
+// stages.
 import { describe, expect, it } from 'vitest';
 import { indexesOf } from '../../../src/public/read/indexes.ts';
 import { type Available, bindDocument } from '../../../src/public/version/bind.ts';
@@ -10,7 +11,13 @@ import { validateDocument } from '../../../src/public/version/validate.ts';
 import { invoiceColumns } from '../fixture.ts';
 
 const available: Available = {
-  invoice: { label: 'Invoice', idType: 'integer', hasData: true, columns: invoiceColumns, volatileFields: ['status'] },
+  invoice: {
+    label: 'Invoice',
+    idType: 'integer',
+    hasData: true,
+    columns: invoiceColumns,
+    volatileFields: ['status'],
+  },
 };
 
 type Field = readonly [name: string, source: string, more?: object];
@@ -22,7 +29,9 @@ const endpoint = (fields: readonly Field[], more: object = {}) => ({
 });
 const documentOf = (...fields: readonly Field[]) => SchemaDocument.parse({ endpoints: [endpoint(fields)] });
 const problems = (...fields: readonly Field[]) =>
-  validateDocument(documentOf(...fields), available).map(({ path, code, blocks }) => `${blocks} ${path} ${code}`);
+  validateDocument(documentOf(...fields), available).map(
+    ({ path, code, blocks }) => `${blocks} ${path} ${code}`,
+  );
 const scopable = { scopable: true };
 const line = (name: string, source: string, more: object = {}) => ({ name, source, ...more });
 
@@ -33,23 +42,33 @@ describe('SchemaDocument', () => {
     ['an unknown tag', { source: 'total', tags: ['secret'] }],
     ['scopable that is no boolean', { source: 'total', scopable: 'yes' }],
   ])('refuses %s', (_, field) => {
-    expect(SchemaDocument.safeParse({ endpoints: [endpoint([['a', field.source, field]])] }).success).toBe(false);
+    expect(SchemaDocument.safeParse({ endpoints: [endpoint([['a', field.source, field]])] }).success).toBe(
+      false,
+    );
   });
 
   it('leaves definitions without them as they were', () => {
-    expect(documentOf(['a', 'tranid']).endpoints[0]?.fields).toEqual([{ name: 'a', source: 'tranid', description: '' }]);
+    expect(documentOf(['a', 'tranid']).endpoints[0]?.fields).toEqual([
+      { name: 'a', source: 'tranid', description: '' },
+    ]);
   });
 });
 
 describe('validateDocument', () => {
   it('accepts every mask for the types that it can hide, tags, and scopable fields of every type', () => {
     const scalars = ['tranid', 'total', 'seq', 'paid', 'trandate', 'lastmodified'];
-    const fields = (mask: string, sources: readonly string[]) => sources.map((source, index): Field => [`f${index}`, source, { mask }]);
+    const fields = (mask: string, sources: readonly string[]) =>
+      sources.map((source, index): Field => [`f${index}`, source, { mask }]);
     expect(problems(...fields('hash', [...scalars, 'entity.name']))).toEqual([]);
     expect(problems(...fields('last4', ['tranid', 'total', 'seq', 'entity.name']))).toEqual([]);
     expect(problems(...fields('year', ['trandate', 'lastmodified']))).toEqual([]);
-    expect(problems(...[...scalars, 'entity'].map((source, index): Field => [`f${index}`, source, scopable]))).toEqual([]);
-    const lines = [line('item', 'item', { mask: 'hash', tags: ['confidential'] }), line('quantity', 'quantity', { mask: 'last4' })];
+    expect(
+      problems(...[...scalars, 'entity'].map((source, index): Field => [`f${index}`, source, scopable])),
+    ).toEqual([]);
+    const lines = [
+      line('item', 'item', { mask: 'hash', tags: ['confidential'] }),
+      line('quantity', 'quantity', { mask: 'last4' }),
+    ];
     expect(problems(['lines', 'lines', { tags: ['personal'], fields: lines }])).toEqual([]);
   });
 
@@ -83,14 +102,21 @@ describe('validateDocument', () => {
         'save endpoints[0].fields[2].scopable not_scopable',
       ],
     ],
-    ['a scopable masked field', [['a', 'entity', { ...scopable, mask: 'hash' }]], ['save endpoints[0].fields[0].scopable not_scopable']],
+    [
+      'a scopable masked field',
+      [['a', 'entity', { ...scopable, mask: 'hash' }]],
+      ['save endpoints[0].fields[0].scopable not_scopable'],
+    ],
     [
       'a scopable field whose source another field masks, which also shows it unmasked',
       [
         ['a', 'entity', scopable],
         ['b', 'entity', { mask: 'hash' }],
       ],
-      ['save endpoints[0].fields[0].scopable not_scopable', 'save endpoints[0].fields[0].mask unmasked_source'],
+      [
+        'save endpoints[0].fields[0].scopable not_scopable',
+        'save endpoints[0].fields[0].mask unmasked_source',
+      ],
     ],
     [
       'a masked source under another name, of the record and of lines',
@@ -100,7 +126,10 @@ describe('validateDocument', () => {
         ['lines', 'lines', { fields: [line('item', 'item', { mask: 'hash' })] }],
         ['more', 'lines', { fields: [line('item', 'item')] }],
       ],
-      ['save endpoints[0].fields[1].mask unmasked_source', 'save endpoints[0].fields[3].fields[0].mask unmasked_source'],
+      [
+        'save endpoints[0].fields[1].mask unmasked_source',
+        'save endpoints[0].fields[3].fields[0].mask unmasked_source',
+      ],
     ],
     [
       'repeated tags',
@@ -108,7 +137,10 @@ describe('validateDocument', () => {
         ['a', 'tranid', { tags: ['personal', 'personal'] }],
         ['lines', 'lines', { fields: [line('item', 'item', { tags: ['confidential', 'confidential'] })] }],
       ],
-      ['save endpoints[0].fields[0].tags[1] duplicate', 'save endpoints[0].fields[1].fields[0].tags[1] duplicate'],
+      [
+        'save endpoints[0].fields[0].tags[1] duplicate',
+        'save endpoints[0].fields[1].fields[0].tags[1] duplicate',
+      ],
     ],
   ])('reports %s', (_, fields, expected) => {
     expect(problems(...fields)).toEqual(expected);
@@ -121,12 +153,20 @@ describe('compareVersions', () => {
     return { endpoints: document.endpoints, bindings: bindDocument(document, available) };
   };
   const changes = (before: object, after: object) =>
-    compareVersions(comparable(['customerId', 'entity', before]), comparable(['customerId', 'entity', after]));
+    compareVersions(
+      comparable(['customerId', 'entity', before]),
+      comparable(['customerId', 'entity', after]),
+    );
 
   it('describes masks and scopable fields, and which of their changes break clients', () => {
     const path = 'invoices.fields.customerId';
     expect(changes({}, { mask: 'hash' })).toEqual([
-      { path, code: 'changed', breaking: true, message: 'The field customerId of invoices changed: mask (none → hash)' },
+      {
+        path,
+        code: 'changed',
+        breaking: true,
+        message: 'The field customerId of invoices changed: mask (none → hash)',
+      },
     ]);
     expect(changes({ mask: 'hash' }, { mask: 'last4' })).toMatchObject([{ path, breaking: true }]);
     expect(changes({}, scopable)).toEqual([
@@ -150,7 +190,9 @@ describe('compareVersions', () => {
 
   it('describes the masks of fields of lines', () => {
     const lines = (more: object) => comparable(['lines', 'lines', { fields: [line('item', 'item', more)] }]);
-    expect(compareVersions(lines({}), lines({ mask: 'hash' }))).toMatchObject([{ path: 'invoices.fields.lines.item', breaking: true }]);
+    expect(compareVersions(lines({}), lines({ mask: 'hash' }))).toMatchObject([
+      { path: 'invoices.fields.lines.item', breaking: true },
+    ]);
   });
 });
 
@@ -163,16 +205,31 @@ describe('indexes and columns', () => {
   };
 
   it('a scopable field has the index of an equality filter, and one for the change feed', () => {
-    expect(expressions({}, ['customerId', 'entity', scopable])).toEqual(['generation, id', '"f_entity", generation, id', '"f_entity", id']);
+    expect(expressions({}, ['customerId', 'entity', scopable])).toEqual([
+      'generation, id',
+      '"f_entity", generation, id',
+      '"f_entity", id',
+    ]);
     const sorted = { sorts: ['date'], defaultSort: { field: 'date', order: 'desc' } };
     const ofScope = expressions(sorted, ['customerId', 'entity', scopable], ['date', 'trandate']);
-    expect(ofScope).toEqual(['generation, id', '"f_entity", generation, id', '"f_entity", "f_trandate", id', '"f_trandate", id']);
+    expect(ofScope).toEqual([
+      'generation, id',
+      '"f_entity", generation, id',
+      '"f_entity", "f_trandate", id',
+      '"f_trandate", id',
+    ]);
     const filtered = { ...sorted, filters: [{ field: 'customerId', operators: ['eq'] }] };
-    expect(new Set(expressions(filtered, ['customerId', 'entity', scopable], ['date', 'trandate']))).toEqual(new Set(ofScope));
+    expect(new Set(expressions(filtered, ['customerId', 'entity', scopable], ['date', 'trandate']))).toEqual(
+      new Set(ofScope),
+    );
   });
 
   it('marks the columns of scopable fields, under whatever name they are shown', () => {
-    const document = documentOf(['customerId', 'entity', scopable], ['again', 'entity'], ['number', 'tranid']);
+    const document = documentOf(
+      ['customerId', 'entity', scopable],
+      ['again', 'entity'],
+      ['number', 'tranid'],
+    );
     expect(shownColumnsOf(document.endpoints, bindDocument(document, available)).get('invoice')).toEqual([
       { column: 'f_entity', scopable: true },
       { column: 'f_tranid' },
@@ -186,7 +243,13 @@ describe('indexes and columns', () => {
       ['lines', 'lines', { fields: [line('item', 'item', { mask: 'hash' })] }],
     );
     const bindings = bindDocument(document, available);
-    const compiled = compileSchema({ ...document, bindings, id: 'x', version: 'v1', maskSecret: Buffer.alloc(32, 1) });
+    const compiled = compileSchema({
+      ...document,
+      bindings,
+      id: 'x',
+      version: 'v1',
+      maskSecret: Buffer.alloc(32, 1),
+    });
     const invoices = compiled.endpoints.get('invoices');
     expect([...(invoices?.scopable ?? [])]).toEqual([
       ['id', { column: 'id', type: 'integer' }],

@@ -38,7 +38,8 @@ const endpoint = (changes: Endpoint = {}): Endpoint => ({
 const fields = (...list: [name: string, source: string, more?: object][]) => ({
   fields: list.map(([name, source, more]) => ({ name, source, ...more })),
 });
-const found = (doc: SchemaDocument) => validateDocument(doc, available).map(({ path, code, blocks }) => `${blocks} ${path} ${code}`);
+const found = (doc: SchemaDocument) =>
+  validateDocument(doc, available).map(({ path, code, blocks }) => `${blocks} ${path} ${code}`);
 
 describe('SchemaDocument', () => {
   it('is strict, bounded and fills in defaults', () => {
@@ -56,7 +57,13 @@ describe('SchemaDocument', () => {
       { endpoints: [{ ...endpoint(), extra: 1 }] },
       { endpoints: Array.from({ length: 101 }, () => endpoint()) },
       { endpoints: [endpoint({ fields: [] })] },
-      { endpoints: [endpoint({ fields: Array.from({ length: 501 }, (_, index) => ({ name: `f${index}`, source: 'tranid' })) })] },
+      {
+        endpoints: [
+          endpoint({
+            fields: Array.from({ length: 501 }, (_, index) => ({ name: `f${index}`, source: 'tranid' })),
+          }),
+        ],
+      },
       { endpoints: [endpoint({ maxPageSize: 1001 })] },
       { endpoints: [endpoint({ maxPageSize: 0 })] },
       { endpoints: [endpoint({ filters: [{ field: 'number', operators: ['like'] }] })] },
@@ -95,10 +102,9 @@ describe('validateDocument', () => {
       document(
         endpoint(
           fields(
-            ...['id', 'page', 'pageSize', 'sort', 'order', 'fields', 'since', 'limit', 'draft'].map((name): [string, string] => [
-              name,
-              'tranid',
-            ]),
+            ...['id', 'page', 'pageSize', 'sort', 'order', 'fields', 'since', 'limit', 'draft'].map(
+              (name): [string, string] => [name, 'tranid'],
+            ),
           ),
         ),
       ),
@@ -297,14 +303,23 @@ describe('compileSchema', () => {
 
   it('is frozen', () => {
     const compiled = compileSchema({ id: 'x', version: 'v1', bindings, ...doc }).endpoints.get('invoices');
-    expect([compiled, compiled?.fields, compiled?.fields[0], compiled?.filters.get('id')].every(Object.isFrozen)).toBe(true);
+    expect(
+      [compiled, compiled?.fields, compiled?.fields[0], compiled?.filters.get('id')].every(Object.isFrozen),
+    ).toBe(true);
   });
 
   it('throws for an incompletely bound definition', () => {
-    expect(() => compileSchema({ id: 'x', version: 'v1', bindings: {}, ...doc })).toThrow('lacks the binding');
-    expect(() => compileSchema({ id: 'x', version: 'v1', bindings: { invoice: { idType: 'integer', columns: {} } }, ...doc })).toThrow(
-      'lacks the binding of "tranid"',
+    expect(() => compileSchema({ id: 'x', version: 'v1', bindings: {}, ...doc })).toThrow(
+      'lacks the binding',
     );
+    expect(() =>
+      compileSchema({
+        id: 'x',
+        version: 'v1',
+        bindings: { invoice: { idType: 'integer', columns: {} } },
+        ...doc,
+      }),
+    ).toThrow('lacks the binding of "tranid"');
   });
 
   it('lists the indexes for its filters and sorts, each once', () => {
@@ -315,12 +330,17 @@ describe('compileSchema', () => {
     const plain = expressionsOf(invoicesEndpoint);
     expect(plain).toContain('btree "f_trandate", id');
     expect(plain).toContain('btree "f_status", id');
-    const composed = 'case when octet_length("f_tranid") = length("f_tranid") then "f_tranid" else normalize("f_tranid", nfc) end';
+    const composed =
+      'case when octet_length("f_tranid") = length("f_tranid") then "f_tranid" else normalize("f_tranid", nfc) end';
     expect(plain).toContain(`gin lower(upper(${composed} collate "pg_c_utf8")) gin_trgm_ops`);
-    const usuallyByDate = expressionsOf({ ...invoicesEndpoint, defaultSort: { field: 'date', order: 'desc' } });
+    const usuallyByDate = expressionsOf({
+      ...invoicesEndpoint,
+      defaultSort: { field: 'date', order: 'desc' },
+    });
     expect(usuallyByDate).toContain('btree "f_status", "f_trandate", id');
     expect(usuallyByDate).toContain('btree "f_trandate", id');
-    for (const expressions of [plain, usuallyByDate]) expect(new Set(expressions).size).toBe(expressions.length);
+    for (const expressions of [plain, usuallyByDate])
+      expect(new Set(expressions).size).toBe(expressions.length);
   });
 });
 
@@ -330,17 +350,18 @@ describe('compareVersions', () => {
     return { endpoints: doc.endpoints, bindings: bindDocument(doc, available) };
   };
   const changes = (before: Endpoint[], after: Endpoint[]) =>
-    compareVersions(bound(...before), bound(...after)).map(({ path, code, breaking }) => `${path} ${code}${breaking ? ' !' : ''}`);
+    compareVersions(bound(...before), bound(...after)).map(
+      ({ path, code, breaking }) => `${path} ${code}${breaking ? ' !' : ''}`,
+    );
 
   it('finds no changes between equal versions', () => {
     expect(changes([invoicesEndpoint], [{ ...invoicesEndpoint, description: 'other words' }])).toEqual([]);
   });
 
   it('marks breaking changes', () => {
-    expect(changes([endpoint(), endpoint({ name: 'old' })], [endpoint(), endpoint({ name: 'new' })])).toEqual([
-      'old removed !',
-      'new added',
-    ]);
+    expect(changes([endpoint(), endpoint({ name: 'old' })], [endpoint(), endpoint({ name: 'new' })])).toEqual(
+      ['old removed !', 'new added'],
+    );
     expect(
       changes(
         [
@@ -373,7 +394,8 @@ describe('compareVersions', () => {
       'invoices.sorts.a removed !',
       'invoices.sorts.b added',
     ]);
-    const lines = (...names: string[]) => endpoint(fields(['lines', 'lines', { fields: names.map((name) => ({ name, source: name })) }]));
+    const lines = (...names: string[]) =>
+      endpoint(fields(['lines', 'lines', { fields: names.map((name) => ({ name, source: name })) }]));
     expect(changes([lines('item', 'quantity')], [lines('item', 'secretcost')])).toEqual([
       'invoices.fields.lines.quantity removed !',
       'invoices.fields.lines.secretcost added',
@@ -386,7 +408,9 @@ describe('compareVersions', () => {
         label: 'Invoice',
         idType: 'integer',
         hasData: true,
-        columns: invoiceColumns.map((column): RecordColumn => (column.field === 'total' ? { ...column, type: 'text' } : column)),
+        columns: invoiceColumns.map(
+          (column): RecordColumn => (column.field === 'total' ? { ...column, type: 'text' } : column),
+        ),
       },
     };
     const doc = document(endpoint(fields(['total', 'total'])));

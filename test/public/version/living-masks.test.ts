@@ -1,4 +1,5 @@
-// The masks of living versions, and the secret from which the keys of hashes are derived, over HTTP and in the database.
+// The masks of living versions, and the secret from which the keys of hashes are derived, over HTTP and in
+// the database.
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
@@ -22,31 +23,52 @@ beforeAll(async () => {
   const { id } = await makeOrganization(database.ctx);
   tenant = { ...database.ctx, organizationId: id };
   app = publicApp(database.ctx);
-  await loadInvoices(database.ctx, id, [{ id: 1, tranid: 'INV-000017', total: '1234567.50', trandate: '2026-03-04', entity: '1042' }]);
+  await loadInvoices(database.ctx, id, [
+    { id: 1, tranid: 'INV-000017', total: '1234567.50', trandate: '2026-03-04', entity: '1042' },
+  ]);
 });
 afterAll(() => database.close());
 
 /** The masks that a process without cached ones finds. */
 const livingMasks = async (of: TenantCtx = tenant) => {
   const found = await findLivingMasks({ ...withReads(database.ctx), organizationId: of.organizationId });
-  return Object.fromEntries([...found].map(([type, ofType]) => [type, Object.fromEntries([...ofType].map(([s, { kind }]) => [s, kind]))]));
+  return Object.fromEntries(
+    [...found].map(([type, ofType]) => [
+      type,
+      Object.fromEntries([...ofType].map(([s, { kind }]) => [s, kind])),
+    ]),
+  );
 };
 const setStatus = (version: string, status: string) =>
-  inTransaction(tenant, (tx) => tx('api_schemas').where({ organization_id: tenant.organizationId, version }).update({ status }));
+  inTransaction(tenant, (tx) =>
+    tx('api_schemas').where({ organization_id: tenant.organizationId, version }).update({ status }),
+  );
 const secretOf = (of: TenantCtx) => inTransaction(of, (tx) => findMaskSecret(tx, of));
 
 describe('findLivingMasks', () => {
   it('has the strictest mask of the published and deprecated versions, also of fields of lines', async () => {
     expect(await livingMasks()).toEqual({});
-    const lines = { name: 'lines', source: 'lines', fields: [{ name: 'item', source: 'item', mask: 'last4' }] };
+    const lines = {
+      name: 'lines',
+      source: 'lines',
+      fields: [{ name: 'item', source: 'item', mask: 'last4' }],
+    };
     const publish = (version: string, status: string, ...fields: object[]) =>
-      publishVersion(database.ctx, tenant.organizationId, { version, status, endpoints: [invoices(...fields)] });
+      publishVersion(database.ctx, tenant.organizationId, {
+        version,
+        status,
+        endpoints: [invoices(...fields)],
+      });
     await publish('v1', 'published', masked('total', 'last4'), { name: 'number', source: 'tranid' });
     await publish('v2', 'deprecated', masked('trandate', 'year'), lines);
     await publish('v3', 'draft', masked('tranid', 'hash'));
-    expect(await livingMasks()).toEqual({ invoice: { total: 'last4', trandate: 'year', 'lines.item': 'last4' } });
+    expect(await livingMasks()).toEqual({
+      invoice: { total: 'last4', trandate: 'year', 'lines.item': 'last4' },
+    });
     await publish('v4', 'published', masked('total', 'hash'), masked('trandate', 'hash'));
-    expect(await livingMasks()).toEqual({ invoice: { total: 'hash', trandate: 'hash', 'lines.item': 'last4' } });
+    expect(await livingMasks()).toEqual({
+      invoice: { total: 'hash', trandate: 'hash', 'lines.item': 'last4' },
+    });
     await setStatus('v4', 'retired');
     await setStatus('v2', 'retired');
     expect(await livingMasks()).toEqual({ invoice: { total: 'last4' } });
@@ -73,7 +95,8 @@ describe('the mask secret', () => {
     expect(made).toHaveLength(32);
     await ensure('hash');
     expect(await secretOf(other)).toEqual(made);
-    const sealed = (of: TenantCtx) => inTransaction(of, (tx) => tx('mask_secrets').first<{ secret: string }>('secret'));
+    const sealed = (of: TenantCtx) =>
+      inTransaction(of, (tx) => tx('mask_secrets').first<{ secret: string }>('secret'));
     expect((await sealed(other)).secret).not.toContain(made?.toString('base64'));
     const { secret } = await sealed(tenant);
     expect(await secretOf(tenant)).not.toEqual(made);
@@ -89,18 +112,26 @@ describe('the mask secret', () => {
       v5: [masked('entity', 'hash'), masked('tranid', 'hash')],
       v6: [{ name: 'customer', source: 'entity', mask: 'hash' }],
     }))
-      await publishVersion(database.ctx, tenant.organizationId, { version, endpoints: [invoices(...fields)] });
+      await publishVersion(database.ctx, tenant.organizationId, {
+        version,
+        endpoints: [invoices(...fields)],
+      });
     const { secret } = await makeKey(database.ctx, tenant.organizationId);
     const read = async (version: string) =>
-      (await callerOf(app, { secret, organizationId: tenant.organizationId })(`/${version}/invoices/1`)).body.data;
+      (await callerOf(app, { secret, organizationId: tenant.organizationId })(`/${version}/invoices/1`)).body
+        .data;
     const [before, after] = [await read('v5'), await read('v6')];
     expect(before.entity).toMatch(/^[0-9a-f]{64}$/);
     expect(after.customer).toBe(before.entity);
     expect(before.tranid).not.toBe(before.entity);
-    const masks = (await findLivingMasks({ ...withReads(database.ctx), organizationId: tenant.organizationId })).get('invoice');
+    const masks = (
+      await findLivingMasks({ ...withReads(database.ctx), organizationId: tenant.organizationId })
+    ).get('invoice');
     const mask = masks?.get('entity');
     if (mask === undefined) throw new Error('the field is not masked');
-    const { rows } = await database.ctx.db.data.query<{ hash: string }>(`select ${maskedSql("'1042'", mask)} as hash`);
+    const { rows } = await database.ctx.db.data.query<{ hash: string }>(
+      `select ${maskedSql("'1042'", mask)} as hash`,
+    );
     expect(rows[0]?.hash).toBe(before.entity);
   });
 });

@@ -1,4 +1,5 @@
-// The rules of summaries, relations' parameters, search, `or`, sort sets and filters on lines, and what differences between versions say.
+// The rules of summaries, relations' parameters, search, `or`, sort sets and filters on lines, and what
+// differences between versions say.
 import { describe, expect, it } from 'vitest';
 import { type Available, bindDocument } from '../../../src/public/version/bind.ts';
 import { compareVersions } from '../../../src/public/version/compare.ts';
@@ -10,10 +11,15 @@ const invoice = { label: 'Invoice', idType: 'integer' as const, hasData: true, c
 const available: Available = { invoice };
 const inCurrencies: Available = { invoice: { ...invoice, currency: 'entity' } };
 
-const declared = (changes: object) => SchemaDocument.parse({ endpoints: [{ ...invoicesEndpoint, ...changes }] });
+const declared = (changes: object) =>
+  SchemaDocument.parse({ endpoints: [{ ...invoicesEndpoint, ...changes }] });
 const found = (changes: object, given: Available = available) =>
-  validateDocument(declared(changes), given).map(({ path, code, blocks }) => `${blocks} ${path.replace('endpoints[0].', '')} ${code}`);
-const named = (name: string, source = 'status') => ({ fields: [...invoicesEndpoint.fields, { name, source }] });
+  validateDocument(declared(changes), given).map(
+    ({ path, code, blocks }) => `${blocks} ${path.replace('endpoints[0].', '')} ${code}`,
+  );
+const named = (name: string, source = 'status') => ({
+  fields: [...invoicesEndpoint.fields, { name, source }],
+});
 const filters = (...list: [field: string, ...operators: string[]][]) => ({
   filters: list.map(([field, ...operators]) => ({ field, operators })),
 });
@@ -25,12 +31,20 @@ describe('filters on lines', () => {
     [filters(['lines.unknown', 'eq']), ['save filters[0].field not_included']],
     [filters(['line.item', 'eq']), ['save filters[0].field not_included']],
     [filters(['status.name', 'eq']), ['save filters[0].field not_included']],
-    [filters(['lines.item', 'eq'], ['lines.ITEM', 'eq']), ['save filters[1].field duplicate', 'save filters[1].field not_included']],
+    [
+      filters(['lines.item', 'eq'], ['lines.ITEM', 'eq']),
+      ['save filters[1].field duplicate', 'save filters[1].field not_included'],
+    ],
     [
       filters(['lines.item', 'not', 'null', 'contains', 'starts_with']),
-      ['not', 'null', 'contains', 'starts_with'].map((_, index) => `save filters[0].operators[${index}] operator_misfits`),
+      ['not', 'null', 'contains', 'starts_with'].map(
+        (_, index) => `save filters[0].operators[${index}] operator_misfits`,
+      ),
     ],
-    [filters(['lines.item', 'gt', 'after']), [0, 1].map((index) => `publish filters[0].operators[${index}] operator_misfits`)],
+    [
+      filters(['lines.item', 'gt', 'after']),
+      [0, 1].map((index) => `publish filters[0].operators[${index}] operator_misfits`),
+    ],
     [filters(['lines.quantity', 'after']), ['publish filters[0].operators[0] operator_misfits']],
   ])('%j', (changes, problems) => {
     expect(found(changes)).toEqual(problems);
@@ -59,7 +73,10 @@ describe('search, or and sort sets', () => {
   it.each<[object, string[]]>([
     [{ search: ['number', 'customerName'], or: true, sortSets: [['date', '-total']] }, []],
     [{ search: ['number', 'NUMBER'] }, ['save search[1] duplicate', 'save search[1] not_included']],
-    [{ search: ['nothing', 'lines', 'total'] }, ['save search[0] not_included', 'save search[1] lines', 'publish search[2] not_text']],
+    [
+      { search: ['nothing', 'lines', 'total'] },
+      ['save search[0] not_included', 'save search[1] lines', 'publish search[2] not_text'],
+    ],
     [{ sortSets: [['date', '-nothing']] }, ['save sortSets[0][1] not_included']],
     [{ sortSets: [['lines', 'date']] }, ['save sortSets[0][0] lines']],
     [{ sortSets: [['date', '-date']] }, ['save sortSets[0][1] duplicate']],
@@ -78,7 +95,13 @@ describe('search, or and sort sets', () => {
   });
 
   it('refuse what is no declaration', () => {
-    for (const changes of [{ or: false }, { search: [] }, { sortSets: [['date']] }, { aggregates: [] }, { groups: [{ field: 'date' }] }])
+    for (const changes of [
+      { or: false },
+      { search: [] },
+      { sortSets: [['date']] },
+      { aggregates: [] },
+      { groups: [{ field: 'date' }] },
+    ])
       expect(() => declared(changes)).toThrow();
   });
 });
@@ -89,7 +112,12 @@ describe('summaries', () => {
     [
       {
         aggregates: sums,
-        groups: ['status', 'date', { field: 'date', periods: ['month', 'year'] }, { field: 'modified', periods: ['day'] }],
+        groups: [
+          'status',
+          'date',
+          { field: 'date', periods: ['month', 'year'] },
+          { field: 'modified', periods: ['day'] },
+        ],
       },
       [],
     ],
@@ -97,11 +125,23 @@ describe('summaries', () => {
       { aggregates: [...sums, { field: 'Total', functions: ['sum'] }] },
       ['save aggregates[1].field not_included', 'save aggregates[1].field duplicate'],
     ],
-    [{ aggregates: [{ field: 'total', functions: ['sum', 'sum'] }] }, ['save aggregates[0].functions[1] duplicate']],
+    [
+      { aggregates: [{ field: 'total', functions: ['sum', 'sum'] }] },
+      ['save aggregates[0].functions[1] duplicate'],
+    ],
     [{ aggregates: [{ field: 'lines', functions: ['sum'] }] }, ['save aggregates[0].field lines']],
-    [{ aggregates: [{ field: 'date', functions: ['min', 'sum'] }] }, ['publish aggregates[0].functions[1] function_misfits']],
-    [{ aggregates: [{ field: 'status', functions: ['count_distinct', 'min'] }] }, ['publish aggregates[0].functions[1] function_misfits']],
-    [{ aggregates: [{ field: 'date', functions: ['min'], currency: 'none' }] }, ['publish aggregates[0].currency not_a_number']],
+    [
+      { aggregates: [{ field: 'date', functions: ['min', 'sum'] }] },
+      ['publish aggregates[0].functions[1] function_misfits'],
+    ],
+    [
+      { aggregates: [{ field: 'status', functions: ['count_distinct', 'min'] }] },
+      ['publish aggregates[0].functions[1] function_misfits'],
+    ],
+    [
+      { aggregates: [{ field: 'date', functions: ['min'], currency: 'none' }] },
+      ['publish aggregates[0].currency not_a_number'],
+    ],
     [{ groups: ['nothing', 'lines'] }, ['save groups[0] not_included', 'save groups[1] lines']],
     [{ groups: [{ field: 'total', periods: ['month'] }] }, ['publish groups[0].periods period_misfits']],
     [{ groups: ['status', 'status'] }, ['save groups[1] duplicate']],
@@ -140,7 +180,9 @@ describe('summaries', () => {
 });
 
 describe('aggregates of what the ERP says are amounts', () => {
-  const inBoth: Available = { invoice: { ...invoice, currency: 'entity', amounts: { total: 'entity', seq: null } } };
+  const inBoth: Available = {
+    invoice: { ...invoice, currency: 'entity', amounts: { total: 'entity', seq: null } },
+  };
   const onlyTotal: Available = { invoice: { ...invoice, currency: 'entity', amounts: { total: 'entity' } } };
   const problem = 'publish aggregates[0] several_currencies';
   const of = (field: string, rest: object = {}) => ({ aggregates: [{ field, functions: ['avg'] }], ...rest });
@@ -155,7 +197,8 @@ describe('aggregates of what the ERP says are amounts', () => {
     for (const rest of [{}, { groups: ['customer'] }, filters(['customer', 'eq'])])
       expect(found(of('seq', rest), inBoth)).toEqual([problem]);
     const functions = ['sum', 'avg', 'min', 'max'];
-    for (const one of functions) expect(found({ aggregates: [{ field: 'seq', functions: [one] }] }, inBoth), one).toEqual([problem]);
+    for (const one of functions)
+      expect(found({ aggregates: [{ field: 'seq', functions: [one] }] }, inBoth), one).toEqual([problem]);
     expect(found({ aggregates: [{ field: 'seq', functions: ['count_distinct'] }] }, inBoth)).toEqual([]);
     expect(found({ aggregates: [{ field: 'seq', functions, currency: 'none' }] }, inBoth)).toEqual([]);
   });
@@ -173,7 +216,9 @@ describe('aggregates of what the ERP says are amounts', () => {
 describe('names', () => {
   const relations = [{ name: 'invoice', field: 'customer', resource: 'invoices' }];
   const refused = (name: string, changes: object) =>
-    found({ ...named(name), ...changes }).filter((problem) => problem.includes('reserved_name') || problem.includes('filters'));
+    found({ ...named(name), ...changes }).filter(
+      (problem) => problem.includes('reserved_name') || problem.includes('filters'),
+    );
 
   it.each([
     ['q', { search: ['number'] }],
@@ -187,13 +232,20 @@ describe('names', () => {
     expect(found(named(name))).toEqual(illegal);
   });
 
-  it.each(['sum', 'avg', 'min', 'max', 'count', 'count_distinct', 'by'])('a filter "%s" clashes only with a summary', (name) => {
-    const filtered = filters([name, 'eq']);
-    expect(found({ ...named(name), ...filtered })).toEqual([]);
-    expect(found({ ...named(name), ...filtered, groups: ['status'] })).toEqual(['save filters[0].field reserved_name']);
-    expect(found({ ...named(name), ...filters([name, 'not']), groups: ['status'] })).toEqual([]);
-    expect(found({ ...named(name), groups: [name] })).toEqual(name === 'by' ? [] : ['save groups[0] reserved_name']);
-  });
+  it.each(['sum', 'avg', 'min', 'max', 'count', 'count_distinct', 'by'])(
+    'a filter "%s" clashes only with a summary',
+    (name) => {
+      const filtered = filters([name, 'eq']);
+      expect(found({ ...named(name), ...filtered })).toEqual([]);
+      expect(found({ ...named(name), ...filtered, groups: ['status'] })).toEqual([
+        'save filters[0].field reserved_name',
+      ]);
+      expect(found({ ...named(name), ...filters([name, 'not']), groups: ['status'] })).toEqual([]);
+      expect(found({ ...named(name), groups: [name] })).toEqual(
+        name === 'by' ? [] : ['save groups[0] reserved_name'],
+      );
+    },
+  );
 });
 
 describe('differences between versions', () => {
@@ -208,7 +260,9 @@ describe('differences between versions', () => {
     };
   };
   const changes = (before: object, after: object) =>
-    compareVersions(bound(before), bound(after)).map(({ path, code, breaking }) => `${path} ${code}${breaking ? ' !' : ''}`);
+    compareVersions(bound(before), bound(after)).map(
+      ({ path, code, breaking }) => `${path} ${code}${breaking ? ' !' : ''}`,
+    );
   const rich = {
     search: ['number'],
     or: true,
@@ -217,7 +271,14 @@ describe('differences between versions', () => {
     groups: ['status', { field: 'date', periods: ['month'] }],
     relations: [{ name: 'parent', field: 'customer', resource: 'invoices' }],
   };
-  const parts = ['search.number', 'or', 'sortSets.date,-total', 'aggregates.sum.total', 'aggregates.max.total', 'groups.status'];
+  const parts = [
+    'search.number',
+    'or',
+    'sortSets.date,-total',
+    'aggregates.sum.total',
+    'aggregates.max.total',
+    'groups.status',
+  ];
   const paths = [...parts, 'groups.date.month', 'relations.parent'];
 
   it('what is added breaks no client, and what is removed does', () => {
@@ -227,31 +288,41 @@ describe('differences between versions', () => {
   });
 
   it('finds what changed its meaning', () => {
-    const money = (currency?: 'none') => ({ aggregates: [{ field: 'total', functions: ['sum'], ...(currency && { currency }) }] });
+    const money = (currency?: 'none') => ({
+      aggregates: [{ field: 'total', functions: ['sum'], ...(currency && { currency }) }],
+    });
     expect(changes(money(), money('none'))).toEqual(['invoices.aggregates.total.currency changed']);
     expect(changes(money('none'), money())).toEqual(['invoices.aggregates.total.currency changed !']);
     const related = (field: string) => ({ relations: [{ name: 'parent', field, resource: 'invoices' }] });
     expect(changes(related('customer'), related('number'))).toEqual(['invoices.relations.parent changed !']);
     const periods = { groups: [{ field: 'modified', periods: ['day'] }] };
-    expect(compareVersions(bound(periods, 60), bound(periods, 120))).toMatchObject([{ path: 'invoices.groups', breaking: true }]);
+    expect(compareVersions(bound(periods, 60), bound(periods, 120))).toMatchObject([
+      { path: 'invoices.groups', breaking: true },
+    ]);
   });
 
   it('compares time zones only where both have a period of a time: dates have none', () => {
-    const grouped = (...groups: object[]) => ({ groups: groups.map((group) => ({ periods: ['month'], ...group })) });
+    const grouped = (...groups: object[]) => ({
+      groups: groups.map((group) => ({ periods: ['month'], ...group })),
+    });
     const [dates, times] = [{ field: 'date' }, { field: 'modified' }];
     expect(compareVersions(bound(grouped(dates), 60), bound(grouped(dates), 120))).toEqual([]);
     expect(compareVersions(bound(grouped(dates), 60), bound(grouped(dates, times), 120))).toMatchObject([
       { path: 'invoices.groups.modified.month', breaking: false },
     ]);
-    expect(compareVersions(bound(grouped(dates, times), 60), bound(grouped(dates, times), 120))).toMatchObject([
-      { path: 'invoices.groups', breaking: true },
-    ]);
+    expect(
+      compareVersions(bound(grouped(dates, times), 60), bound(grouped(dates, times), 120)),
+    ).toMatchObject([{ path: 'invoices.groups', breaking: true }]);
   });
 
   it('finds amounts that need their currency from now on, or another one', () => {
-    const aggregated = (functions: string[], field = 'total', rest: object = {}) => ({ aggregates: [{ field, functions, ...rest }] });
+    const aggregated = (functions: string[], field = 'total', rest: object = {}) => ({
+      aggregates: [{ field, functions, ...rest }],
+    });
     const between = (from: object, to: object, before: object, after = before) =>
-      compareVersions(bound(before, 0, from), bound(after, 0, to)).map(({ path, breaking }) => `${path}${breaking ? ' !' : ''}`);
+      compareVersions(bound(before, 0, from), bound(after, 0, to)).map(
+        ({ path, breaking }) => `${path}${breaking ? ' !' : ''}`,
+      );
     const path = 'invoices.aggregates.total.currency';
     const currency = { currency: 'currency' };
     const amounts = (of: string | null) => ({ ...currency, amounts: { total: of } });

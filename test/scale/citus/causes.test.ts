@@ -1,5 +1,6 @@
-// What plain PostgreSQL takes and Citus doesn't: one test for each cause for which the service once failed there. The service's own tests
-// run on Citus as well, see vitest.citus.config.ts; these say what each of them is about.
+// What plain PostgreSQL takes and Citus doesn't: one test for each cause for which the service once failed
+// there. The service's own tests run on Citus as well, see vitest.citus.config.ts; these say what each of
+// them is about.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Client } from 'pg';
@@ -9,8 +10,20 @@ import { UnusableDatabase } from '../../../src/db/unusable-database.ts';
 import { bindDocument, proveVersion, readAvailable, SchemaDocument } from '../../../src/public/index.ts';
 import { buildWantedIndexes, saveWantedIndexes } from '../../../src/sync/index.ts';
 import { createFreshTable } from '../../../src/warehouse/table.ts';
-import { measureTenantStorage, tenantSchema, updateTenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { callerOf, type InvoiceRow, idsOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../../public/fixture.ts';
+import {
+  measureTenantStorage,
+  tenantSchema,
+  updateTenantSchema,
+} from '../../../src/warehouse/tenant-schema.ts';
+import {
+  callerOf,
+  type InvoiceRow,
+  idsOf,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from '../../public/fixture.ts';
 import { describeIf } from '../../setup/describe-if.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
@@ -46,13 +59,22 @@ describeIf('the service on Citus', noCluster, () => {
     return { erp, world };
   }
 
-  async function withInvoices(rows: readonly InvoiceRow[], version: Parameters<typeof publishVersion>[2] = {}) {
+  async function withInvoices(
+    rows: readonly InvoiceRow[],
+    version: Parameters<typeof publishVersion>[2] = {},
+  ) {
     const { id: organizationId } = await makeOrganization(database.ctx);
     const table = await loadInvoices(database.ctx, organizationId, rows);
     await publishVersion(database.ctx, organizationId, version);
     const { secret } = await makeKey(database.ctx, organizationId);
     const schema = tenantSchema(organizationId);
-    return { organizationId, secret, table, schema, get: callerOf(publicApp(database.ctx), { organizationId, secret }) };
+    return {
+      organizationId,
+      secret,
+      table,
+      schema,
+      get: callerOf(publicApp(database.ctx), { organizationId, secret }),
+    };
   }
 
   it('the settings of the service hold on the nodes, whatever their defaults', async () => {
@@ -62,7 +84,12 @@ describeIf('the service on Citus', noCluster, () => {
          current_setting('intervalstyle') as intervalstyle from ${world.schema}.record_state limit 1`,
     );
     const node = await database.nodeOf(world.schema);
-    expect(row).toMatchObject({ port: String(node.connection.port), timezone: 'UTC', datestyle: 'ISO, DMY', intervalstyle: 'iso_8601' });
+    expect(row).toMatchObject({
+      port: String(node.connection.port),
+      timezone: 'UTC',
+      datestyle: 'ISO, DMY',
+      intervalstyle: 'iso_8601',
+    });
     expect(node.name).not.toBe('coordinator');
   });
 
@@ -70,10 +97,10 @@ describeIf('the service on Citus', noCluster, () => {
     const { world } = await synced();
     const tables = async () =>
       (
-        await world.query<{ name: string }>('select relname as name from pg_class where relnamespace = $1::regnamespace and relkind = $2', [
-          world.schema,
-          'r',
-        ])
+        await world.query<{ name: string }>(
+          'select relname as name from pg_class where relnamespace = $1::regnamespace and relkind = $2',
+          [world.schema, 'r'],
+        )
       ).map(({ name }) => name);
     const before = await tables();
     // As an older version left it.
@@ -91,9 +118,14 @@ describeIf('the service on Citus', noCluster, () => {
     erp.put(31);
     erp.put(3, { name: 'changed' });
     erp.drop(7);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1, updated: 1, deleted: 1 } });
+    expect(await world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 1, updated: 1, deleted: 1 },
+    });
     const rows = await world.rows();
-    expect(rows.map(({ id }) => Number(id))).toEqual([...Array(31).keys()].map((index) => index + 1).filter((id) => id !== 7));
+    expect(rows.map(({ id }) => Number(id))).toEqual(
+      [...Array(31).keys()].map((index) => index + 1).filter((id) => id !== 7),
+    );
     const changed = rows.filter(({ changed_at: at }) => (at as Date) >= (before?.now ?? new Date()));
     expect(changed.map(({ id }) => Number(id))).toEqual([3, 31]);
   });
@@ -109,7 +141,9 @@ describeIf('the service on Citus', noCluster, () => {
       erp.put(7);
       expect((await world.sync('incremental')).status).toBe('partial');
     }
-    expect(await world.query(`select attempts > 1 as again from ${world.schema}.rejections`)).toEqual([{ again: true }]);
+    expect(await world.query(`select attempts > 1 as again from ${world.schema}.rejections`)).toEqual([
+      { again: true },
+    ]);
     const runId = await world.queue();
     let failures = 0;
     erp.onCall = ({ operation }) => {
@@ -125,7 +159,9 @@ describeIf('the service on Citus', noCluster, () => {
     const { world } = await synced();
     const table = await createFreshTable(database.ctx.db.control, world.schema, 'thing', 'integer', []);
     await createFreshTable(database.ctx.db.control, world.schema, 'thing', 'integer', []);
-    expect(await world.query(`select table_name from ${world.schema}.retired_tables`)).toEqual([{ table_name: table }]);
+    expect(await world.query(`select table_name from ${world.schema}.retired_tables`)).toEqual([
+      { table_name: table },
+    ]);
   });
 
   it('a filtered export has what the list has, whatever the values', async () => {
@@ -161,7 +197,10 @@ describeIf('the service on Citus', noCluster, () => {
 
   it('a page that is too large for one text is served in pieces', async () => {
     const line = { item: 'a', 'item.name': 'x'.repeat(20_000), quantity: 1 };
-    const rows = Array.from({ length: 100 }, (_, index) => ({ id: index + 1, lines: JSON.stringify([{ ...line, item: String(index) }]) }));
+    const rows = Array.from({ length: 100 }, (_, index) => ({
+      id: index + 1,
+      lines: JSON.stringify([{ ...line, item: String(index) }]),
+    }));
     const { get } = await withInvoices(rows);
     const { status, body } = await get('/v1/invoices?pageSize=100');
     expect(status).toBe(200);
@@ -187,7 +226,9 @@ describeIf('the service on Citus', noCluster, () => {
     await body?.read();
     const stalled =
       "select from pg_stat_activity where datname = current_database() and query like 'copy (%' and wait_event = 'ClientWrite'";
-    await until(async () => ((await database.cluster.coordinator.query(stalled)).length > 0 ? true : undefined));
+    await until(async () =>
+      (await database.cluster.coordinator.query(stalled)).length > 0 ? true : undefined,
+    );
     await control.transaction(async (tx) => {
       await tx.raw("set local lock_timeout = '20s'");
       await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 2))', [`${schema}.${table}`]);
@@ -206,15 +247,23 @@ describeIf('the service on Citus', noCluster, () => {
     await saveWantedIndexes(world.tenant, 'thing', wanted);
     await buildWantedIndexes(world.tenant, 'thing', () => Promise.resolve());
     erp.put(5, {
-      name: Array.from({ length: 3000 }, (_, index) => String.fromCharCode(33 + (((index * index * 7919) % 9001) % 90))).join(''),
+      name: Array.from({ length: 3000 }, (_, index) =>
+        String.fromCharCode(33 + (((index * index * 7919) % 9001) % 90)),
+      ).join(''),
     });
     const run = await world.sync();
     expect(run).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
-    expect(await world.events(run.id)).toContain('dropped an index because a value is too long for it; filters on that field are slower');
+    expect(await world.events(run.id)).toContain(
+      'dropped an index because a value is too long for it; filters on that field are slower',
+    );
   });
 
   it('the proof of a version sees a full scan on the node', async () => {
-    const endpoint = { ...invoicesEndpoint, filters: [{ field: 'status', operators: ['eq'] }], sorts: ['number'] };
+    const endpoint = {
+      ...invoicesEndpoint,
+      filters: [{ field: 'status', operators: ['eq'] }],
+      sorts: ['number'],
+    };
     const rows = Array.from({ length: 3_000 }, (_, index) => ({
       id: index + 1,
       tranid: `INV${index}`,
@@ -231,10 +280,17 @@ describeIf('the service on Citus', noCluster, () => {
       onProgress: async () => undefined,
       signal: new AbortController().signal,
     };
-    const { pairs } = await proveVersion(tenant, document, bindDocument(document, await readAvailable(tenant)), options);
+    const { pairs } = await proveVersion(
+      tenant,
+      document,
+      bindDocument(document, await readAvailable(tenant)),
+      options,
+    );
     const scanned = pairs.filter(({ trials }) => trials.some(({ byIndex }) => !byIndex));
     expect(scanned.some(({ filter }) => filter === 'status')).toBe(true);
-    expect(pairs.some(({ filter, trials }) => filter === 'id' && trials.every(({ byIndex }) => byIndex))).toBe(true);
+    expect(
+      pairs.some(({ filter, trials }) => filter === 'id' && trials.every(({ byIndex }) => byIndex)),
+    ).toBe(true);
   });
 
   it('the size of an organization is that on its node', async () => {
@@ -260,7 +316,9 @@ describeIf('the service on Citus', noCluster, () => {
   it('a move to another node makes a new epoch at the next publish, and change tokens stay valid', async () => {
     const { erp, world } = await synced();
     const node = await database.nodeOf(world.schema);
-    const target = database.cluster.workers.find(({ connection }) => connection.port !== node.connection.port);
+    const target = database.cluster.workers.find(
+      ({ connection }) => connection.port !== node.connection.port,
+    );
     if (target === undefined) throw new Error('there is no other node');
     const lineage = async () => {
       const [row] = await world.query<{ epoch: string; timeline: string; former: unknown[] }>(
@@ -273,7 +331,10 @@ describeIf('the service on Citus', noCluster, () => {
     const before = await lineage();
     expect(before).toMatchObject({ former: [], timeline: expect.stringMatching(/^\d+\/[0-9A-F]{8}\/\d+$/) });
     const { host, port } = target.connection;
-    await database.cluster.coordinator.query(`select citus_schema_move($1::regnamespace, $2::text, $3::int)`, [world.schema, host, port]);
+    await database.cluster.coordinator.query(
+      `select citus_schema_move($1::regnamespace, $2::text, $3::int)`,
+      [world.schema, host, port],
+    );
     await until(async () => ((await database.nodeOf(world.schema)).name === target.name ? true : undefined));
     expect((await lineage())?.epoch).toBe(before?.epoch);
     erp.put(1, { name: 'third' });

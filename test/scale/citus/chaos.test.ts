@@ -1,6 +1,7 @@
-// Random publishes, reads, moves, rebalances and killed nodes, by seed: `npm run test:scale -- --citus chaos` plays three of them, SEEDS=50
-// more, SEED=17 one. An entity tag names one body for ever, a 304 means what a process without caches would send, and change tokens lead to
-// the contents of the list, whatever happened to the nodes.
+// Random publishes, reads, moves, rebalances and killed nodes, by seed: `npm run test:scale -- --citus chaos`
+// plays three of them, SEEDS=50 more, SEED=17 one. An entity tag names one body for ever, a 304 means what a
+// process without caches would send, and change tokens lead to the contents of the list, whatever happened to
+// the nodes.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { testSettings } from '../../setup/database.ts';
 import { describeIf } from '../../setup/describe-if.ts';
@@ -9,7 +10,10 @@ import { type CitusDatabase, citusDatabase } from './harness/citus-database.ts';
 import { noLocalCluster } from './harness/cluster.ts';
 
 const one = process.env['SEED'];
-const seeds = one === undefined ? Array.from({ length: Number(process.env['SEEDS'] ?? 3) }, (_, index) => index + 1) : [Number(one)];
+const seeds =
+  one === undefined
+    ? Array.from({ length: Number(process.env['SEEDS'] ?? 3) }, (_, index) => index + 1)
+    : [Number(one)];
 
 describeIf('reads of a cluster whose nodes fail and whose organizations move', noLocalCluster, () => {
   const reports: ChaosReport[] = [];
@@ -25,7 +29,8 @@ describeIf('reads of a cluster whose nodes fail and whose organizations move', n
     chaos = await openChaos(database);
   });
   afterAll(async () => {
-    const sum = (of: (report: ChaosReport) => number) => reports.reduce((total, report) => total + of(report), 0);
+    const sum = (of: (report: ChaosReport) => number) =>
+      reports.reduce((total, report) => total + of(report), 0);
     const { tags, notModified, followed } = chaos.totals();
     console.log(
       `${reports.length} seeds: ${sum((r) => r.moves)} moves, ${sum((r) => r.rebalances)} rebalances, ${sum((r) => r.kills)} kills, ` +

@@ -1,5 +1,6 @@
-// The coordinator is killed. A process that reads through the workers (WAREHOUSE_URL) goes on with the keys that it knows, as long as
-// TRUST_DURING_OUTAGE_SECONDS allows; and it reads through another worker when the one it used is killed.
+// The coordinator is killed. A process that reads through the workers (WAREHOUSE_URL) goes on with the keys
+// that it knows, as long as TRUST_DURING_OUTAGE_SECONDS allows; and it reads through another worker when the
+// one it used is killed.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { createLog } from '../../../src/core/log.ts';
@@ -17,7 +18,12 @@ import { type Node, noLocalCluster } from './harness/cluster.ts';
 
 type Company = { readonly organizationId: string; readonly secret: string; readonly node: Node };
 
-const endpoint = { name: 'things', recordType: 'thing', fields: [{ name: 'name', source: 'name' }], sorts: ['name'] };
+const endpoint = {
+  name: 'things',
+  recordType: 'thing',
+  fields: [{ name: 'name', source: 'name' }],
+  sorts: ['name'],
+};
 const paths = ['/v1/things', '/v1/things?sort=name&pageSize=5&page=2', '/v1/things/7', '/v1/things/changes'];
 
 describeIf('the coordinator is down', noLocalCluster, () => {
@@ -35,7 +41,9 @@ describeIf('the coordinator is down', noLocalCluster, () => {
   }
 
   async function start(seconds: number): Promise<Service> {
-    const hosts = database.cluster.workers.map(({ connection: { host, port } }) => `${host}:${port}`).join(',');
+    const hosts = database.cluster.workers
+      .map(({ connection: { host, port } }) => `${host}:${port}`)
+      .join(',');
     const config = readConfig({
       PORT: '0',
       LOG_LEVEL: 'silent',
@@ -70,8 +78,10 @@ describeIf('the coordinator is down', noLocalCluster, () => {
 
   const get = (url: string, { secret, organizationId }: Company) =>
     ask(url, 'get', undefined, { authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId });
-  const read = ({ localUrl }: Service, company: Company, path = '/v1/things') => get(`${localUrl}/api/public${path}`, company);
-  const whoami = ({ localUrl }: Service, company: Company) => get(`${localUrl}/api/platform/v1/whoami`, company);
+  const read = ({ localUrl }: Service, company: Company, path = '/v1/things') =>
+    get(`${localUrl}/api/public${path}`, company);
+  const whoami = ({ localUrl }: Service, company: Company) =>
+    get(`${localUrl}/api/platform/v1/whoami`, company);
   const readAll = (running: Service) =>
     Promise.all(
       companies.flatMap((company) =>
@@ -100,7 +110,9 @@ describeIf('the coordinator is down', noLocalCluster, () => {
     const running = await start(0);
     expect(new Set((await readAll(running)).map(([status]) => status))).toEqual(new Set([200]));
     await database.cluster.kill('coordinator');
-    await until(async () => ((await read(running, companies[0] as Company)).status === 503 ? true : undefined));
+    await until(async () =>
+      (await read(running, companies[0] as Company)).status === 503 ? true : undefined,
+    );
   });
 
   it('reads of known keys go on through the workers, with the same entity tags, and management gets 503', async () => {
@@ -109,7 +121,9 @@ describeIf('the coordinator is down', noLocalCluster, () => {
     expect(new Set(before.map(([status]) => status))).toEqual(new Set([200]));
     const readings = companies.map((company) => startReading(running, company));
     await database.cluster.kill('coordinator');
-    await until(async () => (running.ctx.db.controlAvailability.unreachableForMs() ?? 0) > 2_000 || undefined);
+    await until(
+      async () => (running.ctx.db.controlAvailability.unreachableForMs() ?? 0) > 2_000 || undefined,
+    );
     expect(await readAll(running)).toEqual(before);
     for (const company of companies) expect((await whoami(running, company)).status).toBe(503);
     expect((await ask(`${running.localUrl}/readyz`)).body).toMatchObject({
@@ -117,7 +131,9 @@ describeIf('the coordinator is down', noLocalCluster, () => {
       checks: { database: "can't be reached; known API keys stay trusted", warehouse: 'ok' },
     });
     await database.cluster.start('coordinator');
-    await until(async () => ((await whoami(running, companies[0] as Company)).status === 200 ? true : undefined));
+    await until(async () =>
+      (await whoami(running, companies[0] as Company)).status === 200 ? true : undefined,
+    );
     for (const stop of readings) expect(new Set(await stop())).toEqual(new Set([200]));
   });
 

@@ -15,7 +15,10 @@ async function openSites(): Promise<Sites> {
   const servers = await createScratchFolder('portal-former-');
   await chmod(servers, 0o755);
   const stopWatcher = startCleanupWatcher(servers);
-  const plain = await startPrimary({ programs: await findPrograms(() => undefined), folder: servers, name: 'former' }, {});
+  const plain = await startPrimary(
+    { programs: await findPrograms(() => undefined), folder: servers, name: 'former' },
+    {},
+  );
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-move-'));
   return {
     former: { url: databaseUrl(plain.connection), folder },

@@ -1,5 +1,5 @@
-// A worker of the cluster is killed: its organizations get 503 and wait, all others read and sync on. What needs changes of tables waits
-// too, shows that it does, and continues by itself.
+// A worker of the cluster is killed: its organizations get 503 and wait, all others read and sync on. What
+// needs changes of tables waits too, shows that it does, and continues by itself.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { createLog } from '../../../src/core/log.ts';
@@ -16,11 +16,23 @@ import { makeKey, makeSession } from '../../setup/organization.ts';
 import { createScratchFolder } from '../../setup/scratch-folder.ts';
 import { findStablePort } from '../../setup/stable-port.ts';
 import { until } from '../../setup/until.ts';
-import { datedFields, field, type MemoryErp, memoryErp, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+import {
+  datedFields,
+  field,
+  type MemoryErp,
+  memoryErp,
+  type SyncWorld,
+  syncWorld,
+} from '../../sync/fixture.ts';
 import { type CitusDatabase, citusDatabase } from './harness/citus-database.ts';
 import { type Node, noLocalCluster } from './harness/cluster.ts';
 
-type Company = { readonly world: SyncWorld; readonly secret: string; readonly node: Node; readonly ownerId: string };
+type Company = {
+  readonly world: SyncWorld;
+  readonly secret: string;
+  readonly node: Node;
+  readonly ownerId: string;
+};
 
 const endpoint = {
   name: 'things',
@@ -99,7 +111,9 @@ describeIf('a worker is down', noLocalCluster, () => {
   const call = ({ secret }: Company, method: 'get' | 'post' | 'patch', path: string, body?: unknown) =>
     ask(`${service.localUrl}${management}${path}`, method, body, { authorization: `Bearer ${secret}` });
   const startWorkers = (): void => {
-    scheduler = startScheduler(database.ctx, { createConnector: async ({ organizationId }) => erpOf(organizationId).connector });
+    scheduler = startScheduler(database.ctx, {
+      createConnector: async ({ organizationId }) => erpOf(organizationId).connector,
+    });
   };
   const erpOf = (organizationId: string): MemoryErp => {
     const erp = erps.get(organizationId);
@@ -114,7 +128,9 @@ describeIf('a worker is down', noLocalCluster, () => {
   };
   /** Returns the function that resumes the node. */
   async function freeze(node: Node): Promise<() => void> {
-    const [backend] = await node.query<{ pid: number }>("select pid from pg_stat_activity where backend_type = 'checkpointer'");
+    const [backend] = await node.query<{ pid: number }>(
+      "select pid from pg_stat_activity where backend_type = 'checkpointer'",
+    );
     const postmaster = (await processes()).find(({ pid }) => pid === backend?.pid)?.parent;
     if (postmaster === undefined) throw new Error('the node has no processes');
     return freezeServer(postmaster);
@@ -124,7 +140,8 @@ describeIf('a worker is down', noLocalCluster, () => {
       const run = await world.row(id);
       return run.status === 'waiting' && run.error?.code === code ? run : undefined;
     });
-  const succeeded = (world: SyncWorld, id: string) => until(async () => ((await world.row(id)).status === 'succeeded' ? true : undefined));
+  const succeeded = (world: SyncWorld, id: string) =>
+    until(async () => ((await world.row(id)).status === 'succeeded' ? true : undefined));
 
   it('answers 503 at once for its organizations, and everything for the others', async () => {
     const replies = { near: [] as number[], far: [] as number[], farMs: [] as number[] };
@@ -141,7 +158,10 @@ describeIf('a worker is down', noLocalCluster, () => {
     await database.cluster.kill(far.node.name);
     await until(async () => (replies.far.includes(503) ? true : undefined));
     near.world.erp.put(21);
-    expect(await near.world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
+    expect(await near.world.sync('incremental')).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 1 },
+    });
     const whole = await read(near, '/v1/things?pageSize=100');
     expect(whole.body.pagination.total).toBe(21);
     const refused = await read(far);
@@ -168,7 +188,9 @@ describeIf('a worker is down', noLocalCluster, () => {
       await Promise.all(more.map((company) => read(company)));
     const thaw = await freeze(far.node);
     let isOver = false;
-    const readers = more.flatMap((company) => Array.from({ length: 4 }, () => ({ company, statuses: [] as number[] })));
+    const readers = more.flatMap((company) =>
+      Array.from({ length: 4 }, () => ({ company, statuses: [] as number[] })),
+    );
     const answered: number[] = [];
     const reading = [
       ...readers.map(async ({ company, statuses }) => {
@@ -200,7 +222,9 @@ describeIf('a worker is down', noLocalCluster, () => {
     const id = await far.world.queue('incremental');
     startWorkers();
     await until(async () =>
-      (await far.world.row(id)).attempt > database.ctx.settings.sync.maxAttemptsWithoutProgress + 3 ? true : undefined,
+      (await far.world.row(id)).attempt > database.ctx.settings.sync.maxAttemptsWithoutProgress + 3
+        ? true
+        : undefined,
     );
     const run = await waitsFor(far.world, id, 'WAREHOUSE_SERVER_DOWN');
     expect(run.attempts_without_progress).toBeLessThanOrEqual(1);
@@ -221,14 +245,28 @@ describeIf('a worker is down', noLocalCluster, () => {
     await waitsFor(near.world, altered, 'TABLES_PENDING');
     const shown = await call(near, 'get', `/sync-configs/${near.world.configId}`);
     expect(shown.body.lastRun).toMatchObject({
-      error: { code: 'TABLES_PENDING', fix: 'No action is needed: the run continues by itself when the server responds again.' },
+      error: {
+        code: 'TABLES_PENDING',
+        fix: 'No action is needed: the run continues by itself when the server responds again.',
+      },
     });
     expect((await read(near)).status).toBe(200);
     // An index of a version.
-    const sorted = { ...endpoint, description: '', sorts: ['name'], filters: [{ field: 'name', operators: ['contains'] }] };
-    const id = await publishVersion(database.ctx, near.world.organizationId, { version: 'v2', status: 'draft', endpoints: [sorted] });
+    const sorted = {
+      ...endpoint,
+      description: '',
+      sorts: ['name'],
+      filters: [{ field: 'name', operators: ['contains'] }],
+    };
+    const id = await publishVersion(database.ctx, near.world.organizationId, {
+      version: 'v2',
+      status: 'draft',
+      endpoints: [sorted],
+    });
     const draft = await call(near, 'get', `/api-schema/${id}`);
-    const publishing = await call(near, 'post', `/api-schema/${draft.body.id}/publish`, { revision: draft.body.revision });
+    const publishing = await call(near, 'post', `/api-schema/${draft.body.id}/publish`, {
+      revision: draft.body.revision,
+    });
     expect(publishing.status).toBe(202);
     await until(async () => {
       const { body } = await call(near, 'get', `/api-schema/${draft.body.id}`);
@@ -251,11 +289,19 @@ describeIf('a worker is down', noLocalCluster, () => {
       const { status, checks } = await readChecks();
       return status === 'ready' && checks.tables === 'pending: 1 run, 1 publication' ? true : undefined;
     });
-    await until(async () => ((await readMetric('portal_tables_pending', 'publications')) === 1 ? true : undefined));
+    await until(async () =>
+      (await readMetric('portal_tables_pending', 'publications')) === 1 ? true : undefined,
+    );
     await database.cluster.start(far.node.name);
     await succeeded(near.world, altered);
-    await until(async () => ((await call(near, 'get', `/api-schema/${draft.body.id}`)).body.status === 'published' ? true : undefined));
-    await until(async () => ((await readMetric('portal_tables_pending', 'publications')) === 0 ? true : undefined));
+    await until(async () =>
+      (await call(near, 'get', `/api-schema/${draft.body.id}`)).body.status === 'published'
+        ? true
+        : undefined,
+    );
+    await until(async () =>
+      (await readMetric('portal_tables_pending', 'publications')) === 0 ? true : undefined,
+    );
     expect((await readChecks()).checks).not.toHaveProperty('tables');
     const newcomer = await call(
       { ...near, secret: (await makeKey(database.ctx, created.body.id, { permissions: ['write'] })).secret },
@@ -276,18 +322,29 @@ describeIf('a worker is down', noLocalCluster, () => {
     await database.cluster.kill(far.node.name);
     const url = `${service.localUrl}${management}/organizations/${world.organizationId}?confirm=${slug}`;
     const refused = await ask(url, 'delete', undefined, { ...headers, origin: service.url });
-    expect([refused.status, refused.body.error.message]).toEqual([503, expect.stringContaining('is completed automatically')]);
-    await until(async () => ((await read(company)).status === 404 ? true : undefined));
-    await database.cluster.coordinator.query("update organizations set deleting_since = now() - interval '2 minutes' where id = $1", [
-      world.organizationId,
+    expect([refused.status, refused.body.error.message]).toEqual([
+      503,
+      expect.stringContaining('is completed automatically'),
     ]);
+    await until(async () => ((await read(company)).status === 404 ? true : undefined));
+    await database.cluster.coordinator.query(
+      "update organizations set deleting_since = now() - interval '2 minutes' where id = $1",
+      [world.organizationId],
+    );
     await finishDeletions(database.ctx);
     const countLeft = async () => {
-      const sql = 'select (select count(*) from organizations where id = $1) + (select count(*) from pg_namespace where nspname = $2) as n';
-      return Number((await database.cluster.coordinator.query<{ n: string }>(sql, [world.organizationId, world.schema]))[0]?.n);
+      const sql =
+        'select (select count(*) from organizations where id = $1) + (select count(*) from pg_namespace where nspname = $2) as n';
+      return Number(
+        (
+          await database.cluster.coordinator.query<{ n: string }>(sql, [world.organizationId, world.schema])
+        )[0]?.n,
+      );
     };
     expect(await countLeft()).toBe(2);
-    await until(async () => ((await readMetric('portal_tables_pending', 'deletions')) === 1 ? true : undefined));
+    await until(async () =>
+      (await readMetric('portal_tables_pending', 'deletions')) === 1 ? true : undefined,
+    );
     await database.cluster.start(far.node.name);
     await until(async () => {
       await finishDeletions(database.ctx);

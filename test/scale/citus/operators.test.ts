@@ -1,4 +1,5 @@
-// The way to a running cluster of docs/citus.md: operators' commands on servers that only have Citus loaded, then next to a running service.
+// The way to a running cluster of docs/citus.md: operators' commands on servers that only have Citus loaded,
+// then next to a running service.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -41,34 +42,46 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
   let server: ServingProcess | undefined;
   const addressOf = ({ connection }: Node): string => `${connection.host}:${connection.port}`;
   const serviceUrl = (node: Node = cluster.coordinator): string => cluster.url(node, { ...login, database });
-  const environment = () => ({ MIGRATION_DATABASE_URL: cluster.url(cluster.coordinator, { database }), ENCRYPTION_KEY: key });
+  const environment = () => ({
+    MIGRATION_DATABASE_URL: cluster.url(cluster.coordinator, { database }),
+    ENCRYPTION_KEY: key,
+  });
 
-  async function admin(args: readonly string[], extra: Record<string, string> = {}, url = serviceUrl()): Promise<Ran> {
+  async function admin(
+    args: readonly string[],
+    extra: Record<string, string> = {},
+    url = serviceUrl(),
+  ): Promise<Ran> {
     const command = startProcess({ url, folder }, ['admin', ...args], { ...environment(), ...extra });
     const code = await command.ended;
     const { stdout, stderr } = command.output();
     return { code, stdout, stderr, json: () => JSON.parse(stdout) };
   }
   /** The checks of `prepare-citus` by state, as `node: check`. */
-  async function prepare(...args: string[]): Promise<{ code: number | null; checks: Check[]; in(state: string): string[] }> {
+  async function prepare(
+    ...args: string[]
+  ): Promise<{ code: number | null; checks: Check[]; in(state: string): string[] }> {
     const ran = await admin(['prepare-citus', '--json', ...args]);
     expect(ran.stdout, ran.stderr).toContain('"checks"');
     const checks = ran.json()['checks'] as unknown as Check[];
     return {
       code: ran.code,
       checks,
-      in: (state) => checks.filter((check) => check.state === state).map(({ node, check }) => `${node}: ${check}`),
+      in: (state) =>
+        checks.filter((check) => check.state === state).map(({ node, check }) => `${node}: ${check}`),
     };
   }
-  const inDatabase = (node: Node, ...statements: string[]): Promise<unknown> => node.query(statements.join('; '), [], database);
+  const inDatabase = (node: Node, ...statements: string[]): Promise<unknown> =>
+    node.query(statements.join('; '), [], database);
   const alone = 'set citus.enable_ddl_propagation to off';
   /** As a session has them that opens there with this login. */
   async function settingsOf(node: Node, user: string, names: readonly string[]): Promise<unknown[]> {
     const client = new Client({ ...node.connection, database, user });
     await client.connect();
-    const { rows } = await client.query<{ value: unknown }>('select current_setting(name) as value from unnest($1::text[]) as name', [
-      names,
-    ]);
+    const { rows } = await client.query<{ value: unknown }>(
+      'select current_setting(name) as value from unnest($1::text[]) as name',
+      [names],
+    );
     await client.end();
     return rows.map(({ value }) => value);
   }
@@ -88,11 +101,9 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     await cluster?.stop();
     await rm(folder, { recursive: true, force: true });
   });
-  const [worker1, worker2, worker3] = [0, 1, 2].map((index) => (): Node => cluster.workers[index] as Node) as [
-    () => Node,
-    () => Node,
-    () => Node,
-  ];
+  const [worker1, worker2, worker3] = [0, 1, 2].map(
+    (index) => (): Node => cluster.workers[index] as Node,
+  ) as [() => Node, () => Node, () => Node];
 
   it('prepare-citus makes a cluster of servers that only have Citus loaded, and changes nothing when it is repeated', async () => {
     const first = await prepare('--workers', [worker1(), worker2()].map(addressOf).join());
@@ -112,8 +123,12 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     const second = await prepare();
     expect([second.code, second.in('missing'), second.in('changed')]).toEqual([0, [], []]);
     const coordinator = addressOf(cluster.coordinator);
-    const hosts = cluster.url(cluster.coordinator, { database }).replace(coordinator, `127.0.0.1:1,${coordinator}`);
-    const { stdout } = await admin(['prepare-citus'], { MIGRATION_DATABASE_URL: `${hosts}?target_session_attrs=read-write` });
+    const hosts = cluster
+      .url(cluster.coordinator, { database })
+      .replace(coordinator, `127.0.0.1:1,${coordinator}`);
+    const { stdout } = await admin(['prepare-citus'], {
+      MIGRATION_DATABASE_URL: `${hosts}?target_session_attrs=read-write`,
+    });
     expect(stdout).toMatch(/^node +check +state\n/);
     expect(stdout).toMatch(/\n\nThe cluster is ready for the service\.\n$/);
   });
@@ -160,7 +175,10 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
   it('prepare-citus lets nodes log in to each other that ask for a password', async () => {
     for (const node of cluster.workers.concat(cluster.coordinator)) {
       const [{ hba_file: file = '' } = {}] = await node.query<{ hba_file: string }>('show hba_file');
-      await writeFile(file, 'host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n');
+      await writeFile(
+        file,
+        'host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n',
+      );
       await node.query('select pg_reload_conf()');
     }
     const found = await until(async () => {
@@ -169,7 +187,10 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     });
     expect([found.code, found.in('changed')]).toEqual([
       0,
-      ['all nodes: portal_owner logs in from node to node', 'all nodes: portal_service logs in from node to node'],
+      [
+        'all nodes: portal_owner logs in from node to node',
+        'all nodes: portal_service logs in from node to node',
+      ],
     ]);
     const again = await prepare();
     expect([again.code, again.in('changed')]).toEqual([0, []]);
@@ -192,7 +213,10 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     try {
       const url = databaseUrl(plain.connection);
       const refused = await admin(['prepare-citus'], { MIGRATION_DATABASE_URL: url }, url);
-      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Citus isn't loaded on this server")]);
+      expect([refused.code, refused.stderr]).toEqual([
+        1,
+        expect.stringContaining("Citus isn't loaded on this server"),
+      ]);
     } finally {
       await plain.stop();
       await rm(other, { recursive: true, force: true });
@@ -218,7 +242,11 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
       url: `${server?.url}/api/public/v1/things${place}`,
       headers: { ...headers, accept },
     });
-    return { world, slug: row?.slug ?? '', addresses: [at('?page=3&pageSize=20'), at('/7'), at('', 'application/x-ndjson')] };
+    return {
+      world,
+      slug: row?.slug ?? '',
+      addresses: [at('?page=3&pageSize=20'), at('/7'), at('', 'application/x-ndjson')],
+    };
   }
   const placementOf = async (): Promise<Record<string, string>> => {
     const { organizations } = (await admin(['list-placement', '--json'])).json() as unknown as {
@@ -228,9 +256,15 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
   };
 
   it('the service starts on what prepare-citus made, with a plain login and workers as WAREHOUSE_URL', async () => {
-    const both = serviceUrl(worker1()).replace(addressOf(worker1()), `${addressOf(worker1())},${addressOf(worker2())}`);
+    const both = serviceUrl(worker1()).replace(
+      addressOf(worker1()),
+      `${addressOf(worker1())},${addressOf(worker2())}`,
+    );
     const warehouse = { WAREHOUSE_URL: `${both}?target_session_attrs=read-write` };
-    server = await startServer({ url: serviceUrl(), folder }, { ...environment(), ...warehouse, SYNC_WORKERS: '0' });
+    server = await startServer(
+      { url: serviceUrl(), folder },
+      { ...environment(), ...warehouse, SYNC_WORKERS: '0' },
+    );
     expect(server.lines().filter(({ powers }) => powers !== undefined)).toEqual([]);
     ctx = openTestCtx({ ...cluster.coordinator.connection, ...login, database });
     for (const records of [400, 300]) tenants.push(await makeTenant(records));
@@ -270,9 +304,15 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     expect((await placementOf())[slug]).toBe(to);
     expect(await world.rows()).toHaveLength(406);
     expect(await exported()).toBe(before);
-    const audited = await cluster.coordinator.query('select changes from audit_log where action = $1', ['warehouse.move'], database);
+    const audited = await cluster.coordinator.query(
+      'select changes from audit_log where action = $1',
+      ['warehouse.move'],
+      database,
+    );
     expect(audited).toEqual([{ changes: { from, to } }]);
-    expect((await admin(['move-organization', slug, '--to', to])).stdout).toBe(`${slug} is on ${to} already.\n`);
+    expect((await admin(['move-organization', slug, '--to', to])).stdout).toBe(
+      `${slug} is on ${to} already.\n`,
+    );
   });
 
   it.each([
@@ -287,11 +327,16 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
   it('rebalance brings organizations to a node that was added, while they are read', async () => {
     for (let made = 0; made < 4; made += 1) await makeOrganization(ctx);
     expect((await admin(['rebalance'])).code).toBe(0);
-    expect((await admin(['rebalance'])).stdout).toBe('The organizations are spread evenly: nothing was moved.\n');
+    expect((await admin(['rebalance'])).stdout).toBe(
+      'The organizations are spread evenly: nothing was moved.\n',
+    );
     const added = await prepare('--workers', addressOf(worker3()));
     expect([added.code, added.in('missing')]).toEqual([0, []]);
     expect(added.in('changed')).toEqual(
-      expect.arrayContaining([`${addressOf(worker3())}: part of the cluster`, `${addressOf(worker3())}: login portal_login`]),
+      expect.arrayContaining([
+        `${addressOf(worker3())}: part of the cluster`,
+        `${addressOf(worker3())}: login portal_login`,
+      ]),
     );
     const planned = (await admin(['rebalance', '--dry-run', '--json'])).json() as unknown as { to: string }[];
     expect(planned.length).toBeGreaterThan(0);
@@ -303,7 +348,9 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     expect((done.json()['moved'] as unknown as object[]).length).toBe(planned.length);
     const seen = await watched.stop();
     expect(seen.problems).toEqual([]);
-    expect(Object.values(await placementOf()).filter((node) => node === addressOf(worker3()))).toHaveLength(planned.length);
+    expect(Object.values(await placementOf()).filter((node) => node === addressOf(worker3()))).toHaveLength(
+      planned.length,
+    );
     expect((await admin(['rebalance', '--stop'])).stdout).toBe('No rebalance is running.\n');
   });
 
@@ -320,7 +367,10 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     expect(listed.stdout).toMatch(new RegExp(`^\\S+ +${one} +- +-$`, 'm'));
     expect(listed.stdout).toMatch(new RegExp(`^${slug} +${two} +\\d+ +-$`, 'm'));
     const refused = await admin(['move-organization', slug, '--to', one]);
-    expect([refused.code, refused.stderr]).toEqual([1, `${one} doesn't respond: nothing was moved. Start that server first.\n`]);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      `${one} doesn't respond: nothing was moved. Start that server first.\n`,
+    ]);
     const dryRun = await admin(['rebalance', '--dry-run']);
     expect([dryRun.code, dryRun.stderr]).toEqual([1, refused.stderr]);
     // The first host of WAREHOUSE_URL is down: the service has found the second.
@@ -340,36 +390,62 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     );
     other.child.kill('SIGTERM');
     expect(await other.ended).toBe(0);
-    const made = await admin(['create-organization', '--name', 'Meanwhile', '--owner-email', 'owner@meanwhile.example']);
+    const made = await admin([
+      'create-organization',
+      '--name',
+      'Meanwhile',
+      '--owner-email',
+      'owner@meanwhile.example',
+    ]);
     expect([made.code, made.stdout]).toEqual([0, expect.stringContaining('Its tables are pending')]);
     await inDatabase(cluster.coordinator, alone, 'alter role portal_service reset timezone');
-    const update = await admin(['create-organization', '--name', 'Later', '--owner-email', 'owner@meanwhile.example']);
-    expect([update.code, update.stderr]).toEqual([1, expect.stringContaining(`The node ${addressOf(worker1())} of the Citus cluster`)]);
+    const update = await admin([
+      'create-organization',
+      '--name',
+      'Later',
+      '--owner-email',
+      'owner@meanwhile.example',
+    ]);
+    expect([update.code, update.stderr]).toEqual([
+      1,
+      expect.stringContaining(`The node ${addressOf(worker1())} of the Citus cluster`),
+    ]);
     await cluster.start('worker1');
     expect((await prepare()).code).toBe(0);
   });
 
   it('rebalance empties a node that takes no records any more, which then leaves the cluster', async () => {
     const { host, port } = worker3().connection;
-    await cluster.coordinator.query("select citus_set_node_property($1, $2, 'shouldhaveshards', false)", [host, port], database);
+    await cluster.coordinator.query(
+      "select citus_set_node_property($1, $2, 'shouldhaveshards', false)",
+      [host, port],
+      database,
+    );
     expect((await admin(['rebalance'])).code).toBe(0);
     expect(Object.values(await placementOf())).not.toContain(addressOf(worker3()));
     await cluster.coordinator.query('select citus_remove_node($1, $2)', [host, port], database);
     expect(await prepare()).toMatchObject({ code: 0 });
     const verified = await admin(['verify-restore', '--json']);
     expect([verified.code, verified.json()]).toMatchObject([0, { problems: [] }]);
-    expect(await cluster.coordinator.query("select citus_create_restore_point('portal') as point", [], database)).toHaveLength(1);
+    expect(
+      await cluster.coordinator.query("select citus_create_restore_point('portal') as point", [], database),
+    ).toHaveLength(1);
   });
 
   it('docs/citus.md names commands that exist, with arguments that they take', async () => {
     const page = await readFile('docs/citus.md', 'utf8');
-    const named = [...page.matchAll(/^ *npm run admin -- (.+)$/gm)].map(([, command = '']) => command.split(' '));
+    const named = [...page.matchAll(/^ *npm run admin -- (.+)$/gm)].map(([, command = '']) =>
+      command.split(' '),
+    );
     expect(named.map(([name]) => name)).toEqual(
       expect.arrayContaining(['prepare-citus', 'list-placement', 'move-organization', 'rebalance']),
     );
     for (const [name, ...args] of named) {
       const command = commands.find((each) => each.name === name);
-      expect(() => command && parseCommandArguments(command, args), `${name} ${args.join(' ')}`).not.toThrow();
+      expect(
+        () => command && parseCommandArguments(command, args),
+        `${name} ${args.join(' ')}`,
+      ).not.toThrow();
       expect(command, name).toBeDefined();
     }
   });

@@ -1,5 +1,5 @@
-// A worker's standby takes its place (`citus_update_node`): reads and syncs of its organizations go on, and nothing that a client got of a
-// publish which the standby never received is valid any more.
+// A worker's standby takes its place (`citus_update_node`): reads and syncs of its organizations go on, and
+// nothing that a client got of a publish which the standby never received is valid any more.
 import type { Express } from 'express';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createReadEngine } from '../../../src/public/index.ts';
@@ -11,7 +11,12 @@ import { datedFields, memoryErp, type SyncWorld, syncWorld } from '../../sync/fi
 import { type CitusDatabase, citusDatabase } from './harness/citus-database.ts';
 import { noLocalCluster } from './harness/cluster.ts';
 
-const endpoint = { name: 'things', recordType: 'thing', fields: [{ name: 'name', source: 'name' }], sorts: ['name'] };
+const endpoint = {
+  name: 'things',
+  recordType: 'thing',
+  fields: [{ name: 'name', source: 'name' }],
+  sorts: ['name'],
+};
 
 describeIf("a worker's standby is promoted", noLocalCluster, () => {
   let database: CitusDatabase;
@@ -22,7 +27,10 @@ describeIf("a worker's standby is promoted", noLocalCluster, () => {
   let getOther: ReturnType<typeof callerOf>;
 
   async function makeCompany() {
-    const world = await syncWorld(database.ctx, memoryErp(datedFields), { deletions: 'feed', maxDeleteShare: 1 });
+    const world = await syncWorld(database.ctx, memoryErp(datedFields), {
+      deletions: 'feed',
+      maxDeleteShare: 1,
+    });
     world.erp.deleted = new Map();
     for (let id = 1; id <= 20; id += 1) world.erp.put(id);
     expect((await world.sync()).status).toBe('succeeded');
@@ -49,7 +57,9 @@ describeIf("a worker's standby is promoted", noLocalCluster, () => {
 
     await standby.query("alter system set primary_conninfo = ''");
     await standby.query('select pg_reload_conf()');
-    await until(async () => ((await standby.query('select from pg_stat_wal_receiver')).length === 0 ? true : undefined));
+    await until(async () =>
+      (await standby.query('select from pg_stat_wal_receiver')).length === 0 ? true : undefined,
+    );
     for (let id = 21; id <= 30; id += 1) lost.erp.put(id, { name: `lost ${id}` });
     expect(await lost.sync('incremental')).toMatchObject({ status: 'succeeded', generation: '2' });
     const addresses = ['/v1/things?pageSize=100', '/v1/things?sort=name&pageSize=5&page=6', '/v1/things/25'];

@@ -1,11 +1,14 @@
-// Keeps every answer that a client of the public interface ever got, and judges the next ones by them: an entity tag names one body for
-// ever, and a 304 means the body that a process without caches would send now.
+// Keeps every answer that a client of the public interface ever got, and judges the next ones by them: an
+// entity tag names one body for ever, and a 304 means the body that a process without caches would send now.
 import type { Express } from 'express';
 import { type Caller, callerOf } from '../../public/fixture.ts';
 
 export type Answer = {
   readonly address: string;
-  /** 0 for an export that broke off: it was streaming when its database server died, and its client knows that it isn't whole. */
+  /**
+   * 0 for an export that broke off: it was streaming when its database server died, and its client knows that
+   * it isn't whole.
+   */
   readonly status: number;
   readonly tag: string;
   readonly text: string;
@@ -14,9 +17,15 @@ export type Answer = {
 type Known = { readonly address: string; readonly text: string };
 
 export type Oracle = {
-  /** Reads the address and notes the answer. Rejects when its tag named another body before, or the address can't be read at all (400). */
+  /**
+   * Reads the address and notes the answer. Rejects when its tag named another body before, or the address
+   * can't be read at all (400).
+   */
   read(app: Express, address: string, headers?: Record<string, string>): Promise<Answer>;
-  /** Reads the address as a client that holds one of the tags it got there, and rejects when the answer isn't what `fresh` answers. */
+  /**
+   * Reads the address as a client that holds one of the tags it got there, and rejects when the answer isn't
+   * what `fresh` answers.
+   */
   readAgain(app: Express, fresh: Express, address: string, choose: <T>(of: readonly T[]) => T): Promise<void>;
   readonly tags: number;
   readonly notModified: number;
@@ -60,7 +69,9 @@ export function createOracle(caller: Caller): Oracle {
     const before = known.get(answer.tag);
     if (before === undefined) tagsOf.set(address, [...(tagsOf.get(address) ?? []), answer.tag]);
     else if (before.address !== address || before.text !== answer.text)
-      throw new Error(`${answer.tag} names two bodies:\n${before.address} ${before.text}\n${address} ${answer.text}`);
+      throw new Error(
+        `${answer.tag} names two bodies:\n${before.address} ${before.text}\n${address} ${answer.text}`,
+      );
     known.set(answer.tag, { address, text: answer.text });
     return answer;
   };
@@ -75,7 +86,9 @@ export function createOracle(caller: Caller): Oracle {
       const text = answer.status === 304 ? known.get(tag)?.text : answer.text;
       const status = answer.status === 304 ? 200 : answer.status;
       if (status !== now.status || (status === 200 && text !== now.text))
-        throw new Error(`${address} with ${tag} is ${answer.status} ${text}\ninstead of ${now.status} ${now.text}`);
+        throw new Error(
+          `${address} with ${tag} is ${answer.status} ${text}\ninstead of ${now.status} ${now.text}`,
+        );
     },
     get tags() {
       return known.size;

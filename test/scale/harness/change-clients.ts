@@ -1,10 +1,20 @@
-// Clients of a change feed that remember every token they ever got, with the copy of the records that it stands for. From each of them a
-// client that follows the feed must end with the contents of the list, unless a failover lost what the token has seen: then it gets 410.
+// Clients of a change feed that remember every token they ever got, with the copy of the records that it
+// stands for. From each of them a client that follows the feed must end with the contents of the list, unless
+// a failover lost what the token has seen: then it gets 410.
 import type { Express } from 'express';
 import type { Answer, Oracle } from './answer-oracle.ts';
 
-type Token = { readonly since: string; readonly copy: ReadonlyMap<string, unknown>; readonly generation: bigint; isLost: boolean };
-type Page = { data: { op: 'upsert' | 'delete'; id: string; record: unknown }[]; next: string; hasMore: boolean };
+type Token = {
+  readonly since: string;
+  readonly copy: ReadonlyMap<string, unknown>;
+  readonly generation: bigint;
+  isLost: boolean;
+};
+type Page = {
+  data: { op: 'upsert' | 'delete'; id: string; record: unknown }[];
+  next: string;
+  hasMore: boolean;
+};
 
 export type ChangeClients = {
   /** Follows the feed from the beginning for at most `pages` pages, and keeps the tokens. */
@@ -19,7 +29,10 @@ export type ChangeClients = {
 
 const feed = '/v1/things/changes';
 
-export function createChangeClients(oracle: Oracle, readList: (app: Express) => Promise<Map<string, unknown>>): ChangeClients {
+export function createChangeClients(
+  oracle: Oracle,
+  readList: (app: Express) => Promise<Map<string, unknown>>,
+): ChangeClients {
   const tokens: Token[] = [];
   let followed = 0;
   let expired = 0;
@@ -64,15 +77,19 @@ export function createChangeClients(oracle: Oracle, readList: (app: Express) => 
       const token = choose(choose([tokens, lost.length > 0 ? lost : tokens]));
       const copy = await follow(app, token, limit, Number.POSITIVE_INFINITY);
       if ((copy === undefined) !== token.isLost)
-        throw new Error(`a token of generation ${token.generation} is ${token.isLost ? 'accepted, although lost' : 'rejected'}`);
+        throw new Error(
+          `a token of generation ${token.generation} is ${token.isLost ? 'accepted, although lost' : 'rejected'}`,
+        );
       if (copy === undefined) {
         expired += 1;
         return;
       }
       followed += 1;
-      const sorted = (of: ReadonlyMap<string, unknown>) => JSON.stringify([...of].sort(([a], [b]) => Number(a) - Number(b)));
+      const sorted = (of: ReadonlyMap<string, unknown>) =>
+        JSON.stringify([...of].sort(([a], [b]) => Number(a) - Number(b)));
       const [own, list] = [sorted(copy), sorted(await readList(app))];
-      if (own !== list) throw new Error(`a client from generation ${token.generation} has\n${own}\ninstead of\n${list}`);
+      if (own !== list)
+        throw new Error(`a client from generation ${token.generation} has\n${own}\ninstead of\n${list}`);
     },
     lose: (surviving) => {
       for (const token of tokens) token.isLost ||= token.generation > surviving;

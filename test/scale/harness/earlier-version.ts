@@ -15,15 +15,25 @@ const lockOf = (commit: string): Promise<string | undefined> =>
 
 /** Why the commit can't be run here; undefined when it can. */
 export async function reasonAgainst(commit: string): Promise<string | undefined> {
-  return (await lockOf(commit)) === undefined ? `commit ${commit} is not in the history of this copy` : undefined;
+  return (await lockOf(commit)) === undefined
+    ? `commit ${commit} is not in the history of this copy`
+    : undefined;
 }
 
-/** Unpacks the commit into a temporary folder. It uses the installed libraries, or its own from npm's registry where it needs others. */
+/**
+ * Unpacks the commit into a temporary folder. It uses the installed libraries, or its own from npm's registry
+ * where it needs others.
+ */
 export async function unpackCommit(commit: string): Promise<{ root: string; remove(): Promise<void> }> {
   const root = await mkdtemp(path.join(tmpdir(), 'portal-version-'));
   await run('sh', ['-c', 'git archive "$1" | tar -x -C "$2"', 'sh', commit, root]);
   if ((await lockOf(commit)) === (await readFile('package-lock.json', 'utf8')))
     await symlink(path.resolve('node_modules'), path.join(root, 'node_modules'));
-  else await run('npm', ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'], { cwd: root });
+  else
+    await run(
+      'npm',
+      ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'],
+      { cwd: root },
+    );
   return { root, remove: () => rm(root, { recursive: true, force: true }) };
 }

@@ -1,5 +1,6 @@
-// One company through publishes, reads and failovers that a seed chooses, with and without loss. Two processes serve it: one asks the
-// database at each request, one trusts what it knows for a second as in production. Rejects with the first wrong answer.
+// One company through publishes, reads and failovers that a seed chooses, with and without loss. Two
+// processes serve it: one asks the database at each request, one trusts what it knows for a second as in
+// production. Rejects with the first wrong answer.
 import { createId } from '../../../src/core/id.ts';
 import { randomOf } from '../../chaos/random.ts';
 import { publishVersion } from '../../public/fixture.ts';
@@ -62,7 +63,8 @@ async function openPlay(database: PairDatabase, seed: number): Promise<Play> {
   };
 }
 
-const generationOf = async ({ world }: Play): Promise<bigint> => BigInt((await world.state())?.generation ?? 0);
+const generationOf = async ({ world }: Play): Promise<bigint> =>
+  BigInt((await world.state())?.generation ?? 0);
 
 async function publish(play: Play): Promise<void> {
   edit(play);
@@ -94,7 +96,8 @@ async function failOver(play: Play): Promise<void> {
   const before = await generationOf(play);
   let isOver = false;
   const reading = (async () => {
-    while (!isOver) for (const app of [exact, trusting]) await oracle.read(app, play.random.pick(allAddresses));
+    while (!isOver)
+      for (const app of [exact, trusting]) await oracle.read(app, play.random.pick(allAddresses));
   })();
   // Awaited below; until then its failure isn't handled.
   reading.catch(() => undefined);
@@ -104,7 +107,8 @@ async function failOver(play: Play): Promise<void> {
   isOver = true;
   await reading;
   const after = await generationOf(play);
-  if (!play.isLosing && after !== before) throw new Error(`generation ${before} was acknowledged, ${after} is left`);
+  if (!play.isLosing && after !== before)
+    throw new Error(`generation ${before} was acknowledged, ${after} is left`);
   counts.failovers += 1;
   counts.lostPublishes += Number(before - after);
   clients.lose(after);
@@ -121,7 +125,11 @@ async function publishDraft({ ctx, world, random, drafts, oracle, exact }: Play)
   const fields = random
     .sample(bothFields, random.between(1, 2))
     .map((field) => ({ ...field, name: random.pick([field.name, `${field.name}Text`]) }));
-  await publishVersion(ctx, world.organizationId, { id: drafts[version], version, endpoints: [endpointOf(fields)] });
+  await publishVersion(ctx, world.organizationId, {
+    id: drafts[version],
+    version,
+    endpoints: [endpointOf(fields)],
+  });
   await oracle.read(exact, `/${version}/things?pageSize=100`);
 }
 

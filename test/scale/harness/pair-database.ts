@@ -1,5 +1,5 @@
-// A migrated database on a primary with one standby, behind an address that moves, with a ctx as `testDatabase` gives it, so that fixtures
-// which take a database go through a failover.
+// A migrated database on a primary with one standby, behind an address that moves, with a ctx as
+// `testDatabase` gives it, so that fixtures which take a database go through a failover.
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import type { Ctx } from '../../../src/core/ctx.ts';
@@ -18,7 +18,10 @@ export type PairDatabase = TestDatabase & {
   openProcess(): Ctx;
   /** What is committed from now on is lost by `failOver`. */
   startLosing(): Promise<void>;
-  /** The primary dies, the standby is promoted, and the address moves to it. Resolves when the service reaches it, with the `performance.now()` of the move. */
+  /**
+   * The primary dies, the standby is promoted, and the address moves to it. Resolves when the service reaches
+   * it, with the `performance.now()` of the move.
+   */
   failOver(): Promise<number>;
   /** The same in an orderly way: nothing is lost. */
   switchOver(): Promise<number>;
@@ -44,7 +47,8 @@ export async function pairDatabase(options: TestDatabaseOptions = {}): Promise<P
     await change();
     moving.moveTo(servers.primary.connection);
     const movedAtMs = performance.now();
-    for (const { db } of processes) await until(async () => db.control.raw('select 1').catch(() => undefined));
+    for (const { db } of processes)
+      await until(async () => db.control.raw('select 1').catch(() => undefined));
     return movedAtMs;
   };
   return {

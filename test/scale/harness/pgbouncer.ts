@@ -1,4 +1,5 @@
-// PgBouncer between the service and PostgreSQL, where the program is installed (Debian: apt-get install pgbouncer).
+// PgBouncer between the service and PostgreSQL, where the program is installed (Debian: apt-get install
+// pgbouncer).
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -14,7 +15,10 @@ import { until } from '../../setup/until.ts';
 /** Debian installs it in a folder that only root has in PATH. */
 const candidates = ['pgbouncer', '/usr/sbin/pgbouncer'];
 const found = candidates
-  .map((program) => ({ program, version: /PgBouncer (\d+)\.(\d+)/.exec(String(spawnSync(program, ['--version']).stdout ?? '')) }))
+  .map((program) => ({
+    program,
+    version: /PgBouncer (\d+)\.(\d+)/.exec(String(spawnSync(program, ['--version']).stdout ?? '')),
+  }))
   .find(({ version }) => version !== null);
 
 const [, major = '', minor = ''] = found?.version ?? [];
@@ -38,7 +42,12 @@ const consoleLogin = { user: 'console', password: 'for-the-console' };
 
 type Target = Pick<TestServer, 'host' | 'port' | 'database'>;
 
-function settingsFor(server: Target, port: number, folder: string, given: Readonly<Record<string, string>>): string {
+function settingsFor(
+  server: Target,
+  port: number,
+  folder: string,
+  given: Readonly<Record<string, string>>,
+): string {
   const settings: Record<string, string> = {
     listen_addr: '127.0.0.1',
     listen_port: String(port),
@@ -57,7 +66,10 @@ function settingsFor(server: Target, port: number, folder: string, given: Readon
   return `[databases]\n${server.database} = host=${server.host} port=${server.port} dbname=${server.database}\n[pgbouncer]\n${lines.join('')}`;
 }
 
-/** Starts it in front of one database of the server, for these logins. `settings` are those of its section [pgbouncer]. */
+/**
+ * Starts it in front of one database of the server, for these logins. `settings` are those of its section
+ * [pgbouncer].
+ */
 export async function startPgBouncer(
   server: TestServer,
   logins: readonly Login[],

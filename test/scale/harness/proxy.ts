@@ -1,4 +1,5 @@
-// A TCP address that moves: clients keep one host and port while the server behind it changes, as with a virtual address or a proxy.
+// A TCP address that moves: clients keep one host and port while the server behind it changes, as with a
+// virtual address or a proxy.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
@@ -6,7 +7,10 @@ export type Target = { readonly host: string; readonly port: number };
 export type MovingAddress = {
   readonly host: string;
   readonly port: number;
-  /** New connections go to `target`; all present ones are broken. Null: connections are closed as soon as they are accepted. */
+  /**
+   * New connections go to `target`; all present ones are broken. Null: connections are closed as soon as they
+   * are accepted.
+   */
   moveTo(target: Target | null): void;
   /** Connections that are open now. */
   readonly connections: number;

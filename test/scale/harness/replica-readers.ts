@@ -1,5 +1,6 @@
-// Clients that read a replicated service in every way, one request after the other, and check each answer: it shows one state of the ERP as a
-// whole, none older than the client has seen before, and none that had been replaced for more than a second when the request was sent.
+// Clients that read a replicated service in every way, one request after the other, and check each answer: it
+// shows one state of the ERP as a whole, none older than the client has seen before, and none that had been
+// replaced for more than a second when the request was sent.
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { fullAccess } from '../../../src/core/record-access.ts';
@@ -9,7 +10,10 @@ import { parts, type ReplicatedService } from './replicated-service.ts';
 import { richerKinds } from './richer-kinds.ts';
 
 type Answer = { readonly status: number; readonly text: string; readonly headers: IncomingHttpHeaders };
-/** The states that an answer shows in its records, and how many records of the organization, or of one part, it has or counts. */
+/**
+ * The states that an answer shows in its records, and how many records of the organization, or of one part,
+ * it has or counts.
+ */
 type Shown = { readonly states: readonly unknown[]; readonly found: number; readonly part?: number };
 
 export type Findings = {
@@ -51,7 +55,12 @@ const shownIn = (text: string): Shown => {
 };
 
 /** A client with its memory; the answers of all clients are checked against the same published states. */
-type Reader = { seen: number; since: string | null; readonly copy: Map<string, unknown>; readonly tags: Map<string, [string, Shown]> };
+type Reader = {
+  seen: number;
+  since: string | null;
+  readonly copy: Map<string, unknown>;
+  readonly tags: Map<string, [string, Shown]>;
+};
 
 export type Readers = {
   readonly findings: Findings;
@@ -64,7 +73,16 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
   const { service, secret, world, published, countOf } = site;
   const agent = new Agent({ keepAlive: true });
   const own = { authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId };
-  const findings: Findings = { reads: 0, wrong: 0, backward: 0, stale: 0, errors: 0, cut: 0, kinds: {}, problems: [] };
+  const findings: Findings = {
+    reads: 0,
+    wrong: 0,
+    backward: 0,
+    stale: 0,
+    errors: 0,
+    cut: 0,
+    kinds: {},
+    problems: [],
+  };
   const note = (what: 'wrong' | 'backward' | 'stale' | 'errors', text: string): void => {
     findings[what] += 1;
     if (findings.problems.length < maxProblems) findings.problems.push(`${what}: ${text}`);
@@ -73,16 +91,26 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
   const send = (path: string, more: Record<string, string> = {}, body?: object): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const given =
-        body === undefined ? { method: 'GET', headers: {} } : { method: 'POST', headers: { 'content-type': 'application/json' } };
+        body === undefined
+          ? { method: 'GET', headers: {} }
+          : { method: 'POST', headers: { 'content-type': 'application/json' } };
       const headers: Record<string, string> = { ...own, ...given.headers, ...more };
-      const sent = request(`${service.localUrl}${path}`, { agent, method: given.method, headers }, (answer) => {
-        const chunks: Buffer[] = [];
-        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-        answer.once('error', () => reject(new CutOff()));
-        answer.once('end', () =>
-          resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString(), headers: answer.headers }),
-        );
-      });
+      const sent = request(
+        `${service.localUrl}${path}`,
+        { agent, method: given.method, headers },
+        (answer) => {
+          const chunks: Buffer[] = [];
+          answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+          answer.once('error', () => reject(new CutOff()));
+          answer.once('end', () =>
+            resolve({
+              status: answer.statusCode ?? 0,
+              text: Buffer.concat(chunks).toString(),
+              headers: answer.headers,
+            }),
+          );
+        },
+      );
       sent.once('error', reject);
       sent.end(body === undefined ? undefined : JSON.stringify(body));
     });
@@ -92,9 +120,16 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
     return text;
   };
   /** As a client with a copy reads it: an answer 304 means what the answer with that tag showed. */
-  const revalidate = async ({ tags }: Reader, path: string, read: (text: string) => Shown): Promise<Shown> => {
+  const revalidate = async (
+    { tags }: Reader,
+    path: string,
+    read: (text: string) => Shown,
+  ): Promise<Shown> => {
     const known = tags.get(path);
-    const { status, text, headers } = await send(path, known === undefined ? {} : { 'if-none-match': known[0] });
+    const { status, text, headers } = await send(
+      path,
+      known === undefined ? {} : { 'if-none-match': known[0] },
+    );
     if (status === 304 && known !== undefined) return known[1];
     if (status !== 200) throw new Error(`${path}: ${status} ${text.slice(0, 300)}`);
     const shown = read(text);
@@ -103,18 +138,26 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
   };
 
   const filters = [{ field: 'part', operator: 'eq', value: '1' }];
-  const made = await send('/api/platform/v1/views', {}, { name: 'Part 1', recordType: 'thing', columns: ['total'], filters });
+  const made = await send(
+    '/api/platform/v1/views',
+    {},
+    { name: 'Part 1', recordType: 'thing', columns: ['total'], filters },
+  );
   if (made.status !== 201) throw new Error(`The view was not made: ${made.text}`);
   const view = JSON.parse(made.text) as { id: string };
   const mcp = new Client({ name: 'test', version: '1.0.0' });
-  await mcp.connect(new StreamableHTTPClientTransport(new URL(`${service.localUrl}/mcp`), { requestInit: { headers: own } }));
+  await mcp.connect(
+    new StreamableHTTPClientTransport(new URL(`${service.localUrl}/mcp`), { requestInit: { headers: own } }),
+  );
   const tools = recordToolsOf(service.ctx);
   const records = countOf(0);
   const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
   async function readChanges(reader: Reader): Promise<Shown | undefined> {
     const since = reader.since === null ? '' : `&since=${reader.since}`;
-    const { data, next, hasMore } = JSON.parse(await get(`/api/public/v1/things/changes?limit=500${since}`)) as ChangesJson;
+    const { data, next, hasMore } = JSON.parse(
+      await get(`/api/public/v1/things/changes?limit=500${since}`),
+    ) as ChangesJson;
     for (const { id, record } of data) {
       if (record === null) reader.copy.delete(id);
       else reader.copy.set(id, record.total);
@@ -123,76 +166,108 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
     return hasMore ? undefined : { states: [...reader.copy.values()], found: reader.copy.size };
   }
 
-  const kinds: Record<string, { readonly weight: number; read(reader: Reader): Promise<Shown | undefined> }> = {
-    ...richerKinds(get, records, countOf),
-    list: { weight: 20, read: async () => shownIn(await get(`/api/public/v1/things?pageSize=${pageSize}&page=${1 + below(8)}`)) },
-    revalidated: {
-      weight: 10,
-      read: (reader) => revalidate(reader, `/api/public/v1/things?pageSize=${pageSize}&page=${1 + below(3)}`, shownIn),
-    },
-    filter: {
-      weight: 15,
-      read: async () => {
-        const part = below(parts);
-        return { ...shownIn(await get(`/api/public/v1/things?part=${part}&total_lte=${1e9 + below(1e6)}&pageSize=10`)), part };
+  const kinds: Record<string, { readonly weight: number; read(reader: Reader): Promise<Shown | undefined> }> =
+    {
+      ...richerKinds(get, records, countOf),
+      list: {
+        weight: 20,
+        read: async () =>
+          shownIn(await get(`/api/public/v1/things?pageSize=${pageSize}&page=${1 + below(8)}`)),
       },
-    },
-    deep: {
-      weight: 10,
-      read: async () =>
-        shownIn(
-          await get(`/api/public/v1/things?sort=name&order=desc&pageSize=${pageSize}&page=${Math.floor(records / pageSize) - below(5)}`),
-        ),
-    },
-    record: {
-      weight: 25,
-      read: async () => {
-        const { data } = JSON.parse(await get(`/api/public/v1/things/${1 + below(records)}`)) as { data: RecordJson };
-        return { states: [data.total], found: countOf(Number(data.total)) };
+      revalidated: {
+        weight: 10,
+        read: (reader) =>
+          revalidate(reader, `/api/public/v1/things?pageSize=${pageSize}&page=${1 + below(3)}`, shownIn),
       },
-    },
-    changes: { weight: 8, read: readChanges },
-    ndjson: {
-      weight: 2,
-      read: async () => {
-        const all = lines(await get('/api/public/v1/things', { accept: 'application/x-ndjson' })).map(
-          (line) => JSON.parse(line) as RecordJson,
-        );
-        return { states: all.map(({ total }) => total), found: all.length };
+      filter: {
+        weight: 15,
+        read: async () => {
+          const part = below(parts);
+          return {
+            ...shownIn(
+              await get(`/api/public/v1/things?part=${part}&total_lte=${1e9 + below(1e6)}&pageSize=10`),
+            ),
+            part,
+          };
+        },
       },
-    },
-    csv: {
-      weight: 2,
-      read: async () => {
-        const all = lines(await get('/api/public/v1/things?part=2', { accept: 'text/csv' })).slice(1);
-        return { states: all.map((line) => Number(line.split(',')[2])), found: all.length, part: 2 };
+      deep: {
+        weight: 10,
+        read: async () =>
+          shownIn(
+            await get(
+              `/api/public/v1/things?sort=name&order=desc&pageSize=${pageSize}&page=${Math.floor(records / pageSize) - below(5)}`,
+            ),
+          ),
       },
-    },
-    view: { weight: 3, read: async () => ({ ...shownIn(await get(`/api/platform/v1/views/${view.id}/records?pageSize=20`)), part: 1 }) },
-    mcp: {
-      weight: 2,
-      read: async () => {
-        const answer = await mcp.callTool({
-          name: 'query',
-          arguments: { version: 'v1', resource: 'things', filters: { part: '0' }, pageSize: 10 },
-        });
-        const [first] = answer.content;
-        if (answer.isError === true || first?.type !== 'text') throw new Error(JSON.stringify(answer.content));
-        return { ...shownIn(first.text), part: 0 };
+      record: {
+        weight: 25,
+        read: async () => {
+          const { data } = JSON.parse(await get(`/api/public/v1/things/${1 + below(records)}`)) as {
+            data: RecordJson;
+          };
+          return { states: [data.total], found: countOf(Number(data.total)) };
+        },
       },
-    },
-    aggregate: {
-      weight: 3,
-      read: async () => {
-        const access = { reads: fullAccess, masks: 'own' as const, maxCharacters };
-        const input = { version: 'v1', resource: 'things', field: 'total', orderBy: 'count', limit: 20 } as const;
-        const { count, min, max } = JSON.parse(await tools.aggregate(world.tenant, access, input)) as Record<string, unknown>;
-        return { states: [Number(min), Number(max)], found: Number(count) };
+      changes: { weight: 8, read: readChanges },
+      ndjson: {
+        weight: 2,
+        read: async () => {
+          const all = lines(await get('/api/public/v1/things', { accept: 'application/x-ndjson' })).map(
+            (line) => JSON.parse(line) as RecordJson,
+          );
+          return { states: all.map(({ total }) => total), found: all.length };
+        },
       },
-    },
-  };
+      csv: {
+        weight: 2,
+        read: async () => {
+          const all = lines(await get('/api/public/v1/things?part=2', { accept: 'text/csv' })).slice(1);
+          return { states: all.map((line) => Number(line.split(',')[2])), found: all.length, part: 2 };
+        },
+      },
+      view: {
+        weight: 3,
+        read: async () => ({
+          ...shownIn(await get(`/api/platform/v1/views/${view.id}/records?pageSize=20`)),
+          part: 1,
+        }),
+      },
+      mcp: {
+        weight: 2,
+        read: async () => {
+          const answer = await mcp.callTool({
+            name: 'query',
+            arguments: { version: 'v1', resource: 'things', filters: { part: '0' }, pageSize: 10 },
+          });
+          const [first] = answer.content;
+          if (answer.isError === true || first?.type !== 'text')
+            throw new Error(JSON.stringify(answer.content));
+          return { ...shownIn(first.text), part: 0 };
+        },
+      },
+      aggregate: {
+        weight: 3,
+        read: async () => {
+          const access = { reads: fullAccess, masks: 'own' as const, maxCharacters };
+          const input = {
+            version: 'v1',
+            resource: 'things',
+            field: 'total',
+            orderBy: 'count',
+            limit: 20,
+          } as const;
+          const { count, min, max } = JSON.parse(
+            await tools.aggregate(world.tenant, access, input),
+          ) as Record<string, unknown>;
+          return { states: [Number(min), Number(max)], found: Number(count) };
+        },
+      },
+    };
 
-  const drawn = Object.entries(kinds).flatMap(([kind, { weight }]) => Array.from({ length: weight }, () => kind));
+  const drawn = Object.entries(kinds).flatMap(([kind, { weight }]) =>
+    Array.from({ length: weight }, () => kind),
+  );
 
   function check(reader: Reader, kind: string, { states, found, part }: Shown, sentAtMs: number): void {
     const distinct = [...new Set(states.map(Number))];
@@ -203,7 +278,8 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
     else if (found !== count) note('wrong', `${kind} has ${found} of the ${count} records of state ${state}`);
     if (state < reader.seen) note('backward', `${kind} shows state ${state} after ${reader.seen}`);
     const due = published.findLast(({ atMs }) => atMs < sentAtMs - maxAgeMs)?.state ?? 0;
-    if (state < due) note('stale', `${kind} shows state ${state}, and ${due} was published more than ${maxAgeMs} ms before`);
+    if (state < due)
+      note('stale', `${kind} shows state ${state}, and ${due} was published more than ${maxAgeMs} ms before`);
     reader.seen = Math.max(reader.seen, state);
   }
 

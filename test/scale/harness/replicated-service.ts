@@ -1,5 +1,6 @@
-// The service with read replicas, and an organization whose records all show in which state of the ERP they were read: a sync publishes a
-// state as a whole, so whatever is read must show one state, and the number of records of that state.
+// The service with read replicas, and an organization whose records all show in which state of the ERP they
+// were read: a sync publishes a state as a whole, so whatever is read must show one state, and the number of
+// records of that state.
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { readConfig } from '../../../src/config.ts';
@@ -88,7 +89,8 @@ type Options = {
 
 const extra = 7;
 const isOf = (part: number) => (id: number) => id % parts === part;
-const idsOf = (records: number, state: number): number[] => Array.from({ length: records + (state % extra) }, (_, index) => index + 1);
+const idsOf = (records: number, state: number): number[] =>
+  Array.from({ length: records + (state % extra) }, (_, index) => index + 1);
 
 function changeErp(erp: MemoryErp, ids: readonly number[], state: number): void {
   erp.records.clear();
@@ -111,7 +113,9 @@ function environmentOf(servers: Servers, folder: string, metricsPort: number, al
   const owner = { ...servers.primary.connection, database };
   const login = { ...owner, user: 'portal_login', password: randomBytes(18).toString('base64url') };
   const replicaUrls = servers.standbys.map(({ connection: { port } }) => databaseUrl({ ...login, port }));
-  const hosts = [servers.primary, ...servers.standbys].map(({ connection: { host, port } }) => `${host}:${port}`).join(',');
+  const hosts = [servers.primary, ...servers.standbys]
+    .map(({ connection: { host, port } }) => `${host}:${port}`)
+    .join(',');
   const anyOfThem = `postgres://${login.user}:${login.password}@${hosts}/${database}?target_session_attrs=read-write`;
   const environment = {
     PORT: '0',
@@ -133,14 +137,24 @@ function environmentOf(servers: Servers, folder: string, metricsPort: number, al
 async function startProcess(environment: Environment): Promise<Service> {
   const config = readConfig(environment);
   const opened = await openDatabase(config);
-  return startService({ ...config, settings: { ...config.settings, anchorEvery: 20 } }, opened, createLog(config.LOG_LEVEL));
+  return startService(
+    { ...config, settings: { ...config.settings, anchorEvery: 20 } },
+    opened,
+    createLog(config.LOG_LEVEL),
+  );
 }
 
 /** The sum of the samples that have these labels; 0 without any. */
-async function readMetric(port: number, name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
+async function readMetric(
+  port: number,
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
-  const samples = text.split('\n').filter((line) => line.startsWith(`${name}{`) && wanted.every((label) => line.includes(label)));
+  const samples = text
+    .split('\n')
+    .filter((line) => line.startsWith(`${name}{`) && wanted.every((label) => line.includes(label)));
   return samples.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }
 
@@ -161,13 +175,17 @@ export async function startReplicatedService(options: Options = {}): Promise<Rep
     const state = published.length + lost.size + 1;
     changeErp(erp, idsOf(records, state), state);
     const run = await world.sync();
-    if (run.status !== 'succeeded') throw new Error(`the sync of state ${state} is ${run.status}: ${JSON.stringify(run)}`);
+    if (run.status !== 'succeeded')
+      throw new Error(`the sync of state ${state} is ${run.status}: ${JSON.stringify(run)}`);
     published.push({ state, atMs: performance.now() });
   };
   await publish();
   // The version needs to know what references refer to.
   const described = await erp.connector.metadata(AbortSignal.timeout(60_000));
-  await saveAccount({ ...service.ctx, organizationId: world.organizationId }, { described, listed: [], account: null });
+  await saveAccount(
+    { ...service.ctx, organizationId: world.organizationId },
+    { described, listed: [], account: null },
+  );
   await publishVersion(service.ctx, world.organizationId, { endpoints: [endpoint] });
   // As publishing does. The service's maintenance may have entered before that no version shows anything.
   await enterVersions({ ...service.ctx, organizationId: world.organizationId });
@@ -187,7 +205,8 @@ export async function startReplicatedService(options: Options = {}): Promise<Rep
       if (last !== undefined) lost.add(last.state);
     },
     isLost: (state) => lost.has(state),
-    countOf: (state, part) => (part === undefined ? idsOf(records, state) : idsOf(records, state).filter(isOf(part))).length,
+    countOf: (state, part) =>
+      (part === undefined ? idsOf(records, state) : idsOf(records, state).filter(isOf(part))).length,
     metric: (name, labels) => readMetric(metricsPort, name, labels),
     close: async () => {
       await service.stop();

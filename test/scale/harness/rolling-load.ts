@@ -1,5 +1,6 @@
-// Clients of several processes of the service, each request to any of those that are in service, as behind a proxy. Every answer is kept and
-// compared: an entity tag names one body whichever process answers, a 304 only repeats what the client has, and nothing fails.
+// Clients of several processes of the service, each request to any of those that are in service, as behind a
+// proxy. Every answer is kept and compared: an entity tag names one body whichever process answers, a 304
+// only repeats what the client has, and nothing fails.
 import type { Company, Reply } from '../../ops/site.ts';
 import { until } from '../../setup/until.ts';
 
@@ -39,8 +40,14 @@ function openTags() {
   const last = new Map<string, string>();
   let notModified = 0;
   return {
-    headersFor: (path: string): Record<string, string> => ({ ...(last.has(path) && { 'if-none-match': last.get(path) ?? '' }) }),
-    judge(path: string, { status, headers, text, body }: Reply, asked: string | undefined): string | undefined {
+    headersFor: (path: string): Record<string, string> => ({
+      ...(last.has(path) && { 'if-none-match': last.get(path) ?? '' }),
+    }),
+    judge(
+      path: string,
+      { status, headers, text, body }: Reply,
+      asked: string | undefined,
+    ): string | undefined {
       const tag = headers.get('etag') ?? '';
       if (status === 304) {
         notModified += 1;
@@ -48,7 +55,8 @@ function openTags() {
       }
       if (status !== 200) return `${path}: ${status} ${text.slice(0, 300)}`;
       const known = bodies.get(tag);
-      if (known !== undefined && (known.path !== path || known.text !== text)) return `${path}: ${tag} names two bodies`;
+      if (known !== undefined && (known.path !== path || known.text !== text))
+        return `${path}: ${tag} names two bodies`;
       bodies.set(tag, { path, text });
       last.set(path, tag);
       const total = body?.pagination?.total;
@@ -109,7 +117,9 @@ function openWriters({ company, roleId, pick }: Options) {
   const invited: string[] = [];
   let made = 0;
   const post = async (path: string, body: object): Promise<string | undefined> => {
-    const { status, text } = await company.callAs(1, pick(), 'post', path, body, { 'idempotency-key': `rolling-${made}` });
+    const { status, text } = await company.callAs(1, pick(), 'post', path, body, {
+      'idempotency-key': `rolling-${made}`,
+    });
     return status === 201 ? undefined : `${path}: ${status} ${text}`;
   };
   return {
@@ -118,7 +128,9 @@ function openWriters({ company, roleId, pick }: Options) {
     async write(): Promise<string | undefined> {
       made += 1;
       const [team, email] = [`team ${made}`, `person-${made}@example.test`];
-      const wrong = (await post('/teams', { name: team })) ?? (await post(`/organizations/${company.id}/invitations`, { email, roleId }));
+      const wrong =
+        (await post('/teams', { name: team })) ??
+        (await post(`/organizations/${company.id}/invitations`, { email, roleId }));
       if (wrong !== undefined) return wrong;
       teams.push(team);
       invited.push(email);
@@ -140,7 +152,11 @@ export function startRollingLoad(options: Options): RollingLoad {
     (path: string, headers: Record<string, string> = {}) =>
     async (): Promise<string | undefined> => {
       const asked = tags.headersFor(path);
-      return tags.judge(path, await company.read(pick(), path.replace(/#.*/, ''), { ...headers, ...asked }), asked['if-none-match']);
+      return tags.judge(
+        path,
+        await company.read(pick(), path.replace(/#.*/, ''), { ...headers, ...asked }),
+        asked['if-none-match'],
+      );
     };
   const clients: (() => Promise<string | undefined>)[] = [
     read(`/${version}/customer?pageSize=20&page=2`),
@@ -166,7 +182,9 @@ export function startRollingLoad(options: Options): RollingLoad {
   const rounds = clients.map(() => 0);
   const callers = clients.map(async (ask, index) => {
     while (!isStopped) {
-      const problem = await ask().catch((error: Error) => `client ${index}: ${error.name} ${error.message} ${String(error.cause)}`);
+      const problem = await ask().catch(
+        (error: Error) => `client ${index}: ${error.name} ${error.message} ${String(error.cause)}`,
+      );
       if (problem !== undefined) wrong.push(problem);
       answers += 1;
       rounds[index] = (rounds[index] ?? 0) + 1;
@@ -176,7 +194,10 @@ export function startRollingLoad(options: Options): RollingLoad {
   return {
     passed: async (more) => {
       const goal = rounds.map((round) => round + more);
-      await until(async () => (rounds.every((round, index) => round >= (goal[index] ?? 0)) ? true : undefined), 300_000);
+      await until(
+        async () => (rounds.every((round, index) => round >= (goal[index] ?? 0)) ? true : undefined),
+        300_000,
+      );
     },
     stop: async () => {
       isStopped = true;

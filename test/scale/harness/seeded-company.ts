@@ -1,5 +1,6 @@
-// A company whose ERP changes as a seed decides, and its clients: two processes serve it, one that asks the database at each request and one
-// that trusts what it knows for a second as in production. Every answer goes through one oracle.
+// A company whose ERP changes as a seed decides, and its clients: two processes serve it, one that asks the
+// database at each request and one that trusts what it knows for a second as in production. Every answer goes
+// through one oracle.
 import type { Express } from 'express';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { createReadEngine } from '../../../src/public/index.ts';
@@ -86,7 +87,11 @@ export async function openCompany(
     oracle,
     clients: createChangeClients(oracle, (app) => readList(oracle, app)),
     exact: freshApp(ctx),
-    trusting: freshApp({ ...ctx, ...(other !== undefined && { db: other.db }), settings: { ...settings, cacheTtlMs: 1_000 } }),
+    trusting: freshApp({
+      ...ctx,
+      ...(other !== undefined && { db: other.db }),
+      settings: { ...settings, cacheTtlMs: 1_000 },
+    }),
   };
 }
 
@@ -104,14 +109,16 @@ export function edit({ random, world: { erp } }: SeededCompany): void {
 }
 
 /**
- * Works until the run has ended; false when it was lost. The next claim takes over what a broken connection interrupted. Rejects when the run
- * failed.
+ * Works until the run has ended; false when it was lost. The next claim takes over what a broken connection
+ * interrupted. Rejects when the run failed.
  */
 export async function finishRun({ ctx, world }: SeededCompany, id: string): Promise<boolean> {
   const ended = await until(async () => {
     const lease = await claimRun(ctx, 'test', ctx.settings.sync.leaseMs).catch(() => undefined);
     if (lease !== undefined) await world.work(lease, noSignal, ctx);
-    const found = await world.row(id).catch((error: Error) => (error.message === 'the run is gone' ? 'gone' : undefined));
+    const found = await world
+      .row(id)
+      .catch((error: Error) => (error.message === 'the run is gone' ? 'gone' : undefined));
     if (found === undefined || found === 'gone') return found;
     return ['succeeded', 'failed'].includes(found.status) ? found.status : undefined;
   }, 300_000);
@@ -123,12 +130,21 @@ export async function finishRun({ ctx, world }: SeededCompany, id: string): Prom
 export async function assertPublished({ world, oracle, exact }: SeededCompany): Promise<void> {
   const own = [...(await readList(oracle, exact)).values()] as { id: string; name: string; total: number }[];
   const shown = own.map(({ id, name, total }) => `${id} ${name} ${total}`).sort();
-  const wanted = [...world.erp.records.values()].map(({ id, values }) => `${id} ${values['name']} ${Number(values['total'])}`).sort();
-  if (JSON.stringify(shown) !== JSON.stringify(wanted)) throw new Error(`readers see ${shown}\ninstead of ${wanted}`);
+  const wanted = [...world.erp.records.values()]
+    .map(({ id, values }) => `${id} ${values['name']} ${Number(values['total'])}`)
+    .sort();
+  if (JSON.stringify(shown) !== JSON.stringify(wanted))
+    throw new Error(`readers see ${shown}\ninstead of ${wanted}`);
 }
 
-/** Reads some of the addresses as clients with and without copies do, and compares with what a process without caches answers. */
-export async function readSome({ oracle, exact, trusting, ctx, random }: SeededCompany, of = addresses): Promise<void> {
+/**
+ * Reads some of the addresses as clients with and without copies do, and compares with what a process without
+ * caches answers.
+ */
+export async function readSome(
+  { oracle, exact, trusting, ctx, random }: SeededCompany,
+  of = addresses,
+): Promise<void> {
   for (const address of random.sample(of, 4)) {
     await oracle.read(trusting, address);
     await oracle.readAgain(exact, freshApp(ctx), address, random.pick);

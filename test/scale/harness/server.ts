@@ -1,4 +1,5 @@
-// One PostgreSQL of the npm package on a port of loopback, as primary or as streaming hot standby: started, killed, promoted, paused.
+// One PostgreSQL of the npm package on a port of loopback, as primary or as streaming hot standby: started,
+// killed, promoted, paused.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFile, chown, cp, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
@@ -78,16 +79,25 @@ function isAlive(pid: number): boolean {
 type Running = Pick<Server, 'dataFolder' | 'logFile'> & { readonly port: number };
 
 /**
- * The server in `<folder>/<name>/postgres-<major>`, which is where the cleanup watcher of the tests looks, or the one that is `running`
- * elsewhere.
+ * The server in `<folder>/<name>/postgres-<major>`, which is where the cleanup watcher of the tests looks, or
+ * the one that is `running` elsewhere.
  */
-export async function describeServer({ programs, folder, name }: Place, password: string, running?: Running): Promise<Server> {
+export async function describeServer(
+  { programs, folder, name }: Place,
+  password: string,
+  running?: Running,
+): Promise<Server> {
   const dataFolder = running?.dataFolder ?? path.join(folder, name, `postgres-${programs.major}`);
   const logFile = running?.logFile ?? path.join(folder, name, 'log');
   const port = running?.port ?? (await findStablePort());
   const connection = { host: '127.0.0.1', port, user: 'postgres', database: 'postgres', password };
-  const pid = async () => Number.parseInt(await readFile(path.join(dataFolder, 'postmaster.pid'), 'utf8').catch(() => ''), 10);
-  const query: Server['query'] = async <Row extends object>(sql: string, values: readonly unknown[] = [], database = 'postgres') => {
+  const pid = async () =>
+    Number.parseInt(await readFile(path.join(dataFolder, 'postmaster.pid'), 'utf8').catch(() => ''), 10);
+  const query: Server['query'] = async <Row extends object>(
+    sql: string,
+    values: readonly unknown[] = [],
+    database = 'postgres',
+  ) => {
     const client = new Client({ ...connection, database, connectionTimeoutMillis: 10_000 });
     client.on('error', () => undefined);
     await client.connect();
@@ -107,11 +117,16 @@ export async function describeServer({ programs, folder, name }: Place, password
     const log = await open(logFile, 'a', 0o600);
     const from = (await log.stat()).size;
     const args = ['-D', dataFolder, '-c', `port=${connection.port}`];
-    const child = spawn(programs.postgres, args, { ...childOptions(programs.account), detached: true, stdio: ['ignore', log.fd, log.fd] });
+    const child = spawn(programs.postgres, args, {
+      ...childOptions(programs.account),
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd],
+    });
     await log.close();
     child.unref();
     await until(async () => {
-      if (child.exitCode !== null) throw new Error(`PostgreSQL did not start: ${(await readFile(logFile)).subarray(from).toString()}`);
+      if (child.exitCode !== null)
+        throw new Error(`PostgreSQL did not start: ${(await readFile(logFile)).subarray(from).toString()}`);
       return query('select 1').catch(() => undefined);
     });
     hasStarted = true;
@@ -148,7 +163,9 @@ async function createHome({ programs, folder, name }: Place): Promise<void> {
   if (programs.account) await chown(home, programs.account.uid, programs.account.gid);
 }
 
-/** Creates a cluster, starts it as a primary, and returns it. Rejects with the output of the failing program. */
+/**
+ * Creates a cluster, starts it as a primary, and returns it. Rejects with the output of the failing program.
+ */
 export async function startPrimary(place: Place, given: Record<string, string>): Promise<Server> {
   const { programs } = place;
   const password = randomBytes(18).toString('base64url');
@@ -158,18 +175,28 @@ export async function startPrimary(place: Place, given: Record<string, string>):
   await writeFile(passwordFile, password, { mode: 0o600 });
   if (programs.account) await chown(passwordFile, programs.account.uid, programs.account.gid);
   const authentication = ['--auth=scram-sha-256', `--pwfile=${passwordFile}`, '-U', 'postgres'];
-  await runProgram(programs.initdb, ['-D', server.dataFolder, ...authentication, ...clusterOptions], programs.account);
+  await runProgram(
+    programs.initdb,
+    ['-D', server.dataFolder, ...authentication, ...clusterOptions],
+    programs.account,
+  );
   const lines = Object.entries({ ...settings, ...given }).map(([name, value]) => `${name} = '${value}'\n`);
   await appendFile(path.join(server.dataFolder, 'postgresql.conf'), lines.join(''));
   await server.start();
   return server;
 }
 
-/** What a standby connects with; its `application_name` is its name in `synchronous_standby_names` and pg_stat_replication. */
+/**
+ * What a standby connects with; its `application_name` is its name in `synchronous_standby_names` and
+ * pg_stat_replication.
+ */
 export const conninfoOf = ({ connection }: Server, standby: string): string =>
   `host=${connection.host} port=${connection.port} user=${connection.user} password=${connection.password} application_name=${standby}`;
 
-/** Copies the running primary, starts the copy as a standby of it, and returns it. Settings and password are the primary's. */
+/**
+ * Copies the running primary, starts the copy as a standby of it, and returns it. Settings and password are
+ * the primary's.
+ */
 export async function startStandby(place: Place, primary: Server): Promise<Server> {
   const { programs } = place;
   const server = await describeServer(place, primary.connection.password);
@@ -179,32 +206,54 @@ export async function startStandby(place: Place, primary: Server): Promise<Serve
   try {
     // Both calls need the same session.
     await client.query("select pg_backup_start('standby', fast => true)");
-    const left = new Set(['postmaster.pid', 'postmaster.opts', 'pg_wal', 'pg_replslot', 'postgresql.auto.conf', 'standby.signal']);
+    const left = new Set([
+      'postmaster.pid',
+      'postmaster.opts',
+      'pg_wal',
+      'pg_replslot',
+      'postgresql.auto.conf',
+      'standby.signal',
+    ]);
     const skips = (file: string) => left.has(path.relative(primary.dataFolder, file));
-    await cp(primary.dataFolder, server.dataFolder, { recursive: true, filter: (file) => !skips(file), force: true });
-    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(wait_for_archive => false)');
+    await cp(primary.dataFolder, server.dataFolder, {
+      recursive: true,
+      filter: (file) => !skips(file),
+      force: true,
+    });
+    const { rows } = await client.query<{ labelfile: string }>(
+      'select labelfile from pg_backup_stop(wait_for_archive => false)',
+    );
     await writeFile(path.join(server.dataFolder, 'backup_label'), rows[0]?.labelfile ?? '');
   } finally {
     await client.end();
   }
   for (const name of ['pg_wal', 'pg_wal/archive_status', 'pg_wal/summaries', 'pg_replslot'])
     await mkdir(path.join(server.dataFolder, name));
-  await writeFile(path.join(server.dataFolder, 'postgresql.auto.conf'), `primary_conninfo = '${conninfoOf(primary, server.name)}'\n`);
+  await writeFile(
+    path.join(server.dataFolder, 'postgresql.auto.conf'),
+    `primary_conninfo = '${conninfoOf(primary, server.name)}'\n`,
+  );
   await writeFile(path.join(server.dataFolder, 'standby.signal'), '');
   const { account } = programs;
-  if (account) await runProgram('/bin/chown', ['-R', `${account.uid}:${account.gid}`, server.dataFolder], undefined);
+  if (account)
+    await runProgram('/bin/chown', ['-R', `${account.uid}:${account.gid}`, server.dataFolder], undefined);
   await runProgram('/bin/chmod', ['-R', 'u=rwX,go=', server.dataFolder], undefined);
   await server.start();
   return server;
 }
 
 /** Starts the server of a data folder that `fill` makes, with this password of the superuser. */
-export async function startFilled(place: Place, password: string, fill: (dataFolder: string) => Promise<void>): Promise<Server> {
+export async function startFilled(
+  place: Place,
+  password: string,
+  fill: (dataFolder: string) => Promise<void>,
+): Promise<Server> {
   const server = await describeServer(place, password);
   await createHome(place);
   await fill(server.dataFolder);
   const { account } = place.programs;
-  if (account) await runProgram('/bin/chown', ['-R', `${account.uid}:${account.gid}`, server.dataFolder], undefined);
+  if (account)
+    await runProgram('/bin/chown', ['-R', `${account.uid}:${account.gid}`, server.dataFolder], undefined);
   await runProgram('/bin/chmod', ['-R', 'u=rwX,go=', server.dataFolder], undefined);
   await server.start();
   return server;

@@ -1,5 +1,6 @@
-// A primary and streaming standbys of it, from the npm package. A failover is `killPrimary` and `promote`; one that loses commits has
-// `stopReceiving` before these commits. After `promote`, `primary` is the promoted server.
+// A primary and streaming standbys of it, from the npm package. A failover is `killPrimary` and `promote`;
+// one that loses commits has `stopReceiving` before these commits. After `promote`, `primary` is the promoted
+// server.
 import { chmod } from 'node:fs/promises';
 import { findPrograms } from '../../../src/db/embedded/programs.ts';
 import { until } from '../../setup/until.ts';
@@ -17,14 +18,22 @@ export type Servers = {
   addStandby(): Promise<Server>;
   /** Ends the primary at once; without `promote`, `primary.start()` brings it back. */
   killPrimary(): Promise<void>;
-  /** Makes a standby (the first one) the primary; all others follow it. The former primary, which must not run, is removed. */
+  /**
+   * Makes a standby (the first one) the primary; all others follow it. The former primary, which must not
+   * run, is removed.
+   */
   promote(standby?: Server): Promise<void>;
-  /** An orderly switchover: the primary is stopped when the standby has received everything, then `promote`. */
+  /**
+   * An orderly switchover: the primary is stopped when the standby has received everything, then `promote`.
+   */
   switchOver(standby?: Server): Promise<void>;
   /** The standby still receives, but shows an older state until `resumeReplay`. */
   pauseReplay(standby?: Server): Promise<void>;
   resumeReplay(standby?: Server): Promise<void>;
-  /** Cuts a standby off from the primary until `startReceiving`: what is committed from now on is lost when it is promoted. */
+  /**
+   * Cuts a standby off from the primary until `startReceiving`: what is committed from now on is lost when it
+   * is promoted.
+   */
   stopReceiving(standby?: Server): Promise<void>;
   startReceiving(standby?: Server): Promise<void>;
   /** Whether a commit waits until a standby has it. A promoted server doesn't wait at first. */
@@ -36,8 +45,14 @@ export type Servers = {
 
 export type ServersOptions = { readonly standbys?: number; readonly settings?: Record<string, string> };
 
-/** Starts one primary with `standbys` (1) standbys in an empty `folder`, which becomes readable to the user that runs PostgreSQL. */
-export async function startPair(folder: string, { standbys: count = 1, settings = {} }: ServersOptions = {}): Promise<Servers> {
+/**
+ * Starts one primary with `standbys` (1) standbys in an empty `folder`, which becomes readable to the user
+ * that runs PostgreSQL.
+ */
+export async function startPair(
+  folder: string,
+  { standbys: count = 1, settings = {} }: ServersOptions = {},
+): Promise<Servers> {
   await chmod(folder, 0o755);
   const programs = await findPrograms(() => undefined);
   let made = 0;
@@ -50,9 +65,15 @@ export async function startPair(folder: string, { standbys: count = 1, settings 
     return standby;
   };
   const receiveFrom = async (standby: Server, from: Server | null): Promise<void> => {
-    await standby.query(`alter system set primary_conninfo = '${from === null ? '' : conninfoOf(from, standby.name)}'`);
+    await standby.query(
+      `alter system set primary_conninfo = '${from === null ? '' : conninfoOf(from, standby.name)}'`,
+    );
     await standby.query('select pg_reload_conf()');
-    await until(async () => ((await standby.query('select from pg_stat_wal_receiver')).length > 0 === (from !== null) ? true : undefined));
+    await until(async () =>
+      (await standby.query('select from pg_stat_wal_receiver')).length > 0 === (from !== null)
+        ? true
+        : undefined,
+    );
   };
   const servers: Servers = {
     get primary() {
@@ -87,7 +108,9 @@ export async function startPair(folder: string, { standbys: count = 1, settings 
     pauseReplay: async (standby = first()) => {
       await standby.query('select pg_wal_replay_pause()');
       await until(async () => {
-        const [row] = await standby.query<{ state: string }>('select pg_get_wal_replay_pause_state() as state');
+        const [row] = await standby.query<{ state: string }>(
+          'select pg_get_wal_replay_pause_state() as state',
+        );
         return row?.state === 'paused' ? true : undefined;
       });
     },
@@ -100,14 +123,19 @@ export async function startPair(folder: string, { standbys: count = 1, settings 
       await primary.query(`alter system set synchronous_standby_names = '${isSynchronous ? '*' : ''}'`);
       await primary.query('select pg_reload_conf()');
       await until(async () => {
-        const [row] = await primary.query<{ now: string }>("select current_setting('synchronous_standby_names') as now");
+        const [row] = await primary.query<{ now: string }>(
+          "select current_setting('synchronous_standby_names') as now",
+        );
         return (row?.now === '*') === isSynchronous ? true : undefined;
       });
     },
     caughtUp: async (standby = first()) => {
       const [now] = await primary.query<{ lsn: string }>('select pg_current_wal_lsn()::text as lsn');
       await until(async () => {
-        const [row] = await standby.query<{ done: boolean }>('select pg_last_wal_replay_lsn() >= $1::pg_lsn as done', [now?.lsn]);
+        const [row] = await standby.query<{ done: boolean }>(
+          'select pg_last_wal_replay_lsn() >= $1::pg_lsn as done',
+          [now?.lsn],
+        );
         return row?.done === true ? true : undefined;
       });
     },

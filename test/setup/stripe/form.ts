@@ -1,4 +1,5 @@
-// Parses bodies and queries in Stripe's format: application/x-www-form-urlencoded with brackets, `line_items[0][price_data][currency]=gbp`.
+// Parses bodies and queries in Stripe's format: application/x-www-form-urlencoded with brackets,
+// `line_items[0][price_data][currency]=gbp`.
 
 export type Form = { [name: string]: string | Form };
 
@@ -30,11 +31,14 @@ export const partsAt = (form: Form, ...path: string[]): (string | Form)[] => {
   const found = at(form, path);
   return typeof found === 'object' ? Object.values(found) : [];
 };
-export const textsAt = (form: Form, ...path: string[]): string[] => partsAt(form, ...path).filter((part) => typeof part === 'string');
+export const textsAt = (form: Form, ...path: string[]): string[] =>
+  partsAt(form, ...path).filter((part) => typeof part === 'string');
 export const metadataAt = (form: Form, ...path: string[]): Record<string, string> => {
   const found = at(form, path);
   if (typeof found !== 'object') return {};
-  return Object.fromEntries(Object.entries(found).filter((pair): pair is [string, string] => typeof pair[1] === 'string'));
+  return Object.fromEntries(
+    Object.entries(found).filter((pair): pair is [string, string] => typeof pair[1] === 'string'),
+  );
 };
 
 function at(form: Form, path: readonly string[]): string | Form | undefined {

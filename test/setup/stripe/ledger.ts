@@ -1,7 +1,8 @@
-// The state of a Stripe account and its changes. Every penny is recorded as a charge or a refund, and none is ever deleted. According to
-// Stripe's documentation: a session creates its payment intent with the first payment attempt; a declined card leaves it open; a bank
-// debit completes it while the intent is processing; a refund may fail after it succeeded; the metadata of an intent are copied to its
-// charge; sessions last from half an hour to a day.
+// The state of a Stripe account and its changes. Every penny is recorded as a charge or a refund, and none is
+// ever deleted. According to Stripe's documentation: a session creates its payment intent with the first
+// payment attempt; a declined card leaves it open; a bank debit completes it while the intent is processing;
+// a refund may fail after it succeeded; the metadata of an intent are copied to its charge; sessions last
+// from half an hour to a day.
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../../src/core/clock.ts';
 import {
@@ -20,9 +21,16 @@ import {
 
 export const apiVersion = '2026-10-28.endive';
 export type Outcome = 'succeeds' | 'declines' | 'processes';
-export type NewSession = Pick<Session, 'amount_total' | 'currency' | 'client_reference_id' | 'metadata' | 'intent_data'> &
+export type NewSession = Pick<
+  Session,
+  'amount_total' | 'currency' | 'client_reference_id' | 'metadata' | 'intent_data'
+> &
   Pick<Session, 'success_url' | 'cancel_url' | 'expires_at' | 'line_items_count'>;
-export type NewRefund = { readonly payment_intent: string; readonly amount?: number; readonly metadata?: Metadata };
+export type NewRefund = {
+  readonly payment_intent: string;
+  readonly amount?: number;
+  readonly metadata?: Metadata;
+};
 
 const halfAnHour = 30 * 60;
 const day = 24 * 60 * 60;
@@ -32,7 +40,11 @@ const smallest = 30;
 
 const card = { type: 'card', card: { brand: 'visa', last4: '4242' } };
 const debit = { type: 'sepa_debit', sepa_debit: { last4: '3000' } };
-const declined = { code: 'card_declined', decline_code: 'insufficient_funds', message: 'Your card has insufficient funds.' };
+const declined = {
+  code: 'card_declined',
+  decline_code: 'insufficient_funds',
+  message: 'Your card has insufficient funds.',
+};
 const refused = { code: 'payment_intent_payment_attempt_failed', message: 'The bank refused the debit.' };
 
 /** `pageUrl`: the URL of the payment pages; nothing listens there. */
@@ -53,7 +65,12 @@ export class Ledger {
     return Math.floor(this.clock.now().getTime() / 1_000);
   }
   private base<Kind extends string>(prefix: string, object: Kind) {
-    return { id: `${prefix}_${randomBytes(9).toString('hex')}`, object, created: this.seconds(), livemode: false as const };
+    return {
+      id: `${prefix}_${randomBytes(9).toString('hex')}`,
+      object,
+      created: this.seconds(),
+      livemode: false as const,
+    };
   }
   private keep<T extends StripeObject>(made: T): T {
     this.objects.set(made.id, made);
@@ -63,7 +80,14 @@ export class Ledger {
     const { id, created } = this.base('evt', 'event');
     const request = { id: null, idempotency_key: null };
     const shown = structuredClone(object) as Record<string, unknown>;
-    const head = { id, object: 'event' as const, type, created, api_version: apiVersion, livemode: false as const };
+    const head = {
+      id,
+      object: 'event' as const,
+      type,
+      created,
+      api_version: apiVersion,
+      livemode: false as const,
+    };
     this.events.push({ ...head, pending_webhooks: 1, request, data: { object: shown } });
   }
   all<T extends StripeObject>(kind: T['object']): T[] {
@@ -74,8 +98,23 @@ export class Ledger {
     if (found?.object !== kind) throw new Error(`the test asks for ${kind} ${id}, which isn't there`);
     return found as T;
   }
-  transact(type: Transaction['type'], amount: number, fee: number, currency: string, source: string | null): Transaction {
-    return this.keep({ ...this.base('txn', 'balance_transaction'), type, amount, fee, net: amount - fee, currency, source, payout: null });
+  transact(
+    type: Transaction['type'],
+    amount: number,
+    fee: number,
+    currency: string,
+    source: string | null,
+  ): Transaction {
+    return this.keep({
+      ...this.base('txn', 'balance_transaction'),
+      type,
+      amount,
+      fee,
+      net: amount - fee,
+      currency,
+      source,
+      payout: null,
+    });
   }
 
   /** Expires the sessions whose time is over. */
@@ -92,20 +131,32 @@ export class Ledger {
   createSession(given: NewSession): Session {
     const lasts = given.expires_at - this.seconds();
     if (lasts < halfAnHour)
-      throw invalid('The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation.', { param: 'expires_at' });
-    if (lasts > day) throw invalid('The `expires_at` timestamp must be less than 24 hours from Checkout Session creation.');
+      throw invalid(
+        'The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation.',
+        { param: 'expires_at' },
+      );
+    if (lasts > day)
+      throw invalid('The `expires_at` timestamp must be less than 24 hours from Checkout Session creation.');
     const step = withThreeDigits.has(given.currency) ? 10 : wholeAlone.has(given.currency) ? 100 : 1;
-    if (given.amount_total % step !== 0) throw invalid('Invalid amount.', { code: 'invalid_charge_amount_no_decimal_compatible' }, true);
-    if (given.amount_total < smallest) throw invalid('The total amount is too small.', { code: 'amount_too_small' }, true);
+    if (given.amount_total % step !== 0)
+      throw invalid('Invalid amount.', { code: 'invalid_charge_amount_no_decimal_compatible' }, true);
+    if (given.amount_total < smallest)
+      throw invalid('The total amount is too small.', { code: 'amount_too_small' }, true);
     const made = this.base('cs_test', 'checkout.session');
-    const state = { mode: 'payment', url: `${this.pageUrl}/c/pay/${made.id}`, status: 'open', payment_status: 'unpaid' } as const;
+    const state = {
+      mode: 'payment',
+      url: `${this.pageUrl}/c/pay/${made.id}`,
+      status: 'open',
+      payment_status: 'unpaid',
+    } as const;
     const session: Session = this.keep({ ...made, ...given, ...state, payment_intent: null });
     this.open.add(session);
     return session;
   }
 
   expireSession(session: Session): Session {
-    if (session.status !== 'open') throw invalid(`This Session is ${session.status}: only those that are open can be expired.`, {}, true);
+    if (session.status !== 'open')
+      throw invalid(`This Session is ${session.status}: only those that are open can be expired.`, {}, true);
     this.end(session);
     return session;
   }
@@ -113,15 +164,36 @@ export class Ledger {
   private intentOf(session: Session): Intent {
     if (session.payment_intent !== null) return this.get<Intent>('payment_intent', session.payment_intent);
     const { amount_total: amount, currency, intent_data } = session;
-    const state = { amount_received: 0, status: 'requires_payment_method', latest_charge: null, last_payment_error: null } as const;
-    const intent: Intent = this.keep({ ...this.base('pi', 'payment_intent'), amount, currency, metadata: intent_data.metadata, ...state });
+    const state = {
+      amount_received: 0,
+      status: 'requires_payment_method',
+      latest_charge: null,
+      last_payment_error: null,
+    } as const;
+    const intent: Intent = this.keep({
+      ...this.base('pi', 'payment_intent'),
+      amount,
+      currency,
+      metadata: intent_data.metadata,
+      ...state,
+    });
     session.payment_intent = intent.id;
     return intent;
   }
 
-  private charge(intent: Intent, details: Charge['payment_method_details'], status: Charge['status']): Charge {
+  private charge(
+    intent: Intent,
+    details: Charge['payment_method_details'],
+    status: Charge['status'],
+  ): Charge {
     const { amount, currency, metadata } = intent;
-    const state = { amount, currency, metadata: { ...metadata }, payment_intent: intent.id, payment_method_details: details };
+    const state = {
+      amount,
+      currency,
+      metadata: { ...metadata },
+      payment_intent: intent.id,
+      payment_method_details: details,
+    };
     const made: Charge = this.keep({ ...this.base('ch', 'charge'), ...state, status, amount_refunded: 0 });
     intent.latest_charge = made.id;
     return made;
@@ -166,7 +238,8 @@ export class Ledger {
   /** The bank's decision on a debit. False when none is in progress. */
   completeDebit(sessionId: string, outcome: 'succeeds' | 'fails'): boolean {
     const session = this.get<Session>('checkout.session', sessionId);
-    const intent = session.payment_intent === null ? null : this.get<Intent>('payment_intent', session.payment_intent);
+    const intent =
+      session.payment_intent === null ? null : this.get<Intent>('payment_intent', session.payment_intent);
     if (intent?.status !== 'processing' || intent.latest_charge === null) return false;
     const waiting = this.get<Charge>('charge', intent.latest_charge);
     if (outcome === 'succeeds') {
@@ -182,20 +255,39 @@ export class Ledger {
     return true;
   }
 
-  /** A refund through the API or in Stripe's dashboard. Throws StripeRefusal when it is more than what remains of the charge. */
+  /**
+   * A refund through the API or in Stripe's dashboard. Throws StripeRefusal when it is more than what remains
+   * of the charge.
+   */
   refund({ payment_intent, amount, metadata = {} }: NewRefund): Refund {
     const found = this.objects.get(payment_intent);
     const taken =
-      found?.object === 'payment_intent' && found.latest_charge !== null ? this.get<Charge>('charge', found.latest_charge) : null;
-    if (taken?.status !== 'succeeded') throw new StripeRefusal(400, { type: 'invalid_request_error', message: 'Nothing to refund.' }, true);
+      found?.object === 'payment_intent' && found.latest_charge !== null
+        ? this.get<Charge>('charge', found.latest_charge)
+        : null;
+    if (taken?.status !== 'succeeded')
+      throw new StripeRefusal(400, { type: 'invalid_request_error', message: 'Nothing to refund.' }, true);
     const left = taken.amount - taken.amount_refunded;
-    if (left === 0) throw invalid(`Charge ${taken.id} has already been refunded.`, { code: 'charge_already_refunded' }, true);
+    if (left === 0)
+      throw invalid(
+        `Charge ${taken.id} has already been refunded.`,
+        { code: 'charge_already_refunded' },
+        true,
+      );
     const asked = amount ?? left;
     if (asked > left)
-      throw invalid(`Refund amount (${asked}) is greater than unrefunded amount on charge (${left})`, { param: 'amount' }, true);
+      throw invalid(
+        `Refund amount (${asked}) is greater than unrefunded amount on charge (${left})`,
+        { param: 'amount' },
+        true,
+      );
     taken.amount_refunded += asked;
     const of = { amount: asked, currency: taken.currency, charge: taken.id, payment_intent, metadata };
-    const made: Refund = this.keep({ ...this.base('re', 'refund'), ...of, status: this.refunds.pend ? 'pending' : 'succeeded' });
+    const made: Refund = this.keep({
+      ...this.base('re', 'refund'),
+      ...of,
+      status: this.refunds.pend ? 'pending' : 'succeeded',
+    });
     this.transact('refund', -asked, 0, taken.currency, made.id);
     this.tell('refund.created', made);
     this.tell('charge.refunded', taken);
@@ -219,14 +311,30 @@ export class Ledger {
 
   /** Pays the balance in that currency out to the bank. Null when there is none. */
   payOut(currency: string, automatic = true): Payout | null {
-    const settled = this.all<Transaction>('balance_transaction').filter((one) => one.payout === null && one.currency === currency);
+    const settled = this.all<Transaction>('balance_transaction').filter(
+      (one) => one.payout === null && one.currency === currency,
+    );
     const amount = settled.reduce((sum, { net }) => sum + net, 0);
     if (amount <= 0) return null;
-    const state = { automatic, metadata: {}, status: 'pending', failure_code: null, failure_message: null } as const;
+    const state = {
+      automatic,
+      metadata: {},
+      status: 'pending',
+      failure_code: null,
+      failure_message: null,
+    } as const;
     const reconciliation_status = automatic ? 'completed' : 'not_applicable';
     const arrival_date = this.seconds() + 2 * day;
-    const made: Payout = this.keep({ ...this.base('po', 'payout'), amount, currency, arrival_date, reconciliation_status, ...state });
-    for (const one of [...settled, this.transact('payout', -amount, 0, currency, made.id)]) one.payout = made.id;
+    const made: Payout = this.keep({
+      ...this.base('po', 'payout'),
+      amount,
+      currency,
+      arrival_date,
+      reconciliation_status,
+      ...state,
+    });
+    for (const one of [...settled, this.transact('payout', -amount, 0, currency, made.id)])
+      one.payout = made.id;
     this.tell('payout.created', made);
     return made;
   }
@@ -238,7 +346,10 @@ export class Ledger {
       payout.failure_code = 'account_closed';
       payout.failure_message = 'The bank account has been closed.';
     }
-    this.tell(status === 'in_transit' || status === 'pending' ? 'payout.updated' : `payout.${status}`, payout);
+    this.tell(
+      status === 'in_transit' || status === 'pending' ? 'payout.updated' : `payout.${status}`,
+      payout,
+    );
   }
 
   /** Per payment of the service: amount received, number of charges, amount refunded. In Stripe's units. */
@@ -246,7 +357,8 @@ export class Ledger {
     const found = new Map<string, { received: number; charges: number; refunded: number }>();
     for (const session of this.all<Session>('checkout.session')) {
       const line = found.get(session.client_reference_id ?? '') ?? { received: 0, charges: 0, refunded: 0 };
-      const mine = (one: { payment_intent: string }): boolean => one.payment_intent === session.payment_intent;
+      const mine = (one: { payment_intent: string }): boolean =>
+        one.payment_intent === session.payment_intent;
       const taken = this.all<Charge>('charge').filter((one) => mine(one) && one.status === 'succeeded');
       const given = this.all<Refund>('refund').filter((one) => mine(one) && one.status === 'succeeded');
       found.set(session.client_reference_id ?? '', {

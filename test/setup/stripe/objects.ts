@@ -1,8 +1,13 @@
-// Stripe's API objects, as far as this service uses them: https://docs.stripe.com/api, version 2026-10-28.endive. Expandable fields
-// contain ids.
+// Stripe's API objects, as far as this service uses them: https://docs.stripe.com/api, version
+// 2026-10-28.endive. Expandable fields contain ids.
 
 export type Metadata = Record<string, string>;
-type Base<Kind extends string> = { readonly id: string; readonly object: Kind; readonly created: number; readonly livemode: false };
+type Base<Kind extends string> = {
+  readonly id: string;
+  readonly object: Kind;
+  readonly created: number;
+  readonly livemode: false;
+};
 
 export type Session = Base<'checkout.session'> & {
   readonly mode: 'payment';
@@ -89,7 +94,10 @@ export type StripeEvent = {
   readonly data: { readonly object: Record<string, unknown> };
 };
 
-/** An error response of Stripe. `stored`: whether the endpoint had started, so that the response is stored under the idempotency key. */
+/**
+ * An error response of Stripe. `stored`: whether the endpoint had started, so that the response is stored
+ * under the idempotency key.
+ */
 export class StripeRefusal extends Error {
   readonly status: number;
   readonly body: Record<string, unknown>;
@@ -104,4 +112,9 @@ export class StripeRefusal extends Error {
 export const invalid = (message: string, more: Record<string, unknown> = {}, stored = false): StripeRefusal =>
   new StripeRefusal(400, { type: 'invalid_request_error', message, ...more }, stored);
 export const missing = (what: string, id: string): StripeRefusal =>
-  new StripeRefusal(404, { type: 'invalid_request_error', code: 'resource_missing', param: 'id', message: `No such ${what}: '${id}'` });
+  new StripeRefusal(404, {
+    type: 'invalid_request_error',
+    code: 'resource_missing',
+    param: 'id',
+    message: `No such ${what}: '${id}'`,
+  });

@@ -19,7 +19,8 @@ const expandable: Readonly<Record<string, readonly string[]>> = {
 export function handleCall(ledger: Ledger, { method, path, form }: StripeCall): Shown {
   ledger.expireOld();
   const [, version, ...parts] = path.split('/');
-  const [kind = '', id, action] = parts[0] === 'checkout' ? [`checkout/${parts[1]}`, ...parts.slice(2)] : parts;
+  const [kind = '', id, action] =
+    parts[0] === 'checkout' ? [`checkout/${parts[1]}`, ...parts.slice(2)] : parts;
   if (version !== 'v1') throw missing('version', version ?? '');
   const route = `${method} ${kind}${id === undefined ? '' : '/:id'}${action === undefined ? '' : `/${action}`}`;
   const handle = routes[route];
@@ -38,25 +39,38 @@ const one =
   };
 
 const routes: Readonly<Record<string, Handler>> = {
-  'POST checkout/sessions': (ledger, form) => show(ledger, ledger.createSession(newSession(form)), textsAt(form, 'expand')),
+  'POST checkout/sessions': (ledger, form) =>
+    show(ledger, ledger.createSession(newSession(form)), textsAt(form, 'expand')),
   'GET checkout/sessions': (ledger, form) =>
-    list(ledger, form, ledger.all<Session>('checkout.session').filter(by(form, 'payment_intent')), '/v1/checkout/sessions'),
+    list(
+      ledger,
+      form,
+      ledger.all<Session>('checkout.session').filter(by(form, 'payment_intent')),
+      '/v1/checkout/sessions',
+    ),
   'GET checkout/sessions/:id': one('checkout.session'),
   'POST checkout/sessions/:id/expire': (ledger, form, id) => {
     const found = ledger.objects.get(id);
     if (found?.object !== 'checkout.session') throw missing('checkout.session', id);
     return show(ledger, ledger.expireSession(found), textsAt(form, 'expand'));
   },
-  'GET payment_intents': (ledger, form) => list(ledger, form, ledger.all('payment_intent'), '/v1/payment_intents'),
+  'GET payment_intents': (ledger, form) =>
+    list(ledger, form, ledger.all('payment_intent'), '/v1/payment_intents'),
   'GET payment_intents/:id': one('payment_intent'),
   'POST refunds': (ledger, form) => {
     const payment_intent = textAt(form, 'payment_intent');
-    if (payment_intent === undefined) throw invalid('One of the following params should be provided: payment_intent.');
+    if (payment_intent === undefined)
+      throw invalid('One of the following params should be provided: payment_intent.');
     const amount = numberAt(form, 'amount');
-    const asked = { payment_intent, metadata: metadataAt(form, 'metadata'), ...(amount !== undefined && { amount }) };
+    const asked = {
+      payment_intent,
+      metadata: metadataAt(form, 'metadata'),
+      ...(amount !== undefined && { amount }),
+    };
     return show(ledger, ledger.refund(asked), textsAt(form, 'expand'));
   },
-  'GET refunds': (ledger, form) => list(ledger, form, ledger.all('refund').filter(by(form, 'payment_intent')), '/v1/refunds'),
+  'GET refunds': (ledger, form) =>
+    list(ledger, form, ledger.all('refund').filter(by(form, 'payment_intent')), '/v1/refunds'),
   'GET payouts': (ledger, form) => list(ledger, form, ledger.all('payout'), '/v1/payouts'),
   'GET payouts/:id': one('payout'),
   'GET balance_transactions': (ledger, form) => {
@@ -64,7 +78,9 @@ const routes: Readonly<Record<string, Handler>> = {
     const payout = payoutId === undefined ? undefined : ledger.objects.get(payoutId);
     if (payout?.object === 'payout' && !payout.automatic)
       throw invalid('Balance transaction history can only be filtered on automatic transfers, not manual.');
-    const found = ledger.all<Transaction>('balance_transaction').filter((it) => payoutId === undefined || it.payout === payoutId);
+    const found = ledger
+      .all<Transaction>('balance_transaction')
+      .filter((it) => payoutId === undefined || it.payout === payoutId);
     return list(ledger, form, found, '/v1/balance_transactions');
   },
   'GET events': (ledger, form) => {
@@ -89,13 +105,16 @@ const by =
 function newSession(form: Form): Parameters<Ledger['createSession']>[0] {
   const items = partsAt(form, 'line_items').filter((part) => typeof part === 'object');
   if (textAt(form, 'mode') !== 'payment') throw invalid('Missing required param: mode.', { param: 'mode' });
-  if (items.length === 0 || items.length > maxItems) throw invalid('You may pass from 1 to 100 line items.', { param: 'line_items' });
+  if (items.length === 0 || items.length > maxItems)
+    throw invalid('You may pass from 1 to 100 line items.', { param: 'line_items' });
   const currencies = new Set(items.map((item) => textAt(item, 'price_data', 'currency')));
   const [currency] = currencies;
-  if (currencies.size !== 1 || currency === undefined) throw invalid('All prices must have the same currency.', { param: 'line_items' });
+  if (currencies.size !== 1 || currency === undefined)
+    throw invalid('All prices must have the same currency.', { param: 'line_items' });
   const prices = items.map((item) => {
     const price = numberAt(item, 'price_data', 'unit_amount');
-    if (price === undefined || price < 0) throw invalid('Invalid integer.', { param: 'line_items[0][price_data][unit_amount]' });
+    if (price === undefined || price < 0)
+      throw invalid('Invalid integer.', { param: 'line_items[0][price_data][unit_amount]' });
     if (!textAt(item, 'price_data', 'product_data', 'name')) throw invalid('Missing required param: name.');
     return price * (numberAt(item, 'quantity') ?? 1);
   });
@@ -109,7 +128,11 @@ function newSession(form: Form): Parameters<Ledger['createSession']>[0] {
     description: textAt(form, 'payment_intent_data', 'description') ?? null,
   };
   const total = prices.reduce((sum, price) => sum + price, 0);
-  const named = { client_reference_id: textAt(form, 'client_reference_id') ?? null, metadata: metadataAt(form, 'metadata'), intent_data };
+  const named = {
+    client_reference_id: textAt(form, 'client_reference_id') ?? null,
+    metadata: metadataAt(form, 'metadata'),
+    intent_data,
+  };
   return {
     ...named,
     amount_total: total,
@@ -122,7 +145,12 @@ function newSession(form: Form): Parameters<Ledger['createSession']>[0] {
 }
 
 /** Newest first, at most a hundred. */
-function list(ledger: Ledger, form: Form, found: readonly { readonly id: string; readonly created: number }[], url: string): Shown {
+function list(
+  ledger: Ledger,
+  form: Form,
+  found: readonly { readonly id: string; readonly created: number }[],
+  url: string,
+): Shown {
   const since = numberAt(form, 'created', 'gte') ?? 0;
   const newest = found.filter(({ created }) => created >= since).reverse();
   const after = textAt(form, 'starting_after');
@@ -143,9 +171,11 @@ function show(ledger: Ledger, object: object, expand: readonly string[]): Shown 
   const shown: Shown = rest;
   for (const path of expand) {
     const [field = '', ...deeper] = path.split('.');
-    if (!expandable[String(shown['object'])]?.includes(field)) throw invalid(`This property cannot be expanded (${path}).`);
+    if (!expandable[String(shown['object'])]?.includes(field))
+      throw invalid(`This property cannot be expanded (${path}).`);
     const target = ledger.objects.get(String(shown[field]));
-    if (target !== undefined) shown[field] = show(ledger, target, deeper.length === 0 ? [] : [deeper.join('.')]);
+    if (target !== undefined)
+      shown[field] = show(ledger, target, deeper.length === 0 ? [] : [deeper.join('.')]);
   }
   return shown;
 }

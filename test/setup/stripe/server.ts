@@ -1,6 +1,7 @@
-// A local server with the part of Stripe's API that the service uses, as described at https://docs.stripe.com/api: form-encoded requests,
-// paged lists, expandable objects, error codes, and idempotency keys, under which the first response is stored (a 500 too) and a
-// different body rejected. It fails on demand, before or after it executed a request.
+// A local server with the part of Stripe's API that the service uses, as described at
+// https://docs.stripe.com/api: form-encoded requests, paged lists, expandable objects, error codes, and
+// idempotency keys, under which the first response is stored (a 500 too) and a different body rejected. It
+// fails on demand, before or after it executed a request.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -14,8 +15,8 @@ import { type StripeEvent, StripeRefusal } from './objects.ts';
 import { handleCall } from './routes.ts';
 
 /**
- * 'late': the response is delayed and outdated. '…-after': executed, but without a success response. 'stall': neither executed nor
- * answered.
+ * 'late': the response is delayed and outdated. '…-after': executed, but without a success response. 'stall':
+ * neither executed nor answered.
  */
 export type Fault =
   | 'rate-limit'
@@ -49,7 +50,10 @@ export type StripeServer = {
   /** Resolves when a request stalls for the first time. */
   readonly stalled: Promise<void>;
   /** A webhook delivery: the raw body and its signature, created `ageSeconds` ago. */
-  signed(event: StripeEvent | object, ageSeconds?: number): { readonly body: string; readonly headers: { 'stripe-signature': string } };
+  signed(
+    event: StripeEvent | object,
+    ageSeconds?: number,
+  ): { readonly body: string; readonly headers: { 'stripe-signature': string } };
   stop(): Promise<void>;
 };
 
@@ -57,8 +61,15 @@ export type StripeServer = {
 const lateMs = 100;
 type Kept = { readonly print: string; status?: number; body?: unknown };
 
-export async function startStripe({ clock = systemClock }: { readonly clock?: Clock } = {}): Promise<StripeServer> {
-  const secrets = { secretKey: `sk_test_${randomBytes(12).toString('hex')}`, webhookSecret: `whsec_${randomBytes(12).toString('hex')}` };
+export async function startStripe({
+  clock = systemClock,
+}: {
+  readonly clock?: Clock;
+} = {}): Promise<StripeServer> {
+  const secrets = {
+    secretKey: `sk_test_${randomBytes(12).toString('hex')}`,
+    webhookSecret: `whsec_${randomBytes(12).toString('hex')}`,
+  };
   const { promise: stalled, resolve: stall } = Promise.withResolvers<void>();
   const kept = new Map<string, Kept>();
   const server = createServer({ keepAliveTimeout: 0 }, (req, res) => void serve(req, res));
@@ -80,7 +91,11 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
       return {
         body,
         headers: {
-          'stripe-signature': Stripe.webhooks.generateTestHeaderString({ payload: body, secret: secrets.webhookSecret, timestamp }),
+          'stripe-signature': Stripe.webhooks.generateTestHeaderString({
+            payload: body,
+            secret: secrets.webhookSecret,
+            timestamp,
+          }),
         },
       };
     },
@@ -99,7 +114,12 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
       return; // the client disconnected before the request was complete
     }
     const { pathname, search } = new URL(req.url ?? '', url);
-    const asked = { method: req.method ?? '', path: pathname, form: readForm(req.method === 'GET' ? search : text), headers: req.headers };
+    const asked = {
+      method: req.method ?? '',
+      path: pathname,
+      form: readForm(req.method === 'GET' ? search : text),
+      headers: req.headers,
+    };
     stripe.requests.push(asked);
     const fault = stripe.fault(asked);
     if (fault === 'stall') return stall();
@@ -114,7 +134,11 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
     res.write(sent.slice(0, sent.length / 2), () => req.socket.destroy());
   }
 
-  function respond(asked: StripeRequest, text: string, fault: Fault | undefined): { status: number; body: unknown } {
+  function respond(
+    asked: StripeRequest,
+    text: string,
+    fault: Fault | undefined,
+  ): { status: number; body: unknown } {
     const refusal = (status: number, error: Record<string, unknown>) => ({ status, body: { error } });
     if (asked.headers.authorization !== `Bearer ${secrets.secretKey}`)
       return refusal(401, {
@@ -122,15 +146,29 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
         message: `Invalid API Key provided: ${asked.headers.authorization?.slice(7, 20)}***`,
       });
     if (stripe.forbidden.some((path) => asked.path.startsWith(path)))
-      return refusal(403, { type: 'invalid_request_error', message: 'The provided key does not have the required permissions.' });
-    if (asked.headers['stripe-version'] !== apiVersion) throw new Error(`unexpected Stripe-Version: ${asked.headers['stripe-version']}`);
-    if (fault === 'rate-limit') return refusal(429, { type: 'invalid_request_error', code: 'rate_limit', message: 'Too many requests.' });
-    if (fault === 'error-before') return refusal(500, { type: 'api_error', message: 'An unknown error occurred.' });
+      return refusal(403, {
+        type: 'invalid_request_error',
+        message: 'The provided key does not have the required permissions.',
+      });
+    if (asked.headers['stripe-version'] !== apiVersion)
+      throw new Error(`unexpected Stripe-Version: ${asked.headers['stripe-version']}`);
+    if (fault === 'rate-limit')
+      return refusal(429, {
+        type: 'invalid_request_error',
+        code: 'rate_limit',
+        message: 'Too many requests.',
+      });
+    if (fault === 'error-before')
+      return refusal(500, { type: 'api_error', message: 'An unknown error occurred.' });
     return asked.method === 'POST' ? underKey(asked, text, fault) : execute(asked, fault);
   }
 
   /** Handles the idempotency key. */
-  function underKey(asked: StripeRequest, text: string, fault: Fault | undefined): { status: number; body: unknown } {
+  function underKey(
+    asked: StripeRequest,
+    text: string,
+    fault: Fault | undefined,
+  ): { status: number; body: unknown } {
     const key = asked.headers['idempotency-key']?.toString() ?? randomBytes(8).toString('hex');
     const print = createHash('sha256').update(`${asked.path}\n${text}`).digest('hex');
     const before = kept.get(key);
@@ -140,7 +178,8 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
         body: {
           error: {
             type: 'idempotency_error',
-            message: 'Keys for idempotent requests can only be used with the same parameters they were first used with.',
+            message:
+              'Keys for idempotent requests can only be used with the same parameters they were first used with.',
           },
         },
       };
@@ -150,10 +189,14 @@ export async function startStripe({ clock = systemClock }: { readonly clock?: Cl
     return made;
   }
 
-  function execute(asked: StripeRequest, fault: Fault | undefined): { status: number; body: unknown; stored?: boolean } {
+  function execute(
+    asked: StripeRequest,
+    fault: Fault | undefined,
+  ): { status: number; body: unknown; stored?: boolean } {
     try {
       const body = handleCall(stripe.ledger, asked);
-      if (fault === 'error-after') return { status: 500, body: { error: { type: 'api_error', message: 'An unknown error occurred.' } } };
+      if (fault === 'error-after')
+        return { status: 500, body: { error: { type: 'api_error', message: 'An unknown error occurred.' } } };
       return { status: 200, body };
     } catch (error) {
       if (!(error instanceof StripeRefusal)) throw error;

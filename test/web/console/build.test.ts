@@ -1,4 +1,5 @@
-// Several processes may build the console at once, as when two services start after a checkout: each finds it whole.
+// Several processes may build the console at once, as when two services start after a checkout: each finds it
+// whole.
 import { execFile } from 'node:child_process';
 import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,14 +11,18 @@ it('builds at once leave one whole folder, also in place of an older one', async
   const root = await createScratchFolder('portal-build-');
   const at = (...names: string[]): string => path.join(root, ...names);
   try {
-    for (const file of ['scripts/build-console.mjs', 'web/shared', 'package.json']) await cp(file, at(file), { recursive: true });
+    for (const file of ['scripts/build-console.mjs', 'web/shared', 'package.json'])
+      await cp(file, at(file), { recursive: true });
     for (const name of ['src', 'index.html', 'package.json', 'vite.config.ts'])
       await cp(`web/console/${name}`, at('web/console', name), { recursive: true });
     await mkdir(at('web/console/.generated'));
     await symlink(path.resolve('node_modules'), at('node_modules'));
     const build = () => promisify(execFile)(process.execPath, [at('scripts/build-console.mjs')]);
     for (const round of [1, 2]) {
-      await writeFile(at('web/console/src/icon.svg'), `<svg xmlns="http://www.w3.org/2000/svg" id="round-${round}"/>`);
+      await writeFile(
+        at('web/console/src/icon.svg'),
+        `<svg xmlns="http://www.w3.org/2000/svg" id="round-${round}"/>`,
+      );
       await Promise.all([build(), build(), build()]);
       const page = await readFile(at('web/console/dist/index.html'), 'utf8');
       const named = [...page.matchAll(/"\/console\/assets\/([^"]+)"/g)].map(([, name = '']) => name);

@@ -3,7 +3,12 @@ import { expect, it } from 'vitest';
 import { type Entry, entryOf, expire, invalidate, reload } from '../../../web/console/src/read-cache.ts';
 
 /** A read whose answers are given one at a time. */
-function openEntry(key: string): { entry: Entry; starts: number[]; answer(value: unknown): Promise<void>; refuse(): Promise<void> } {
+function openEntry(key: string): {
+  entry: Entry;
+  starts: number[];
+  answer(value: unknown): Promise<void>;
+  refuse(): Promise<void>;
+} {
   const waiting: { resolve(value: unknown): void; reject(error: Error): void }[] = [];
   const starts: number[] = [];
   const entry = entryOf(key, () => {
@@ -44,7 +49,12 @@ it('reads once more when a change came during a read', async () => {
   });
   await invalidate('/other');
   await answer('before');
-  expect([isRead, entry.state.value.data, entry.state.value.loading, starts]).toEqual([false, undefined, true, [1, 2]]);
+  expect([isRead, entry.state.value.data, entry.state.value.loading, starts]).toEqual([
+    false,
+    undefined,
+    true,
+    [1, 2],
+  ]);
   await answer('after');
   await invalidated;
   expect([entry.state.value.data, starts]).toEqual(['after', [1, 2]]);

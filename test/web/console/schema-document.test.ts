@@ -48,10 +48,13 @@ const invoices: Endpoint = {
   search: ['number'],
   sortSets: [['date', '-number']],
 };
-const changeField = (endpoint: Endpoint, field: number, change: Partial<Field>) => changeAt(endpoint, { field, line: null }, change);
-const changeLine = (endpoint: Endpoint, field: number, line: number, change: Partial<Field>) => changeAt(endpoint, { field, line }, change);
+const changeField = (endpoint: Endpoint, field: number, change: Partial<Field>) =>
+  changeAt(endpoint, { field, line: null }, change);
+const changeLine = (endpoint: Endpoint, field: number, line: number, change: Partial<Field>) =>
+  changeAt(endpoint, { field, line }, change);
 const removeField = (endpoint: Endpoint, field: number) => changeAt(endpoint, { field, line: null }, null);
-const removeLine = (endpoint: Endpoint, field: number, line: number) => changeAt(endpoint, { field, line }, null);
+const removeLine = (endpoint: Endpoint, field: number, line: number) =>
+  changeAt(endpoint, { field, line }, null);
 const customers: Endpoint = {
   ...invoices,
   name: 'customers',
@@ -92,16 +95,28 @@ describe('a new name of a field', () => {
       search: ['documentNumber'],
       sortSets: [['date', '-documentNumber']],
     });
-    expect(changeField(invoices, 1, { name: 'day' })).toMatchObject({ defaultSort: { field: 'day' }, sortSets: [['day', '-number']] });
+    expect(changeField(invoices, 1, { name: 'day' })).toMatchObject({
+      defaultSort: { field: 'day' },
+      sortSets: [['day', '-number']],
+    });
   });
 
   it('of lines is taken over by their filters, and so is that of a field of lines', () => {
-    expect(changeField(invoices, 3, { name: 'items' }).filters[1]).toEqual({ field: 'items.item', operators: ['eq'] });
-    expect(changeLine(invoices, 3, 0, { name: 'product' }).filters[1]).toEqual({ field: 'lines.product', operators: ['eq'] });
+    expect(changeField(invoices, 3, { name: 'items' }).filters[1]).toEqual({
+      field: 'items.item',
+      operators: ['eq'],
+    });
+    expect(changeLine(invoices, 3, 0, { name: 'product' }).filters[1]).toEqual({
+      field: 'lines.product',
+      operators: ['eq'],
+    });
   });
 
   it('leaves mentions alone while another field has the old one', () => {
-    const twice = { ...invoices, fields: [...invoices.fields, { name: 'number', source: 'memo', description: '' }] };
+    const twice = {
+      ...invoices,
+      fields: [...invoices.fields, { name: 'number', source: 'memo', description: '' }],
+    };
     expect(changeField(twice, 4, { name: 'memo' }).filters).toEqual(invoices.filters);
   });
 
@@ -121,7 +136,8 @@ describe('a removed field', () => {
     const next = removeField(removeField(invoices, 0), 1);
     expect(next.fields.map(({ name }) => name)).toEqual(['date', 'lines']);
     expect(mentions(next)).toEqual(['lines', 'date', 'date', 'date']);
-    for (const part of ['aggregates', 'relations', 'search', 'sortSets']) expect(next).not.toHaveProperty(part);
+    for (const part of ['aggregates', 'relations', 'search', 'sortSets'])
+      expect(next).not.toHaveProperty(part);
   });
 
   it('takes the filters of its lines with it, and the last field of lines the lines', () => {
@@ -130,13 +146,20 @@ describe('a removed field', () => {
       filters: [{ field: 'number' }],
       fields: [{}, {}, {}, { fields: [{ name: 'quantity' }] }],
     });
-    expect(removeLine(removeLine(invoices, 3, 1), 3, 0).fields.map(({ name }) => name)).toEqual(['number', 'date', 'customerId']);
+    expect(removeLine(removeLine(invoices, 3, 1), 3, 0).fields.map(({ name }) => name)).toEqual([
+      'number',
+      'date',
+      'customerId',
+    ]);
   });
 });
 
 describe('what callers may do with a field', () => {
   it('is switched on and off, and parts without entries are left out', () => {
-    expect(setOperators(invoices, 'date', ['after']).filters).toContainEqual({ field: 'date', operators: ['after'] });
+    expect(setOperators(invoices, 'date', ['after']).filters).toContainEqual({
+      field: 'date',
+      operators: ['after'],
+    });
     expect(setOperators(invoices, 'number', []).filters).toEqual([invoices.filters[1]]);
     expect(setSort(invoices, 'date', false)).toMatchObject({ sorts: ['number'], defaultSort: null });
     expect(setSort(invoices, 'customerId', true).sorts).toEqual(['number', 'date', 'customerId']);
@@ -152,7 +175,12 @@ describe('what callers may do with a field', () => {
 
   it('parts that say nothing are left out of a field', () => {
     const changed = changeField(invoices, 2, { scopable: false, tags: [], as: 'number', mask: 'hash' });
-    expect(changed.fields[2]).toEqual({ name: 'customerId', source: 'entity', description: '', mask: 'hash' });
+    expect(changed.fields[2]).toEqual({
+      name: 'customerId',
+      source: 'entity',
+      description: '',
+      mask: 'hash',
+    });
   });
 
   it('fields move within their bounds', () => {

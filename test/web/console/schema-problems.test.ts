@@ -3,14 +3,22 @@ import { describe, expect, it } from 'vitest';
 import type { Endpoint } from '../../../web/console/src/screens/schemas/document.ts';
 import { readText, toText } from '../../../web/console/src/screens/schemas/json-text.ts';
 import { nameFor } from '../../../web/console/src/screens/schemas/names.ts';
-import { countProblems, describePlace, placeProblems } from '../../../web/console/src/screens/schemas/problems.ts';
+import {
+  countProblems,
+  describePlace,
+  placeProblems,
+} from '../../../web/console/src/screens/schemas/problems.ts';
 
 const field = (name: string, source: string) => ({ name, source, description: '' });
 const endpoint: Endpoint = {
   name: 'invoices',
   recordType: 'invoice',
   description: '',
-  fields: [field('number', 'tranid'), field('date', 'trandate'), { ...field('lines', 'lines'), fields: [field('item', 'item')] }],
+  fields: [
+    field('number', 'tranid'),
+    field('date', 'trandate'),
+    { ...field('lines', 'lines'), fields: [field('item', 'item')] },
+  ],
   filters: [
     { field: 'date', operators: ['after', 'contains'] },
     { field: 'lines.item', operators: ['eq'] },
@@ -42,13 +50,21 @@ describe('a problem', () => {
     ['groups[0].periods[0]', date],
     ['sortSets[0][1]', number],
   ])('at %s belongs to its field', (path, of) => {
-    const placed = placeProblems(document, [{ path: `endpoints[0].${path}`, code: 'some', message: 'Wrong' }]);
+    const placed = placeProblems(document, [
+      { path: `endpoints[0].${path}`, code: 'some', message: 'Wrong' },
+    ]);
     expect(placed.get(of ?? {})).toEqual(['Wrong']);
     expect(countProblems(placed, endpoint, 0)).toBe(1);
   });
 
   it('of a resource or of the document belongs there, also when its path leads nowhere', () => {
-    const paths = ['endpoints[0].name', 'endpoints[0].filters[9].field', 'endpoints', 'endpoints[3].name', ''];
+    const paths = [
+      'endpoints[0].name',
+      'endpoints[0].filters[9].field',
+      'endpoints',
+      'endpoints[3].name',
+      '',
+    ];
     const placed = placeProblems(
       document,
       paths.map((path) => ({ path, code: 'some', message: path })),
@@ -98,7 +114,10 @@ describe('the definition as text', () => {
     ['{"endpoint": []}', /^endpoints must be a list$/],
     ['[3]', /^endpoints\[0\] must be an object$/],
     ['[{"name": "a"}]', /^endpoints\[0\]\.recordType must be text$/],
-    ['[{"name": "a", "recordType": "b", "fields": [{}]}]', /^endpoints\[0\]\.fields\[0\]\.name must be text$/],
+    [
+      '[{"name": "a", "recordType": "b", "fields": [{}]}]',
+      /^endpoints\[0\]\.fields\[0\]\.name must be text$/,
+    ],
     [
       '[{"name": "a", "recordType": "b", "fields": [], "filters": [{"field": "x"}]}]',
       /^endpoints\[0\]\.filters\[0\]\.operators must be a list$/,

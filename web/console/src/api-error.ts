@@ -8,7 +8,10 @@ export class ApiError extends Error {
   readonly code: string;
   readonly details: readonly ProblemDetail[];
   readonly requestId: string | null;
-  constructor(status: number, body: { code?: string; message?: string; details?: readonly ProblemDetail[]; requestId?: string }) {
+  constructor(
+    status: number,
+    body: { code?: string; message?: string; details?: readonly ProblemDetail[]; requestId?: string },
+  ) {
     super(body.message ?? `The service answered ${status}`);
     this.status = status;
     this.code = body.code ?? 'UNKNOWN';
@@ -18,4 +21,6 @@ export class ApiError extends Error {
 }
 
 export const toApiError = (error: unknown): ApiError =>
-  error instanceof ApiError ? error : new ApiError(0, { message: 'The service did not answer. Check that it runs, then try again.' });
+  error instanceof ApiError
+    ? error
+    : new ApiError(0, { message: 'The service did not answer. Check that it runs, then try again.' });

@@ -1,5 +1,5 @@
-// Calls the management interface with the session's cookie, typed by its OpenAPI document. A failure is an ApiError with the service's own
-// message and request id.
+// Calls the management interface with the session's cookie, typed by its OpenAPI document. A failure is an
+// ApiError with the service's own message and request id.
 import type { Client } from 'openapi-fetch';
 import type { paths } from '../.generated/api.ts';
 import { ApiError } from './api-error.ts';
@@ -21,7 +21,8 @@ const wait = (ms: number, signal: AbortSignal): Promise<unknown> =>
   });
 
 async function fetchOnce(request: Request): Promise<Response> {
-  if (sessionEnded.value) throw new ApiError(401, { code: 'UNAUTHORIZED', message: 'Your session has ended. Sign in again.' });
+  if (sessionEnded.value)
+    throw new ApiError(401, { code: 'UNAUTHORIZED', message: 'Your session has ended. Sign in again.' });
   try {
     const response = await fetch(request);
     unreachable.value = false;
@@ -64,25 +65,40 @@ type CallInit = {
 
 /** Lists are repeated parameters; null and undefined are left out. */
 function toQuery(query: Values): string {
-  const given = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one] as const));
-  return new URLSearchParams(given.filter(([, value]) => value != null).map(([name, value]) => [name, String(value)])).toString();
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    [value].flat().map((one) => [name, one] as const),
+  );
+  return new URLSearchParams(
+    given.filter(([, value]) => value != null).map(([name, value]) => [name, String(value)]),
+  ).toString();
 }
 
 const call =
   (method: string) =>
-  async (path: string, { params = {}, body, headers, querySerializer = toQuery, parseAs }: CallInit = {}): Promise<{ data: unknown }> => {
-    const at = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params.path?.[name])));
+  async (
+    path: string,
+    { params = {}, body, headers, querySerializer = toQuery, parseAs }: CallInit = {},
+  ): Promise<{ data: unknown }> => {
+    const at = path.replace(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(String(params.path?.[name])),
+    );
     const search = querySerializer(params.query ?? {});
     const response = await send(at + (search && `?${search}`), {
       method,
-      ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json', ...headers } }),
+      ...(body !== undefined && {
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json', ...headers },
+      }),
     });
     const text = await response.text();
     return { data: parseAs === 'text' ? text : text === '' ? undefined : JSON.parse(text) };
   };
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-/** Calls typed by the OpenAPI document. Each rejects with an ApiError; `toApiError` also covers failures of the network. */
+/**
+ * Calls typed by the OpenAPI document. Each rejects with an ApiError; `toApiError` also covers failures of
+ * the network.
+ */
 export const api = Object.fromEntries(methods.map((method) => [method, call(method)])) as unknown as Pick<
   Client<paths>,
   (typeof methods)[number]

@@ -1,4 +1,5 @@
-// The frame of every screen: navigation, organization, person, theme; and what a person sees who isn't signed in or has no organization.
+// The frame of every screen: navigation, organization, person, theme; and what a person sees who isn't signed
+// in or has no organization.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type ApiError, toApiError } from './api.ts';
 import { Page } from './parts/page.tsx';
@@ -35,7 +36,14 @@ function Frame() {
           <a class="product" href={base}>
             Portal Service
           </a>
-          <button type="button" class="menu-button" ref={button} aria-expanded={open} aria-controls="menu" onClick={() => setOpen(!open)}>
+          <button
+            type="button"
+            class="menu-button"
+            ref={button}
+            aria-expanded={open}
+            aria-controls="menu"
+            onClick={() => setOpen(!open)}
+          >
             Menu
           </button>
         </div>
@@ -97,8 +105,8 @@ const SignIn = ({ possible }: { possible: boolean }) => (
       </>
     ) : (
       <p>
-        Sign-in is not configured. Set the identity provider in the environment of the service (<code>OIDC_ISSUER</code> and what belongs to
-        it) and start it again.
+        Sign-in is not configured. Set the identity provider in the environment of the service (
+        <code>OIDC_ISSUER</code> and what belongs to it) and start it again.
       </p>
     )}
     <p>

@@ -4,13 +4,25 @@ import { ApiError, readError, send } from './api.ts';
 export type StreamEvent = { readonly event: string; readonly data: unknown };
 
 function parseEvent(block: string): StreamEvent | undefined {
-  const fields = new Map(block.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]));
+  const fields = new Map(
+    block
+      .split('\n')
+      .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]),
+  );
   const event = fields.get('event');
   return event === undefined ? undefined : { event, data: JSON.parse(fields.get('data') ?? 'null') };
 }
 
-/** Sends `body` and calls `onEvent` for each event until the stream ends. Rejects with an ApiError, also for the event `error`. */
-export async function postStream(path: string, body: object, onEvent: (event: StreamEvent) => void, signal: AbortSignal): Promise<void> {
+/**
+ * Sends `body` and calls `onEvent` for each event until the stream ends. Rejects with an ApiError, also for
+ * the event `error`.
+ */
+export async function postStream(
+  path: string,
+  body: object,
+  onEvent: (event: StreamEvent) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const response = await send(path, {
     method: 'POST',
     headers: { accept: 'text/event-stream', 'content-type': 'application/json' },
@@ -28,7 +40,8 @@ export async function postStream(path: string, body: object, onEvent: (event: St
     text = blocks.pop() ?? '';
     for (const block of blocks) {
       const event = parseEvent(block);
-      if (event?.event === 'error') throw new ApiError(response.status, (event.data as { error?: object }).error ?? {});
+      if (event?.event === 'error')
+        throw new ApiError(response.status, (event.data as { error?: object }).error ?? {});
       if (event !== undefined) onEvent(event);
     }
   }

@@ -6,12 +6,14 @@ const dayOnly = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numer
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 
 export const formatNumber = (value: number): string => whole.format(value);
-export const formatCompact = (value: number): string => (Math.abs(value) < 10_000 ? whole.format(value) : compact.format(value));
+export const formatCompact = (value: number): string =>
+  Math.abs(value) < 10_000 ? whole.format(value) : compact.format(value);
 export const formatTime = (instant: string | Date): string => dateTime.format(new Date(instant));
 export const formatDay = (instant: string | Date): string => dayOnly.format(new Date(instant));
 
 /** `1 record`, `2,000 records`. */
-export const countOf = (value: number, one: string, many = `${one}s`): string => `${formatNumber(value)} ${value === 1 ? one : many}`;
+export const countOf = (value: number, one: string, many = `${one}s`): string =>
+  `${formatNumber(value)} ${value === 1 ? one : many}`;
 
 const units = [
   ['day', 86_400],
@@ -22,7 +24,8 @@ const units = [
 /** `5 minutes ago`, `in 2 hours`, `just now`. */
 export function formatRelative(instant: string | Date, nowMs = Date.now()): string {
   const seconds = (new Date(instant).getTime() - nowMs) / 1000;
-  for (const [unit, size] of units) if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
+  for (const [unit, size] of units)
+    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
   return seconds > 5 ? 'in less than a minute' : seconds < -5 ? 'less than a minute ago' : 'just now';
 }
 
@@ -38,7 +41,9 @@ export function formatDuration(ms: number): string {
 /** `2.4 MB`. */
 export function formatBytes(bytes: number): string {
   const names = ['B', 'kB', 'MB', 'GB', 'TB'];
-  const at = names.findIndex((_, index) => index === 4 || bytes < (index === 0 ? 1000 : 999.95 * 1000 ** index));
+  const at = names.findIndex(
+    (_, index) => index === 4 || bytes < (index === 0 ? 1000 : 999.95 * 1000 ** index),
+  );
   return `${at === 0 ? bytes : (bytes / 1000 ** at).toFixed(1)} ${names[at]}`;
 }
 

@@ -1,9 +1,11 @@
-// What a person typed or learned and the service doesn't keep: it survives a reload, and ends with the tab unless it is in localStorage.
+// What a person typed or learned and the service doesn't keep: it survives a reload, and ends with the tab
+// unless it is in localStorage.
 import { useState } from 'preact/hooks';
 import { organizationId, sessionState } from './session.ts';
 
 /** Of this person in this organization. */
-const keyOf = (name: string): string => `console ${sessionState.value?.session?.user.id} ${organizationId()} ${name}`;
+const keyOf = (name: string): string =>
+  `console ${sessionState.value?.session?.user.id} ${organizationId()} ${name}`;
 
 type StorageName = 'sessionStorage' | 'localStorage';
 

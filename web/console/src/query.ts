@@ -1,5 +1,6 @@
-// Reads that screens share: what was read before is shown at once and read again. A screen that is not visible reads nothing, and repeated
-// reads leave most of the rate limit of a person (60 requests a minute) for what they do.
+// Reads that screens share: what was read before is shown at once and read again. A screen that is not
+// visible reads nothing, and repeated reads leave most of the rate limit of a person (60 requests a minute)
+// for what they do.
 import { useEffect, useMemo } from 'preact/hooks';
 import { type Answer, api, type paths } from './api.ts';
 import { entryOf, type Read, reload } from './read-cache.ts';
@@ -19,8 +20,8 @@ export async function readPages<Page extends { readonly pagination: { readonly t
 const freshMs = 3_000;
 
 /**
- * Reads `load` under `key`, unless that is younger than `maxAgeMs`, and again every `everyMs` while the page is visible and when it becomes
- * visible. A null key reads nothing.
+ * Reads `load` under `key`, unless that is younger than `maxAgeMs`, and again every `everyMs` while the page
+ * is visible and when it becomes visible. A null key reads nothing.
  */
 export function useRead<T>(
   key: string | null,
@@ -47,10 +48,17 @@ export function useRead<T>(
   return { ...(entry.state.value as Read<T>), reload: () => reload(entry) };
 }
 
-type GetPath = { [P in keyof paths]: paths[P] extends { get: { responses: unknown } } ? P : never }[keyof paths];
-type Init<P extends GetPath> = paths[P]['get'] extends { parameters: infer Given } ? Partial<Given> : Record<string, never>;
+type GetPath = {
+  [P in keyof paths]: paths[P] extends { get: { responses: unknown } } ? P : never;
+}[keyof paths];
+type Init<P extends GetPath> = paths[P]['get'] extends { parameters: infer Given }
+  ? Partial<Given>
+  : Record<string, never>;
 
-/** Reads an operation of the management interface: `useGet('/syncs/{id}', {path: {id}})`. A null path reads nothing. */
+/**
+ * Reads an operation of the management interface: `useGet('/syncs/{id}', {path: {id}})`. A null path reads
+ * nothing.
+ */
 export function useGet<P extends GetPath>(
   path: P | null,
   params: Init<P> = {} as Init<P>,
@@ -58,7 +66,8 @@ export function useGet<P extends GetPath>(
 ): Read<Answer<P>> & { reload(): Promise<void> } {
   const key = path === null ? null : `${path} ${JSON.stringify(params)}`;
   const load = async (): Promise<Answer<P>> => {
-    // The path is one of GET by its type, which openapi-fetch checks by overloads that a generic call can't name.
+    // The path is one of GET by its type, which openapi-fetch checks by overloads that a generic call can't
+    // name.
     const call = api.GET as unknown as (at: string, init: unknown) => Promise<{ data: Answer<P> }>;
     return (await call(path ?? '', { params })).data;
   };

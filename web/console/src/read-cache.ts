@@ -38,7 +38,10 @@ export function entryOf(key: string, load: () => Promise<unknown>): Entry {
   return entry;
 }
 
-/** Reads the entry, and once more when it changed during the read. Never rejects: a failure is part of the state. */
+/**
+ * Reads the entry, and once more when it changed during the read. Never rejects: a failure is part of the
+ * state.
+ */
 export function reload(entry: Entry): Promise<void> {
   entry.running ??= (async () => {
     entry.state.value = { ...entry.state.peek(), loading: true };
@@ -65,14 +68,20 @@ function change(prefixes: readonly string[]): [key: string, entry: Entry][] {
   return changed;
 }
 
-/** Reads again whatever is on screen of these paths, such as `/sync-configs`, and forgets the rest of them. Resolves once it is read. */
+/**
+ * Reads again whatever is on screen of these paths, such as `/sync-configs`, and forgets the rest of them.
+ * Resolves once it is read.
+ */
 export async function invalidate(...prefixes: readonly string[]): Promise<void> {
   const stale = change(prefixes);
   for (const [key, { users }] of stale) if (users === 0) entries.delete(key);
   await Promise.all(stale.filter(([, { users }]) => users > 0).map(([, entry]) => reload(entry)));
 }
 
-/** What was read of these paths is read again when a screen next shows it. For an action that leads to another screen. */
+/**
+ * What was read of these paths is read again when a screen next shows it. For an action that leads to another
+ * screen.
+ */
 export function expire(...prefixes: readonly string[]): void {
   for (const [, { state }] of change(prefixes)) state.value = { ...state.peek(), at: 0 };
 }

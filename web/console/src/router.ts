@@ -1,5 +1,6 @@
-// The address bar is the state: which screen is shown, and the filters of its list. Plain links work everywhere: clicks on links below
-// /console are handled here, so that a screen changes without loading a page.
+// The address bar is the state: which screen is shown, and the filters of its list. Plain links work
+// everywhere: clicks on links below /console are handled here, so that a screen changes without loading a
+// page.
 import { computed, signal } from '@preact/signals';
 
 export const base = '/console';
@@ -12,7 +13,10 @@ export const query = computed(() => address.value.searchParams);
 
 const maxReturnLength = 1001;
 
-/** Where to sign in and come back to this screen; without its filters where the service takes no address as long. */
+/**
+ * Where to sign in and come back to this screen; without its filters where the service takes no address as
+ * long.
+ */
 export function signInAddress(): string {
   const { pathname, search } = address.value;
   const all = pathname + search.replaceAll('\\', '%5C');
@@ -34,7 +38,10 @@ export function go(to: string, { replace = false } = {}): void {
 }
 
 /** Changes parameters of the address; an empty or null value removes one. */
-export function setQuery(changes: Readonly<Record<string, string | null>>, options: { replace?: boolean } = { replace: true }): void {
+export function setQuery(
+  changes: Readonly<Record<string, string | null>>,
+  options: { replace?: boolean } = { replace: true },
+): void {
   const next = new URL(location.href);
   for (const [name, value] of Object.entries(changes)) {
     if (value === null || value === '') next.searchParams.delete(name);
@@ -44,7 +51,9 @@ export function setQuery(changes: Readonly<Record<string, string | null>>, optio
 }
 
 const isPlainClick = (event: MouseEvent): boolean =>
-  event.button === 0 && !event.defaultPrevented && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
+  event.button === 0 &&
+  !event.defaultPrevented &&
+  !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
 
 /** Call once. */
 export function startRouter(): void {

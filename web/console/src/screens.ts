@@ -69,7 +69,9 @@ const screens: readonly (readonly [path: string, Component: ComponentType<Screen
   ['/audit-log', AuditLog],
 ];
 
-/** The areas of the console, in the order of the navigation. `permission`: who lacks it doesn't see the link. */
+/**
+ * The areas of the console, in the order of the navigation. `permission`: who lacks it doesn't see the link.
+ */
 export const areas: readonly {
   readonly title: string;
   readonly links: readonly (readonly [to: string, title: string, permission?: string])[];
@@ -113,7 +115,9 @@ export const areas: readonly {
 ];
 
 /** The screen of a path with its parameters, or undefined when no screen has it. */
-export function findScreen(at: string): { readonly Component: ComponentType<ScreenProps>; readonly params: Parameters } | undefined {
+export function findScreen(
+  at: string,
+): { readonly Component: ComponentType<ScreenProps>; readonly params: Parameters } | undefined {
   for (const [path, Component] of screens) {
     const params = match(path, at);
     if (params !== undefined) return { Component, params };

@@ -18,7 +18,10 @@ export const identity = signal<Answer<'/whoami'> | null>(null);
 
 const granted = computed(() => new Set<string>(identity.value?.permissions ?? []));
 
-/** Whether the person has the permission in this organization. Screens hide what they may not do; the service refuses it anyway. */
+/**
+ * Whether the person has the permission in this organization. Screens hide what they may not do; the service
+ * refuses it anyway.
+ */
 export const may = (permission: string): boolean => granted.value.has(permission);
 
 /** The organization in which the person works; empty before it is known. */
@@ -40,7 +43,10 @@ export async function readSession(): Promise<void> {
   sessionState.value = state;
 }
 
-/** Compares the session with the one that this page shows. Loads the page again for another person or organization. Never rejects. */
+/**
+ * Compares the session with the one that this page shows. Loads the page again for another person or
+ * organization. Never rejects.
+ */
 export async function checkSession(): Promise<void> {
   const [shown, now] = [sessionState.peek()?.session, await fetchSession().catch(() => null)];
   if (now === null || !shown) return;
@@ -48,7 +54,8 @@ export async function checkSession(): Promise<void> {
     sessionEnded.value = true;
     return;
   }
-  if (now.session.user.id !== shown.user.id || now.session.organization?.id !== shown.organization?.id) return location.reload();
+  if (now.session.user.id !== shown.user.id || now.session.organization?.id !== shown.organization?.id)
+    return location.reload();
   if (!sessionEnded.peek()) return;
   sessionEnded.value = false;
   await invalidate('');
@@ -60,7 +67,10 @@ export async function signOut(): Promise<void> {
   location.assign(response.headers.get('location') ?? '/');
 }
 
-/** Works in another of the person's organizations from now on, beginning at the address `to`. Rejects with an ApiError. */
+/**
+ * Works in another of the person's organizations from now on, beginning at the address `to`. Rejects with an
+ * ApiError.
+ */
 export async function chooseOrganization(organizationId: string, to = '/console'): Promise<void> {
   await api.POST('/whoami/active-organization', { body: { organizationId } });
   location.assign(to);

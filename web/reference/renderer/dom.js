@@ -1,5 +1,6 @@
 /**
- * Creates an element with attributes, listeners (`onclick`) and children. Absent children are left out; strings become text, never markup.
+ * Creates an element with attributes, listeners (`onclick`) and children. Absent children are left out;
+ * strings become text, never markup.
  */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -13,7 +14,8 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-export const button = (label, onclick, attributes = {}) => make('button', { type: 'button', onclick, ...attributes }, label);
+export const button = (label, onclick, attributes = {}) =>
+  make('button', { type: 'button', onclick, ...attributes }, label);
 
 let made = 0;
 /** An id that is unique on the page. */
@@ -23,7 +25,8 @@ export const freshId = (prefix) => {
 };
 
 /**
- * A button that copies the text returned by `read`. If the browser forbids that, it selects the text in `source` for the reader to copy.
+ * A button that copies the text returned by `read`. If the browser forbids that, it selects the text in
+ * `source` for the reader to copy.
  */
 export function copyButton(label, read, source) {
   const say = (text, name = text) => {

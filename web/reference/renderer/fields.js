@@ -7,13 +7,18 @@ function usesOf(name, operation) {
   const parameters = operation?.parameters ?? [];
   const sortable = parameters.find((parameter) => parameter.name === 'sort')?.options.includes(name) === true;
   const filters = parameters.filter(({ field }) => field?.name === name).length;
-  return [sortable && 'sort', filters > 0 && (filters === 1 ? '1 filter' : `${filters} filters`)].filter((text) => text);
+  return [sortable && 'sort', filters > 0 && (filters === 1 ? '1 filter' : `${filters} filters`)].filter(
+    (text) => text,
+  );
 }
 
 const meaning = ({ description, bounds }, isInput) => {
   const limits = isInput ? bounds : '';
   const shown = limits === '' || description === '' ? limits : ` (${limits})`;
-  return (description !== '' || shown !== '') && make('span', { class: 'words' }, description !== '' && phrase(description), shown);
+  return (
+    (description !== '' || shown !== '') &&
+    make('span', { class: 'words' }, description !== '' && phrase(description), shown)
+  );
 };
 
 function fieldList(fields, { operation, isInput }) {
@@ -45,8 +50,8 @@ function fieldList(fields, { operation, isInput }) {
 }
 
 /**
- * A collapsible block of fields. `operation`: the list whose sorting and filters are shown with them; `isInput`: with limits, and which are
- * required.
+ * A collapsible block of fields. `operation`: the list whose sorting and filters are shown with them;
+ * `isInput`: with limits, and which are required.
  */
 export function fieldsBlock(title, fields, { isOpen, ...options }) {
   return (

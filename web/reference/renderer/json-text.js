@@ -4,7 +4,10 @@ import { make } from './dom.js';
 const token = /\s*(?:([{}[\],:])|("(?:[^"\\]+|\\.)*")|(-?\d[\d.eE+-]*|true|false|null))/y;
 /** Texts of more characters aren't coloured, which would be too slow. */
 const maxColouredLength = 200_000;
-/** Texts of more characters are cut, since the page would be slow to scroll; the complete response can be saved. */
+/**
+ * Texts of more characters are cut, since the page would be slow to scroll; the complete response can be
+ * saved.
+ */
 const maxShownLength = 1_000_000;
 
 /** The tokens of a JSON text; undefined when it isn't JSON. */

@@ -1,5 +1,5 @@
-// Converts an OpenAPI document (3.0 or 3.1) into what the page shows: resources, their operations, parameters, bodies and responses. It knows
-// none of this service's operations, so it works for any document.
+// Converts an OpenAPI document (3.0 or 3.1) into what the page shows: resources, their operations,
+// parameters, bodies and responses. It knows none of this service's operations, so it works for any document.
 import { isJson } from './samples.js';
 
 const escapes = { '~1': '/', '~0': '~' };
@@ -9,7 +9,10 @@ function resolve(root, node) {
   let found = node;
   for (let depth = 0; typeof found?.$ref === 'string' && depth < 20; depth += 1) {
     const steps = found.$ref.replace(/^#\/?/, '').split('/');
-    found = steps.reduce((held, step) => held?.[decodeURIComponent(step).replace(/~[01]/g, (text) => escapes[text])], root);
+    found = steps.reduce(
+      (held, step) => held?.[decodeURIComponent(step).replace(/~[01]/g, (text) => escapes[text])],
+      root,
+    );
   }
   if (found?.allOf === undefined) return found ?? {};
   const { allOf, ...own } = found;
@@ -41,7 +44,9 @@ export function typeText(root, given) {
 }
 
 const isNullable = (schema) =>
-  schema.nullable === true || typesOf(schema).includes('null') || (schema.anyOf ?? schema.oneOf ?? []).some(({ type }) => type === 'null');
+  schema.nullable === true ||
+  typesOf(schema).includes('null') ||
+  (schema.anyOf ?? schema.oneOf ?? []).some(({ type }) => type === 'null');
 
 /** The limits of a schema as text, unless its description mentions them already. */
 function boundsText(schema, description) {
@@ -99,7 +104,10 @@ function readResponses(root, responses = {}) {
     return {
       status,
       description,
-      headers: Object.entries(headers).map(([name, header]) => ({ name, description: resolve(root, header).description ?? '' })),
+      headers: Object.entries(headers).map(([name, header]) => ({
+        name,
+        description: resolve(root, header).description ?? '',
+      })),
       content: readContent(root, content),
     };
   });
@@ -111,7 +119,8 @@ function propertiesOf(root, schema) {
   for (const form of schema.oneOf ?? []) {
     for (const [name, given] of Object.entries(resolve(root, form).properties ?? {})) {
       const held = found[name];
-      found[name] = held === undefined ? given : { description: resolve(root, given).description, oneOf: [held, given] };
+      found[name] =
+        held === undefined ? given : { description: resolve(root, given).description, oneOf: [held, given] };
     }
   }
   return found;
@@ -119,7 +128,8 @@ function propertiesOf(root, schema) {
 
 /** The fields of a schema; the fields of nested objects and arrays of objects follow as `lines.item`. */
 function readFields(root, schema, prefix = '', depth = 0) {
-  // Alternatives are merged at the top level only: a change's record is one field here, and its fields are shown with the list.
+  // Alternatives are merged at the top level only: a change's record is one field here, and its fields are
+  // shown with the list.
   const properties = depth === 0 ? propertiesOf(root, schema) : (schema.properties ?? {});
   return Object.entries(properties).flatMap(([name, given]) => {
     const field = resolve(root, given);
@@ -154,14 +164,22 @@ function readBody(root, given) {
   const { required = false, content } = resolve(root, given);
   const json = jsonOf(readContent(root, content));
   if (json === undefined) return undefined;
-  return { required, text: JSON.stringify(json.example ?? {}, null, 2), fields: readFields(root, json.schema) };
+  return {
+    required,
+    text: JSON.stringify(json.example ?? {}, null, 2),
+    fields: readFields(root, json.schema),
+  };
 }
 
-/** Makes retries of programs safe. The page sends a request once for each click, so it doesn't ask for one. */
+/**
+ * Makes retries of programs safe. The page sends a request once for each click, so it doesn't ask for one.
+ */
 const isForRetries = ({ name }) => name.toLowerCase() === 'idempotency-key';
 
 function readOperation(root, { path, method, item, operation }) {
-  const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map((given) => readParameter(root, given));
+  const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map((given) =>
+    readParameter(root, given),
+  );
   const responses = readResponses(root, operation.responses);
   const media = responses.find(({ status }) => /^2/.test(status))?.content ?? [];
   const schema = jsonOf(media)?.schema ?? {};
@@ -185,26 +203,34 @@ function readOperation(root, { path, method, item, operation }) {
   };
 }
 
-/** The field that a parameter filters: the one with the longest name that the parameter equals or starts with. */
+/**
+ * The field that a parameter filters: the one with the longest name that the parameter equals or starts with.
+ */
 const fieldOf = ({ name, in: location }, fields) =>
   location === 'query'
-    ? fields.filter((field) => name === field.name || name.startsWith(`${field.name}_`)).sort((a, b) => b.name.length - a.name.length)[0]
+    ? fields
+        .filter((field) => name === field.name || name.startsWith(`${field.name}_`))
+        .sort((a, b) => b.name.length - a.name.length)[0]
     : undefined;
 
 /** Fields of records, and those of their lines, can be filtered. */
 const filterable = ({ fields }) => fields.filter(({ depth }) => depth <= 1);
 
 /**
- * Sets the field of each parameter that is a filter. Only the first operation of a resource has the fields of its records, so that those of
- * another operation are filters when the first one has the same.
+ * Sets the field of each parameter that is a filter. Only the first operation of a resource has the fields of
+ * its records, so that those of another operation are filters when the first one has the same.
  */
 function markFilters([list, ...others]) {
   if (list === undefined) return;
   for (const parameter of list.parameters) parameter.field = fieldOf(parameter, filterable(list));
   for (const operation of others)
     for (const parameter of operation.parameters) {
-      const isSame = ({ name, description }) => name === parameter.name && description === parameter.description;
-      parameter.field = operation.record === list.record ? fieldOf(parameter, filterable(list)) : list.parameters.find(isSame)?.field;
+      const isSame = ({ name, description }) =>
+        name === parameter.name && description === parameter.description;
+      parameter.field =
+        operation.record === list.record
+          ? fieldOf(parameter, filterable(list))
+          : list.parameters.find(isSame)?.field;
     }
 }
 
@@ -217,8 +243,9 @@ const titleOf = (name) => {
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 
 /**
- * Returns `{kind, title, version, description, resources: [{name, title, description, fields, operations}]}`, in the order of the document.
- * `kind` says what its tags are: 'resources', whose operations are all about the same records, or 'groups' of any operations.
+ * Returns `{kind, title, version, description, resources: [{name, title, description, fields, operations}]}`,
+ * in the order of the document. `kind` says what its tags are: 'resources', whose operations are all about
+ * the same records, or 'groups' of any operations.
  */
 export function readDescription(root, kind = 'resources') {
   const operations = Object.entries(root.paths ?? {}).flatMap(([path, item]) =>
@@ -231,8 +258,21 @@ export function readDescription(root, kind = 'resources') {
   const resources = [...tags].map(([name, description]) => {
     const own = operations.filter(({ tag }) => tag === name);
     if (kind === 'resources') markFilters(own);
-    return { name, title: titleOf(name), description, fields: own[0]?.fields ?? [], record: own[0]?.record, operations: own };
+    return {
+      name,
+      title: titleOf(name),
+      description,
+      fields: own[0]?.fields ?? [],
+      record: own[0]?.record,
+      operations: own,
+    };
   });
   const { title = '', version = '', description = '' } = root.info ?? {};
-  return { kind, title, version, description, resources: resources.filter(({ operations: own }) => own.length > 0) };
+  return {
+    kind,
+    title,
+    version,
+    description,
+    resources: resources.filter(({ operations: own }) => own.length > 0),
+  };
 }

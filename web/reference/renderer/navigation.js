@@ -1,7 +1,9 @@
-// The list of resources and operations, and its search. Ctrl+K focuses the search, arrow keys move through the results.
+// The list of resources and operations, and its search. Ctrl+K focuses the search, arrow keys move through
+// the results.
 import { make } from './dom.js';
 
-const textOf = ({ summary, path, id, parameters }) => [summary, path, id, ...parameters.map(({ name }) => name)].join(' ').toLowerCase();
+const textOf = ({ summary, path, id, parameters }) =>
+  [summary, path, id, ...parameters.map(({ name }) => name)].join(' ').toLowerCase();
 
 /** Every word of the search must occur in the text. */
 const fits = (text, words) => words.every((word) => text.includes(word));
@@ -25,8 +27,8 @@ function entriesOf(model, hrefOf) {
 }
 
 /**
- * Hides entries that don't match; without search words, hides the operations of all resources but the current one. Returns the number of
- * matching operations.
+ * Hides entries that don't match; without search words, hides the operations of all resources but the current
+ * one. Returns the number of matching operations.
  */
 function filterEntries(entries, words, current) {
   let count = 0;
@@ -35,17 +37,22 @@ function filterEntries(entries, words, current) {
       operation.item.hidden = words.length > 0 && !fits(`${text} ${operation.text}`, words);
       if (!operation.item.hidden) count += 1;
     }
-    item.hidden = words.length > 0 && !fits(text, words) && operations.every((operation) => operation.item.hidden);
+    item.hidden =
+      words.length > 0 && !fits(text, words) && operations.every((operation) => operation.item.hidden);
     sublist.hidden = words.length === 0 && at !== current;
   }
   return count;
 }
 
-const foundText = (count) => (count === 0 ? 'Nothing found' : count === 1 ? '1 operation' : `${count} operations`);
+const foundText = (count) =>
+  count === 0 ? 'Nothing found' : count === 1 ? '1 operation' : `${count} operations`;
 
-const setCurrent = (link, isCurrent) => (isCurrent ? link.setAttribute('aria-current', 'page') : link.removeAttribute('aria-current'));
+const setCurrent = (link, isCurrent) =>
+  isCurrent ? link.setAttribute('aria-current', 'page') : link.removeAttribute('aria-current');
 
-/** Arrow keys move through the visible links, Escape clears the search, Enter opens the first operation found. */
+/**
+ * Arrow keys move through the visible links, Escape clears the search, Enter opens the first operation found.
+ */
 function handleKeys(element, search, clear) {
   const shown = () => [...element.querySelectorAll('a')].filter((link) => link.offsetParent !== null);
   const move = (step) => {
@@ -67,10 +74,19 @@ function handleKeys(element, search, clear) {
   });
 }
 
-/** Returns `{element, focus, mark}`; `mark` sets the current resource and operation. `onChoice` is called when the reader opens a link. */
+/**
+ * Returns `{element, focus, mark}`; `mark` sets the current resource and operation. `onChoice` is called when
+ * the reader opens a link.
+ */
 export function navigation(model, hrefOf, onChoice) {
   const entries = entriesOf(model, hrefOf);
-  const search = make('input', { id: 'search', type: 'search', autocomplete: 'off', placeholder: 'Ctrl K', 'aria-describedby': 'found' });
+  const search = make('input', {
+    id: 'search',
+    type: 'search',
+    autocomplete: 'off',
+    placeholder: 'Ctrl K',
+    'aria-describedby': 'found',
+  });
   const found = make('p', { id: 'found', class: 'hint', role: 'status' });
   const guide = make('a', { href: hrefOf('guide'), class: 'resource-link' }, 'Guide');
   const items = [make('li', {}, guide), entries.map(({ item }) => item)];

@@ -1,4 +1,5 @@
-// One operation: its responses, its parameters, and next to them the request as sample code, ready to be sent.
+// One operation: its responses, its parameters, and next to them the request as sample code, ready to be
+// sent.
 import { make } from './dom.js';
 import { showText } from './json-text.js';
 import { phrase, prose } from './prose.js';
@@ -33,7 +34,9 @@ function responseDetails({ status, description, headers, content }) {
         make(
           'dl',
           {},
-          headers.map(({ name, description: about }) => make('div', {}, make('dt', {}, name), make('dd', {}, phrase(about)))),
+          headers.map(({ name, description: about }) =>
+            make('div', {}, make('dt', {}, name), make('dd', {}, phrase(about))),
+          ),
         ),
       ),
     content.map(({ type, example }) => [
@@ -46,7 +49,10 @@ function responseDetails({ status, description, headers, content }) {
   );
 }
 
-/** The section of one operation, below the heading of its resource. `responseFields` is null when they are the resource's own. */
+/**
+ * The section of one operation, below the heading of its resource. `responseFields` is null when they are the
+ * resource's own.
+ */
 export function operationSection(operation, access, { description, responseFields }) {
   let panel;
   const form = requestForm(operation, () => panel.update());
@@ -73,7 +79,12 @@ export function operationSection(operation, access, { description, responseField
         'div',
         { class: 'about' },
         responseFields,
-        make('section', { class: 'responses' }, make('h4', {}, 'Responses'), operation.responses.map(responseDetails)),
+        make(
+          'section',
+          { class: 'responses' },
+          make('h4', {}, 'Responses'),
+          operation.responses.map(responseDetails),
+        ),
       ),
     ),
   );

@@ -1,5 +1,6 @@
-// Renders Markdown as elements. marked parses the structure and this file creates the elements, so no HTML of a description is ever
-// interpreted: it is shown as text, images as their alternative text, and only links to web and mail addresses are links.
+// Renders Markdown as elements. marked parses the structure and this file creates the elements, so no HTML of
+// a description is ever interpreted: it is shown as text, images as their alternative text, and only links to
+// web and mail addresses are links.
 import { lexer } from '../marked.esm.js';
 import { make } from './dom.js';
 
@@ -13,7 +14,10 @@ const inlineElements = {
   escape: ({ text }) => text,
   br: () => make('br'),
   image: ({ text }) => text,
-  link: (token) => (isSafeLink(token.href) ? make('a', { href: token.href, rel: 'noreferrer noopener' }, inline(token)) : inline(token)),
+  link: (token) =>
+    isSafeLink(token.href)
+      ? make('a', { href: token.href, rel: 'noreferrer noopener' }, inline(token))
+      : inline(token),
 };
 
 function inline({ tokens, text = '', raw = text }) {
@@ -60,7 +64,8 @@ const blockElements = {
   html: ({ raw }) => make('p', {}, raw),
 };
 
-const blocks = (tokens, level) => tokens.flatMap((token) => blockElements[token.type]?.(token, level) ?? inline(token));
+const blocks = (tokens, level) =>
+  tokens.flatMap((token) => blockElements[token.type]?.(token, level) ?? inline(token));
 
 /** Block elements of a Markdown text; its first-level headings become headings of `level`. */
 export const prose = (markdown, level = 3) => make('div', { class: 'prose' }, blocks(lexer(markdown), level));

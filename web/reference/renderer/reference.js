@@ -1,5 +1,5 @@
-// The reference: navigation on one side, one view at a time on the other. The fragment (`#at=…`) names the view, so that links and the back
-// button work. Credentials are never part of the URL.
+// The reference: navigation on one side, one view at a time on the other. The fragment (`#at=…`) names the
+// view, so that links and the back button work. Credentials are never part of the URL.
 import { button, make } from './dom.js';
 import { navigation } from './navigation.js';
 import { guideView, resourceView } from './views.js';
@@ -15,7 +15,10 @@ function hrefOf(at) {
 
 const dateText = (date) => date.toLocaleDateString('en', { day: 'numeric', month: 'long', year: 'numeric' });
 
-/** A notice when the response headers say that the version is deprecated, with its sunset date; otherwise null. */
+/**
+ * A notice when the response headers say that the version is deprecated, with its sunset date; otherwise
+ * null.
+ */
 function deprecationNotice(headers) {
   const since = /^@(\d+)$/.exec(headers.get('deprecation') ?? '')?.[1];
   if (since === undefined) return null;
@@ -26,7 +29,9 @@ function deprecationNotice(headers) {
     'p',
     { class: 'notice warning' },
     make('strong', {}, `Deprecated since ${dateText(new Date(Number(since) * 1_000))}. `),
-    sunset === null ? 'It keeps working until it is retired. ' : `It may be retired from ${dateText(new Date(sunset))} on. `,
+    sunset === null
+      ? 'It keeps working until it is retired. '
+      : `It may be retired from ${dateText(new Date(sunset))} on. `,
     successor !== undefined && make('a', { href: `${successor}/preview` }, `Go to ${label}`),
   );
 }
@@ -59,7 +64,8 @@ export function showReference(container, model, access, headers = new Headers())
     menu.setAttribute('aria-expanded', String(isOpen));
   };
   const list = navigation(model, hrefOf, () => setMenu(false));
-  const resourceOf = (at) => model.resources.find(({ name, operations }) => name === at || operations.some(({ id }) => id === at));
+  const resourceOf = (at) =>
+    model.resources.find(({ name, operations }) => name === at || operations.some(({ id }) => id === at));
   let shown;
 
   function show(isFirst) {
@@ -69,12 +75,17 @@ export function showReference(container, model, access, headers = new Headers())
     const summary = resource?.operations.find(({ id }) => id === operation)?.summary;
     if (shown !== (resource ?? null)) {
       access.removeListeners();
-      content.replaceChildren(resource === undefined ? guideView(model, hrefOf, access) : resourceView(resource, model.kind, access));
+      content.replaceChildren(
+        resource === undefined
+          ? guideView(model, hrefOf, access)
+          : resourceView(resource, model.kind, access),
+      );
       shown = resource ?? null;
     }
     list.mark(resource?.name ?? 'guide', operation);
     document.title = `${summary ?? resource?.title ?? 'Guide'} · ${access.title}`;
-    const heading = operation === null ? content.querySelector('h2') : document.getElementById(`title-${operation}`);
+    const heading =
+      operation === null ? content.querySelector('h2') : document.getElementById(`title-${operation}`);
     if (!isFirst || operation !== null) heading.focus({ preventScroll: true });
     if (operation !== null) heading.scrollIntoView({ block: 'start' });
     // The form for credentials may be above the reference.

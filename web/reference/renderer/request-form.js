@@ -1,4 +1,5 @@
-// The parameters of one operation: each with its meaning and an input for its value, and the body as text. Filters are grouped by their field.
+// The parameters of one operation: each with its meaning and an input for its value, and the body as text.
+// Filters are grouped by their field.
 import { freshId, make } from './dom.js';
 import { fieldsBlock } from './fields.js';
 import { phrase } from './prose.js';
@@ -12,7 +13,9 @@ function repeatedSentences(parameters) {
       if (!kinds.has(sentence)) kinds.set(sentence, new Set());
       kinds.get(sentence).add(suffixOf(name, field));
     }
-  return [...kinds].filter(([sentence, { size }]) => size > 1 && sentence.length > 60).map(([sentence]) => sentence);
+  return [...kinds]
+    .filter(([sentence, { size }]) => size > 1 && sentence.length > 60)
+    .map(([sentence]) => sentence);
 }
 
 function choices(parameter, attributes) {
@@ -27,9 +30,19 @@ function choices(parameter, attributes) {
 /** A multiple choice from a known list, such as field names. */
 function manyChoices(parameter, { id, ...attributes }) {
   const boxes = parameter.options.map((option) =>
-    make('label', { class: 'choice' }, make('input', { type: 'checkbox', value: String(option) }), make('code', {}, String(option))),
+    make(
+      'label',
+      { class: 'choice' },
+      make('input', { type: 'checkbox', value: String(option) }),
+      make('code', {}, String(option)),
+    ),
   );
-  return make('fieldset', { id, class: 'choices', ...attributes }, make('legend', { class: 'unseen' }, parameter.name), boxes);
+  return make(
+    'fieldset',
+    { id, class: 'choices', ...attributes },
+    make('legend', { class: 'unseen' }, parameter.name),
+    boxes,
+  );
 }
 
 function control(parameter, attributes) {
@@ -45,7 +58,11 @@ function control(parameter, attributes) {
     required: parameter.required,
   };
   if (isRepeated)
-    return make('textarea', { ...shared, rows: 1, placeholder: example === '' ? 'one per line' : `${example} – one per line` });
+    return make('textarea', {
+      ...shared,
+      rows: 1,
+      placeholder: example === '' ? 'one per line' : `${example} – one per line`,
+    });
   return make('input', { ...shared, type: 'text', placeholder: example });
 }
 
@@ -57,7 +74,8 @@ const readControl = (element, { isRepeated }) => {
 };
 
 function fillControl(element, values) {
-  if (element.matches('fieldset')) for (const box of element.querySelectorAll('input')) box.checked = values.includes(box.value);
+  if (element.matches('fieldset'))
+    for (const box of element.querySelectorAll('input')) box.checked = values.includes(box.value);
   else element.value = values.join('\n');
 }
 
@@ -78,7 +96,12 @@ function parameterRow(parameter, sharedSentences) {
       make('span', { class: 'type' }, parameter.isList ? `${parameter.type}, several` : parameter.type),
       parameter.required && make('span', { class: 'tag strong' }, 'required'),
       parameter.deprecated && make('span', { class: 'tag strong' }, 'deprecated'),
-      make('p', { id: `${id}-about`, class: 'hint' }, phrase(about), parameter.bounds !== '' && ` (${parameter.bounds})`),
+      make(
+        'p',
+        { id: `${id}-about`, class: 'hint' },
+        phrase(about),
+        parameter.bounds !== '' && ` (${parameter.bounds})`,
+      ),
     ),
     parameter.options.length > 2 && element.matches('fieldset')
       ? make('details', { class: 'chooser' }, make('summary', {}, 'Choose'), element)
@@ -99,7 +122,11 @@ function filterGroup(field, rows) {
       {},
       make('code', { class: 'name' }, field.name),
       make('span', { class: 'type' }, field.type),
-      make('span', { class: 'operators' }, rows.map(({ parameter }) => suffixOf(parameter.name, field)).join(' · ')),
+      make(
+        'span',
+        { class: 'operators' },
+        rows.map(({ parameter }) => suffixOf(parameter.name, field)).join(' · '),
+      ),
       used,
     ),
     rows.map(({ row }) => row),
@@ -125,7 +152,12 @@ function filtersSection(rows, sharedSentences) {
   const section = make(
     'section',
     { class: 'parameters' },
-    make('div', { class: 'row' }, make('h4', {}, `Filters by ${groups.length === 1 ? 'one field' : `${groups.length} fields`}`), opener),
+    make(
+      'div',
+      { class: 'row' },
+      make('h4', {}, `Filters by ${groups.length === 1 ? 'one field' : `${groups.length} fields`}`),
+      opener,
+    ),
     sharedSentences.length > 0 && make('p', { class: 'hint' }, phrase(sharedSentences.join(' '))),
     groups.map(({ details }) => details),
   );
@@ -151,7 +183,14 @@ function bodySection({ text, fields, required }) {
   const id = freshId('body');
   const editor = make(
     'textarea',
-    { id, class: 'value', rows: Math.min(text.split('\n').length, 20), autocapitalize: 'off', spellcheck: 'false', required },
+    {
+      id,
+      class: 'value',
+      rows: Math.min(text.split('\n').length, 20),
+      autocapitalize: 'off',
+      spellcheck: 'false',
+      required,
+    },
     text,
   );
   const section = make(
@@ -165,8 +204,8 @@ function bodySection({ text, fields, required }) {
 }
 
 const firstMissing = (rows, body) =>
-  rows.find(({ parameter, element }) => parameter.required && readControl(element, parameter).length === 0)?.element ??
-  (body?.editor.required && body.read() === undefined ? body.editor : undefined);
+  rows.find(({ parameter, element }) => parameter.required && readControl(element, parameter).length === 0)
+    ?.element ?? (body?.editor.required && body.read() === undefined ? body.editor : undefined);
 
 const pageParameters = new Set(['page', 'pageSize']);
 
@@ -188,13 +227,16 @@ function pathWithQuery(operation, rows) {
 }
 
 /**
- * Returns `{element, read, fill, setWhole, firstMissing}`. `read` returns the path with its query, the headers and the text of the body;
- * `fill` sets values by name and clears the rest except for the path; `firstMissing` returns the first input of a required value that is empty.
+ * Returns `{element, read, fill, setWhole, firstMissing}`. `read` returns the path with its query, the
+ * headers and the text of the body; `fill` sets values by name and clears the rest except for the path;
+ * `firstMissing` returns the first input of a required value that is empty.
  */
 export function requestForm(operation, onChange) {
   const isFilter = ({ field }) => field !== undefined;
   const sharedSentences = repeatedSentences(operation.parameters.filter(isFilter));
-  const rows = operation.parameters.map((parameter) => parameterRow(parameter, isFilter(parameter) ? sharedSentences : []));
+  const rows = operation.parameters.map((parameter) =>
+    parameterRow(parameter, isFilter(parameter) ? sharedSentences : []),
+  );
   const rowsIn = (place) => rows.filter(({ parameter }) => parameter.in === place && !isFilter(parameter));
   const filterRows = rows.filter(({ parameter }) => isFilter(parameter));
   const filters = filterRows.length === 0 ? undefined : filtersSection(filterRows, sharedSentences);
@@ -229,7 +271,8 @@ export function requestForm(operation, onChange) {
     },
     /** A complete list has no pages, so the parameters that choose a page aren't sent. */
     setWhole(isWhole) {
-      for (const { element, parameter } of rows) if (pageParameters.has(parameter.name)) element.disabled = isWhole;
+      for (const { element, parameter } of rows)
+        if (pageParameters.has(parameter.name)) element.disabled = isWhole;
     },
     firstMissing: () => firstMissing(rows, body),
   };

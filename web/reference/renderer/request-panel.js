@@ -1,4 +1,5 @@
-// The panel next to an operation's parameters: example requests, the request as sample code, and the button that sends it.
+// The panel next to an operation's parameters: example requests, the request as sample code, and the button
+// that sends it.
 import { readCredential, showProblem } from '../access.js';
 import { showCode } from './code-text.js';
 import { button, copyButton, freshId, make } from './dom.js';
@@ -12,14 +13,19 @@ let language = Object.keys(samples)[0];
 function presetsOf(operation) {
   const named = (name) => operation.parameters.find((parameter) => parameter.name === name);
   const size = named('pageSize') === undefined ? {} : { pageSize: 5 };
-  const isTimed = (name) => operation.fields.some((field) => field.name === name && /^date/.test(field.format));
+  const isTimed = (name) =>
+    operation.fields.some((field) => field.name === name && /^date/.test(field.format));
   const sortable = named('order') === undefined ? [] : (named('sort')?.options ?? []);
   const dated = sortable.find(isTimed) ?? sortable[0];
   const presets = [];
   if (named('pageSize') !== undefined) presets.push(['First five', size]);
-  if (dated !== undefined) presets.push([isTimed(dated) ? 'Newest first' : `By ${dated}`, { ...size, sort: dated, order: 'desc' }]);
-  const filter = operation.parameters.find(({ name, field }) => field !== undefined && /_(after|gte|contains|starts_with)$/.test(name));
-  if (filter !== undefined) presets.push([`Filter by ${filter.name}`, { ...size, [filter.name]: filter.example || 'text' }]);
+  if (dated !== undefined)
+    presets.push([isTimed(dated) ? 'Newest first' : `By ${dated}`, { ...size, sort: dated, order: 'desc' }]);
+  const filter = operation.parameters.find(
+    ({ name, field }) => field !== undefined && /_(after|gte|contains|starts_with)$/.test(name),
+  );
+  if (filter !== undefined)
+    presets.push([`Filter by ${filter.name}`, { ...size, [filter.name]: filter.example || 'text' }]);
   const related = named('expand')?.options.slice(0, 1) ?? [];
   if (related.length > 0) presets.push([`With ${related[0]}`, { ...size, expand: related }]);
   const groups = named('by')?.options ?? [];
@@ -44,7 +50,13 @@ function languageChoice(onChoice) {
       make(
         'label',
         {},
-        make('input', { type: 'radio', name, value: each, checked: each === language, onchange: () => onChoice(each) }),
+        make('input', {
+          type: 'radio',
+          name,
+          value: each,
+          checked: each === language,
+          onchange: () => onChoice(each),
+        }),
         make('span', {}, each),
       ),
     ),
@@ -78,7 +90,11 @@ function keyForm(access) {
     { class: 'key-form' },
     problem,
     make('label', { for: id }, 'API key'),
-    make('p', { class: 'hint' }, "Requests need an API key, as your programs do. It stays in this page's memory only."),
+    make(
+      'p',
+      { class: 'hint' },
+      "Requests need an API key, as your programs do. It stays in this page's memory only.",
+    ),
     make('div', { class: 'row' }, input, button('Use this key', use, { class: 'action' })),
   );
 }
@@ -92,13 +108,21 @@ function mediaChoice(types, onChoice) {
     { id, onchange: onChoice },
     types.map((type) => make('option', { value: type }, type)),
   );
-  return { row: make('div', { class: 'row' }, make('label', { for: id }, 'Response format'), select), read: () => select.value };
+  return {
+    row: make('div', { class: 'row' }, make('label', { for: id }, 'Response format'), select),
+    read: () => select.value,
+  };
 }
 
 function presetRow(operation, form) {
   const presets = presetsOf(operation);
-  const buttons = presets.map(([label, values]) => button(label, () => form.fill(values), { class: 'small' }));
-  return presets.length > 0 && make('div', { class: 'row presets', role: 'group', 'aria-label': 'Example requests' }, buttons);
+  const buttons = presets.map(([label, values]) =>
+    button(label, () => form.fill(values), { class: 'small' }),
+  );
+  return (
+    presets.length > 0 &&
+    make('div', { class: 'row presets', role: 'group', 'aria-label': 'Example requests' }, buttons)
+  );
 }
 
 /** The request of a form: what samples show, and what is sent together with the credentials. */
@@ -131,7 +155,10 @@ const lastStep = (path) =>
     .filter((step) => step !== '' && !step.startsWith('{'))
     .at(-1) ?? 'response';
 
-/** Sends the form's request when no required value is missing, and only to the described interface itself: `{parts, show}`. */
+/**
+ * Sends the form's request when no required value is missing, and only to the described interface itself:
+ * `{parts, show}`.
+ */
 function sender(operation, form, access, readRequest) {
   const takesTag = operation.parameters.some(({ name }) => name === 'If-None-Match');
   const response = responseView({
@@ -158,7 +185,10 @@ function sender(operation, form, access, readRequest) {
   const sendButton = button('Send', () => send(), { class: 'action' });
   const actions = make('div', { class: 'row actions' });
   const show = () => {
-    if (access.isDraft) actions.replaceChildren(make('p', { class: 'hint' }, 'A draft serves no requests until it is published.'));
+    if (access.isDraft)
+      actions.replaceChildren(
+        make('p', { class: 'hint' }, 'A draft serves no requests until it is published.'),
+      );
     else if (access.canSend()) actions.replaceChildren(sendButton, stop);
     else actions.replaceChildren(keyForm(access));
   };

@@ -1,5 +1,6 @@
-// Sends one request and shows its response. The request goes to this page's own origin with the credentials in use; nothing is cached. JSON
-// is shown with its exact digits; anything else is saved as a file, however long it is.
+// Sends one request and shows its response. The request goes to this page's own origin with the credentials
+// in use; nothing is cached. JSON is shown with its exact digits; anything else is saved as a file, however
+// long it is.
 import { button, copyButton, make } from './dom.js';
 import { showText } from './json-text.js';
 import { isJson } from './samples.js';
@@ -13,7 +14,11 @@ const durationText = (ms) => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_0
 /** The same-origin URLs of a `Link` header, by relation. */
 function linksOf(header) {
   const found = [...(header ?? '').matchAll(/<([^>]*)>\s*;\s*rel="?([^",;]+)"?/g)];
-  return new Map(found.map(([, target, rel]) => [rel, new URL(target, location.href)]).filter(([, url]) => url.origin === location.origin));
+  return new Map(
+    found
+      .map(([, target, rel]) => [rel, new URL(target, location.href)])
+      .filter(([, url]) => url.origin === location.origin),
+  );
 }
 
 function saveFile(blob, name) {
@@ -85,7 +90,9 @@ function pageButtons(links, text, onPage) {
     make('span', { class: 'where' }, summary),
     relations
       .filter(([rel]) => links.has(rel) || (summary !== '' && links.size > 0))
-      .map(([rel, label]) => button(label, () => onPage(links.get(rel)), { class: 'small', disabled: !links.has(rel) })),
+      .map(([rel, label]) =>
+        button(label, () => onPage(links.get(rel)), { class: 'small', disabled: !links.has(rel) }),
+      ),
   );
 }
 
@@ -103,11 +110,17 @@ function messageOf(text) {
   }
 }
 
-/** The elements of a response body. Even when only a part is shown, the complete body can be copied and saved. */
+/**
+ * The elements of a response body. Even when only a part is shown, the complete body can be copied and saved.
+ */
 function bodyParts(text, type, name) {
   if (text === '') return [];
   const { nodes, isCut } = showText(text, isJson(type));
-  const body = make('pre', { class: 'body', tabindex: 0, role: 'group', 'aria-label': 'Response body' }, nodes);
+  const body = make(
+    'pre',
+    { class: 'body', tabindex: 0, role: 'group', 'aria-label': 'Response body' },
+    nodes,
+  );
   const tools = make(
     'div',
     { class: 'row tools' },
@@ -117,7 +130,10 @@ function bodyParts(text, type, name) {
       () => (text.length > 1_000_000 ? text : body.textContent),
       () => body,
     ),
-    button('Save', () => saveFile(new Blob([text], { type }), name), { class: 'small', 'aria-label': 'Save the response' }),
+    button('Save', () => saveFile(new Blob([text], { type }), name), {
+      class: 'small',
+      'aria-label': 'Save the response',
+    }),
   );
   return [tools, body];
 }
@@ -134,7 +150,8 @@ const statusLine = (response, startedMs, bytes) =>
     ` ${durationText(performance.now() - startedMs)} · ${sizeText(bytes)}`,
   );
 
-const extensionOf = (type) => (isJson(type) ? 'json' : /csv/.test(type) ? 'csv' : /ndjson/.test(type) ? 'ndjson' : 'txt');
+const extensionOf = (type) =>
+  isJson(type) ? 'json' : /csv/.test(type) ? 'csv' : /ndjson/.test(type) ? 'ndjson' : 'txt';
 
 async function showSaved({ status, rest, fileName }, response, type, startedMs) {
   // Outside the status element, so that a screen reader doesn't announce every chunk.
@@ -148,13 +165,24 @@ async function showSaved({ status, rest, fileName }, response, type, startedMs) 
   status.replaceChildren(statusLine(response, startedMs, blob.size), make('p', {}, `Saved as ${name}.`));
   const start = await blob.slice(0, 2_000).text();
   const lines = start.split('\n').slice(0, 5).join('\n');
-  progress.replaceWith(make('pre', { class: 'body', tabindex: 0, role: 'group', 'aria-label': 'Start of the file' }, lines));
+  progress.replaceWith(
+    make('pre', { class: 'body', tabindex: 0, role: 'group', 'aria-label': 'Start of the file' }, lines),
+  );
 }
 
-async function showBody({ status, rest, fileName, unauthorized, onPage, onRepeat }, response, type, startedMs) {
+async function showBody(
+  { status, rest, fileName, unauthorized, onPage, onRepeat },
+  response,
+  type,
+  startedMs,
+) {
   const text = await response.text();
-  const message = (response.status === 401 ? unauthorized : hints[response.status]) ?? (response.ok ? '' : messageOf(text));
-  status.replaceChildren(statusLine(response, startedMs, new Blob([text]).size), ...(message === '' ? [] : [make('p', {}, message)]));
+  const message =
+    (response.status === 401 ? unauthorized : hints[response.status]) ?? (response.ok ? '' : messageOf(text));
+  status.replaceChildren(
+    statusLine(response, startedMs, new Blob([text]).size),
+    ...(message === '' ? [] : [make('p', {}, message)]),
+  );
   const tag = response.headers.get('etag');
   const parts = [
     pageButtons(linksOf(response.headers.get('link')), text, onPage),
@@ -169,7 +197,15 @@ async function showBody({ status, rest, fileName, unauthorized, onPage, onRepeat
 async function exchange(view, { method, url, accept, headers: given, body, credentials }, signal) {
   const startedMs = performance.now();
   const headers = { ...given, accept, ...(body !== undefined && { 'content-type': 'application/json' }) };
-  const response = await fetch(url, { method, headers, body, cache: 'no-store', credentials, redirect: 'error', signal });
+  const response = await fetch(url, {
+    method,
+    headers,
+    body,
+    cache: 'no-store',
+    credentials,
+    redirect: 'error',
+    signal,
+  });
   const type = response.headers.get('content-type') ?? '';
   view.rest.append(
     make('p', { class: 'sent' }, make('code', {}, `${method} ${url.pathname}${url.search}`)),
@@ -179,17 +215,23 @@ async function exchange(view, { method, url, accept, headers: given, body, crede
 }
 
 const stopped = 'Stopped; nothing was saved.';
-const broken = 'The response is incomplete: the service cannot be reached, or the connection was lost. Nothing was saved.';
+const broken =
+  'The response is incomplete: the service cannot be reached, or the connection was lost. Nothing was saved.';
 
 /**
- * The view of one operation's responses: `{element, send, cancel, isRunning}`. `send` takes `{method, url, accept, headers, body?,
- * credentials}`; `unauthorized` is the text for a 401; `onPage` is called with the URL of another page, `onRepeat` with the ETag of the
- * response shown and its URL.
+ * The view of one operation's responses: `{element, send, cancel, isRunning}`. `send` takes `{method, url,
+ * accept, headers, body?, credentials}`; `unauthorized` is the text for a 401; `onPage` is called with the
+ * URL of another page, `onRepeat` with the ETag of the response shown and its URL.
  */
 export function responseView(given) {
   const status = make('div', { role: 'status', class: 'answer-status' });
   const rest = make('div', {});
-  const element = make('section', { class: 'answer', role: 'group', 'aria-label': 'Response', hidden: true }, status, rest);
+  const element = make(
+    'section',
+    { class: 'answer', role: 'group', 'aria-label': 'Response', hidden: true },
+    status,
+    rest,
+  );
   let running = null;
 
   async function send(request) {
@@ -203,7 +245,8 @@ export function responseView(given) {
     try {
       await exchange({ ...given, status, rest }, request, own.signal);
     } catch {
-      if (running === own) status.replaceChildren(make('p', { class: 'problem' }, own.signal.aborted ? stopped : broken));
+      if (running === own)
+        status.replaceChildren(make('p', { class: 'problem' }, own.signal.aborted ? stopped : broken));
     } finally {
       if (running === own) {
         running = null;

@@ -1,4 +1,5 @@
-// The form's request as sample code. The key is always a placeholder, since samples get pasted and photographed.
+// The form's request as sample code. The key is always a placeholder, since samples get pasted and
+// photographed.
 
 const placeholder = 'YOUR_API_KEY';
 export const isJson = (type) => /^application\/([\w.-]+\+)?json\b/i.test(type ?? '');
@@ -15,7 +16,8 @@ const shellQuoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 const literal = (value) => JSON.stringify(value);
 const indented = (text, by) => text.replaceAll('\n', `\n${by}`);
 
-const fileName = ({ path, accept }) => `${path.split('/').filter(Boolean).at(-1)}.${accept.includes('csv') ? 'csv' : 'ndjson'}`;
+const fileName = ({ path, accept }) =>
+  `${path.split('/').filter(Boolean).at(-1)}.${accept.includes('csv') ? 'csv' : 'ndjson'}`;
 
 function curl(request) {
   return [
@@ -56,7 +58,9 @@ function python(request) {
   const [address, query = ''] = request.url.split('?');
   const isStreamed = !isJson(request.accept);
   const isRead = !isStreamed && request.reads !== 'nothing';
-  const parameters = [...new URLSearchParams(query)].map(([name, value]) => `        (${literal(name)}, ${literal(value)}),`);
+  const parameters = [...new URLSearchParams(query)].map(
+    ([name, value]) => `        (${literal(name)}, ${literal(value)}),`,
+  );
   const reading = isStreamed
     ? ['for line in response.iter_lines(decode_unicode=True):', '    print(line)']
     : request.reads === 'data'
@@ -82,7 +86,7 @@ function python(request) {
 }
 
 /**
- * By the name that the page shows. Each takes `{method, url, path, accept, tenant?, headers: [name, value][], body?, reads}` and returns the
- * code as text.
+ * By the name that the page shows. Each takes `{method, url, path, accept, tenant?, headers: [name, value][],
+ * body?, reads}` and returns the code as text.
  */
 export const samples = { curl, JavaScript: javascript, Python: python };

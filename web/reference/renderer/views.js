@@ -7,13 +7,20 @@ import { requestOf, sampleView } from './request-panel.js';
 
 const isAboutChanges = ({ title }) => /^Changes from /i.test(title);
 
-/** The changes since the previous version, if the document lists them: `{title, text, breaking, others}`, the last two as lines. */
+/**
+ * The changes since the previous version, if the document lists them: `{title, text, breaking, others}`, the
+ * last two as lines.
+ */
 function changesOf(description) {
   const section = sectionsOf(description).find(isAboutChanges);
   if (section === undefined) return undefined;
   const lines = section.text.split('\n').flatMap((line) => /^\s*[-*] (.*)/.exec(line)?.[1] ?? []);
   const isBreaking = (line) => /^\*\*Breaking/i.test(line);
-  return { ...section, breaking: lines.filter(isBreaking), others: lines.filter((line) => !isBreaking(line)) };
+  return {
+    ...section,
+    breaking: lines.filter(isBreaking),
+    others: lines.filter((line) => !isBreaking(line)),
+  };
 }
 
 const fewChanges = 8;
@@ -36,13 +43,17 @@ function changesSection({ title, text, breaking, others }) {
     make('h3', {}, title, count > 0 && make('span', { class: 'tag' }, counted)),
     count === 0 && prose(text, 4),
     changeList(breaking),
-    others.length > fewChanges ? make('details', {}, make('summary', {}, `${others.length} non-breaking`), rest) : rest,
+    others.length > fewChanges
+      ? make('details', {}, make('summary', {}, `${others.length} non-breaking`), rest)
+      : rest,
   );
 }
 
 /** A request that works as soon as the key is filled in: the first records of the first list. */
 function firstRequest({ resources }, hrefOf, access) {
-  const list = resources.flatMap(({ operations }) => operations).find(({ method, path }) => method === 'GET' && !path.includes('{'));
+  const list = resources
+    .flatMap(({ operations }) => operations)
+    .find(({ method, path }) => method === 'GET' && !path.includes('{'));
   if (list === undefined || access.isDraft) return null;
   const query = list.parameters.some(({ name }) => name === 'pageSize') ? '?pageSize=5' : '';
   const request = requestOf(list, access, { path: `${list.path}${query}`, headers: [] }, 'application/json');
@@ -92,13 +103,18 @@ export function guideView(model, hrefOf, access) {
             ),
           ),
         ),
-    shown.map(({ title, text }) => make('section', { class: 'guide-part' }, make('h3', {}, title), prose(text, 4))),
+    shown.map(({ title, text }) =>
+      make('section', { class: 'guide-part' }, make('h3', {}, title), prose(text, 4)),
+    ),
   );
 }
 
 const manyFields = 60;
 
-/** Operations of a resource return the same records, whose fields come once at the end; those of a group have their own, folded. */
+/**
+ * Operations of a resource return the same records, whose fields come once at the end; those of a group have
+ * their own, folded.
+ */
 export function resourceView(resource, kind, access) {
   const titleId = freshId('resource');
   const isGroup = kind === 'groups';
@@ -118,6 +134,10 @@ export function resourceView(resource, kind, access) {
             : fieldsBlock('Response', operation.fields, { isOpen: isOpen(operation.fields) }),
       }),
     ),
-    !isGroup && fieldsBlock('A record', resource.fields, { isOpen: isOpen(resource.fields), operation: resource.operations[0] }),
+    !isGroup &&
+      fieldsBlock('A record', resource.fields, {
+        isOpen: isOpen(resource.fields),
+        operation: resource.operations[0],
+      }),
   );
 }

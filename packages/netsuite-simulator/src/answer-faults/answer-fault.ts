@@ -8,7 +8,10 @@ export type AnswerKind = FaultKind | 'other';
 export const FAULT_STATUSES = [429, 401, 403, 500, 503] as const;
 type Scalar = string | number | boolean | null;
 export type ColumnValues = Readonly<Record<string, Scalar>>;
-/** A column in some of its table's rows: those with all these values, or those whose internal id is a multiple of `every`. */
+/**
+ * A column in some of its table's rows: those with all these values, or those whose internal id is a multiple
+ * of `every`.
+ */
 export type SomeRowsOfColumn = { column: string; where?: ColumnValues; every?: number };
 
 /** Exactly one of the effects is set. */
@@ -44,7 +47,8 @@ export const EFFECTS = [
 ] as const satisfies readonly (keyof AnswerFault)[];
 export type Effect = (typeof EFFECTS)[number];
 
-export const effectOf = (fault: AnswerFault): Effect | undefined => EFFECTS.find((effect) => fault[effect] !== undefined);
+export const effectOf = (fault: AnswerFault): Effect | undefined =>
+  EFFECTS.find((effect) => fault[effect] !== undefined);
 
 /** The kinds that an effect can meet; effects that aren't listed meet every kind. */
 const KINDS_OF_EFFECT: Partial<Record<Effect, readonly FaultKind[]>> = {
@@ -63,7 +67,10 @@ const DEFAULT_KINDS: Partial<Record<Effect, readonly FaultKind[]>> = {
   dropRows: ['rows'],
 };
 
-/** The kinds that a fault can meet; undefined: all. Conditions can only be met by queries, and every Nth row is one of a list. */
+/**
+ * The kinds that a fault can meet; undefined: all. Conditions can only be met by queries, and every Nth row
+ * is one of a list.
+ */
 export function possibleKinds(fault: AnswerFault): readonly FaultKind[] | undefined {
   if (fault.dropRows?.where) return ['rows', 'count'];
   if (fault.dropRows) return ['rows', 'record'];

@@ -1,5 +1,6 @@
-// Applies the control interface's faults to answers. A request meets every fault that concerns it, in the order in which they were put: a
-// status or an HTML page ends the request there, everything else changes the answer that the account would give.
+// Applies the control interface's faults to answers. A request meets every fault that concerns it, in the
+// order in which they were put: a status or an HTML page ends the request there, everything else changes the
+// answer that the account would give.
 import type { Request, RequestHandler, Response } from 'express';
 import { tooManyRequests } from '../governance.ts';
 import { findEnabledType } from '../records/record-types.ts';
@@ -10,7 +11,15 @@ import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { type AccountTable, idColumnOf, quoteSqlName } from '../tables/table.ts';
 import { RestError, sendJsonBody, unexpectedError } from '../wire.ts';
 import { type AnswerFault, type ColumnValues, effectOf, isMetBy } from './answer-fault.ts';
-import { isPage, type Page, withDuplicate, withOffsetTotal, withoutEveryNth, withoutMore, withoutProperties } from './change-page.ts';
+import {
+  isPage,
+  type Page,
+  withDuplicate,
+  withOffsetTotal,
+  withoutEveryNth,
+  withoutMore,
+  withoutProperties,
+} from './change-page.ts';
 import { ALL_ROWS, type Distortion, type QueryDistortion, setDistortion } from './distortion.ts';
 import { type RequestSubject, subjectOf } from './subject.ts';
 import { noteEffect } from './traffic.ts';
@@ -31,7 +40,13 @@ type Parts = {
 };
 type Entry = { fault: AnswerFault; hits: number; rowsSeen: number };
 type Remembered = { request: string; body: unknown };
-type Exchange = { parts: Parts; request: Request; response: Response; subject: RequestSubject; remembered: Map<string, Remembered> };
+type Exchange = {
+  parts: Parts;
+  request: Request;
+  response: Response;
+  subject: RequestSubject;
+  remembered: Map<string, Remembered>;
+};
 
 const DEFAULT_PAGE_SIZE = 1000;
 const MAX_REMEMBERED = 20;
@@ -84,7 +99,12 @@ function wait(delayMs: number, response: Response): Promise<void> {
   });
 }
 
-async function sendStatus({ accountId, switches }: Parts, status: number, { kind }: RequestSubject, response: Response): Promise<void> {
+async function sendStatus(
+  { accountId, switches }: Parts,
+  status: number,
+  { kind }: RequestSubject,
+  response: Response,
+): Promise<void> {
   const reason = 'fault of the control interface';
   if (kind === 'token' && status === 401) {
     response.set('www-authenticate', `Basic realm="${accountId}"`);
@@ -98,21 +118,29 @@ async function sendStatus({ accountId, switches }: Parts, status: number, { kind
       throw invalidLogin(reason, { 'www-authenticate': challenge });
     }
     case 403: {
-      const detail = 'Permission Violation: The current role does not have permission to perform this action.';
+      const detail =
+        'Permission Violation: The current role does not have permission to perform this action.';
       throw new RestError(403, { detail, 'o:errorCode': 'INSUFFICIENT_PERMISSION' }, { reason });
     }
     case 503:
-      throw new RestError(503, { detail: 'The service is temporarily unavailable.', 'o:errorCode': 'SERVICE_UNAVAILABLE' }, { reason });
+      throw new RestError(
+        503,
+        { detail: 'The service is temporarily unavailable.', 'o:errorCode': 'SERVICE_UNAVAILABLE' },
+        { reason },
+      );
     default:
       throw unexpectedError(new Error(reason));
   }
 }
 
-const HTML = '<!DOCTYPE html>\n<html><head><title>NetSuite</title></head><body><h1>This page is being maintained</h1></body></html>\n';
+const HTML =
+  '<!DOCTYPE html>\n<html><head><title>NetSuite</title></head><body><h1>This page is being maintained</h1></body></html>\n';
 
 /** What a proxy or a maintenance page sends instead of the account. */
 function sendHtml(response: Response): void {
-  response.status(200).set({ 'content-type': 'text/html; charset=UTF-8', 'content-length': String(Buffer.byteLength(HTML)) });
+  response
+    .status(200)
+    .set({ 'content-type': 'text/html; charset=UTF-8', 'content-length': String(Buffer.byteLength(HTML)) });
   response.end(HTML);
 }
 
@@ -131,8 +159,14 @@ function distort(exchange: Exchange, met: readonly Entry[]): void {
   setDistortion(response, distortion);
 }
 
-/** What the faults change in the SQL of a query: columns need not be selected to be compared, and their aliases don't matter. */
-function distortQuery({ parts, response, subject }: Exchange, met: readonly Entry[]): QueryDistortion | undefined {
+/**
+ * What the faults change in the SQL of a query: columns need not be selected to be compared, and their
+ * aliases don't matter.
+ */
+function distortQuery(
+  { parts, response, subject }: Exchange,
+  met: readonly Entry[],
+): QueryDistortion | undefined {
   const table = subject.table === undefined ? undefined : parts.role.known(subject.table);
   if (!subject.query || !table) return undefined;
   const conditions: string[] = [];
@@ -146,13 +180,17 @@ function distortQuery({ parts, response, subject }: Exchange, met: readonly Entr
       if (condition && use(entry, response)) conditions.push(`NOT (${condition()})`);
     }
     const emptied = nullColumn === undefined ? undefined : findEmptied(table, nullColumn);
-    if (emptied && subject.query.mentions(emptied.column) && use(entry, response)) nullColumns.set(emptied.column, emptied.condition);
+    if (emptied && subject.query.mentions(emptied.column) && use(entry, response))
+      nullColumns.set(emptied.column, emptied.condition);
     if (offset !== undefined && isCount && use(entry, response)) countOffset += offset;
   }
   return { table: table.name, conditions, nullColumns, countOffset };
 }
 
-/** The SQL condition of the rows with all these values; undefined for an unknown column or a value of another kind. */
+/**
+ * The SQL condition of the rows with all these values; undefined for an unknown column or a value of another
+ * kind.
+ */
 function conditionOf(table: AccountTable, values: ColumnValues): ((alias?: string) => string) | undefined {
   const parsed = Object.entries(values).map(([name, given]) => {
     const column = table.columns.find((known) => known.name === name);
@@ -160,19 +198,29 @@ function conditionOf(table: AccountTable, values: ColumnValues): ((alias?: strin
     return column && value !== undefined ? { column, value } : undefined;
   });
   if (parsed.includes(undefined)) return undefined;
-  return (alias) => parsed.flatMap((each) => (each ? equalsSql(each.column, each.value, alias) : [])).join(' AND ');
+  return (alias) =>
+    parsed.flatMap((each) => (each ? equalsSql(each.column, each.value, alias) : [])).join(' AND ');
 }
 
 type Emptied = { column: string; condition: (alias: string) => string };
 
-/** Undefined for an unknown column, also in its condition, and for every Nth row of a table without internal ids. */
-function findEmptied(table: AccountTable, given: NonNullable<AnswerFault['nullColumn']>): Emptied | undefined {
+/**
+ * Undefined for an unknown column, also in its condition, and for every Nth row of a table without internal
+ * ids.
+ */
+function findEmptied(
+  table: AccountTable,
+  given: NonNullable<AnswerFault['nullColumn']>,
+): Emptied | undefined {
   const { column, where, every } = typeof given === 'string' ? { column: given } : given;
   const has = (wanted: string): boolean => table.columns.some(({ name }) => name === wanted);
   if (!has(column)) return undefined;
   if (every !== undefined) {
     if (!has(idColumnOf(table.name))) return undefined;
-    return { column, condition: (alias) => `${quoteSqlName(alias)}.${quoteSqlName(idColumnOf(table.name))} % ${every} = 0` };
+    return {
+      column,
+      condition: (alias) => `${quoteSqlName(alias)}.${quoteSqlName(idColumnOf(table.name))} % ${every} = 0`,
+    };
   }
   const condition = conditionOf(table, where ?? {});
   return condition && { column, condition: where === undefined ? () => ALL_ROWS : condition };
@@ -182,14 +230,18 @@ function changeBody(exchange: Exchange, met: readonly Entry[], given: unknown): 
   const { subject, response, request, parts, remembered } = exchange;
   const body = met.reduce((changed, entry) => {
     const { nullColumn } = entry.fault;
-    const names = subject.kind === 'record' && typeof nullColumn === 'string' ? propertiesOf(parts.role, subject, nullColumn) : [];
+    const names =
+      subject.kind === 'record' && typeof nullColumn === 'string'
+        ? propertiesOf(parts.role, subject, nullColumn)
+        : [];
     return names.length > 0 && use(entry, response) ? withoutProperties(changed, names) : changed;
   }, given);
   if (!isPage(body)) return body;
   const repeats = met.filter(({ fault }) => fault.repeatPage);
   const asked = `${request.originalUrl} ${String(request.body)}`;
   const previous = remembered.get(subject.list);
-  if (previous && previous.request !== asked && repeats.some((entry) => use(entry, response))) return previous.body;
+  if (previous && previous.request !== asked && repeats.some((entry) => use(entry, response)))
+    return previous.body;
   const page = met.reduce((changed, entry) => changePage(exchange, entry, changed), body);
   if (repeats.length > 0) remember(remembered, subject.list, { request: asked, body: page });
   return page;
@@ -198,13 +250,15 @@ function changeBody(exchange: Exchange, met: readonly Entry[], given: unknown): 
 function changePage({ request, response, subject }: Exchange, entry: Entry, page: Page): Page {
   const { hasMore, countOffset, dropRows, duplicateRow } = entry.fault;
   if (hasMore === false && page.hasMore && use(entry, response)) return withoutMore(page);
-  if (countOffset !== undefined && subject.kind !== 'count' && use(entry, response)) return withOffsetTotal(page, countOffset);
+  if (countOffset !== undefined && subject.kind !== 'count' && use(entry, response))
+    return withOffsetTotal(page, countOffset);
   if (duplicateRow && page.items.length > 0 && use(entry, response)) {
     return withDuplicate(page, Number(request.query['limit'] ?? DEFAULT_PAGE_SIZE));
   }
   if (dropRows?.every === undefined) return page;
   const { rowsSeen } = entry;
-  const isDropping = Math.floor((rowsSeen + page.items.length) / dropRows.every) > Math.floor(rowsSeen / dropRows.every);
+  const isDropping =
+    Math.floor((rowsSeen + page.items.length) / dropRows.every) > Math.floor(rowsSeen / dropRows.every);
   if (isDropping && !use(entry, response)) return page;
   entry.rowsSeen += page.items.length;
   return isDropping ? withoutEveryNth(page, dropRows.every, rowsSeen) : page;

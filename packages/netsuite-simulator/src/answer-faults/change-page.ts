@@ -1,4 +1,5 @@
-// Pure functions that change the body of an answer. The result stays a well-formed answer: its `count` is the number of its items.
+// Pure functions that change the body of an answer. The result stays a well-formed answer: its `count` is the
+// number of its items.
 
 type Item = Record<string, unknown>;
 /** A page of rows or of a record list. */
@@ -12,7 +13,11 @@ export type Page = {
 };
 
 export const isPage = (body: unknown): body is Page =>
-  typeof body === 'object' && body !== null && 'items' in body && Array.isArray(body.items) && 'totalResults' in body;
+  typeof body === 'object' &&
+  body !== null &&
+  'items' in body &&
+  Array.isArray(body.items) &&
+  'totalResults' in body;
 
 /** Says that this is the last page. `totalResults` still tells how many there are. */
 export const withoutMore = (page: Page): Page => ({
@@ -21,12 +26,20 @@ export const withoutMore = (page: Page): Page => ({
   hasMore: false,
 });
 
-export const withOffsetTotal = (page: Page, offset: number): Page => ({ ...page, totalResults: Math.max(0, page.totalResults + offset) });
+export const withOffsetTotal = (page: Page, offset: number): Page => ({
+  ...page,
+  totalResults: Math.max(0, page.totalResults + offset),
+});
 
 /** Leaves out every Nth row, counted from `seen` rows of earlier answers. */
 export function withoutEveryNth(page: Page, every: number, seen: number): Page {
   const items = page.items.filter((_item, index) => (seen + index + 1) % every !== 0);
-  return { ...page, items, count: items.length, totalResults: page.totalResults - (page.items.length - items.length) };
+  return {
+    ...page,
+    items,
+    count: items.length,
+    totalResults: page.totalResults - (page.items.length - items.length),
+  };
 }
 
 /** The first row twice. A full page then ends one row earlier, so that it isn't longer than `limit`. */
@@ -46,7 +59,9 @@ export function withDuplicate(page: Page, limit: number): Page {
 /** A record, or each item of a page, without these properties. */
 export function withoutProperties(body: unknown, names: readonly string[]): unknown {
   if (typeof body !== 'object' || body === null) return body;
-  return isPage(body) ? { ...body, items: body.items.map((item) => without(item, names)) } : without(body as Item, names);
+  return isPage(body)
+    ? { ...body, items: body.items.map((item) => without(item, names)) }
+    : without(body as Item, names);
 }
 
 const without = (item: Item, names: readonly string[]): Item =>

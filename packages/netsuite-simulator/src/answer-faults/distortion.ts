@@ -1,5 +1,6 @@
-// What faults of the control interface change in the answer to one request. The middleware in answer-faults.ts decides it once per request;
-// the query compiler, the snapshot and the response writer apply it. The books themselves are never changed.
+// What faults of the control interface change in the answer to one request. The middleware in
+// answer-faults.ts decides it once per request; the query compiler, the snapshot and the response writer
+// apply it. The books themselves are never changed.
 import type { Response } from 'express';
 
 /** The SQL condition that every row meets. */
@@ -10,7 +11,10 @@ export type QueryDistortion = {
   table: string;
   /** SQL conditions that the main table's rows must meet to be in the answer. */
   conditions: readonly string[];
-  /** Columns of the main table that are null in the select list, each with the SQL condition of the rows in which it is. */
+  /**
+   * Columns of the main table that are null in the select list, each with the SQL condition of the rows in
+   * which it is.
+   */
   nullColumns: ReadonlyMap<string, (alias: string) => string>;
   /** Added to what COUNT returns. */
   countOffset: number;
@@ -32,4 +36,5 @@ export function setDistortion(response: Response, distortion: Distortion): void 
   response.locals[KEY] = distortion;
 }
 
-export const distortionOf = (response: Response): Distortion => (response.locals[KEY] as Distortion | undefined) ?? {};
+export const distortionOf = (response: Response): Distortion =>
+  (response.locals[KEY] as Distortion | undefined) ?? {};

@@ -33,13 +33,20 @@ function readSubject(role: RoleVisibility, { originalUrl, query, body }: Request
   const isCatalog = first === 'metadata-catalog';
   const type = isCatalog ? second : first;
   const table = third.toLowerCase() === 'item' ? 'transactionline' : findEnabledType(role, type)?.table;
-  return { kind: isCatalog ? 'metadata' : 'record', table, list: `${path} ${String(query['q'] ?? '')}`, type };
+  return {
+    kind: isCatalog ? 'metadata' : 'record',
+    table,
+    list: `${path} ${String(query['q'] ?? '')}`,
+    type,
+  };
 }
 
 function queryText(body: unknown): string {
   try {
     const parsed: unknown = JSON.parse(typeof body === 'string' ? body : '');
-    return typeof parsed === 'object' && parsed !== null && 'q' in parsed && typeof parsed.q === 'string' ? parsed.q : '';
+    return typeof parsed === 'object' && parsed !== null && 'q' in parsed && typeof parsed.q === 'string'
+      ? parsed.q
+      : '';
   } catch {
     return ''; // the request is refused later
   }

@@ -53,7 +53,16 @@ export function createTraffic(clock: Clock, role: RoleVisibility): Traffic {
         const { statusCode, headersSent } = response;
         const durationMs = clock.now().getTime() - at.getTime();
         const status = headersSent ? statusCode : 0;
-        recent.unshift({ at, kind, table, method: request.method, path: request.path, status, durationMs, faults: effectsOf(response) });
+        recent.unshift({
+          at,
+          kind,
+          table,
+          method: request.method,
+          path: request.path,
+          status,
+          durationMs,
+          faults: effectsOf(response),
+        });
         recent.length = Math.min(recent.length, MAX_RECENT);
       });
       next();

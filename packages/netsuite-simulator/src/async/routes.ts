@@ -1,4 +1,5 @@
-// Accepts requests with `Prefer: respond-async`, and serves /services/rest/async/v1: the jobs that they became, their tasks and results.
+// Accepts requests with `Prefer: respond-async`, and serves /services/rest/async/v1: the jobs that they
+// became, their tasks and results.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { collectionOf } from '../records/read-record.ts';
 import { invalidBody, recordNotFound } from '../records/record-errors.ts';
@@ -37,7 +38,10 @@ const repeatedKey = (location: string): RestError =>
         'A request with the same idempotency key is already submitted. See the "Location" header for a link to the previously submitted job',
       'o:errorCode': 'IDEMPOTENCY_ERROR',
     },
-    { headers: { ...APPLIED, location }, kind: ['Conflict', 'https://www.w3.org/Protocols/rfc2616/rfc2616-sec10.html#sec10.4.10'] },
+    {
+      headers: { ...APPLIED, location },
+      kind: ['Conflict', 'https://www.w3.org/Protocols/rfc2616/rfc2616-sec10.html#sec10.4.10'],
+    },
   );
 
 /** The requests of the job's tasks: one per record of a collection in the body or of `ids` in the URL. */
@@ -50,16 +54,26 @@ function splitRequest(request: Request): BackgroundRequest[] {
   const urlOf = (id: string): string => `${path}/${encodeURIComponent(id)}?${parameters.toString()}`;
   if (/;\s*type=collection\b/.test(request.get('content-type') ?? '')) {
     return itemsOf(request).map(({ id, ...fields }) =>
-      captureRequest(request, { body: JSON.stringify(fields), ...(request.method === 'POST' ? {} : { url: urlOf(String(id)) }) }),
+      captureRequest(request, {
+        body: JSON.stringify(fields),
+        ...(request.method === 'POST' ? {} : { url: urlOf(String(id)) }),
+      }),
     );
   }
   const isCollection = ids.length > 0 && (request.method !== 'GET' || isExpanded);
-  return isCollection ? ids.map((id) => captureRequest(request, { url: urlOf(id) })) : [captureRequest(request)];
+  return isCollection
+    ? ids.map((id) => captureRequest(request, { url: urlOf(id) }))
+    : [captureRequest(request)];
 }
 
 function itemsOf(request: Request): Record<string, unknown>[] {
   const { items } = parseJsonBody(request.body);
-  if (!Array.isArray(items) || items.length === 0 || !items.every((item) => typeof item === 'object' && item !== null)) throw invalidBody();
+  if (
+    !Array.isArray(items) ||
+    items.length === 0 ||
+    !items.every((item) => typeof item === 'object' && item !== null)
+  )
+    throw invalidBody();
   return items as Record<string, unknown>[];
 }
 
@@ -67,12 +81,16 @@ function itemsOf(request: Request): Record<string, unknown>[] {
 export function asyncRoutes(jobs: AsyncJobs): Router {
   const router = Router();
   router.get('/job/:job', (request, response) => sendJob(getJob(jobs, request, response), request, response));
-  router.get('/job/:job/task', (request, response) => sendTasks(getJob(jobs, request, response), request, response));
+  router.get('/job/:job/task', (request, response) =>
+    sendTasks(getJob(jobs, request, response), request, response),
+  );
   router.get('/job/:job/task/:task', (request, response) => {
     const job = getJob(jobs, request, response);
     return sendTask(getTask(job, request), jobUrl(request, job), request, response);
   });
-  router.get('/job/:job/task/:task/result', (request, response) => sendResult(getTask(getJob(jobs, request, response), request), response));
+  router.get('/job/:job/task/:task/result', (request, response) =>
+    sendResult(getTask(getJob(jobs, request, response), request), response),
+  );
   return router;
 }
 
@@ -94,7 +112,13 @@ const isCompleted = (progress: string): boolean => progress === 'succeeded' || p
 function sendJob(job: AsyncJob, request: Request, response: Response): Promise<void> {
   const [href, progress] = [jobUrl(request, job), jobProgress(job)];
   const task = { links: [{ rel: 'self', href: `${href}/task` }] };
-  return sendSingle(response, { links: [{ rel: 'self', href }], completed: isCompleted(progress), id: job.id, progress, task });
+  return sendSingle(response, {
+    links: [{ rel: 'self', href }],
+    completed: isCompleted(progress),
+    id: job.id,
+    progress,
+    task,
+  });
 }
 
 function sendTasks(job: AsyncJob, request: Request, response: Response): Promise<void> {

@@ -18,8 +18,15 @@ export const ClockBody = z
     stepSeconds: z.int().min(-MAX_STEP_SECONDS).max(MAX_STEP_SECONDS).optional(),
     at: z
       .string()
-      .refine((text) => parseTime(text) !== undefined, { error: 'must be a time such as "2011-08-22T09:30:00Z"' })
+      .refine((text) => parseTime(text) !== undefined, {
+        error: 'must be a time such as "2011-08-22T09:30:00Z"',
+      })
       .optional(),
-    timeZone: z.string().refine(isTimeZone, { error: 'must be a time zone such as "America/Los_Angeles"' }).optional(),
+    timeZone: z
+      .string()
+      .refine(isTimeZone, { error: 'must be a time zone such as "America/Los_Angeles"' })
+      .optional(),
   })
-  .refine((body) => Object.values(body).some((value) => value !== undefined), { error: 'must have stepSeconds, at or timeZone' });
+  .refine((body) => Object.values(body).some((value) => value !== undefined), {
+    error: 'must have stepSeconds, at or timeZone',
+  });

@@ -31,4 +31,8 @@ export const notFound = (message: string): ControlError => new ControlError(404,
 
 /** 422 for values in the body or in the URL, each with its path. */
 export const invalid = (...details: ErrorDetail[]): ControlError =>
-  new ControlError(422, details.map(({ path, message }) => `${path === '' ? 'The body' : path} ${message}.`).join(' '), details);
+  new ControlError(
+    422,
+    details.map(({ path, message }) => `${path === '' ? 'The body' : path} ${message}.`).join(' '),
+    details,
+  );

@@ -1,5 +1,6 @@
-// The control interface's own listener, on loopback only. Every request but those for the page's files needs the token, which only the process
-// that started the account knows. There are no CORS headers: other origins can't read an answer.
+// The control interface's own listener, on loopback only. Every request but those for the page's files needs
+// the token, which only the process that started the account knows. There are no CORS headers: other origins
+// can't read an answer.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import path from 'node:path';
@@ -49,8 +50,10 @@ const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 /** Against DNS rebinding: a page whose name was made to lead here sends its own name. */
 const requireLoopbackHost: RequestHandler = ({ headers }, _response, next) => {
   const { host = '', origin } = headers;
-  if (!LOOPBACK_HOST.test(host)) throw new ControlError(421, 'The control interface is reached at a loopback address only.');
-  if (origin !== undefined && origin !== `http://${host}`) throw new ControlError(403, 'Requests from other origins are not allowed.');
+  if (!LOOPBACK_HOST.test(host))
+    throw new ControlError(421, 'The control interface is reached at a loopback address only.');
+  if (origin !== undefined && origin !== `http://${host}`)
+    throw new ControlError(403, 'Requests from other origins are not allowed.');
   next();
 };
 
@@ -61,12 +64,16 @@ function requireToken(token: string): RequestHandler {
   return ({ headers }, response, next) => {
     if (timingSafeEqual(digest(headers.authorization ?? ''), expected)) return next();
     response.set('www-authenticate', 'Bearer');
-    throw new ControlError(401, 'The header Authorization must be Bearer and the token that the account printed when it started.');
+    throw new ControlError(
+      401,
+      'The header Authorization must be Bearer and the token that the account printed when it started.',
+    );
   };
 }
 
 const sendError: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
-  const known = error instanceof ControlError ? error : (bodyError(error) ?? databaseError(error) ?? unexpected(error));
+  const known =
+    error instanceof ControlError ? error : (bodyError(error) ?? databaseError(error) ?? unexpected(error));
   if (response.headersSent) response.destroy();
   else response.status(known.status).json(known.body());
 };
@@ -86,4 +93,6 @@ function databaseError(error: unknown): ControlError | undefined {
 }
 
 const unexpected = (error: unknown): ControlError =>
-  new ControlError(500, `Unexpected error: ${error instanceof Error ? error.message : String(error)}`, [], { cause: error });
+  new ControlError(500, `Unexpected error: ${error instanceof Error ? error.message : String(error)}`, [], {
+    cause: error,
+  });

@@ -1,4 +1,5 @@
-// What the requests of the control interface do. Every function works on the account's own settings and books; none of them answers HTTP.
+// What the requests of the control interface do. Every function works on the account's own settings and
+// books; none of them answers HTTP.
 import type { PoolClient } from 'pg';
 import type { z } from 'zod';
 import type { AccountClock } from '../account-clock.ts';
@@ -20,7 +21,13 @@ import type { Misbehaviour } from './misbehaviour.ts';
 import { createRecordLike, type NewRecord } from './records/create-record.ts';
 import { editRecord, type RecordEdit } from './records/edit-record.ts';
 import { findRecord, listRecords, type TrueRecord } from './records/read-records.ts';
-import { getEditableTable, getReadableTable, isEditable, isReadable, type RecordTable } from './records/record-tables.ts';
+import {
+  getEditableTable,
+  getReadableTable,
+  isEditable,
+  isReadable,
+  type RecordTable,
+} from './records/record-tables.ts';
 import { removeRecord, restoreRecord } from './records/remove-record.ts';
 import { parsePermissions, parseRestrictions, type RoleBody } from './role.ts';
 
@@ -67,7 +74,8 @@ export function createControl(parts: ControlParts) {
     hide: (body: z.output<typeof HiddenBody>) => role.setHidden(checkHidden(role, body)),
     async putFaults(body: z.output<typeof FaultsBody>) {
       const checked = checkFaults(role, body);
-      if (checked.some(({ stalePage }) => stalePage) && misbehaviour.earlier.snapshot() === undefined) await misbehaviour.earlier.keep();
+      if (checked.some(({ stalePage }) => stalePage) && misbehaviour.earlier.snapshot() === undefined)
+        await misbehaviour.earlier.keep();
       faults.put(checked);
     },
     setRole: (body: z.output<typeof RoleBody>) => setRole(parts, body),
@@ -89,7 +97,10 @@ export function createControl(parts: ControlParts) {
 }
 
 /** What the body doesn't have stays as it is. */
-function setRole({ misbehaviour, query: { role } }: ControlParts, { permissions, restrictions }: z.output<typeof RoleBody>): void {
+function setRole(
+  { misbehaviour, query: { role } }: ControlParts,
+  { permissions, restrictions }: z.output<typeof RoleBody>,
+): void {
   const parsed = restrictions === undefined ? role.restrictions() : parseRestrictions(role, restrictions);
   if (permissions !== undefined) misbehaviour.permissions.set(parsePermissions(permissions));
   role.setRestrictions(parsed);
@@ -97,7 +108,10 @@ function setRole({ misbehaviour, query: { role } }: ControlParts, { permissions,
 
 function createRecordControl({ clock, misbehaviour, query, writes }: ControlParts) {
   const { role } = query;
-  /** Runs an edit, before which the present books are kept for stale answers, unless such answers are being given. */
+  /**
+   * Runs an edit, before which the present books are kept for stale answers, unless such answers are being
+   * given.
+   */
   const edit = async <T>(work: (client: PoolClient, now: Date) => Promise<T>): Promise<T> => {
     const isStale = misbehaviour.faults.list().some(({ fault }) => fault.stalePage);
     if (!isStale) await misbehaviour.earlier.keep();
@@ -122,7 +136,10 @@ function createRecordControl({ clock, misbehaviour, query, writes }: ControlPart
     },
     async create(name: string, body: NewRecord): Promise<TrueRecord> {
       const record = getEditableTable(role, name);
-      return get(record.table, await edit((client, now) => createRecordLike(client, role, record, body, now)));
+      return get(
+        record.table,
+        await edit((client, now) => createRecordLike(client, role, record, body, now)),
+      );
     },
     async remove(name: string, id: string, isListed: boolean): Promise<object> {
       const record = getEditableTable(role, name);
@@ -137,7 +154,16 @@ function createRecordControl({ clock, misbehaviour, query, writes }: ControlPart
   };
 }
 
-async function readState({ accountId, accountUrl, clock, daysLeft, governance, integrations, misbehaviour, query }: ControlParts) {
+async function readState({
+  accountId,
+  accountUrl,
+  clock,
+  daysLeft,
+  governance,
+  integrations,
+  misbehaviour,
+  query,
+}: ControlParts) {
   const { faults, permissions, traffic } = misbehaviour;
   const certificates = (await integrations.list()).flatMap((integration) => integration.certificates);
   const listed = faults.list();
@@ -147,7 +173,12 @@ async function readState({ accountId, accountUrl, clock, daysLeft, governance, i
     faults: listed.map(({ fault }) => fault),
     /** How many answers each of the faults met. */
     hits: listed.map(({ hits }) => hits),
-    clock: { now: clock.now().toISOString(), skewSeconds: clock.skewSeconds(), timeZone: query.timeZone, daysLeft: daysLeft() },
+    clock: {
+      now: clock.now().toISOString(),
+      skewSeconds: clock.skewSeconds(),
+      timeZone: query.timeZone,
+      daysLeft: daysLeft(),
+    },
     requests: traffic.counts(),
     role: { permissions: permissions.get(), restrictions: query.role.restrictions() },
     load: describeLoad(governance),

@@ -15,7 +15,10 @@ import { idColumnOf } from '../tables/table.ts';
 import { type ErrorDetail, invalid } from './control-error.ts';
 
 const MAX_DELAY_MS = 3_600_000;
-const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], 'must be a text, a number, true, false or null');
+const Scalar = z.union(
+  [z.string(), z.number(), z.boolean(), z.null()],
+  'must be a text, a number, true, false or null',
+);
 
 const ColumnValues = z.record(z.string(), Scalar);
 const Every = z.int().min(1);
@@ -32,7 +35,10 @@ const Fault = z.strictObject({
   hasMore: z.literal(false).optional(),
   dropRows: z.strictObject({ where: ColumnValues.optional(), every: Every.optional() }).optional(),
   nullColumn: z
-    .union([z.string(), z.strictObject({ column: z.string(), where: ColumnValues.optional(), every: Every.optional() })])
+    .union([
+      z.string(),
+      z.strictObject({ column: z.string(), where: ColumnValues.optional(), every: Every.optional() }),
+    ])
     .optional(),
   duplicateRow: z.literal(true).optional(),
   delayMs: z.int().min(0).max(MAX_DELAY_MS).optional(),
@@ -44,7 +50,10 @@ export function checkFaults(role: RoleVisibility, given: z.output<typeof FaultsB
   // Optional members are absent, never undefined: they come from JSON.
   const faults = given as AnswerFault[];
   const problems = faults.flatMap((fault, i) =>
-    problemsOf(role, fault).map(({ path, message }) => ({ path: `[${i}]${path === '' ? '' : `.${path}`}`, message })),
+    problemsOf(role, fault).map(({ path, message }) => ({
+      path: `[${i}]${path === '' ? '' : `.${path}`}`,
+      message,
+    })),
   );
   if (problems.length > 0) throw invalid(...problems);
   return faults;
@@ -54,7 +63,12 @@ function problemsOf(role: RoleVisibility, fault: AnswerFault): ErrorDetail[] {
   const effects = EFFECTS.filter((effect) => fault[effect] !== undefined);
   if (effects.length !== 1) {
     const has = effects.length === 0 ? 'has none' : `has ${effects.join(' and ')}`;
-    return [{ path: '', message: `must have exactly one of ${EFFECTS.join(', ')}; it ${has}. Put a second fault for a second effect` }];
+    return [
+      {
+        path: '',
+        message: `must have exactly one of ${EFFECTS.join(', ')}; it ${has}. Put a second fault for a second effect`,
+      },
+    ];
   }
   for (const effect of ['dropRows', 'nullColumn'] as const) {
     const given = fault[effect];
@@ -74,7 +88,10 @@ function subjectProblems(role: RoleVisibility, fault: AnswerFault): ErrorDetail[
   if (table !== undefined && kind === 'token')
     problems.push({ path: 'on.table', message: 'can’t be set: requests for a token read no table' });
   if (kind !== undefined && kinds && !kinds.includes(kind)) {
-    problems.push({ path: 'on.kind', message: `is ${kind}, but ${effectOf(fault)} only concerns ${kinds.join(', ')}` });
+    problems.push({
+      path: 'on.kind',
+      message: `is ${kind}, but ${effectOf(fault)} only concerns ${kinds.join(', ')}`,
+    });
   }
   return problems;
 }
@@ -83,18 +100,25 @@ function columnProblems(role: RoleVisibility, { on, nullColumn, dropRows }: Answ
   const table = on.table === undefined ? undefined : role.known(on.table);
   if (!table) return [];
   const find = (name: string) => table.columns.find((column) => column.name === name);
-  const unknown = (path: string, name: string) => ({ path, message: `is ${name}, which is no column of ${table.name}` });
+  const unknown = (path: string, name: string) => ({
+    path,
+    message: `is ${name}, which is no column of ${table.name}`,
+  });
   const valueProblems = (path: string, where: Values = {}) =>
     Object.entries(where).flatMap(([name, value]) => {
       const column = find(name);
       if (!column) return [{ path: `${path}.where.${name}`, message: `is no column of ${table.name}` }];
       const isValid = parseColumnValue(column.kind, value) !== undefined;
-      return isValid ? [] : [{ path: `${path}.where.${name}`, message: `must be ${VALUE_HINTS[column.kind]}` }];
+      return isValid
+        ? []
+        : [{ path: `${path}.where.${name}`, message: `must be ${VALUE_HINTS[column.kind]}` }];
     });
   const some = typeof nullColumn === 'object' ? nullColumn : undefined;
   const emptied = typeof nullColumn === 'object' ? nullColumn.column : nullColumn;
   return [
-    ...(emptied === undefined || find(emptied) ? [] : [unknown(some ? 'nullColumn.column' : 'nullColumn', emptied)]),
+    ...(emptied === undefined || find(emptied)
+      ? []
+      : [unknown(some ? 'nullColumn.column' : 'nullColumn', emptied)]),
     ...(some?.every !== undefined && !find(idColumnOf(table.name))
       ? [{ path: 'nullColumn.every', message: 'needs a table with internal ids' }]
       : []),

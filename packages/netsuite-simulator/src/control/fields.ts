@@ -40,11 +40,14 @@ const TYPE_ALIASES: Readonly<Record<string, CustomFieldType>> = {
 
 const FieldType = z.string('must be a text').transform((text, context): CustomFieldType => {
   const known = TYPES.find((type) => type === text.toLowerCase()) ?? TYPE_ALIASES[text.toLowerCase()];
-  if (known === undefined) context.addIssue({ code: 'custom', message: `must be one of ${TYPES.join(', ')}` });
+  if (known === undefined)
+    context.addIssue({ code: 'custom', message: `must be one of ${TYPES.join(', ')}` });
   return known ?? 'text';
 });
 const Label = z.string().min(1).max(200);
-const ListValues = z.array(z.union([z.string(), z.strictObject({ id: IdText, name: z.string() })], 'must be a text or {"id", "name"}'));
+const ListValues = z.array(
+  z.union([z.string(), z.strictObject({ id: IdText, name: z.string() })], 'must be a text or {"id", "name"}'),
+);
 
 export const NewField = z.strictObject({
   table: z.string(),
@@ -56,7 +59,11 @@ export const NewField = z.strictObject({
   refusal: z.enum(QUERY_REFUSALS).optional(),
   isOnlyInQueries: z.boolean().optional(),
 });
-export const FieldChange = z.strictObject({ type: FieldType.optional(), label: Label.optional(), values: ListValues.optional() });
+export const FieldChange = z.strictObject({
+  type: FieldType.optional(),
+  label: Label.optional(),
+  values: ListValues.optional(),
+});
 
 /** Texts get the ids 1, 2, 3 and so on. */
 const choicesOf = (given: z.output<typeof ListValues>): Choice[] =>
@@ -64,21 +71,36 @@ const choicesOf = (given: z.output<typeof ListValues>): Choice[] =>
 
 type Parts = { pool: Pool; timeZone: string; role: RoleVisibility };
 
-/** Throws ControlError 422 for a table without custom fields, a wrong or taken name, and for values or a target that don't go with the type. */
-export async function createField(parts: Parts, { values, ...given }: z.output<typeof NewField>): Promise<CustomField> {
+/**
+ * Throws ControlError 422 for a table without custom fields, a wrong or taken name, and for values or a
+ * target that don't go with the type.
+ */
+export async function createField(
+  parts: Parts,
+  { values, ...given }: z.output<typeof NewField>,
+): Promise<CustomField> {
   const prefix = parts.role.known(given.table) && customPrefix(given.table);
   if (prefix === undefined) {
     const tables = [...TABLES_WITH_CUSTOM_FIELDS, ...customRecordsOf(parts.role)];
-    throw invalid({ path: 'table', message: `must be one of ${tables.join(', ')}: other tables have no custom fields` });
+    throw invalid({
+      path: 'table',
+      message: `must be one of ${tables.join(', ')}: other tables have no custom fields`,
+    });
   }
   if (!given.name.startsWith(prefix) || !/^[a-z0-9_]{1,60}$/.test(given.name)) {
-    throw invalid({ path: 'name', message: `must begin with ${prefix} and have at most 60 lower-case letters, digits and underscores` });
+    throw invalid({
+      path: 'name',
+      message: `must begin with ${prefix} and have at most 60 lower-case letters, digits and underscores`,
+    });
   }
   if (parts.role.known(given.table)?.columns.some(({ name }) => name === given.name)) {
     throw invalid({ path: 'name', message: `is taken: ${given.table} has a column ${given.name}` });
   }
   if (hasChoices(given.type) !== (values !== undefined)) {
-    const message = values === undefined ? `is required for a ${given.type}` : 'only goes with the types list and multiselect';
+    const message =
+      values === undefined
+        ? `is required for a ${given.type}`
+        : 'only goes with the types list and multiselect';
     throw invalid({ path: 'values', message });
   }
   assertTarget(parts.role, given);
@@ -87,18 +109,24 @@ export async function createField(parts: Parts, { values, ...given }: z.output<t
   return field;
 }
 
-const customRecordsOf = (role: RoleVisibility): string[] => role.tables.map(({ name }) => name).filter(isCustomRecord);
+const customRecordsOf = (role: RoleVisibility): string[] =>
+  role.tables.map(({ name }) => name).filter(isCustomRecord);
 
-function assertTarget(role: RoleVisibility, { type, target }: Pick<z.output<typeof NewField>, 'type' | 'target'>): void {
-  if (type !== 'reference' && target !== undefined) throw invalid({ path: 'target', message: 'only goes with the type reference' });
+function assertTarget(
+  role: RoleVisibility,
+  { type, target }: Pick<z.output<typeof NewField>, 'type' | 'target'>,
+): void {
+  if (type !== 'reference' && target !== undefined)
+    throw invalid({ path: 'target', message: 'only goes with the type reference' });
   const tables = [...Object.keys(REFERENCE_TYPES), ...customRecordsOf(role)];
   if (type === 'reference' && !tables.includes(target ?? ''))
     throw invalid({ path: 'target', message: `must be one of ${tables.join(', ')}` });
 }
 
 /**
- * A field that becomes a list has the values that its records hold as entries. New entries of a field that chooses from a custom list
- * rename those of the list. Throws ControlError 404 for an unknown field, 422 for values of another type.
+ * A field that becomes a list has the values that its records hold as entries. New entries of a field that
+ * chooses from a custom list rename those of the list. Throws ControlError 404 for an unknown field, 422 for
+ * values of another type.
  */
 export async function changeField(
   parts: Parts,
@@ -112,8 +140,10 @@ export async function changeField(
     throw invalid({ path: 'values', message: 'only goes with the types list and multiselect' });
   if (values !== undefined) changed.values = choicesOf(values);
   await changeFields(parts, table, async (client) => {
-    if (values !== undefined && changed.list !== undefined) await renameEntries(client, changed.list, changed.values);
-    if (changed.type === 'list' && changed.values.length === 0) changed.values = await heldValues(client, table, name);
+    if (values !== undefined && changed.list !== undefined)
+      await renameEntries(client, changed.list, changed.values);
+    if (changed.type === 'list' && changed.values.length === 0)
+      changed.values = await heldValues(client, table, name);
     await updateCustomField(client, changed);
   });
   return changed;
@@ -132,7 +162,11 @@ function getField(role: RoleVisibility, table: string, name: string): CustomFiel
   return known;
 }
 
-async function changeFields({ pool, timeZone, role }: Parts, table: string, work: (client: PoolClient) => Promise<void>): Promise<void> {
+async function changeFields(
+  { pool, timeZone, role }: Parts,
+  table: string,
+  work: (client: PoolClient) => Promise<void>,
+): Promise<void> {
   const fields = await inWriteTransaction(pool, timeZone, async (client) => {
     await work(client);
     const changed = await listCustomFields(client);

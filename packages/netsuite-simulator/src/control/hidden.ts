@@ -13,11 +13,15 @@ export const HiddenBody = z.strictObject({
   rows: z.record(z.string(), z.array(IdText)).default({}),
 });
 
-/** Throws ControlError 422 for an unknown table or column, and for rows of a table without internal ids. Ids need not exist yet. */
+/**
+ * Throws ControlError 422 for an unknown table or column, and for rows of a table without internal ids. Ids
+ * need not exist yet.
+ */
 export function checkHidden(role: RoleVisibility, hidden: z.output<typeof HiddenBody>): Hidden {
   const problems: ErrorDetail[] = [];
   const check = (table: string, path: string): boolean => {
-    const isKnown = role.known(table) !== undefined || (UNAVAILABLE_TABLES.has(table) && path.startsWith('tables'));
+    const isKnown =
+      role.known(table) !== undefined || (UNAVAILABLE_TABLES.has(table) && path.startsWith('tables'));
     if (!isKnown) problems.push({ path, message: `names ${table}, which is no table of the account` });
     return isKnown;
   };
@@ -26,13 +30,20 @@ export function checkHidden(role: RoleVisibility, hidden: z.output<typeof Hidden
     if (!check(table, `columns.${table}`)) continue;
     const known = new Set(role.known(table)?.columns.map(({ name }) => name));
     for (const [i, column] of columns.entries()) {
-      if (!known.has(column)) problems.push({ path: `columns.${table}[${i}]`, message: `is ${column}, which is no column of ${table}` });
+      if (!known.has(column))
+        problems.push({
+          path: `columns.${table}[${i}]`,
+          message: `is ${column}, which is no column of ${table}`,
+        });
     }
   }
   for (const table of Object.keys(hidden.rows)) {
     if (!check(table, `rows.${table}`)) continue;
     if (!role.known(table)?.columns.some(({ name }) => name === idColumnOf(table))) {
-      problems.push({ path: `rows.${table}`, message: `can’t be hidden: the rows of ${table} have no internal ids` });
+      problems.push({
+        path: `rows.${table}`,
+        message: `can’t be hidden: the rows of ${table} have no internal ids`,
+      });
     }
   }
   if (problems.length > 0) throw invalid(...problems);

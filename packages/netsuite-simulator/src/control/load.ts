@@ -1,4 +1,5 @@
-// POST /load: what other integrations use of the account's concurrency limit, and what is allocated to integrations.
+// POST /load: what other integrations use of the account's concurrency limit, and what is allocated to
+// integrations.
 import { z } from 'zod';
 import type { Governance, Load } from '../governance.ts';
 import { invalid } from './control-error.ts';
@@ -17,7 +18,10 @@ export const LoadBody = z
       .array(
         z.strictObject({
           name: z.string().min(1).max(100),
-          concurrency: z.union([Concurrency, Steps], 'must be a whole number, or a list of {"concurrency", "seconds"}'),
+          concurrency: z.union(
+            [Concurrency, Steps],
+            'must be a whole number, or a list of {"concurrency", "seconds"}',
+          ),
           limit: Limit.optional(),
         }),
       )
@@ -25,10 +29,14 @@ export const LoadBody = z
       .optional(),
     limits: z.record(z.string(), Limit).optional(),
   })
-  .refine(({ concurrency, integrations, limits }) => concurrency !== undefined || integrations !== undefined || limits !== undefined, {
-    path: ['concurrency'],
-    message: 'is required unless integrations or limits are given',
-  });
+  .refine(
+    ({ concurrency, integrations, limits }) =>
+      concurrency !== undefined || integrations !== undefined || limits !== undefined,
+    {
+      path: ['concurrency'],
+      message: 'is required unless integrations or limits are given',
+    },
+  );
 
 /** `concurrency` alone is one integration with a constant load. */
 function parseLoad({ concurrency, integrations = [], limits = {} }: z.output<typeof LoadBody>): Load {
@@ -37,7 +45,10 @@ function parseLoad({ concurrency, integrations = [], limits = {} }: z.output<typ
     limit,
     steps: typeof given === 'number' ? always(given) : given,
   }));
-  return { others: concurrency === undefined ? others : [{ name: 'others', steps: always(concurrency) }, ...others], limits };
+  return {
+    others: concurrency === undefined ? others : [{ name: 'others', steps: always(concurrency) }, ...others],
+    limits,
+  };
 }
 
 const always = (concurrency: number) => [{ concurrency, seconds: 0 }];
@@ -47,14 +58,20 @@ export function putLoad(governance: Governance, body: z.output<typeof LoadBody>)
   try {
     governance.setLoad(parseLoad(body));
   } catch (error) {
-    throw error instanceof RangeError ? invalid({ path: 'limits', message: `leave nothing for others: ${error.message}` }) : error;
+    throw error instanceof RangeError
+      ? invalid({ path: 'limits', message: `leave nothing for others: ${error.message}` })
+      : error;
   }
 }
 
-/** For the state: the present concurrency of all other integrations, each of them when there are several, and what is allocated. */
+/**
+ * For the state: the present concurrency of all other integrations, each of them when there are several, and
+ * what is allocated.
+ */
 export function describeLoad(governance: Governance): object {
   const { others, limits } = governance.load();
-  const isPlain = others.length <= 1 && others.every(({ limit, steps }) => limit === undefined && steps.length === 1);
+  const isPlain =
+    others.length <= 1 && others.every(({ limit, steps }) => limit === undefined && steps.length === 1);
   const integrations = others.map((other) => ({ ...other, concurrency: governance.concurrencyOf([other]) }));
   return {
     concurrency: governance.concurrencyOf(others),

@@ -1,5 +1,5 @@
-// What the control interface can make the account do wrong: handlers in the account's server, and the state behind them. An account that has
-// no control interface runs without these handlers.
+// What the control interface can make the account do wrong: handlers in the account's server, and the state
+// behind them. An account that has no control interface runs without these handlers.
 import type { RequestHandler } from 'express';
 import { type AnswerFaults, createAnswerFaults } from '../answer-faults/answer-faults.ts';
 import { createTraffic, type Traffic } from '../answer-faults/traffic.ts';
@@ -19,7 +19,12 @@ export type Misbehaviour = {
 };
 
 /** The handlers throw RestError for what the role may not do and where a fault has a status. */
-export function createMisbehaviour(accountId: string, query: QuerySettings, writes: WriteSettings, clock: Clock): Misbehaviour {
+export function createMisbehaviour(
+  accountId: string,
+  query: QuerySettings,
+  writes: WriteSettings,
+  clock: Clock,
+): Misbehaviour {
   const { role, switches } = query;
   const earlier = createEarlierBooks(writes.pool);
   const permissions = createPermissions(role);

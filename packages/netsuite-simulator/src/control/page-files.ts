@@ -1,4 +1,5 @@
-// The pages' files, read once. They hold no secret, so they need no token: a page takes it from the fragment of its address.
+// The pages' files, read once. They hold no secret, so they need no token: a page takes it from the fragment
+// of its address.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { RequestHandler } from 'express';
@@ -18,7 +19,10 @@ const HEADERS = {
   'cache-control': 'no-cache',
 };
 
-/** Serves the folder's index.html at `address` and its other files below `page/` there; everything else goes to the next handler. */
+/**
+ * Serves the folder's index.html at `address` and its other files below `page/` there; everything else goes
+ * to the next handler.
+ */
 export function servePage(folder: string, address: string): RequestHandler {
   const files = new Map(
     readdirSync(folder).map((name) => {

@@ -18,7 +18,10 @@ const TYPES: Record<string, string> = {
 
 function detailsOf(issue: z.core.$ZodIssue): ErrorDetail[] {
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: pathText([...issue.path, key]), message: 'is an unknown field' }));
+    return issue.keys.map((key) => ({
+      path: pathText([...issue.path, key]),
+      message: 'is an unknown field',
+    }));
   }
   return [{ path: pathText(issue.path), message: issue.message }];
 }
@@ -71,7 +74,10 @@ export function parseId(text: string, path = 'id'): string {
 }
 
 /** Internal ids as text or as numbers. */
-export const IdText = z.union([z.string(), z.int()], 'must be an internal id: a whole number').transform((id, context) => {
-  if (!ID.test(String(id))) context.addIssue({ code: 'custom', message: 'must be an internal id: a whole number' });
-  return String(id);
-});
+export const IdText = z
+  .union([z.string(), z.int()], 'must be an internal id: a whole number')
+  .transform((id, context) => {
+    if (!ID.test(String(id)))
+      context.addIssue({ code: 'custom', message: 'must be an internal id: a whole number' });
+    return String(id);
+  });

@@ -7,7 +7,10 @@ import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { type ErrorDetail, invalid } from './control-error.ts';
 import { IdText } from './parse.ts';
 
-const Level = z.union([z.boolean(), z.literal(['none', 'view', 'full'])], 'must be true, false, "none", "view" or "full"');
+const Level = z.union(
+  [z.boolean(), z.literal(['none', 'view', 'full'])],
+  'must be true, false, "none", "view" or "full"',
+);
 const Ids = z.array(IdText).min(1);
 const flag = z.boolean().default(false);
 const LIST_OR_OBJECT = 'must be a list of internal ids, or an object with "ids"';
@@ -24,7 +27,12 @@ const segment = z.union(
 );
 export const RoleBody = z
   .strictObject({
-    permissions: z.union([z.array(z.string()), z.record(z.string(), Level), z.null()], 'must be an object, a list or null').optional(),
+    permissions: z
+      .union(
+        [z.array(z.string()), z.record(z.string(), Level), z.null()],
+        'must be an object, a list or null',
+      )
+      .optional(),
     restrictions: z
       .strictObject({
         subsidiaries: subsidiaries.optional(),
@@ -44,20 +52,27 @@ export const RoleBody = z
 /** Keys, NetSuite's names and table names are accepted, in any case and spacing. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z]/g, '');
 const KEYS_BY_NAME: ReadonlyMap<string, PermissionKey> = new Map(
-  PERMISSION_KEYS.flatMap((key) => [key, PERMISSIONS[key].title, ...PERMISSIONS[key].tables].map((name) => [plain(name), key] as const)),
+  PERMISSION_KEYS.flatMap((key) =>
+    [key, PERMISSIONS[key].title, ...PERMISSIONS[key].tables].map((name) => [plain(name), key] as const),
+  ),
 );
 
-const levelOf = (value: z.output<typeof Level>): Access => (typeof value === 'string' ? value : value ? 'full' : 'none');
+const levelOf = (value: z.output<typeof Level>): Access =>
+  typeof value === 'string' ? value : value ? 'full' : 'none';
 
 /**
- * An object says what differs from full permissions; a list names all that the role has; null is everything. Throws ControlError 422 for an
- * unknown permission.
+ * An object says what differs from full permissions; a list names all that the role has; null is everything.
+ * Throws ControlError 422 for an unknown permission.
  */
-export function parsePermissions(permissions: z.output<typeof RoleBody>['permissions']): Partial<Record<PermissionKey, Access>> {
+export function parsePermissions(
+  permissions: z.output<typeof RoleBody>['permissions'],
+): Partial<Record<PermissionKey, Access>> {
   const isList = Array.isArray(permissions);
   const given = isList ? permissions.map((name) => [name, true] as const) : Object.entries(permissions ?? {});
   const problems: ErrorDetail[] = [];
-  const wanted: Partial<Record<PermissionKey, Access>> = isList ? Object.fromEntries(PERMISSION_KEYS.map((key) => [key, 'none'])) : {};
+  const wanted: Partial<Record<PermissionKey, Access>> = isList
+    ? Object.fromEntries(PERMISSION_KEYS.map((key) => [key, 'none']))
+    : {};
   for (const [i, [name, level]] of given.entries()) {
     const key = KEYS_BY_NAME.get(plain(name));
     if (key) wanted[key] = levelOf(level);
@@ -72,7 +87,10 @@ export function parsePermissions(permissions: z.output<typeof RoleBody>['permiss
 }
 
 /** Null is no restriction. Throws ControlError 422 for what isn't a type of transactions. */
-export function parseRestrictions(role: RoleVisibility, given: z.output<typeof RoleBody>['restrictions']): Restrictions {
+export function parseRestrictions(
+  role: RoleVisibility,
+  given: z.output<typeof RoleBody>['restrictions'],
+): Restrictions {
   if (!given) return UNRESTRICTED;
   const { recordTypes, ...rest } = given;
   const types = Object.entries(recordTypes).map(

@@ -1,4 +1,5 @@
-// The requests of the control interface: method, path, and what they do. Answers are JSON with status 200 unless said otherwise.
+// The requests of the control interface: method, path, and what they do. Answers are JSON with status 200
+// unless said otherwise.
 import { type Request, type Response, Router } from 'express';
 import { z } from 'zod';
 import { ClockBody } from './clock.ts';
@@ -21,7 +22,10 @@ const ListQuery = z.strictObject({ after: z.string().optional(), limit: z.string
 const RemoveQuery = z.strictObject({ listed: z.literal(['true', 'false']).optional() });
 
 const parameter = (request: Request, name: string): string => String(request.params[name] ?? '');
-const recordOf = (request: Request): [table: string, id: string] => [parameter(request, 'table'), parseId(parameter(request, 'id'))];
+const recordOf = (request: Request): [table: string, id: string] => [
+  parameter(request, 'table'),
+  parseId(parameter(request, 'id')),
+];
 
 const stateRoutes = (control: Control): Route[] => {
   const put = (method: Method, path: string, work: (request: Request) => unknown): Route => ({
@@ -86,7 +90,8 @@ const recordRoutes = ({ records }: Control): Route[] => [
   {
     method: 'delete',
     path: '/records/:table/:id',
-    handle: (request) => records.remove(...recordOf(request), parseValue(RemoveQuery, request.query).listed !== 'false'),
+    handle: (request) =>
+      records.remove(...recordOf(request), parseValue(RemoveQuery, request.query).listed !== 'false'),
   },
   {
     method: 'post',
@@ -99,12 +104,22 @@ const recordRoutes = ({ records }: Control): Route[] => [
 ];
 
 const fieldRoutes = ({ fieldParts }: Control): Route[] => [
-  { method: 'post', path: '/fields', status: 201, handle: (request) => createField(fieldParts(), parseBody(NewField, request)) },
+  {
+    method: 'post',
+    path: '/fields',
+    status: 201,
+    handle: (request) => createField(fieldParts(), parseBody(NewField, request)),
+  },
   {
     method: 'patch',
     path: '/fields/:table/:name',
     handle: (request) =>
-      changeField(fieldParts(), parameter(request, 'table'), parameter(request, 'name'), parseBody(FieldChange, request)),
+      changeField(
+        fieldParts(),
+        parameter(request, 'table'),
+        parameter(request, 'name'),
+        parseBody(FieldChange, request),
+      ),
   },
   {
     method: 'delete',

@@ -1,14 +1,24 @@
-// The account's own database and its two connection pools: `setup` as its owner, for loading and administration, and `reader` for the
-// callers' queries. A reader runs as READER_ROLE: read-only, with a time limit, and with access to the suiteql views only.
+// The account's own database and its two connection pools: `setup` as its owner, for loading and
+// administration, and `reader` for the callers' queries. A reader runs as READER_ROLE: read-only, with a time
+// limit, and with access to the suiteql views only.
 import { randomBytes } from 'node:crypto';
 import { Client, Pool, type PoolConfig } from 'pg';
 import { quoteSqlName } from '../tables/table.ts';
 
-export type AdminConnection = { host: string; port: number; user: string; database: string; password?: string };
+export type AdminConnection = {
+  host: string;
+  port: number;
+  user: string;
+  database: string;
+  password?: string;
+};
 export type AccountDatabase = { setup: Pool; reader: Pool; close(): Promise<void> };
 export type ReaderOptions = { timeZone: string; dateOrder: 'MDY' | 'DMY'; statementTimeoutMs: number };
 
-/** Owns nothing and can't log in; all accounts of a cluster share it. Each account's login for its readers may only become this role. */
+/**
+ * Owns nothing and can't log in; all accounts of a cluster share it. Each account's login for its readers may
+ * only become this role.
+ */
 export const READER_ROLE = 'netsuite_simulator';
 
 const LOCK_TIMEOUT_MS = 2_000;
@@ -27,10 +37,14 @@ CREATE TABLE IF NOT EXISTS setup.token (token_id text PRIMARY KEY, token_secret 
   integration_on boolean NOT NULL DEFAULT true)`;
 
 /**
- * Opens the account's database, creating it and the reader's role if necessary, and locks it for this process until `close`. Rejects with
- * an Error when another process holds the lock.
+ * Opens the account's database, creating it and the reader's role if necessary, and locks it for this process
+ * until `close`. Rejects with an Error when another process holds the lock.
  */
-export async function openAccountDatabase(admin: AdminConnection, database: string, options: ReaderOptions): Promise<AccountDatabase> {
+export async function openAccountDatabase(
+  admin: AdminConnection,
+  database: string,
+  options: ReaderOptions,
+): Promise<AccountDatabase> {
   const reader = `${database}_reader`.slice(0, 63);
   const password = randomBytes(24).toString('base64url');
   await createDatabase(admin, database);
@@ -44,7 +58,14 @@ export async function openAccountDatabase(admin: AdminConnection, database: stri
   }
   const setup = createPool({ ...admin, database, max: 3 });
   const { password: _adminPassword, ...address } = admin;
-  const pool = createPool({ ...address, database, user: reader, password, max: 8, options: readerSettings(options) });
+  const pool = createPool({
+    ...address,
+    database,
+    user: reader,
+    password,
+    max: 8,
+    options: readerSettings(options),
+  });
   return {
     setup,
     reader: pool,
@@ -61,8 +82,10 @@ async function createDatabase(admin: AdminConnection, database: string): Promise
   await client.connect();
   try {
     const { rows } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
-    // file_copy is twice as fast as the default wal_log, and a mostly idle cluster has little to flush in its checkpoints.
-    if (rows.length === 0) await client.query(`CREATE DATABASE ${quoteSqlName(database)} TEMPLATE template0 STRATEGY file_copy`);
+    // file_copy is twice as fast as the default wal_log, and a mostly idle cluster has little to flush in its
+    // checkpoints.
+    if (rows.length === 0)
+      await client.query(`CREATE DATABASE ${quoteSqlName(database)} TEMPLATE template0 STRATEGY file_copy`);
   } catch (error) {
     if (!hasCode(error, '42P04', '23505')) throw error; // another process created it first
   } finally {
@@ -74,19 +97,23 @@ async function createDatabase(admin: AdminConnection, database: string): Promise
 export class AccountInUse extends Error {}
 
 /**
- * One process per account, which holds tokens, faults and business time in memory. PostgreSQL releases the lock of a killed process within
- * moments, so the lock is retried for two seconds.
+ * One process per account, which holds tokens, faults and business time in memory. PostgreSQL releases the
+ * lock of a killed process within moments, so the lock is retried for two seconds.
  */
 async function lockAccount(config: AdminConnection): Promise<Client> {
   const client = new Client(config);
   client.on('error', () => undefined); // a lost connection fails the next query
   await client.connect();
   for (let waitedMs = 0; ; waitedMs += 100) {
-    const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [ACCOUNT_LOCK]);
+    const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [
+      ACCOUNT_LOCK,
+    ]);
     if (rows[0]?.held) return client;
     if (waitedMs >= LOCK_TIMEOUT_MS) {
       await client.end();
-      throw new AccountInUse(`Another process is running the account in database ${config.database}. Stop it first.`);
+      throw new AccountInUse(
+        `Another process is running the account in database ${config.database}. Stop it first.`,
+      );
     }
     await new Promise((resolve) => {
       setTimeout(resolve, 100);
@@ -95,7 +122,12 @@ async function lockAccount(config: AdminConnection): Promise<Client> {
 }
 
 /** The login's only right is to become READER_ROLE, so that not even an injected query would gain more. */
-async function createReaderRole(client: Client, database: string, reader: string, password: string): Promise<void> {
+async function createReaderRole(
+  client: Client,
+  database: string,
+  reader: string,
+  password: string,
+): Promise<void> {
   await client.query(`DO $$ BEGIN
     CREATE ROLE ${READER_ROLE} NOLOGIN NOINHERIT;
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`);
@@ -126,7 +158,8 @@ function readerSettings({ timeZone, dateOrder, statementTimeoutMs }: ReaderOptio
 
 function createPool(config: PoolConfig): Pool {
   const pool = new Pool(config);
-  // A lost connection fails the query that uses it, and the pool opens another. Without a listener the event would end the process.
+  // A lost connection fails the query that uses it, and the pool opens another. Without a listener the event
+  // would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', () => undefined);

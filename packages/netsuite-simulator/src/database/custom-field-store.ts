@@ -1,4 +1,5 @@
-// The account's custom fields, kept in the table that SuiteQL shows as customfield, and the views with their columns.
+// The account's custom fields, kept in the table that SuiteQL shows as customfield, and the views with their
+// columns.
 import type { Pool, PoolClient } from 'pg';
 import { accountTables } from '../tables/all-tables.ts';
 import { type Choice, CUSTOM_FIELD_TYPES, type CustomField, choiceTables } from '../tables/custom-fields.ts';
@@ -16,7 +17,10 @@ export async function listCustomFields(client: Pool | PoolClient): Promise<Custo
   return rows.map(({ field }) => field);
 }
 
-/** SQL that adds fields to the table, with ids after those that are there. `fields`: SQL of a JSON array of `fieldRow`. */
+/**
+ * SQL that adds fields to the table, with ids after those that are there. `fields`: SQL of a JSON array of
+ * `fieldRow`.
+ */
 export const insertFieldsSql = (fields: string): string =>
   `INSERT INTO ledger.customfield (internalid, scriptid, name, fieldtype, fieldvaluetype, tablename, kind, choices, list, target, refusal, isonlyinqueries)
    SELECT (SELECT COALESCE(max(internalid), 0) FROM ledger.customfield) + row_number() OVER (ORDER BY f.n), f.scriptid, f.label, f.fieldtype,
@@ -41,7 +45,10 @@ export const fieldRow = ({ table, name, type, values, isOnlyInQueries, ...rest }
   ...rest,
 });
 
-export async function updateCustomField(client: PoolClient, { table, name, type, label, values }: CustomField): Promise<void> {
+export async function updateCustomField(
+  client: PoolClient,
+  { table, name, type, label, values }: CustomField,
+): Promise<void> {
   const { fieldType, valueType } = CUSTOM_FIELD_TYPES[type];
   await client.query(
     `UPDATE ledger.customfield SET name = $3, fieldtype = $4, fieldvaluetype = $5, kind = $6, choices = $7
@@ -50,8 +57,15 @@ export async function updateCustomField(client: PoolClient, { table, name, type,
   );
 }
 
-/** Renames the entries of the list, also for every field that chooses from it; those that the list lacks are ignored. */
-export async function renameEntries(client: PoolClient, list: string, values: readonly Choice[]): Promise<void> {
+/**
+ * Renames the entries of the list, also for every field that chooses from it; those that the list lacks are
+ * ignored.
+ */
+export async function renameEntries(
+  client: PoolClient,
+  list: string,
+  values: readonly Choice[],
+): Promise<void> {
   const entries = JSON.stringify(values);
   await client.query(
     `UPDATE ledger.customlistvalue v SET name = e.name FROM jsonb_to_recordset($2::jsonb) e(id text, name text) WHERE v.list = $1 AND v.id::text = e.id`,
@@ -62,15 +76,25 @@ export async function renameEntries(client: PoolClient, list: string, values: re
 
 /** Deletes the field with its values. */
 export async function deleteCustomField(client: PoolClient, table: string, name: string): Promise<void> {
-  await client.query('DELETE FROM ledger.customfield WHERE tablename = $1 AND lower(scriptid) = $2', [table, name]);
-  await client.query(`UPDATE ledger.${quoteSqlName(table)} SET extra = NULLIF(extra - $1, '{}') WHERE extra ? $1`, [name]);
+  await client.query('DELETE FROM ledger.customfield WHERE tablename = $1 AND lower(scriptid) = $2', [
+    table,
+    name,
+  ]);
+  await client.query(
+    `UPDATE ledger.${quoteSqlName(table)} SET extra = NULLIF(extra - $1, '{}') WHERE extra ? $1`,
+    [name],
+  );
 }
 
 /**
- * Creates the views of a table again, with these custom fields. Waits for the queries that read it. Without a profile they also get the
- * columns that only profiles have, which queries can't name there.
+ * Creates the views of a table again, with these custom fields. Waits for the queries that read it. Without a
+ * profile they also get the columns that only profiles have, which queries can't name there.
  */
-export async function recreateView(client: Pool | PoolClient, tableName: string, fields: readonly CustomField[]): Promise<void> {
+export async function recreateView(
+  client: Pool | PoolClient,
+  tableName: string,
+  fields: readonly CustomField[],
+): Promise<void> {
   const table = accountTables('oneworld').find(({ name }) => name === tableName);
   if (!table) return;
   const own = fields.filter((field) => field.table === tableName);

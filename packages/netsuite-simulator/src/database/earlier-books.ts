@@ -1,5 +1,5 @@
-// The books as they were before the last edit, for answers that are out of date: an exported snapshot, held by a transaction of its own
-// that locks no table.
+// The books as they were before the last edit, for answers that are out of date: an exported snapshot, held
+// by a transaction of its own that locks no table.
 import type { Pool, PoolClient } from 'pg';
 
 export type EarlierBooks = {

@@ -14,7 +14,10 @@ export type QuerySettings = {
   businessTime: () => Date;
 };
 
-/** For node-postgres: every value as PostgreSQL's own text. Responses contain strings only, and no precision is lost. */
+/**
+ * For node-postgres: every value as PostgreSQL's own text. Responses contain strings only, and no precision
+ * is lost.
+ */
 export const textTypes = {
   getTypeParser:
     () =>
@@ -23,10 +26,14 @@ export const textTypes = {
 };
 
 /**
- * Runs `work` in a repeatable-read, read-only transaction as the reader: of the present books, or of those in an exported snapshot. Rejects
- * with its error.
+ * Runs `work` in a repeatable-read, read-only transaction as the reader: of the present books, or of those in
+ * an exported snapshot. Rejects with its error.
  */
-export async function inSnapshot<T>(settings: QuerySettings, work: (client: PoolClient) => Promise<T>, snapshot?: string): Promise<T> {
+export async function inSnapshot<T>(
+  settings: QuerySettings,
+  work: (client: PoolClient) => Promise<T>,
+  snapshot?: string,
+): Promise<T> {
   const client = await settings.pool.connect();
   let lost: Error | undefined;
   try {

@@ -1,11 +1,16 @@
-// One transaction for a change to the books and everything derived from it. An advisory lock serializes changes, so that derived amounts
-// are always computed from committed data; readers see all of a change or nothing.
+// One transaction for a change to the books and everything derived from it. An advisory lock serializes
+// changes, so that derived amounts are always computed from committed data; readers see all of a change or
+// nothing.
 import type { Pool, PoolClient } from 'pg';
 
 const WRITE_LOCK = 7_311_003;
 
 /** Commits what `work` did; rolls back and rejects with its error when it rejects. */
-export async function inWriteTransaction<T>(pool: Pool, timeZone: string, work: (client: PoolClient) => Promise<T>): Promise<T> {
+export async function inWriteTransaction<T>(
+  pool: Pool,
+  timeZone: string,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
   const client = await pool.connect();
   let lost: Error | undefined;
   try {

@@ -1,5 +1,6 @@
-// The format of a data folder: four gzipped CSV files with a header row; an empty value is null. Streams a file, validates every value
-// and converts it to PostgreSQL's COPY text format. Memory use doesn't grow with the file.
+// The format of a data folder: four gzipped CSV files with a header row; an empty value is null. Streams a
+// file, validates every value and converts it to PostgreSQL's COPY text format. Memory use doesn't grow with
+// the file.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -44,14 +45,17 @@ const items: DataFile = {
   table: 'item',
   key: 'id',
   references: [],
-  columns: parseColumns('id:integer itemid:text displayname:text? itemtype:text isinactive:flag createddate:time lastmodifieddate:time'),
+  columns: parseColumns(
+    'id:integer itemid:text displayname:text? itemtype:text isinactive:flag createddate:time lastmodifieddate:time',
+  ),
 };
 const transactions: DataFile = {
   file: 'transaction.csv.gz',
   table: 'transaction',
   key: 'id',
   references: [{ column: 'entity', to: customers }],
-  columns: parseColumns(`id:integer tranid:text type:text trandate:date entity:integer? currency:integer exchangerate:decimal posting:flag
+  columns:
+    parseColumns(`id:integer tranid:text type:text trandate:date entity:integer? currency:integer exchangerate:decimal posting:flag
     foreigntotal:decimal createddate:time lastmodifieddate:time`),
 };
 const lines: DataFile = {
@@ -74,12 +78,16 @@ const PATTERN: Record<Exclude<ValueKind, 'text'>, { form: RegExp; name: string }
   decimal: { form: /^-?\d{1,18}(\.\d{1,12})?$/, name: 'a decimal number' },
   flag: { form: /^[TF]$/, name: 'T or F' },
   date: { form: /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/, name: 'a date (YYYY-MM-DD)' },
-  time: { form: /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]) ([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/, name: 'a time (YYYY-MM-DD HH:MM:SS)' },
+  time: {
+    form: /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]) ([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/,
+    name: 'a time (YYYY-MM-DD HH:MM:SS)',
+  },
 };
 const BATCH_CHARACTERS = 64 * 1024;
 
 /**
- * SHA-256 over the files' names and bytes, as hex: equal checksums mean equal data. Rejects with DataFolderError when a file can't be read.
+ * SHA-256 over the files' names and bytes, as hex: equal checksums mean equal data. Rejects with
+ * DataFolderError when a file can't be read.
  */
 export async function checksumFolder(folder: string): Promise<string> {
   const hash = createHash('sha256');
@@ -88,15 +96,17 @@ export async function checksumFolder(folder: string): Promise<string> {
     try {
       for await (const chunk of createReadStream(path.join(folder, file))) hash.update(chunk as Buffer);
     } catch (error) {
-      throw new DataFolderError(`${path.join(folder, file)} can't be read: ${messageOf(error)}`, { cause: error });
+      throw new DataFolderError(`${path.join(folder, file)} can't be read: ${messageOf(error)}`, {
+        cause: error,
+      });
     }
   }
   return hash.digest('hex');
 }
 
 /**
- * Streams one file into `target` as COPY text; calls `onProgress` with the compressed bytes read so far and in total. Rejects with
- * DataFolderError for a malformed file, naming the line.
+ * Streams one file into `target` as COPY text; calls `onProgress` with the compressed bytes read so far and
+ * in total. Rejects with DataFolderError for a malformed file, naming the line.
  */
 export async function copyFile(
   folder: string,
@@ -138,7 +148,8 @@ function copyLines(data: DataFile): (record: string[], at: { lines: number }) =>
   return (record, at) => {
     if (!headerSeen) {
       headerSeen = true;
-      if (record.join(',') !== header) throw new DataFolderError(`${data.file} line 1: the header must be ${header}`);
+      if (record.join(',') !== header)
+        throw new DataFolderError(`${data.file} line 1: the header must be ${header}`);
       return null;
     }
     let line = '';
@@ -158,16 +169,29 @@ function copyValue(column: FileColumn, value: string, file: string, line: number
   }
   if (column.kind === 'text') {
     if (value.includes('\0'))
-      throw new DataFolderError(`${file} line ${line}: ${column.name} contains a NUL character, which PostgreSQL can't store`);
-    return /[\\\t\n\r]/.test(value) ? value.replace(/[\\\t\n\r]/g, (c) => ({ '\\': '\\\\', '\t': '\\t', '\n': '\\n' })[c] ?? '\\r') : value;
+      throw new DataFolderError(
+        `${file} line ${line}: ${column.name} contains a NUL character, which PostgreSQL can't store`,
+      );
+    return /[\\\t\n\r]/.test(value)
+      ? value.replace(/[\\\t\n\r]/g, (c) => ({ '\\': '\\\\', '\t': '\\t', '\n': '\\n' })[c] ?? '\\r')
+      : value;
   }
   const { form, name } = PATTERN[column.kind];
-  if (!form.test(value)) throw new DataFolderError(`${file} line ${line}: ${column.name} is not ${name}: ${value.slice(0, 60)}`);
+  if (!form.test(value))
+    throw new DataFolderError(`${file} line ${line}: ${column.name} is not ${name}: ${value.slice(0, 60)}`);
   return value;
 }
 
-/** The line of the last row with this value in this column; 0 if there is none. Reads the file again: only for error messages. */
-export async function findLine(folder: string, data: DataFile, column: string, value: string): Promise<number> {
+/**
+ * The line of the last row with this value in this column; 0 if there is none. Reads the file again: only for
+ * error messages.
+ */
+export async function findLine(
+  folder: string,
+  data: DataFile,
+  column: string,
+  value: string,
+): Promise<number> {
   const index = data.columns.findIndex((known) => known.name === column);
   let line = 0;
   const rows = parse({
@@ -183,13 +207,19 @@ export async function findLine(folder: string, data: DataFile, column: string, v
 function folderError(error: unknown, file: string): unknown {
   if (error instanceof DataFolderError) return error;
   if (error instanceof CsvError)
-    return new DataFolderError(`${file} line ${String(error['lines'] ?? '?')}: ${error.message}`, { cause: error });
+    return new DataFolderError(`${file} line ${String(error['lines'] ?? '?')}: ${error.message}`, {
+      cause: error,
+    });
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code.startsWith('Z_')) return new DataFolderError(`${file} is not a complete gzip file: ${messageOf(error)}`, { cause: error });
-  // PostgreSQL rejected a well-formed value, such as 30 February. It names the row without counting the header.
+  if (code.startsWith('Z_'))
+    return new DataFolderError(`${file} is not a complete gzip file: ${messageOf(error)}`, { cause: error });
+  // PostgreSQL rejected a well-formed value, such as 30 February. It names the row without counting the
+  // header.
   if (code.startsWith('22') && error instanceof Error && 'where' in error) {
     const row = /line (\d+)/.exec(String(error.where))?.[1];
-    return new DataFolderError(`${file} line ${row ? Number(row) + 1 : '?'}: ${error.message}`, { cause: error });
+    return new DataFolderError(`${file} line ${row ? Number(row) + 1 : '?'}: ${error.message}`, {
+      cause: error,
+    });
   }
   return error;
 }

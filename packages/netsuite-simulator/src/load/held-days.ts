@@ -1,7 +1,7 @@
-// Held-back days: rows of the data folder and of the profile that are not in the books yet, kept in the schema `held` and entered day by
-// day. A transaction is entered on the day of its last change, with its lines; a customer or item on the day it was created or first
-// referenced, with the rows that belong to it; what is applied on the day it was applied. Days without rows, such as Saturdays, count as
-// days too.
+// Held-back days: rows of the data folder and of the profile that are not in the books yet, kept in the
+// schema `held` and entered day by day. A transaction is entered on the day of its last change, with its
+// lines; a customer or item on the day it was created or first referenced, with the rows that belong to it;
+// what is applied on the day it was applied. Days without rows, such as Saturdays, count as days too.
 import type { ClientBase, Pool } from 'pg';
 import { postTransactions } from '../profile/posting.ts';
 import type { ProfileName } from '../profile/profile-name.ts';
@@ -20,10 +20,19 @@ const BELONGING: readonly { table: string; column: string; to: 'customer' | 'ite
   { table: 'address', column: 'entity', to: 'customer' },
   { table: 'customersubsidiary', column: 'entity', to: 'customer' },
 ];
-/** Custom records that say when they changed are held back by that. Without a profile there is no such table. */
+/**
+ * Custom records that say when they changed are held back by that. Without a profile there is no such table.
+ */
 const DATED = CUSTOM_RECORD_TYPES.filter(({ hasTimes }) => hasTimes).map(({ name }) => name);
 /** Tables with held rows, in the order in which they are entered. */
-const HELD_TABLES = ['customer', 'item', 'transaction', ...BELONGING.map(({ table }) => table), 'application', ...DATED];
+const HELD_TABLES = [
+  'customer',
+  'item',
+  'transaction',
+  ...BELONGING.map(({ table }) => table),
+  'application',
+  ...DATED,
+];
 
 /** Statements that hold back the rows that belong to the held rows of a table. */
 const holdBelonging = (to: string): string[] =>
@@ -43,7 +52,9 @@ const REFERENCED = [
   {
     table: 'item',
     created: 'createddate',
-    referencesIn: (schema: string) => `SELECT t.lastmodifieddate::date, l.item, l.linelastmodifieddate FROM ${schema}.transactionline l
+    referencesIn: (
+      schema: string,
+    ) => `SELECT t.lastmodifieddate::date, l.item, l.linelastmodifieddate FROM ${schema}.transactionline l
       JOIN ${schema}.transaction t ON t.id = l.transaction WHERE l.item IS NOT NULL`,
   },
 ];
@@ -58,8 +69,9 @@ export const STARTS_AT = `SELECT ${closingOf('CASE WHEN c.at::date = b.day THEN 
     UNION ALL SELECT max(lastmodifieddate) FROM ledger.item) m(at)) c`;
 
 /**
- * Statements that move everything changed on or after `from` (YYYY-MM-DD, or `infinity` to hold nothing back) out of the books. The files
- * don't say when a customer or item last changed before that day; the last transaction that refers to it is taken for that.
+ * Statements that move everything changed on or after `from` (YYYY-MM-DD, or `infinity` to hold nothing back)
+ * out of the books. The files don't say when a customer or item last changed before that day; the last
+ * transaction that refers to it is taken for that.
  */
 export function holdBackStatements(from: string, profile: ProfileName | undefined): string[] {
   const cut = `'${from}'::timestamptz`;
@@ -107,7 +119,10 @@ export function holdBackStatements(from: string, profile: ProfileName | undefine
   ];
 }
 
-/** The statement that sets the books' last day: the day before `from`, or the day of the last change if nothing is held back. */
+/**
+ * The statement that sets the books' last day: the day before `from`, or the day of the last change if
+ * nothing is held back.
+ */
 export const openBooksStatement = (from: string): string =>
   from === 'infinity'
     ? `INSERT INTO ledger.books SELECT max(day) FROM (SELECT max(lastmodifieddate)::date FROM ledger.transaction
@@ -119,11 +134,16 @@ export async function readHeldDays(client: ClientBase | Pool): Promise<HeldDay[]
   const { rows } = await client.query<{ day: string; firstchange: Date | null; closing: Date }>(
     'SELECT day::text, firstchange, closing FROM held.day ORDER BY day',
   );
-  return rows.map((row) => ({ day: row.day, firstChange: row.firstchange ?? undefined, closing: row.closing }));
+  return rows.map((row) => ({
+    day: row.day,
+    firstChange: row.firstchange ?? undefined,
+    closing: row.closing,
+  }));
 }
 
 /**
- * Enters one day within the caller's transaction: its rows, and the payments that fall due on it. `touchedAt`: see `settleTransactions`.
+ * Enters one day within the caller's transaction: its rows, and the payments that fall due on it.
+ * `touchedAt`: see `settleTransactions`.
  */
 export async function enterDay(client: ClientBase, day: string, touchedAt: Date | null): Promise<Inserted> {
   const payers = await listHeldPayers(client, day);
@@ -178,8 +198,8 @@ async function insertRows(client: ClientBase, held: readonly HeldTable[], day: s
 }
 
 /**
- * What was applied through the record service in the meantime takes precedence: lowers the held amounts of a day to what is left on both
- * sides, and drops those whose transaction was deleted.
+ * What was applied through the record service in the meantime takes precedence: lowers the held amounts of a
+ * day to what is left on both sides, and drops those whose transaction was deleted.
  */
 async function trimApplications(client: ClientBase, day: string): Promise<void> {
   const room = (side: 'invoice' | 'credit') => `(SELECT abs(t.foreigntotal) FROM

@@ -1,6 +1,7 @@
-// The account's books: base tables with the columns of the data files and those that only the record service writes.
-// All amounts are numeric, so that sums are exact to the penny. The texts below, except LEDGER_ADDITIONS, are part of the data's checksum
-// (load-folder.ts): editing one makes existing accounts load their data again.
+// The account's books: base tables with the columns of the data files and those that only the record service
+// writes. All amounts are numeric, so that sums are exact to the penny. The texts below, except
+// LEDGER_ADDITIONS, are part of the data's checksum (load-folder.ts): editing one makes existing accounts
+// load their data again.
 
 /** The time zone of the times in the data files, independent of the users' time zone. */
 export const DATA_TIME_ZONE = 'Europe/London';
@@ -69,7 +70,9 @@ INSERT INTO ledger.transactionstatus SELECT s.id, s.name, k.label || ' : ' || s.
     ('SalesOrd', 'G', 'Billed'), ('SalesOrd', 'H', 'Closed')) s(trantype, id, name)
   JOIN ledger.transactiontype k ON k.code = s.trantype`;
 
-/** Created once the files are loaded, before a profile generates rows. The names say what a violation means. */
+/**
+ * Created once the files are loaded, before a profile generates rows. The names say what a violation means.
+ */
 export const LEDGER_KEYS = [
   'ALTER TABLE ledger.customer ADD CONSTRAINT customer_id_is_unique PRIMARY KEY (id)',
   'ALTER TABLE ledger.item ADD CONSTRAINT item_id_is_unique PRIMARY KEY (id)',
@@ -110,8 +113,9 @@ export const LEDGER_SEQUENCES = [
 ]);
 
 /**
- * What the control interface needs in addition: run when the views are created, and not part of the data's checksum. `extra` holds values of
- * columns that the base tables don't have, by name; `removed` holds the rows of removed records until they are restored.
+ * What the control interface needs in addition: run when the views are created, and not part of the data's
+ * checksum. `extra` holds values of columns that the base tables don't have, by name; `removed` holds the
+ * rows of removed records until they are restored.
  */
 export const LEDGER_ADDITIONS = [
   ...['customer', 'item', 'transaction', 'transactionline', 'vendor', 'employee', 'contact'].map(

@@ -1,4 +1,5 @@
-// Base tables that only profiles fill: lists, addresses, stock, and which customers belong to further subsidiaries. Part of the data's checksum.
+// Base tables that only profiles fill: lists, addresses, stock, and which customers belong to further
+// subsidiaries. Part of the data's checksum.
 import { STOCK_TABLE } from '../profile/stock.ts';
 import { ACCOUNTING_LISTS } from '../tables/accounting-lists.ts';
 import { listDdl } from '../tables/list-table.ts';

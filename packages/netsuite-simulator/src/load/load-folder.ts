@@ -1,5 +1,6 @@
-// Loads a data folder into the account's database: one PostgreSQL transaction creates the tables, fills them, derives what the data lack
-// and records the checksum. A database that already holds the same data is left unchanged.
+// Loads a data folder into the account's database: one PostgreSQL transaction creates the tables, fills them,
+// derives what the data lack and records the checksum. A database that already holds the same data is left
+// unchanged.
 import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
@@ -15,7 +16,14 @@ import { accountTables } from '../tables/all-tables.ts';
 import { type CustomField, choiceTables } from '../tables/custom-fields.ts';
 import { addCustomFields } from '../tables/role-visibility.ts';
 import { quoteSqlName, viewSql } from '../tables/table.ts';
-import { checksumFolder, copyFile, DATA_FILES, type DataFile, DataFolderError, findLine } from './csv-folder.ts';
+import {
+  checksumFolder,
+  copyFile,
+  DATA_FILES,
+  type DataFile,
+  DataFolderError,
+  findLine,
+} from './csv-folder.ts';
 import { holdBackStatements, openBooksStatement, STARTS_AT } from './held-days.ts';
 import {
   DATA_TIME_ZONE,
@@ -52,14 +60,22 @@ const FILE_TABLES = DATA_FILES.map(({ table }) => `ledger.${table}`).join(', ');
 const LOAD_LOCK = 7_311_001; // an advisory lock key that nothing else in this database uses
 
 /**
- * Loads the folder unless the database holds the same data. Rejects with DataFolderError, which names file and line, and with RangeError
- * when `replayFrom` is not a day; the database is then unchanged.
+ * Loads the folder unless the database holds the same data. Rejects with DataFolderError, which names file
+ * and line, and with RangeError when `replayFrom` is not a day; the database is then unchanged.
  */
 export async function loadFolder(pool: Pool, options: LoadOptions): Promise<LoadOutcome> {
   const from = parseReplayFrom(options.replayFrom);
   const { folder, profile } = options;
-  const [ddl, views] = [[LEDGER_TABLES, LIST_TABLES, ...LEDGER_KEYS, ...LEDGER_INDEXES], viewStatements(profile, PROFILE_FIELDS)];
-  const data = checksum([await checksumFolder(folder), ...ddl, ...profileStatements(profile), ...derivationSteps(from, profile)]);
+  const [ddl, views] = [
+    [LEDGER_TABLES, LIST_TABLES, ...LEDGER_KEYS, ...LEDGER_INDEXES],
+    viewStatements(profile, PROFILE_FIELDS),
+  ];
+  const data = checksum([
+    await checksumFolder(folder),
+    ...ddl,
+    ...profileStatements(profile),
+    ...derivationSteps(from, profile),
+  ]);
   const viewsChecksum = checksum([data, ...LEDGER_ADDITIONS, ...views]);
   const client = await pool.connect();
   let lost: Error | undefined;
@@ -73,7 +89,9 @@ export async function loadFolder(pool: Pool, options: LoadOptions): Promise<Load
     if (loaded) await fillLedger(client, options, from);
     if (loaded || present.views !== viewsChecksum) {
       await createViews(client, profile);
-      const { rows: starts } = await client.query<{ startsat: Date }>(loaded ? STARTS_AT : 'SELECT startsat FROM setup.loaded');
+      const { rows: starts } = await client.query<{ startsat: Date }>(
+        loaded ? STARTS_AT : 'SELECT startsat FROM setup.loaded',
+      );
       await client.query('DELETE FROM setup.loaded');
       await client.query('INSERT INTO setup.loaded (data, views, startsat) VALUES ($1, $2, $3)', [
         data,
@@ -85,8 +103,9 @@ export async function loadFolder(pool: Pool, options: LoadOptions): Promise<Load
     if (loaded) await client.query('DELETE FROM setup.setting WHERE name = $1', [BUSINESS_OFFSET]);
     const { rows } = await client.query<{ startsat: Date }>('SELECT startsat FROM setup.loaded');
     await client.query('COMMIT');
-    // Marks the inserted rows as visible to all transactions, which COPY FREEZE does for those of the files. The account answers without
-    // it, only more slowly: nothing waits for it, and autovacuum repeats what fails.
+    // Marks the inserted rows as visible to all transactions, which COPY FREEZE does for those of the files.
+    // The account answers without it, only more slowly: nothing waits for it, and autovacuum repeats what
+    // fails.
     if (loaded && profile !== undefined) pool.query(`VACUUM (FREEZE) ${FILE_TABLES}`).catch(() => undefined);
     return { loaded, startsAt: rows[0]?.startsat ?? new Date(0) };
   } catch (error) {
@@ -106,7 +125,10 @@ function parseReplayFrom(day: string | undefined): string {
   return day;
 }
 
-/** The statements to run once the rows are loaded and checked. The id sequences come first, before any row is held back. */
+/**
+ * The statements to run once the rows are loaded and checked. The id sequences come first, before any row is
+ * held back.
+ */
 const derivationSteps = (from: string, profile: ProfileName | undefined): string[] => [
   ...LEDGER_SEQUENCES,
   ...(profile === undefined ? LEDGER_SETTINGS : []),
@@ -141,7 +163,8 @@ async function fillLedger(client: PoolClient, options: LoadOptions, from: string
   const { rows } = await client.query('SELECT 1 FROM ledger.transaction LIMIT 1');
   if (rows.length === 0) throw new DataFolderError('transaction.csv.gz has no rows');
   // Smaller samples suffice to plan the queries of a profile, whose tables are larger.
-  if (profile !== undefined) await client.query('SET LOCAL default_statistics_target = 20; SET LOCAL jit = off');
+  if (profile !== undefined)
+    await client.query('SET LOCAL default_statistics_target = 20; SET LOCAL jit = off');
   for (const data of DATA_FILES) await client.query(`ANALYZE ${targetOf(data, profile)}`);
   for (const data of DATA_FILES) await assertReferences(client, folder, data, profile);
   await run(generated);
@@ -149,16 +172,22 @@ async function fillLedger(client: PoolClient, options: LoadOptions, from: string
   if (profile !== undefined) await client.query(`ANALYZE ${FILE_TABLES}, ledger.application`);
   await run(steps);
   const left = await client.query('SELECT 1 FROM ledger.transaction LIMIT 1');
-  if (left.rows.length === 0) throw new DataFolderError(`transaction.csv.gz has no rows changed before ${from}, the day of replayFrom`);
+  if (left.rows.length === 0)
+    throw new DataFolderError(`transaction.csv.gz has no rows changed before ${from}, the day of replayFrom`);
 }
 
 async function copyFiles(client: PoolClient, { folder, profile, onProgress }: LoadOptions): Promise<void> {
   for (const data of DATA_FILES) {
-    const [target, names] = [targetOf(data, profile), data.columns.map((column) => quoteSqlName(column.name)).join(', ')];
+    const [target, names] = [
+      targetOf(data, profile),
+      data.columns.map((column) => quoteSqlName(column.name)).join(', '),
+    ];
     if (target === FILE_LINES)
-      await client.query(`CREATE TEMPORARY TABLE ${FILE_LINES} ON COMMIT DROP AS SELECT ${names} FROM ledger.${data.table} WITH NO DATA`);
-    // FREEZE marks the rows as visible to all transactions, which index-only scans need. Allowed because this transaction created the
-    // table.
+      await client.query(
+        `CREATE TEMPORARY TABLE ${FILE_LINES} ON COMMIT DROP AS SELECT ${names} FROM ledger.${data.table} WITH NO DATA`,
+      );
+    // FREEZE marks the rows as visible to all transactions, which index-only scans need. Allowed because this
+    // transaction created the table.
     const copy = client.query(copyFrom(`COPY ${target} (${names}) FROM STDIN WITH (FREEZE)`));
     await copyFile(folder, data, copy, (done, total) => onProgress(data.file, done, total));
   }
@@ -169,16 +198,24 @@ async function reportDuplicates(folder: string, work: () => Promise<void>): Prom
     await work();
   } catch (error) {
     const data = DATA_FILES.find(
-      ({ table, key }) => error instanceof Error && 'constraint' in error && error.constraint === `${table}_${key}_is_unique`,
+      ({ table, key }) =>
+        error instanceof Error && 'constraint' in error && error.constraint === `${table}_${key}_is_unique`,
     );
     if (!data || !(error instanceof Error)) throw error;
     const value = /=\((-?\d+)\)/.exec('detail' in error ? String(error.detail) : '')?.[1] ?? '';
     const line = await findLine(folder, data, data.key, value);
-    throw new DataFolderError(`${data.file} line ${line}: ${data.key} ${value} occurs more than once`, { cause: error });
+    throw new DataFolderError(`${data.file} line ${line}: ${data.key} ${value} occurs more than once`, {
+      cause: error,
+    });
   }
 }
 
-async function assertReferences(client: PoolClient, folder: string, data: DataFile, profile: ProfileName | undefined): Promise<void> {
+async function assertReferences(
+  client: PoolClient,
+  folder: string,
+  data: DataFile,
+  profile: ProfileName | undefined,
+): Promise<void> {
   for (const { column, to } of data.references) {
     const { rows } = await client.query<{
       value: string;
@@ -195,7 +232,9 @@ async function createViews(client: PoolClient, profile: ProfileName | undefined)
   await client.query('DROP SCHEMA IF EXISTS suiteql CASCADE');
   await client.query('CREATE SCHEMA suiteql');
   for (const statement of LEDGER_ADDITIONS) await client.query(statement);
-  for (const statement of viewStatements(profile, await listCustomFields(client))) await client.query(statement);
+  for (const statement of viewStatements(profile, await listCustomFields(client)))
+    await client.query(statement);
 }
 
-const checksum = (parts: readonly string[]): string => createHash('sha256').update(parts.join('\n')).digest('hex');
+const checksum = (parts: readonly string[]): string =>
+  createHash('sha256').update(parts.join('\n')).digest('hex');

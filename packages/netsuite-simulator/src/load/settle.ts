@@ -1,10 +1,14 @@
-// Settles transactions by rule: derives the due dates, applied credits, received payments and statuses that the data lack. The result
-// depends only on the transactions in the books, on what was applied to them through the record service, and on the books' day. Entering
-// days one by one therefore gives the same result as loading all of them at once. With a profile nothing is applied by rule: there, what is
-// applied was generated, and only amounts and statuses are derived from it.
+// Settles transactions by rule: derives the due dates, applied credits, received payments and statuses that
+// the data lack. The result depends only on the transactions in the books, on what was applied to them
+// through the record service, and on the books' day. Entering days one by one therefore gives the same result
+// as loading all of them at once. With a profile nothing is applied by rule: there, what is applied was
+// generated, and only amounts and statuses are derived from it.
 import type { ClientBase } from 'pg';
 
-/** Which transactions are settled: all, or those of the customers `$1` and those with the ids `$2` (both bigint[]). */
+/**
+ * Which transactions are settled: all, or those of the customers `$1` and those with the ids `$2` (both
+ * bigint[]).
+ */
 type Scope = 'all' | 'some';
 const scopeCondition = (scope: Scope, alias: string): string =>
   scope === 'all' ? 'TRUE' : `(${alias}.entity = ANY($1) OR ${alias}.id = ANY($2))`;
@@ -13,19 +17,26 @@ const scopeCondition = (scope: Scope, alias: string): string =>
 const SETTLED = "('CustInvc', 'CustCred', 'CustPymt', 'VendBill', 'VendCred', 'VendPymt', 'CustDep')";
 const KEEPS_STATUS = "t.type IN ('CustPymt', 'VendPymt', 'CustDep')";
 
-/** Amounts applied through the record service, per transaction. A credit memo may be on both sides: applied to an invoice, and refunded. */
+/**
+ * Amounts applied through the record service, per transaction. A credit memo may be on both sides: applied to
+ * an invoice, and refunded.
+ */
 const APPLIED_EXPLICITLY = `(SELECT id, sum(amount) AS amount FROM
   (SELECT invoice AS id, amount FROM ledger.application WHERE NOT isbyrule
    UNION ALL SELECT credit, amount FROM ledger.application WHERE NOT isbyrule) side GROUP BY id)`;
 
-/** Joins what is applied to each transaction `t` in scope so far: one aggregated join for all of them, a lateral subquery for a few. */
+/**
+ * Joins what is applied to each transaction `t` in scope so far: one aggregated join for all of them, a
+ * lateral subquery for a few.
+ */
 const joinApplied = (scope: Scope): string =>
   scope === 'all'
     ? 'LEFT JOIN (SELECT invoice, sum(amount) AS amount FROM ledger.application GROUP BY invoice) a ON a.invoice = t.id'
     : 'LEFT JOIN LATERAL (SELECT sum(p.amount) AS amount FROM ledger.application p WHERE p.invoice = t.id) a ON TRUE';
 
 /**
- * Lines up each customer's credits and invoices by running totals, oldest first, and applies to an invoice as much of a credit as overlaps.
+ * Lines up each customer's credits and invoices by running totals, oldest first, and applies to an invoice as
+ * much of a credit as overlaps.
  */
 const applyCredits = (scope: Scope): string => `
 INSERT INTO ledger.application (invoice, credit, amount, appliedon, linkedat)
@@ -43,7 +54,10 @@ SELECT i.id, c.id, LEAST(i.upto, c.upto) - GREATEST(i.upto - i.amount, c.upto - 
 FROM stretch i JOIN stretch c ON c.entity = i.entity AND c.type = 'CustCred'
 WHERE i.type = 'CustInvc' AND LEAST(i.upto, c.upto) > GREATEST(i.upto - i.amount, c.upto - c.amount)`;
 
-/** Pays cash sales on their day, and invoices due by the books' day on their due day, except one in ten (by id), which stays unpaid. */
+/**
+ * Pays cash sales on their day, and invoices due by the books' day on their due day, except one in ten (by
+ * id), which stays unpaid.
+ */
 const applyPayments = (scope: Scope): string => `
 INSERT INTO ledger.application (invoice, credit, amount, appliedon, linkedat)
 SELECT t.id, NULL, t.foreigntotal - COALESCE(a.amount, 0), CASE WHEN t.entity IS NULL THEN t.trandate ELSE t.duedate END, t.createddate
@@ -56,8 +70,8 @@ const TOUCH_LAST_MODIFIED = `, lastmodifieddate = CASE WHEN d.formerstatus IS NU
     ELSE GREATEST(t.lastmodifieddate, COALESCE($3, t.lastmodifieddate)) END`;
 
 /**
- * Updates amounts and statuses. Paid and unpaid carry the sign of the total, so that paid + unpaid = total. `$3` is the new
- * lastmodifieddate of changed rows; null leaves it.
+ * Updates amounts and statuses. Paid and unpaid carry the sign of the total, so that paid + unpaid = total.
+ * `$3` is the new lastmodifieddate of changed rows; null leaves it.
  */
 const updateAmounts = (scope: Scope): string => `
 WITH scoped AS (
@@ -89,7 +103,12 @@ const PREPARE = [
   "UPDATE ledger.transaction SET status = 'B' WHERE type = 'Journal' AND status IS NULL",
 ];
 
-export const SETTLE_ALL: readonly string[] = [...PREPARE, applyCredits('all'), applyPayments('all'), updateAmounts('all')];
+export const SETTLE_ALL: readonly string[] = [
+  ...PREPARE,
+  applyCredits('all'),
+  applyPayments('all'),
+  updateAmounts('all'),
+];
 
 const SETTLE_SOME: readonly string[] = [
   `DELETE FROM ledger.application a USING ledger.transaction t WHERE a.isbyrule AND a.invoice = t.id AND ${scopeCondition('some', 't')}`,
@@ -98,8 +117,8 @@ const SETTLE_SOME: readonly string[] = [
 ];
 
 /**
- * Settles the transactions of these customers and those with these ids again. `touchedAt`: the lastmodifieddate of what changes, or null;
- * see Switches.paymentTouchesInvoice.
+ * Settles the transactions of these customers and those with these ids again. `touchedAt`: the
+ * lastmodifieddate of what changes, or null; see Switches.paymentTouchesInvoice.
  */
 export async function settleTransactions(
   client: ClientBase,

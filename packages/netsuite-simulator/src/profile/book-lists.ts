@@ -64,7 +64,10 @@ const ACCOUNT_TYPES = [
   ['NonPosting', 'Non-Posting', 'F', 'F'],
   ['Stat', 'Statistical', 'T', 'F'],
 ] as const;
-/** Balance sheet accounts are consolidated at the rate of the period's end, equity at that of its origin, all others at the average. */
+/**
+ * Balance sheet accounts are consolidated at the rate of the period's end, equity at that of its origin, all
+ * others at the average.
+ */
 const generalRate = (type: string, balanceSheet: string): string =>
   type === 'Equity' ? 'HISTORICAL' : balanceSheet === 'T' ? 'CURRENT' : 'AVERAGE';
 
@@ -87,13 +90,21 @@ function accountStatements(profile: ProfileName): string[] {
     generalRate(id, sheet),
     'AVERAGE',
   ]);
-  const accounts = ACCOUNTS.filter(([, , , , , , subsidiary]) => profile === 'oneworld' || subsidiary === null || subsidiary === 1);
+  const accounts = ACCOUNTS.filter(
+    ([, , , , , , subsidiary]) => profile === 'oneworld' || subsidiary === null || subsidiary === 1,
+  );
   return [
-    insertRows('accounttype', 'id longname left balancesheet internalid seqnum defaultgeneralratetype defaultcashflowratetype', types),
+    insertRows(
+      'accounttype',
+      'id longname left balancesheet internalid seqnum defaultgeneralratetype defaultcashflowratetype',
+      types,
+    ),
     insertRows(
       'account',
       'id acctnumber accttype fullname parent currency subsidiary sspecacct',
-      accounts.map((row) => row.map((value, i) => (i === 6 ? String(value ?? allSubsidiaries(profile)) : value))),
+      accounts.map((row) =>
+        row.map((value, i) => (i === 6 ? String(value ?? allSubsidiaries(profile)) : value)),
+      ),
       {
         eliminate: `CASE WHEN v.id IN (${ACCOUNT.intercompanyReceivable}, ${ACCOUNT.intercompanyPayable}) THEN 'T' ELSE 'F' END`,
         inventory: `CASE WHEN v.id = ${ACCOUNT.inventory} THEN 'T' ELSE 'F' END`,
@@ -112,8 +123,9 @@ function accountStatements(profile: ProfileName): string[] {
 }
 
 /**
- * Months (id 201107), quarters (20113) and years (2011) from the year before the first transaction to two years after the last, and an
- * adjustment period at the end of the first of them (201013). The months before the year of the first transaction are closed.
+ * Months (id 201107), quarters (20113) and years (2011) from the year before the first transaction to two
+ * years after the last, and an adjustment period at the end of the first of them (201013). The months before
+ * the year of the first transaction are closed.
  */
 const PERIODS = `
 INSERT INTO ledger.accountingperiod (id, parent, periodname, startdate, enddate, isadjust, isposting, isquarter, isyear, closed, aplocked, arlocked,
@@ -133,7 +145,10 @@ SELECT p.id, p.parent, p.name, p.start, p.stop, CASE kind WHEN 'adjust' THEN 'T'
   CASE c.isclosed WHEN 'T' THEN p.stop + 1 END, ${SET_UP_AT}
 FROM period p, span, LATERAL (SELECT CASE WHEN extract(year FROM p.stop) = span.first THEN 'T' ELSE 'F' END AS isclosed) c`;
 
-/** Units of the pound per unit of a currency in a month: a constant and up to two per cent of deviation, by the month. */
+/**
+ * Units of the pound per unit of a currency in a month: a constant and up to two per cent of deviation, by
+ * the month.
+ */
 const monthlyRates = `SELECT c.id, m::date AS day, CASE WHEN c.id = 1 THEN 1 ELSE
     round(c.exchangerate * (1 + (mod(hashtextextended(c.symbol || m::date, ${SEED}), 200))::numeric / 10000), 6) END AS rate
   FROM ledger.currency c, (SELECT min(startdate) AS first, max(startdate) AS last FROM ledger.accountingperiod) s,
@@ -162,7 +177,10 @@ FROM (VALUES (1, 'Primary Accounting Book', 'T', NULL::bigint), (2, 'Local GAAP'
   (SELECT min(id) AS first FROM ledger.accountingperiod WHERE isposting = 'T') p
 WHERE b.id <= ${profile === 'oneworld' ? 2 : 1}`;
 
-/** From each subsidiary to its parent, for each posting period and book: `currentrate` is that of the period's end. */
+/**
+ * From each subsidiary to its parent, for each posting period and book: `currentrate` is that of the period's
+ * end.
+ */
 const CONSOLIDATED_RATES = `
 INSERT INTO ledger.consolidatedexchangerate (id, accountingbook, postingperiod, fromsubsidiary, tosubsidiary, fromcurrency, tocurrency, currentrate,
   averagerate, historicalrate)

@@ -1,16 +1,31 @@
-// The custom fields of a profile and the SQL of their values. Every value follows from the id of its row by plain arithmetic.
-import { type Choice, type CustomField, type CustomFieldType, customPrefix } from '../tables/custom-fields.ts';
+// The custom fields of a profile and the SQL of their values. Every value follows from the id of its row by
+// plain arithmetic.
+import {
+  type Choice,
+  type CustomField,
+  type CustomFieldType,
+  customPrefix,
+} from '../tables/custom-fields.ts';
 import { idColumnOf } from '../tables/table.ts';
 import { LIST_ENTRIES } from './custom-lists.ts';
 
 /** SQL over the row with this alias. */
 type SqlOf = (row: string) => string;
-/** `share`: in how many per cent of the records it has a value. `value`: SQL over a row, given its alias; without it the type decides. */
-type FieldOptions = Partial<Pick<CustomField, 'values' | 'target' | 'refusal' | 'isOnlyInQueries'>> & { share?: number; value?: SqlOf };
+/**
+ * `share`: in how many per cent of the records it has a value. `value`: SQL over a row, given its alias;
+ * without it the type decides.
+ */
+type FieldOptions = Partial<Pick<CustomField, 'values' | 'target' | 'refusal' | 'isOnlyInQueries'>> & {
+  share?: number;
+  value?: SqlOf;
+};
 type ProfileField = { field: CustomField; share: number; value: SqlOf | undefined };
 
-/** SQL of a whole number from 0 to `below` - 1, from the key (an internal id) and the number of the choice. */
-const pick = (key: string, below: number, choice: number): string => `(abs(${key}) * ${7919 + 2 * choice} / ${101 + choice} % ${below})`;
+/**
+ * SQL of a whole number from 0 to `below` - 1, from the key (an internal id) and the number of the choice.
+ */
+const pick = (key: string, below: number, choice: number): string =>
+  `(abs(${key}) * ${7919 + 2 * choice} / ${101 + choice} % ${below})`;
 const iso = (time: string): string => `to_char(${time}, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 const manySql = (values: readonly Choice[], key: string, choice: number): string => {
   const masks = `(1 + ${pick(key, 2 ** values.length - 1, choice)})`;
@@ -18,9 +33,14 @@ const manySql = (values: readonly Choice[], key: string, choice: number): string
 };
 const SENTENCE = `'He said "leave it – by the door" & left;' || chr(10) || 'Größe <b>10%</b>, caña, \\n, ''ok''. '`;
 
-function typicalValue({ type, values }: Pick<CustomField, 'type' | 'values'>, key: string, choice: number): string {
+function typicalValue(
+  { type, values }: Pick<CustomField, 'type' | 'values'>,
+  key: string,
+  choice: number,
+): string {
   const at = (below: number): string => pick(key, below, choice);
-  const id = (): string => `(ARRAY[${values.map((value) => value.id).join(', ')}])[1 + ${at(values.length)}]::text`;
+  const id = (): string =>
+    `(ARRAY[${values.map((value) => value.id).join(', ')}])[1 + ${at(values.length)}]::text`;
   const sql: Readonly<Record<CustomFieldType, () => string>> = {
     text: () => `'Lot ' || ${at(9_973)} || CASE ${at(5)} WHEN 0 THEN ' ' WHEN 1 THEN ' – ½' ELSE '' END`,
     textarea: () => `${SENTENCE} || ${at(97)}`,
@@ -48,24 +68,46 @@ const listOf = (values: readonly Choice[]): string | undefined =>
   Object.entries(LIST_ENTRIES).find(([, entries]) => entries === values)?.[0];
 
 let choice = 0;
-const field = (table: string, suffix: string, type: CustomFieldType, label: string, options: FieldOptions = {}): ProfileField => {
+const field = (
+  table: string,
+  suffix: string,
+  type: CustomFieldType,
+  label: string,
+  options: FieldOptions = {},
+): ProfileField => {
   const { share = 60, value, values = [], ...rest } = options;
   choice += 1;
   const number = choice;
   return {
-    field: { table, name: `${customPrefix(table)}${suffix}`, type, label, values, list: listOf(values), ...rest },
+    field: {
+      table,
+      name: `${customPrefix(table)}${suffix}`,
+      type,
+      label,
+      values,
+      list: listOf(values),
+      ...rest,
+    },
     share,
-    value: value ?? (type === 'reference' ? undefined : (row) => typicalValue({ type, values }, keyOf(table, row), number)),
+    value:
+      value ??
+      (type === 'reference' ? undefined : (row) => typicalValue({ type, values }, keyOf(table, row), number)),
   };
 };
 
-const { customlist_sales_channel: CHANNELS, customlist_colour: COLOURS, customlist_material: MATERIALS } = LIST_ENTRIES;
+const {
+  customlist_sales_channel: CHANNELS,
+  customlist_colour: COLOURS,
+  customlist_material: MATERIALS,
+} = LIST_ENTRIES;
 const { customlist_complaint_reason: REASONS, customlist_warranty_status: STATUSES } = LIST_ENTRIES;
 const EMPLOYEE = { target: 'employee', value: (b: string) => `(9100001 + abs(${b}.id) % 20)::text` };
 
 const BODY = [
   field('transaction', '_channel', 'list', 'Sales Channel', { values: CHANNELS, share: 90 }),
-  field('transaction', '_delivery_date', 'date', 'Delivery Date', { value: (b) => `(${b}.trandate + 1 + (${b}.id % 9)::int)::text` }),
+  field('transaction', '_delivery_date', 'date', 'Delivery Date', {
+    value: (b) => `(${b}.trandate + 1 + (${b}.id % 9)::int)::text`,
+  }),
   field('transaction', '_delivery_slot', 'reference', 'Delivery Slot', {
     target: 'customrecord_delivery_slot',
     value: (b) => `(1 + ${b}.id % 12)::text`,
@@ -116,7 +158,9 @@ const ENTITY = [
     value: (b) => `(1 + abs(${b}.id) % 9)::text`,
   }),
   field('customer', '_newsletter', 'boolean', 'Newsletter', { share: 90 }),
-  field('customer', '_customer_since', 'date', 'Customer Since', { value: (b) => `${b}.datecreated::date::text` }),
+  field('customer', '_customer_since', 'date', 'Customer Since', {
+    value: (b) => `${b}.datecreated::date::text`,
+  }),
   field('customer', '_credit_checked', 'datetime', 'Credit Checked', { share: 30 }),
   field('customer', '_lifetime_value', 'currency', 'Lifetime Value'),
   field('customer', '_rebate', 'percent', 'Rebate', { share: 15 }),
@@ -166,20 +210,32 @@ const RECORD = [
   field('customrecord_gift_message', '_gift_invoice', 'reference', 'Invoice', { target: 'transaction' }),
   field('customrecord_gift_message', '_gift_text', 'longtext', 'Text', { share: 100 }),
   field('customrecord_gift_message', '_gift_signed', 'boolean', 'Signed', { share: 100 }),
-  field('customrecord_delivery_slot', '_slot_from', 'integer', 'From', { value: (b) => `(6 + ${b}.id % 12)::text`, share: 100 }),
+  field('customrecord_delivery_slot', '_slot_from', 'integer', 'From', {
+    value: (b) => `(6 + ${b}.id % 12)::text`,
+    share: 100,
+  }),
   field('customrecord_delivery_slot', '_slot_fee', 'currency', 'Fee', { share: 100 }),
   field('customrecord_price_agreement', '_price_customer', 'reference', 'Customer', { target: 'customer' }),
   field('customrecord_price_agreement', '_price_item', 'reference', 'Item', { target: 'item' }),
   field('customrecord_price_agreement', '_price_amount', 'currency', 'Price', { share: 100 }),
   field('customrecord_price_agreement', '_price_until', 'date', 'Until', { share: 70 }),
-  field('customrecord_sales_territory', '_territory_manager', 'reference', 'Manager', { ...EMPLOYEE, share: 100 }),
-  field('customrecord_sales_territory', '_territory_channels', 'multiselect', 'Channels', { values: CHANNELS, share: 100 }),
+  field('customrecord_sales_territory', '_territory_manager', 'reference', 'Manager', {
+    ...EMPLOYEE,
+    share: 100,
+  }),
+  field('customrecord_sales_territory', '_territory_channels', 'multiselect', 'Channels', {
+    values: CHANNELS,
+    share: 100,
+  }),
   field('customrecord_item_certificate', '_certificate_item', 'reference', 'Item', { target: 'item' }),
   field('customrecord_item_certificate', '_certificate_url', 'url', 'Document', { share: 100 }),
   field('customrecord_item_certificate', '_certificate_contact', 'email', 'Contact'),
   field('customrecord_complaint', '_complaint_customer', 'reference', 'Customer', { target: 'customer' }),
   field('customrecord_complaint', '_complaint_credit', 'reference', 'Credit Memo', { target: 'transaction' }),
-  field('customrecord_complaint', '_complaint_reasons', 'multiselect', 'Reasons', { values: REASONS, share: 100 }),
+  field('customrecord_complaint', '_complaint_reasons', 'multiselect', 'Reasons', {
+    values: REASONS,
+    share: 100,
+  }),
   field('customrecord_complaint', '_complaint_text', 'textarea', 'Text', { share: 100 }),
   field('customrecord_complaint', '_complaint_answered', 'datetime', 'Answered', { share: 70 }),
   field('customrecord_sync_log', '_log_text', 'text', 'Text', { share: 100 }),
@@ -200,21 +256,29 @@ export const FIELD_KINDS: Readonly<Record<string, string>> = {
 };
 
 /** In large tables only one row in n has values. */
-const ROWS_WITH_VALUES: Readonly<Record<string, number>> = { customer: 2, item: 2, transaction: 2, transactionline: 5 };
+const ROWS_WITH_VALUES: Readonly<Record<string, number>> = {
+  customer: 2,
+  item: 2,
+  transaction: 2,
+  transactionline: 5,
+};
 
 /** SQL condition on the rows that have values. */
-export const hasValuesSql = (table: string, row = 'b'): string => `${keyOf(table, row)} % ${ROWS_WITH_VALUES[table] ?? 1} = 0`;
+export const hasValuesSql = (table: string, row = 'b'): string =>
+  `${keyOf(table, row)} % ${ROWS_WITH_VALUES[table] ?? 1} = 0`;
 
 /**
- * SQL of `extra` with the values of the table's custom fields, over a row of it by its alias; null for a row without any. References
- * without an SQL of their own are not among them.
+ * SQL of `extra` with the values of the table's custom fields, over a row of it by its alias; null for a row
+ * without any. References without an SQL of their own are not among them.
  */
 export function customValuesSql(table: string, row = 'b'): string {
   const key = keyOf(table, row);
   const own = ALL.filter((each) => each.field.table === table);
   const pairs = own.flatMap(({ field: { name }, share, value }, i) => {
     const sql = value?.(row);
-    return sql === undefined ? [] : `'${name}', ${share === 100 ? sql : `CASE WHEN ${pick(key, 100, 50 + i)} < ${share} THEN ${sql} END`}`;
+    return sql === undefined
+      ? []
+      : `'${name}', ${share === 100 ? sql : `CASE WHEN ${pick(key, 100, 50 + i)} < ${share} THEN ${sql} END`}`;
   });
   const values = `NULLIF(jsonb_strip_nulls(jsonb_build_object(${pairs.join(', ')})), '{}')`;
   return table in ROWS_WITH_VALUES ? `CASE WHEN ${hasValuesSql(table, row)} THEN ${values} END` : values;

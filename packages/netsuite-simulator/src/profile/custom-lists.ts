@@ -1,7 +1,9 @@
-// The entries of a profile's custom lists: their ids have gaps, two names are the same, and some entries are inactive.
+// The entries of a profile's custom lists: their ids have gaps, two names are the same, and some entries are
+// inactive.
 import type { Choice } from '../tables/custom-fields.ts';
 
-const entries = (...names: string[]): Choice[] => names.flatMap((name, i) => (name === '' ? [] : [{ id: String(i + 1), name }]));
+const entries = (...names: string[]): Choice[] =>
+  names.flatMap((name, i) => (name === '' ? [] : [{ id: String(i + 1), name }]));
 
 export const LIST_ENTRIES = {
   customlist_sales_channel: entries('Web shop', 'Phone', 'Trade fair', '', 'Shop', 'Marketplace (eBay)'),

@@ -2,7 +2,12 @@
 import { fieldRow, insertFieldsSql } from '../database/custom-field-store.ts';
 import { LEDGER_ADDITIONS } from '../load/ledger.ts';
 import { customPrefix } from '../tables/custom-fields.ts';
-import { CUSTOM_RECORD_DDL, CUSTOM_RECORD_TYPES, type CustomRecordType, DEFINED_AT } from '../tables/custom-records.ts';
+import {
+  CUSTOM_RECORD_DDL,
+  CUSTOM_RECORD_TYPES,
+  type CustomRecordType,
+  DEFINED_AT,
+} from '../tables/custom-records.ts';
 import { quoteSqlText } from '../tables/table.ts';
 import { customValuesSql, FIELD_KINDS, hasValuesSql, PROFILE_FIELDS } from './custom-fields.ts';
 import { INACTIVE_ENTRIES, LIST_ENTRIES } from './custom-lists.ts';
@@ -23,8 +28,8 @@ const LISTS = Object.entries(LIST_ENTRIES).flatMap(([list, entries]) =>
 );
 
 /**
- * SQL that selects a type's records from the account's rows: id, name, parent, created, changed, and the values of references to
- * other records. Ids have gaps.
+ * SQL that selects a type's records from the account's rows: id, name, parent, created, changed, and the
+ * values of references to other records. Ids have gaps.
  */
 const SOURCES: Readonly<Record<string, string>> = {
   customrecord_warranty: `SELECT t.id % 100000000, 'W-' || t.tranid, NULL::bigint, t.createddate, t.lastmodifieddate,

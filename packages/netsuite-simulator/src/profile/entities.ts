@@ -1,5 +1,5 @@
-// The customers of the files get what they lack: a subsidiary, a currency, addresses, a sales representative and so on. Vendors, employees,
-// contacts and partners are generated. All choices follow from the ids.
+// The customers of the files get what they lack: a subsidiary, a currency, addresses, a sales representative
+// and so on. Vendors, employees, contacts and partners are generated. All choices follow from the ids.
 import { quoteSqlText } from '../tables/table.ts';
 import { insertRows, SET_UP_AT } from './list-rows.ts';
 import type { ProfileName } from './profile-name.ts';
@@ -35,10 +35,26 @@ const COUNTRIES = [
   ['IL', 'Israel', 'Israel', 'X', 'F', 'Haifa', '3303142'],
 ] as const;
 
-const FIRST_NAMES = "Amélie Ben Chloë Dermot Elspeth Farah Gwen Hugo Ines Jarek Keiko Liam O'Neil Zoë".split(' ');
-const LAST_NAMES = "Ashby Brontë Cole D'Arcy Ellis Fox García Hale Iqbal Jones Kerr Lund Müller Nowak Smith-Reed".split(' ');
-const COMPANY_NAMES = 'Amber Birch Cobalt Dove Elm Fern Gable Hazel Ivy Juniper Kestrel Larch Maple Nest'.split(' ');
-const COMPANY_KINDS = ['Gifts', '& Sons', 'Home', 'Interiors', 'Trading', 'Stores', 'Supplies', 'House', 'Emporium', 'Market', 'Crafts'];
+const FIRST_NAMES = "Amélie Ben Chloë Dermot Elspeth Farah Gwen Hugo Ines Jarek Keiko Liam O'Neil Zoë".split(
+  ' ',
+);
+const LAST_NAMES =
+  "Ashby Brontë Cole D'Arcy Ellis Fox García Hale Iqbal Jones Kerr Lund Müller Nowak Smith-Reed".split(' ');
+const COMPANY_NAMES =
+  'Amber Birch Cobalt Dove Elm Fern Gable Hazel Ivy Juniper Kestrel Larch Maple Nest'.split(' ');
+const COMPANY_KINDS = [
+  'Gifts',
+  '& Sons',
+  'Home',
+  'Interiors',
+  'Trading',
+  'Stores',
+  'Supplies',
+  'House',
+  'Emporium',
+  'Market',
+  'Crafts',
+];
 const STREETS = [
   'High Street',
   'Station Road',
@@ -74,7 +90,10 @@ export const entityStatements = (profile: ProfileName): string[] => [
   ...ADDRESSES,
 ];
 
-/** A tenth of the foreign customers (by id) trade in pounds; a customer in 25 belongs to the first customer of its country. */
+/**
+ * A tenth of the foreign customers (by id) trade in pounds; a customer in 25 belongs to the first customer of
+ * its country.
+ */
 const fillCustomers = (profile: ProfileName): string => `
 UPDATE ledger.customer c SET subsidiary = n.subsidiary,
   currency = CASE WHEN n.subsidiary = 1 OR abs(c.id) % 10 = 0 THEN 1 WHEN n.subsidiary = 2 THEN 3 ELSE 2 END,
@@ -105,7 +124,10 @@ SELECT CASE n WHEN 0 THEN -5 ELSE 9100000 + n END, CASE n WHEN 0 THEN '-System-'
 FROM generate_series(0, 20) n, LATERAL (SELECT CASE WHEN n > 0 THEN ${pick(FIRST_NAMES, 'n')} END AS first, CASE WHEN n > 0 THEN ${pick(LAST_NAMES, 'n * 4')} END AS last,
   ${profile === 'oneworld' ? '1 + n % 3' : '1'} AS subsidiary) e`;
 
-/** Ten suppliers and two carriers for each subsidiary, in its currency (three of the first subsidiary's in dollars), and the tax agency. */
+/**
+ * Ten suppliers and two carriers for each subsidiary, in its currency (three of the first subsidiary's in
+ * dollars), and the tax agency.
+ */
 const insertVendors = (profile: ProfileName): string => `
 INSERT INTO ledger.vendor (id, entityid, companyname, email, phone, subsidiary, category, terms, currency, payablesaccount, datecreated, lastmodifieddate)
 SELECT 9000000 + s.id * 100 + n, 'VEND' || s.id * 100 + n, ${companyName('(s.id * 100 + n)')}, 'sales' || s.id * 100 + n || '@vendor.example',
@@ -122,10 +144,14 @@ SELECT 9200000 + row_number() OVER (ORDER BY c.id), n.first || ' ' || n.last, 'T
   CASE WHEN abs(c.id) % 2 = 0 THEN c.phone END, CASE WHEN abs(c.id) % 6 = 0 THEN 'Buyer' END, c.id, c.subsidiary, c.datecreated, c.datecreated
 FROM ledger.customer c, LATERAL (SELECT ${pick(FIRST_NAMES, 'c.id / 3')} AS first, ${pick(LAST_NAMES, 'c.id / 7')} AS last) n WHERE abs(c.id) % 3 = 0`;
 
-const ADDRESS_COLUMNS = 'nkey, entity, label, addressee, attention, addrphone, addr1, addr2, city, state, zip, country, lastmodifieddate';
+const ADDRESS_COLUMNS =
+  'nkey, entity, label, addressee, attention, addrphone, addr1, addr2, city, state, zip, country, lastmodifieddate';
 const STREET = (id: string): string => `1 + abs(${id}) % 180 || ' ' || ${pick(STREETS, id)}`;
 
-/** A customer in four has a second address, for shipping. Subsidiaries have the keys 1 to 3, locations 11 to 13. */
+/**
+ * A customer in four has a second address, for shipping. Subsidiaries have the keys 1 to 3, locations 11 to
+ * 13.
+ */
 const ADDRESSES = [
   `INSERT INTO ledger.address (${ADDRESS_COLUMNS})
    SELECT ${BOOK_KEY} + n, c.id, CASE n WHEN 1 THEN 'Main' ELSE 'Warehouse' END, c.companyname, CASE WHEN abs(c.id) % 3 = 0 AND n = 1 THEN 'Accounts Department' END,

@@ -1,10 +1,13 @@
-// The items of the files get what they lack: prices, costs, accounts, classes and parents. Shipping, taxes and other items that aren't in
-// stock are added.
+// The items of the files get what they lack: prices, costs, accounts, classes and parents. Shipping, taxes
+// and other items that aren't in stock are added.
 import { allSubsidiaries, insertRows, SEED, SET_UP_AT } from './list-rows.ts';
 import { FILE_LINES, type ProfileName } from './profile-name.ts';
 import { ACCOUNT } from './trade-sql.ts';
 
-/** Id, itemid, displayname, itemtype, subtype, base price, income account. Negative ids are those of system items, *inferred* from such ids in samples. */
+/**
+ * Id, itemid, displayname, itemtype, subtype, base price, income account. Negative ids are those of system
+ * items, *inferred* from such ids in samples.
+ */
 const OTHER_ITEMS = [
   [9000001, 'Shipping', 'Standard delivery', 'ShipItem', null, 4.95, 12],
   [9000002, 'VAT 20%', 'Standard rate', 'TaxItem', null, null, null],
@@ -29,8 +32,8 @@ export const itemStatements = (profile: ProfileName): string[] => [
 ];
 
 /**
- * The base price is the median of the rates in the files, or 1; the cost is 35 to 64 per cent of it. Of items whose numbers differ in their last
- * letters only, such as 84406A and 84406B, the first is the parent.
+ * The base price is the median of the rates in the files, or 1; the cost is 35 to 64 per cent of it. Of items
+ * whose numbers differ in their last letters only, such as 84406A and 84406B, the first is the parent.
  */
 const fillItems = (profile: ProfileName): string => `
 UPDATE ledger.item i SET baseprice = n.price, averagecost = GREATEST(0.01, round(n.price * (35 + n.choice % 30) / 100, 2)),

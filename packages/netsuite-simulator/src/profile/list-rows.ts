@@ -8,14 +8,17 @@ export const SEED = 24;
 /** A value of a row: text, a number, or null. */
 export type Value = string | number | null;
 
-/** When the account was set up: before its first transaction. The rows of lists have it as their last change. */
-export const SET_UP_AT = "(SELECT date_trunc('year', min(createddate)) + interval '9 hours' FROM ledger.transaction)";
+/**
+ * When the account was set up: before its first transaction. The rows of lists have it as their last change.
+ */
+export const SET_UP_AT =
+  "(SELECT date_trunc('year', min(createddate)) + interval '9 hours' FROM ledger.transaction)";
 
 const literal = (value: Value): string => (typeof value === 'string' ? quoteSqlText(value) : String(value));
 
 /**
- * INSERT of constant rows. `columns` are names separated by spaces; a row that is shorter ends in nulls. `extra` adds columns with SQL of their
- * value over the row `v`.
+ * INSERT of constant rows. `columns` are names separated by spaces; a row that is shorter ends in nulls.
+ * `extra` adds columns with SQL of their value over the row `v`.
  */
 export function insertRows(
   table: string,
@@ -29,7 +32,9 @@ export function insertRows(
     .filter(({ values }) => values.some((value) => value !== null)); // PostgreSQL takes a column of nulls for text
   const added = Object.entries(extra).map(([name, sql]) => ({ name: `"${name}"`, sql }));
   const names = given.map(({ name }) => name);
-  const values = rows.map((_, row) => `(${given.map((column) => literal(column.values[row] ?? null)).join(', ')})`);
+  const values = rows.map(
+    (_, row) => `(${given.map((column) => literal(column.values[row] ?? null)).join(', ')})`,
+  );
   return `INSERT INTO ledger.${table} (${[...names, ...added.map(({ name }) => name)].join(', ')})
     SELECT ${[...names.map((name) => `v.${name}`), ...added.map(({ sql }) => sql)].join(', ')}
     FROM (VALUES ${values.join(', ')}) v(${names.join(', ')})`;

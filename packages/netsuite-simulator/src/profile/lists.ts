@@ -5,11 +5,52 @@ import { itemStatements } from './items.ts';
 import { allSubsidiaries, fillFullName, insertList, insertRows, SET_UP_AT } from './list-rows.ts';
 import type { ProfileName } from './profile-name.ts';
 
-/** Subsidiaries and locations of the profile `oneworld`; `single` has the first subsidiary and its locations. */
+/**
+ * Subsidiaries and locations of the profile `oneworld`; `single` has the first subsidiary and its locations.
+ */
 const SUBSIDIARIES = [
-  [1, 'Portal Gifts Ltd', null, 1, 'GB', 'F', 'Portal Gifts Limited', 'accounts@portal-gifts.example', 1, 'UK', 'GB123456789', 'UK'],
-  [2, 'Portal Gifts Ireland', 1, 3, 'IE', 'F', 'Portal Gifts Ireland DAC', 'accounts@portal-gifts.example', 2, 'X', 'IE1234567A', 'IE'],
-  [3, 'Portal Gifts USA', 1, 2, 'US', 'F', 'Portal Gifts Inc.', 'accounts@portal-gifts.example', 3, 'US', '12-3456789', 'US'],
+  [
+    1,
+    'Portal Gifts Ltd',
+    null,
+    1,
+    'GB',
+    'F',
+    'Portal Gifts Limited',
+    'accounts@portal-gifts.example',
+    1,
+    'UK',
+    'GB123456789',
+    'UK',
+  ],
+  [
+    2,
+    'Portal Gifts Ireland',
+    1,
+    3,
+    'IE',
+    'F',
+    'Portal Gifts Ireland DAC',
+    'accounts@portal-gifts.example',
+    2,
+    'X',
+    'IE1234567A',
+    'IE',
+  ],
+  [
+    3,
+    'Portal Gifts USA',
+    1,
+    2,
+    'US',
+    'F',
+    'Portal Gifts Inc.',
+    'accounts@portal-gifts.example',
+    3,
+    'US',
+    '12-3456789',
+    'US',
+  ],
   [4, 'Portal Gifts Elimination', 1, 1, 'GB', 'T', null, null, null, 'UK', null, 'EL'],
 ] as const;
 const LOCATIONS = [
@@ -101,21 +142,31 @@ const TRADING_LISTS: readonly string[] = [
     [7, 'Bank transfer', 'OTHER', 'F', 'F', 2],
   ]),
   insertList('unitstype', 'id name', [[1, 'Count']]),
-  insertRows('unitstypeuom', 'internalid unitstype unitname pluralname abbreviation pluralabbreviation conversionrate baseunit inuse', [
-    [1, 1, 'Each', 'Each', 'ea', 'ea', 1, 'T', 'T'],
-    [2, 1, 'Dozen', 'Dozens', 'dz', 'dz', 12, 'F', 'F'],
-  ]),
+  insertRows(
+    'unitstypeuom',
+    'internalid unitstype unitname pluralname abbreviation pluralabbreviation conversionrate baseunit inuse',
+    [
+      [1, 1, 'Each', 'Each', 'ea', 'ea', 1, 'T', 'T'],
+      [2, 1, 'Dozen', 'Dozens', 'dz', 'dz', 12, 'F', 'F'],
+    ],
+  ),
   insertRows('nexus', 'id description country', [
     [1, 'United Kingdom', 'GB'],
     [2, 'Ireland', 'IE'],
     [3, 'New Jersey', 'US'],
   ]),
-  insertList('taxtype', 'id name description country payablesaccount receivablesaccount', [[1, 'VAT', 'Value added tax', 'GB', 9, 10]]),
-  insertList('salestaxitem', 'id itemid fullname description itemtype rate taxtype taxaccount nexuscountry isdefault exempt', [
-    [9000002, 'VAT 20%', 'VAT 20%', 'Standard rate', 'TaxItem', 0.2, 1, 9, 1, 'T', 'F'],
-    [9000003, 'Zero-rated', 'Zero-rated', 'Zero rate', 'TaxItem', 0, 1, 9, 1, 'F', 'F'],
-    [-7, '-Not Taxable-', '-Not Taxable-', null, 'TaxItem', 0, null, null, null, 'F', 'T'],
+  insertList('taxtype', 'id name description country payablesaccount receivablesaccount', [
+    [1, 'VAT', 'Value added tax', 'GB', 9, 10],
   ]),
+  insertList(
+    'salestaxitem',
+    'id itemid fullname description itemtype rate taxtype taxaccount nexuscountry isdefault exempt',
+    [
+      [9000002, 'VAT 20%', 'VAT 20%', 'Standard rate', 'TaxItem', 0.2, 1, 9, 1, 'T', 'F'],
+      [9000003, 'Zero-rated', 'Zero-rated', 'Zero rate', 'TaxItem', 0, 1, 9, 1, 'F', 'F'],
+      [-7, '-Not Taxable-', '-Not Taxable-', null, 'TaxItem', 0, null, null, null, 'F', 'T'],
+    ],
+  ),
   insertRows('entitystatus', 'key name entitytype probability', [
     [6, 'Unqualified', 'LEAD', 0],
     [7, 'Qualified', 'LEAD', 0.1],

@@ -1,15 +1,20 @@
-// Posts what the record service writes in an account with a profile, so that its books stay balanced: the base amounts of the item lines, and
-// the generated lines, which are those of the header, of VAT, of the cost of goods sold, of the receivable and of the exchange difference. A
-// generated line keeps its key as long as the transaction has such a line.
+// Posts what the record service writes in an account with a profile, so that its books stay balanced: the
+// base amounts of the item lines, and the generated lines, which are those of the header, of VAT, of the cost
+// of goods sold, of the receivable and of the exchange difference. A generated line keeps its key as long as
+// the transaction has such a line.
 import type { ClientBase } from 'pg';
 import { ACCOUNT, inBase, PAYS_VAT, VAT_ITEM, VAT_RATE, ZERO_RATED_ITEM } from './trade-sql.ts';
 
 /** What a document sells or takes back: its item lines and its shipping lines. */
-const SOLD_LINE = "l.mainline = 'F' AND l.taxline = 'F' AND l.iscogs = 'F' AND l.isfxvariance IS DISTINCT FROM 'T'";
+const SOLD_LINE =
+  "l.mainline = 'F' AND l.taxline = 'F' AND l.iscogs = 'F' AND l.isfxvariance IS DISTINCT FROM 'T'";
 const DOCUMENTS = "('CustInvc', 'CustCred', 'SalesOrd')";
 const PAYMENTS = "('CustPymt', 'CustRfnd')";
 
-/** Base amounts, accounts and segments of the lines with items, from the transaction's rate, its customer and the items. */
+/**
+ * Base amounts, accounts and segments of the lines with items, from the transaction's rate, its customer and
+ * the items.
+ */
 const UPDATE_SOLD_LINES = `
 UPDATE ledger.transactionline l SET foreignamount = v.amount, netamount = v.base, account = v.account, subsidiary = v.subsidiary,
   department = v.department, class = v.class, location = v.location, accountinglinetype = v.accounting,
@@ -23,7 +28,10 @@ FROM (SELECT l.uniquekey, a.amount, ${inBase('a.amount', 't.exchangerate')} AS b
 WHERE l.uniquekey = v.uniquekey AND ((l.foreignamount, l.netamount, l.account, l.department, l.class, l.location)
   IS DISTINCT FROM (v.amount, v.base, v.account, v.department, v.class, v.location) OR (l.quantitybilled IS NULL AND v.none IS NOT NULL))`;
 
-/** What is sold, and the VAT on it, with the sign of the lines. Customers in the United Kingdom pay VAT; the rate of others is zero. */
+/**
+ * What is sold, and the VAT on it, with the sign of the lines. Customers in the United Kingdom pay VAT; the
+ * rate of others is zero.
+ */
 const SOLD = `(SELECT s.*, CASE WHEN s.istaxed THEN round(${VAT_RATE} * s.amount, 2) ELSE 0 END AS vat
   FROM (SELECT t.id, COALESCE(sum(l.foreignamount), 0) AS amount, COALESCE(sum(l.netamount), 0) AS base,
       EXISTS (SELECT FROM ledger.customer c WHERE c.id = t.entity AND ${PAYS_VAT}) AS istaxed
@@ -37,10 +45,14 @@ UPDATE ledger.transaction t SET taxtotal = CASE WHEN s.istaxed OR t.type = 'Sale
 const PAY_CASH_SALES = `UPDATE ledger.application a SET amount = GREATEST(t.foreigntotal, 0) FROM ledger.transaction t
   WHERE t.id = ANY($1) AND a.invoice = t.id AND a.credit IS NULL AND t.entity IS NULL AND a.amount <> GREATEST(t.foreigntotal, 0)`;
 
-/** The base amount that applying `a.amount` takes from a receivable: of an invoice its share, otherwise at the rate of what it is applied to. */
+/**
+ * The base amount that applying `a.amount` takes from a receivable: of an invoice its share, otherwise at the
+ * rate of what it is applied to.
+ */
 const APPLIED_BASE = `CASE WHEN d.exchangerate = 1 THEN a.amount
   ELSE round(a.amount * COALESCE(abs(h.netamount / NULLIF(h.foreignamount, 0)), d.exchangerate), 2) END`;
-const INVOICE_HEADER = "LEFT JOIN ledger.transactionline h ON h.transaction = d.id AND h.mainline = 'T' AND d.type = 'CustInvc'";
+const INVOICE_HEADER =
+  "LEFT JOIN ledger.transactionline h ON h.transaction = d.id AND h.mainline = 'T' AND d.type = 'CustInvc'";
 /** Per payment, refund or credit memo: amount and base amount of what it is applied to. */
 const APPLIED = `(SELECT a.credit AS id, sum(a.amount) AS amount, sum(${APPLIED_BASE}) AS base
   FROM ledger.application a JOIN ledger.transaction d ON d.id = a.invoice ${INVOICE_HEADER}
@@ -91,7 +103,8 @@ existing AS (SELECT uniquekey, transaction, part, row_number() OVER (PARTITION B
       WHEN l.iscogs = 'T' THEN CASE WHEN l.accountinglinetype = 'COGS' THEN 'cost' ELSE 'stock' END WHEN d.type IN ${PAYMENTS} THEN 'receivable' END AS part
   FROM doc d JOIN ledger.transactionline l ON l.transaction = d.id) e WHERE part IS NOT NULL)`;
 
-const VALUES = 'account, foreignamount, netamount, item, quantity, rate, memo, linetype, accounting, location, class';
+const VALUES =
+  'account, foreignamount, netamount, item, quantity, rate, memo, linetype, accounting, location, class';
 const prefixed = (alias: string): string =>
   VALUES.split(', ')
     .map((name) => `${alias}.${name}`)
@@ -120,8 +133,9 @@ WHEN NOT MATCHED THEN INSERT (uniquekey, id, transaction, linesequencenumber, ac
     CASE WHEN s.wanted IN ('cost', 'stock') THEN 'T' ELSE 'F' END, CASE s.wanted WHEN 'variance' THEN 'T' END, s.subsidiary, s.department, s.at)`;
 
 /**
- * Writes the base amounts and VAT of the item lines of these transactions, and the transactions' totals. Before anything is applied, which
- * depends on the totals. Transactions of other types than invoice, credit memo and sales order stay as they are.
+ * Writes the base amounts and VAT of the item lines of these transactions, and the transactions' totals.
+ * Before anything is applied, which depends on the totals. Transactions of other types than invoice, credit
+ * memo and sales order stay as they are.
  */
 export async function totalTransactions(client: ClientBase, ids: readonly string[]): Promise<void> {
   await client.query(UPDATE_SOLD_LINES, [ids]);
@@ -143,8 +157,9 @@ export async function listPayers(client: ClientBase, id: string): Promise<string
 }
 
 /**
- * Writes the generated lines of these transactions, so that each of them balances. Totals and applied amounts must be up to date.
- * Transactions of other types than invoice, credit memo, sales order, customer payment and refund stay as they are.
+ * Writes the generated lines of these transactions, so that each of them balances. Totals and applied amounts
+ * must be up to date. Transactions of other types than invoice, credit memo, sales order, customer payment
+ * and refund stay as they are.
  */
 export async function postTransactions(client: ClientBase, ids: readonly string[]): Promise<void> {
   await client.query(WRITE_GENERATED_LINES, [ids]);

@@ -1,5 +1,6 @@
-// Stock by item and location: the sum of the quantities on lines that post to an inventory account. Triggers keep it up to date, whichever
-// way a line is written: by a held-back day, the record service or the control interface.
+// Stock by item and location: the sum of the quantities on lines that post to an inventory account. Triggers
+// keep it up to date, whichever way a line is written: by a held-back day, the record service or the control
+// interface.
 
 /** Created with the other base tables; see list-tables.ts. */
 export const STOCK_TABLE = `CREATE TABLE ledger.stock (item bigint, location bigint, quantity numeric NOT NULL, changedat timestamptz NOT NULL,

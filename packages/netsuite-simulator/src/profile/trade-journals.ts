@@ -3,7 +3,12 @@ import { ACCOUNT, at, ID_OF, insertDocs, insertLines, periodOf } from './trade-s
 
 /** When in a month a journal is entered: `opening` on the first day of the month before the files begin. */
 type When = 'opening' | 'first' | 'wages' | 'last';
-const DAY: Readonly<Record<When, string>> = { opening: 'm.month', first: 'm.month', wages: 'm.month + 24', last: 'm.lastday' };
+const DAY: Readonly<Record<When, string>> = {
+  opening: 'm.month',
+  first: 'm.month',
+  wages: 'm.month + 24',
+  last: 'm.lastday',
+};
 
 /** Account (`bank`: the subsidiary's), amount, department. */
 type Posting = readonly [account: number | 'bank', amount: number, department: number];
@@ -72,7 +77,9 @@ const LOCAL_DEPRECIATION: JournalKind = {
 };
 
 const journals = (kinds: readonly JournalKind[]): string[] => {
-  const rows = kinds.map(({ memo, when, book }, k) => `(${k + 1}, '${memo}', '${when}', ${book ?? 'NULL::bigint'})`);
+  const rows = kinds.map(
+    ({ memo, when, book }, k) => `(${k + 1}, '${memo}', '${when}', ${book ?? 'NULL::bigint'})`,
+  );
   const postings = kinds.flatMap((kind, k) =>
     kind.postings.map(
       ([account, amount, department], i) =>
@@ -121,7 +128,10 @@ const journals = (kinds: readonly JournalKind[]): string[] => {
   ];
 };
 
-/** The parent charges each subsidiary a thousand pounds a month: lines of two subsidiaries, which balance in each of them. */
+/**
+ * The parent charges each subsidiary a thousand pounds a month: lines of two subsidiaries, which balance in
+ * each of them.
+ */
 const INTERCOMPANY = [
   insertDocs(
     {
@@ -163,12 +173,26 @@ const INTERCOMPANY = [
 ];
 
 /**
- * At the end of a month one piece of some items is written off, and one piece of others goes to the location for returns. All of them are
- * items of which more was bought than is sold.
+ * At the end of a month one piece of some items is written off, and one piece of others goes to the location
+ * for returns. All of them are items of which more was bought than is sold.
  */
 const STOCK_MOVEMENTS = [
-  { type: 'InvAdjst', prefix: 'IA', from: ID_OF.adjustment, account: ACCOUNT.inventoryAdjustment, rest: 3, moves: '(0, -1, n.subsidiary)' },
-  { type: 'InvTrnfr', prefix: 'IT', from: ID_OF.transfer, account: 'NULL', rest: 23, moves: '(0, -1, 1), (1, 1, 4)' },
+  {
+    type: 'InvAdjst',
+    prefix: 'IA',
+    from: ID_OF.adjustment,
+    account: ACCOUNT.inventoryAdjustment,
+    rest: 3,
+    moves: '(0, -1, n.subsidiary)',
+  },
+  {
+    type: 'InvTrnfr',
+    prefix: 'IT',
+    from: ID_OF.transfer,
+    account: 'NULL',
+    rest: 23,
+    moves: '(0, -1, 1), (1, 1, 4)',
+  },
 ].flatMap(({ type, prefix, from, account, rest, moves }) => {
   const items = `trade_need n JOIN trade_month m ON m.month = n.month
      WHERE n.item % 40 = ${rest} AND m.lastday <= (SELECT lastday FROM trade_span) ${type === 'InvTrnfr' ? 'AND n.subsidiary = 1' : ''}`;

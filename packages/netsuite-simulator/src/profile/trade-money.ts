@@ -1,9 +1,11 @@
-// Money from customers: what credit memos and payments are applied to, the payments themselves, deposits at the bank, and customer deposits.
+// Money from customers: what credit memos and payments are applied to, the payments themselves, deposits at
+// the bank, and customer deposits.
 import { ACCOUNT, at, ID_OF, inBase, insertDocs, insertLines, periodOf } from './trade-sql.ts';
 
 /**
- * Lines up each customer's credits and invoices by running totals, oldest first, and applies to an invoice as much of a credit as overlaps,
- * unless the credit came after the invoice was due or has another exchange rate.
+ * Lines up each customer's credits and invoices by running totals, oldest first, and applies to an invoice as
+ * much of a credit as overlaps, unless the credit came after the invoice was due or has another exchange
+ * rate.
  */
 const APPLIED_CREDITS = `
 INSERT INTO ledger.application (invoice, credit, amount, appliedon, linkedat, isbyrule)
@@ -16,14 +18,16 @@ SELECT i.id, c.id, LEAST(i.upto, c.upto) - GREATEST(i.upto - i.amount, c.upto - 
 FROM stretch i JOIN stretch c ON c.entity = i.entity AND c.type = 'CustCred' AND c.trandate <= i.duedate AND c.rate = i.rate
 WHERE i.type = 'CustInvc' AND LEAST(i.upto, c.upto) > GREATEST(i.upto - i.amount, c.upto - c.amount)`;
 
-/** A cash sale is paid with the goods, without a payment of its own: its header posts to undeposited funds. */
+/**
+ * A cash sale is paid with the goods, without a payment of its own: its header posts to undeposited funds.
+ */
 const CASH_SALES = `
 INSERT INTO ledger.application (invoice, credit, amount, appliedon, linkedat, isbyrule)
 SELECT h.id, NULL, h.total, h.trandate, h.createddate, false FROM trade_head h WHERE h.type = 'CustInvc' AND h.entity IS NULL AND h.total > 0`;
 
 /**
- * What is left of an invoice is paid on its due date, except one invoice in ten. The base amount is the share of the invoice's own.
- * Half of the payments arrive at the bank, the others in undeposited funds.
+ * What is left of an invoice is paid on its due date, except one invoice in ten. The base amount is the share
+ * of the invoice's own. Half of the payments arrive at the bank, the others in undeposited funds.
  */
 const RECEIVED_TABLE = `
 CREATE TEMPORARY TABLE trade_received ON COMMIT DROP AS
@@ -81,7 +85,10 @@ const PAYMENTS = [
    SELECT r.id, r.payment, r.amount, r.duedate, r.paidat, false FROM trade_received r`,
 ];
 
-/** What came in on a day is brought to the bank on the next: one deposit for each subsidiary. Deposits are in the subsidiary's currency. */
+/**
+ * What came in on a day is brought to the bank on the next: one deposit for each subsidiary. Deposits are in
+ * the subsidiary's currency.
+ */
 const DEPOSITED_TABLE = `
 CREATE TEMPORARY TABLE trade_deposited ON COMMIT DROP AS
 SELECT m.*, ${ID_OF.deposit} + (m.day - DATE '2000-01-01') * 10 + m.subsidiary AS deposit, m.day + 1 AS depositedon, b.currency,

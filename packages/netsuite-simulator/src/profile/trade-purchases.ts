@@ -1,7 +1,18 @@
-// Purchases: orders, receipts and bills for what the files' invoices take from stock, bills for expenses, credits from vendors, and payments.
-// Every item has one cost, the same number in the currency of each subsidiary, so that stock is worth quantity × cost.
+// Purchases: orders, receipts and bills for what the files' invoices take from stock, bills for expenses,
+// credits from vendors, and payments. Every item has one cost, the same number in the currency of each
+// subsidiary, so that stock is worth quantity × cost.
 import { FILE_LINES } from './profile-name.ts';
-import { ACCOUNT, at, ID_OF, insertDocs, insertLines, periodOf, VAT_ITEM, VAT_RATE, type Values } from './trade-sql.ts';
+import {
+  ACCOUNT,
+  at,
+  ID_OF,
+  insertDocs,
+  insertLines,
+  periodOf,
+  VAT_ITEM,
+  VAT_RATE,
+  type Values,
+} from './trade-sql.ts';
 
 /** Each subsidiary buys from twelve vendors. */
 const VENDORS = 12;
@@ -39,8 +50,9 @@ const PURCHASES = [
 ] as const;
 
 /**
- * What each subsidiary must have bought by item: what leaves its stock in a month, and a few pieces more of most items. It arrives on the
- * 28th of the month before, or on the day the item was created. Returns aren't counted on. `n` numbers the lines of a purchase.
+ * What each subsidiary must have bought by item: what leaves its stock in a month, and a few pieces more of
+ * most items. It arrives on the 28th of the month before, or on the day the item was created. Returns aren't
+ * counted on. `n` numbers the lines of a purchase.
  */
 const NEED_TABLE = `
 CREATE TEMPORARY TABLE trade_need ON COMMIT DROP AS
@@ -89,7 +101,10 @@ const PURCHASE_DOCS = PURCHASES.map(({ type, prefix, from, status, posting, on, 
   ),
 );
 
-/** The lines of all three: an order doesn't post, a receipt is worth what is in stock, a bill takes it from what was received. */
+/**
+ * The lines of all three: an order doesn't post, a receipt is worth what is in stock, a bill takes it from
+ * what was received.
+ */
 const PURCHASE_LINES = insertLines(
   {
     transaction: 'k.first + p.purchase',
@@ -99,7 +114,8 @@ const PURCHASE_LINES = insertLines(
     quantity: 'n.quantity',
     rate: 'CASE WHEN p.rate = 1 THEN n.cost ELSE round(n.cost / p.rate, 2) END',
     netamount: 'n.quantity * n.cost',
-    foreignamount: 'CASE WHEN p.rate = 1 THEN n.quantity * n.cost ELSE round(n.quantity * n.cost / p.rate, 2) END',
+    foreignamount:
+      'CASE WHEN p.rate = 1 THEN n.quantity * n.cost ELSE round(n.quantity * n.cost / p.rate, 2) END',
     account: `CASE k.first WHEN ${ID_OF.receipt} THEN n.assetaccount WHEN ${ID_OF.bill} THEN ${ACCOUNT.receivedNotBilled} END`,
     accountinglinetype: `CASE k.first WHEN ${ID_OF.receipt} THEN 'ASSET' WHEN ${ID_OF.bill} THEN 'LIABILITY' END`,
     createdfrom: `CASE WHEN k.first <> ${ID_OF.purchaseOrder} THEN ${ID_OF.purchaseOrder} + p.purchase END`,
@@ -180,7 +196,10 @@ const BILL_TAX = insertLines(
    WHERE d.subsidiary = 1 AND d.exchangerate = 1`,
 );
 
-/** The total of each bill, and what is paid of it: nothing to every sixth vendor, half to the eleventh. The second gives a credit of 25. */
+/**
+ * The total of each bill, and what is paid of it: nothing to every sixth vendor, half to the eleventh. The
+ * second gives a credit of 25.
+ */
 const BILL_TABLE = `
 CREATE TEMPORARY TABLE trade_bill ON COMMIT DROP AS
 SELECT b.*, round(b.amount * b.base / b.total, 2) AS relieved, round(b.amount * b.paymentrate, 2) AS banked, ${at('b.duedate', '11:30')} AS paidat
@@ -195,7 +214,12 @@ FROM (SELECT d.id, d.id - ${ID_OF.bill} AS number, d.entity, d.subsidiary, d.cur
   LEFT JOIN trade_rate r ON r.basecurrency = b.currency AND r.transactioncurrency = d.currency
     AND r.period = ${periodOf('d.duedate')}) b`;
 
-const OF_BILL: Values = { entity: 'b.entity', currency: 'b.currency', subsidiary: 'b.subsidiary', department: 4 };
+const OF_BILL: Values = {
+  entity: 'b.entity',
+  currency: 'b.currency',
+  subsidiary: 'b.subsidiary',
+  department: 4,
+};
 
 const VENDOR_CREDITS = [
   insertDocs(
@@ -271,7 +295,10 @@ const BILL_PAYMENTS = [
    SELECT b.id, ${ID_OF.billPayment} + b.number, b.amount, b.duedate, b.paidat, false FROM trade_bill b WHERE b.amount > 0`,
 ];
 
-/** Runs after the sales, whose need it covers: fills ledger.transactionline and ledger.application for vendors. */
+/**
+ * Runs after the sales, whose need it covers: fills ledger.transactionline and ledger.application for
+ * vendors.
+ */
 export const purchaseStatements: readonly string[] = [
   NEED_TABLE,
   'ANALYZE trade_need',

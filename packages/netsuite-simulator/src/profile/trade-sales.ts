@@ -1,5 +1,5 @@
-// Sales: what the invoices and credit memos of the files get in addition (VAT, shipping, cost of goods, header lines), and the orders,
-// fulfilments and estimates that belong to them.
+// Sales: what the invoices and credit memos of the files get in addition (VAT, shipping, cost of goods,
+// header lines), and the orders, fulfilments and estimates that belong to them.
 import { customValuesSql } from './custom-fields.ts';
 import { FILE_LINES } from './profile-name.ts';
 import {
@@ -24,7 +24,10 @@ const IS_ORDERED = "t.type = 'CustInvc' AND t.entity IS NOT NULL AND t.id % 10 =
 const SHIPPING =
   "CASE WHEN t.type = 'CustInvc' AND t.entity IS NOT NULL AND t.id % 3 = 0 AND s.items > 0 THEN 4.95 + 2.5 * (t.id % 4) ELSE 0 END";
 
-/** Subsidiary, currency, terms and addresses of the files' transactions, from their customers. Cash sales, without a customer, belong to the first subsidiary. */
+/**
+ * Subsidiary, currency, terms and addresses of the files' transactions, from their customers. Cash sales,
+ * without a customer, belong to the first subsidiary.
+ */
 const partyTable = (isOneWorld: boolean): string => `
 CREATE TEMPORARY TABLE trade_party ON COMMIT DROP AS
 SELECT t.id, t.type, t.entity, t.trandate, t.createddate, t.lastmodifieddate, b.id AS subsidiary, c.terms, c.salesrep AS employee,
@@ -74,7 +77,10 @@ SELECT l.uniquekey, l.id, l.transaction, l.linesequencenumber, l.item, l.memo, l
   ${customValuesSql('transactionline', 'l')}
 FROM ${FILE_LINES} l JOIN trade_head h ON h.id = l.transaction LEFT JOIN ledger.item i ON i.id = l.item`;
 
-/** Two lines for each item that was sold from stock or returned to it: cost of goods sold, and the inventory asset with the moved quantity. */
+/**
+ * Two lines for each item that was sold from stock or returned to it: cost of goods sold, and the inventory
+ * asset with the moved quantity.
+ */
 export const COST_LINES = insertLines(
   {
     transaction: `CASE WHEN c.isordered THEN ${ID_OF.fulfilment} + c.id ELSE c.id END`,
@@ -129,7 +135,10 @@ const HEADER_TAX_AND_SHIPPING = insertLines(
    WHERE h.issale AND v.ispresent`,
 );
 
-/** The journals of the files have one line each, of an adjustment for bad debt; retained earnings take the other side. */
+/**
+ * The journals of the files have one line each, of an adjustment for bad debt; retained earnings take the
+ * other side.
+ */
 const JOURNAL_CONTRA_LINES = insertLines(
   {
     ...OF_HEAD,
@@ -157,12 +166,28 @@ const OF_SOURCE: Values = {
 };
 
 /**
- * The orders from which invoices come, and their fulfilments; orders that are still open, in the last five days; estimates. All of them have
- * the lines of an invoice.
+ * The orders from which invoices come, and their fulfilments; orders that are still open, in the last five
+ * days; estimates. All of them have the lines of an invoice.
  */
 const ORDER_DOCS = [
-  { type: 'SalesOrd', prefix: 'SO', from: ID_OF.salesOrder, status: 'G', before: '1 hour', isWanted: 'h.isordered', posting: 'F' },
-  { type: 'ItemShip', prefix: 'IF', from: ID_OF.fulfilment, status: 'C', before: '10 minutes', isWanted: 'h.isordered', posting: 'T' },
+  {
+    type: 'SalesOrd',
+    prefix: 'SO',
+    from: ID_OF.salesOrder,
+    status: 'G',
+    before: '1 hour',
+    isWanted: 'h.isordered',
+    posting: 'F',
+  },
+  {
+    type: 'ItemShip',
+    prefix: 'IF',
+    from: ID_OF.fulfilment,
+    status: 'C',
+    before: '10 minutes',
+    isWanted: 'h.isordered',
+    posting: 'T',
+  },
   {
     type: 'SalesOrd',
     prefix: 'SO',
@@ -172,7 +197,15 @@ const ORDER_DOCS = [
     isWanted: 'h.id % 10 = 3 AND h.trandate > (SELECT lastday - 5 FROM trade_span)',
     posting: 'F',
   },
-  { type: 'Estimate', prefix: 'EST', from: ID_OF.estimate, status: 'A', before: '2 hours', isWanted: 'h.id % 20 = 8', posting: 'F' },
+  {
+    type: 'Estimate',
+    prefix: 'EST',
+    from: ID_OF.estimate,
+    status: 'A',
+    before: '2 hours',
+    isWanted: 'h.id % 20 = 8',
+    posting: 'F',
+  },
 ].map(({ type, prefix, from, status, before, isWanted, posting }) =>
   insertDocs(
     {
@@ -192,7 +225,10 @@ const ORDER_DOCS = [
   ),
 );
 
-/** What was ordered, shipped or offered. Lines of orders and estimates have amounts, lines of fulfilments quantities alone. */
+/**
+ * What was ordered, shipped or offered. Lines of orders and estimates have amounts, lines of fulfilments
+ * quantities alone.
+ */
 const COPIED_LINES = insertLines(
   {
     transaction: 'd.id',
@@ -211,8 +247,10 @@ const COPIED_LINES = insertLines(
     location: 'l.location',
     subsidiary: 'l.subsidiary',
     transactionlinetype: 'l.transactionlinetype',
-    quantitybilled: "CASE WHEN d.type = 'SalesOrd' THEN CASE d.status WHEN 'G' THEN -l.quantity ELSE 0 END END",
-    quantityshiprecv: "CASE WHEN d.type = 'SalesOrd' THEN CASE d.status WHEN 'G' THEN -l.quantity ELSE 0 END END",
+    quantitybilled:
+      "CASE WHEN d.type = 'SalesOrd' THEN CASE d.status WHEN 'G' THEN -l.quantity ELSE 0 END END",
+    quantityshiprecv:
+      "CASE WHEN d.type = 'SalesOrd' THEN CASE d.status WHEN 'G' THEN -l.quantity ELSE 0 END END",
   },
   `ledger.transactionline l JOIN trade_doc d ON d.source = l.transaction
    WHERE l.mainline <> 'T' AND (d.type <> 'ItemShip' OR (l.taxline <> 'T' AND l.transactionlinetype IS NULL))`,

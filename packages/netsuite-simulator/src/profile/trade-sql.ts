@@ -1,7 +1,11 @@
-// What the statements that generate transactions share. They fill temporary tables first: `trade_head`, what the transactions of the files
-// get in addition, and `trade_doc`, the generated transactions, whose totals and header lines follow from their lines at the end.
+// What the statements that generate transactions share. They fill temporary tables first: `trade_head`, what
+// the transactions of the files get in addition, and `trade_doc`, the generated transactions, whose totals
+// and header lines follow from their lines at the end.
 
-/** Internal ids of the accounts that transactions post to. A subsidiary's bank account is `bank` plus the subsidiary's id. */
+/**
+ * Internal ids of the accounts that transactions post to. A subsidiary's bank account is `bank` plus the
+ * subsidiary's id.
+ */
 export const ACCOUNT = {
   undepositedFunds: 1,
   bank: 1,
@@ -54,7 +58,10 @@ export const ID_OF = {
   vendorCredit: 34_000_000,
 } as const;
 
-/** Keys of generated lines lie above all keys in data files: this, plus a million for each transaction id, plus the line's id. */
+/**
+ * Keys of generated lines lie above all keys in data files: this, plus a million for each transaction id,
+ * plus the line's id.
+ */
 const FIRST_KEY = 1_000_000_000_000_000;
 
 export const VAT_ITEM = 9_000_002;
@@ -71,7 +78,10 @@ const insert = (table: string, values: Values, from: string): string =>
   `INSERT INTO ${table} (${Object.keys(values).join(', ')}) SELECT ${Object.values(values).join(', ')} FROM ${from}`;
 
 /** Inserts lines; `linesequencenumber` is the line's id. */
-export const insertLines = (values: Values & { transaction: string; id: string | number }, from: string): string =>
+export const insertLines = (
+  values: Values & { transaction: string; id: string | number },
+  from: string,
+): string =>
   insert(
     'ledger.transactionline',
     {
@@ -84,18 +94,27 @@ export const insertLines = (values: Values & { transaction: string; id: string |
     from,
   );
 
-/** Inserts generated transactions. `account` is what the header line posts to; without one there is none, or it doesn't post. */
-export const insertDocs = (values: Values & { id: string; type: string }, from: string): string => insert('trade_doc', values, from);
+/**
+ * Inserts generated transactions. `account` is what the header line posts to; without one there is none, or
+ * it doesn't post.
+ */
+export const insertDocs = (values: Values & { id: string; type: string }, from: string): string =>
+  insert('trade_doc', values, from);
 
-/** An amount in the subsidiary's currency. Amounts in that currency stay as they are in the files, which have some with tenths of a penny. */
+/**
+ * An amount in the subsidiary's currency. Amounts in that currency stay as they are in the files, which have
+ * some with tenths of a penny.
+ */
 export const inBase = (amount: string, rate: string): string =>
   `CASE WHEN ${rate} = 1 THEN ${amount} ELSE round(${amount} * ${rate}, 2) END`;
 
 /** The accounting period of a date. */
-export const periodOf = (date: string): string => `(extract(year FROM ${date}) * 100 + extract(month FROM ${date}))::bigint`;
+export const periodOf = (date: string): string =>
+  `(extract(year FROM ${date}) * 100 + extract(month FROM ${date}))::bigint`;
 
 /** Months as whole numbers, for ids. */
-export const monthNumber = (date: string): string => `((extract(year FROM ${date}) - 2000) * 12 + extract(month FROM ${date}))::bigint`;
+export const monthNumber = (date: string): string =>
+  `((extract(year FROM ${date}) - 2000) * 12 + extract(month FROM ${date}))::bigint`;
 
 /** A moment of a day, in the session's time zone, which is that of the data. */
 export const at = (date: string, time: string): string => `(${date} + time '${time}')::timestamptz`;

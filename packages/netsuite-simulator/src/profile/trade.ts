@@ -1,8 +1,10 @@
-// The transactions of a profile with their lines, and what is applied to them. Everything follows from the rows of the files: ids, dates and
-// amounts by plain arithmetic. Nothing is generated after the last day of the files.
+// The transactions of a profile with their lines, and what is applied to them. Everything follows from the
+// rows of the files: ids, dates and amounts by plain arithmetic. Nothing is generated after the last day of
+// the files.
 //
-// Signs: a debit is positive. `netamount` is in the subsidiary's currency, `foreignamount` in the transaction's. The sum of the posting lines
-// of a transaction is zero in each subsidiary. Stock is the quantity of the lines that post to an inventory account.
+// Signs: a debit is positive. `netamount` is in the subsidiary's currency, `foreignamount` in the
+// transaction's. The sum of the posting lines of a transaction is zero in each subsidiary. Stock is the
+// quantity of the lines that post to an inventory account.
 import { customValuesSql } from './custom-fields.ts';
 import type { ProfileName } from './profile-name.ts';
 import { journalStatements } from './trade-journals.ts';
@@ -13,14 +15,26 @@ import { FIRST_GENERATED, insertLines, monthNumber, periodOf } from './trade-sql
 
 /** Code, label, record type, abbreviation, statuses: *inferred*, except those of orders and bills. */
 const TYPES: readonly (readonly [string, string, string, string, Readonly<Record<string, string>>])[] = [
-  ['PurchOrd', 'Purchase Order', 'purchaseorder', 'PURCHORD', { B: 'Pending Receipt', F: 'Pending Bill', G: 'Fully Billed', H: 'Closed' }],
+  [
+    'PurchOrd',
+    'Purchase Order',
+    'purchaseorder',
+    'PURCHORD',
+    { B: 'Pending Receipt', F: 'Pending Bill', G: 'Fully Billed', H: 'Closed' },
+  ],
   ['ItemRcpt', 'Item Receipt', 'itemreceipt', 'ITEMRCPT', {}],
   ['ItemShip', 'Item Fulfillment', 'itemfulfillment', 'ITEMSHIP', { A: 'Picked', B: 'Packed', C: 'Shipped' }],
   ['VendBill', 'Bill', 'vendorbill', 'BILL', { A: 'Open', B: 'Paid In Full' }],
   ['VendCred', 'Bill Credit', 'vendorcredit', 'BILLCRED', { A: 'Open', B: 'Fully Applied' }],
   ['VendPymt', 'Bill Payment', 'vendorpayment', 'BILLPMT', { A: 'Approved' }],
   ['Estimate', 'Estimate', 'estimate', 'ESTIMATE', { A: 'Open', B: 'Processed' }],
-  ['CustDep', 'Customer Deposit', 'customerdeposit', 'CUSTDEP', { A: 'Not Deposited', B: 'Deposited', C: 'Fully Applied' }],
+  [
+    'CustDep',
+    'Customer Deposit',
+    'customerdeposit',
+    'CUSTDEP',
+    { A: 'Not Deposited', B: 'Deposited', C: 'Fully Applied' },
+  ],
   ['Deposit', 'Deposit', 'deposit', 'DEP', {}],
   ['InvAdjst', 'Inventory Adjustment', 'inventoryadjustment', 'INVADJST', {}],
   ['InvTrnfr', 'Inventory Transfer', 'inventorytransfer', 'INVTRNFR', {}],
@@ -42,7 +56,10 @@ const TEMPORARY_TABLES = [
    SELECT basecurrency, transactioncurrency, ${periodOf('effectivedate')} AS period, exchangerate FROM ledger.currencyrate`,
 ];
 
-/** Totals of the generated transactions. The lines of the cost of goods, more than half of all, come last: they add nothing to totals. */
+/**
+ * Totals of the generated transactions. The lines of the cost of goods, more than half of all, come last:
+ * they add nothing to totals.
+ */
 const TOTALS = `
 CREATE TEMPORARY TABLE trade_total ON COMMIT DROP AS
 SELECT transaction AS id, sum(netamount) AS base, sum(foreignamount) AS amount, sum(foreignamount) FILTER (WHERE taxline = 'T') AS tax,
@@ -59,7 +76,8 @@ const HEADER_LINES = insertLines(
     netamount: '-COALESCE(s.base, 0)',
     foreignamount: '-COALESCE(s.amount, 0)',
     account: 'd.account',
-    accountinglinetype: "CASE WHEN d.type IN ('VendBill', 'VendCred') THEN 'ACCOUNTSPAYABLE' WHEN d.account IS NOT NULL THEN 'PAYMENT' END",
+    accountinglinetype:
+      "CASE WHEN d.type IN ('VendBill', 'VendCred') THEN 'ACCOUNTSPAYABLE' WHEN d.account IS NOT NULL THEN 'PAYMENT' END",
     createdfrom: 'd.createdfrom',
     subsidiary: 'd.subsidiary',
     department: 'd.department',
@@ -100,6 +118,8 @@ export function tradeStatements(profile: ProfileName): string[] {
     COST_LINES,
     // No query is planned by these columns, and their statistics take long to compute.
     'ALTER TABLE ledger.transactionline ALTER extra SET STATISTICS 0, ALTER memo SET STATISTICS 0',
-    ...['transaction', 'customer', 'item'].map((table) => `ALTER TABLE ledger.${table} ALTER extra SET STATISTICS 0`),
+    ...['transaction', 'customer', 'item'].map(
+      (table) => `ALTER TABLE ledger.${table} ALTER extra SET STATISTICS 0`,
+    ),
   ];
 }

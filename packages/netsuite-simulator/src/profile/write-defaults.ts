@@ -1,5 +1,5 @@
-// What a record that is created through the record service gets by default in an account with a profile: the segments of its customer, the
-// rate and the period of its day.
+// What a record that is created through the record service gets by default in an account with a profile: the
+// segments of its customer, the rate and the period of its day.
 import type { ClientBase } from 'pg';
 import type { RestRecordType } from '../records/record-type.ts';
 import { ACCOUNT } from './trade-sql.ts';
@@ -42,8 +42,8 @@ LEFT JOIN LATERAL (SELECT r.exchangerate FROM ledger.currencyrate r
 WHERE c.id = $1`;
 
 /**
- * The values by column that the defaults without a profile lack or have differently. `values` are those of the body, `defaults` those of an
- * account without a profile.
+ * The values by column that the defaults without a profile lack or have differently. `values` are those of
+ * the body, `defaults` those of an account without a profile.
  */
 export async function profileDefaults(
   client: ClientBase,
@@ -53,10 +53,14 @@ export async function profileDefaults(
 ): Promise<Map<string, string | null>> {
   if (type.table === 'item') return new Map([['subsidiary', '1']]);
   if (type.table === 'customer') {
-    const { rows } = await client.query<{ currency: string }>('SELECT currency::text FROM ledger.subsidiary WHERE id = $1', [
-      values.get('subsidiary') ?? '1',
+    const { rows } = await client.query<{ currency: string }>(
+      'SELECT currency::text FROM ledger.subsidiary WHERE id = $1',
+      [values.get('subsidiary') ?? '1'],
+    );
+    return new Map([
+      ['subsidiary', values.get('subsidiary') ?? '1'],
+      ...(rows[0] ? [['currency', rows[0].currency] as const] : []),
     ]);
-    return new Map([['subsidiary', values.get('subsidiary') ?? '1'], ...(rows[0] ? [['currency', rows[0].currency] as const] : [])]);
   }
   const { rows } = await client.query<Record<string, string | null>>(NEW_TRANSACTION, [
     values.get('entity'),

@@ -1,4 +1,5 @@
-// Asserts that a restricted role may write a record, and sees the records that a body refers to. Roles without restrictions pass unchecked.
+// Asserts that a restricted role may write a record, and sees the records that a body refers to. Roles
+// without restrictions pass unchecked.
 import type { Pool } from 'pg';
 import { UNRESTRICTED } from '../tables/role-restrictions.ts';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
@@ -19,23 +20,41 @@ export function assertTypeAllowed(role: RoleVisibility, type: RestRecordType, is
 }
 
 /** Rejects with RestError: as for an absent record if the role doesn't see it, 403 if it may only see it. */
-export async function assertRecordWritable({ pool, role }: Parts, type: RestRecordType, id: string): Promise<void> {
+export async function assertRecordWritable(
+  { pool, role }: Parts,
+  type: RestRecordType,
+  id: string,
+): Promise<void> {
   if (!isRestricted(role)) return;
   const has = async (purpose: 'read' | 'write'): Promise<boolean> =>
-    (await pool.query(`SELECT 1 FROM ${role.rowsSql(type.table, [], purpose)} "row" WHERE id = $1`, [id])).rows.length > 0;
+    (await pool.query(`SELECT 1 FROM ${role.rowsSql(type.table, [], purpose)} "row" WHERE id = $1`, [id]))
+      .rows.length > 0;
   if (!(await has('read'))) throw recordNotFound(type);
   if (!(await has('write'))) throw permissionDenied(type);
 }
 
-/** Rejects with a RestError 400 that names the first reference to a record outside of what the role may write. */
-export async function assertReferencesVisible(parts: Parts, type: RestRecordType, body: WriteBody): Promise<void> {
+/**
+ * Rejects with a RestError 400 that names the first reference to a record outside of what the role may write.
+ */
+export async function assertReferencesVisible(
+  parts: Parts,
+  type: RestRecordType,
+  body: WriteBody,
+): Promise<void> {
   if (!isRestricted(parts.role)) return;
   await assertValuesVisible(parts, type.properties, body.values);
-  for (const { values, path } of body.lines ?? []) await assertValuesVisible(parts, LINE_PROPERTIES, values, `${path}.`);
-  for (const { values, path } of body.apply ?? []) await assertValuesVisible(parts, APPLY_PROPERTIES, values, `${path}.`);
+  for (const { values, path } of body.lines ?? [])
+    await assertValuesVisible(parts, LINE_PROPERTIES, values, `${path}.`);
+  for (const { values, path } of body.apply ?? [])
+    await assertValuesVisible(parts, APPLY_PROPERTIES, values, `${path}.`);
 }
 
-async function assertValuesVisible({ pool, role }: Parts, properties: readonly Property[], values: Values, path = ''): Promise<void> {
+async function assertValuesVisible(
+  { pool, role }: Parts,
+  properties: readonly Property[],
+  values: Values,
+  path = '',
+): Promise<void> {
   for (const { kind, name, column, to = '' } of properties) {
     const value = values.get(column);
     const table = kind === 'reference' ? findEnabledType(role, to)?.table : undefined;

@@ -1,5 +1,5 @@
-// /services/rest/record/v1/metadata-catalog: every type whose feature is on, even if the role can't read it. What the
-// control interface hides is absent.
+// /services/rest/record/v1/metadata-catalog: every type whose feature is on, even if the role can't read it.
+// What the control interface hides is absent.
 import { type Request, type Response, Router } from 'express';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { originOf, RestError, sendCollection, sendJsonBody, sendSingle } from '../wire.ts';
@@ -25,7 +25,10 @@ async function listCatalog(role: RoleVisibility, request: Request, response: Res
     const detail = 'Invalid value for the query parameter select.';
     throw new RestError(400, { detail, 'o:errorQueryParam': 'select', 'o:errorCode': 'INVALID_REQUEST' });
   }
-  const types = select === undefined ? listCatalogTypes(role) : select.split(',').map((name) => getCatalogType(role, request, name));
+  const types =
+    select === undefined
+      ? listCatalogTypes(role)
+      : select.split(',').map((name) => getCatalogType(role, request, name));
   const origin = originOf(request);
   await sendCollection(response, {
     items: types.map((type) => catalogEntry(type, origin)),
@@ -35,9 +38,11 @@ async function listCatalog(role: RoleVisibility, request: Request, response: Res
 
 async function describeType(role: RoleVisibility, request: Request, response: Response): Promise<void> {
   const accept = request.get('accept') ?? '*/*';
-  if (String(request.params['type']).toLowerCase() === 'nslink') return sendJsonBody(response, 200, SCHEMA, linkSchema);
+  if (String(request.params['type']).toLowerCase() === 'nslink')
+    return sendJsonBody(response, 200, SCHEMA, linkSchema);
   const type = getCatalogType(role, request);
-  if (accept.includes(SWAGGER)) await sendJsonBody(response, 200, SWAGGER, recordOpenApi(type, originOf(request)));
+  if (accept.includes(SWAGGER))
+    await sendJsonBody(response, 200, SWAGGER, recordOpenApi(type, originOf(request)));
   else if (accept.includes(SCHEMA)) await sendJsonBody(response, 200, SCHEMA, recordJsonSchema(type));
   else await sendSingle(response, catalogEntry(type, originOf(request)));
 }

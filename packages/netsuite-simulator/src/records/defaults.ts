@@ -4,13 +4,21 @@ import { missingValues, USER_ERRORS } from './record-errors.ts';
 import type { RestRecordType } from './record-type.ts';
 import type { Values, WriteBody } from './write-body.ts';
 
-const PREFIX: Record<string, string> = { CustInvc: 'INV', CustCred: 'CM', CustPymt: 'PYMT', CustRfnd: 'REF', SalesOrd: 'SO' };
+const PREFIX: Record<string, string> = {
+  CustInvc: 'INV',
+  CustCred: 'CM',
+  CustPymt: 'PYMT',
+  CustRfnd: 'REF',
+  SalesOrd: 'SO',
+};
 const DAYS_TO_PAY = 30;
 
 /** Throws RestError 400 that lists the missing values, or that asks for at least one line. */
 export function assertRequiredValues(type: RestRecordType, values: Values, body: WriteBody): void {
   const isMissing = (column: string): boolean => (values.get(column) ?? null) === null;
-  const missing = type.properties.filter(({ isRequired, column }) => isRequired && isMissing(column)).map(({ title }) => title);
+  const missing = type.properties
+    .filter(({ isRequired, column }) => isRequired && isMissing(column))
+    .map(({ title }) => title);
   if (type.table === 'customer') {
     const names =
       values.get('isperson') === 'T'
@@ -21,14 +29,24 @@ export function assertRequiredValues(type: RestRecordType, values: Values, body:
         : [['companyname', 'Company Name']];
     missing.push(...names.flatMap(([column = '', title = '']) => (isMissing(column) ? [title] : [])));
   }
-  if (type.transactionType === 'CustPymt' && isMissing('foreigntotal') && !body.apply?.length) missing.push('Payment Amount');
+  if (type.transactionType === 'CustPymt' && isMissing('foreigntotal') && !body.apply?.length)
+    missing.push('Payment Amount');
   if (type.transactionType === 'CustRfnd' && !body.apply?.length) missing.push('Apply');
   if (missing.length > 0) throw missingValues(missing);
   if (type.lines && !body.lines?.length) throw USER_ERRORS.noLines();
 }
 
-/** Default values by column. `now` is business time, in ISO format for timestamps; `timeZone` decides which day is today. */
-export function defaultsFor(type: RestRecordType, id: string, now: Date, values: Values, timeZone: string): Map<string, string | null> {
+/**
+ * Default values by column. `now` is business time, in ISO format for timestamps; `timeZone` decides which
+ * day is today.
+ */
+export function defaultsFor(
+  type: RestRecordType,
+  id: string,
+  now: Date,
+  values: Values,
+  timeZone: string,
+): Map<string, string | null> {
   const at = now.toISOString();
   switch (type.table) {
     case 'customer': {
@@ -57,10 +75,23 @@ export function defaultsFor(type: RestRecordType, id: string, now: Date, values:
   }
 }
 
-function transactionDefaults(type: RestRecordType, id: string, at: string, values: Values, today: string): Map<string, string | null> {
+function transactionDefaults(
+  type: RestRecordType,
+  id: string,
+  at: string,
+  values: Values,
+  today: string,
+): Map<string, string | null> {
   const kind = type.transactionType ?? '';
   const day = values.get('trandate') ?? today;
-  const status = kind === 'SalesOrd' ? 'B' : kind === 'CustPymt' ? ((values.get('account') ?? null) === null ? 'B' : 'C') : null;
+  const status =
+    kind === 'SalesOrd'
+      ? 'B'
+      : kind === 'CustPymt'
+        ? (values.get('account') ?? null) === null
+          ? 'B'
+          : 'C'
+        : null;
   return new Map([
     ['id', id],
     ['type', kind],
@@ -79,6 +110,7 @@ function transactionDefaults(type: RestRecordType, id: string, at: string, value
 }
 
 /** As YYYY-MM-DD. */
-const dayIn = (timeZone: string, at: Date): string => new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(at);
+const dayIn = (timeZone: string, at: Date): string =>
+  new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(at);
 const addDays = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);

@@ -1,4 +1,5 @@
-// The metadata catalog: its entry and JSON Schema (draft-06 hyper-schema, as in NetSuite) for each record type.
+// The metadata catalog: its entry and JSON Schema (draft-06 hyper-schema, as in NetSuite) for each record
+// type.
 import { APPLY_PROPERTIES, type Property } from './property.ts';
 import type { RestRecordType } from './record-type.ts';
 
@@ -27,7 +28,9 @@ export const recordJsonSchema = (type: RestRecordType): Schema => ({
     refName: { title: 'Reference Name', type: 'string', nullable: true },
     links: linkListSchema,
     ...(type.lines ? { item: sublistSchema(type.lines.properties) } : {}),
-    ...Object.fromEntries((type.sublists ?? []).map(({ name, properties }) => [name, sublistSchema(properties)])),
+    ...Object.fromEntries(
+      (type.sublists ?? []).map(({ name, properties }) => [name, sublistSchema(properties)]),
+    ),
     ...(type.applies ? { apply: sublistSchema(APPLY_PROPERTIES) } : {}),
   },
   $id: `${CATALOG}/${type.name}`,
@@ -37,7 +40,10 @@ export const recordJsonSchema = (type: RestRecordType): Schema => ({
 /** The schema of the items of every `links`. */
 export const linkSchema = {
   type: 'object',
-  properties: { rel: { title: 'Relationship', type: 'string' }, href: { title: 'Hypertext Reference', type: 'string' } },
+  properties: {
+    rel: { title: 'Relationship', type: 'string' },
+    href: { title: 'Hypertext Reference', type: 'string' },
+  },
   $id: `${CATALOG}/nsLink`,
   $schema: 'https://json-schema.org/draft-06/hyper-schema#',
 };
@@ -45,7 +51,9 @@ export const linkSchema = {
 const linkListSchema = { title: 'Links', type: 'array', readOnly: true, items: LINK };
 
 const sublistSchema = (properties: readonly Property[]): object =>
-  collectionSchema(Object.fromEntries(properties.map((property) => [property.name, propertySchema(property, false)])));
+  collectionSchema(
+    Object.fromEntries(properties.map((property) => [property.name, propertySchema(property, false)])),
+  );
 
 /** A collection of objects with these properties. */
 const collectionSchema = (properties: object): object => ({
@@ -66,7 +74,9 @@ const CHOICE_PROPERTIES = {
 };
 
 function propertySchema(property: Property, isBodyField: boolean): object {
-  return property.isCustom ? { ...kindSchema(property, isBodyField), 'x-ns-custom-field': true } : kindSchema(property, isBodyField);
+  return property.isCustom
+    ? { ...kindSchema(property, isBodyField), 'x-ns-custom-field': true }
+    : kindSchema(property, isBodyField);
 }
 
 function kindSchema(property: Property, isBodyField: boolean): object {

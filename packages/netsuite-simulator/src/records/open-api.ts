@@ -19,7 +19,10 @@ export function recordOpenApi(type: RestRecordType, origin: string): object {
   };
 }
 
-/** Rewrites references for an OpenAPI document and collects their targets in `schemas`; a referenced record is an id with a name. */
+/**
+ * Rewrites references for an OpenAPI document and collects their targets in `schemas`; a referenced record is
+ * an id with a name.
+ */
 function rewriteReferences(schema: unknown, schemas: Record<string, unknown>): unknown {
   if (Array.isArray(schema)) return schema.map((part) => rewriteReferences(part, schemas));
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -28,12 +31,16 @@ function rewriteReferences(schema: unknown, schemas: Record<string, unknown>): u
     schemas[name] ??= { type: 'object', properties: { id: { type: 'string' }, refName: { type: 'string' } } };
     return { $ref: `#/components/schemas/${name}` };
   }
-  return Object.fromEntries(Object.entries(schema).map(([key, part]) => [key, rewriteReferences(part, schemas)]));
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, part]) => [key, rewriteReferences(part, schemas)]),
+  );
 }
 
 function pathsOf(type: RestRecordType): object {
   const id = [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }];
-  const content = { 'application/vnd.oracle.resource+json': { schema: { $ref: `#/components/schemas/${type.name}` } } };
+  const content = {
+    'application/vnd.oracle.resource+json': { schema: { $ref: `#/components/schemas/${type.name}` } },
+  };
   const noContent = { 204: { description: 'Done.' } };
   const query = (name: string, kind: string) => ({ name, in: 'query', schema: { type: kind } });
   const list = {

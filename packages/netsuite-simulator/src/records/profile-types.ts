@@ -1,12 +1,13 @@
-// The record types that only accounts with a profile have, and the properties that they add to the others. All are read-only. A property
-// whose column the account's tables lack is left out.
+// The record types that only accounts with a profile have, and the properties that they add to the others.
+// All are read-only. A property whose column the account's tables lack is left out.
 import { UNAVAILABLE_TYPES } from '../tables/all-tables.ts';
 import { CUSTOM_LISTS, CUSTOM_RECORD_TYPES } from '../tables/custom-records.ts';
 import { defineProperty, LINE_PROPERTIES, type Property } from './property.ts';
 import type { RecordSublist, RestRecordType } from './record-type.ts';
 import { CHANGED, EXTERNAL_ID, ID, INACTIVE, PERSON, readOnly, TRANSACTION } from './shared-properties.ts';
 
-const titleOf = (name: string): string => name.replace(/([A-Z])/g, ' $1').replace(/^./, (first) => first.toUpperCase());
+const titleOf = (name: string): string =>
+  name.replace(/([A-Z])/g, ' $1').replace(/^./, (first) => first.toUpperCase());
 
 /** Names separated by spaces; `name=column` where the column isn't the name in lower case. */
 const properties =
@@ -43,7 +44,9 @@ const LISTS: readonly RestRecordType[] = [
   list(
     'account',
     texts('acctNumber acctName=accountsearchdisplaynamecopy acctType=accttype description'),
-    references('parent>account currency>currency department>department class>classification location>location'),
+    references(
+      'parent>account currency>currency department>department class>classification location>location',
+    ),
     flags('eliminate inventory revalue isSummary'),
   ),
   list(
@@ -59,8 +62,20 @@ const LISTS: readonly RestRecordType[] = [
     flags('isPrimary isAdjustmentOnly isConsolidated'),
     references('baseBook>accountingBook effectivePeriod>accountingPeriod'),
   ),
-  list('department', HIERARCHY, flags('includeChildren'), references('parent>department'), choices('subsidiary')),
-  list('classification', HIERARCHY, flags('includeChildren'), references('parent>classification'), choices('subsidiary')),
+  list(
+    'department',
+    HIERARCHY,
+    flags('includeChildren'),
+    references('parent>department'),
+    choices('subsidiary'),
+  ),
+  list(
+    'classification',
+    HIERARCHY,
+    flags('includeChildren'),
+    references('parent>classification'),
+    choices('subsidiary'),
+  ),
   list(
     'location',
     HIERARCHY,
@@ -70,7 +85,12 @@ const LISTS: readonly RestRecordType[] = [
     texts('locationType tranPrefix'),
   ),
   list('term', texts('name'), integers('daysUntilNetDue dayOfMonthNetDue'), numbers('discountPercent')),
-  list('currencyRate', references('baseCurrency>currency transactionCurrency>currency'), numbers('exchangeRate'), days('effectiveDate')),
+  list(
+    'currencyRate',
+    references('baseCurrency>currency transactionCurrency>currency'),
+    numbers('exchangeRate'),
+    days('effectiveDate'),
+  ),
   list(
     'consolidatedExchangeRate',
     references(
@@ -82,7 +102,12 @@ const LISTS: readonly RestRecordType[] = [
   list('vendorCategory', texts('name')),
   list('priceLevel', texts('name'), numbers('discountPct'), flags('isOnline')),
   list('paymentMethod', texts('name'), references('account>account')),
-  list('salesTaxItem', texts('itemId=itemid name description'), numbers('rate'), references('taxType>taxType')),
+  list(
+    'salesTaxItem',
+    texts('itemId=itemid name description'),
+    numbers('rate'),
+    references('taxType>taxType'),
+  ),
   list('taxType', texts('name description'), texts('country')),
   list('unitsType', texts('name')),
   list(
@@ -91,13 +116,29 @@ const LISTS: readonly RestRecordType[] = [
     flags('isPrimarySub'),
     numbers('balance'),
   ),
-  list('vendorSubsidiaryRelationship', references('entity>vendor subsidiary>subsidiary primaryCurrency>currency'), flags('isPrimarySub')),
+  list(
+    'vendorSubsidiaryRelationship',
+    references('entity>vendor subsidiary>subsidiary primaryCurrency>currency'),
+    flags('isPrimarySub'),
+  ),
   list('nexus', texts('description country state')),
   list('salesRole', texts('name description')),
-  { name: 'partner', title: 'Partner', table: 'partner', properties: readOnly([...PERSON, ...texts('companyName')]) },
+  {
+    name: 'partner',
+    title: 'Partner',
+    table: 'partner',
+    properties: readOnly([...PERSON, ...texts('companyName')]),
+  },
 ];
 
-const ITEM = readOnly([ID, EXTERNAL_ID, INACTIVE, CHANGED, ...texts('itemId displayName description subtype'), ...times('createdDate')]);
+const ITEM = readOnly([
+  ID,
+  EXTERNAL_ID,
+  INACTIVE,
+  CHANGED,
+  ...texts('itemId displayName description subtype'),
+  ...times('createdDate'),
+]);
 const ITEM_ACCOUNTS = references(
   'incomeAccount>account expenseAccount>account class>classification department>department location>location parent>inventoryItem',
 );
@@ -127,7 +168,10 @@ const HEADER = [
   ...flags('toBePrinted toBeEmailed'),
 ];
 const LINE_SEGMENTS = [...SEGMENTS, ...references('subsidiary>subsidiary')];
-const LINES = [...readOnly(LINE_PROPERTIES).map(({ isRequired: _required, ...rest }) => rest), ...LINE_SEGMENTS];
+const LINES = [
+  ...readOnly(LINE_PROPERTIES).map(({ isRequired: _required, ...rest }) => rest),
+  ...LINE_SEGMENTS,
+];
 /** The books hold what is sold as negative, what is bought or comes back as positive. */
 const SOLD = { lines: { isNegated: true, properties: LINES } };
 const RECEIVED = { lines: { isNegated: false, properties: LINES } };
@@ -210,7 +254,9 @@ const TRANSACTIONS: readonly RestRecordType[] = [
   transaction('inventoryTransfer', 'InvTrnfr', [], { sublists: STOCK }),
   transaction('transferOrder', 'TrnfrOrd', [], SOLD),
   transaction('workOrder', 'WorkOrd', [], SOLD),
-  transaction('expenseReport', 'ExpRept', [...OWED, ...references('entity>employee')], { sublists: EXPENSES }),
+  transaction('expenseReport', 'ExpRept', [...OWED, ...references('entity>employee')], {
+    sublists: EXPENSES,
+  }),
 ];
 
 const CUSTOM: readonly RestRecordType[] = [
@@ -266,9 +312,19 @@ export const PROFILE_PROPERTIES: Readonly<Record<string, readonly Property[]>> =
   customerPayment: HEADER,
   customerRefund: HEADER,
   journalEntry: [...HEADER, ...flags('reversal=isreversal'), ...references('accountingBook>accountingBook')],
-  vendor: [...references('category>vendorCategory terms>term currency>currency customForm>customForm'), ...flags('is1099Eligible')],
-  employee: [...references('supervisor>employee department>department location>location customForm>customForm'), ...flags('isJobResource')],
-  subsidiary: [...texts('fullName legalName'), ...references('parent>subsidiary currency>currency'), ...flags('isElimination')],
+  vendor: [
+    ...references('category>vendorCategory terms>term currency>currency customForm>customForm'),
+    ...flags('is1099Eligible'),
+  ],
+  employee: [
+    ...references('supervisor>employee department>department location>location customForm>customForm'),
+    ...flags('isJobResource'),
+  ],
+  subsidiary: [
+    ...texts('fullName legalName'),
+    ...references('parent>subsidiary currency>currency'),
+    ...flags('isElimination'),
+  ],
 };
 
 /** By record type: the sublists that a profile adds. */

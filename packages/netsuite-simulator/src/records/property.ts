@@ -1,15 +1,33 @@
 // Describes a record's property: its name in JSON and the column that holds it.
-import { type Choice, CUSTOM_FIELD_TYPES, type CustomField, hasChoices, referenceType } from '../tables/custom-fields.ts';
+import {
+  type Choice,
+  CUSTOM_FIELD_TYPES,
+  type CustomField,
+  hasChoices,
+  referenceType,
+} from '../tables/custom-fields.ts';
 
 /** `choices`: several entries of a list, a sub-resource of the record. */
-type PropertyKind = 'string' | 'boolean' | 'number' | 'integer' | 'date' | 'date-time' | 'reference' | 'enum' | 'choices';
+type PropertyKind =
+  | 'string'
+  | 'boolean'
+  | 'number'
+  | 'integer'
+  | 'date'
+  | 'date-time'
+  | 'reference'
+  | 'enum'
+  | 'choices';
 export type Property = {
   name: string;
   title: string;
   kind: PropertyKind;
   /** A column of the record's view, and of its table if the property is writable. */
   column: string;
-  /** The record service shows amounts as positive that the books hold as negative, such as credits and sold lines. */
+  /**
+   * The record service shows amounts as positive that the books hold as negative, such as credits and sold
+   * lines.
+   */
   isNegated?: boolean;
   /** The target type of a reference. */
   to?: string;
@@ -52,16 +70,27 @@ export const customProperty = ({ name, label, type, values, target }: CustomFiel
 /** Lines of an invoice, a credit memo or an order; columns of transactionline. */
 export const LINE_PROPERTIES: readonly Property[] = [
   defineProperty('line', 'Line', 'integer', 'id'),
-  defineProperty('item', 'Item', 'reference', 'item', { to: 'inventoryItem', writes: 'create', isRequired: true }),
+  defineProperty('item', 'Item', 'reference', 'item', {
+    to: 'inventoryItem',
+    writes: 'create',
+    isRequired: true,
+  }),
   defineProperty('description', 'Description', 'string', 'memo', { writes: 'always' }),
   defineProperty('quantity', 'Quantity', 'number', 'quantity', { isNegated: true, writes: 'always' }),
   defineProperty('rate', 'Rate', 'number', 'rate', { writes: 'always' }),
   defineProperty('amount', 'Amount', 'number', 'foreignamount', { isNegated: true, writes: 'always' }),
 ];
 
-/** Lines of a payment or credit memo with the invoices that it pays; `doc` and `amount` are columns of nexttransactionlinelink. */
+/**
+ * Lines of a payment or credit memo with the invoices that it pays; `doc` and `amount` are columns of
+ * nexttransactionlinelink.
+ */
 export const APPLY_PROPERTIES: readonly Property[] = [
-  defineProperty('doc', 'Apply To', 'reference', 'previousdoc', { to: 'invoice', writes: 'create', isRequired: true }),
+  defineProperty('doc', 'Apply To', 'reference', 'previousdoc', {
+    to: 'invoice',
+    writes: 'create',
+    isRequired: true,
+  }),
   defineProperty('apply', 'Apply', 'boolean', 'apply', { writes: 'always' }),
   defineProperty('amount', 'Payment', 'number', 'foreignamount', { writes: 'always' }),
 ];

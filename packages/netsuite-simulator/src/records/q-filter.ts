@@ -1,5 +1,6 @@
-// Parses the `q` parameter of record lists: `<field> <OPERATOR> [value] [AND|OR …]` with parentheses; AND binds tighter than OR. The result
-// is a condition on the record's view: fields become its columns, and values are bound as parameters.
+// Parses the `q` parameter of record lists: `<field> <OPERATOR> [value] [AND|OR …]` with parentheses; AND
+// binds tighter than OR. The result is a condition on the record's view: fields become its columns, and
+// values are bound as parameters.
 import type { DateFormat } from '../suiteql/render.ts';
 import { RestError } from '../wire.ts';
 import { OPERATORS, type OperatorContext } from './q-operators.ts';
@@ -14,17 +15,30 @@ type FilterParser = { tokens: readonly Token[]; at: number; type: RestRecordType
 const TOKEN = /\s*(?:"((?:[^"\\]|\\.)*)"|([()[\],])|([^\s()[\],"]+))/y;
 
 /** Throws NetSuite's RestError 400 for a filter that can't be parsed. */
-export function parseFilter(q: string, type: RestRecordType, settings: FilterSettings): RecordFilterCondition {
+export function parseFilter(
+  q: string,
+  type: RestRecordType,
+  settings: FilterSettings,
+): RecordFilterCondition {
   const values: string[] = [];
   const bind = (value: string): string => `$${values.push(value)}`;
-  const reader: FilterParser = { tokens: tokenize(q), at: 0, type, context: { ...settings, bind, invalidFilter: invalidFilter } };
+  const reader: FilterParser = {
+    tokens: tokenize(q),
+    at: 0,
+    type,
+    context: { ...settings, bind, invalidFilter: invalidFilter },
+  };
   const sql = parseOr(reader);
   if (reader.at < reader.tokens.length) throw invalidFilter(`Unexpected ${reader.tokens[reader.at]?.text}.`);
   return { sql: `(${sql})`, values };
 }
 
 const invalidFilter = (description: string): RestError =>
-  new RestError(400, { detail: `Invalid search query. ${description}`, 'o:errorQueryParam': 'q', 'o:errorCode': 'INVALID_PARAMETER' });
+  new RestError(400, {
+    detail: `Invalid search query. ${description}`,
+    'o:errorQueryParam': 'q',
+    'o:errorCode': 'INVALID_PARAMETER',
+  });
 
 function tokenize(q: string): Token[] {
   const tokens: Token[] = [];
@@ -34,7 +48,10 @@ function tokenize(q: string): Token[] {
     const match = TOKEN.exec(text);
     if (!match) throw invalidFilter('A value is not closed.');
     const [, quoted, symbol, word] = match;
-    tokens.push({ text: quoted?.replace(/\\(.)/g, '$1') ?? symbol ?? word ?? '', isQuoted: quoted !== undefined });
+    tokens.push({
+      text: quoted?.replace(/\\(.)/g, '$1') ?? symbol ?? word ?? '',
+      isQuoted: quoted !== undefined,
+    });
   }
   return tokens;
 }
@@ -82,7 +99,12 @@ function parseTerm(reader: FilterParser): string {
     ({ names, takes }) => names.includes(isNegated ? name.slice(0, -'_NOT'.length) : name) && takes(property),
   );
   if (!operator) throw invalidFilter(`The operator ${name} cannot be used with the field ${property.name}.`);
-  const values = operator.values === 'none' ? [] : operator.values === 'list' ? parseValueList(reader) : [advance(reader).text];
+  const values =
+    operator.values === 'none'
+      ? []
+      : operator.values === 'list'
+        ? parseValueList(reader)
+        : [advance(reader).text];
   const condition = operator.write(property, values, reader.context);
   return isNegated ? `NOT COALESCE(${condition}, false)` : `COALESCE(${condition}, false)`;
 }
@@ -92,7 +114,8 @@ function parseValueList(reader: FilterParser): string[] {
   const first = advance(reader);
   if (!isWord(first, '[')) return [first.text];
   const values: string[] = [];
-  for (let token = advance(reader); !isWord(token, ']'); token = advance(reader)) if (!isWord(token, ',')) values.push(token.text);
+  for (let token = advance(reader); !isWord(token, ']'); token = advance(reader))
+    if (!isWord(token, ',')) values.push(token.text);
   return values;
 }
 

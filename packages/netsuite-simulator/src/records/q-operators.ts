@@ -1,4 +1,5 @@
-// The operators of `q` by kind of field. Dates must be in the users' date format; ISO dates are accepted only if that is their format.
+// The operators of `q` by kind of field. Dates must be in the users' date format; ISO dates are accepted only
+// if that is their format.
 import type { DateFormat } from '../suiteql/render.ts';
 import { quoteSqlName } from '../tables/table.ts';
 import type { RestError } from '../wire.ts';
@@ -30,7 +31,8 @@ const signedColumn = (property: Property): string =>
   property.isNegated ? `-${quoteSqlName(property.column)}` : quoteSqlName(property.column);
 
 function numberSql(value: string | undefined, { bind, invalidFilter }: OperatorContext): string {
-  if (value === undefined || !/^-?\d{1,15}(\.\d{1,12})?$/.test(value)) throw invalidFilter(`${value ?? 'Nothing'} is not a number.`);
+  if (value === undefined || !/^-?\d{1,15}(\.\d{1,12})?$/.test(value))
+    throw invalidFilter(`${value ?? 'Nothing'} is not a number.`);
   return `${bind(value)}::numeric`;
 }
 
@@ -65,7 +67,12 @@ const compareDates = (names: string[], sign: string): Operator => ({
 
 /** `write` throws RestError 400 for a value that doesn't fit the operator. */
 export const OPERATORS: readonly Operator[] = [
-  { names: ['EMPTY'], takes: () => true, values: 'none', write: (property) => `${quoteSqlName(property.column)} IS NULL` },
+  {
+    names: ['EMPTY'],
+    takes: () => true,
+    values: 'none',
+    write: (property) => `${quoteSqlName(property.column)} IS NULL`,
+  },
   {
     names: ['IS'],
     takes: kinds('boolean'),
@@ -136,7 +143,9 @@ function parseDateTime(text: string, context: OperatorContext): { day: string; t
   return { day, time: `${String(hour).padStart(2, '0')}:${minutes}:${seconds}` };
 }
 
-/** Parses a date in this format to YYYY-MM-DD; the year may have two digits. Undefined if it is no such date. */
+/**
+ * Parses a date in this format to YYYY-MM-DD; the year may have two digits. Undefined if it is no such date.
+ */
 function parseDay(text: string, format: string): string | undefined {
   const pattern = format
     .replace(/[.]/g, '\\.')

@@ -1,13 +1,19 @@
-// The record service's error responses. Known wordings are NetSuite's own; the others are assumed (see docs/account.md).
+// The record service's error responses. Known wordings are NetSuite's own; the others are assumed (see
+// docs/account.md).
 import { RestError } from '../wire.ts';
 import type { RestRecordType } from './record-type.ts';
 
 const ACCESSING = 'Error while accessing a resource. ';
 
-const userError = (sentence: string): RestError => new RestError(400, { detail: ACCESSING + sentence, 'o:errorCode': 'USER_ERROR' });
+const userError = (sentence: string): RestError =>
+  new RestError(400, { detail: ACCESSING + sentence, 'o:errorCode': 'USER_ERROR' });
 
 export const unknownRecordType = (name: string, path: string): RestError =>
-  new RestError(404, { detail: `Record type '${name}' does not exist.`, 'o:errorUrl': path, 'o:errorCode': 'NONEXISTENT_ID' });
+  new RestError(404, {
+    detail: `Record type '${name}' does not exist.`,
+    'o:errorUrl': path,
+    'o:errorCode': 'NONEXISTENT_ID',
+  });
 
 /** NetSuite reports an absent transaction differently from an absent entity. */
 export function recordNotFound(type?: RestRecordType): RestError {
@@ -31,10 +37,17 @@ export const permissionDenied = (type: RestRecordType): RestError =>
   });
 
 export const methodNotAllowed = (method: string): RestError =>
-  new RestError(405, { detail: `The method ${method} is not allowed here.`, 'o:errorCode': 'INVALID_METHOD' });
+  new RestError(405, {
+    detail: `The method ${method} is not allowed here.`,
+    'o:errorCode': 'INVALID_METHOD',
+  });
 
 export const invalidBody = (cause?: unknown): RestError =>
-  new RestError(400, { detail: 'Invalid content in the request body.', 'o:errorCode': 'INVALID_CONTENT' }, { cause });
+  new RestError(
+    400,
+    { detail: 'Invalid content in the request body.', 'o:errorCode': 'INVALID_CONTENT' },
+    { cause },
+  );
 
 /** `path` is the value's place in the body, `field` its name. */
 export const invalidValue = (value: unknown, path: string, field: string = path): RestError =>
@@ -45,7 +58,11 @@ export const invalidValue = (value: unknown, path: string, field: string = path)
   });
 
 export const unknownProperty = (path: string): RestError =>
-  new RestError(400, { detail: `Unknown property name '${path}'.`, 'o:errorPath': path, 'o:errorCode': 'INVALID_CONTENT' });
+  new RestError(400, {
+    detail: `Unknown property name '${path}'.`,
+    'o:errorPath': path,
+    'o:errorCode': 'INVALID_CONTENT',
+  });
 
 export const invalidHeader = (name: string, values: readonly string[]): RestError =>
   new RestError(400, {
@@ -54,19 +71,25 @@ export const invalidHeader = (name: string, values: readonly string[]): RestErro
     'o:errorCode': 'INVALID_HEADER',
   });
 
-export const missingValues = (titles: readonly string[]): RestError => userError(`Please enter value(s) for: ${titles.join(', ')}`);
+export const missingValues = (titles: readonly string[]): RestError =>
+  userError(`Please enter value(s) for: ${titles.join(', ')}`);
 
 export const USER_ERRORS = {
   exists: () => userError('This record already exists.'),
   noLines: () => userError('You must enter at least one line item for this transaction.'),
   hasDependents: () => userError('This record cannot be deleted because it has dependent records.'),
-  isLinked: () => userError('This transaction cannot be deleted because it is linked to by one or more transactions.'),
-  lessThanApplied: () => userError('The total of this transaction cannot be less than what is applied to it.'),
-  notOpen: (doc: string, what = 'invoice') => userError(`The transaction ${doc} is not an open ${what} of this customer.`),
-  appliesTooMuch: (doc: string) => userError(`The amount applied to the transaction ${doc} exceeds what is due on it.`),
+  isLinked: () =>
+    userError('This transaction cannot be deleted because it is linked to by one or more transactions.'),
+  lessThanApplied: () =>
+    userError('The total of this transaction cannot be less than what is applied to it.'),
+  notOpen: (doc: string, what = 'invoice') =>
+    userError(`The transaction ${doc} is not an open ${what} of this customer.`),
+  appliesTooMuch: (doc: string) =>
+    userError(`The amount applied to the transaction ${doc} exceeds what is due on it.`),
   paysTooMuch: () => userError('The amounts applied exceed the amount of this transaction.'),
   periodClosed: () => userError('The date of this transaction is in an accounting period that is closed.'),
-  noPeriod: () => userError('The transaction date you specified is not within the date range of your accounting period.'),
+  noPeriod: () =>
+    userError('The transaction date you specified is not within the date range of your accounting period.'),
   isOfSystem: () => userError('This record belongs to the system and cannot be changed or deleted.'),
   inactive: () => userError('The customer of this transaction is inactive.'),
   onHold: () => userError('The customer of this transaction is on credit hold.'),

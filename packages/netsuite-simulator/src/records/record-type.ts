@@ -1,7 +1,10 @@
 // Describes a record type: the table of its records, and their properties, lines and sublists.
 import type { Property } from './property.ts';
 
-/** Rows of another table that belong to a record. `where`: an SQL condition and an order, with the record's id as $1. */
+/**
+ * Rows of another table that belong to a record. `where`: an SQL condition and an order, with the record's id
+ * as $1.
+ */
 export type RecordSublist = { name: string; table: string; where: string; properties: readonly Property[] };
 
 export type RestRecordType = {

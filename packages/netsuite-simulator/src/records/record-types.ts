@@ -1,4 +1,5 @@
-// The record types of the record service and the metadata catalog: camelCase properties over the columns of SuiteQL's views.
+// The record types of the record service and the metadata catalog: camelCase properties over the columns of
+// SuiteQL's views.
 import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { PROFILE_PROPERTIES, PROFILE_SUBLISTS, PROFILE_TYPES } from './profile-types.ts';
 import { customProperty, defineProperty, LINE_PROPERTIES, type Property } from './property.ts';
@@ -23,8 +24,13 @@ import {
 } from './shared-properties.ts';
 
 const customerOf = (name: string): Property =>
-  defineProperty(name, 'Customer', 'reference', 'entity', { to: 'customer', writes: 'create', isRequired: true });
-const statusOf = (...values: string[]): Property => defineProperty('status', 'Status', 'enum', 'status', { values });
+  defineProperty(name, 'Customer', 'reference', 'entity', {
+    to: 'customer',
+    writes: 'create',
+    isRequired: true,
+  });
+const statusOf = (...values: string[]): Property =>
+  defineProperty('status', 'Status', 'enum', 'status', { values });
 const negated = (name: string, title: string, column: string): Property =>
   defineProperty(name, title, 'number', column, { isNegated: true });
 
@@ -49,7 +55,10 @@ const RECORD_TYPES: readonly RestRecordType[] = [
       defineProperty('url', 'Web Address', 'string', 'url', { writes: 'always' }),
       defineProperty('comments', 'Comments', 'string', 'comments', { writes: 'always' }),
       defineProperty('creditLimit', 'Credit Limit', 'number', 'creditlimit', { writes: 'always' }),
-      defineProperty('entityStatus', 'Status', 'reference', 'entitystatus', { to: 'customerStatus', writes: 'always' }),
+      defineProperty('entityStatus', 'Status', 'reference', 'entitystatus', {
+        to: 'customerStatus',
+        writes: 'always',
+      }),
       { ...SUBSIDIARY, writes: 'create', isRequired: true },
       defineProperty('balance', 'Balance', 'number', 'balancesearch'),
       defineProperty('overdueBalance', 'Overdue Balance', 'number', 'overduebalancesearch'),
@@ -66,9 +75,14 @@ const RECORD_TYPES: readonly RestRecordType[] = [
       EXTERNAL_ID,
       INACTIVE,
       CHANGED,
-      defineProperty('itemId', 'Item Name/Number', 'string', 'itemid', { writes: 'always', isRequired: true }),
+      defineProperty('itemId', 'Item Name/Number', 'string', 'itemid', {
+        writes: 'always',
+        isRequired: true,
+      }),
       defineProperty('displayName', 'Display Name/Code', 'string', 'displayname', { writes: 'always' }),
-      defineProperty('salesDescription', 'Sales Description', 'string', 'salesdescription', { writes: 'always' }),
+      defineProperty('salesDescription', 'Sales Description', 'string', 'salesdescription', {
+        writes: 'always',
+      }),
       defineProperty('upcCode', 'UPC Code', 'string', 'upccode', { writes: 'always' }),
       defineProperty('basePrice', 'Base Price', 'number', 'baseprice', { writes: 'always' }),
       defineProperty('createdDate', 'Date Created', 'date-time', 'createddate'),
@@ -137,8 +151,15 @@ const RECORD_TYPES: readonly RestRecordType[] = [
       ...TRANSACTION,
       customerOf('customer'),
       defineProperty('total', 'Total', 'number', 'foreigntotal'),
-      defineProperty('account', 'Account', 'reference', 'account', { to: 'account', writes: 'always', isRequired: true }),
-      defineProperty('paymentMethod', 'Refund Method', 'reference', 'paymentmethod', { to: 'paymentMethod', writes: 'always' }),
+      defineProperty('account', 'Account', 'reference', 'account', {
+        to: 'account',
+        writes: 'always',
+        isRequired: true,
+      }),
+      defineProperty('paymentMethod', 'Refund Method', 'reference', 'paymentmethod', {
+        to: 'paymentMethod',
+        writes: 'always',
+      }),
     ],
   },
   {
@@ -150,13 +171,22 @@ const RECORD_TYPES: readonly RestRecordType[] = [
     properties: [
       ...TRANSACTION,
       customerOf('entity'),
-      defineProperty('orderStatus', 'Status', 'enum', 'status', { values: ['A', 'B', 'C', 'F', 'G', 'H'], writes: 'always' }),
+      defineProperty('orderStatus', 'Status', 'enum', 'status', {
+        values: ['A', 'B', 'C', 'F', 'G', 'H'],
+        writes: 'always',
+      }),
       defineProperty('shipDate', 'Ship Date', 'date', 'shipdate', { writes: 'always' }),
       defineProperty('total', 'Total', 'number', 'foreigntotal'),
       OTHER_NUMBER,
     ],
   },
-  { name: 'journalEntry', title: 'Journal Entry', table: 'transaction', transactionType: 'Journal', properties: readOnly(TRANSACTION) },
+  {
+    name: 'journalEntry',
+    title: 'Journal Entry',
+    table: 'transaction',
+    transactionType: 'Journal',
+    properties: readOnly(TRANSACTION),
+  },
   {
     name: 'currency',
     title: 'Currency',
@@ -173,7 +203,12 @@ const RECORD_TYPES: readonly RestRecordType[] = [
     ],
   },
   { name: 'vendor', title: 'Vendor', table: 'vendor', properties: readOnly([...PERSON, COMPANY_NAME]) },
-  { name: 'employee', title: 'Employee', table: 'employee', properties: readOnly([...PERSON, FIRST_NAME, LAST_NAME]) },
+  {
+    name: 'employee',
+    title: 'Employee',
+    table: 'employee',
+    properties: readOnly([...PERSON, FIRST_NAME, LAST_NAME]),
+  },
   {
     name: 'contact',
     title: 'Contact',
@@ -218,8 +253,13 @@ export const recordTypesIn = (table: string): RestRecordType[] =>
 /** The properties of a table that a selection leaves; undefined if it leaves out the table. */
 type Select = (table: string, properties: readonly Property[]) => readonly Property[] | undefined;
 
-/** The type with the selected properties, lines and sublists; undefined if the selection leaves out its table. */
-function partOf({ lines, sublists = [], ...type }: RestRecordType, select: Select): RestRecordType | undefined {
+/**
+ * The type with the selected properties, lines and sublists; undefined if the selection leaves out its table.
+ */
+function partOf(
+  { lines, sublists = [], ...type }: RestRecordType,
+  select: Select,
+): RestRecordType | undefined {
   const properties = select(type.table, type.properties);
   const lineProperties = lines && select('transactionline', lines.properties);
   if (!properties) return undefined;
@@ -234,7 +274,10 @@ function partOf({ lines, sublists = [], ...type }: RestRecordType, select: Selec
   };
 }
 
-/** The type with the account's custom fields; undefined for a type that is unknown or whose feature is off. Names are case-insensitive. */
+/**
+ * The type with the account's custom fields; undefined for a type that is unknown or whose feature is off.
+ * Names are case-insensitive.
+ */
 export function findEnabledType(role: RoleVisibility, name: string): RestRecordType | undefined {
   const type = recordTypesOf(role).find((each) => each.name.toLowerCase() === name.toLowerCase());
   if (!type || !role.isEnabled(type.table)) return undefined;
@@ -243,11 +286,16 @@ export function findEnabledType(role: RoleVisibility, name: string): RestRecordT
     const columns = new Set(role.known(table)?.columns.map((column) => column.name));
     const custom = role.customFields(table).filter((field) => !field.isOnlyInQueries);
     const all = [...properties, ...custom.map(customProperty)];
-    return columns.size === 0 ? undefined : all.filter(({ column }) => columns.has(column) && role.isEnabled(table, column));
+    return columns.size === 0
+      ? undefined
+      : all.filter(({ column }) => columns.has(column) && role.isEnabled(table, column));
   });
 }
 
-/** What the metadata catalog shows of an enabled type, readable by the role or not; undefined for a type that it doesn't list. */
+/**
+ * What the metadata catalog shows of an enabled type, readable by the role or not; undefined for a type that
+ * it doesn't list.
+ */
 export const catalogPart = (role: RoleVisibility, type: RestRecordType): RestRecordType | undefined =>
   partOf(type, (table, properties) =>
     role.isInCatalog(table) ? properties.filter(({ column }) => role.isInCatalog(table, column)) : undefined,

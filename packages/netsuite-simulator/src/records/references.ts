@@ -5,7 +5,9 @@ import { invalidValue } from './record-errors.ts';
 import type { RestRecordType } from './record-type.ts';
 import type { Values } from './write-body.ts';
 
-/** Tables of reference targets. Other targets have no table in this account; their ids are accepted unchecked. */
+/**
+ * Tables of reference targets. Other targets have no table in this account; their ids are accepted unchecked.
+ */
 const TARGETS: Record<string, string> = {
   customer: 'customer',
   inventoryItem: 'item',
@@ -14,11 +16,21 @@ const TARGETS: Record<string, string> = {
   invoice: 'transaction',
 };
 
-/** Items that a line can have: not those of the system, whose ids are negative, and none that NetSuite computes. */
+/**
+ * Items that a line can have: not those of the system, whose ids are negative, and none that NetSuite
+ * computes.
+ */
 const SELLABLE = "id > 0 AND itemtype NOT IN ('Subtotal', 'Discount', 'TaxItem', 'ShipItem')";
 
-/** The values with external ids replaced by ids. Rejects with RestError 400 for a reference to an absent record. */
-export async function resolveReferences(client: ClientBase, type: RestRecordType, values: Values): Promise<Map<string, string | null>> {
+/**
+ * The values with external ids replaced by ids. Rejects with RestError 400 for a reference to an absent
+ * record.
+ */
+export async function resolveReferences(
+  client: ClientBase,
+  type: RestRecordType,
+  values: Values,
+): Promise<Map<string, string | null>> {
   const checked = new Map(values);
   for (const property of type.properties) {
     const value = checked.get(property.column);
@@ -29,11 +41,17 @@ export async function resolveReferences(client: ClientBase, type: RestRecordType
 }
 
 /** Rejects with a RestError 400 that names `path` if there is no such record. */
-export async function resolveReference(client: ClientBase, property: Property, value: string, path: string): Promise<string> {
+export async function resolveReference(
+  client: ClientBase,
+  property: Property,
+  value: string,
+  path: string,
+): Promise<string> {
   const table = TARGETS[property.to ?? ''];
   const isExternal = value.startsWith('eid:');
   if (table === undefined && !isExternal) {
-    if (property.to === 'account' && !(await isAccount(client, value))) throw invalidValue(value, path, property.name);
+    if (property.to === 'account' && !(await isAccount(client, value)))
+      throw invalidValue(value, path, property.name);
     return value;
   }
   const plain = isExternal ? value.slice('eid:'.length) : value;
@@ -42,7 +60,8 @@ export async function resolveReference(client: ClientBase, property: Property, v
   const found =
     table === undefined || (isExternal && !hasExternalIds)
       ? undefined
-      : (await client.query<{ id: string }>(`SELECT id FROM ledger.${table} WHERE ${where}`, [plain])).rows[0];
+      : (await client.query<{ id: string }>(`SELECT id FROM ledger.${table} WHERE ${where}`, [plain]))
+          .rows[0];
   if (!found) throw invalidValue(plain, path, property.name);
   return found.id;
 }
@@ -56,8 +75,15 @@ async function isAccount(client: ClientBase, id: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-export async function findByExternalId(client: ClientBase | Pool, type: RestRecordType, externalId: string): Promise<string | undefined> {
+export async function findByExternalId(
+  client: ClientBase | Pool,
+  type: RestRecordType,
+  externalId: string,
+): Promise<string | undefined> {
   const kind = type.transactionType === undefined ? '' : `AND type = '${type.transactionType}'`;
-  const { rows } = await client.query<{ id: string }>(`SELECT id FROM ledger.${type.table} WHERE externalid = $1 ${kind}`, [externalId]);
+  const { rows } = await client.query<{ id: string }>(
+    `SELECT id FROM ledger.${type.table} WHERE externalid = $1 ${kind}`,
+    [externalId],
+  );
   return rows[0]?.id;
 }

@@ -32,7 +32,9 @@ export function recordRoutes(settings: QuerySettings, writes: WriteSettings): Ro
   const router = Router();
   router.use(catalogRoutes(settings.role));
   router.get('/:type', (request, response) =>
-    request.query['expandRecords'] === 'true' ? sendBatch(settings, request, response) : sendRecordList(settings, request, response),
+    request.query['expandRecords'] === 'true'
+      ? sendBatch(settings, request, response)
+      : sendRecordList(settings, request, response),
   );
   router.get('/:type/:id', (request, response) => sendRecord(settings, request, response));
   router.get('/:type/:id/:sublist', (request, response) => sendSublist(settings, request, response));
@@ -59,7 +61,9 @@ async function sendRecordList(settings: QuerySettings, request: Request, respons
   const { q } = request.query;
   const filter = q === undefined ? undefined : parseFilter(String(q), type, settings);
   const page = parsePageWindow(request);
-  const list = await readInSnapshot(settings, request, response, (reader) => listRecordIds(reader, type, page, filter));
+  const list = await readInSnapshot(settings, request, response, (reader) =>
+    listRecordIds(reader, type, page, filter),
+  );
   const total = Math.min(list.total, MAX_PAGES * page.limit);
   const ids = list.ids.slice(0, Math.max(0, total - page.offset));
   const href = `${originOf(request)}${request.baseUrl}/${type.name.toLowerCase()}`;
@@ -79,8 +83,12 @@ async function sendRecordList(settings: QuerySettings, request: Request, respons
   });
 }
 
-/** Reproduces an observed quirk: on real accounts the link `last` of a record list doesn't lead to the last page. */
-const wrongLastOffset = (total: number, limit: number): number => Math.floor((Math.ceil(total / limit) - 1) / limit) * limit;
+/**
+ * Reproduces an observed quirk: on real accounts the link `last` of a record list doesn't lead to the last
+ * page.
+ */
+const wrongLastOffset = (total: number, limit: number): number =>
+  Math.floor((Math.ceil(total / limit) - 1) / limit) * limit;
 
 /** `?expandRecords=true&ids=1,2,eid:x`: whole records; absent ones are left out. */
 async function sendBatch(settings: QuerySettings, request: Request, response: Response): Promise<void> {
@@ -106,14 +114,20 @@ async function sendRecord(settings: QuerySettings, request: Request, response: R
   const type = getVisibleType(settings.role, request);
   const body = await readInSnapshot(settings, request, response, async (reader) => {
     const id = await idInSnapshot(reader, type, String(request.params['id']));
-    return id === undefined ? undefined : readWithSublists(reader, type, id, request, request.query['expandSubResources'] === 'true');
+    return id === undefined
+      ? undefined
+      : readWithSublists(reader, type, id, request, request.query['expandSubResources'] === 'true');
   });
   if (!body) throw recordNotFound(type);
   await sendSingle(response, selectFields(body, request.query['fields']));
 }
 
 /** Looks external ids up in the views, which are all that readers can see. */
-async function idInSnapshot(reader: RecordReader, type: RestRecordType, given: string): Promise<string | undefined> {
+async function idInSnapshot(
+  reader: RecordReader,
+  type: RestRecordType,
+  given: string,
+): Promise<string | undefined> {
   const name = type.properties.find(({ column }) => column === 'externalid')?.name;
   if (!given.startsWith('eid:')) return parseRecordId(given, type);
   if (name === undefined) return undefined;
@@ -145,7 +159,9 @@ type Sublist = [name: string, read: (reader: RecordReader, id: string) => Promis
 const sublistsOf = (type: RestRecordType): Sublist[] => [
   ...(type.lines ? [['item', (reader, id) => readRecordLines(reader, type, id)] satisfies Sublist] : []),
   ...(type.applies ? [['apply', readApplications] satisfies Sublist] : []),
-  ...(type.sublists ?? []).map((sublist): Sublist => [sublist.name, (reader, id) => readSublist(reader, sublist, id)]),
+  ...(type.sublists ?? []).map(
+    (sublist): Sublist => [sublist.name, (reader, id) => readSublist(reader, sublist, id)],
+  ),
   ...type.properties
     .filter(({ kind }) => kind === 'choices')
     .map((property): Sublist => [property.name, (reader, id) => readChoices(reader, type, property, id)]),
@@ -153,7 +169,9 @@ const sublistsOf = (type: RestRecordType): Sublist[] => [
 
 async function sendSublist(settings: QuerySettings, request: Request, response: Response): Promise<void> {
   const type = getVisibleType(settings.role, request);
-  const sublist = sublistsOf(type).find(([name]) => name.toLowerCase() === String(request.params['sublist']).toLowerCase());
+  const sublist = sublistsOf(type).find(
+    ([name]) => name.toLowerCase() === String(request.params['sublist']).toLowerCase(),
+  );
   const lines = await readInSnapshot(settings, request, response, async (reader) => {
     const id = await idInSnapshot(reader, type, String(request.params['id']));
     if (!sublist || id === undefined || !(await readRecordBody(reader, type, id))) throw recordNotFound(type);

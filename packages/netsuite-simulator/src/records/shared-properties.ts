@@ -2,16 +2,34 @@
 import { defineProperty, type Property } from './property.ts';
 
 export const ID = defineProperty('id', 'Internal ID', 'string', 'id');
-export const CURRENCY = defineProperty('currency', 'Currency', 'reference', 'currency', { to: 'currency', writes: 'create' });
-export const CHANGED = defineProperty('lastModifiedDate', 'Last Modified Date', 'date-time', 'lastmodifieddate');
-export const EXTERNAL_ID = defineProperty('externalId', 'External ID', 'string', 'externalid', { writes: 'always' });
-export const INACTIVE = defineProperty('isInactive', 'Inactive', 'boolean', 'isinactive', { writes: 'always' });
-export const SUBSIDIARY = defineProperty('subsidiary', 'Subsidiary', 'reference', 'subsidiary', { to: 'subsidiary' });
+export const CURRENCY = defineProperty('currency', 'Currency', 'reference', 'currency', {
+  to: 'currency',
+  writes: 'create',
+});
+export const CHANGED = defineProperty(
+  'lastModifiedDate',
+  'Last Modified Date',
+  'date-time',
+  'lastmodifieddate',
+);
+export const EXTERNAL_ID = defineProperty('externalId', 'External ID', 'string', 'externalid', {
+  writes: 'always',
+});
+export const INACTIVE = defineProperty('isInactive', 'Inactive', 'boolean', 'isinactive', {
+  writes: 'always',
+});
+export const SUBSIDIARY = defineProperty('subsidiary', 'Subsidiary', 'reference', 'subsidiary', {
+  to: 'subsidiary',
+});
 export const EMAIL = defineProperty('email', 'Email', 'string', 'email', { writes: 'always' });
 export const PHONE = defineProperty('phone', 'Phone', 'string', 'phone', { writes: 'always' });
-export const FIRST_NAME = defineProperty('firstName', 'First Name', 'string', 'firstname', { writes: 'always' });
+export const FIRST_NAME = defineProperty('firstName', 'First Name', 'string', 'firstname', {
+  writes: 'always',
+});
 export const LAST_NAME = defineProperty('lastName', 'Last Name', 'string', 'lastname', { writes: 'always' });
-export const COMPANY_NAME = defineProperty('companyName', 'Company Name', 'string', 'companyname', { writes: 'always' });
+export const COMPANY_NAME = defineProperty('companyName', 'Company Name', 'string', 'companyname', {
+  writes: 'always',
+});
 export const CREATED = defineProperty('dateCreated', 'Date Created', 'date-time', 'datecreated');
 
 export const TRANSACTION: readonly Property[] = [
@@ -26,7 +44,9 @@ export const TRANSACTION: readonly Property[] = [
   SUBSIDIARY,
   CHANGED,
 ];
-export const OTHER_NUMBER = defineProperty('otherRefNum', 'PO/Check Number', 'string', 'otherrefnum', { writes: 'always' });
+export const OTHER_NUMBER = defineProperty('otherRefNum', 'PO/Check Number', 'string', 'otherrefnum', {
+  writes: 'always',
+});
 
 export const PERSON: readonly Property[] = [
   ID,
@@ -40,4 +60,5 @@ export const PERSON: readonly Property[] = [
   SUBSIDIARY,
 ];
 /** The record service serves them read-only. */
-export const readOnly = (properties: readonly Property[]): Property[] => properties.map(({ writes: _writes, ...rest }) => rest);
+export const readOnly = (properties: readonly Property[]): Property[] =>
+  properties.map(({ writes: _writes, ...rest }) => rest);

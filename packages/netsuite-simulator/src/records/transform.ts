@@ -1,4 +1,5 @@
-// `POST {type}/{id}/!transform/{target}`: creates a record from an existing one. The body's values override those carried over.
+// `POST {type}/{id}/!transform/{target}`: creates a record from an existing one. The body's values override
+// those carried over.
 
 import { ITEM_LINES } from './read-record.ts';
 import type { RecordChange } from './record-change.ts';
@@ -21,7 +22,10 @@ const TRANSFORMS: Record<string, readonly string[]> = {
   invoice: ['creditMemo', 'customerPayment'],
 };
 
-/** Resolves to the new record's id. Rejects with RestError 400 for a transform that NetSuite doesn't allow, or as `createRecord` does. */
+/**
+ * Resolves to the new record's id. Rejects with RestError 400 for a transform that NetSuite doesn't allow, or
+ * as `createRecord` does.
+ */
 export async function transformRecord(
   settings: WriteSettings,
   from: WriteTarget,
@@ -35,13 +39,23 @@ export async function transformRecord(
   const source = await readSource(settings, from.id);
   if (!source) throw USER_ERRORS.noTransform(target.name);
   const { isopen, exchangerate, ...others } = source;
-  const carried = settings.profile !== undefined && target.name === 'creditMemo' ? { ...others, exchangerate } : others;
-  const values: Values = new Map([...Object.entries(carried).filter(([, value]) => value !== null), ...body.values]);
-  const lines = body.lines ?? (target.lines ? await readLines(settings, from, from.type.name === 'salesOrder') : undefined);
+  const carried =
+    settings.profile !== undefined && target.name === 'creditMemo' ? { ...others, exchangerate } : others;
+  const values: Values = new Map([
+    ...Object.entries(carried).filter(([, value]) => value !== null),
+    ...body.values,
+  ]);
+  const lines =
+    body.lines ??
+    (target.lines ? await readLines(settings, from, from.type.name === 'salesOrder') : undefined);
   const apply =
     body.apply ??
-    (target.applies && isopen ? [{ values: new Map([['previousdoc', from.id]]), line: undefined, path: 'apply.items[0]' }] : undefined);
-  return createRecord(settings, target, { ...body, values, lines, apply }, (created) => markBilled(created, from));
+    (target.applies && isopen
+      ? [{ values: new Map([['previousdoc', from.id]]), line: undefined, path: 'apply.items[0]' }]
+      : undefined);
+  return createRecord(settings, target, { ...body, values, lines, apply }, (created) =>
+    markBilled(created, from),
+  );
 }
 
 async function readSource(settings: WriteSettings, id: string): Promise<Source | undefined> {
@@ -52,7 +66,11 @@ async function readSource(settings: WriteSettings, id: string): Promise<Source |
   return rows[0];
 }
 
-async function readLines(settings: WriteSettings, { id }: WriteTarget, isOrder: boolean): Promise<WrittenLine[]> {
+async function readLines(
+  settings: WriteSettings,
+  { id }: WriteTarget,
+  isOrder: boolean,
+): Promise<WrittenLine[]> {
   const { rows } = await settings.pool.query<Record<string, string | null>>(
     `SELECT l.item::text, l.memo, (-l.quantity)::text AS quantity, l.rate::text, (-COALESCE(l.foreignamount, l.netamount))::text AS foreignamount
      FROM ledger.transactionline l WHERE l.transaction = $1 AND l.item IS NOT NULL AND ${ITEM_LINES} ORDER BY l.linesequencenumber`,
@@ -67,8 +85,12 @@ async function readLines(settings: WriteSettings, { id }: WriteTarget, isOrder: 
 
 async function markBilled({ client, now }: RecordChange, { type, id }: WriteTarget): Promise<void> {
   if (type.name !== 'salesOrder') return;
-  await client.query("UPDATE ledger.transaction SET status = 'G', lastmodifieddate = $2 WHERE id = $1", [id, now]);
-  await client.query('UPDATE ledger.transactionline SET quantitybilled = -quantity WHERE transaction = $1 AND quantitybilled IS NOT NULL', [
+  await client.query("UPDATE ledger.transaction SET status = 'G', lastmodifieddate = $2 WHERE id = $1", [
     id,
+    now,
   ]);
+  await client.query(
+    'UPDATE ledger.transactionline SET quantitybilled = -quantity WHERE transaction = $1 AND quantitybilled IS NOT NULL',
+    [id],
+  );
 }

@@ -1,5 +1,6 @@
-// Writes what a payment or credit memo is applied to, or what a refund refunds. Each line sets the amount on one invoice, or on one payment
-// or credit memo; `apply: false` removes it. `assertNotOverapplied` checks the sums after the books have been settled again.
+// Writes what a payment or credit memo is applied to, or what a refund refunds. Each line sets the amount on
+// one invoice, or on one payment or credit memo; `apply: false` removes it. `assertNotOverapplied` checks the
+// sums after the books have been settled again.
 
 import { APPLY_PROPERTIES, type Property } from './property.ts';
 import type { RecordChange } from './record-change.ts';
@@ -10,12 +11,17 @@ import type { WrittenLine } from './write-body.ts';
 const DOC = APPLY_PROPERTIES.find(({ name }) => name === 'doc') as Property;
 
 /**
- * Without an amount of its own a payment amounts to what it applies, and so does every refund. Rejects with RestError 400 for an invalid
- * line.
+ * Without an amount of its own a payment amounts to what it applies, and so does every refund. Rejects with
+ * RestError 400 for an invalid line.
  */
-export async function applyLines(change: RecordChange, lines: readonly WrittenLine[], hasAmount: boolean): Promise<void> {
+export async function applyLines(
+  change: RecordChange,
+  lines: readonly WrittenLine[],
+  hasAmount: boolean,
+): Promise<void> {
   const { client, type, id, replaces } = change;
-  if (replaces.has('apply')) await client.query('DELETE FROM ledger.application WHERE credit = $1 AND NOT isbyrule', [id]);
+  if (replaces.has('apply'))
+    await client.query('DELETE FROM ledger.application WHERE credit = $1 AND NOT isbyrule', [id]);
   for (const line of lines) await applyLine(change, line);
   const isRefund = type.transactionType === 'CustRfnd';
   if (isRefund || (type.transactionType === 'CustPymt' && !hasAmount)) {
@@ -32,10 +38,18 @@ async function applyLine(change: RecordChange, { values, path }: WrittenLine): P
   const named = values.get('previousdoc');
   if (typeof named !== 'string') throw missingValues([DOC.title]);
   const doc = await resolveReference(client, DOC, named, `${path}.doc`);
-  await client.query('DELETE FROM ledger.application WHERE credit = $1 AND invoice = $2 AND NOT isbyrule', [id, doc]);
+  await client.query('DELETE FROM ledger.application WHERE credit = $1 AND invoice = $2 AND NOT isbyrule', [
+    id,
+    doc,
+  ]);
   if (values.get('apply') === 'F') return;
   // A payment without an amount and a refund aren't limited by their total, which is set afterwards.
-  const { rows } = await client.query<{ amount: string; isopen: boolean; ispositive: boolean; fits: boolean }>(
+  const { rows } = await client.query<{
+    amount: string;
+    isopen: boolean;
+    ispositive: boolean;
+    fits: boolean;
+  }>(
     `SELECT g.amount::text, o.due > 0 AS isopen, g.amount > 0 AS ispositive, g.amount <= o.due AS fits
      FROM ledger.transaction i
      JOIN ledger.transaction p ON p.id = $2 AND p.entity = i.entity AND p.currency = i.currency
@@ -49,7 +63,11 @@ async function applyLine(change: RecordChange, { values, path }: WrittenLine): P
     [doc, id, values.get('foreignamount') ?? null, type.applies ?? []],
   );
   const [open] = rows;
-  if (!open?.isopen) throw USER_ERRORS.notOpen(doc, type.transactionType === 'CustRfnd' ? 'payment or credit memo' : 'invoice');
+  if (!open?.isopen)
+    throw USER_ERRORS.notOpen(
+      doc,
+      type.transactionType === 'CustRfnd' ? 'payment or credit memo' : 'invoice',
+    );
   if (!open.ispositive) throw invalidValue(open.amount, `${path}.amount`, 'amount');
   if (!open.fits) throw USER_ERRORS.appliesTooMuch(doc);
   await client.query(
@@ -60,8 +78,8 @@ async function applyLine(change: RecordChange, { values, path }: WrittenLine): P
 }
 
 /**
- * Rejects with RestError 400 when more is applied than the transaction's total: by a payment or credit memo, or to an invoice whose total
- * was lowered; also for a payment or refund of nothing.
+ * Rejects with RestError 400 when more is applied than the transaction's total: by a payment or credit memo,
+ * or to an invoice whose total was lowered; also for a payment or refund of nothing.
  */
 export async function assertNotOverapplied({ client, type, id }: RecordChange): Promise<void> {
   const { rows } = await client.query<{ isover: boolean; total: string; isempty: boolean }>(

@@ -1,4 +1,5 @@
-// Parses the body of a write: properties, lines and applications by their kinds. Doesn't check them against the books.
+// Parses the body of a write: properties, lines and applications by their kinds. Doesn't check them against
+// the books.
 import type { Property } from './property.ts';
 import { APPLY_PROPERTIES, LINE_PROPERTIES } from './property.ts';
 import { invalidBody, invalidHeader, invalidValue, unknownProperty } from './record-errors.ts';
@@ -6,9 +7,16 @@ import type { RestRecordType } from './record-type.ts';
 
 /** Values by column, as PostgreSQL text; null clears. A reference by external id is `eid:…`. */
 export type Values = ReadonlyMap<string, string | null>;
-/** One line of a sublist: its values, the number of the line it changes (if any), and its place in the body. */
+/**
+ * One line of a sublist: its values, the number of the line it changes (if any), and its place in the body.
+ */
 export type WrittenLine = { values: Values; line: string | undefined; path: string };
-export type WriteBody = { values: Values; lines: WrittenLine[] | undefined; apply: WrittenLine[] | undefined; unknownNames: string[] };
+export type WriteBody = {
+  values: Values;
+  lines: WrittenLine[] | undefined;
+  apply: WrittenLine[] | undefined;
+  unknownNames: string[];
+};
 
 type Json = Record<string, unknown>;
 
@@ -37,7 +45,10 @@ export function parseJsonBody(text: unknown): Json {
   return body;
 }
 
-/** Throws RestError 400 for an invalid value, and for an unknown name if `nameCheck` is Error; otherwise lists unknown names. */
+/**
+ * Throws RestError 400 for an invalid value, and for an unknown name if `nameCheck` is Error; otherwise lists
+ * unknown names.
+ */
 export function parseWriteBody(type: RestRecordType, body: Json, nameCheck: NameCheck): WriteBody {
   const unknownNames: string[] = [];
   const reportUnknown = (path: string): void => {
@@ -45,8 +56,12 @@ export function parseWriteBody(type: RestRecordType, body: Json, nameCheck: Name
     unknownNames.push(path);
   };
   const { item, apply, ...fields } = body;
-  const lines = item === undefined ? undefined : parseSublist('item', item, type.lines?.properties ?? LINE_PROPERTIES, reportUnknown);
-  const applied = apply === undefined ? undefined : parseSublist('apply', apply, APPLY_PROPERTIES, reportUnknown);
+  const lines =
+    item === undefined
+      ? undefined
+      : parseSublist('item', item, type.lines?.properties ?? LINE_PROPERTIES, reportUnknown);
+  const applied =
+    apply === undefined ? undefined : parseSublist('apply', apply, APPLY_PROPERTIES, reportUnknown);
   if (lines && !type.lines) reportUnknown('item');
   if (applied && !type.applies) reportUnknown('apply');
   return {
@@ -76,14 +91,20 @@ function parseValues(
   return values;
 }
 
-function parseSublist(name: string, value: unknown, properties: readonly Property[], reportUnknown: (path: string) => void): WrittenLine[] {
+function parseSublist(
+  name: string,
+  value: unknown,
+  properties: readonly Property[],
+  reportUnknown: (path: string) => void,
+): WrittenLine[] {
   const items = isObject(value) ? value['items'] : value;
   if (!Array.isArray(items)) throw invalidValue(value, name);
   return items.map((item: unknown, index) => {
     const path = `${name}.items[${index}]`;
     if (!isObject(item)) throw invalidValue(item, path);
     const { line, ...fields } = item;
-    if (line !== undefined && !/^\d{1,9}$/.test(String(line))) throw invalidValue(line, `${path}.line`, 'line');
+    if (line !== undefined && !/^\d{1,9}$/.test(String(line)))
+      throw invalidValue(line, `${path}.line`, 'line');
     return {
       values: parseValues(fields, properties, `${path}.`, reportUnknown),
       line: line === undefined ? undefined : String(line),
@@ -96,8 +117,14 @@ const PLAIN_NUMBER = /^-?\d{1,15}(\.\d{1,12})?$/;
 
 function parseValue(property: Property, value: unknown, path: string): string | null {
   if (value === null || value === '') return null;
-  const scalar = property.kind === 'reference' || property.kind === 'enum' || property.kind === 'integer' ? referenceId(value) : value;
-  const text = typeof scalar === 'string' || typeof scalar === 'number' || typeof scalar === 'boolean' ? String(scalar) : undefined;
+  const scalar =
+    property.kind === 'reference' || property.kind === 'enum' || property.kind === 'integer'
+      ? referenceId(value)
+      : value;
+  const text =
+    typeof scalar === 'string' || typeof scalar === 'number' || typeof scalar === 'boolean'
+      ? String(scalar)
+      : undefined;
   const read = text === undefined ? undefined : parseScalar(property, text);
   if (read === undefined) throw invalidValue(value, path, property.name);
   return read;
@@ -114,7 +141,9 @@ function parseScalar(property: Property, text: string): string | undefined {
     case 'boolean':
       return /^(true|T)$/.test(text) ? 'T' : /^(false|F)$/.test(text) ? 'F' : undefined;
     case 'number':
-      return PLAIN_NUMBER.test(text) && (property.column !== 'exchangerate' || Number(text) > 0) ? text : undefined;
+      return PLAIN_NUMBER.test(text) && (property.column !== 'exchangerate' || Number(text) > 0)
+        ? text
+        : undefined;
     case 'integer':
       return /^-?\d{1,15}$/.test(text) ? text : undefined;
     case 'date':
@@ -131,4 +160,5 @@ function parseScalar(property: Property, text: string): string | undefined {
 const isDay = (text: string): boolean =>
   /^\d{4}-\d\d-\d\d$/.test(text) && (new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text) ?? false);
 
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

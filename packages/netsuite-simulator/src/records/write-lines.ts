@@ -1,6 +1,6 @@
-// Writes the lines of a transaction: a line with the number of an existing one changes it, others are added; `replace=item` replaces all
-// lines. The header's total is the sum of its lines. With a profile, amounts are in the transaction's currency, and posting.ts derives the base
-// amounts and the total from them.
+// Writes the lines of a transaction: a line with the number of an existing one changes it, others are added;
+// `replace=item` replaces all lines. The header's total is the sum of its lines. With a profile, amounts are
+// in the transaction's currency, and posting.ts derives the base amounts and the total from them.
 
 import { LINE_PROPERTIES, type Property } from './property.ts';
 import { ITEM_LINES } from './read-record.ts';
@@ -11,15 +11,22 @@ import type { WrittenLine } from './write-body.ts';
 
 const ITEM = LINE_PROPERTIES.find(({ name }) => name === 'item') as Property;
 
-/** Rejects with RestError 400 for a missing item or amount, an unknown line or item, or a replacement without lines. */
+/**
+ * Rejects with RestError 400 for a missing item or amount, an unknown line or item, or a replacement without
+ * lines.
+ */
 export async function writeLines(change: RecordChange, lines: readonly WrittenLine[]): Promise<void> {
   const { client, id, replaces } = change;
   if (replaces.has('item')) {
     if (lines.length === 0) throw USER_ERRORS.noLines();
-    await client.query(`DELETE FROM ledger.transactionline l WHERE l.transaction = $1 AND ${ITEM_LINES}`, [id]);
+    await client.query(`DELETE FROM ledger.transactionline l WHERE l.transaction = $1 AND ${ITEM_LINES}`, [
+      id,
+    ]);
   }
   for (const line of lines)
-    await (line.line === undefined || replaces.has('item') ? addLine(change, line) : updateLine(change, line, line.line));
+    await (line.line === undefined || replaces.has('item')
+      ? addLine(change, line)
+      : updateLine(change, line, line.line));
   await client.query(
     `UPDATE ledger.transaction t SET foreigntotal =
        (SELECT COALESCE(-sum(l.netamount), 0) FROM ledger.transactionline l WHERE l.transaction = t.id AND l.mainline = 'F') WHERE t.id = $1`,

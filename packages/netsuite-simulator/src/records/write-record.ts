@@ -1,5 +1,5 @@
-// Creates, updates and deletes records. Each write is one transaction with everything derived from it: lines, totals, applications, paid
-// and unpaid amounts, and the row in deletedrecord.
+// Creates, updates and deletes records. Each write is one transaction with everything derived from it: lines,
+// totals, applications, paid and unpaid amounts, and the row in deletedrecord.
 import type { Pool, PoolClient } from 'pg';
 import { inWriteTransaction } from '../database/write-transaction.ts';
 import { settleTransactions } from '../load/settle.ts';
@@ -29,8 +29,12 @@ export type WriteSettings = {
 export type WriteTarget = { type: RestRecordType; id: string };
 
 const CASTS = new Map([
-  ...['id', 'entity', 'currency', 'account', 'paymentmethod', 'entitystatus', ...DEFAULT_IDS].map((column) => [column, 'bigint'] as const),
-  ...['foreigntotal', 'exchangerate', 'creditlimit', 'baseprice'].map((column) => [column, 'numeric'] as const),
+  ...['id', 'entity', 'currency', 'account', 'paymentmethod', 'entitystatus', ...DEFAULT_IDS].map(
+    (column) => [column, 'bigint'] as const,
+  ),
+  ...['foreigntotal', 'exchangerate', 'creditlimit', 'baseprice'].map(
+    (column) => [column, 'numeric'] as const,
+  ),
   ...['trandate', 'duedate', 'shipdate'].map((column) => [column, 'date'] as const),
   ...['datecreated', 'createddate', 'lastmodifieddate'].map((column) => [column, 'timestamptz'] as const),
   ['iswritten', 'boolean'],
@@ -38,8 +42,8 @@ const CASTS = new Map([
 const castOf = (column: string): string => CASTS.get(column) ?? 'text';
 
 /**
- * Resolves to the new record's id. `after` runs in the same transaction. Rejects with RestError 400 for invalid values or a forbidden
- * write.
+ * Resolves to the new record's id. `after` runs in the same transaction. Rejects with RestError 400 for
+ * invalid values or a forbidden write.
  */
 export function createRecord(
   settings: WriteSettings,
@@ -61,7 +65,14 @@ export function createRecord(
       `INSERT INTO ledger.${type.table} (${columns.map(quoteSqlName).join(', ')}) VALUES (${columns.map((name, i) => `$${i + 1}::${castOf(name)}`).join(', ')})`,
       [...row.values()],
     );
-    const created = { client, type, id, now, replaces: new Set<string>(), posts: settings.profile !== undefined };
+    const created = {
+      client,
+      type,
+      id,
+      now,
+      replaces: new Set<string>(),
+      posts: settings.profile !== undefined,
+    };
     await writeParts(created, body, settings);
     await after?.(created);
     return id;
@@ -84,7 +95,10 @@ async function newRow(
   return row;
 }
 
-/** Changes only what the body contains. Rejects with RestError: as for an absent record, or 400 for invalid values or a forbidden write. */
+/**
+ * Changes only what the body contains. Rejects with RestError: as for an absent record, or 400 for invalid
+ * values or a forbidden write.
+ */
 export function updateRecord(
   settings: WriteSettings,
   { type, id }: WriteTarget,
@@ -95,26 +109,45 @@ export function updateRecord(
     await assertRecordExists(client, type, id);
     await assertCanChange(client, { type, id }, body.values.get('trandate'), settings.switches);
     const checked = await resolveReferences(client, type, body.values);
-    const values = new Map([...checked].filter(([column]) => type.properties.some((p) => p.column === column && p.writes === 'always')));
+    const values = new Map(
+      [...checked].filter(([column]) =>
+        type.properties.some((p) => p.column === column && p.writes === 'always'),
+      ),
+    );
     await assertExternalIdUnique(client, type, values, id);
-    const sets = [...values.keys()].map((name, i) => `${quoteSqlName(name)} = ${keepIfNull(name, `$${i + 2}::${castOf(name)}`)}`);
-    await client.query(`UPDATE ledger.${type.table} SET ${[...sets, `lastmodifieddate = $${sets.length + 2}`].join(', ')} WHERE id = $1`, [
-      id,
-      ...values.values(),
-      now,
-    ]);
-    await writeParts({ client, type, id, now, replaces, posts: settings.profile !== undefined }, body, settings);
+    const sets = [...values.keys()].map(
+      (name, i) => `${quoteSqlName(name)} = ${keepIfNull(name, `$${i + 2}::${castOf(name)}`)}`,
+    );
+    await client.query(
+      `UPDATE ledger.${type.table} SET ${[...sets, `lastmodifieddate = $${sets.length + 2}`].join(', ')} WHERE id = $1`,
+      [id, ...values.values(), now],
+    );
+    await writeParts(
+      { client, type, id, now, replaces, posts: settings.profile !== undefined },
+      body,
+      settings,
+    );
   });
 }
 
-/** Rejects with RestError: as for an absent record, or 400 when other records refer to it or its period is closed. */
+/**
+ * Rejects with RestError: as for an absent record, or 400 when other records refer to it or its period is
+ * closed.
+ */
 export function deleteRecord(settings: WriteSettings, { type, id }: WriteTarget): Promise<void> {
   return runChange(settings, async (client, now) => {
     await assertRecordExists(client, type, id);
     await assertCanChange(client, { type, id }, null, settings.switches);
     await assertUnused(client, type, id);
     const { table, title } = type;
-    await addDeletedRecord(client, { table, id, scriptId: type.name.toLowerCase(), title, at: now, context: 'REST Web Services' });
+    await addDeletedRecord(client, {
+      table,
+      id,
+      scriptId: type.name.toLowerCase(),
+      title,
+      at: now,
+      context: 'REST Web Services',
+    });
     const customers = type.transactionType === undefined ? [] : await customersOf(client, id);
     if (type.transactionType !== undefined) {
       await client.query(
@@ -131,14 +164,19 @@ export function deleteRecord(settings: WriteSettings, { type, id }: WriteTarget)
       await client.query('DELETE FROM ledger.application WHERE invoice = $1 OR credit = $1', [id]);
     }
     if (type.table === 'customer') {
-      for (const table of ['address', 'customersubsidiary']) await client.query(`DELETE FROM ledger.${table} WHERE entity = $1`, [id]);
+      for (const table of ['address', 'customersubsidiary'])
+        await client.query(`DELETE FROM ledger.${table} WHERE entity = $1`, [id]);
     }
     await client.query(`DELETE FROM ledger.${type.table} WHERE id = $1`, [id]);
-    if (type.transactionType !== undefined) await settleTransactions(client, customers, [], touchedAt(settings, now));
+    if (type.transactionType !== undefined)
+      await settleTransactions(client, customers, [], touchedAt(settings, now));
   });
 }
 
-/** Updates the record with this external id or creates it. Resolves to its id. Rejects as `createRecord` and `updateRecord` do. */
+/**
+ * Updates the record with this external id or creates it. Resolves to its id. Rejects as `createRecord` and
+ * `updateRecord` do.
+ */
 export async function upsertRecord(
   settings: WriteSettings,
   type: RestRecordType,
@@ -161,7 +199,10 @@ export async function upsertRecord(
   return id;
 }
 
-function runChange<T>(settings: WriteSettings, work: (client: PoolClient, now: Date) => Promise<T>): Promise<T> {
+function runChange<T>(
+  settings: WriteSettings,
+  work: (client: PoolClient, now: Date) => Promise<T>,
+): Promise<T> {
   // Read once the write lock is held, so that changes are ordered by their times.
   return inWriteTransaction(settings.pool, settings.timeZone, (client) =>
     work(client, new Date(Math.floor(settings.businessTime().getTime() / 1000) * 1000)),
@@ -182,17 +223,34 @@ async function writeParts(change: RecordChange, body: WriteBody, settings: Write
   await assertNotOverapplied(change);
 }
 
-const touchedAt = (settings: WriteSettings, now: Date): Date | null => (settings.switches.paymentTouchesInvoice ? now : null);
+const touchedAt = (settings: WriteSettings, now: Date): Date | null =>
+  settings.switches.paymentTouchesInvoice ? now : null;
 
-const sequenceOf = (type: RestRecordType): string => ({ customer: 'entity_id', item: 'item_id' })[type.table] ?? 'transaction_id';
+const sequenceOf = (type: RestRecordType): string =>
+  ({ customer: 'entity_id', item: 'item_id' })[type.table] ?? 'transaction_id';
 
-/** Columns that every record has: null leaves them unchanged, or at their default, instead of clearing them. */
-const NOT_CLEARABLE = ['tranid', 'trandate', 'exchangerate', 'entityid', 'itemid', 'isinactive', 'foreigntotal', 'status', 'currency'];
+/**
+ * Columns that every record has: null leaves them unchanged, or at their default, instead of clearing them.
+ */
+const NOT_CLEARABLE = [
+  'tranid',
+  'trandate',
+  'exchangerate',
+  'entityid',
+  'itemid',
+  'isinactive',
+  'foreigntotal',
+  'status',
+  'currency',
+];
 const keepIfNull = (column: string, value: string): string =>
   NOT_CLEARABLE.includes(column) ? `COALESCE(${value}, ${quoteSqlName(column)})` : value;
 
 async function customersOf(client: PoolClient, transaction: string): Promise<string[]> {
-  const { rows } = await client.query<{ entity: string | null }>('SELECT entity FROM ledger.transaction WHERE id = $1', [transaction]);
+  const { rows } = await client.query<{ entity: string | null }>(
+    'SELECT entity FROM ledger.transaction WHERE id = $1',
+    [transaction],
+  );
   return rows.flatMap(({ entity }) => (entity === null ? [] : [entity]));
 }
 
@@ -203,7 +261,12 @@ async function assertRecordExists(client: PoolClient, type: RestRecordType, id: 
   if (id.startsWith('-')) throw USER_ERRORS.isOfSystem();
 }
 
-async function assertExternalIdUnique(client: PoolClient, type: RestRecordType, values: Values, id: string | undefined): Promise<void> {
+async function assertExternalIdUnique(
+  client: PoolClient,
+  type: RestRecordType,
+  values: Values,
+  id: string | undefined,
+): Promise<void> {
   const externalId = values.get('externalid');
   if (externalId === undefined || externalId === null) return;
   const found = await findByExternalId(client, type, externalId);
@@ -223,6 +286,7 @@ async function assertUnused(client: PoolClient, type: RestRecordType, id: string
   };
   for (const user of users[type.table] ?? []) {
     const { rows } = await client.query(`SELECT 1 FROM ${user} = $1 LIMIT 1`, [id]);
-    if (rows.length > 0) throw type.transactionType === undefined ? USER_ERRORS.hasDependents() : USER_ERRORS.isLinked();
+    if (rows.length > 0)
+      throw type.transactionType === undefined ? USER_ERRORS.hasDependents() : USER_ERRORS.isLinked();
   }
 }

@@ -1,4 +1,5 @@
-// POST, PATCH, PUT and DELETE of records. Every response is a 204 without a body; Location is the URL of a created record.
+// POST, PATCH, PUT and DELETE of records. Every response is a 204 without a body; Location is the URL of a
+// created record.
 import { type Request, type Response, Router } from 'express';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { originOf } from '../wire.ts';
@@ -8,8 +9,20 @@ import { canWrite, externalIdOf, getRecordId, getVisibleType } from './record-pa
 import type { RestRecordType } from './record-type.ts';
 import { findByExternalId } from './references.ts';
 import { transformRecord } from './transform.ts';
-import { NAME_CHECK_HEADER, parseJsonBody, parseNameCheck, parseWriteBody, type WriteBody } from './write-body.ts';
-import { createRecord, deleteRecord, updateRecord, upsertRecord, type WriteSettings } from './write-record.ts';
+import {
+  NAME_CHECK_HEADER,
+  parseJsonBody,
+  parseNameCheck,
+  parseWriteBody,
+  type WriteBody,
+} from './write-body.ts';
+import {
+  createRecord,
+  deleteRecord,
+  updateRecord,
+  upsertRecord,
+  type WriteSettings,
+} from './write-record.ts';
 
 /** The routes throw RestError: 405 for a read-only type, and as the functions of write-record.ts do. */
 export function writeRoutes(settings: WriteSettings, role: RoleVisibility): Router {
@@ -19,7 +32,9 @@ export function writeRoutes(settings: WriteSettings, role: RoleVisibility): Rout
   router.patch('/:type/:id', (request, response) => handlePatch(parts, request, response));
   router.put('/:type/:id', (request, response) => handlePut(parts, request, response));
   router.delete('/:type/:id', (request, response) => handleDelete(parts, request, response));
-  router.post('/:type/:id/\\!transform/:target', (request, response) => handleTransform(parts, request, response));
+  router.post('/:type/:id/\\!transform/:target', (request, response) =>
+    handleTransform(parts, request, response),
+  );
   return router;
 }
 
@@ -47,7 +62,12 @@ async function handlePut({ settings, role }: Parts, request: Request, response: 
   const existing = await findByExternalId(settings.pool, type, externalId);
   if (existing !== undefined) await assertRecordWritable({ pool: settings.pool, role }, type, existing);
   const body = await readBody({ settings, role }, type, request, response);
-  sendLocation(request, response, type, await upsertRecord(settings, type, externalId, body, replacedSublists(request)));
+  sendLocation(
+    request,
+    response,
+    type,
+    await upsertRecord(settings, type, externalId, body, replacedSublists(request)),
+  );
 }
 
 async function handleDelete({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
@@ -56,7 +76,11 @@ async function handleDelete({ settings, role }: Parts, request: Request, respons
   response.status(204).end();
 }
 
-async function handleTransform({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
+async function handleTransform(
+  { settings, role }: Parts,
+  request: Request,
+  response: Response,
+): Promise<void> {
   const type = getVisibleType(role, request);
   const target = getVisibleType(role, request, String(request.params['target']));
   const body = await readBody({ settings, role }, target, request, response, '{}');
@@ -80,13 +104,15 @@ async function readBody(
   const text = typeof request.body === 'string' && request.body !== '' ? request.body : ifEmpty;
   const nameCheck = parseNameCheck(request.get(NAME_CHECK_HEADER));
   const body = parseWriteBody(type, parseJsonBody(text), nameCheck);
-  if (nameCheck === 'Warning' && body.unknownNames.length > 0) response.set('X-NetSuite-PropertyValidation', body.unknownNames.join(', '));
+  if (nameCheck === 'Warning' && body.unknownNames.length > 0)
+    response.set('X-NetSuite-PropertyValidation', body.unknownNames.join(', '));
   await assertReferencesVisible({ pool: settings.pool, role }, type, body);
   return body;
 }
 
 /** Parses `replace=item,apply`. */
-const replacedSublists = (request: Request): Set<string> => new Set(String(request.query['replace'] ?? '').split(','));
+const replacedSublists = (request: Request): Set<string> =>
+  new Set(String(request.query['replace'] ?? '').split(','));
 
 function sendLocation(request: Request, response: Response, type: RestRecordType, id: string): void {
   response

@@ -1,5 +1,5 @@
-// NetSuite's set-up pages for integration records and OAuth 2.0 certificates, as JSON for the page in this folder. Part of the control
-// listener, mounted at /set-up behind its token.
+// NetSuite's set-up pages for integration records and OAuth 2.0 certificates, as JSON for the page in this
+// folder. Part of the control listener, mounted at /set-up behind its token.
 import { Router } from 'express';
 import { z } from 'zod';
 import { ControlError } from '../control/control-error.ts';
@@ -34,7 +34,9 @@ export function createSetUpRoutes({ accountId, accountUrl, integrations }: SetUp
   });
   router.post('/integrations/:clientId/certificates', async (request, response) => {
     const { certificatePem } = parseBody(NewCertificate, request);
-    response.status(201).json(await asRefusal(integrations.uploadCertificate(request.params.clientId, certificatePem)));
+    response
+      .status(201)
+      .json(await asRefusal(integrations.uploadCertificate(request.params.clientId, certificatePem)));
   });
   router.post('/certificates/:certificateId/revoke', async (request, response) => {
     parseBody(Nothing, request);

@@ -1,5 +1,5 @@
-// Issues OAuth 2.0 access tokens and authenticates every REST call. Tokens are kept in memory: after a restart callers sign in again, which
-// they must be able to do at any time.
+// Issues OAuth 2.0 access tokens and authenticates every REST call. Tokens are kept in memory: after a
+// restart callers sign in again, which they must be able to do at any time.
 import { randomBytes } from 'node:crypto';
 import type { Request, RequestHandler } from 'express';
 import type { Clock } from '../clock.ts';
@@ -12,7 +12,10 @@ export type AccessTokens = {
   /** A new token of the integration with this client id. */
   issue(clientId: string): string;
   revokeAll(): void;
-  /** Throws RestError 401 unless the request has a valid bearer token or token-based signature, and 400 for a malformed bearer token. */
+  /**
+   * Throws RestError 401 unless the request has a valid bearer token or token-based signature, and 400 for a
+   * malformed bearer token.
+   */
   authenticate: RequestHandler;
 };
 
@@ -21,7 +24,11 @@ export const TOKEN_SECONDS = 3600;
 const isTokenBased = (request: Request): boolean => /^\s*oauth\s/i.test(request.headers.authorization ?? '');
 
 /** `authenticate` throws RestError 401 or 400; see AccessTokens. `realm` is named in challenges. */
-export function createAccessTokens(clock: Clock, realm: string, checkTokenBased: TokenBasedCheck): AccessTokens {
+export function createAccessTokens(
+  clock: Clock,
+  realm: string,
+  checkTokenBased: TokenBasedCheck,
+): AccessTokens {
   const issued = new Map<string, { clientId: string; expiresAtMs: number }>();
   return {
     issue(clientId) {
@@ -40,7 +47,8 @@ export function createAccessTokens(clock: Clock, realm: string, checkTokenBased:
       }
       const token = issued.get(bearerOf(request, realm));
       if (!token) throw invalidBearerToken(realm, 'token_rejected: the access token is unknown or revoked');
-      if (token.expiresAtMs <= clock.now().getTime()) throw invalidBearerToken(realm, 'token_rejected: the access token has expired');
+      if (token.expiresAtMs <= clock.now().getTime())
+        throw invalidBearerToken(realm, 'token_rejected: the access token has expired');
       setIntegration(response, token.clientId);
       next();
     },
@@ -49,11 +57,14 @@ export function createAccessTokens(clock: Clock, realm: string, checkTokenBased:
 
 function bearerOf(request: Request, realm: string): string {
   const header = request.headers.authorization;
-  if (header === undefined || header.trim() === '') throw invalidBearerToken(realm, 'the request has no Authorization header');
+  if (header === undefined || header.trim() === '')
+    throw invalidBearerToken(realm, 'the request has no Authorization header');
   const [scheme = '', ...credentials] = header.trim().split(' ');
-  if (scheme.toLowerCase() !== 'bearer') throw invalidBearerToken(realm, `the authorization scheme ${scheme} is unknown`);
+  if (scheme.toLowerCase() !== 'bearer')
+    throw invalidBearerToken(realm, `the authorization scheme ${scheme} is unknown`);
   const [token] = credentials;
-  if (credentials.length !== 1 || !token || !/^[A-Za-z0-9._~+/-]+=*$/.test(token)) throw malformedBearerToken(realm);
+  if (credentials.length !== 1 || !token || !/^[A-Za-z0-9._~+/-]+=*$/.test(token))
+    throw malformedBearerToken(realm);
   return token;
 }
 

@@ -1,4 +1,5 @@
-// The clock by which certificates, assertions, tokens and signatures are checked: wall time, unless a test moves it.
+// The clock by which certificates, assertions, tokens and signatures are checked: wall time, unless a test
+// moves it.
 import type { Clock } from '../clock.ts';
 
 export type AuthenticationClock = Clock & {

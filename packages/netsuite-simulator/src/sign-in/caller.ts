@@ -7,5 +7,9 @@ export function setIntegration(response: Response, integration: string): void {
   response.locals[KEY] = integration;
 }
 
-/** The client id (OAuth 2.0) or consumer key (token-based) of the caller's integration; empty before the sign-in. */
-export const integrationOf = (response: Response): string => (response.locals[KEY] as string | undefined) ?? '';
+/**
+ * The client id (OAuth 2.0) or consumer key (token-based) of the caller's integration; empty before the
+ * sign-in.
+ */
+export const integrationOf = (response: Response): string =>
+  (response.locals[KEY] as string | undefined) ?? '';

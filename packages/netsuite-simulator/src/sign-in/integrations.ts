@@ -1,16 +1,30 @@
-// Integration records and their certificates: what an administrator sets up in NetSuite for a service that signs in by certificate.
+// Integration records and their certificates: what an administrator sets up in NetSuite for a service that
+// signs in by certificate.
 import { randomBytes, X509Certificate } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Clock } from '../clock.ts';
 
 export type KnownCertificate = { clientId: string; pem: string; notAfter: Date; revoked: boolean };
-export type ListedCertificate = { certificateId: string; createdAt: Date; notAfter: Date; revokedAt: Date | null };
-export type ListedIntegration = { clientId: string; name: string; createdAt: Date; certificates: ListedCertificate[] };
+export type ListedCertificate = {
+  certificateId: string;
+  createdAt: Date;
+  notAfter: Date;
+  revokedAt: Date | null;
+};
+export type ListedIntegration = {
+  clientId: string;
+  name: string;
+  createdAt: Date;
+  certificates: ListedCertificate[];
+};
 export type Integrations = {
   /** All integrations with all their certificates, oldest first. */
   list(): Promise<ListedIntegration[]>;
   create(name: string): Promise<{ clientId: string }>;
-  /** Rejects with RangeError for an unknown client id, an unacceptable certificate, or a sixth active certificate. */
+  /**
+   * Rejects with RangeError for an unknown client id, an unacceptable certificate, or a sixth active
+   * certificate.
+   */
   uploadCertificate(clientId: string, certificatePem: string): Promise<{ certificateId: string }>;
   /** Rejects with RangeError for an unknown id. */
   revokeCertificate(certificateId: string): Promise<void>;
@@ -24,7 +38,10 @@ const MIN_RSA_BITS = 3072;
 const CURVES = ['prime256v1', 'secp384r1', 'secp521r1'];
 const MAX_ACTIVE_CERTIFICATES = 5;
 
-/** `uploadCertificate` and `revokeCertificate` reject with RangeError for what NetSuite wouldn't accept or doesn't know. */
+/**
+ * `uploadCertificate` and `revokeCertificate` reject with RangeError for what NetSuite wouldn't accept or
+ * doesn't know.
+ */
 export function createIntegrations(pool: Pool, clock: Clock): Integrations {
   const exists = async (clientId: string): Promise<boolean> =>
     (await pool.query('SELECT 1 FROM setup.integration WHERE client_id = $1', [clientId])).rows.length > 0;
@@ -33,11 +50,16 @@ export function createIntegrations(pool: Pool, clock: Clock): Integrations {
     list: () => listIntegrations(pool),
     async create(name) {
       const clientId = randomBytes(32).toString('hex');
-      await pool.query('INSERT INTO setup.integration (client_id, name, created_at) VALUES ($1, $2, $3)', [clientId, name, clock.now()]);
+      await pool.query('INSERT INTO setup.integration (client_id, name, created_at) VALUES ($1, $2, $3)', [
+        clientId,
+        name,
+        clock.now(),
+      ]);
       return { clientId };
     },
     async uploadCertificate(clientId, certificatePem) {
-      if (!(await exists(clientId))) throw new RangeError('The account has no integration with this client id.');
+      if (!(await exists(clientId)))
+        throw new RangeError('The account has no integration with this client id.');
       const certificate = parseValidCertificate(certificatePem, clock.now());
       const { rows } = await pool.query<{ count: string }>(
         `SELECT count(*) FROM setup.certificate
@@ -45,7 +67,9 @@ export function createIntegrations(pool: Pool, clock: Clock): Integrations {
         [clientId, clock.now()],
       );
       if (Number(rows[0]?.count) >= MAX_ACTIVE_CERTIFICATES) {
-        throw new RangeError(`An integration may have at most ${MAX_ACTIVE_CERTIFICATES} active certificates. Revoke one first.`);
+        throw new RangeError(
+          `An integration may have at most ${MAX_ACTIVE_CERTIFICATES} active certificates. Revoke one first.`,
+        );
       }
       const certificateId = randomBytes(32).toString('base64url');
       await pool.query(
@@ -62,16 +86,30 @@ export function createIntegrations(pool: Pool, clock: Clock): Integrations {
       if (rowCount === 0) throw new RangeError('The account has no certificate with this id.');
     },
     async revokeAllCertificates() {
-      const { rowCount } = await pool.query('UPDATE setup.certificate SET revoked_at = $1 WHERE revoked_at IS NULL', [clock.now()]);
+      const { rowCount } = await pool.query(
+        'UPDATE setup.certificate SET revoked_at = $1 WHERE revoked_at IS NULL',
+        [clock.now()],
+      );
       return rowCount ?? 0;
     },
     async findCertificate(certificateId) {
-      const { rows } = await pool.query<{ client_id: string; pem: string; not_after: Date; revoked_at: Date | null }>(
-        'SELECT client_id, pem, not_after, revoked_at FROM setup.certificate WHERE certificate_id = $1',
-        [certificateId],
-      );
+      const { rows } = await pool.query<{
+        client_id: string;
+        pem: string;
+        not_after: Date;
+        revoked_at: Date | null;
+      }>('SELECT client_id, pem, not_after, revoked_at FROM setup.certificate WHERE certificate_id = $1', [
+        certificateId,
+      ]);
       const row = rows[0];
-      return row && { clientId: row.client_id, pem: row.pem, notAfter: row.not_after, revoked: row.revoked_at !== null };
+      return (
+        row && {
+          clientId: row.client_id,
+          pem: row.pem,
+          notAfter: row.not_after,
+          revoked: row.revoked_at !== null,
+        }
+      );
     },
   };
 }
@@ -93,16 +131,20 @@ async function listIntegrations(pool: Pool): Promise<ListedIntegration[]> {
 }
 
 /**
- * Throws RangeError unless it has an RSA key of at least 3072 bits or one of three curves, has not expired, and is valid for at most two
- * years.
+ * Throws RangeError unless it has an RSA key of at least 3072 bits or one of three curves, has not expired,
+ * and is valid for at most two years.
  */
 function parseValidCertificate(pem: string, now: Date): X509Certificate {
   const certificate = parseCertificate(pem);
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = certificate.publicKey;
   const isStrong =
-    type === 'rsa' ? (details?.modulusLength ?? 0) >= MIN_RSA_BITS : type === 'ec' && CURVES.includes(details?.namedCurve ?? '');
+    type === 'rsa'
+      ? (details?.modulusLength ?? 0) >= MIN_RSA_BITS
+      : type === 'ec' && CURVES.includes(details?.namedCurve ?? '');
   if (!isStrong)
-    throw new RangeError('A certificate must have an RSA key of at least 3072 bits, or a key on the curve P-256, P-384 or P-521.');
+    throw new RangeError(
+      'A certificate must have an RSA key of at least 3072 bits, or a key on the curve P-256, P-384 or P-521.',
+    );
   const [from, to] = [new Date(certificate.validFrom), new Date(certificate.validTo)];
   if (to <= now) throw new RangeError('The certificate has expired.');
   const twoYearsOn = new Date(from);

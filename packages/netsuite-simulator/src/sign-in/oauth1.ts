@@ -1,5 +1,5 @@
-// The wire format of token-based authentication: OAuth 1.0a, RFC 5849 section 3.4.1. Parses headers and computes signatures; it doesn't
-// decide whether a signature is accepted.
+// The wire format of token-based authentication: OAuth 1.0a, RFC 5849 section 3.4.1. Parses headers and
+// computes signatures; it doesn't decide whether a signature is accepted.
 import { createHmac } from 'node:crypto';
 
 export type OauthHeader = { realm: string | undefined; parameters: ReadonlyMap<string, string> };
@@ -14,7 +14,10 @@ const FIELD = /^\s*([A-Za-z0-9_%.~-]+)="([^"]*)"\s*$/;
 
 /** RFC 3986: everything but letters, digits and `-._~`. */
 export const percentEncode = (text: string): string =>
-  encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`);
+  encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 
 function percentDecode(text: string): string {
   try {
@@ -24,13 +27,17 @@ function percentDecode(text: string): string {
   }
 }
 
-/** Parses `OAuth realm="…", oauth_nonce="…", …`. Throws OauthHeaderError for duplicate, empty or malformed parameters. */
+/**
+ * Parses `OAuth realm="…", oauth_nonce="…", …`. Throws OauthHeaderError for duplicate, empty or malformed
+ * parameters.
+ */
 export function parseOauthHeader(header: string): OauthHeader {
   const parameters = new Map<string, string>();
   let realm: string | undefined;
   for (const field of header.trim().slice('OAuth'.length).split(',')) {
     const [, name, value] = FIELD.exec(field) ?? [];
-    if (name === undefined || value === undefined) throw new OauthHeaderError(`${field.trim() || 'an empty field'} is no parameter`);
+    if (name === undefined || value === undefined)
+      throw new OauthHeaderError(`${field.trim() || 'an empty field'} is no parameter`);
     if (value === '') throw new OauthHeaderError(`${name} is empty`);
     if (name === 'realm') {
       if (realm !== undefined) throw new OauthHeaderError('realm occurs twice');
@@ -45,8 +52,9 @@ export function parseOauthHeader(header: string): OauthHeader {
 }
 
 /**
- * HMAC-SHA256 in base64 over the method, the address, every header parameter but the signature, and every parameter of the URL; the body
- * isn't signed. Throws OauthHeaderError when the URL's query is not percent-encoded.
+ * HMAC-SHA256 in base64 over the method, the address, every header parameter but the signature, and every
+ * parameter of the URL; the body isn't signed. Throws OauthHeaderError when the URL's query is not
+ * percent-encoded.
  */
 export function signatureOf(
   request: SignedRequest,
@@ -61,7 +69,10 @@ export function signatureOf(
     .map(([name, value]) => `${name}=${value}`)
     .join('&');
   const base = [request.method.toUpperCase(), request.address, pairs].map(percentEncode).join('&');
-  return createHmac('sha256', `${percentEncode(secrets.consumerSecret)}&${percentEncode(secrets.tokenSecret)}`)
+  return createHmac(
+    'sha256',
+    `${percentEncode(secrets.consumerSecret)}&${percentEncode(secrets.tokenSecret)}`,
+  )
     .update(base)
     .digest('base64');
 }

@@ -1,5 +1,5 @@
-// Verifies calls signed by token-based authentication. The response is always INVALID_LOGIN; the audit trail gets the reason under the name
-// that NetSuite's login audit trail uses.
+// Verifies calls signed by token-based authentication. The response is always INVALID_LOGIN; the audit trail
+// gets the reason under the name that NetSuite's login audit trail uses.
 import { timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
 import type { Clock } from '../clock.ts';
@@ -8,9 +8,17 @@ import { invalidLogin } from './invalid-login.ts';
 import { type OauthHeader, OauthHeaderError, parseOauthHeader, signatureOf } from './oauth1.ts';
 import type { KnownToken, TokenCredentialsStore } from './token-credentials.ts';
 
-/** The consumer key of the caller's integration. Throws RestError 401 for a call that isn't correctly signed. */
+/**
+ * The consumer key of the caller's integration. Throws RestError 401 for a call that isn't correctly signed.
+ */
 export type TokenBasedCheck = (request: Request) => string;
-type Parts = { accountId: string; clock: Clock; credentials: TokenCredentialsStore; switches: Switches; isOn: () => boolean };
+type Parts = {
+  accountId: string;
+  clock: Clock;
+  credentials: TokenCredentialsStore;
+  switches: Switches;
+  isOn: () => boolean;
+};
 
 export const CLOCK_TOLERANCE_SECONDS = 300;
 const MIN_NONCE_LENGTH = 6;
@@ -32,45 +40,68 @@ export const oauthRealm = (accountId: string): string => accountId.toUpperCase()
 class LoginFailure extends Error {}
 
 /** The check throws RestError 401 when the call isn't signed as it must be or the feature is off. */
-export function createTokenBasedCheck({ accountId, clock, credentials, switches, isOn }: Parts): TokenBasedCheck {
+export function createTokenBasedCheck({
+  accountId,
+  clock,
+  credentials,
+  switches,
+  isOn,
+}: Parts): TokenBasedCheck {
   const nonces = createNonceLedger();
   const failures = new Map<string, { count: number; lockedUntilMs: number }>();
-  const challenge = () => (switches.challengesTba ? { 'www-authenticate': `OAuth realm="${oauthRealm(accountId)}"` } : {});
+  const challenge = () =>
+    switches.challengesTba ? { 'www-authenticate': `OAuth realm="${oauthRealm(accountId)}"` } : {};
 
   const verify = (request: Request, header: OauthHeader): string => {
     const token = getToken(credentials, header, oauthRealm(accountId));
     const nowMs = clock.now().getTime();
     const failed = failures.get(token.tokenId);
-    if (switches.locksAfterFailures && failed && failed.lockedUntilMs > nowMs) throw new LoginFailure('temporary_locked');
+    if (switches.locksAfterFailures && failed && failed.lockedUntilMs > nowMs)
+      throw new LoginFailure('temporary_locked');
     try {
       assertSignature(request, header, token, nowMs);
-      nonces.use(token.name, `${header.parameters.get('oauth_nonce')} ${header.parameters.get('oauth_timestamp')}`, nowMs);
+      nonces.use(
+        token.name,
+        `${header.parameters.get('oauth_nonce')} ${header.parameters.get('oauth_timestamp')}`,
+        nowMs,
+      );
       failures.delete(token.tokenId);
       return token.consumerKey;
     } catch (error) {
       const count = (failed?.count ?? 0) + 1;
-      failures.set(token.tokenId, { count: count % MAX_FAILURES, lockedUntilMs: count === MAX_FAILURES ? nowMs + LOCK_MS : 0 });
+      failures.set(token.tokenId, {
+        count: count % MAX_FAILURES,
+        lockedUntilMs: count === MAX_FAILURES ? nowMs + LOCK_MS : 0,
+      });
       throw error;
     }
   };
 
   return (request) => {
-    if (!isOn()) throw invalidLogin('FeatureDisabled: token-based authentication is off in this account', challenge());
+    if (!isOn())
+      throw invalidLogin('FeatureDisabled: token-based authentication is off in this account', challenge());
     try {
       const header = parseOauthHeader(request.headers.authorization ?? '');
       const missing = REQUIRED.filter((name) => !header.parameters.has(name));
-      if (missing.length > 0) throw new LoginFailure(`MissingTokenPassportRequiredFields: ${missing.join(', ')}`);
+      if (missing.length > 0)
+        throw new LoginFailure(`MissingTokenPassportRequiredFields: ${missing.join(', ')}`);
       return verify(request, header);
     } catch (error) {
-      if (error instanceof OauthHeaderError) throw invalidLogin(`parameter_rejected: ${error.message}`, challenge());
+      if (error instanceof OauthHeaderError)
+        throw invalidLogin(`parameter_rejected: ${error.message}`, challenge());
       if (error instanceof LoginFailure) throw invalidLogin(error.message, challenge());
       throw error;
     }
   };
 }
 
-function getToken(credentials: TokenCredentialsStore, { realm, parameters }: OauthHeader, expectedRealm: string): KnownToken {
-  if (realm !== expectedRealm) throw new LoginFailure(`permission_denied: the realm is ${realm ?? 'absent'}, not ${expectedRealm}`);
+function getToken(
+  credentials: TokenCredentialsStore,
+  { realm, parameters }: OauthHeader,
+  expectedRealm: string,
+): KnownToken {
+  if (realm !== expectedRealm)
+    throw new LoginFailure(`permission_denied: the realm is ${realm ?? 'absent'}, not ${expectedRealm}`);
   const version = parameters.get('oauth_version');
   if (version !== '1.0') throw new LoginFailure(`VersionRejected: ${version}`);
   const algorithm = parameters.get('oauth_signature_method');
@@ -79,18 +110,27 @@ function getToken(credentials: TokenCredentialsStore, { realm, parameters }: Oau
   if (!credentials.hasConsumer(consumerKey)) throw new LoginFailure('consumer_key_unknown');
   const token = credentials.findToken(parameters.get('oauth_token') ?? '');
   if (!token) throw new LoginFailure('token_rejected: the token is unknown');
-  if (token.consumerKey !== consumerKey) throw new LoginFailure('token_rejected: the token is of another integration');
+  if (token.consumerKey !== consumerKey)
+    throw new LoginFailure('token_rejected: the token is of another integration');
   if (token.isRevoked) throw new LoginFailure('token_rejected: the token has been revoked');
   if (!token.isIntegrationEnabled) throw new LoginFailure('consumer_key_refused: the integration is blocked');
   return token;
 }
 
-function assertSignature(request: Request, { parameters }: OauthHeader, token: KnownToken, nowMs: number): void {
+function assertSignature(
+  request: Request,
+  { parameters }: OauthHeader,
+  token: KnownToken,
+  nowMs: number,
+): void {
   const timestamp = parameters.get('oauth_timestamp') ?? '';
   const lateSeconds = Math.abs(Math.floor(nowMs / 1000) - Number(timestamp));
-  if (!/^\d{1,12}$/.test(timestamp)) throw new LoginFailure(`InvalidTimestamp: ${timestamp} is no number of seconds`);
-  if (lateSeconds > CLOCK_TOLERANCE_SECONDS) throw new LoginFailure(`InvalidTimestamp: ${lateSeconds} seconds from the account's clock`);
-  if ((parameters.get('oauth_nonce') ?? '').length < MIN_NONCE_LENGTH) throw new LoginFailure('nonce_rejected: shorter than 6 characters');
+  if (!/^\d{1,12}$/.test(timestamp))
+    throw new LoginFailure(`InvalidTimestamp: ${timestamp} is no number of seconds`);
+  if (lateSeconds > CLOCK_TOLERANCE_SECONDS)
+    throw new LoginFailure(`InvalidTimestamp: ${lateSeconds} seconds from the account's clock`);
+  if ((parameters.get('oauth_nonce') ?? '').length < MIN_NONCE_LENGTH)
+    throw new LoginFailure('nonce_rejected: shorter than 6 characters');
   const [path = '', ...rest] = request.originalUrl.split('?');
   // The host as the caller wrote it, port included.
   const address = `${request.protocol}://${request.headers.host ?? ''}${path}`;
@@ -105,7 +145,10 @@ function assertSignature(request: Request, { parameters }: OauthHeader, token: K
   if (!matches) throw new LoginFailure('InvalidSignature');
 }
 
-/** A nonce with its timestamp can be used once per user. It is remembered as long as its timestamp would be accepted. */
+/**
+ * A nonce with its timestamp can be used once per user. It is remembered as long as its timestamp would be
+ * accepted.
+ */
 function createNonceLedger(): { use(user: string, nonce: string, nowMs: number): void } {
   const used = new Map<string, number>();
   const KEEP_MS = (2 * CLOCK_TOLERANCE_SECONDS + 1) * 1000;

@@ -1,17 +1,30 @@
-// Credentials that an administrator creates for a service that signs in by token: an integration's consumer key and secret, its user's
-// token id and secret. Stored in the account's database and cached in memory while the account runs.
+// Credentials that an administrator creates for a service that signs in by token: an integration's consumer
+// key and secret, its user's token id and secret. Stored in the account's database and cached in memory while
+// the account runs.
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Clock } from '../clock.ts';
 
-export type TokenCredentials = { consumerKey: string; consumerSecret: string; tokenId: string; tokenSecret: string };
-export type KnownToken = TokenCredentials & { name: string; isRevoked: boolean; isIntegrationEnabled: boolean };
+export type TokenCredentials = {
+  consumerKey: string;
+  consumerSecret: string;
+  tokenId: string;
+  tokenSecret: string;
+};
+export type KnownToken = TokenCredentials & {
+  name: string;
+  isRevoked: boolean;
+  isIntegrationEnabled: boolean;
+};
 export type TokenCredentialsStore = {
   /** `fixed` replaces values that are otherwise random. */
   create(name: string, fixed?: Partial<TokenCredentials>): Promise<TokenCredentials>;
   /** Rejects with RangeError for an unknown id. */
   revoke(tokenId: string): Promise<void>;
-  /** Blocks or unblocks an integration: a blocked one's consumer key is refused. Rejects with RangeError for an unknown key. */
+  /**
+   * Blocks or unblocks an integration: a blocked one's consumer key is refused. Rejects with RangeError for
+   * an unknown key.
+   */
   setIntegrationEnabled(consumerKey: string, isOn: boolean): Promise<void>;
   findToken(tokenId: string): KnownToken | undefined;
   hasConsumer(consumerKey: string): boolean;
@@ -47,13 +60,27 @@ export async function loadTokenCredentials(pool: Pool, clock: Clock): Promise<To
       },
     ]),
   );
-  const ofConsumer = (consumerKey: string): KnownToken[] => [...known.values()].filter((token) => token.consumerKey === consumerKey);
+  const ofConsumer = (consumerKey: string): KnownToken[] =>
+    [...known.values()].filter((token) => token.consumerKey === consumerKey);
   return {
     async create(name, fixed = {}) {
-      const created = { consumerKey: random(), consumerSecret: random(), tokenId: random(), tokenSecret: random(), ...fixed };
+      const created = {
+        consumerKey: random(),
+        consumerSecret: random(),
+        tokenId: random(),
+        tokenSecret: random(),
+        ...fixed,
+      };
       await pool.query(
         `INSERT INTO setup.token (token_id, token_secret, consumer_key, consumer_secret, name, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-        [created.tokenId, created.tokenSecret, created.consumerKey, created.consumerSecret, name, clock.now()],
+        [
+          created.tokenId,
+          created.tokenSecret,
+          created.consumerKey,
+          created.consumerSecret,
+          name,
+          clock.now(),
+        ],
       );
       known.set(created.tokenId, { ...created, name, isRevoked: false, isIntegrationEnabled: true });
       return created;
@@ -61,13 +88,19 @@ export async function loadTokenCredentials(pool: Pool, clock: Clock): Promise<To
     async revoke(tokenId) {
       const token = known.get(tokenId);
       if (!token) throw new RangeError('The account has no token with this id.');
-      await pool.query('UPDATE setup.token SET revoked_at = COALESCE(revoked_at, $2) WHERE token_id = $1', [tokenId, clock.now()]);
+      await pool.query('UPDATE setup.token SET revoked_at = COALESCE(revoked_at, $2) WHERE token_id = $1', [
+        tokenId,
+        clock.now(),
+      ]);
       token.isRevoked = true;
     },
     async setIntegrationEnabled(consumerKey, isOn) {
       const tokens = ofConsumer(consumerKey);
       if (tokens.length === 0) throw new RangeError('The account has no integration with this consumer key.');
-      await pool.query('UPDATE setup.token SET integration_on = $2 WHERE consumer_key = $1', [consumerKey, isOn]);
+      await pool.query('UPDATE setup.token SET integration_on = $2 WHERE consumer_key = $1', [
+        consumerKey,
+        isOn,
+      ]);
       for (const token of tokens) token.isIntegrationEnabled = isOn;
     },
     findToken: (tokenId) => known.get(tokenId),

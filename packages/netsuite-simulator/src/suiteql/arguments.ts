@@ -1,5 +1,13 @@
-// Parses what built-in functions take: columns, keywords in quotes, and expressions, for which they are given the parser.
-import { acceptSymbol, advance, expectSymbol, type Parser, type SqlFragment, throwSyntaxError } from './parser.ts';
+// Parses what built-in functions take: columns, keywords in quotes, and expressions, for which they are given
+// the parser.
+import {
+  acceptSymbol,
+  advance,
+  expectSymbol,
+  type Parser,
+  type SqlFragment,
+  throwSyntaxError,
+} from './parser.ts';
 import type { ColumnName, Scope } from './scope.ts';
 import { unsupported } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
@@ -11,7 +19,9 @@ export type ParseExpression = (parser: Parser, scope: Scope) => SqlFragment[];
 export const selectDistortion = (parser: Parser, scope: Scope) =>
   scope.isSelectList && parser.outermost === scope ? parser.distortion : undefined;
 
-/** Parses a column, of which the first name has been read. Throws SuiteqlError unless a name follows a point. */
+/**
+ * Parses a column, of which the first name has been read. Throws SuiteqlError unless a name follows a point.
+ */
 export function parseColumnReference(parser: Parser, first: Token): ColumnName {
   if (!acceptSymbol(parser, '.')) return { column: first, alias: undefined };
   const column = advance(parser);
@@ -26,7 +36,10 @@ export function parseColumnArgument(parser: Parser): ColumnName {
   return parseColumnReference(parser, first);
 }
 
-/** Parses a text such as 'DEFAULT', without its quotes and in upper case. Throws SuiteqlError for anything else. */
+/**
+ * Parses a text such as 'DEFAULT', without its quotes and in upper case. Throws SuiteqlError for anything
+ * else.
+ */
 export function parseKeyword(parser: Parser): string {
   const token = advance(parser);
   if (token.kind !== 'string') throw unsupported();
@@ -40,8 +53,14 @@ export function parseKeywords(parser: Parser): string[] {
   return words;
 }
 
-/** Parses a comma and an expression; `'DEFAULT'` and 0 are undefined. Throws SuiteqlError for anything else. */
-export function parseOptional(parser: Parser, scope: Scope, parse: ParseExpression): SqlFragment[] | undefined {
+/**
+ * Parses a comma and an expression; `'DEFAULT'` and 0 are undefined. Throws SuiteqlError for anything else.
+ */
+export function parseOptional(
+  parser: Parser,
+  scope: Scope,
+  parse: ParseExpression,
+): SqlFragment[] | undefined {
   expectSymbol(parser, ',');
   const value = parse(parser, scope);
   return value.length === 1 && (value[0] === '0' || value[0] === "'DEFAULT'") ? undefined : value;

@@ -1,9 +1,25 @@
-// The functions BUILTIN.X and BUILTIN_RESULT.TYPE_X. ../../docs/wire.md has the source of each and what is inferred.
-import { expectLast, type ParseExpression, parseColumnArgument, parseKeyword, parseKeywords, selectDistortion } from './arguments.ts';
+// The functions BUILTIN.X and BUILTIN_RESULT.TYPE_X. ../../docs/wire.md has the source of each and what is
+// inferred.
+import {
+  expectLast,
+  type ParseExpression,
+  parseColumnArgument,
+  parseKeyword,
+  parseKeywords,
+  selectDistortion,
+} from './arguments.ts';
 import { parseConsolidate, parseCurrency, parseCurrencyConvert } from './currency.ts';
 import { acceptSymbol, advance, expectSymbol, type Parser, type SqlFragment, withNesting } from './parser.ts';
 import { periodsSql, rangeEdgeSql } from './ranges.ts';
-import { columnReferenceSql, displaySql, distortedSql, filterSql, getSource, type Scope, tableSource } from './scope.ts';
+import {
+  columnReferenceSql,
+  displaySql,
+  distortedSql,
+  filterSql,
+  getSource,
+  type Scope,
+  tableSource,
+} from './scope.ts';
 import { unsupported } from './suiteql-error.ts';
 
 /** Parses the arguments, after the opening parenthesis, and the closing one. */
@@ -21,7 +37,9 @@ const BUILTINS: ReadonlyMap<string, ParseBuiltin> = new Map([
   ['relative_ranges', parseRelativeRange],
 ]);
 
-/** Parses `.NAME(…)`, of which BUILTIN has been read. Throws SuiteqlError for a function that isn't supported. */
+/**
+ * Parses `.NAME(…)`, of which BUILTIN has been read. Throws SuiteqlError for a function that isn't supported.
+ */
 export function parseBuiltin(parser: Parser, scope: Scope, parse: ParseExpression): SqlFragment {
   expectSymbol(parser, '.');
   const parseArguments = BUILTINS.get(advance(parser).name);
@@ -33,8 +51,8 @@ export function parseBuiltin(parser: Parser, scope: Scope, parse: ParseExpressio
 }
 
 /**
- * Parses `.TYPE_NAME(value)`, of which BUILTIN_RESULT has been read: the value itself. A currency value has its currency in addition.
- * Throws SuiteqlError for anything else.
+ * Parses `.TYPE_NAME(value)`, of which BUILTIN_RESULT has been read: the value itself. A currency value has
+ * its currency in addition. Throws SuiteqlError for anything else.
  */
 export function parseBuiltinResult(parser: Parser, scope: Scope, parse: ParseExpression): SqlFragment {
   expectSymbol(parser, '.');
@@ -105,8 +123,8 @@ const MN_OPERATORS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * BUILTIN.MNFILTER(column, operator, 'DF' or '', 'TRUE' to ignore case, value, …) = 'T', in conditions only: compares the entries of a
- * multi-select column, as ids or with 'DF' as texts.
+ * BUILTIN.MNFILTER(column, operator, 'DF' or '', 'TRUE' to ignore case, value, …) = 'T', in conditions only:
+ * compares the entries of a multi-select column, as ids or with 'DF' as texts.
  */
 function parseMultiSelectFilter(parser: Parser, scope: Scope, parse: ParseExpression): SqlFragment {
   if (!scope.isFilter) throw unsupported();
@@ -123,11 +141,15 @@ function parseMultiSelectFilter(parser: Parser, scope: Scope, parse: ParseExpres
   if (values.length === 0) throw unsupported();
   expectLast(parser);
   const texts = values.flatMap((value, i) => [i === 0 ? '(' : ', (', ...value, ')::text']);
-  const entries = () => (isDisplay ? displaySql(scope, column, alias) : `${columnReferenceSql(scope, column, alias, false)}::text`);
+  const entries = () =>
+    isDisplay ? displaySql(scope, column, alias) : `${columnReferenceSql(scope, column, alias, false)}::text`;
   return [`suiteql.mn_filter(`, entries, `, '${operator}', ${ignoresCase}, ARRAY[`, ...texts, ']::text[])'];
 }
 
-/** BUILTIN.PERIOD(code, 'START' or 'END', 'ALL' or 'NOT_LAST', 'BETWEEN'), within IN: the posting periods of a range. */
+/**
+ * BUILTIN.PERIOD(code, 'START' or 'END', 'ALL' or 'NOT_LAST', 'BETWEEN'), within IN: the posting periods of a
+ * range.
+ */
 function parsePeriod(parser: Parser, _scope: Scope): SqlFragment {
   const words = parseKeywords(parser);
   expectLast(parser);
@@ -140,6 +162,11 @@ function parseRelativeRange(parser: Parser, _scope: Scope): SqlFragment {
   const words = parseKeywords(parser);
   expectLast(parser);
   const [code = '', edge = '', type = 'DATE', ...more] = words;
-  if (!['START', 'END'].includes(edge) || !['DATE', 'DATETIME', 'DATETIME_AS_DATE'].includes(type) || more.length > 0) throw unsupported();
+  if (
+    !['START', 'END'].includes(edge) ||
+    !['DATE', 'DATETIME', 'DATETIME_AS_DATE'].includes(type) ||
+    more.length > 0
+  )
+    throw unsupported();
   return rangeEdgeSql(code, edge === 'END', type === 'DATETIME');
 }

@@ -29,7 +29,9 @@ const SPECIAL_CALLS: ReadonlyMap<string, (parser: Parser, scope: Scope) => SqlFr
   ['least', parseExtreme('LEAST')],
 ]);
 
-/** Parses the call of `name`, which has been read. Throws SuiteqlError for an unknown function or bad syntax. */
+/**
+ * Parses the call of `name`, which has been read. Throws SuiteqlError for an unknown function or bad syntax.
+ */
 export function parseCall(parser: Parser, scope: Scope, name: Token): SqlFragment {
   return withNesting(parser, () => {
     expectSymbol(parser, '(');
@@ -41,7 +43,8 @@ export function parseCall(parser: Parser, scope: Scope, name: Token): SqlFragmen
     const over = parseOver(parser, scope);
     if (over.length > 0 || !AGGREGATES.has(name.name)) return [...call, ...over];
     scope.hasAggregate = true;
-    const offset = scope.isSelectList && parser.outermost === scope ? (parser.distortion?.countOffset ?? 0) : 0;
+    const offset =
+      scope.isSelectList && parser.outermost === scope ? (parser.distortion?.countOffset ?? 0) : 0;
     return name.name === 'count' && offset !== 0 ? ['(', ...call, `+ (${offset}))`] : call;
   });
 }
@@ -83,7 +86,13 @@ function parseCast(parser: Parser, scope: Scope): SqlFragment {
   }
   expectSymbol(parser, ')');
   // TO_NUMBER refuses what PostgreSQL would read as a number and Oracle doesn't.
-  return ['CAST(', ...(type.startsWith('numeric') ? ['suiteql.to_number(', ...value, ')'] : value), 'AS', type, ')'];
+  return [
+    'CAST(',
+    ...(type.startsWith('numeric') ? ['suiteql.to_number(', ...value, ')'] : value),
+    'AS',
+    type,
+    ')',
+  ];
 }
 
 function parseExtract(parser: Parser, scope: Scope): SqlFragment {
@@ -102,7 +111,14 @@ function parseDecode(parser: Parser, scope: Scope): SqlFragment {
   if (!value || rest.length < 2) throw unsupported();
   const pieces: SqlFragment[] = ['CASE'];
   for (let i = 0; i + 1 < rest.length; i += 2) {
-    pieces.push('WHEN (', ...value, ') IS NOT DISTINCT FROM (', ...(rest[i] ?? []), ') THEN', ...(rest[i + 1] ?? []));
+    pieces.push(
+      'WHEN (',
+      ...value,
+      ') IS NOT DISTINCT FROM (',
+      ...(rest[i] ?? []),
+      ') THEN',
+      ...(rest[i + 1] ?? []),
+    );
   }
   const otherwise = rest.length % 2 === 1 ? rest.at(-1) : undefined;
   return [...pieces, ...(otherwise ? ['ELSE', ...otherwise] : []), 'END'];
@@ -113,7 +129,12 @@ function parseExtreme(name: string): (parser: Parser, scope: Scope) => SqlFragme
   return (parser, scope) => {
     const list = parseExpressionList(parser, scope);
     expectSymbol(parser, ')');
-    const nulls = list.flatMap((value, index) => [...(index === 0 ? [] : ['OR']), '(', ...value, ') IS NULL']);
+    const nulls = list.flatMap((value, index) => [
+      ...(index === 0 ? [] : ['OR']),
+      '(',
+      ...value,
+      ') IS NULL',
+    ]);
     return ['CASE WHEN', ...nulls, 'THEN NULL ELSE', name, '(', ...withCommas(list), ') END'];
   };
 }

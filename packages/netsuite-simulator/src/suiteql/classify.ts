@@ -1,4 +1,5 @@
-// What a query reads, from its tokens alone: known before the query is compiled, and for queries that are refused too.
+// What a query reads, from its tokens alone: known before the query is compiled, and for queries that are
+// refused too.
 import { type Token, tokenize } from './tokens.ts';
 
 /** `list` is the same for all pages of one list: it leaves out what differs between pages. */
@@ -20,13 +21,17 @@ export function classifyQuery(query: string): QuerySubject {
   if (from < 0) return UNKNOWN;
   const selected = tokens.slice(select + 1, from);
   const table = tableAfter(tokens, from + 1);
-  // A value compared with `=` tells lists apart, such as type = 'CustInvc'; keys and times are compared otherwise, or are numbers.
-  const equal = tokens.flatMap((token, i) => (token.kind === 'string' && tokens[i - 1]?.text === '=' ? [token.text] : []));
+  // A value compared with `=` tells lists apart, such as type = 'CustInvc'; keys and times are compared
+  // otherwise, or are numbers.
+  const equal = tokens.flatMap((token, i) =>
+    token.kind === 'string' && tokens[i - 1]?.text === '=' ? [token.text] : [],
+  );
   return {
     kind: isCount(selected) ? 'count' : 'rows',
     table,
     list: [...selected.map(({ text }) => text), 'from', table ?? '', ...equal].join(' '),
-    mentions: (column) => tokens.some(({ kind, name, text }) => (kind !== 'string' && name === column) || text === '*'),
+    mentions: (column) =>
+      tokens.some(({ kind, name, text }) => (kind !== 'string' && name === column) || text === '*'),
   };
 }
 
@@ -38,7 +43,8 @@ function tokensOf(query: string): Token[] {
   }
 }
 
-const isWord = (token: Token | undefined, name: string): boolean => token?.kind === 'word' && token.name === name;
+const isWord = (token: Token | undefined, name: string): boolean =>
+  token?.kind === 'word' && token.name === name;
 
 /** The index of this word outside of any parentheses that begin after `start`; -1 if there is none. */
 function findAtDepth(tokens: readonly Token[], start: number, word: string): number {

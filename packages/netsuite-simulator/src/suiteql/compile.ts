@@ -16,10 +16,24 @@ export type CompiledQuery = {
 export type CompileOptions = { hasTypedStatus?: boolean; distortion?: QueryDistortion | undefined };
 
 /** Throws SuiteqlError in NetSuite's wording for an invalid query. */
-export function compileQuery(query: string, role: RoleVisibility, options: CompileOptions = {}): CompiledQuery {
+export function compileQuery(
+  query: string,
+  role: RoleVisibility,
+  options: CompileOptions = {},
+): CompiledQuery {
   const { hasTypedStatus = false, distortion } = options;
   const tokens = tokenize(query);
-  const parser: Parser = { query, tokens, at: 0, role, parameters: 0, depth: 0, hasTypedStatus, distortion, outermost: undefined };
+  const parser: Parser = {
+    query,
+    tokens,
+    at: 0,
+    role,
+    parameters: 0,
+    depth: 0,
+    hasTypedStatus,
+    distortion,
+    outermost: undefined,
+  };
   if (peek(parser).name === 'with') throw unsupported();
   const read = parseSelectQuery(parser, undefined);
   if (peek(parser).kind !== 'end') throwSyntaxError(parser);
@@ -29,11 +43,13 @@ export function compileQuery(query: string, role: RoleVisibility, options: Compi
     parameters: parser.parameters,
     page(limit, offset) {
       const window = `LIMIT ${limit} OFFSET ${offset}`;
-      // NetSuite guarantees no order without ORDER BY. Shuffling the rows of every request makes callers notice that early.
+      // NetSuite guarantees no order without ORDER BY. Shuffling the rows of every request makes callers
+      // notice that early.
       if (order === '') return `SELECT * FROM (${whole}) "rows" ORDER BY random() ${window}`;
       return tail === '' ? `${body} ${order} ${window}` : `SELECT * FROM (${whole}) "rows" ${window}`;
     },
-    // The count doesn't need ORDER BY, which costs a sort. It stays where it contains a parameter, which must remain bound.
+    // The count doesn't need ORDER BY, which costs a sort. It stays where it contains a parameter, which must
+    // remain bound.
     count: (cap) =>
       `SELECT count(*) FROM (SELECT 1 FROM (${tail === '' && !order.includes('$') ? body : whole}) "rows" LIMIT ${cap}) "counted"`,
   };

@@ -6,7 +6,10 @@ export type Dataset = {
   name: string;
   /** Its query in SuiteQL. */
   q: string;
-  /** The record type of the rows' column `id`: rows then have a link to their record. NetSuite gives none to transactions. */
+  /**
+   * The record type of the rows' column `id`: rows then have a link to their record. NetSuite gives none to
+   * transactions.
+   */
   recordType?: string;
 };
 

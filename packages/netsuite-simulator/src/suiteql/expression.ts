@@ -1,5 +1,5 @@
-// Parses an expression token by token and translates it to PostgreSQL: columns are checked, functions come from the allow list, Oracle's
-// constructs are replaced.
+// Parses an expression token by token and translates it to PostgreSQL: columns are checked, functions come
+// from the allow list, Oracle's constructs are replaced.
 
 import { parseColumnReference, selectDistortion } from './arguments.ts';
 import { parseBuiltin, parseBuiltinResult } from './builtin.ts';
@@ -34,8 +34,15 @@ export type ExpressionOptions = {
 const MAX_LIST_VALUES = 1000;
 const DATE_LITERALS = ['date', 'timestamp', 'interval'];
 
-/** Parses up to a comma, a closing parenthesis, a clause, or a name after a complete expression. Throws SuiteqlError for invalid syntax. */
-export function parseExpression(parser: Parser, scope: Scope, options: ExpressionOptions = {}): SqlFragment[] {
+/**
+ * Parses up to a comma, a closing parenthesis, a clause, or a name after a complete expression. Throws
+ * SuiteqlError for invalid syntax.
+ */
+export function parseExpression(
+  parser: Parser,
+  scope: Scope,
+  options: ExpressionOptions = {},
+): SqlFragment[] {
   const pieces: SqlFragment[] = [];
   let finished = false; // after an operand, when an operator or the end must follow
   for (;;) {
@@ -43,7 +50,8 @@ export function parseExpression(parser: Parser, scope: Scope, options: Expressio
     if (token.kind === 'end' || isSymbol(token, ')') || isSymbol(token, ',')) break;
     if (token.kind === 'word' && UNSUPPORTED_WORDS.has(token.name)) throw unsupported();
     // Oracle's outer join, (+).
-    if (isSymbol(token, '(') && isSymbol(peek(parser, 1), '+') && isSymbol(peek(parser, 2), ')')) throw unsupported();
+    if (isSymbol(token, '(') && isSymbol(peek(parser, 1), '+') && isSymbol(peek(parser, 2), ')'))
+      throw unsupported();
     if (token.kind === 'word' && CLAUSE_WORDS.has(token.name)) break;
     if (token.kind === 'word' && EXPRESSION_WORDS.has(token.name)) {
       advance(parser);
@@ -65,7 +73,11 @@ export function parseExpression(parser: Parser, scope: Scope, options: Expressio
 }
 
 /** Parses the condition of WHERE, HAVING or ON. */
-export function parseSqlCondition(parser: Parser, scope: Scope, options: ExpressionOptions = {}): SqlFragment[] {
+export function parseSqlCondition(
+  parser: Parser,
+  scope: Scope,
+  options: ExpressionOptions = {},
+): SqlFragment[] {
   scope.isFilter = true;
   const condition = parseExpression(parser, scope, options);
   scope.isFilter = false;
@@ -73,7 +85,11 @@ export function parseSqlCondition(parser: Parser, scope: Scope, options: Express
 }
 
 /** Parses one or more expressions separated by commas. */
-export function parseExpressionList(parser: Parser, scope: Scope, options: ExpressionOptions = {}): SqlFragment[][] {
+export function parseExpressionList(
+  parser: Parser,
+  scope: Scope,
+  options: ExpressionOptions = {},
+): SqlFragment[][] {
   const list = [parseExpression(parser, scope, options)];
   while (acceptSymbol(parser, ',')) list.push(parseExpression(parser, scope, options));
   return list;
@@ -102,26 +118,32 @@ function parseOperand(parser: Parser, scope: Scope, options: ExpressionOptions):
   if (token.kind === 'quoted') return parseColumn(parser, scope, token, options);
   const follows = peek(parser);
   if (token.name === 'builtin' && isSymbol(follows, '.')) return parseBuiltin(parser, scope, parseExpression);
-  if (token.name === 'builtin_result' && isSymbol(follows, '.')) return parseBuiltinResult(parser, scope, parseExpression);
+  if (token.name === 'builtin_result' && isSymbol(follows, '.'))
+    return parseBuiltinResult(parser, scope, parseExpression);
   if (token.name === 'rownum') return parseRownum(parser, options);
   if (follows.kind === 'string' && DATE_LITERALS.includes(token.name)) throw unsupported();
   if (isSymbol(follows, '(')) return parseCall(parser, scope, token);
   const moment = DATETIME_WORDS.get(token.name);
-  return moment !== undefined && !isSymbol(follows, '.') ? moment : parseColumn(parser, scope, token, options);
+  return moment !== undefined && !isSymbol(follows, '.')
+    ? moment
+    : parseColumn(parser, scope, token, options);
 }
 
 /** Words that PostgreSQL would read as a number or a date, and Oracle doesn't. */
 const FOREIGN_VALUE = /^'\s*[-+]?(nan|inf(inity)?|now|today|tomorrow|yesterday|epoch|allballs)\b/i;
 
 /** The empty string is null to Oracle. */
-const stringSql = (text: string): string => (text === "''" ? 'NULL' : FOREIGN_VALUE.test(text) ? `${text}::text` : text);
+const stringSql = (text: string): string =>
+  text === "''" ? 'NULL' : FOREIGN_VALUE.test(text) ? `${text}::text` : text;
 
 /** A subquery or expressions in parentheses. */
 function parseGroup(parser: Parser, scope: Scope): SqlFragment {
   return withNesting(parser, () => {
     const before = parser.tokens[parser.at - 1];
     expectSymbol(parser, '(');
-    const content = isWord(peek(parser), 'select') ? [[parseSelectQuery(parser, scope).sql]] : parseExpressionList(parser, scope);
+    const content = isWord(peek(parser), 'select')
+      ? [[parseSelectQuery(parser, scope).sql]]
+      : parseExpressionList(parser, scope);
     expectSymbol(parser, ')');
     if (before && isWord(before, 'in') && content.length > MAX_LIST_VALUES) throw unsupported();
     return ['(', ...withCommas(content), ')'];
@@ -144,7 +166,8 @@ function parseRownum(parser: Parser, options: ExpressionOptions): SqlFragment {
   if (options.isSelected) return 'row_number() OVER ()';
   const before = parser.tokens[parser.at - 2];
   const [operator, number] = [advance(parser), advance(parser)];
-  if (!options.rows || !before || !isWord(before, 'where', 'and') || !/^\d{1,9}$/.test(number.text)) throw unsupported();
+  if (!options.rows || !before || !isWord(before, 'where', 'and') || !/^\d{1,9}$/.test(number.text))
+    throw unsupported();
   const count = Number(number.text);
   const limit = { '<=': count, '<': count - 1, '=': count === 1 ? 1 : 0 }[operator.text];
   if (limit === undefined) throw unsupported();

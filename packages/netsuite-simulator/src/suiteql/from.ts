@@ -48,9 +48,16 @@ function parseJoinWords(parser: Parser): string | undefined {
 
 function parseSource(parser: Parser, scope: Scope): SqlFragment[] {
   return withNesting(parser, () => {
-    if (acceptSymbol(parser, '(')) return isWord(peek(parser), 'select') ? parseDerivedTable(parser, scope) : parseJoinGroup(parser, scope);
+    if (acceptSymbol(parser, '('))
+      return isWord(peek(parser), 'select')
+        ? parseDerivedTable(parser, scope)
+        : parseJoinGroup(parser, scope);
     const token = advance(parser);
-    if ((token.kind !== 'word' && token.kind !== 'quoted') || CLAUSE_WORDS.has(token.name) || EXPRESSION_WORDS.has(token.name))
+    if (
+      (token.kind !== 'word' && token.kind !== 'quoted') ||
+      CLAUSE_WORDS.has(token.name) ||
+      EXPRESSION_WORDS.has(token.name)
+    )
       throwSyntaxError(parser, token);
     const source = tableSource(parser.role, token.name, parseAlias(parser) ?? token.name);
     scope.sources.push(source);

@@ -1,4 +1,5 @@
-// The keywords and functions that a query may use. Functions that aren't listed here can't be called, even if PostgreSQL has them.
+// The keywords and functions that a query may use. Functions that aren't listed here can't be called, even if
+// PostgreSQL has them.
 
 /** Keywords within an expression; copied to the SQL unchanged. */
 export const EXPRESSION_WORDS: ReadonlySet<string> = new Set([
@@ -68,7 +69,15 @@ export const UNSUPPORTED_WORDS: ReadonlySet<string> = new Set([
   'into',
 ]);
 
-export const AGGREGATES: ReadonlySet<string> = new Set(['count', 'sum', 'min', 'max', 'avg', 'stddev', 'variance']);
+export const AGGREGATES: ReadonlySet<string> = new Set([
+  'count',
+  'sum',
+  'min',
+  'max',
+  'avg',
+  'stddev',
+  'variance',
+]);
 
 /** Oracle's date functions that are written without parentheses. */
 export const DATETIME_WORDS: ReadonlyMap<string, string> = new Map([
@@ -78,7 +87,8 @@ export const DATETIME_WORDS: ReadonlyMap<string, string> = new Map([
   ['current_timestamp', 'suiteql.systimestamp()'],
 ]);
 
-const inCatalog = (...names: string[]): [string, string][] => names.map((name) => [name, `pg_catalog.${name}`]);
+const inCatalog = (...names: string[]): [string, string][] =>
+  names.map((name) => [name, `pg_catalog.${name}`]);
 const inSuiteql = (...names: string[]): [string, string][] => names.map((name) => [name, `suiteql.${name}`]);
 
 /** The function's name in SuiteQL → its name in PostgreSQL. */
@@ -129,4 +139,11 @@ export const CAST_TYPES: ReadonlyMap<string, string> = new Map([
   ['timestamp', 'timestamp'],
 ]);
 
-export const EXTRACT_FIELDS: ReadonlySet<string> = new Set(['year', 'month', 'day', 'hour', 'minute', 'second']);
+export const EXTRACT_FIELDS: ReadonlySet<string> = new Set([
+  'year',
+  'month',
+  'day',
+  'hour',
+  'minute',
+  'second',
+]);

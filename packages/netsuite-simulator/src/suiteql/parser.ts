@@ -1,5 +1,5 @@
-// The state of the SuiteQL parser and the SQL fragments that it produces. A fragment may be a function: it is called once the whole query
-// has been parsed, since a select list refers to tables that come after it.
+// The state of the SuiteQL parser and the SQL fragments that it produces. A fragment may be a function: it is
+// called once the whole query has been parsed, since a select list refers to tables that come after it.
 import type { QueryDistortion } from '../answer-faults/distortion.ts';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
 import { syntaxError, unsupported } from './suiteql-error.ts';
@@ -40,8 +40,10 @@ export function advance(parser: Parser): Token {
   return token;
 }
 
-export const isWord = (token: Token, ...names: string[]): boolean => token.kind === 'word' && names.includes(token.name);
-export const isSymbol = (token: Token, text: string): boolean => token.kind === 'symbol' && token.text === text;
+export const isWord = (token: Token, ...names: string[]): boolean =>
+  token.kind === 'word' && names.includes(token.name);
+export const isSymbol = (token: Token, text: string): boolean =>
+  token.kind === 'symbol' && token.text === text;
 
 /** Consumes the next token if it is one of these words. */
 export function acceptWord(parser: Parser, ...names: string[]): Token | undefined {
@@ -67,7 +69,9 @@ export function expectSymbol(parser: Parser, text: string): void {
 /** Consumes a whole number. Throws SuiteqlError if another token comes next. */
 export function expectInteger(parser: Parser): string {
   const token = advance(parser);
-  return token.kind === 'number' && /^\d{1,9}$/.test(token.text) ? token.text : throwSyntaxError(parser, token);
+  return token.kind === 'number' && /^\d{1,9}$/.test(token.text)
+    ? token.text
+    : throwSyntaxError(parser, token);
 }
 
 /** Throws the SuiteqlError for a syntax error near `token`. */
@@ -75,7 +79,10 @@ export function throwSyntaxError(parser: Parser, token: Token = peek(parser)): n
   throw syntaxError(parser.query, token);
 }
 
-/** Runs `work` one nesting level deeper. Throws SuiteqlError beyond 60 levels, before the stack could overflow. */
+/**
+ * Runs `work` one nesting level deeper. Throws SuiteqlError beyond 60 levels, before the stack could
+ * overflow.
+ */
 export function withNesting<T>(parser: Parser, work: () => T): T {
   parser.depth += 1;
   if (parser.depth > MAX_DEPTH) throw unsupported();

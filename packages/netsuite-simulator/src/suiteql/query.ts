@@ -21,15 +21,33 @@ import {
 import { createScope, distortedSql, type Scope, starColumns } from './scope.ts';
 import { unsupported } from './suiteql-error.ts';
 
-/** `sql` is the whole query: `body` is the query without ordering and limit, followed by `order` and `tail` (row limit). */
-export type ParsedQuery = { sql: SqlFragment; body: SqlFragment; order: SqlFragment[]; tail: SqlFragment[]; outputs: ReadonlySet<string> };
-/** `hasLimit`: its ROWNUM became a LIMIT, after which no ORDER BY can follow. `top` applies after the ordering. */
+/**
+ * `sql` is the whole query: `body` is the query without ordering and limit, followed by `order` and `tail`
+ * (row limit).
+ */
+export type ParsedQuery = {
+  sql: SqlFragment;
+  body: SqlFragment;
+  order: SqlFragment[];
+  tail: SqlFragment[];
+  outputs: ReadonlySet<string>;
+};
+/**
+ * `hasLimit`: its ROWNUM became a LIMIT, after which no ORDER BY can follow. `top` applies after the
+ * ordering.
+ */
 type ParsedSelect = { sql: SqlFragment; scope: Scope; hasLimit: boolean; top: SqlFragment[] };
 
-const SET_OPERATIONS: Record<string, string> = { union: 'UNION', intersect: 'INTERSECT', minus: 'EXCEPT', except: 'EXCEPT' };
+const SET_OPERATIONS: Record<string, string> = {
+  union: 'UNION',
+  intersect: 'INTERSECT',
+  minus: 'EXCEPT',
+  except: 'EXCEPT',
+};
 
 /**
- * Parses a query or subquery; `parent` is the scope around a correlated subquery. Throws SuiteqlError for invalid or unsupported syntax.
+ * Parses a query or subquery; `parent` is the scope around a correlated subquery. Throws SuiteqlError for
+ * invalid or unsupported syntax.
  */
 export function parseSelectQuery(parser: Parser, parent: Scope | undefined): ParsedQuery {
   const first = parseSelect(parser, parent);
@@ -86,7 +104,8 @@ function parseSelect(parser: Parser, parent: Scope | undefined): ParsedSelect {
     parser.outermost ??= scope;
     const distinct = acceptWord(parser, 'distinct') ? ['DISTINCT'] : [];
     acceptWord(parser, 'all');
-    const top = isWord(peek(parser), 'top') && peek(parser, 1).kind === 'number' ? ['LIMIT', parseTop(parser)] : [];
+    const top =
+      isWord(peek(parser), 'top') && peek(parser, 1).kind === 'number' ? ['LIMIT', parseTop(parser)] : [];
     scope.isSelectList = true;
     const items = parseSelectList(parser, scope);
     scope.isSelectList = false;
@@ -117,7 +136,14 @@ function applyRownumLimit(
   const [source, ...others] = scope.sources;
   if (source && others.length === 0) {
     return {
-      sql: [head, 'FROM ( SELECT * FROM', ...from, ...where, `LIMIT ${limit} ) AS ${quoteSqlName(source.alias)}`, ...grouping],
+      sql: [
+        head,
+        'FROM ( SELECT * FROM',
+        ...from,
+        ...where,
+        `LIMIT ${limit} ) AS ${quoteSqlName(source.alias)}`,
+        ...grouping,
+      ],
       hasLimit: false,
     };
   }
@@ -161,7 +187,8 @@ function parseSelectList(parser: Parser, scope: Scope): Item[] {
 
 function parseStar(parser: Parser, scope: Scope): Item | undefined {
   const [first, second, third] = [peek(parser), peek(parser, 1), peek(parser, 2)];
-  const isAliased = (first.kind === 'word' || first.kind === 'quoted') && isSymbol(second, '.') && isSymbol(third, '*');
+  const isAliased =
+    (first.kind === 'word' || first.kind === 'quoted') && isSymbol(second, '.') && isSymbol(third, '*');
   if (!isSymbol(first, '*') && !isAliased) return undefined;
   parser.at += isAliased ? 3 : 1;
   const columns = () => starColumns(scope, isAliased ? first : undefined);
@@ -178,13 +205,15 @@ function parseStar(parser: Parser, scope: Scope): Item | undefined {
 }
 
 /**
- * Parses the alias of an expression or a table, with or without AS; undefined if there is none. Throws SuiteqlError for an unsupported
- * keyword.
+ * Parses the alias of an expression or a table, with or without AS; undefined if there is none. Throws
+ * SuiteqlError for an unsupported keyword.
  */
 export function parseAlias(parser: Parser): string | undefined {
   const isExplicit = acceptWord(parser, 'as') !== undefined;
   const token = peek(parser);
-  const isName = token.kind === 'quoted' || (token.kind === 'word' && !CLAUSE_WORDS.has(token.name) && !EXPRESSION_WORDS.has(token.name));
+  const isName =
+    token.kind === 'quoted' ||
+    (token.kind === 'word' && !CLAUSE_WORDS.has(token.name) && !EXPRESSION_WORDS.has(token.name));
   if (token.kind === 'word' && UNSUPPORTED_WORDS.has(token.name)) throw unsupported();
   if (isName) return advance(parser).name;
   return isExplicit ? throwSyntaxError(parser) : undefined;
@@ -195,5 +224,7 @@ function plainColumn(parser: Parser, start: number): string | undefined {
   const length = parser.at - start;
   const last = parser.tokens[parser.at - 1];
   const isColumn = length === 1 || (length === 3 && isSymbol(peek(parser, -2), '.'));
-  return isColumn && last && (last.kind === 'word' || last.kind === 'quoted') && !isWord(last, 'null') ? last.name : undefined;
+  return isColumn && last && (last.kind === 'word' || last.kind === 'quoted') && !isWord(last, 'null')
+    ? last.name
+    : undefined;
 }

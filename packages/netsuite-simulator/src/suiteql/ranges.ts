@@ -1,5 +1,6 @@
-// Ranges of days and of posting periods relative to today, by the codes of SuiteScript's N/query module (RelativeDateRange, DateId and
-// PeriodCode). Weeks begin on Monday, and the fiscal year with the calendar year.
+// Ranges of days and of posting periods relative to today, by the codes of SuiteScript's N/query module
+// (RelativeDateRange, DateId and PeriodCode). Weeks begin on Monday, and the fiscal year with the calendar
+// year.
 import { unsupported } from './suiteql-error.ts';
 
 type Unit = 'day' | 'week' | 'month' | 'quarter' | 'half' | 'year';
@@ -16,7 +17,9 @@ const INTERVALS: Record<Unit, string> = {
 };
 
 const plus = (moment: string, unit: Unit, count: number): string =>
-  count === 0 ? moment : `(${moment} OPERATOR(pg_catalog.+) (interval '${INTERVALS[unit]}' OPERATOR(pg_catalog.*) (${count})))`;
+  count === 0
+    ? moment
+    : `(${moment} OPERATOR(pg_catalog.+) (interval '${INTERVALS[unit]}' OPERATOR(pg_catalog.*) (${count})))`;
 
 const DAY_BEFORE = "OPERATOR(pg_catalog.-) interval '1 day'";
 
@@ -27,7 +30,15 @@ function beginning(unit: Unit): string {
 }
 
 /** Letters of the codes → unit, in the calendar or the fiscal year. */
-const UNITS: Readonly<Record<string, Unit>> = { W: 'week', BW: 'week', M: 'month', FQ: 'quarter', FH: 'half', FY: 'year', Y: 'year' };
+const UNITS: Readonly<Record<string, Unit>> = {
+  W: 'week',
+  BW: 'week',
+  M: 'month',
+  FQ: 'quarter',
+  FH: 'half',
+  FY: 'year',
+  Y: 'year',
+};
 /** The codes of periods say Q where those of days say FQ. */
 const PERIOD_UNITS: Readonly<Record<string, Unit>> = { P: 'month', Q: 'quarter', FY: 'year' };
 const NEAR: Readonly<Record<string, number>> = { T: 0, L: -1, N: 1 };
@@ -42,9 +53,17 @@ const SAME_DAYS: Readonly<Record<string, [Unit, number]>> = {
   SDFQBL: ['quarter', -2],
   SDFYBL: ['year', -2],
 };
-const DISTANT_UNITS: Readonly<Record<string, Unit>> = { D: 'day', W: 'week', M: 'month', Q: 'quarter', Y: 'year' };
+const DISTANT_UNITS: Readonly<Record<string, Unit>> = {
+  D: 'day',
+  W: 'week',
+  M: 'month',
+  Q: 'quarter',
+  Y: 'year',
+};
 
-/** Such as TM, LFQ, NW, MBL, FYB or WAN, each of which TD can follow: up to the day that corresponds to today. */
+/**
+ * Such as TM, LFQ, NW, MBL, FYB or WAN, each of which TD can follow: up to the day that corresponds to today.
+ */
 function namedRange(code: string, units: Readonly<Record<string, Unit>>): Range | undefined {
   const [, named = code, toDate] = /^(.+?)(TD)?$/.exec(code) ?? [];
   const near = units[named.slice(1)];
@@ -52,7 +71,9 @@ function namedRange(code: string, units: Readonly<Record<string, Unit>>): Range 
   if (near && offset !== undefined) return { unit: near, offset, toDate: toDate !== undefined };
   const [, letters = '', place = ''] = /^(W|M|FQ|FH|FY|Q|P)(BL|B|AN)$/.exec(named) ?? [];
   const [far, distance] = [units[letters], FAR[place]];
-  return far && distance !== undefined ? { unit: far, offset: distance, toDate: toDate !== undefined } : undefined;
+  return far && distance !== undefined
+    ? { unit: far, offset: distance, toDate: toDate !== undefined }
+    : undefined;
 }
 
 /** A single day: its SQL. */
@@ -73,19 +94,30 @@ function bounds(code: string, units: Readonly<Record<string, Unit>>): { start: s
   if (!range) throw unsupported();
   const { unit, offset, toDate } = range;
   const first = beginning(unit);
-  return { start: plus(first, unit, offset), end: toDate ? plus(TODAY, unit, offset) : `(${plus(first, unit, offset + 1)} ${DAY_BEFORE})` };
+  return {
+    start: plus(first, unit, offset),
+    end: toDate ? plus(TODAY, unit, offset) : `(${plus(first, unit, offset + 1)} ${DAY_BEFORE})`,
+  };
 }
 
-/** The first or the last day of a range; with `hasTime` its last second. Throws SuiteqlError for a code that isn't supported. */
+/**
+ * The first or the last day of a range; with `hasTime` its last second. Throws SuiteqlError for a code that
+ * isn't supported.
+ */
 export function rangeEdgeSql(code: string, isEnd: boolean, hasTime: boolean): string {
   const { start, end } = bounds(code, UNITS);
   return isEnd && hasTime ? `(${end} OPERATOR(pg_catalog.+) interval '86399 seconds')` : isEnd ? end : start;
 }
 
-/** The ids of the months in a range of periods, with or without adjustment periods. Throws SuiteqlError for a code that isn't supported. */
+/**
+ * The ids of the months in a range of periods, with or without adjustment periods. Throws SuiteqlError for a
+ * code that isn't supported.
+ */
 export function periodsSql(code: string, hasAdjustments: boolean, periods: string): string {
   const quarter = /^Q([1-4])(T|L)FY$/.exec(code);
-  const { start, end } = quarter ? quarterOf(Number(quarter[1]), quarter[2] === 'L' ? -1 : 0) : bounds(code, PERIOD_UNITS);
+  const { start, end } = quarter
+    ? quarterOf(Number(quarter[1]), quarter[2] === 'L' ? -1 : 0)
+    : bounds(code, PERIOD_UNITS);
   const kinds = `"p".isyear = 'F' AND "p".isquarter = 'F'${hasAdjustments ? '' : ` AND "p".isadjust = 'F'`}`;
   return `(SELECT "p".id FROM ${periods} "p" WHERE ${kinds} AND "p".startdate >= ${start} AND "p".startdate <= ${end})`;
 }

@@ -11,7 +11,11 @@ import { BeyondCap, runQuery } from './run.ts';
 import { SuiteqlError } from './suiteql-error.ts';
 
 /** Rejects with RestError: 400 for an invalid query, header, body or page, 500 for an unexpected failure. */
-export async function handleSuiteql(settings: QuerySettings, request: Request, response: Response): Promise<void> {
+export async function handleSuiteql(
+  settings: QuerySettings,
+  request: Request,
+  response: Response,
+): Promise<void> {
   assertPrefersTransient(request);
   const query = parseBody(request.body);
   const href = `${originOf(request)}${QUERY_PATH}/suiteql`;
@@ -32,36 +36,77 @@ export async function handleDataset(
   const linksOf = ({ id }: WireRow): CollectionLink[] =>
     dataset.recordType === undefined || id === undefined
       ? []
-      : [{ rel: 'self', href: `${origin}/services/rest/record/v1/${dataset.recordType.toLowerCase()}/${String(id)}` }];
-  await sendRows(settings, request, response, { q: dataset.q, params: [], href: `${origin}${resultPath(dataset)}`, linksOf });
+      : [
+          {
+            rel: 'self',
+            href: `${origin}/services/rest/record/v1/${dataset.recordType.toLowerCase()}/${String(id)}`,
+          },
+        ];
+  await sendRows(settings, request, response, {
+    q: dataset.q,
+    params: [],
+    href: `${origin}${resultPath(dataset)}`,
+    linksOf,
+  });
 }
 
 /** The saved datasets, each with a link to its result. */
-export async function listDatasets(datasets: readonly Dataset[], request: Request, response: Response): Promise<void> {
+export async function listDatasets(
+  datasets: readonly Dataset[],
+  request: Request,
+  response: Response,
+): Promise<void> {
   const page = parsePageWindow(request);
   const origin = originOf(request);
-  const items = datasets
-    .slice(page.offset, page.offset + page.limit)
-    .map((dataset) => ({ links: [{ rel: 'self', href: `${origin}${resultPath(dataset)}` }], id: dataset.id, name: dataset.name }));
+  const items = datasets.slice(page.offset, page.offset + page.limit).map((dataset) => ({
+    links: [{ rel: 'self', href: `${origin}${resultPath(dataset)}` }],
+    id: dataset.id,
+    name: dataset.name,
+  }));
   const total = datasets.length;
   const links = collectionLinks(`${origin}${QUERY_PATH}/dataset`, page, total, lastOffset(total, page.limit));
   const hasMore = page.offset + items.length < total;
-  await sendCollection(response, { links, count: items.length, hasMore, items, offset: page.offset, totalResults: total });
+  await sendCollection(response, {
+    links,
+    count: items.length,
+    hasMore,
+    items,
+    offset: page.offset,
+    totalResults: total,
+  });
 }
 
 const QUERY_PATH = '/services/rest/query/v1';
 const resultPath = ({ id }: Dataset): string => `${QUERY_PATH}/dataset/${id}/result`;
-const lastOffset = (total: number, limit: number): number => Math.max(0, Math.ceil(total / limit) - 1) * limit;
+const lastOffset = (total: number, limit: number): number =>
+  Math.max(0, Math.ceil(total / limit) - 1) * limit;
 
 /** `href` is the list's address; its link `self` has the method, if there is one. */
-type List = { q: string; params: (string | null)[]; href: string; method?: string; linksOf?: (row: WireRow) => CollectionLink[] };
+type List = {
+  q: string;
+  params: (string | null)[];
+  href: string;
+  method?: string;
+  linksOf?: (row: WireRow) => CollectionLink[];
+};
 
-async function sendRows(settings: QuerySettings, request: Request, response: Response, list: List): Promise<void> {
+async function sendRows(
+  settings: QuerySettings,
+  request: Request,
+  response: Response,
+  list: List,
+): Promise<void> {
   const page = parsePageWindow(request);
   const { q, params, href, method, linksOf } = list;
-  const { rows, total, counted } = await runQuery(settings, { q, params, ...page }, distortionOf(response)).catch((error: unknown) => {
+  const { rows, total, counted } = await runQuery(
+    settings,
+    { q, params, ...page },
+    distortionOf(response),
+  ).catch((error: unknown) => {
     if (error instanceof BeyondCap) throw invalidParameter(error.message, 'offset', error);
-    throw error instanceof SuiteqlError ? invalidParameter(error.message, 'q', error) : unexpectedError(error);
+    throw error instanceof SuiteqlError
+      ? invalidParameter(error.message, 'q', error)
+      : unexpectedError(error);
   });
   const links = collectionLinks(href, page, counted, lastOffset(total, page.limit)).map((link) =>
     link.rel === 'self' && method !== undefined ? { ...link, method } : link,
@@ -79,7 +124,11 @@ async function sendRows(settings: QuerySettings, request: Request, response: Res
 /** The audit trail also gets PostgreSQL's message. */
 function invalidParameter(detail: string, queryParam: string, error?: Error): RestError {
   const reason = error?.cause instanceof Error ? `${detail} (${error.cause.message})` : detail;
-  return new RestError(400, { detail, 'o:errorQueryParam': queryParam, 'o:errorCode': 'INVALID_PARAMETER' }, { reason, cause: error });
+  return new RestError(
+    400,
+    { detail, 'o:errorQueryParam': queryParam, 'o:errorCode': 'INVALID_PARAMETER' },
+    { reason, cause: error },
+  );
 }
 
 function assertPrefersTransient(request: Request): void {
@@ -95,7 +144,8 @@ function assertPrefersTransient(request: Request): void {
 function parseBody(text: unknown): { q: string; params: (string | null)[] } {
   const body = parseObject(typeof text === 'string' ? text : '');
   const { q, params = [] } = body;
-  if (typeof q !== 'string' || q.trim() === '') throw invalidParameter('The query parameter q is required.', 'q');
+  if (typeof q !== 'string' || q.trim() === '')
+    throw invalidParameter('The query parameter q is required.', 'q');
   if (!Array.isArray(params)) throw invalidParameter('The parameter params must be an array.', 'params');
   return { q, params: params.map(parseParameter) };
 }
@@ -112,7 +162,11 @@ function parseObject(text: string): Record<string, unknown> {
 }
 
 const invalidContent = (cause?: unknown): RestError =>
-  new RestError(400, { detail: 'Invalid content in the request body.', 'o:errorCode': 'INVALID_CONTENT' }, { cause });
+  new RestError(
+    400,
+    { detail: 'Invalid content in the request body.', 'o:errorCode': 'INVALID_CONTENT' },
+    { cause },
+  );
 
 function parseParameter(value: unknown): string | null {
   if (value === null || value === '') return null; // the empty string is null to Oracle

@@ -1,8 +1,15 @@
-// Name resolution in a SELECT: its tables by alias, those of the enclosing SELECTs, and the check that a column belongs to one of them.
-// Only names that pass this check are written to SQL.
+// Name resolution in a SELECT: its tables by alias, those of the enclosing SELECTs, and the check that a
+// column belongs to one of them. Only names that pass this check are written to SQL.
 import { ALL_ROWS, type QueryDistortion } from '../answer-faults/distortion.ts';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
-import { type AccountTable, filterColumn, hiddenColumn, labelColumn, quoteSqlName, SQL_TYPE } from '../tables/table.ts';
+import {
+  type AccountTable,
+  filterColumn,
+  hiddenColumn,
+  labelColumn,
+  quoteSqlName,
+  SQL_TYPE,
+} from '../tables/table.ts';
 import { refusedColumn, unavailableTable, unknownIdentifier, unknownTable } from './suiteql-error.ts';
 import type { Token } from './tokens.ts';
 
@@ -29,15 +36,23 @@ export const createScope = (parent: Scope | undefined): Scope => ({
   isSelectList: false,
 });
 
-/** The SQL that conditions on this column compare with, if it differs from the column itself (see AccountColumn.filter). */
+/**
+ * The SQL that conditions on this column compare with, if it differs from the column itself (see
+ * AccountColumn.filter).
+ */
 export function filterSql(scope: Scope, column: Token, alias: Token | undefined): string | undefined {
   const source = findSource(scope, column.name, alias?.name);
-  if (!source?.table?.columns.some((known) => known.name === column.name && known.filter !== undefined)) return undefined;
+  if (!source?.table?.columns.some((known) => known.name === column.name && known.filter !== undefined))
+    return undefined;
   return `${quoteSqlName(source.alias)}.${quoteSqlName(filterColumn(column.name))}`;
 }
 
 /** Throws SuiteqlError for a table that is unknown or that the role can't see. */
-export function tableSource(role: RoleVisibility, name: string, alias: string): Source & { table: AccountTable } {
+export function tableSource(
+  role: RoleVisibility,
+  name: string,
+  alias: string,
+): Source & { table: AccountTable } {
   const found = role.find(name);
   if (found.kind === 'unknown') throw unknownTable(name);
   if (found.kind === 'unseen') throw unavailableTable(name);
@@ -47,7 +62,9 @@ export function tableSource(role: RoleVisibility, name: string, alias: string): 
 /** Finds the table that a column belongs to, in this SELECT or an enclosing one. */
 function findSource(scope: Scope, column: string, alias: string | undefined): Source | undefined {
   for (let at: Scope | undefined = scope; at; at = at.parent) {
-    const found = at.sources.find((source) => (alias === undefined ? source.columns().has(column) : source.alias === alias));
+    const found = at.sources.find((source) =>
+      alias === undefined ? source.columns().has(column) : source.alias === alias,
+    );
     if (found) return found;
   }
   return undefined;
@@ -71,10 +88,17 @@ function assertNotRefused(table: AccountTable | undefined, column: string): void
 }
 
 /**
- * A column as SQL. In ORDER BY (`mayNameOutputs`) it may also name an output column. Throws SuiteqlError for an unknown column or alias.
+ * A column as SQL. In ORDER BY (`mayNameOutputs`) it may also name an output column. Throws SuiteqlError for
+ * an unknown column or alias.
  */
-export function columnReferenceSql(scope: Scope, column: Token, alias: Token | undefined, mayNameOutputs: boolean): string {
-  if (mayNameOutputs && alias === undefined && scope.outputs.has(column.name)) return quoteSqlName(column.name);
+export function columnReferenceSql(
+  scope: Scope,
+  column: Token,
+  alias: Token | undefined,
+  mayNameOutputs: boolean,
+): string {
+  if (mayNameOutputs && alias === undefined && scope.outputs.has(column.name))
+    return quoteSqlName(column.name);
   if (alias === undefined) {
     getSource(scope, column, undefined);
     return quoteSqlName(column.name); // PostgreSQL reports whether it is ambiguous
@@ -82,13 +106,21 @@ export function columnReferenceSql(scope: Scope, column: Token, alias: Token | u
   return `${quoteSqlName(getSource(scope, column, alias).alias)}.${quoteSqlName(column.name)}`;
 }
 
-/** What the view holds under `name` in AccountTable.hidden for the row of this column; undefined if its table has nothing of that name. */
+/**
+ * What the view holds under `name` in AccountTable.hidden for the row of this column; undefined if its table
+ * has nothing of that name.
+ */
 export function hiddenSql(scope: Scope, { column, alias }: ColumnName, name: string): string | undefined {
   const source = getSource(scope, column, alias);
-  return source.table?.hidden?.[name] === undefined ? undefined : `${quoteSqlName(source.alias)}.${quoteSqlName(hiddenColumn(name))}`;
+  return source.table?.hidden?.[name] === undefined
+    ? undefined
+    : `${quoteSqlName(source.alias)}.${quoteSqlName(hiddenColumn(name))}`;
 }
 
-/** BUILTIN.DF of a column: its label if it has one, the value as text otherwise. Throws SuiteqlError for an unknown column or alias. */
+/**
+ * BUILTIN.DF of a column: its label if it has one, the value as text otherwise. Throws SuiteqlError for an
+ * unknown column or alias.
+ */
 export function displaySql(scope: Scope, column: Token, alias: Token | undefined): string {
   const source = getSource(scope, column, alias);
   const label = source.table?.columns.find((known) => known.name === column.name)?.label;
@@ -96,7 +128,10 @@ export function displaySql(scope: Scope, column: Token, alias: Token | undefined
   return `${quoteSqlName(source.alias)}.${quoteSqlName(name)}${label === undefined ? '::text' : ''}`;
 }
 
-/** A selected column's SQL with the NULL that a fault puts in its place, in all rows or in some. `type`: unless it is the column's own. */
+/**
+ * A selected column's SQL with the NULL that a fault puts in its place, in all rows or in some. `type`:
+ * unless it is the column's own.
+ */
 export function distortedSql(
   distortion: QueryDistortion | undefined,
   scope: Scope,
@@ -113,7 +148,9 @@ export function distortedSql(
 
 /** The columns of `*` or `alias.*`. Throws SuiteqlError for an unknown alias. */
 export function starColumns(scope: Scope, alias: Token | undefined): { alias: string; name: string }[] {
-  const sources = alias === undefined ? scope.sources : scope.sources.filter((source) => source.alias === alias.name);
-  if (alias !== undefined && sources.length === 0) throw unknownIdentifier(alias.name, availableIdentifiers(scope));
+  const sources =
+    alias === undefined ? scope.sources : scope.sources.filter((source) => source.alias === alias.name);
+  if (alias !== undefined && sources.length === 0)
+    throw unknownIdentifier(alias.name, availableIdentifiers(scope));
   return sources.flatMap((source) => [...source.columns()].map((name) => ({ alias: source.alias, name })));
 }

@@ -1,5 +1,5 @@
-// What transactions post: one row for each posting line and accounting book. Only accounts with a profile have it, as only their lines name
-// an account. Amounts are in the base currency of the line's subsidiary.
+// What transactions post: one row for each posting line and accounting book. Only accounts with a profile
+// have it, as only their lines name an account. Amounts are in the base currency of the line's subsidiary.
 import { ACCOUNT } from '../profile/trade-sql.ts';
 import { type AccountTable, nullColumns, referenceColumn, tableColumn, tableColumns } from './table.ts';
 

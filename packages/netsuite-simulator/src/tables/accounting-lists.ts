@@ -1,5 +1,6 @@
-// The lists of the books, which only accounts with a profile have: accounts, periods, accounting books and exchange rates. Their columns are
-// those that real accounts have (fivetran/dbt_netsuite_source); those of currencyrate are *inferred* from the fields of its record.
+// The lists of the books, which only accounts with a profile have: accounts, periods, accounting books and
+// exchange rates. Their columns are those that real accounts have (fivetran/dbt_netsuite_source); those of
+// currencyrate are *inferred* from the fields of its record.
 import { type List, listTable } from './list-table.ts';
 import type { AccountTable } from './table.ts';
 
@@ -26,7 +27,10 @@ export const ACCOUNTING_LISTS: readonly List[] = [
       flag: 'isinactive issummary eliminate inventory includechildren revalue reconcilewithmatching',
       datetime: 'lastmodifieddate',
     },
-    nulls: { integer: 'billableexpensesacct category1099misc deferralacct', text: 'sbankname sbankroutingnumber' },
+    nulls: {
+      integer: 'billableexpensesacct category1099misc deferralacct',
+      text: 'sbankname sbankroutingnumber',
+    },
     references: {
       parent: { table: 'account', label: 'accountsearchdisplayname' },
       accttype: { table: 'accounttype', label: 'longname' },

@@ -1,6 +1,13 @@
-// The address books of customers and vendors, and the addresses of transactions, which only accounts with a profile have. An address has
-// one row in the base table; a transaction refers to an address of its customer's book.
-import { type AccountColumn, type AccountTable, referenceColumn, tableColumn, tableColumns } from './table.ts';
+// The address books of customers and vendors, and the addresses of transactions, which only accounts with a
+// profile have. An address has one row in the base table; a transaction refers to an address of its
+// customer's book.
+import {
+  type AccountColumn,
+  type AccountTable,
+  referenceColumn,
+  tableColumn,
+  tableColumns,
+} from './table.ts';
 
 const TEXT = `concat_ws(E'\\n', b.addressee, b.addr1, b.addr2, concat_ws(' ', b.city, b.state, b.zip),
   (SELECT c.name FROM ledger.country c WHERE c.id = b.country))`;
@@ -35,7 +42,8 @@ const addressTable = (name: string, condition: string): AccountTable => ({
   from: `ledger.address b WHERE ${condition}`,
   columns: ADDRESS,
 });
-const isOf = (table: string, column: string): string => `EXISTS (SELECT FROM ledger.${table} o WHERE o.${column})`;
+const isOf = (table: string, column: string): string =>
+  `EXISTS (SELECT FROM ledger.${table} o WHERE o.${column})`;
 const flag = (condition: string): string => `CASE WHEN ${condition} THEN 'T' ELSE 'F' END`;
 
 export const ADDRESS_TABLES: readonly AccountTable[] = [

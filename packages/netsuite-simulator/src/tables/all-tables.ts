@@ -4,14 +4,27 @@ import { transactionAccountingLineTable } from './accounting-line.ts';
 import { ACCOUNTING_TABLES } from './accounting-lists.ts';
 import { ADDRESS_TABLES } from './addresses.ts';
 import { CUSTOM_TABLES } from './custom-records.ts';
-import { contactTable, customerTable, employeeTable, entityTable, partnerTable, vendorTable } from './entity.ts';
+import {
+  contactTable,
+  customerTable,
+  employeeTable,
+  entityTable,
+  partnerTable,
+  vendorTable,
+} from './entity.ts';
 import { inventoryLocationTable } from './inventory.ts';
 import { currencyTable, itemTable } from './item.ts';
 import { GENERAL_TABLES } from './lists.ts';
 import { withProfileColumns } from './profile-columns.ts';
 import { customerSubsidiaryTable, subsidiaryTable, vendorSubsidiaryTable } from './subsidiary.ts';
 import { type AccountTable, tableColumn, tableColumns } from './table.ts';
-import { nextLinkTable, previousLinkTable, transactionLineTable, transactionStatusTable, transactionTable } from './transaction.ts';
+import {
+  nextLinkTable,
+  previousLinkTable,
+  transactionLineTable,
+  transactionStatusTable,
+  transactionTable,
+} from './transaction.ts';
 
 const deletedRecordTable: AccountTable = {
   name: 'deletedrecord',
@@ -33,10 +46,17 @@ const deletedRecordTable: AccountTable = {
 const customFieldTable: AccountTable = {
   name: 'customfield',
   from: 'ledger.customfield b',
-  columns: [...tableColumns('integer', 'internalid'), ...tableColumns('text', 'scriptid name fieldtype fieldvaluetype')],
+  columns: [
+    ...tableColumns('integer', 'internalid'),
+    ...tableColumns('text', 'scriptid name fieldtype fieldvaluetype'),
+  ],
 };
 
-const dualTable: AccountTable = { name: 'dual', from: "(VALUES ('X')) b(dummy)", columns: [tableColumn('text', 'dummy')] };
+const dualTable: AccountTable = {
+  name: 'dual',
+  from: "(VALUES ('X')) b(dummy)",
+  columns: [tableColumn('text', 'dummy')],
+};
 
 export const ALL_TABLES: readonly AccountTable[] = [
   customerTable,
@@ -71,14 +91,20 @@ export const PROFILE_TABLES: readonly AccountTable[] = [
 
 /** The tables of an account with this profile, or without one. */
 export const accountTables = (profile: ProfileName | undefined): readonly AccountTable[] =>
-  profile === undefined ? ALL_TABLES : [...ALL_TABLES.map(withProfileColumns), ...PROFILE_TABLES, ...CUSTOM_TABLES];
+  profile === undefined
+    ? ALL_TABLES
+    : [...ALL_TABLES.map(withProfileColumns), ...PROFILE_TABLES, ...CUSTOM_TABLES];
 
-/** NetSuite tables that an account without a profile doesn't have. A query on one gets a different error than a query on an unknown name. */
+/**
+ * NetSuite tables that an account without a profile doesn't have. A query on one gets a different error than
+ * a query on an unknown name.
+ */
 export const UNAVAILABLE_TABLES: ReadonlySet<string> = new Set(PROFILE_TABLES.map(({ name }) => name));
 
 /**
- * Record types that the metadata catalog of accounts with a profile lists, in its spelling, while queries don't find their tables and the role
- * may not read their records. There were as many in a real account, see ../../docs/wire.md; which ones is assumed.
+ * Record types that the metadata catalog of accounts with a profile lists, in its spelling, while queries
+ * don't find their tables and the role may not read their records. There were as many in a real account, see
+ * ../../docs/wire.md; which ones is assumed.
  */
 export const UNAVAILABLE_TYPES: readonly string[] =
   `advIntercompanyJournalEntry analyticalImpact assemblyBuild assemblyUnbuild automatedClearingHouse billingAccount

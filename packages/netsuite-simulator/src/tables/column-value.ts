@@ -3,7 +3,10 @@ import { type AccountColumn, type ColumnKind, quoteSqlName, quoteSqlText, SQL_TY
 
 const MAX_TEXT = 100_000;
 
-/** The value's text, null for an empty one (the empty text, as in Oracle), or undefined when it doesn't fit the kind. */
+/**
+ * The value's text, null for an empty one (the empty text, as in Oracle), or undefined when it doesn't fit
+ * the kind.
+ */
 export function parseColumnValue(kind: ColumnKind, value: unknown): string | null | undefined {
   if (value === null || value === '') return null;
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined;
@@ -24,7 +27,8 @@ export function parseColumnValue(kind: ColumnKind, value: unknown): string | nul
   }
 }
 
-const isTime = (text: string, beginning: string): boolean => new Date(text).toJSON()?.startsWith(beginning) ?? false;
+const isTime = (text: string, beginning: string): boolean =>
+  new Date(text).toJSON()?.startsWith(beginning) ?? false;
 
 const TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
 
@@ -45,8 +49,13 @@ export const VALUE_HINTS: Readonly<Record<ColumnKind, string>> = {
   text: 'a text of at most 100,000 characters',
 };
 
-/** An SQL condition. `value` must be a result of `parseColumnValue`; `alias` is that of the table, where the query has several. */
+/**
+ * An SQL condition. `value` must be a result of `parseColumnValue`; `alias` is that of the table, where the
+ * query has several.
+ */
 export function equalsSql({ name, kind }: AccountColumn, value: string | null, alias?: string): string {
   const column = `${alias === undefined ? '' : `${quoteSqlName(alias)}.`}${quoteSqlName(name)}`;
-  return value === null ? `${column} IS NULL` : `${column} IS NOT DISTINCT FROM ${quoteSqlText(value)}::${SQL_TYPE[kind]}`;
+  return value === null
+    ? `${column} IS NULL`
+    : `${column} IS NOT DISTINCT FROM ${quoteSqlText(value)}::${SQL_TYPE[kind]}`;
 }

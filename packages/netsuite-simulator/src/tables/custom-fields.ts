@@ -1,5 +1,5 @@
-// Custom fields: what an administrator adds to a record in NetSuite. Their values are kept in `extra` of the base row, as text, so a field
-// can change its type: values that don't fit the new type are null.
+// Custom fields: what an administrator adds to a record in NetSuite. Their values are kept in `extra` of the
+// base row, as text, so a field can change its type: values that don't fit the new type are null.
 import {
   type AccountColumn,
   type AccountTable,
@@ -39,7 +39,10 @@ export type CustomField = {
   label: string;
   /** The entries of a list or multiple select. */
   values: readonly Choice[];
-  /** The custom list that these entries are of, by its SuiteQL table; absent for entries of no list that queries have. */
+  /**
+   * The custom list that these entries are of, by its SuiteQL table; absent for entries of no list that
+   * queries have.
+   */
   list?: string | undefined;
   /** Of a reference: the SuiteQL table of the records that it names. */
   target?: string | undefined;
@@ -52,7 +55,16 @@ export type CustomField = {
 type TypeFacts = {
   column: ColumnKind;
   /** The kind of its property in the record service. */
-  property: 'string' | 'boolean' | 'number' | 'integer' | 'date' | 'date-time' | 'enum' | 'reference' | 'choices';
+  property:
+    | 'string'
+    | 'boolean'
+    | 'number'
+    | 'integer'
+    | 'date'
+    | 'date-time'
+    | 'enum'
+    | 'reference'
+    | 'choices';
   /** Values of `customfield.fieldtype` and `fieldvaluetype`. */
   fieldType: string;
   valueType: string;
@@ -67,8 +79,16 @@ const number = (column: 'integer' | 'decimal', fieldType: string, valueType: str
   valueType,
   sqlType: column === 'integer' ? 'bigint' : 'numeric',
 });
-const text = (fieldType: string, valueType: string): TypeFacts => ({ column: 'text', property: 'string', fieldType, valueType });
-const choice = (property: 'enum' | 'reference'): TypeFacts => ({ ...number('integer', 'SELECT', 'List/Record'), property });
+const text = (fieldType: string, valueType: string): TypeFacts => ({
+  column: 'text',
+  property: 'string',
+  fieldType,
+  valueType,
+});
+const choice = (property: 'enum' | 'reference'): TypeFacts => ({
+  ...number('integer', 'SELECT', 'List/Record'),
+  property,
+});
 
 export const CUSTOM_FIELD_TYPES: Readonly<Record<CustomFieldType, TypeFacts>> = {
   text: text('TEXT', 'Free-Form Text'),
@@ -83,7 +103,13 @@ export const CUSTOM_FIELD_TYPES: Readonly<Record<CustomFieldType, TypeFacts>> = 
   percent: number('decimal', 'PERCENT', 'Percent'),
   boolean: { column: 'flag', property: 'boolean', fieldType: 'CHECKBOX', valueType: 'Check Box' },
   date: { column: 'date', property: 'date', fieldType: 'DATE', valueType: 'Date', sqlType: 'date' },
-  datetime: { column: 'datetime', property: 'date-time', fieldType: 'DATETIMETZ', valueType: 'Date/Time', sqlType: 'timestamptz' },
+  datetime: {
+    column: 'datetime',
+    property: 'date-time',
+    fieldType: 'DATETIMETZ',
+    valueType: 'Date/Time',
+    sqlType: 'timestamptz',
+  },
   list: choice('enum'),
   multiselect: { ...text('MULTISELECT', 'Multiple Select'), property: 'choices' },
   reference: choice('reference'),
@@ -104,12 +130,15 @@ const PREFIXES: Readonly<Record<string, string>> = {
 export const isCustomRecord = (table: string): boolean => table.startsWith('customrecord_');
 
 /** What the names of a table's custom fields start with; undefined for a table that can't have any. */
-export const customPrefix = (table: string): string | undefined => (isCustomRecord(table) ? 'custrecord' : PREFIXES[table]);
+export const customPrefix = (table: string): string | undefined =>
+  isCustomRecord(table) ? 'custrecord' : PREFIXES[table];
 export const TABLES_WITH_CUSTOM_FIELDS = Object.keys(PREFIXES);
 
 /** SQL of a record's display text, given the SQL of its id. */
 const recordLabel = (table: string, id: string): string =>
-  table === 'transaction' ? transactionLabel(id) : `SELECT r.${nameColumnOf(table)} FROM ledger.${table} r WHERE r.id = ${id}`;
+  table === 'transaction'
+    ? transactionLabel(id)
+    : `SELECT r.${nameColumnOf(table)} FROM ledger.${table} r WHERE r.id = ${id}`;
 
 /** The record types that custom fields can refer to, by table, with their names in the record service. */
 export const REFERENCE_TYPES: Readonly<Record<string, string>> = {
@@ -125,14 +154,18 @@ export const referenceType = (table: string): string => REFERENCE_TYPES[table] ?
 const caseSql = (id: string, values: readonly Choice[]): string =>
   `CASE ${id} ${values.map((each) => `WHEN ${quoteSqlText(each.id)} THEN ${quoteSqlText(each.name)}`).join(' ')} END`;
 /** The entries that a multiple select holds, as rows of (id, n). Its value joins their ids by commas. */
-const chosenSql = (stored: string): string => `regexp_split_to_table(${stored}, ', *') WITH ORDINALITY e(id, n)`;
+const chosenSql = (stored: string): string =>
+  `regexp_split_to_table(${stored}, ', *') WITH ORDINALITY e(id, n)`;
 
 const entrySql = (id: string, { values, list }: CustomField): string =>
   list === undefined
     ? caseSql(id, values)
     : `(SELECT v.name FROM ledger.customlistvalue v WHERE v.list = '${list}' AND v.id::text = ${id})`;
 
-/** SQL of the display text of a value, given the SQL of the value if it is valid; undefined where it is the value. */
+/**
+ * SQL of the display text of a value, given the SQL of the value if it is valid; undefined where it is the
+ * value.
+ */
 function labelSql(field: CustomField, stored: string, valid: string): string | undefined {
   const { type, values, target } = field;
   if (type === 'reference' && target !== undefined) return recordLabel(target, `(${valid})::bigint`);
@@ -147,12 +180,18 @@ export function customColumn(field: CustomField): AccountColumn {
   const { name, type, refusal } = field;
   const { column, sqlType } = CUSTOM_FIELD_TYPES[type];
   const stored = extraSql(name);
-  const isValid = type === 'boolean' ? `${stored} IN ('T', 'F')` : sqlType && `pg_catalog.pg_input_is_valid(${stored}, '${sqlType}')`;
+  const isValid =
+    type === 'boolean'
+      ? `${stored} IN ('T', 'F')`
+      : sqlType && `pg_catalog.pg_input_is_valid(${stored}, '${sqlType}')`;
   const sql = isValid === undefined ? stored : `CASE WHEN ${isValid} THEN ${stored} END`;
   return { ...tableColumn(column, name, sql, labelSql(field, stored, sql)), ...(refusal && { refusal }) };
 }
 
-/** The table with a row for each chosen entry of a multiple select, as NetSuite joins it: `map_customer_custentity_interests`. */
+/**
+ * The table with a row for each chosen entry of a multiple select, as NetSuite joins it:
+ * `map_customer_custentity_interests`.
+ */
 const choiceTable = ({ table, name }: CustomField): AccountTable => ({
   name: `map_${table}_${name}`,
   of: table,

@@ -1,5 +1,12 @@
-// The custom records and lists of accounts with a profile. Their fields are custom fields, kept like those of other tables.
-import { type AccountColumn, type AccountTable, referenceColumn, tableColumn, tableColumns } from './table.ts';
+// The custom records and lists of accounts with a profile. Their fields are custom fields, kept like those of
+// other tables.
+import {
+  type AccountColumn,
+  type AccountTable,
+  referenceColumn,
+  tableColumn,
+  tableColumns,
+} from './table.ts';
 
 /** The columns that an administrator turns on or off for a record type. */
 export type CustomRecordType = {
@@ -20,7 +27,13 @@ export const CUSTOM_RECORD_TYPES: readonly CustomRecordType[] = [
   { name: 'customrecord_gift_message', title: 'Gift Message', hasTimes: true },
   { name: 'customrecord_delivery_slot', title: 'Delivery Slot', hasName: true, hasParent: true },
   { name: 'customrecord_price_agreement', title: 'Price Agreement', hasTimes: true, hasExternalId: true },
-  { name: 'customrecord_sales_territory', title: 'Sales Territory', hasName: true, hasExternalId: true, hasParent: true },
+  {
+    name: 'customrecord_sales_territory',
+    title: 'Sales Territory',
+    hasName: true,
+    hasExternalId: true,
+    hasParent: true,
+  },
   { name: 'customrecord_item_certificate', title: 'Item Certificate', hasName: true, hasTimes: true },
   {
     name: 'customrecord_complaint',
@@ -51,7 +64,12 @@ CREATE TABLE ledger.customlistvalue (list text, id bigint, name text NOT NULL, i
 
 const personColumn = (name: string): AccountColumn => referenceColumn(name, 'employee', 'entityid');
 /** The system's employee. */
-export const SYSTEM_OWNER = tableColumn('integer', 'owner', '-5', 'SELECT e.entityid FROM ledger.employee e WHERE e.id = -5');
+export const SYSTEM_OWNER = tableColumn(
+  'integer',
+  'owner',
+  '-5',
+  'SELECT e.entityid FROM ledger.employee e WHERE e.id = -5',
+);
 /** When fields, record types and lists were defined. */
 export const DEFINED_AT = "TIMESTAMPTZ '2011-01-10 09:00:00+00'";
 const KEYS = [
@@ -61,7 +79,13 @@ const KEYS = [
   ...tableColumns('flag', 'isinactive'),
 ];
 
-const customRecordTable = ({ name, hasName, hasTimes, hasExternalId, hasParent }: CustomRecordType): AccountTable => ({
+const customRecordTable = ({
+  name,
+  hasName,
+  hasTimes,
+  hasExternalId,
+  hasParent,
+}: CustomRecordType): AccountTable => ({
   name,
   from: `ledger.${name} b`,
   columns: [
@@ -70,7 +94,9 @@ const customRecordTable = ({ name, hasName, hasTimes, hasExternalId, hasParent }
     ...(hasName ? tableColumns('text', 'name') : []),
     ...(hasExternalId ? tableColumns('text', 'externalid') : []),
     ...(hasParent ? [referenceColumn('parent', name, 'name')] : []),
-    ...(hasTimes ? [...tableColumns('datetime', 'created lastmodified'), personColumn('lastmodifiedby')] : []),
+    ...(hasTimes
+      ? [...tableColumns('datetime', 'created lastmodified'), personColumn('lastmodifiedby')]
+      : []),
   ],
 });
 
@@ -80,7 +106,10 @@ const customListTable = ({ name }: CustomList): AccountTable => ({
   columns: [...KEYS, ...tableColumns('text', 'name'), ...tableColumns('datetime', 'lastmodified')],
 });
 
-/** The definitions, as rows of (internalid, scriptid, name). Real accounts have their script ids in upper case. */
+/**
+ * The definitions, as rows of (internalid, scriptid, name). Real accounts have their script ids in upper
+ * case.
+ */
 const definitions = (all: readonly { name: string; title: string }[], first: number): string =>
   `(VALUES ${all.map(({ name, title }, i) => `(${first + i}, '${name.toUpperCase()}', '${title}')`).join(', ')}) b(internalid, scriptid, name)`;
 
@@ -103,17 +132,26 @@ const NAMED = `CASE WHEN b.scriptid IN ('${CUSTOM_RECORD_TYPES.filter(({ hasName
   .map(({ name }) => name.toUpperCase())
   .join("', '")}') THEN 'T' ELSE 'F' END`;
 
-/** SQL of the internal ids of custom lists and record types by name, between CASE and END: `customfield.fieldvaluetyperecord` names them. */
+/**
+ * SQL of the internal ids of custom lists and record types by name, between CASE and END:
+ * `customfield.fieldvaluetyperecord` names them.
+ */
 export const CUSTOM_TYPE_IDS = [
   ...CUSTOM_LISTS.map(({ name }, i) => `WHEN '${name}' THEN ${FIRST_LIST_ID + i}`),
   ...CUSTOM_RECORD_TYPES.map(({ name }, i) => `WHEN '${name}' THEN ${FIRST_TYPE_ID + i}`),
 ].join(' ');
 
-/** The internal id of a custom record type, which `deletedrecord.recordtypeid` and `customfield.recordtype` name. */
-export const customRecordTypeId = (name: string): number => FIRST_TYPE_ID + CUSTOM_RECORD_TYPES.findIndex((type) => type.name === name);
+/**
+ * The internal id of a custom record type, which `deletedrecord.recordtypeid` and `customfield.recordtype`
+ * name.
+ */
+export const customRecordTypeId = (name: string): number =>
+  FIRST_TYPE_ID + CUSTOM_RECORD_TYPES.findIndex((type) => type.name === name);
 
 export const CUSTOM_TABLES: readonly AccountTable[] = [
-  definitionTable('customrecordtype', definitions(CUSTOM_RECORD_TYPES, FIRST_TYPE_ID), [tableColumn('flag', 'includename', NAMED)]),
+  definitionTable('customrecordtype', definitions(CUSTOM_RECORD_TYPES, FIRST_TYPE_ID), [
+    tableColumn('flag', 'includename', NAMED),
+  ]),
   definitionTable('customlist', definitions(CUSTOM_LISTS, FIRST_LIST_ID), [
     tableColumn('flag', 'isordered', "'T'"),
     tableColumn('datetime', 'lastmodifieddate', DEFINED_AT),

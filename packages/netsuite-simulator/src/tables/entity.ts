@@ -1,5 +1,14 @@
-// Customers; vendors, employees, contacts and partners, of which accounts without a profile have none; and `entity`, the union of all five.
-import { type AccountColumn, type AccountTable, extraColumns, nullColumns, referenceColumn, tableColumn, tableColumns } from './table.ts';
+// Customers; vendors, employees, contacts and partners, of which accounts without a profile have none; and
+// `entity`, the union of all five.
+import {
+  type AccountColumn,
+  type AccountTable,
+  extraColumns,
+  nullColumns,
+  referenceColumn,
+  tableColumn,
+  tableColumns,
+} from './table.ts';
 
 /** Unpaid invoices less unapplied credits and payments. */
 const BALANCE = `SELECT COALESCE(sum(CASE t.type WHEN 'CustPymt' THEN -t.foreignamountunpaid ELSE t.foreignamountunpaid END), 0)
@@ -32,7 +41,10 @@ export const customerTable: AccountTable = {
     ),
     tableColumn('decimal', 'consolbalancesearch', BALANCE),
     SUBSIDIARY,
-    ...extraColumns('text', 'middlename altphone mobilephone fax emailpreference language creditholdoverride'),
+    ...extraColumns(
+      'text',
+      'middlename altphone mobilephone fax emailpreference language creditholdoverride',
+    ),
     referenceColumn('category', 'customercategory', 'name'),
     TERMS,
     referenceColumn('pricelevel', 'pricelevel', 'name'),
@@ -85,13 +97,23 @@ export const employeeTable: AccountTable = {
 export const contactTable: AccountTable = {
   name: 'contact',
   from: 'ledger.contact b',
-  columns: [...PERSON, ...tableColumns('text', 'title'), referenceColumn('company', 'customer', 'entityid'), SUBSIDIARY],
+  columns: [
+    ...PERSON,
+    ...tableColumns('text', 'title'),
+    referenceColumn('company', 'customer', 'entityid'),
+    SUBSIDIARY,
+  ],
 };
 
 export const partnerTable: AccountTable = {
   name: 'partner',
   from: 'ledger.partner b',
-  columns: [...PERSON, ...tableColumns('text', 'companyname'), ...tableColumns('flag', 'isperson'), SUBSIDIARY],
+  columns: [
+    ...PERSON,
+    ...tableColumns('text', 'companyname'),
+    ...tableColumns('flag', 'isperson'),
+    SUBSIDIARY,
+  ],
 };
 
 const KINDS = [
@@ -120,7 +142,12 @@ export const entityTable: AccountTable = {
     ...tableColumns('text', 'entityid'),
     tableColumn('text', 'type', 'b.type', 'b.label'),
     ...KINDS.map(({ table, type }) =>
-      tableColumn('integer', table, `CASE WHEN b.type = '${type}' THEN b.id END`, `CASE WHEN b.type = '${type}' THEN b.entityid END`),
+      tableColumn(
+        'integer',
+        table,
+        `CASE WHEN b.type = '${type}' THEN b.id END`,
+        `CASE WHEN b.type = '${type}' THEN b.entityid END`,
+      ),
     ),
     tableColumn(
       'integer',

@@ -1,6 +1,7 @@
 import { type AccountTable, extraColumns, referenceColumn, tableColumn, tableColumns } from './table.ts';
 
-const PARENT = "CASE WHEN b.parent IS NOT NULL THEN (SELECT p.itemid || ' : ' FROM ledger.item p WHERE p.id = b.parent) END";
+const PARENT =
+  "CASE WHEN b.parent IS NOT NULL THEN (SELECT p.itemid || ' : ' FROM ledger.item p WHERE p.id = b.parent) END";
 const ACCOUNTS = ['incomeaccount', 'expenseaccount', 'assetaccount'];
 const TYPE_LABELS = `CASE b.itemtype WHEN 'InvtPart' THEN 'Inventory Item' WHEN 'NonInvtPart' THEN 'Non-inventory Item' WHEN 'ShipItem' THEN 'Shipping Cost Item'
   WHEN 'TaxItem' THEN 'Tax Item' ELSE b.itemtype END`;

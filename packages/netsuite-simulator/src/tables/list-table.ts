@@ -1,6 +1,14 @@
-// Lists such as departments or terms: simple tables of which the base table and the SuiteQL table have the same columns. One description
-// gives both.
-import { type AccountTable, type ColumnKind, nullColumns, quoteSqlName, referenceColumn, SQL_TYPE, tableColumns } from './table.ts';
+// Lists such as departments or terms: simple tables of which the base table and the SuiteQL table have the
+// same columns. One description gives both.
+import {
+  type AccountTable,
+  type ColumnKind,
+  nullColumns,
+  quoteSqlName,
+  referenceColumn,
+  SQL_TYPE,
+  tableColumns,
+} from './table.ts';
 
 export type List = {
   name: string;
@@ -13,7 +21,10 @@ export type List = {
 };
 
 const entriesOf = (columns: Partial<Record<ColumnKind, string>>) =>
-  (Object.entries(columns) as [ColumnKind, string][]).map(([kind, names]) => ({ kind, names: names.trim().split(/\s+/) }));
+  (Object.entries(columns) as [ColumnKind, string][]).map(([kind, names]) => ({
+    kind,
+    names: names.trim().split(/\s+/),
+  }));
 
 export function listTable({ name, columns, nulls = {}, references = {} }: List): AccountTable {
   const plain = entriesOf(columns).flatMap(({ kind, names }) =>
@@ -30,7 +41,10 @@ export function listTable({ name, columns, nulls = {}, references = {} }: List):
 export function listDdl({ name, columns }: List): string {
   const entries = entriesOf(columns);
   const all = entries.flatMap(({ kind, names }) =>
-    names.map((column) => `${quoteSqlName(column)} ${SQL_TYPE[kind]}${kind === 'flag' ? " NOT NULL DEFAULT 'F'" : ''}`),
+    names.map(
+      (column) =>
+        `${quoteSqlName(column)} ${SQL_TYPE[kind]}${kind === 'flag' ? " NOT NULL DEFAULT 'F'" : ''}`,
+    ),
   );
   const key = entries.some(({ names }) => names.includes('id')) ? 'id' : (entries[0]?.names[0] ?? '');
   return `CREATE TABLE ledger.${quoteSqlName(name)} (${all.join(', ')}, PRIMARY KEY (${quoteSqlName(key)}))`;

@@ -1,6 +1,6 @@
-// Lists that only accounts with a profile have: departments, classes, locations, terms, prices, taxes and units. The columns of department,
-// classification and location are those that real accounts have (fivetran/dbt_netsuite_source); those of the other lists are *inferred* from
-// the fields of their records.
+// Lists that only accounts with a profile have: departments, classes, locations, terms, prices, taxes and
+// units. The columns of department, classification and location are those that real accounts have
+// (fivetran/dbt_netsuite_source); those of the other lists are *inferred* from the fields of their records.
 import { type List, listTable } from './list-table.ts';
 import { type AccountTable, referenceColumn, tableColumn, tableColumns } from './table.ts';
 
@@ -43,7 +43,11 @@ export const GENERAL_LISTS: readonly List[] = [
     },
     references: toParent('location'),
   },
-  named('term', { integer: 'daysuntilnetdue daysuntilexpiry dayofmonthnetdue', decimal: 'discountpercent', flag: 'datedriven preferred' }),
+  named('term', {
+    integer: 'daysuntilnetdue daysuntilexpiry dayofmonthnetdue',
+    decimal: 'discountpercent',
+    flag: 'datedriven preferred',
+  }),
   named('customercategory'),
   named('vendorcategory', { flag: 'istaxagency' }),
   named('pricelevel', { decimal: 'discountpct', flag: 'isonline updateexistingprices' }),
@@ -78,8 +82,15 @@ export const GENERAL_LISTS: readonly List[] = [
     },
     references: { taxtype: toList('taxtype') },
   },
-  { name: 'entitystatus', columns: { integer: 'key', text: 'name entitytype', decimal: 'probability', flag: 'inactive' } },
-  { name: 'country', columns: { text: 'id name edition', integer: 'uniquekey' }, nulls: { text: 'nationality' } },
+  {
+    name: 'entitystatus',
+    columns: { integer: 'key', text: 'name entitytype', decimal: 'probability', flag: 'inactive' },
+  },
+  {
+    name: 'country',
+    columns: { text: 'id name edition', integer: 'uniquekey' },
+    nulls: { text: 'nationality' },
+  },
   named('salesrole', { text: 'description' }),
 ];
 
@@ -96,7 +107,11 @@ const priceColumns = [
 const pricingTable: AccountTable = {
   name: 'pricing',
   from: PRICES,
-  columns: [...priceColumns, tableColumn('decimal', 'quantity', '0'), tableColumn('decimal', 'unitprice', 'b.price')],
+  columns: [
+    ...priceColumns,
+    tableColumn('decimal', 'quantity', '0'),
+    tableColumn('decimal', 'unitprice', 'b.price'),
+  ],
 };
 const itemPriceTable: AccountTable = {
   name: 'itemprice',
@@ -109,4 +124,8 @@ const itemPriceTable: AccountTable = {
   ],
 };
 
-export const GENERAL_TABLES: readonly AccountTable[] = [...GENERAL_LISTS.map(listTable), pricingTable, itemPriceTable];
+export const GENERAL_TABLES: readonly AccountTable[] = [
+  ...GENERAL_LISTS.map(listTable),
+  pricingTable,
+  itemPriceTable,
+];

@@ -1,15 +1,26 @@
-// Columns that only accounts with a profile have, in tables that every account has. Most are fields of records that queries refuse.
-// Sources of the refusals of `transaction` and `transactionline`: ../../docs/wire.md.
+// Columns that only accounts with a profile have, in tables that every account has. Most are fields of
+// records that queries refuse. Sources of the refusals of `transaction` and `transactionline`:
+// ../../docs/wire.md.
 
 import { CUSTOM_TYPE_IDS, DEFINED_AT, SYSTEM_OWNER } from './custom-records.ts';
-import { type AccountColumn, type AccountTable, type ColumnKind, extraColumns, referenceColumn, tableColumn } from './table.ts';
+import {
+  type AccountColumn,
+  type AccountTable,
+  type ColumnKind,
+  extraColumns,
+  referenceColumn,
+  tableColumn,
+} from './table.ts';
 import { transactionLabel } from './transaction.ts';
 
 const notExposed = (kind: ColumnKind, name: string, sql: string, label?: string): AccountColumn => ({
   ...tableColumn(kind, name, sql, label),
   refusal: 'not exposed',
 });
-const removed = (name: string, table: string): AccountColumn => ({ ...referenceColumn(name, table), refusal: 'removed' });
+const removed = (name: string, table: string): AccountColumn => ({
+  ...referenceColumn(name, table),
+  refusal: 'removed',
+});
 const CUSTOM_FORM = notExposed('integer', 'customform', '101', "'Standard Form'");
 const flagOff = (name: string): AccountColumn => notExposed('flag', name, "'F'");
 
@@ -33,7 +44,11 @@ const PROFILE_COLUMNS: Readonly<Record<string, readonly AccountColumn[]>> = {
     notExposed('decimal', 'debit', 'GREATEST(b.netamount, 0)'),
     notExposed('decimal', 'credit', 'GREATEST(-b.netamount, 0)'),
     tableColumn('flag', 'isfxvariance', "COALESCE(b.isfxvariance, 'F')"),
-    tableColumn('flag', 'eliminate', "COALESCE((SELECT a.eliminate FROM ledger.account a WHERE a.id = b.account), 'F')"),
+    tableColumn(
+      'flag',
+      'eliminate',
+      "COALESCE((SELECT a.eliminate FROM ledger.account a WHERE a.id = b.account), 'F')",
+    ),
     ...extraColumns(
       'integer',
       `amortizationsched billingschedule category inventoryreportinglocation landedcostcategory paymentmethod shipmethod transferorderitemlineid`,
@@ -43,7 +58,10 @@ const PROFILE_COLUMNS: Readonly<Record<string, readonly AccountColumn[]>> = {
       `amortizationresidual amountlinked blandedcost bomquantity componentyield costestimaterate estgrossprofit estgrossprofitpercent
       estimatedamount fxamountlinked orderpriority quantityrejected`,
     ),
-    ...extraColumns('date', 'amortizationenddate amortizstartdate billeddate cleareddate expectedreceiptdate'),
+    ...extraColumns(
+      'date',
+      'amortizationenddate amortizstartdate billeddate cleareddate expectedreceiptdate',
+    ),
     ...extraColumns(
       'flag',
       `assemblycomponent buildvariance cleared commitmentfirm dropship fulfillable hasfulfillableitems isrevrectransaction isscrap landedcostperline

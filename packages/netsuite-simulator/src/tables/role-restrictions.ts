@@ -1,5 +1,6 @@
-// Which rows a restricted role sees: by subsidiary, by department, class and location, and by transaction type. A row that belongs to a
-// hidden record, such as a line of a transaction, is hidden with it. ../../docs/wire.md says which rules are Oracle's.
+// Which rows a restricted role sees: by subsidiary, by department, class and location, and by transaction
+// type. A row that belongs to a hidden record, such as a line of a transaction, is hidden with it.
+// ../../docs/wire.md says which rules are Oracle's.
 import { type AccountTable, hiddenColumn, quoteSqlName } from './table.ts';
 
 /** What the role may do with a table's records, or with a type of transactions. */
@@ -8,10 +9,15 @@ export type Access = 'none' | 'view' | 'full';
 /** `viewing`: what lies outside can be seen but not written ("Allow Cross-Subsidiary Record Viewing"). */
 export type SubsidiaryRestriction = { ids: readonly string[]; viewing: boolean };
 /**
- * The records of these departments (classes, locations) and of those below them. `unassigned`: also records without one; `viewing`: what
- * lies outside can be seen but not written; `items`: applies to items too.
+ * The records of these departments (classes, locations) and of those below them. `unassigned`: also records
+ * without one; `viewing`: what lies outside can be seen but not written; `items`: applies to items too.
  */
-export type SegmentRestriction = { ids: readonly string[]; unassigned: boolean; viewing: boolean; items: boolean };
+export type SegmentRestriction = {
+  ids: readonly string[];
+  unassigned: boolean;
+  viewing: boolean;
+  items: boolean;
+};
 export type Restrictions = {
   subsidiaries?: SubsidiaryRestriction | undefined;
   departments?: SegmentRestriction | undefined;
@@ -47,7 +53,12 @@ const OWNERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   itemprice: { item: 'item' },
 };
 /** Tables with columns for subsidiaries or segments that don't decide who sees the row. */
-const FREE: ReadonlySet<string> = new Set(['transactionline', 'transactionaccountingline', 'consolidatedexchangerate', 'role']);
+const FREE: ReadonlySet<string> = new Set([
+  'transactionline',
+  'transactionaccountingline',
+  'consolidatedexchangerate',
+  'role',
+]);
 /** Records without a department, class or location of their own are seen by all roles. */
 const OFTEN_UNASSIGNED: ReadonlySet<string> = new Set(['account', 'item']);
 
@@ -58,20 +69,36 @@ export type RestrictedRole = {
   mayFind(table: string): boolean;
 };
 
-/** SQL conditions on the columns of the table's view. All of them are empty for a role without restrictions. */
+/**
+ * SQL conditions on the columns of the table's view. All of them are empty for a role without restrictions.
+ */
 export function restrictionConditions(role: RestrictedRole, name: string, purpose: Purpose): string[] {
   const table = role.known(name);
   if (!table) return [];
   // Its column `customer` is the id of an entity that is a customer, and so on.
   if (name === 'entity')
-    return table.columns.flatMap((column) => (role.known(column.name) ? entityCondition(role, column.name, purpose) : []));
-  const owners = Object.entries(OWNERS[name] ?? {}).flatMap(([column, owner]) => belongsTo(role, column, owner, purpose));
-  const own = FREE.has(name) ? [] : [...subsidiaryConditions(role, table, purpose), ...segmentConditions(role, table, purpose)];
+    return table.columns.flatMap((column) =>
+      role.known(column.name) ? entityCondition(role, column.name, purpose) : [],
+    );
+  const owners = Object.entries(OWNERS[name] ?? {}).flatMap(([column, owner]) =>
+    belongsTo(role, column, owner, purpose),
+  );
+  const own = FREE.has(name)
+    ? []
+    : [...subsidiaryConditions(role, table, purpose), ...segmentConditions(role, table, purpose)];
   return [...owners, ...own, ...(name === 'transaction' ? typeConditions(role, purpose) : [])];
 }
 
-/** The ids, or another column, of the visible rows of a table, for a subquery; undefined if the role sees all of them. */
-function visibleIds(role: RestrictedRole, table: string, purpose: Purpose, column = 'id'): string | undefined {
+/**
+ * The ids, or another column, of the visible rows of a table, for a subquery; undefined if the role sees all
+ * of them.
+ */
+function visibleIds(
+  role: RestrictedRole,
+  table: string,
+  purpose: Purpose,
+  column = 'id',
+): string | undefined {
   const conditions = restrictionConditions(role, table, purpose);
   if (conditions.length === 0) return undefined;
   return `(SELECT ${quoteSqlName(column)} FROM suiteql.${quoteSqlName(table)} WHERE ${conditions.join(' AND ')})`;
@@ -90,20 +117,29 @@ function entityCondition(role: RestrictedRole, kind: string, purpose: Purpose): 
 }
 
 function typeConditions({ restrictions: { transactionTypes } }: RestrictedRole, purpose: Purpose): string[] {
-  const codes = Object.entries(transactionTypes).filter(([, access]) => access === 'none' || (purpose === 'write' && access === 'view'));
+  const codes = Object.entries(transactionTypes).filter(
+    ([, access]) => access === 'none' || (purpose === 'write' && access === 'view'),
+  );
   return codes.length === 0 ? [] : [`type NOT IN (${codes.map(([code]) => `'${code}'`).join(', ')})`];
 }
 
-function subsidiaryConditions({ restrictions: { subsidiaries }, known }: RestrictedRole, table: AccountTable, purpose: Purpose): string[] {
+function subsidiaryConditions(
+  { restrictions: { subsidiaries }, known }: RestrictedRole,
+  table: AccountTable,
+  purpose: Purpose,
+): string[] {
   if (!subsidiaries || (subsidiaries.viewing && purpose === 'read')) return [];
   const { ids } = subsidiaries;
   if (table.name === 'subsidiary') return [`id IN (${ids.join(', ')})`];
   const column = table.columns.find(({ name }) => name === 'subsidiary');
   if (!column) return [];
-  if (column.kind === 'integer') return [`(subsidiary IN (${ids.join(', ')})${sharedCondition(known, table.name, ids)})`];
+  if (column.kind === 'integer')
+    return [`(subsidiary IN (${ids.join(', ')})${sharedCondition(known, table.name, ids)})`];
   // A multi-select column: the ids, joined by commas. Empty means all subsidiaries.
   const own = "pg_catalog.string_to_array(pg_catalog.replace(subsidiary, ' ', ''), ',')";
-  return [`(subsidiary IS NULL OR ${own} OPERATOR(pg_catalog.&&) ARRAY[${ids.map((id) => `'${id}'`).join(', ')}])`];
+  return [
+    `(subsidiary IS NULL OR ${own} OPERATOR(pg_catalog.&&) ARRAY[${ids.map((id) => `'${id}'`).join(', ')}])`,
+  ];
 }
 
 /** Customers and vendors can belong to further subsidiaries. */
@@ -115,16 +151,31 @@ function sharedCondition(known: RestrictedRole['known'], table: string, ids: rea
 
 const SEGMENTED: ReadonlySet<string> = new Set(['transaction', 'employee', 'partner', 'account', 'item']);
 
-function segmentConditions({ restrictions, known }: RestrictedRole, { name, columns, hidden }: AccountTable, purpose: Purpose): string[] {
+function segmentConditions(
+  { restrictions, known }: RestrictedRole,
+  { name, columns, hidden }: AccountTable,
+  purpose: Purpose,
+): string[] {
   return SEGMENTS.flatMap(({ key, table, column }) => {
     const restriction = restrictions[key];
-    if (!restriction || (restriction.viewing && purpose === 'read') || (name === 'item' && !restriction.items)) return [];
+    if (
+      !restriction ||
+      (restriction.viewing && purpose === 'read') ||
+      (name === 'item' && !restriction.items)
+    )
+      return [];
     const ids = withDescendants(table, restriction.ids, known(table));
     if (name === table) return [`id IN (${ids})`];
-    const value = hidden?.[column] ? hiddenColumn(column) : columns.find((each) => each.name === column)?.name;
+    const value = hidden?.[column]
+      ? hiddenColumn(column)
+      : columns.find((each) => each.name === column)?.name;
     if (!SEGMENTED.has(name) || value === undefined) return [];
     const own = `${quoteSqlName(value)} IN (${ids})`;
-    return [restriction.unassigned || OFTEN_UNASSIGNED.has(name) ? `(${quoteSqlName(value)} IS NULL OR ${own})` : own];
+    return [
+      restriction.unassigned || OFTEN_UNASSIGNED.has(name)
+        ? `(${quoteSqlName(value)} IS NULL OR ${own})`
+        : own,
+    ];
   });
 }
 

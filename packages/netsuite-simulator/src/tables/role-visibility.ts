@@ -1,9 +1,16 @@
-// Which tables, columns and rows the integration's role can see. They are hidden and shown while the account runs: by the account's owner
-// (`setVisible`), by its features, by the role's permissions, and by the control interface (`setHidden`).
+// Which tables, columns and rows the integration's role can see. They are hidden and shown while the account
+// runs: by the account's owner (`setVisible`), by its features, by the role's permissions, and by the control
+// interface (`setHidden`).
 import type { ProfileName } from '../profile/profile-name.ts';
 import { accountTables, UNAVAILABLE_TABLES, UNAVAILABLE_TYPES } from './all-tables.ts';
 import { type CustomField, choiceTables, customColumn } from './custom-fields.ts';
-import { type Access, type Purpose, type Restrictions, restrictionConditions, UNRESTRICTED } from './role-restrictions.ts';
+import {
+  type Access,
+  type Purpose,
+  type Restrictions,
+  restrictionConditions,
+  UNRESTRICTED,
+} from './role-restrictions.ts';
 import { type AccountTable, idColumnOf, quoteSqlName } from './table.ts';
 
 /** `unseen`: NetSuite has the table, but this role or account doesn't. */
@@ -18,7 +25,10 @@ export type Features = {
   tokenBasedAuthentication: boolean;
 };
 
-const FEATURE_PARTS: Record<'oneWorld' | 'multipleCurrencies', { tables: readonly string[]; columns: readonly string[] }> = {
+const FEATURE_PARTS: Record<
+  'oneWorld' | 'multipleCurrencies',
+  { tables: readonly string[]; columns: readonly string[] }
+> = {
   oneWorld: {
     tables: [
       'subsidiary',
@@ -33,7 +43,9 @@ const FEATURE_PARTS: Record<'oneWorld' | 'multipleCurrencies', { tables: readonl
   multipleCurrencies: { tables: ['currency', 'currencyrate'], columns: ['currency', 'exchangerate'] },
 };
 
-const UNAVAILABLE_IN_PROFILES: ReadonlySet<string> = new Set(UNAVAILABLE_TYPES.map((name) => name.toLowerCase()));
+const UNAVAILABLE_IN_PROFILES: ReadonlySet<string> = new Set(
+  UNAVAILABLE_TYPES.map((name) => name.toLowerCase()),
+);
 
 /** Columns and rows (internal ids) by table, in lower case. */
 export type Hidden = {
@@ -55,7 +67,9 @@ export type RoleVisibility = {
   recordColumns(table: AccountTable): ReadonlySet<string>;
   /** The profile of the account, if it has one. */
   profile: ProfileName | undefined;
-  /** SQL of the table's rows that the role can see, or write, and that meet the conditions, for a FROM clause. */
+  /**
+   * SQL of the table's rows that the role can see, or write, and that meet the conditions, for a FROM clause.
+   */
   rowsSql(table: string, conditions?: readonly string[], purpose?: Purpose): string;
   isRowHidden(table: string, id: string): boolean;
   /** Throws RangeError for an unknown table. */
@@ -81,7 +95,10 @@ export type RoleVisibility = {
   setCustomFields(fields: readonly CustomField[]): void;
 };
 
-/** Everything of the enabled features is visible at first. `setVisible` and `setColumnVisible` throw RangeError for unknown names. */
+/**
+ * Everything of the enabled features is visible at first. `setVisible` and `setColumnVisible` throw
+ * RangeError for unknown names.
+ */
 export function createRoleVisibility(features: Features, profile?: ProfileName): RoleVisibility {
   let hidden = NOTHING_HIDDEN;
   const seen = new Map<string, ReadonlySet<string>>(); // cached until a setting changes
@@ -93,10 +110,20 @@ export function createRoleVisibility(features: Features, profile?: ProfileName):
 
   const canSee = (table: string, column: string): boolean =>
     parts.isEnabled('', column) && owner.shows(table, column) && !hidden.columns[table]?.includes(column);
-  const canFind = (name: string): boolean => parts.isEnabled(name) && owner.shows(name) && !hidden.tables.includes(name) && mayFind(name);
+  const canFind = (name: string): boolean =>
+    parts.isEnabled(name) && owner.shows(name) && !hidden.tables.includes(name) && mayFind(name);
   const rowsSql: RoleVisibility['rowsSql'] = (name, conditions = [], purpose = 'read') => {
-    const restricted = restrictionConditions({ restrictions: access.restrictions(), known: tables.known, mayFind }, name, purpose);
-    const all = [...conditions, ...hiddenRowConditions(name, hidden.rows), ...restricted, ...ofSeenRecords(tables.known(name), rowsSql)];
+    const restricted = restrictionConditions(
+      { restrictions: access.restrictions(), known: tables.known, mayFind },
+      name,
+      purpose,
+    );
+    const all = [
+      ...conditions,
+      ...hiddenRowConditions(name, hidden.rows),
+      ...restricted,
+      ...ofSeenRecords(tables.known(name), rowsSql),
+    ];
     return all.length === 0 ? viewOf(name) : `(SELECT * FROM ${viewOf(name)} WHERE ${all.join(' AND ')})`;
   };
   return {
@@ -105,23 +132,29 @@ export function createRoleVisibility(features: Features, profile?: ProfileName):
     ...access,
     find(name) {
       const table = tables.known(name);
-      if (table !== undefined && canFind(name) && (table.of === undefined || canFind(table.of))) return { kind: 'table', table };
+      if (table !== undefined && canFind(name) && (table.of === undefined || canFind(table.of)))
+        return { kind: 'table', table };
       const unavailable = profile === undefined ? UNAVAILABLE_TABLES : UNAVAILABLE_IN_PROFILES;
       return { kind: table !== undefined || unavailable.has(name) ? 'unseen' : 'unknown' };
     },
     columns({ name, columns }) {
-      const known = seen.get(name) ?? new Set(columns.flatMap((each) => (each.refusal || !canSee(name, each.name) ? [] : [each.name])));
+      const known =
+        seen.get(name) ??
+        new Set(columns.flatMap((each) => (each.refusal || !canSee(name, each.name) ? [] : [each.name])));
       seen.set(name, known);
       return known;
     },
-    recordColumns: ({ name, columns }) => new Set(columns.map((column) => column.name).filter((column) => canSee(name, column))),
+    recordColumns: ({ name, columns }) =>
+      new Set(columns.map((column) => column.name).filter((column) => canSee(name, column))),
     profile,
     rowsSql,
     isRowHidden: (table, id) => hidden.rows[table]?.includes(id) ?? false,
     setVisible: owner.setVisible,
     setColumnVisible: owner.setColumnVisible,
     isInCatalog: (table, column = '') =>
-      parts.isEnabled(table, column) && !hidden.tables.includes(table) && !hidden.columns[table]?.includes(column),
+      parts.isEnabled(table, column) &&
+      !hidden.tables.includes(table) &&
+      !hidden.columns[table]?.includes(column),
     hidden: () => hidden,
     setHidden(wanted) {
       hidden = wanted;
@@ -130,7 +163,9 @@ export function createRoleVisibility(features: Features, profile?: ProfileName):
   };
 }
 
-type RoleAccess = Pick<RoleVisibility, 'setAccess' | 'canWrite' | 'restrictions' | 'setRestrictions'> & { mayFind(table: string): boolean };
+type RoleAccess = Pick<RoleVisibility, 'setAccess' | 'canWrite' | 'restrictions' | 'setRestrictions'> & {
+  mayFind(table: string): boolean;
+};
 
 function createRoleAccess(): RoleAccess {
   let access: ReadonlyMap<string, Access> = new Map();
@@ -148,7 +183,10 @@ function createRoleAccess(): RoleAccess {
   };
 }
 
-function createFeatureParts(features: Features, onChange: () => void): Pick<RoleVisibility, 'isEnabled' | 'setFeatures'> {
+function createFeatureParts(
+  features: Features,
+  onChange: () => void,
+): Pick<RoleVisibility, 'isEnabled' | 'setFeatures'> {
   const disabled = { tables: new Set<string>(), columns: new Set<string>() };
   const setFeatures = (wanted: Partial<Features>): void => {
     for (const feature of ['oneWorld', 'multipleCurrencies'] as const) {
@@ -171,7 +209,12 @@ function createFeatureParts(features: Features, onChange: () => void): Pick<Role
 type KnownTables = Pick<RoleVisibility, 'tables' | 'known' | 'customFields' | 'setCustomFields'>;
 function createKnownTables(all: readonly AccountTable[], onChange: () => void): KnownTables {
   const withFields = (fields: readonly CustomField[]) =>
-    new Map([...all.map((table) => addCustomFields(table, fields)), ...choiceTables(fields)].map((table) => [table.name, table]));
+    new Map(
+      [...all.map((table) => addCustomFields(table, fields)), ...choiceTables(fields)].map((table) => [
+        table.name,
+        table,
+      ]),
+    );
   let tables = withFields([]);
   let custom: readonly CustomField[] = [];
   return {
@@ -186,20 +229,24 @@ function createKnownTables(all: readonly AccountTable[], onChange: () => void): 
   };
 }
 
-type OwnersChoice = Pick<RoleVisibility, 'setVisible' | 'setColumnVisible'> & { shows(table: string, column?: string): boolean };
+type OwnersChoice = Pick<RoleVisibility, 'setVisible' | 'setColumnVisible'> & {
+  shows(table: string, column?: string): boolean;
+};
 
 /** The methods throw RangeError for unknown names. */
 function createOwnersChoice(known: RoleVisibility['known'], onChange: () => void): OwnersChoice {
   const invisible = new Set<string>(); // `table` and `table.column`
   const set = (name: string, isKnown: boolean, visible: boolean): void => {
-    if (!isKnown) throw new RangeError(`The account has no ${name.includes('.') ? 'column' : 'table'} ${name}.`);
+    if (!isKnown)
+      throw new RangeError(`The account has no ${name.includes('.') ? 'column' : 'table'} ${name}.`);
     if (visible) invisible.delete(name);
     else invisible.add(name);
     onChange();
   };
   return {
     shows: (table, column) => !invisible.has(column === undefined ? table : `${table}.${column}`),
-    setVisible: (table, visible) => set(table.toLowerCase(), known(table.toLowerCase()) !== undefined, visible),
+    setVisible: (table, visible) =>
+      set(table.toLowerCase(), known(table.toLowerCase()) !== undefined, visible),
     setColumnVisible(table, column, visible) {
       const [tableName, name] = [table.toLowerCase(), column.toLowerCase()];
       const isKnown = known(tableName)?.columns.some((each) => each.name === name) ?? false;
@@ -220,7 +267,9 @@ const viewOf = (table: string): string => `suiteql.${quoteSqlName(table)}`;
 function ofSeenRecords(table: AccountTable | undefined, rowsSql: RoleVisibility['rowsSql']): string[] {
   const of = table?.of;
   const seen = of === undefined ? undefined : rowsSql(of);
-  return of === undefined || seen === viewOf(of) ? [] : [`mapone IN (SELECT ${idColumnOf(of)} FROM ${seen} r)`];
+  return of === undefined || seen === viewOf(of)
+    ? []
+    : [`mapone IN (SELECT ${idColumnOf(of)} FROM ${seen} r)`];
 }
 
 const LINE_TABLES = ['transactionline', 'transactionaccountingline'];
@@ -229,5 +278,8 @@ const LINE_TABLES = ['transactionline', 'transactionaccountingline'];
 function hiddenRowConditions(table: string, rows: Hidden['rows']): string[] {
   const notIn = (column: string, ids: readonly string[] = []): string[] =>
     ids.length === 0 ? [] : [`${quoteSqlName(column)} NOT IN (${ids.join(', ')})`];
-  return [...notIn(idColumnOf(table), rows[table]), ...(LINE_TABLES.includes(table) ? notIn('transaction', rows['transaction']) : [])];
+  return [
+    ...notIn(idColumnOf(table), rows[table]),
+    ...(LINE_TABLES.includes(table) ? notIn('transaction', rows['transaction']) : []),
+  ];
 }

@@ -1,5 +1,5 @@
-// The tables of OneWorld: subsidiaries, and which customers and vendors belong to them. Without a profile there is one subsidiary, to which
-// every customer belongs.
+// The tables of OneWorld: subsidiaries, and which customers and vendors belong to them. Without a profile
+// there is one subsidiary, to which every customer belongs.
 import { type AccountTable, nullColumns, referenceColumn, tableColumn, tableColumns } from './table.ts';
 
 export const subsidiaryTable: AccountTable = {
@@ -8,7 +8,11 @@ export const subsidiaryTable: AccountTable = {
   columns: [
     ...tableColumns('integer', 'id'),
     ...tableColumns('text', 'name'),
-    tableColumn('text', 'fullname', "COALESCE((SELECT p.name || ' : ' FROM ledger.subsidiary p WHERE p.id = b.parent), '') || b.name"),
+    tableColumn(
+      'text',
+      'fullname',
+      "COALESCE((SELECT p.name || ' : ' FROM ledger.subsidiary p WHERE p.id = b.parent), '') || b.name",
+    ),
     referenceColumn('parent', 'subsidiary', 'name'),
     referenceColumn('currency', 'currency', 'name'),
     ...tableColumns('text', 'country'),
@@ -57,4 +61,8 @@ export const customerSubsidiaryTable: AccountTable = relationships({
     FROM ledger.customersubsidiary r JOIN ledger.customer e ON e.id = r.entity`,
   balanceType: 'CustInvc',
 });
-export const vendorSubsidiaryTable: AccountTable = relationships({ name: 'vendor', others: '', balanceType: 'VendBill' });
+export const vendorSubsidiaryTable: AccountTable = relationships({
+  name: 'vendor',
+  others: '',
+  balanceType: 'VendBill',
+});

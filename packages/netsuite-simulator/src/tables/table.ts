@@ -1,9 +1,13 @@
-// Describes a SuiteQL table. Its view, the check of identifiers and `SELECT *` are derived from the description.
-// Columns that NetSuite has and the data don't are defined as null, so that a connector can select them.
+// Describes a SuiteQL table. Its view, the check of identifiers and `SELECT *` are derived from the
+// description. Columns that NetSuite has and the data don't are defined as null, so that a connector can
+// select them.
 
 export type ColumnKind = 'integer' | 'decimal' | 'text' | 'flag' | 'date' | 'datetime';
 
-/** Why queries refuse a column that records have: it isn't for queries, it was removed, or the query fails with an unexpected error. */
+/**
+ * Why queries refuse a column that records have: it isn't for queries, it was removed, or the query fails
+ * with an unexpected error.
+ */
 export const QUERY_REFUSALS = ['not exposed', 'removed', 'fails'] as const;
 export type QueryRefusal = (typeof QUERY_REFUSALS)[number];
 
@@ -14,15 +18,18 @@ export type AccountColumn = {
   sql: string;
   /** SQL of the display text that BUILTIN.DF returns; without it BUILTIN.DF returns the value as text. */
   label?: string;
-  /** SQL of what conditions compare with, where that can differ from the selected value (see Switches.statusFilter). */
+  /**
+   * SQL of what conditions compare with, where that can differ from the selected value (see
+   * Switches.statusFilter).
+   */
   filter?: string;
   /** Absent: queries can select it. */
   refusal?: QueryRefusal;
 };
 
 /**
- * `hidden`: what role restrictions and built-in functions need to know of a row beyond its columns, by name, as SQL over the base row. `of`: the
- * table without which the role can't see this one.
+ * `hidden`: what role restrictions and built-in functions need to know of a row beyond its columns, by name,
+ * as SQL over the base row. `of`: the table without which the role can't see this one.
  */
 export type AccountTable = {
   name: string;
@@ -49,7 +56,13 @@ export const SQL_TYPE: Record<ColumnKind, string> = {
 };
 
 /** A column of the base row by its own name, or the expression `sql`. */
-export function tableColumn(kind: ColumnKind, name: string, sql?: string, label?: string, filter?: string): AccountColumn {
+export function tableColumn(
+  kind: ColumnKind,
+  name: string,
+  sql?: string,
+  label?: string,
+  filter?: string,
+): AccountColumn {
   return {
     name,
     kind,
@@ -60,19 +73,33 @@ export function tableColumn(kind: ColumnKind, name: string, sql?: string, label?
 }
 
 /** Several plain columns of the base row, names separated by spaces. */
-export const tableColumns = (kind: ColumnKind, names: string): AccountColumn[] => names.split(/\s+/).map((name) => tableColumn(kind, name));
+export const tableColumns = (kind: ColumnKind, names: string): AccountColumn[] =>
+  names.split(/\s+/).map((name) => tableColumn(kind, name));
 
-/** A column with the key of a row of another base table, and as its label that row's `fullname` or another of its columns. */
-export const referenceColumn = (name: string, table: string, label = 'fullname', kind: ColumnKind = 'integer'): AccountColumn =>
-  tableColumn(kind, name, undefined, `SELECT r.${label} FROM ledger.${table} r WHERE r.id = b.${quoteSqlName(name)}`);
+/**
+ * A column with the key of a row of another base table, and as its label that row's `fullname` or another of
+ * its columns.
+ */
+export const referenceColumn = (
+  name: string,
+  table: string,
+  label = 'fullname',
+  kind: ColumnKind = 'integer',
+): AccountColumn =>
+  tableColumn(
+    kind,
+    name,
+    undefined,
+    `SELECT r.${label} FROM ledger.${table} r WHERE r.id = b.${quoteSqlName(name)}`,
+  );
 
 /** Columns that NetSuite has and the data don't. */
 export const nullColumns = (kind: ColumnKind, names: string): AccountColumn[] =>
   names.split(/\s+/).map((name) => tableColumn(kind, name, `NULL::${SQL_TYPE[kind]}`));
 
 /**
- * Columns that NetSuite has and the data don't, of a base row with a column `extra`: null until a record is edited through the control
- * interface, which keeps their values there.
+ * Columns that NetSuite has and the data don't, of a base row with a column `extra`: null until a record is
+ * edited through the control interface, which keeps their values there.
  */
 export const extraColumns = (kind: ColumnKind, names: string): AccountColumn[] =>
   names.split(/\s+/).map((name) => tableColumn(kind, name, extraSql(name)));
@@ -107,7 +134,9 @@ const ID_COLUMNS: Readonly<Record<string, string>> = {
 /** The column of the base table with a record's name. */
 export const nameColumnOf = (table: string): string => NAME_COLUMNS[table] ?? 'name';
 const NAME_COLUMNS: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(['customer', 'vendor', 'employee', 'contact', 'partner'].map((table) => [table, 'entityid'])),
+  ...Object.fromEntries(
+    ['customer', 'vendor', 'employee', 'contact', 'partner'].map((table) => [table, 'entityid']),
+  ),
   item: 'itemid',
   transaction: 'tranid',
   account: 'accountsearchdisplayname',
@@ -125,7 +154,9 @@ export function viewSql(table: AccountTable): string {
   const filters = table.columns.flatMap((c) =>
     c.filter === undefined ? [] : [`  (${c.filter})::text AS ${quoteSqlName(filterColumn(c.name))}`],
   );
-  const hidden = Object.entries(table.hidden ?? {}).map(([name, sql]) => `  (${sql}) AS ${quoteSqlName(hiddenColumn(name))}`);
+  const hidden = Object.entries(table.hidden ?? {}).map(
+    ([name, sql]) => `  (${sql}) AS ${quoteSqlName(hiddenColumn(name))}`,
+  );
   const columns = [...plain, ...labels, ...filters, ...hidden];
   return `CREATE VIEW suiteql.${quoteSqlName(table.name)} AS SELECT\n${columns.join(',\n')}\nFROM ${table.from}`;
 }

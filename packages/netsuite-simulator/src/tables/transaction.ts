@@ -1,5 +1,14 @@
-// Transaction headers, their lines, statuses and links. docs/data-folder.md lists what is derived and by which rule.
-import { type AccountColumn, type AccountTable, extraColumns, extraSql, referenceColumn, tableColumn, tableColumns } from './table.ts';
+// Transaction headers, their lines, statuses and links. docs/data-folder.md lists what is derived and by
+// which rule.
+import {
+  type AccountColumn,
+  type AccountTable,
+  extraColumns,
+  extraSql,
+  referenceColumn,
+  tableColumn,
+  tableColumns,
+} from './table.ts';
 
 /** The name of a customer, vendor or employee. */
 const entityLabel = (id: string): string =>
@@ -8,7 +17,12 @@ const entityLabel = (id: string): string =>
 export const transactionLabel = (id: string): string =>
   `SELECT k.label || ' #' || t.tranid FROM ledger.transaction t JOIN ledger.transactiontype k ON k.code = t.type WHERE t.id = ${id}`;
 const address = (column: string): AccountColumn =>
-  tableColumn('integer', column, undefined, `SELECT a.addr1 FROM ledger.address a WHERE a.nkey = b.${column}`);
+  tableColumn(
+    'integer',
+    column,
+    undefined,
+    `SELECT a.addr1 FROM ledger.address a WHERE a.nkey = b.${column}`,
+  );
 const SEGMENTS = [
   referenceColumn('department', 'department'),
   referenceColumn('class', 'classification'),
@@ -18,7 +32,8 @@ const SEGMENTS = [
 const BASE_TOTAL = `COALESCE((SELECT sum(h.netamount) FROM ledger.transactionline h WHERE h.transaction = b.id AND h.mainline = 'T'),
   round(b.foreigntotal * COALESCE(b.exchangerate, 1), 2))`;
 const TYPE_LABEL = 'SELECT k.label FROM ledger.transactiontype k WHERE k.code = b.type';
-const STATUS_LABEL = 'SELECT s.fullname FROM ledger.transactionstatus s WHERE s.trantype = b.type AND s.id = b.status';
+const STATUS_LABEL =
+  'SELECT s.fullname FROM ledger.transactionstatus s WHERE s.trantype = b.type AND s.id = b.status';
 const SUBSIDIARY = referenceColumn('subsidiary', 'subsidiary', 'name');
 const DISPLAY_NAME = `(${TYPE_LABEL}) || ' #' || b.tranid`;
 
@@ -37,8 +52,16 @@ export const transactionTable: AccountTable = {
   columns: [
     ...tableColumns('integer', 'id'),
     tableColumn('text', 'type', 'b.type', TYPE_LABEL),
-    tableColumn('text', 'recordtype', 'SELECT k.recordtype FROM ledger.transactiontype k WHERE k.code = b.type'),
-    tableColumn('text', 'abbrevtype', 'SELECT k.abbreviation FROM ledger.transactiontype k WHERE k.code = b.type'),
+    tableColumn(
+      'text',
+      'recordtype',
+      'SELECT k.recordtype FROM ledger.transactiontype k WHERE k.code = b.type',
+    ),
+    tableColumn(
+      'text',
+      'abbrevtype',
+      'SELECT k.abbreviation FROM ledger.transactiontype k WHERE k.code = b.type',
+    ),
     ...tableColumns('text', 'tranid'),
     tableColumn('text', 'trandisplayname', DISPLAY_NAME),
     ...tableColumns('date', 'trandate duedate closedate'),
@@ -56,16 +79,27 @@ export const transactionTable: AccountTable = {
     SUBSIDIARY,
     tableColumn('flag', 'void', `COALESCE(${extraSql('void')}, 'F')`),
     tableColumn('flag', 'voided', `COALESCE(${extraSql('voided')}, 'F')`),
-    tableColumn('integer', 'daysopen', "CASE WHEN b.type = 'CustInvc' THEN COALESCE(b.closedate, suiteql.today()) - b.trandate END"),
+    tableColumn(
+      'integer',
+      'daysopen',
+      "CASE WHEN b.type = 'CustInvc' THEN COALESCE(b.closedate, suiteql.today()) - b.trandate END",
+    ),
     tableColumn(
       'integer',
       'daysoverduesearch',
       `CASE WHEN b.type = 'CustInvc' THEN
       CASE WHEN b.foreignamountunpaid > 0 THEN GREATEST(0, suiteql.today() - b.duedate) ELSE 0 END END`,
     ),
-    ...['createdby', 'lastmodifiedby', 'employee'].map((name) => referenceColumn(name, 'employee', 'entityid')),
+    ...['createdby', 'lastmodifiedby', 'employee'].map((name) =>
+      referenceColumn(name, 'employee', 'entityid'),
+    ),
     ...['billingaddress', 'shippingaddress'].map(address),
-    tableColumn('integer', 'approvalstatus', undefined, "CASE b.approvalstatus WHEN 1 THEN 'Pending Approval' WHEN 2 THEN 'Approved' END"),
+    tableColumn(
+      'integer',
+      'approvalstatus',
+      undefined,
+      "CASE b.approvalstatus WHEN 1 THEN 'Pending Approval' WHEN 2 THEN 'Approved' END",
+    ),
     referenceColumn('postingperiod', 'accountingperiod', 'periodname'),
     referenceColumn('terms', 'term', 'name'),
     ...extraColumns('integer', 'nexus reversal'),
@@ -77,7 +111,10 @@ export const transactionTable: AccountTable = {
   ],
 };
 
-/** Lines that the record service writes without a profile have no amount of their own in the transaction's currency: its rate is 1 then. */
+/**
+ * Lines that the record service writes without a profile have no amount of their own in the transaction's
+ * currency: its rate is 1 then.
+ */
 const FOREIGN_AMOUNT = 'COALESCE(b.foreignamount, b.netamount)';
 
 export const transactionLineTable: AccountTable = {
@@ -99,8 +136,16 @@ export const transactionLineTable: AccountTable = {
     ...tableColumns('decimal', 'quantity rate netamount'),
     tableColumn('decimal', 'rateamount', 'b.rate'),
     tableColumn('decimal', 'foreignamount', FOREIGN_AMOUNT),
-    tableColumn('decimal', 'creditforeignamount', `CASE WHEN ${FOREIGN_AMOUNT} < 0 THEN -${FOREIGN_AMOUNT} END`),
-    tableColumn('decimal', 'debitforeignamount', `CASE WHEN ${FOREIGN_AMOUNT} > 0 THEN ${FOREIGN_AMOUNT} END`),
+    tableColumn(
+      'decimal',
+      'creditforeignamount',
+      `CASE WHEN ${FOREIGN_AMOUNT} < 0 THEN -${FOREIGN_AMOUNT} END`,
+    ),
+    tableColumn(
+      'decimal',
+      'debitforeignamount',
+      `CASE WHEN ${FOREIGN_AMOUNT} > 0 THEN ${FOREIGN_AMOUNT} END`,
+    ),
     ...tableColumns('flag', 'mainline taxline iscogs'),
     tableColumn(
       'text',
@@ -126,7 +171,10 @@ export const transactionLineTable: AccountTable = {
       `ratepercent foreignamountpaid foreignamountunpaid foreignpaymentamountused foreignpaymentamountunused
       quantitypicked quantitypacked quantitybackordered quantitycommitted costestimate`,
     ),
-    ...extraColumns('flag', 'isclosed isfullyshipped isbillable isinventoryaffecting donotdisplayline kitcomponent'),
+    ...extraColumns(
+      'flag',
+      'isclosed isfullyshipped isbillable isinventoryaffecting donotdisplayline kitcomponent',
+    ),
     ...extraColumns('date', 'actualshipdate expectedshipdate closedate'),
     ...tableColumns('text', 'transactionlinetype'),
   ],
@@ -144,7 +192,10 @@ const LINKS = `(SELECT a.invoice AS previousdoc, a.credit AS nextdoc, 'Payment' 
     FROM ledger.transaction t WHERE t.id = l.transaction), NULL::numeric, max(l.linelastmodifieddate)
     FROM ledger.transactionline l WHERE l.createdfrom IS NOT NULL GROUP BY l.createdfrom, l.transaction) b`;
 
-/** Both link tables hold the same pairs here; in real accounts they differ in the side from which a query starts. */
+/**
+ * Both link tables hold the same pairs here; in real accounts they differ in the side from which a query
+ * starts.
+ */
 const links = (name: string): AccountTable => ({
   name,
   from: LINKS,

@@ -1,4 +1,5 @@
-// The books of both profiles balance. Everything is computed from the account's own tables as callers see them, through SuiteQL.
+// The books of both profiles balance. Everything is computed from the account's own tables as callers see
+// them, through SuiteQL.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROFILES } from '../../src/index.ts';
 import { type Caller, startCaller } from '../test-account.ts';
@@ -41,8 +42,14 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
     expect(await rows("SELECT DISTINCT currency FROM transaction WHERE type = 'CustInvc'")).toHaveLength(
       ofProfile({ single: 1, oneworld: 3 }),
     );
-    expect(await rows('SELECT DISTINCT accountingbook FROM transactionaccountingline')).toHaveLength(ofProfile({ single: 1, oneworld: 2 }));
-    expect(await number(`SELECT COUNT(*) AS n FROM transaction t WHERE t.id >= 20000000 AND t.createddate > t.lastmodifieddate`)).toBe(0);
+    expect(await rows('SELECT DISTINCT accountingbook FROM transactionaccountingline')).toHaveLength(
+      ofProfile({ single: 1, oneworld: 2 }),
+    );
+    expect(
+      await number(
+        `SELECT COUNT(*) AS n FROM transaction t WHERE t.id >= 20000000 AND t.createddate > t.lastmodifieddate`,
+      ),
+    ).toBe(0);
   });
 
   describe('debits and credits are equal', () => {
@@ -54,7 +61,9 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
     it('per transaction, book and subsidiary', async () => {
       const key = `a.transaction, a.accountingbook${subsidiary}`;
       expect(await rows(`SELECT ${key} FROM ${WITH_LINE} GROUP BY ${key} HAVING ${DIFFERENCE}`)).toEqual([]);
-      expect(await number('SELECT COUNT(DISTINCT transaction) AS n FROM transactionaccountingline')).toBeGreaterThan(3_000);
+      expect(
+        await number('SELECT COUNT(DISTINCT transaction) AS n FROM transactionaccountingline'),
+      ).toBeGreaterThan(3_000);
     });
 
     it('per book, period and subsidiary', async () => {
@@ -63,8 +72,14 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
       const periods = await rows(
         `SELECT DISTINCT t.postingperiod AS id, p.isposting FROM ${WITH_LINE} JOIN accountingperiod p ON p.id = t.postingperiod ORDER BY 1`,
       );
-      expect(periods).toEqual(['201106', '201107', '201108'].map((id) => ({ id, isposting: 'T', links: [] })));
-      expect(await number("SELECT COUNT(*) AS n FROM transaction t WHERE t.posting = 'T' AND t.postingperiod IS NULL")).toBe(0);
+      expect(periods).toEqual(
+        ['201106', '201107', '201108'].map((id) => ({ id, isposting: 'T', links: [] })),
+      );
+      expect(
+        await number(
+          "SELECT COUNT(*) AS n FROM transaction t WHERE t.posting = 'T' AND t.postingperiod IS NULL",
+        ),
+      ).toBe(0);
     });
 
     it('in each book’s trial balance, which differs between the books', async () => {
@@ -76,13 +91,19 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
       expect(primary).toMatchObject({ total: '0', shippingelsewhere: '0' });
       if (profile === 'single') expect(secondary).toBeUndefined();
       else {
-        expect(secondary).toMatchObject({ total: '0', shipping: '0', shippingelsewhere: primary?.['shipping'] });
+        expect(secondary).toMatchObject({
+          total: '0',
+          shipping: '0',
+          shippingelsewhere: primary?.['shipping'],
+        });
         expect(Number(secondary?.['depreciation'])).toBeGreaterThan(Number(primary?.['depreciation']));
       }
     });
 
     it('of no order or estimate: these don’t post', async () => {
-      expect(await rows("SELECT DISTINCT t.type FROM transaction t WHERE t.posting = 'F' ORDER BY 1")).toHaveLength(3);
+      expect(
+        await rows("SELECT DISTINCT t.type FROM transaction t WHERE t.posting = 'F' ORDER BY 1"),
+      ).toHaveLength(3);
       expect(await number(`SELECT COUNT(*) AS n FROM ${WITH_LINE} WHERE t.posting = 'F'`)).toBe(0);
     });
   });
@@ -93,9 +114,11 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
         SUM(CASE WHEN l.mainline = 'F' AND l.iscogs = 'F' THEN l.foreignamount ELSE 0 END) AS others,
         SUM(CASE WHEN l.taxline = 'T' THEN l.foreignamount ELSE 0 END) AS tax
       FROM transaction t JOIN transactionline l ON l.transaction = t.id WHERE t.type <> 'Journal' GROUP BY t.id, t.type, t.foreigntotal, t.taxtotal`;
-    expect(await rows(`SELECT * FROM (${sums}) s WHERE s.header + s.others <> 0 OR s.header <> s.foreigntotal OR s.headers <> 1`)).toEqual(
-      [],
-    );
+    expect(
+      await rows(
+        `SELECT * FROM (${sums}) s WHERE s.header + s.others <> 0 OR s.header <> s.foreigntotal OR s.headers <> 1`,
+      ),
+    ).toEqual([]);
     expect(await rows(`SELECT * FROM (${sums}) s WHERE NVL(ABS(s.taxtotal), 0) <> ABS(s.tax)`)).toEqual([]);
     const signs = await rows(
       `SELECT t.type, MIN(SIGN(t.foreigntotal)) AS least, MAX(SIGN(t.foreigntotal)) AS most FROM transaction t
@@ -119,8 +142,14 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
         SUM(CASE WHEN l.taxline = 'F' THEN l.foreignamount ELSE 0 END) AS base
       FROM transaction t JOIN transactionline l ON l.transaction = t.id JOIN customer c ON c.id = t.entity
       WHERE t.type IN ('CustInvc', 'CustCred') AND l.mainline = 'F' AND l.iscogs = 'F' GROUP BY t.id, c.defaultcountry`;
-    expect(await rows(`SELECT * FROM (${bases}) b WHERE b.country = 'United Kingdom' AND b.tax <> ROUND(b.base * 0.2, 2)`)).toEqual([]);
-    expect(await rows(`SELECT * FROM (${bases}) b WHERE b.country <> 'United Kingdom' AND b.tax <> 0`)).toEqual([]);
+    expect(
+      await rows(
+        `SELECT * FROM (${bases}) b WHERE b.country = 'United Kingdom' AND b.tax <> ROUND(b.base * 0.2, 2)`,
+      ),
+    ).toEqual([]);
+    expect(
+      await rows(`SELECT * FROM (${bases}) b WHERE b.country <> 'United Kingdom' AND b.tax <> 0`),
+    ).toEqual([]);
     const [vat] = await rows(
       `SELECT SUM(CASE WHEN a.account = 9 THEN a.amount ELSE 0 END) AS payable, SUM(CASE WHEN a.account = 10 THEN a.amount ELSE 0 END) AS receivable
        FROM transactionaccountingline a WHERE a.accountingbook = 1`,
@@ -135,7 +164,9 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
 
   describe('receivables and payables', () => {
     const OPEN = "('CustInvc', 'CustCred', 'CustPymt')";
-    const applied = (type: string) => `SELECT l.previousdoc AS id, SUM(l.foreignamount) AS amount FROM nexttransactionlinelink l
+    const applied = (
+      type: string,
+    ) => `SELECT l.previousdoc AS id, SUM(l.foreignamount) AS amount FROM nexttransactionlinelink l
       WHERE l.linktype = 'Payment' AND l.previoustype = '${type}' GROUP BY l.previousdoc`;
 
     it('paid and unpaid make up every total', async () => {
@@ -157,7 +188,11 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
         expect(await rows(open), type).toEqual([]);
       }
       // Cash sales are paid with the goods.
-      expect(await rows("SELECT id FROM transaction WHERE type = 'CustInvc' AND entity IS NULL AND foreignamountunpaid <> 0")).toEqual([]);
+      expect(
+        await rows(
+          "SELECT id FROM transaction WHERE type = 'CustInvc' AND entity IS NULL AND foreignamountunpaid <> 0",
+        ),
+      ).toEqual([]);
     });
 
     it('the aging of each customer is the sum of the open invoices, and the balance less open credits', async () => {
@@ -177,13 +212,17 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
         await rows(`SELECT o.entity FROM (${open}) o LEFT JOIN (${aging}) g ON g.entity = o.entity
           WHERE o.open <> NVL(g.bucket0 + g.bucket1 + g.bucket2 + g.bucket3, 0) OR o.open <> NVL(g.unpaid, 0)`),
       ).toEqual([]);
-      const overdue = await one(`SELECT SUM(bucket0) AS current_, SUM(bucket1) AS late, COUNT(*) AS n FROM (${aging}) g`);
+      const overdue = await one(
+        `SELECT SUM(bucket0) AS current_, SUM(bucket1) AS late, COUNT(*) AS n FROM (${aging}) g`,
+      );
       expect(Number(overdue['current_'])).toBeGreaterThan(0);
       const balances = `SELECT t.entity, SUM(CASE WHEN t.type = 'CustPymt' THEN -t.foreignamountunpaid ELSE t.foreignamountunpaid END) AS balance
         FROM transaction t WHERE t.type IN ${OPEN} AND t.entity IS NOT NULL GROUP BY t.entity`;
-      expect(await rows(`SELECT c.id FROM customer c JOIN (${balances}) b ON b.entity = c.id WHERE b.balance <> c.balancesearch`)).toEqual(
-        [],
-      );
+      expect(
+        await rows(
+          `SELECT c.id FROM customer c JOIN (${balances}) b ON b.entity = c.id WHERE b.balance <> c.balancesearch`,
+        ),
+      ).toEqual([]);
     });
 
     it('the receivable account is what customers owe, the payable account what is owed to vendors', async () => {
@@ -202,19 +241,31 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
         [8, "('VendBill', 'VendCred', 'VendPymt')", 'VendPymt'],
       ] as const) {
         const both = `(${posted(account)}) p JOIN (${owed(types, payment)}) o ON o.entity = p.entity`;
-        expect(await rows(`SELECT p.entity, p.amount, o.amount AS owed FROM ${both} WHERE p.amount <> o.amount`)).toEqual([]);
-        // In the base currency the share of each document is rounded to the penny.
-        expect(await rows(`SELECT p.entity, p.base, o.base AS owed FROM ${both} WHERE ABS(p.base - o.base) > 0.01 * o.n`)).toEqual([]);
         expect(
-          await number(`SELECT SUM(amount) AS n FROM transactionaccountingline WHERE account = ${account} AND accountingbook = 1`),
+          await rows(`SELECT p.entity, p.amount, o.amount AS owed FROM ${both} WHERE p.amount <> o.amount`),
+        ).toEqual([]);
+        // In the base currency the share of each document is rounded to the penny.
+        expect(
+          await rows(
+            `SELECT p.entity, p.base, o.base AS owed FROM ${both} WHERE ABS(p.base - o.base) > 0.01 * o.n`,
+          ),
+        ).toEqual([]);
+        expect(
+          await number(
+            `SELECT SUM(amount) AS n FROM transactionaccountingline WHERE account = ${account} AND accountingbook = 1`,
+          ),
         ).not.toBe(0);
-        expect(await number(`SELECT COUNT(*) AS n FROM (${posted(account)}) p WHERE p.entity IS NULL`)).toBe(0);
+        expect(await number(`SELECT COUNT(*) AS n FROM (${posted(account)}) p WHERE p.entity IS NULL`)).toBe(
+          0,
+        );
       }
     });
 
     it('what was received and billed leaves nothing in between, and undeposited funds hold what came in on the last day', async () => {
       const balance = (account: number) =>
-        number(`SELECT SUM(amount) AS n FROM transactionaccountingline WHERE account = ${account} AND accountingbook = 1`);
+        number(
+          `SELECT SUM(amount) AS n FROM transactionaccountingline WHERE account = ${account} AND accountingbook = 1`,
+        );
       expect(await balance(7)).toBe(0);
       const lastDay = await one(
         `SELECT SUM(l.netamount) AS n FROM transactionline l JOIN transaction t ON t.id = l.transaction JOIN (SELECT MAX(trandate) AS day FROM transaction) d ON 1 = 1
@@ -243,7 +294,9 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
         OR (t.type = 'CustInvc' AND l.createdfrom IS NULL)) GROUP BY l.item, l.location`;
 
     it('is what was received and returned less what was shipped, per item and location, and never negative', async () => {
-      const count = await one(`SELECT COUNT(*) AS n, MIN(m.quantity) AS least, COUNT(DISTINCT m.location) AS locations FROM (${MOVED}) m`);
+      const count = await one(
+        `SELECT COUNT(*) AS n, MIN(m.quantity) AS least, COUNT(DISTINCT m.location) AS locations FROM (${MOVED}) m`,
+      );
       expect(Number(count['n'])).toBeGreaterThan(2_000);
       expect(Number(count['least'])).toBeGreaterThanOrEqual(0);
       expect(Number(count['locations'])).toBe(ofProfile({ single: 2, oneworld: 4 }));
@@ -259,9 +312,13 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
     });
 
     it('is worth quantity × cost, and what left it is the cost of goods sold', async () => {
-      const worth = await number(`SELECT SUM(m.quantity * i.averagecost) AS n FROM (${MOVED}) m JOIN item i ON i.id = m.item`);
+      const worth = await number(
+        `SELECT SUM(m.quantity * i.averagecost) AS n FROM (${MOVED}) m JOIN item i ON i.id = m.item`,
+      );
       const balance = (account: number) =>
-        number(`SELECT SUM(amount) AS n FROM transactionaccountingline WHERE account = ${account} AND accountingbook = 1`);
+        number(
+          `SELECT SUM(amount) AS n FROM transactionaccountingline WHERE account = ${account} AND accountingbook = 1`,
+        );
       expect(await balance(6)).toBeCloseTo(worth, 6);
       expect(
         await rows(`SELECT l.transaction FROM transactionline l JOIN item i ON i.id = l.item WHERE l.iscogs = 'T' AND l.netamount <> l.quantity * i.averagecost
@@ -279,7 +336,8 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
         JOIN transactionline l ON l.transaction = t.id WHERE t.type IN ('PurchOrd', 'ItemRcpt', 'VendBill') AND l.mainline = 'F' AND l.taxline = 'F' AND l.item IS NOT NULL
         GROUP BY t.type`);
       expect(documents).toHaveLength(3);
-      for (const name of ['n', 'quantity', 'amount']) expect(new Set(documents.map((row) => row[name])).size, name).toBe(1);
+      for (const name of ['n', 'quantity', 'amount'])
+        expect(new Set(documents.map((row) => row[name])).size, name).toBe(1);
     });
   });
 
@@ -311,7 +369,9 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
       ['2', '23'],
       ['3', '23'],
     ];
-    expect(lines.map((line) => [line['subsidiary'], line['account']])).toEqual(ofProfile({ single: [], oneworld: expected }));
+    expect(lines.map((line) => [line['subsidiary'], line['account']])).toEqual(
+      ofProfile({ single: [], oneworld: expected }),
+    );
     expect(lines.reduce((sum, { amount }) => sum + Number(amount), 0)).toBe(0);
   });
 });

@@ -19,7 +19,10 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
   const schemaOf = async (name: string) => {
     const { status, body } = await caller.get(`${CATALOG}/${name}`, { accept: 'application/schema+json' });
     expect(status, name).toBe(200);
-    return body['properties'] as Record<string, { type?: string; format?: string; $ref?: string; 'x-ns-custom-field'?: true }>;
+    return body['properties'] as Record<
+      string,
+      { type?: string; format?: string; $ref?: string; 'x-ns-custom-field'?: true }
+    >;
   };
 
   it('lists at least 40 standard and 8 custom record types, each once', () => {
@@ -70,9 +73,19 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
     for (const { name, properties, table, isUnavailable } of PROFILE_TYPES) {
       if (isUnavailable || !names.includes(name)) continue;
       const described = await schemaOf(name);
-      const missing = properties.filter((property) => !(property.name in described)).map((property) => property.name);
+      const missing = properties
+        .filter((property) => !(property.name in described))
+        .map((property) => property.name);
       const isOptional = (property: string) =>
-        ['externalId', 'isInactive', 'lastModifiedDate', 'name', 'parent', 'created', 'lastModified'].includes(property) ||
+        [
+          'externalId',
+          'isInactive',
+          'lastModifiedDate',
+          'name',
+          'parent',
+          'created',
+          'lastModified',
+        ].includes(property) ||
         (profile === 'single' && /subsidiary/i.test(property));
       expect(
         missing.filter((property) => !isOptional(property)),
@@ -86,7 +99,9 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
     for (const name of UNAVAILABLE_TYPES) {
       expect(names).toContain(name);
       expect(Object.keys(await schemaOf(name))).toContain('id');
-      expect(await caller.refusal(`SELECT id FROM ${name}`)).toBe(`Search error occurred: Record '${name.toLowerCase()}' was not found.`);
+      expect(await caller.refusal(`SELECT id FROM ${name}`)).toBe(
+        `Search error occurred: Record '${name.toLowerCase()}' was not found.`,
+      );
       const read = await caller.get(`record/v1/${name}`);
       expect([read.status, detailOf(read)[2] ?? ''], name).toEqual([403, 'INSUFFICIENT_PERMISSION']);
     }
@@ -97,12 +112,22 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
   it('has fields that queries lack, and lacks columns that they have', async () => {
     const invoice = await schemaOf('invoice');
     expect(invoice).toHaveProperty('customForm');
-    expect(invoice).toHaveProperty('custbody_margin', expect.objectContaining({ type: 'number', 'x-ns-custom-field': true }));
+    expect(invoice).toHaveProperty(
+      'custbody_margin',
+      expect.objectContaining({ type: 'number', 'x-ns-custom-field': true }),
+    );
     const [row = {}] = await caller.rows(
       "SELECT id, custbody_batch, abbrevtype, trandisplayname FROM transaction WHERE type = 'CustInvc' AND custbody_batch IS NOT NULL ORDER BY id FETCH FIRST 1 ROWS ONLY",
     );
-    for (const name of ['custbody_batch', 'abbrevType', 'tranDisplayName']) expect(invoice).not.toHaveProperty(name);
-    expect(Object.keys(row).sort()).toEqual(['abbrevtype', 'custbody_batch', 'id', 'links', 'trandisplayname']);
+    for (const name of ['custbody_batch', 'abbrevType', 'tranDisplayName'])
+      expect(invoice).not.toHaveProperty(name);
+    expect(Object.keys(row).sort()).toEqual([
+      'abbrevtype',
+      'custbody_batch',
+      'id',
+      'links',
+      'trandisplayname',
+    ]);
     const { body } = await caller.get(`record/v1/invoice/${row['id']}`);
     expect(body).not.toHaveProperty('custbody_batch');
     expect(body).toMatchObject({ customForm: { id: '101', refName: 'Standard Form' }, toBePrinted: false });
@@ -113,7 +138,9 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
 
   it('describes custom fields by their kind', async () => {
     const customer = await schemaOf('customer');
-    const custom = Object.fromEntries(Object.entries(customer).filter(([name]) => name.startsWith('custentity')));
+    const custom = Object.fromEntries(
+      Object.entries(customer).filter(([name]) => name.startsWith('custentity')),
+    );
     expect(Object.values(custom).every((property) => property['x-ns-custom-field'])).toBe(true);
     expect(custom).toMatchObject({
       custentity_newsletter: { type: 'boolean' },
@@ -125,7 +152,9 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
       custentity_channel: { type: 'object', properties: { id: { enum: ['1', '2', '3', '5', '6'] } } },
       custentity_interests: { type: 'object', properties: { items: { type: 'array' } } },
       custentity_account_manager: { $ref: '/services/rest/record/v1/metadata-catalog/employee' },
-      custentity_territory: { $ref: '/services/rest/record/v1/metadata-catalog/customrecord_sales_territory' },
+      custentity_territory: {
+        $ref: '/services/rest/record/v1/metadata-catalog/customrecord_sales_territory',
+      },
     });
   });
 
@@ -153,8 +182,13 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
     const { items } = (await caller.get('record/v1/journalEntry?limit=10')).body;
     expect(items).toHaveLength(10);
     for (const { id } of items) {
-      const lines = (await caller.get(`record/v1/journalEntry/${id}/line`)).body.items as unknown as { debit?: number; credit?: number }[];
-      const pence = lines.map(({ debit = 0, credit = 0 }) => Math.round(debit * 100) - Math.round(credit * 100));
+      const lines = (await caller.get(`record/v1/journalEntry/${id}/line`)).body.items as unknown as {
+        debit?: number;
+        credit?: number;
+      }[];
+      const pence = lines.map(
+        ({ debit = 0, credit = 0 }) => Math.round(debit * 100) - Math.round(credit * 100),
+      );
       expect([lines.length > 1, pence.reduce((sum, each) => sum + each, 0)], id).toEqual([true, 0]);
     }
   });

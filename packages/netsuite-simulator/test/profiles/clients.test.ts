@@ -14,14 +14,27 @@ function clientsOf(account: NetsuiteAccount, keys: TokenCredentials) {
   return {
     /** `nextUrl`: the link to a further page. */
     query: (text: string, nextUrl?: string) =>
-      client.makeRequest(configuration, { method: 'POST', requestType: 'suiteql', query: text, ...(nextUrl !== undefined && { nextUrl }) }),
+      client.makeRequest(configuration, {
+        method: 'POST',
+        requestType: 'suiteql',
+        query: text,
+        ...(nextUrl !== undefined && { nextUrl }),
+      }),
     record: (path: string) =>
-      client.makeRequest(configuration, { method: 'GET', requestType: 'record', path: `services/rest/record/v1/${path}` }),
+      client.makeRequest(configuration, {
+        method: 'GET',
+        requestType: 'record',
+        path: `services/rest/record/v1/${path}`,
+      }),
     async signed(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
       const url = `${account.url}/services/rest/${path}`;
       const authorization = signWithOauth(keys, { url, method });
       return answerOf(
-        await fetch(url, { method, headers: { authorization, ...headers }, ...(body && { body: Buffer.from(JSON.stringify(body)) }) }),
+        await fetch(url, {
+          method,
+          headers: { authorization, ...headers },
+          ...(body && { body: Buffer.from(JSON.stringify(body)) }),
+        }),
       );
     },
   };
@@ -53,15 +66,27 @@ describe.each(PROFILES)('clients of an account with the profile %s', (profile) =
       ids.push(...answer.body.items.map(({ id }) => id));
     }
     expect(new Set(ids).size).toBe(ids.length);
-    expect(ids.length).toBe(Number((await caller.rows("SELECT COUNT(*) AS n FROM transaction WHERE type = 'CustPymt'"))[0]?.['n']));
+    expect(ids.length).toBe(
+      Number((await caller.rows("SELECT COUNT(*) AS n FROM transaction WHERE type = 'CustPymt'"))[0]?.['n']),
+    );
   });
 
   it('@fye/netsuite-rest-api reads records of the types that only profiles have', async () => {
-    for (const type of ['vendorBill', 'purchaseOrder', 'itemReceipt', 'journalEntry', 'account', 'department']) {
+    for (const type of [
+      'vendorBill',
+      'purchaseOrder',
+      'itemReceipt',
+      'journalEntry',
+      'account',
+      'department',
+    ]) {
       const list = await clients.record(`${type}?limit=1`);
       expect([type, list.statusCode, list.body.count]).toEqual([type, 200, 1]);
       const id = list.body.items[0]?.['id'] ?? '';
-      expect([type, await clients.record(`${type}/${id}`)]).toMatchObject([type, { statusCode: 200, body: { id } }]);
+      expect([type, await clients.record(`${type}/${id}`)]).toMatchObject([
+        type,
+        { statusCode: 200, body: { id } },
+      ]);
     }
   });
 
@@ -75,6 +100,8 @@ describe.each(PROFILES)('clients of an account with the profile %s', (profile) =
       return body['completed'] === true ? body : undefined;
     });
     expect(done).toMatchObject({ progress: 'succeeded' });
-    expect(await caller.rows("SELECT companyname FROM customer WHERE companyname = 'Signed Ltd'")).toHaveLength(1);
+    expect(
+      await caller.rows("SELECT companyname FROM customer WHERE companyname = 'Signed Ltd'"),
+    ).toHaveLength(1);
   });
 });

@@ -1,4 +1,5 @@
-// Consolidation, currencies, hierarchies and periods in an account with three subsidiaries. The oracle joins the rates itself.
+// Consolidation, currencies, hierarchies and periods in an account with three subsidiaries. The oracle joins
+// the rates itself.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Caller, startCaller } from '../test-account.ts';
 
@@ -25,10 +26,14 @@ describe('CONSOLIDATE', () => {
     ['CURRENT', 'r.currentrate'],
     ['AVERAGE', 'r.averagerate'],
     ['HISTORICAL', 'r.historicalrate'],
-    ['DEFAULT', "CASE a.generalrate WHEN 'CURRENT' THEN r.currentrate WHEN 'AVERAGE' THEN r.averagerate ELSE r.historicalrate END"],
+    [
+      'DEFAULT',
+      "CASE a.generalrate WHEN 'CURRENT' THEN r.currentrate WHEN 'AVERAGE' THEN r.averagerate ELSE r.historicalrate END",
+    ],
   ])('%s: every posting at its rate, with the amounts of the parent unchanged', async (type, rate) => {
     const expected = `g.amount * CASE WHEN l.subsidiary = 1 THEN 1 ELSE ${rate} END`;
-    const row = await first(`SELECT COUNT(*) AS n, COUNT(DISTINCT l.subsidiary) AS subsidiaries, COUNT(DISTINCT g.accountingbook) AS books,
+    const row =
+      await first(`SELECT COUNT(*) AS n, COUNT(DISTINCT l.subsidiary) AS subsidiaries, COUNT(DISTINCT g.accountingbook) AS books,
       SUM(CASE WHEN ${consolidated(type)} = ${expected} THEN 1 ELSE 0 END) AS same FROM ${withRates}`);
     expect(row).toMatchObject({ subsidiaries: '3', books: '2', same: row['n'] });
   });
@@ -49,9 +54,13 @@ describe('CONSOLIDATE', () => {
     const { own, fixed } =
       (await first(`SELECT SUM(${consolidated('CURRENT')}) AS own, SUM(${consolidated('CURRENT', 1, '201101')}) AS fixed
       FROM ${POSTINGS} WHERE l.subsidiary = 2 AND a.accttype = 'AcctRec'`)) as Record<string, string>;
-    const { amount, rate } = (await first(`SELECT SUM(g.amount) AS amount, MAX(r.currentrate) AS rate FROM ${POSTINGS}
+    const { amount, rate } =
+      (await first(`SELECT SUM(g.amount) AS amount, MAX(r.currentrate) AS rate FROM ${POSTINGS}
       CROSS JOIN (SELECT currentrate FROM consolidatedexchangerate WHERE fromsubsidiary = 2 AND tosubsidiary = 1 AND postingperiod = 201101
-        AND accountingbook = 1) r WHERE l.subsidiary = 2 AND a.accttype = 'AcctRec'`)) as Record<string, string>;
+        AND accountingbook = 1) r WHERE l.subsidiary = 2 AND a.accttype = 'AcctRec'`)) as Record<
+        string,
+        string
+      >;
     expect(Number(fixed)).toBeCloseTo(Number(amount) * Number(rate), 2);
     expect(fixed).not.toBe(own);
     expect(
@@ -62,7 +71,9 @@ describe('CONSOLIDATE', () => {
 
   it('is null for a target that is not the row’s subsidiary or above it', async () => {
     const count = (condition: string) =>
-      first(`SELECT COUNT(*) AS n, COUNT(${consolidated('DEFAULT', 2)}) AS known FROM ${POSTINGS} WHERE l.subsidiary ${condition}`);
+      first(
+        `SELECT COUNT(*) AS n, COUNT(${consolidated('DEFAULT', 2)}) AS known FROM ${POSTINGS} WHERE l.subsidiary ${condition}`,
+      );
     expect(await count('IN (1, 3)')).toMatchObject({ known: '0' });
     const own = await count('= 2');
     expect(own['known']).toBe(own['n']);
@@ -93,20 +104,24 @@ describe('CONSOLIDATE', () => {
         string
       >;
     expect(Number(header) * Number(line)).not.toBe(0);
-    expect(await caller.refusal("SELECT BUILTIN.CONSOLIDATE(id, 'LEDGER', 'DEFAULT', 'DEFAULT', 1, 1, 'DEFAULT') FROM account")).toContain(
-      'unsupported',
-    );
+    expect(
+      await caller.refusal(
+        "SELECT BUILTIN.CONSOLIDATE(id, 'LEDGER', 'DEFAULT', 'DEFAULT', 1, 1, 'DEFAULT') FROM account",
+      ),
+    ).toContain('unsupported');
   });
 });
 
 describe('currencies', () => {
   it('CURRENCY is that of the amount: of the transaction, the subsidiary or the target', async () => {
-    const rows = await caller.rows(`SELECT DISTINCT y.symbol AS foreign, s.currency AS base, BUILTIN.CURRENCY(t.foreigntotal) AS a,
+    const rows =
+      await caller.rows(`SELECT DISTINCT y.symbol AS foreign, s.currency AS base, BUILTIN.CURRENCY(t.foreigntotal) AS a,
       BUILTIN.CURRENCY(l.netamount) AS b, BUILTIN.CURRENCY(BUILTIN.CONSOLIDATE(l.netamount, 'LEDGER', 'DEFAULT', 'DEFAULT', 1, 201107, 'DEFAULT')) AS c
       FROM transaction t JOIN transactionline l ON l.transaction = t.id JOIN subsidiary s ON s.id = l.subsidiary JOIN currency y ON y.id = t.currency`);
     const symbols: Record<string, string> = { 1: 'GBP', 2: 'USD', 3: 'EUR' };
     expect(new Set(rows.map(({ base }) => base)).size).toBe(3);
-    for (const row of rows) expect([row['a'], row['b'], row['c']]).toEqual([row['foreign'], symbols[row['base'] ?? ''], 'GBP']);
+    for (const row of rows)
+      expect([row['a'], row['b'], row['c']]).toEqual([row['foreign'], symbols[row['base'] ?? ''], 'GBP']);
   });
 
   it('CURRENCY_CONVERT uses the latest rate of the day, today’s by default', async () => {
@@ -124,25 +139,32 @@ describe('currencies', () => {
 
 describe('hierarchies and periods', () => {
   it('HIERARCHY is the name with those of the parents', async () => {
-    expect(await first("SELECT BUILTIN.HIERARCHY(id, 'DISPLAY_JOINED') AS x, fullname FROM account WHERE id = 14")).toEqual({
+    expect(
+      await first("SELECT BUILTIN.HIERARCHY(id, 'DISPLAY_JOINED') AS x, fullname FROM account WHERE id = 14"),
+    ).toEqual({
       x: 'Expenses : Rent',
       fullname: 'Expenses : Rent',
     });
-    expect(await first(`SELECT BUILTIN.HIERARCHY(g.account, 'DISPLAY_JOINED') AS x FROM ${POSTINGS} WHERE g.account = 12`)).toEqual({
+    expect(
+      await first(
+        `SELECT BUILTIN.HIERARCHY(g.account, 'DISPLAY_JOINED') AS x FROM ${POSTINGS} WHERE g.account = 12`,
+      ),
+    ).toEqual({
       x: 'Sales : Shipping income',
     });
   });
 
   it('MNFILTER finds the entries of a multiple select, by id or by name', async () => {
     const count = async (from: string) => (await first(`SELECT COUNT(*) AS n FROM ${from}`))['n'];
-    const filter = (args: string) => count(`customer WHERE BUILTIN.MNFILTER(custentity_interests, ${args}) = 'T'`);
+    const filter = (args: string) =>
+      count(`customer WHERE BUILTIN.MNFILTER(custentity_interests, ${args}) = 'T'`);
     const [, label = ''] = Object.values(await first('SELECT id, name FROM customlist_colour WHERE id = 2'));
     const chosen = await count('map_customer_custentity_interests WHERE maptwo = 2');
     expect(Number(chosen)).toBeGreaterThan(0);
-    expect([await filter("'MN_INCLUDE', '', 'TRUE', 2"), await filter(`'MN_INCLUDE', 'DF', 'TRUE', '${label.toLowerCase()}'`)]).toEqual([
-      chosen,
-      chosen,
-    ]);
+    expect([
+      await filter("'MN_INCLUDE', '', 'TRUE', 2"),
+      await filter(`'MN_INCLUDE', 'DF', 'TRUE', '${label.toLowerCase()}'`),
+    ]).toEqual([chosen, chosen]);
     const filled = await count('customer WHERE custentity_interests IS NOT NULL');
     expect(Number(await filter("'MN_EXCLUDE', '', 'TRUE', 2"))).toBe(Number(filled) - Number(chosen));
   });
@@ -171,7 +193,9 @@ describe('hierarchies and periods', () => {
 it('transactions have their total in the base currency', async () => {
   const posted = `SELECT t.id, MAX(t.basetotalaftertaxes) AS total, SUM(g.amount) AS amount FROM ${POSTINGS}
     WHERE l.mainline = 'T' AND g.accountingbook = 1 AND t.type IN ('CustInvc', 'CustPymt', 'CustCred', 'VendBill') GROUP BY t.id`;
-  const row = await first(`SELECT COUNT(*) AS n, SUM(CASE WHEN s.total = s.amount THEN 1 ELSE 0 END) AS same FROM (${posted}) s`);
+  const row = await first(
+    `SELECT COUNT(*) AS n, SUM(CASE WHEN s.total = s.amount THEN 1 ELSE 0 END) AS same FROM (${posted}) s`,
+  );
   expect(Number(row['n'])).toBeGreaterThan(1_000);
   expect(row['same']).toBe(row['n']);
   const { rounded } =

@@ -1,4 +1,5 @@
-// Values and settings at the edges of what an account with a profile accepts: they are refused or understood, and the books stay right.
+// Values and settings at the edges of what an account with a profile accepts: they are refused or understood,
+// and the books stay right.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { controlOf } from '../control-client.ts';
 import { type Caller, detailOf, idOf, startCaller } from '../test-account.ts';
@@ -7,15 +8,22 @@ let shop: Caller;
 let customer: string;
 beforeAll(async () => {
   shop = await startCaller({ profile: 'oneworld', control: {} });
-  const [found] = await shop.rows("SELECT MIN(id) AS id FROM customer WHERE subsidiary = 2 AND currency = 1 AND isinactive = 'F'");
+  const [found] = await shop.rows(
+    "SELECT MIN(id) AS id FROM customer WHERE subsidiary = 2 AND currency = 1 AND isinactive = 'F'",
+  );
   customer = found?.['id'] ?? '';
 });
 afterEach(() => controlOf(shop).done('POST', '/reset'));
 afterAll(() => shop.close());
 
 const invoice = (more: object = {}) =>
-  shop.send('POST', 'record/v1/invoice', { entity: customer, item: { items: [{ item: '9000004', rate: 100 }] }, ...more });
-const payment = (more: object) => shop.send('POST', 'record/v1/customerPayment', { customer, payment: 60, ...more });
+  shop.send('POST', 'record/v1/invoice', {
+    entity: customer,
+    item: { items: [{ item: '9000004', rate: 100 }] },
+    ...more,
+  });
+const payment = (more: object) =>
+  shop.send('POST', 'record/v1/customerPayment', { customer, payment: 60, ...more });
 const receivable = async (ids: string[]): Promise<number> =>
   Number(
     (
@@ -31,23 +39,31 @@ describe('writes', () => {
     expect(await receivable([paid, by])).toBe(60);
     expect((await shop.send('PATCH', `record/v1/invoice/${paid}`, { exchangeRate: 1.25 })).status).toBe(204);
     expect(await receivable([paid, by])).toBe(50);
-    const fx = await shop.rows(`SELECT netamount FROM transactionline WHERE transaction = ${by} AND isfxvariance = 'T'`);
+    const fx = await shop.rows(
+      `SELECT netamount FROM transactionline WHERE transaction = ${by} AND isfxvariance = 'T'`,
+    );
     expect(fx).toMatchObject([{ netamount: '3' }]);
   });
 
   it('400 for an account that the account list lacks', async () => {
     const open = idOf(await invoice());
     for (const account of ['999999', '0', '-1'])
-      expect(detailOf(await payment({ account }))[1]).toContain(`Invalid Field Value ${account} for the following field: account`);
+      expect(detailOf(await payment({ account }))[1]).toContain(
+        `Invalid Field Value ${account} for the following field: account`,
+      );
     const by = idOf(await payment({ account: '3', apply: { items: [{ doc: open, amount: 10 }] } }));
-    expect((await shop.send('PATCH', `record/v1/customerPayment/${by}`, { account: '999999' })).status).toBe(400);
+    expect((await shop.send('PATCH', `record/v1/customerPayment/${by}`, { account: '999999' })).status).toBe(
+      400,
+    );
     const refund = { customer, account: '999999', apply: { items: [{ doc: by, amount: 5 }] } };
     expect((await shop.send('POST', 'record/v1/customerRefund', refund)).status).toBe(400);
   });
 
   it('400 for a day without accounting period and a rate that is not positive', async () => {
     for (const tranDate of ['1999-01-01', '2135-01-01', '0001-01-01'])
-      expect(detailOf(await invoice({ tranDate }))[1], tranDate).toContain('not within the date range of your accounting period');
+      expect(detailOf(await invoice({ tranDate }))[1], tranDate).toContain(
+        'not within the date range of your accounting period',
+      );
     for (const exchangeRate of [0, -1])
       expect(detailOf(await invoice({ exchangeRate }))[1]).toContain(
         `Invalid Field Value ${exchangeRate} for the following field: exchangeRate`,
@@ -60,20 +76,30 @@ describe('writes', () => {
     const body = { entity: customer, exchangeRate: 1.2, item, apply: { items: [{ doc: paid }] } };
     const memo = idOf(await shop.send('POST', 'record/v1/creditMemo', body));
     const difference = () =>
-      shop.rows(`SELECT uniquekey, netamount FROM transactionline WHERE transaction = ${memo} AND isfxvariance = 'T'`);
+      shop.rows(
+        `SELECT uniquekey, netamount FROM transactionline WHERE transaction = ${memo} AND isfxvariance = 'T'`,
+      );
     const [before] = await difference();
     expect(before).toMatchObject({ netamount: '12' });
     expect((await shop.get(`record/v1/creditMemo/${memo}/item`)).body).toMatchObject({ totalResults: 1 });
-    expect((await shop.send('PATCH', `record/v1/creditMemo/${memo}?replace=item`, { item })).status).toBe(204);
+    expect((await shop.send('PATCH', `record/v1/creditMemo/${memo}?replace=item`, { item })).status).toBe(
+      204,
+    );
     expect(await difference()).toEqual([before]);
   });
 
   it('a cash sale that became a return isn’t paid', async () => {
-    const [sale] = await shop.rows("SELECT MIN(id) AS id FROM transaction WHERE type = 'CustInvc' AND entity IS NULL AND foreigntotal > 0");
+    const [sale] = await shop.rows(
+      "SELECT MIN(id) AS id FROM transaction WHERE type = 'CustInvc' AND entity IS NULL AND foreigntotal > 0",
+    );
     const item = { items: [{ item: '9000004', quantity: -1, rate: 5 }] };
-    expect((await shop.send('PATCH', `record/v1/invoice/${sale?.['id']}?replace=item`, { item })).status).toBe(204);
     expect(
-      await shop.rows(`SELECT foreignamountpaid AS paid, foreignamountunpaid AS unpaid FROM transaction WHERE id = ${sale?.['id']}`),
+      (await shop.send('PATCH', `record/v1/invoice/${sale?.['id']}?replace=item`, { item })).status,
+    ).toBe(204);
+    expect(
+      await shop.rows(
+        `SELECT foreignamountpaid AS paid, foreignamountunpaid AS unpaid FROM transaction WHERE id = ${sale?.['id']}`,
+      ),
     ).toMatchObject([{ paid: '0', unpaid: '-5' }]);
   });
 
@@ -87,7 +113,9 @@ describe('writes', () => {
 
 it('record lists are filtered by entries of custom lists', async () => {
   const list = (q: string) => shop.get(`record/v1/invoice?limit=1&q=${encodeURIComponent(q)}`);
-  const [row] = await shop.rows("SELECT COUNT(*) AS n FROM transaction WHERE type = 'CustInvc' AND custbody_channel = 2");
+  const [row] = await shop.rows(
+    "SELECT COUNT(*) AS n FROM transaction WHERE type = 'CustInvc' AND custbody_channel = 2",
+  );
   for (const q of ['custbody_channel EQUAL 2', 'custbody_channel ANY_OF [2]'])
     expect((await list(q)).body, q).toMatchObject({ totalResults: Number(row?.['n']) });
   for (const q of ['custbody_channel IS "x"', 'custbody_channel EQUAL 99999999999999999999'])
@@ -97,5 +125,7 @@ it('record lists are filtered by entries of custom lists', async () => {
 it('a hidden transaction is hidden with its accounting lines', async () => {
   const id = idOf(await invoice());
   await controlOf(shop).done('PUT', '/hidden', { rows: { transaction: [id] } });
-  expect(await shop.rows(`SELECT transactionline FROM transactionaccountingline WHERE transaction = ${id}`)).toEqual([]);
+  expect(
+    await shop.rows(`SELECT transactionline FROM transactionaccountingline WHERE transaction = ${id}`),
+  ).toEqual([]);
 });

@@ -36,12 +36,16 @@ describe.each(PROFILES)('the lists of the profile %s', (profile) => {
   const isOneWorld = profile === 'oneworld';
 
   it('have rows in every table, and those of OneWorld only in oneworld', async () => {
-    for (const { name } of PROFILE_TABLES.filter((table) => isOneWorld || !ONEWORLD_TABLES.includes(table.name)))
+    for (const { name } of PROFILE_TABLES.filter(
+      (table) => isOneWorld || !ONEWORLD_TABLES.includes(table.name),
+    ))
       expect(await countOf(caller, name), name).toBeGreaterThan(0);
     if (isOneWorld) expect(await countOf(caller, 'subsidiary')).toBe(4);
     else
       for (const name of ONEWORLD_TABLES)
-        expect(await caller.refusal(`SELECT * FROM ${name}`)).toBe(`Search error occurred: Record '${name}' was not found.`);
+        expect(await caller.refusal(`SELECT * FROM ${name}`)).toBe(
+          `Search error occurred: Record '${name}' was not found.`,
+        );
   });
 
   it.each(['department', 'classification', 'location', 'account'])(
@@ -73,13 +77,17 @@ describe.each(PROFILES)('the lists of the profile %s', (profile) => {
 
   it('items in stock have a price, a cost and accounts; system items have negative ids', async () => {
     const incomplete = `(baseprice IS NULL OR averagecost IS NULL OR averagecost <= 0 OR assetaccount <> 6 OR totalquantityonhand IS NULL)`;
-    expect(await caller.rows(`SELECT id FROM item WHERE itemtype = 'InvtPart' AND ${incomplete}`)).toEqual([]);
+    expect(await caller.rows(`SELECT id FROM item WHERE itemtype = 'InvtPart' AND ${incomplete}`)).toEqual(
+      [],
+    );
     expect(await caller.rows('SELECT id, itemtype FROM item WHERE id < 0 ORDER BY id')).toMatchObject([
       { id: '-7', itemtype: 'TaxItem' },
       { id: '-3', itemtype: 'Description' },
       { id: '-2', itemtype: 'Subtotal' },
     ]);
-    const [vendor] = await caller.rows('SELECT id, BUILTIN.DF(category) AS category FROM vendor WHERE id < 0');
+    const [vendor] = await caller.rows(
+      'SELECT id, BUILTIN.DF(category) AS category FROM vendor WHERE id < 0',
+    );
     expect(vendor).toMatchObject({ id: '-3', category: 'Tax agency' });
   });
 
@@ -109,7 +117,8 @@ describe.each(PROFILES)('the lists of the profile %s', (profile) => {
        JOIN customeraddressbookentityaddress a ON a.nkey = b.addressbookaddress WHERE b.addressbookaddress = c.defaultbillingaddress`,
     );
     expect(addressed).toHaveLength(1000);
-    for (const row of addressed) expect(row).toMatchObject({ defaultbilling: 'T', addressee: row['companyname'] });
+    for (const row of addressed)
+      expect(row).toMatchObject({ defaultbilling: 'T', addressee: row['companyname'] });
   });
 
   it('customers belong to the subsidiary of their country, and a tenth of the foreign ones trade in pounds', async () => {
@@ -118,12 +127,16 @@ describe.each(PROFILES)('the lists of the profile %s', (profile) => {
     );
     const expected = ({ country, digit }: Record<string, string>): [string, string] => {
       if (!isOneWorld || country === 'United Kingdom') return ['1', '1'];
-      const isEuro = 'Germany France Belgium Spain EIRE Italy Austria Portugal Malta Finland Netherlands Cyprus'.split(' ');
+      const isEuro =
+        'Germany France Belgium Spain EIRE Italy Austria Portugal Malta Finland Netherlands Cyprus'.split(
+          ' ',
+        );
       const [subsidiary, currency] = isEuro.includes(country ?? '') ? ['2', '3'] : ['3', '2'];
       return [subsidiary, digit === '0' ? '1' : currency];
     };
     expect(found).toHaveLength(1000);
-    for (const row of found) expect([row['subsidiary'], row['currency']], JSON.stringify(row)).toEqual(expected(row));
+    for (const row of found)
+      expect([row['subsidiary'], row['currency']], JSON.stringify(row)).toEqual(expected(row));
   });
 
   it('periods form a calendar: every day is in one month, one quarter and one year', async () => {
@@ -143,7 +156,9 @@ describe.each(PROFILES)('the lists of the profile %s', (profile) => {
        JOIN accountingperiod y ON y.id = q.parent WHERE m.id = 201107`,
     );
     expect(july).toMatchObject({ periodname: 'Jul 2011', quarter: 'Q3 2011', year: 'FY 2011', closed: 'F' });
-    expect(await caller.rows("SELECT id FROM accountingperiod WHERE isadjust = 'T'")).toMatchObject([{ id: '201013' }]);
+    expect(await caller.rows("SELECT id FROM accountingperiod WHERE isadjust = 'T'")).toMatchObject([
+      { id: '201013' },
+    ]);
   });
 
   it('a rate and the rate of the opposite direction cancel out', async () => {
@@ -161,16 +176,23 @@ describe.each(PROFILES)('the lists of the profile %s', (profile) => {
       `SELECT s.item AS id, s.quantityonhand AS n, i.totalquantityonhand AS total ${of} AND s.quantityonhand > 20`,
       { limit: 1 },
     );
-    const [customer] = await caller.rows("SELECT id FROM customer WHERE defaultcountry = 'United Kingdom' ORDER BY id", { limit: 1 });
+    const [customer] = await caller.rows(
+      "SELECT id FROM customer WHERE defaultcountry = 'United Kingdom' ORDER BY id",
+      { limit: 1 },
+    );
     if (!item || !customer) throw new Error('no item in stock');
     const read = () =>
-      caller.rows(`SELECT s.item AS id, s.quantityonhand AS n, i.totalquantityonhand AS total ${of} AND s.item = ${item['id']}`);
+      caller.rows(
+        `SELECT s.item AS id, s.quantityonhand AS n, i.totalquantityonhand AS total ${of} AND s.item = ${item['id']}`,
+      );
     const answer = await caller.send('POST', 'record/v1/invoice', {
       entity: { id: customer['id'] },
       item: { items: [{ item: { id: item['id'] }, quantity: 3 }] },
     });
     expect(answer.status, JSON.stringify(answer.body)).toBe(204);
-    expect(await read()).toMatchObject([{ n: String(Number(item['n']) - 3), total: String(Number(item['total']) - 3) }]);
+    expect(await read()).toMatchObject([
+      { n: String(Number(item['n']) - 3), total: String(Number(item['total']) - 3) },
+    ]);
     const id = answer.headers.get('location')?.split('/').at(-1);
     expect((await caller.send('DELETE', `record/v1/invoice/${id}`)).status).toBe(204);
     expect(await read()).toEqual([item]);
@@ -198,7 +220,9 @@ describe('an account without a profile', () => {
     const caller = await startCaller();
     try {
       for (const { name } of PROFILE_TABLES)
-        expect(await caller.refusal(`SELECT * FROM ${name}`)).toBe(`Search error occurred: Record '${name}' was not found.`);
+        expect(await caller.refusal(`SELECT * FROM ${name}`)).toBe(
+          `Search error occurred: Record '${name}' was not found.`,
+        );
     } finally {
       await caller.close();
     }
@@ -247,11 +271,15 @@ describe('choosing a profile', () => {
     const caller = await startShop({ profile });
     try {
       const isOneWorld = profile === 'oneworld';
-      expect(await caller.rows(`SELECT id${isOneWorld ? ', subsidiary' : ''} FROM customer ORDER BY id`)).toMatchObject([
+      expect(
+        await caller.rows(`SELECT id${isOneWorld ? ', subsidiary' : ''} FROM customer ORDER BY id`),
+      ).toMatchObject([
         { id: '1', ...(isOneWorld && { subsidiary: '2' }) },
         { id: '2', ...(isOneWorld && { subsidiary: '3' }) },
       ]);
-      expect(await caller.rows('SELECT baseprice, averagecost FROM item WHERE id = 10')).toMatchObject([{ baseprice: '30.1' }]);
+      expect(await caller.rows('SELECT baseprice, averagecost FROM item WHERE id = 10')).toMatchObject([
+        { baseprice: '30.1' },
+      ]);
     } finally {
       await caller.close();
     }
@@ -260,13 +288,20 @@ describe('choosing a profile', () => {
   it('refuses an unknown profile, and a malformed folder as without a profile', async () => {
     const database = newDatabaseName();
     const bad = await createDataFolder({
-      transactionline: ['1001,1,101,1,10,,-1,1,-1,F,F,2011-07-01 10:00:00', '1001,2,101,2,10,,-1,1,-1,F,F,2011-07-01 10:00:00'],
+      transactionline: [
+        '1001,1,101,1,10,,-1,1,-1,F,F,2011-07-01 10:00:00',
+        '1001,2,101,2,10,,-1,1,-1,F,F,2011-07-01 10:00:00',
+      ],
     });
-    const dangling = await createDataFolder({ transactionline: ['1001,1,999,1,10,,-1,1,-1,F,F,2011-07-01 10:00:00'] });
+    const dangling = await createDataFolder({
+      transactionline: ['1001,1,999,1,10,,-1,1,-1,F,F,2011-07-01 10:00:00'],
+    });
     try {
       await expect(startOn(database, { profile: 'twoworld' as ProfileName })).rejects.toThrow(RangeError);
       for (const { folder } of [bad, dangling])
-        await expect(startOn(database, { profile: 'single', dataFolder: folder })).rejects.toThrow(DataFolderError);
+        await expect(startOn(database, { profile: 'single', dataFolder: folder })).rejects.toThrow(
+          DataFolderError,
+        );
       await expect(startOn(database, { profile: 'single', dataFolder: bad.folder })).rejects.toThrow(
         'transactionline.csv.gz line 3: uniquekey 1001 occurs more than once',
       );

@@ -1,4 +1,5 @@
-// Held-back days of an account with a profile: entered one by one they give the same account as all days loaded at once, in every table.
+// Held-back days of an account with a profile: entered one by one they give the same account as all days
+// loaded at once, in every table.
 import { afterAll, describe, expect, it } from 'vitest';
 import { PROFILES } from '../../src/index.ts';
 import { asAdmin, dropDatabase, idOf, newDatabaseName, startCaller, startOn } from '../test-account.ts';
@@ -23,7 +24,9 @@ const booksOf = (database: string): Promise<Record<string, string>> =>
   });
 
 const count = (database: string, from: string): Promise<number> =>
-  asAdmin(database, async (client) => Number((await client.query<{ n: string }>(`SELECT count(*) AS n FROM ${from}`)).rows[0]?.n));
+  asAdmin(database, async (client) =>
+    Number((await client.query<{ n: string }>(`SELECT count(*) AS n FROM ${from}`)).rows[0]?.n),
+  );
 
 /** Debits equal credits, the receivable is what customers owe, and no stock is negative. */
 async function expectWholeBooks(database: string): Promise<void> {
@@ -51,7 +54,11 @@ describe.each(PROFILES)('the profile %s', (profile) => {
 
   it('the slice with ten days entered one by one equals the slice loaded at once', async () => {
     const [byDay, whole] = [open(), open()];
-    const replayed = await startOn(byDay, { profile, replayFrom: '2011-08-22', switches: { paymentTouchesInvoice: false } });
+    const replayed = await startOn(byDay, {
+      profile,
+      replayFrom: '2011-08-22',
+      switches: { paymentTouchesInvoice: false },
+    });
     const held = {
       payments: await count(byDay, "held.transaction WHERE type = 'CustPymt'"),
       lines: await count(byDay, "held.transactionline WHERE mainline = 'T'"),
@@ -97,7 +104,13 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       Record<string, string>,
     ];
     const unapplied = async (invoice?: string) =>
-      Number((await one(`SELECT foreignamountunpaid AS n FROM transaction WHERE id = ${23_000_000 + Number(invoice)}`))['n']);
+      Number(
+        (
+          await one(
+            `SELECT foreignamountunpaid AS n FROM transaction WHERE id = ${23_000_000 + Number(invoice)}`,
+          )
+        )['n'],
+      );
     const payment = idOf(
       await shop.send('POST', 'record/v1/customerPayment', {
         customer: paid['entity'],
@@ -106,25 +119,34 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       }),
     );
     expect((await shop.send('DELETE', `record/v1/invoice/${deleted['id']}`)).status).toBe(204);
-    expect((await shop.send('PATCH', `record/v1/invoice/${dearer['id']}`, { exchangeRate: 1.5 })).status).toBe(204);
+    expect(
+      (await shop.send('PATCH', `record/v1/invoice/${dearer['id']}`, { exchangeRate: 1.5 })).status,
+    ).toBe(204);
     await shop.account.advanceTo('2011-08-25');
     // The payment relieves what the invoice is worth by now.
     const both = `${dearer['id']}, ${23_000_000 + Number(dearer['id'])}`;
     const posted = `FROM transactionaccountingline WHERE account = 5 AND accountingbook = 1 AND transaction IN (${both})`;
-    expect(await one(`SELECT SUM(amount) AS n, COUNT(*) AS lines ${posted}`)).toMatchObject({ n: '0', lines: '2' });
-    expect(await one(`SELECT foreignamountunpaid AS unpaid, status FROM transaction WHERE id = ${paid['id']}`)).toMatchObject({
+    expect(await one(`SELECT SUM(amount) AS n, COUNT(*) AS lines ${posted}`)).toMatchObject({
+      n: '0',
+      lines: '2',
+    });
+    expect(
+      await one(`SELECT foreignamountunpaid AS unpaid, status FROM transaction WHERE id = ${paid['id']}`),
+    ).toMatchObject({
       unpaid: '0',
       status: 'B',
     });
-    expect([await unapplied(paid['id']), await unapplied(deleted['id']), await unapplied(untouched['id'])]).toEqual([
-      15,
-      Number(deleted['total']),
-      0,
-    ]);
+    expect([
+      await unapplied(paid['id']),
+      await unapplied(deleted['id']),
+      await unapplied(untouched['id']),
+    ]).toEqual([15, Number(deleted['total']), 0]);
     // Paid on the way, when the day closed.
     const [day, closed] = [shop.account.businessTime().toISOString().slice(0, 16), 'YYYY-MM-DD"T"HH24:MI'];
     expect(
-      await one(`SELECT TO_CHAR(SYS_EXTRACT_UTC(lastmodifieddate), '${closed}') AS at FROM transaction WHERE id = ${untouched['id']}`),
+      await one(
+        `SELECT TO_CHAR(SYS_EXTRACT_UTC(lastmodifieddate), '${closed}') AS at FROM transaction WHERE id = ${untouched['id']}`,
+      ),
     ).toMatchObject({ at: day });
     expect((await shop.send('DELETE', `record/v1/customerPayment/${payment}`)).status).toBe(204);
     await shop.account.advanceTo('2011-08-31');

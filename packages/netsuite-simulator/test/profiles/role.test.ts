@@ -1,5 +1,5 @@
-// A role restricted to subsidiaries, departments, locations and record types, in an account with three subsidiaries. The oracle reads the
-// base tables, or what the role saw before it was restricted.
+// A role restricted to subsidiaries, departments, locations and record types, in an account with three
+// subsidiaries. The oracle reads the base tables, or what the role saw before it was restricted.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { controlOf } from '../control-client.ts';
 import { asAdmin, type Caller, detailOf, idOf, startCaller } from '../test-account.ts';
@@ -15,16 +15,25 @@ const restrict = (restrictions: object) => controlOf(caller).done('POST', '/role
 
 /** From the base tables, whatever the role can see. */
 const truth = async (sql: string): Promise<string[]> =>
-  asAdmin(caller.database, async (client) => (await client.query({ text: sql, rowMode: 'array' })).rows.map(([value]) => String(value)));
+  asAdmin(caller.database, async (client) =>
+    (await client.query({ text: sql, rowMode: 'array' })).rows.map(([value]) => String(value)),
+  );
 /** How many rows the role sees of each table. */
 const seen = async (...tables: string[]): Promise<Record<string, number>> =>
   Object.fromEntries(
     await Promise.all(
-      tables.map(async (table) => [table, Number((await caller.rows(`SELECT COUNT(*) AS n FROM ${table}`))[0]?.['n'])] as const),
+      tables.map(
+        async (table) =>
+          [table, Number((await caller.rows(`SELECT COUNT(*) AS n FROM ${table}`))[0]?.['n'])] as const,
+      ),
     ),
   );
 const counts = async (sql: Record<string, string>): Promise<Record<string, number>> =>
-  Object.fromEntries(await Promise.all(Object.entries(sql).map(async ([name, query]) => [name, Number((await truth(query))[0])] as const)));
+  Object.fromEntries(
+    await Promise.all(
+      Object.entries(sql).map(async ([name, query]) => [name, Number((await truth(query))[0])] as const),
+    ),
+  );
 
 const OF_2 = 'SELECT id FROM ledger.transaction WHERE subsidiary = 2';
 const CUSTOMERS_OF_2 = `SELECT id FROM ledger.customer WHERE subsidiary = 2
@@ -64,14 +73,22 @@ describe('a role restricted to one subsidiary', () => {
   it('neither joins, subqueries, sums nor labels of rows show another one', async () => {
     await restrict({ subsidiaries: ['2'] });
     const one = async (q: string) => (await caller.rows(q))[0];
-    expect(await one('SELECT COUNT(DISTINCT t.subsidiary) AS n FROM transaction t')).toMatchObject({ n: '1' });
+    expect(await one('SELECT COUNT(DISTINCT t.subsidiary) AS n FROM transaction t')).toMatchObject({
+      n: '1',
+    });
     expect(
-      await one(`SELECT COUNT(*) AS n FROM transactionline l JOIN transaction t ON t.id = l.transaction WHERE t.subsidiary <> 2`),
+      await one(
+        `SELECT COUNT(*) AS n FROM transactionline l JOIN transaction t ON t.id = l.transaction WHERE t.subsidiary <> 2`,
+      ),
     ).toMatchObject({ n: '0' });
-    expect(await one('SELECT COUNT(*) AS n FROM customer WHERE id IN (SELECT entity FROM transaction WHERE subsidiary = 1)')).toMatchObject(
-      { n: '0' },
+    expect(
+      await one(
+        'SELECT COUNT(*) AS n FROM customer WHERE id IN (SELECT entity FROM transaction WHERE subsidiary = 1)',
+      ),
+    ).toMatchObject({ n: '0' });
+    const [sum] = await truth(
+      'SELECT trim_scale(sum(foreigntotal)) FROM ledger.transaction WHERE subsidiary = 2',
     );
-    const [sum] = await truth('SELECT trim_scale(sum(foreigntotal)) FROM ledger.transaction WHERE subsidiary = 2');
     expect(await one('SELECT SUM(foreigntotal) AS x FROM transaction')).toMatchObject({ x: sum });
     expect(await one("SELECT COUNT(*) AS n FROM entity e WHERE e.type = 'Vendor'")).toMatchObject({
       n: (await truth('SELECT count(*) FROM ledger.vendor WHERE subsidiary = 2'))[0],
@@ -86,22 +103,38 @@ describe('a role restricted to one subsidiary', () => {
 
   it('records of others are absent, alone, in lists and expanded', async () => {
     const [own = '', other = ''] = await Promise.all(
-      [2, 1].map(async (id) => (await truth(`SELECT min(id) FROM ledger.transaction WHERE type = 'CustInvc' AND subsidiary = ${id}`))[0]),
+      [2, 1].map(
+        async (id) =>
+          (
+            await truth(
+              `SELECT min(id) FROM ledger.transaction WHERE type = 'CustInvc' AND subsidiary = ${id}`,
+            )
+          )[0],
+      ),
     );
     await restrict({ subsidiaries: ['2'] });
-    expect([(await caller.get(`record/v1/invoice/${own}`)).status, (await caller.get(`record/v1/invoice/${other}`)).status]).toEqual([
-      200, 400,
-    ]);
+    expect([
+      (await caller.get(`record/v1/invoice/${own}`)).status,
+      (await caller.get(`record/v1/invoice/${other}`)).status,
+    ]).toEqual([200, 400]);
     expect((await caller.get('record/v1/invoice')).body['totalResults']).toBe(
-      Number((await truth("SELECT count(*) FROM ledger.transaction WHERE type = 'CustInvc' AND subsidiary = 2"))[0]),
+      Number(
+        (
+          await truth("SELECT count(*) FROM ledger.transaction WHERE type = 'CustInvc' AND subsidiary = 2")
+        )[0],
+      ),
     );
     const batch = await caller.get(`record/v1/invoice?expandRecords=true&ids=${own},${other}`);
     expect(batch.body.items.map(({ id }) => id)).toEqual([own]);
   });
 
   it('writes nothing of others, and refers to nothing of them', async () => {
-    const [other = ''] = await truth("SELECT min(id) FROM ledger.transaction WHERE type = 'CustInvc' AND subsidiary = 1");
-    const [unseen = ''] = await truth(`SELECT min(id) FROM ledger.customer WHERE id NOT IN (${CUSTOMERS_OF_2})`);
+    const [other = ''] = await truth(
+      "SELECT min(id) FROM ledger.transaction WHERE type = 'CustInvc' AND subsidiary = 1",
+    );
+    const [unseen = ''] = await truth(
+      `SELECT min(id) FROM ledger.customer WHERE id NOT IN (${CUSTOMERS_OF_2})`,
+    );
     const [customer = ''] = await truth('SELECT min(id) FROM ledger.customer WHERE subsidiary = 2');
     const [item = ''] = await truth(
       "SELECT min(id) FROM ledger.item WHERE itemtype = 'InvtPart' AND isinactive = 'F' AND '2' = ANY(string_to_array(replace(subsidiary, ' ', ''), ','))",
@@ -111,10 +144,16 @@ describe('a role restricted to one subsidiary', () => {
     expect((await caller.send('PATCH', `record/v1/invoice/${other}`, changed)).status).toBe(400);
     expect((await caller.send('DELETE', `record/v1/invoice/${other}`)).status).toBe(400);
     expect((await caller.send('PATCH', `record/v1/customer/${unseen}`, { comments: 'x' })).status).toBe(404);
-    const invoice = (entity: string) => ({ entity: { id: entity }, item: { items: [{ item: { id: item }, amount: 5 }] } });
+    const invoice = (entity: string) => ({
+      entity: { id: entity },
+      item: { items: [{ item: { id: item }, amount: 5 }] },
+    });
     const refused = await caller.send('POST', 'record/v1/invoice', invoice(unseen));
     expect(detailOf(refused)[1]).toContain(`Invalid Field Value ${unseen} for the following field: entity`);
-    const newcomer = await caller.send('POST', 'record/v1/customer', { companyName: 'New', subsidiary: { id: '1' } });
+    const newcomer = await caller.send('POST', 'record/v1/customer', {
+      companyName: 'New',
+      subsidiary: { id: '1' },
+    });
     expect(detailOf(newcomer)[1]).toContain('Invalid Field Value 1 for the following field: subsidiary');
     const made = idOf(await caller.send('POST', 'record/v1/invoice', invoice(customer)));
     expect((await caller.get(`record/v1/invoice/${made}`)).status).toBe(200);
@@ -124,7 +163,9 @@ describe('a role restricted to one subsidiary', () => {
 
   it('may view them when it is allowed to, and still not write them', async () => {
     const all = await seen('transaction', 'customer', 'transactionline');
-    const [other = ''] = await truth("SELECT min(id) FROM ledger.transaction WHERE type = 'CustInvc' AND subsidiary = 1");
+    const [other = ''] = await truth(
+      "SELECT min(id) FROM ledger.transaction WHERE type = 'CustInvc' AND subsidiary = 1",
+    );
     await restrict({ subsidiaries: { ids: ['2'], viewing: true } });
     expect(await seen('transaction', 'customer', 'transactionline')).toEqual(all);
     expect((await caller.send('PATCH', `record/v1/invoice/${other}`, { memo: 'x' })).status).toBe(403);
@@ -133,16 +174,26 @@ describe('a role restricted to one subsidiary', () => {
 
 describe('a role restricted to a segment', () => {
   it('sees the transactions of its departments and of those below them', async () => {
-    const count = async (condition: string) => Number((await truth(`SELECT count(*) FROM ledger.transaction WHERE ${condition}`))[0]);
-    const departments = await truth('SELECT DISTINCT department FROM ledger.transaction WHERE department IS NOT NULL ORDER BY 1');
+    const count = async (condition: string) =>
+      Number((await truth(`SELECT count(*) FROM ledger.transaction WHERE ${condition}`))[0]);
+    const departments = await truth(
+      'SELECT DISTINCT department FROM ledger.transaction WHERE department IS NOT NULL ORDER BY 1',
+    );
     expect(departments.length).toBeGreaterThan(1);
     await restrict({ departments: ['1'] }); // department 3 is below it
     expect((await seen('transaction'))['transaction']).toBe(await count('department IN (1, 3)'));
-    expect((await caller.rows('SELECT id FROM department ORDER BY id')).map(({ id }) => id)).toEqual(['1', '3']);
+    expect((await caller.rows('SELECT id FROM department ORDER BY id')).map(({ id }) => id)).toEqual([
+      '1',
+      '3',
+    ]);
     await restrict({ departments: { ids: ['2'], unassigned: true } });
-    expect((await seen('transaction'))['transaction']).toBe(await count('department = 2 OR department IS NULL'));
+    expect((await seen('transaction'))['transaction']).toBe(
+      await count('department = 2 OR department IS NULL'),
+    );
     const [hidden = ''] = await truth('SELECT min(id) FROM ledger.transaction WHERE department = 1');
-    expect(await caller.rows(`SELECT uniquekey FROM transactionline WHERE transaction = ${hidden}`)).toEqual([]);
+    expect(await caller.rows(`SELECT uniquekey FROM transactionline WHERE transaction = ${hidden}`)).toEqual(
+      [],
+    );
   });
 
   it('applies to items only when it says so', async () => {

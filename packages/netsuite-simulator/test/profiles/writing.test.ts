@@ -1,5 +1,5 @@
-// What the record service and the control interface write in an account with a profile: the books stay balanced, and the generated lines
-// aren't items of the record.
+// What the record service and the control interface write in an account with a profile: the books stay
+// balanced, and the generated lines aren't items of the record.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROFILES } from '../../src/index.ts';
 import { postTransactions, totalTransactions } from '../../src/profile/posting.ts';
@@ -34,7 +34,8 @@ describe.each(PROFILES)('the profile %s', (profile) => {
   const unbalanced = () =>
     shop.rows(`SELECT transaction, accountingbook FROM transactionaccountingline GROUP BY transaction, accountingbook
       HAVING SUM(NVL(debit, 0)) <> SUM(NVL(credit, 0))`);
-  const sum = (rows: Row[], name: string) => Math.round(rows.reduce((total, row) => total + Number(row[name] ?? 0), 0) * 100) / 100 + 0;
+  const sum = (rows: Row[], name: string) =>
+    Math.round(rows.reduce((total, row) => total + Number(row[name] ?? 0), 0) * 100) / 100 + 0;
   const post = async (type: string, body: object) => idOf(await shop.send('POST', `record/v1/${type}`, body));
   const sold = (...amounts: [quantity: number, rate: number][]) => ({
     items: amounts.map(([quantity, rate]) => ({ item: { id: item['id'] }, quantity, rate })),
@@ -43,10 +44,20 @@ describe.each(PROFILES)('the profile %s', (profile) => {
   it('an invoice gets header, VAT and cost lines; its sublist has the items alone', async () => {
     const entity = await customerIn("defaultcountry = 'United Kingdom'");
     const id = await post('invoice', { entity, tranDate: '2011-08-20', item: sold([2, 5], [1, 2.5]) });
-    expect(await header(id)).toMatchObject({ total: '15', unpaid: '15', taxtotal: '2.5', rate: '1', period: '201108' });
+    expect(await header(id)).toMatchObject({
+      total: '15',
+      unpaid: '15',
+      taxtotal: '2.5',
+      rate: '1',
+      period: '201108',
+    });
     const lines = await linesOf(id);
-    expect(lines.filter(({ mainline }) => mainline === 'T')).toMatchObject([{ id: '0', amount: '15', base: '15' }]);
-    expect(lines.filter(({ taxline }) => taxline === 'T')).toMatchObject([{ item: VAT_ITEM, amount: '-2.5' }]);
+    expect(lines.filter(({ mainline }) => mainline === 'T')).toMatchObject([
+      { id: '0', amount: '15', base: '15' },
+    ]);
+    expect(lines.filter(({ taxline }) => taxline === 'T')).toMatchObject([
+      { item: VAT_ITEM, amount: '-2.5' },
+    ]);
     expect(sum(lines, 'base')).toBe(0);
     const cogs = lines.filter(({ iscogs }) => iscogs === 'T');
     expect([
@@ -57,7 +68,10 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       ),
     ]).toEqual([4, Math.round(3 * Number(item['cost']) * 100) / 100]);
     const { body } = await shop.get(`record/v1/invoice/${id}?expandSubResources=true`);
-    expect(body).toMatchObject({ total: 15, item: { totalResults: 2, items: [{ quantity: 2, amount: 10 }, { amount: 2.5 }] } });
+    expect(body).toMatchObject({
+      total: 15,
+      item: { totalResults: 2, items: [{ quantity: 2, amount: 10 }, { amount: 2.5 }] },
+    });
     expect(await unbalanced()).toEqual([]);
   });
 
@@ -73,7 +87,9 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     expect((await linesOf(id)).map(({ key }) => key)).toEqual(before.map(({ key }) => key));
     for (const { id: line, mainline, taxline, iscogs } of before) {
       if (![mainline, taxline, iscogs].includes('T')) continue;
-      expect(detailOf(await patch({ item: { items: [{ line: Number(line), amount: 1 }] } }))[1]).toContain('for the following field: line');
+      expect(detailOf(await patch({ item: { items: [{ line: Number(line), amount: 1 }] } }))[1]).toContain(
+        'for the following field: line',
+      );
     }
     expect((await patch({ item: sold([1, 4], [1, 1]) }, '?replace=item')).status).toBe(204);
     expect(await header(id)).toMatchObject({ total: '6' });
@@ -85,13 +101,22 @@ describe.each(PROFILES)('the profile %s', (profile) => {
   it('a payment posts to the bank and the receivable, and a refund takes it back', async () => {
     const entity = await customerIn("defaultcountry = 'United Kingdom'");
     const invoice = await post('invoice', { entity, item: sold([1, 10]) });
-    const payment = await post('customerPayment', { customer: entity, payment: 20, account: '2', apply: { items: [{ doc: invoice }] } });
+    const payment = await post('customerPayment', {
+      customer: entity,
+      payment: 20,
+      account: '2',
+      apply: { items: [{ doc: invoice }] },
+    });
     expect(await header(invoice)).toMatchObject({ unpaid: '0', status: 'B' });
     expect((await linesOf(payment)).map(({ mainline, amount }) => [mainline, amount])).toEqual([
       ['T', '20'],
       ['F', '-20'],
     ]);
-    const refund = await post('customerRefund', { customer: entity, account: '2', apply: { items: [{ doc: payment, amount: 8 }] } });
+    const refund = await post('customerRefund', {
+      customer: entity,
+      account: '2',
+      apply: { items: [{ doc: payment, amount: 8 }] },
+    });
     expect((await linesOf(refund)).map(({ mainline, amount }) => [mainline, amount])).toEqual([
       ['T', '-8'],
       ['F', '8'],
@@ -108,7 +133,9 @@ describe.each(PROFILES)('the profile %s', (profile) => {
   it('posting again what was generated changes nothing', async () => {
     const changed = await asAdmin(shop.database, async (client) => {
       await client.query('BEGIN');
-      await client.query(`CREATE TEMPORARY TABLE line ON COMMIT DROP AS SELECT * FROM ledger.transactionline`);
+      await client.query(
+        `CREATE TEMPORARY TABLE line ON COMMIT DROP AS SELECT * FROM ledger.transactionline`,
+      );
       await client.query(`CREATE TEMPORARY TABLE header ON COMMIT DROP AS SELECT * FROM ledger.transaction`);
       const { rows } = await client.query<{ id: string }>(
         "SELECT id FROM ledger.transaction WHERE type IN ('CustInvc', 'CustCred', 'SalesOrd', 'CustPymt') AND id % 3 = 0",
@@ -130,8 +157,13 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     const entity = await customerIn("defaultcountry = 'United Kingdom'");
     const order = await post('salesOrder', { entity, item: sold([2, 5]) });
     expect(await header(order)).toMatchObject({ total: '12', taxtotal: '2' });
-    expect(await shop.rows(`SELECT account FROM transactionaccountingline WHERE transaction = ${order}`)).toEqual([]);
-    const billed = () => shop.rows(`SELECT quantitybilled AS n FROM transactionline WHERE transaction = ${order} AND item = ${item['id']}`);
+    expect(
+      await shop.rows(`SELECT account FROM transactionaccountingline WHERE transaction = ${order}`),
+    ).toEqual([]);
+    const billed = () =>
+      shop.rows(
+        `SELECT quantitybilled AS n FROM transactionline WHERE transaction = ${order} AND item = ${item['id']}`,
+      );
     expect(await billed()).toMatchObject([{ n: '0' }]);
     const invoice = await post(`salesOrder/${order}/!transform/invoice`, {});
     expect(await header(invoice)).toMatchObject({ total: '12' });
@@ -143,16 +175,23 @@ describe.each(PROFILES)('the profile %s', (profile) => {
   });
 
   it('a generated invoice keeps its shipping line, and an ordered one has its costs on the fulfilment', async () => {
-    const { id = '' } = await one(`SELECT MIN(t.id) AS id FROM transaction t JOIN transactionline l ON l.transaction = t.id
+    const { id = '' } =
+      await one(`SELECT MIN(t.id) AS id FROM transaction t JOIN transactionline l ON l.transaction = t.id
       WHERE t.type = 'CustInvc' AND t.foreignamountpaid = 0 AND l.transactionlinetype = 'SHIPPING' AND l.createdfrom IS NOT NULL`);
     const before = await linesOf(id);
     expect(before.filter(({ iscogs }) => iscogs === 'T')).toEqual([]);
-    expect((await shop.send('PATCH', `record/v1/invoice/${id}?replace=item`, { item: sold([1, 100]) })).status).toBe(204);
+    expect(
+      (await shop.send('PATCH', `record/v1/invoice/${id}?replace=item`, { item: sold([1, 100]) })).status,
+    ).toBe(204);
     const after = await linesOf(id);
     const generated = (lines: Row[]) =>
-      lines.filter(({ item: of, mainline }) => mainline === 'T' || Number(of) > 9_000_000).map(({ key }) => key);
+      lines
+        .filter(({ item: of, mainline }) => mainline === 'T' || Number(of) > 9_000_000)
+        .map(({ key }) => key);
     expect(generated(after)).toEqual(generated(before));
-    expect(after.filter(({ item: of }) => of === SHIPPING_ITEM)).toEqual(before.filter(({ item: of }) => of === SHIPPING_ITEM));
+    expect(after.filter(({ item: of }) => of === SHIPPING_ITEM)).toEqual(
+      before.filter(({ item: of }) => of === SHIPPING_ITEM),
+    );
     expect((await shop.get(`record/v1/invoice/${id}/item`)).body).toMatchObject({ totalResults: 1 });
     expect(await unbalanced()).toEqual([]);
   });
@@ -160,42 +199,65 @@ describe.each(PROFILES)('the profile %s', (profile) => {
   it('a closed period takes no postings, but orders', async () => {
     const entity = await customerIn("defaultcountry = 'United Kingdom'");
     const old = { entity, tranDate: '2010-11-30', item: sold([1, 3]) };
-    expect(detailOf(await shop.send('POST', 'record/v1/invoice', old))[1]).toContain('in an accounting period that is closed');
+    expect(detailOf(await shop.send('POST', 'record/v1/invoice', old))[1]).toContain(
+      'in an accounting period that is closed',
+    );
     await post('salesOrder', old);
   });
 
   it('a changed cash sale stays paid', async () => {
-    const { id = '' } = await one("SELECT MIN(id) AS id FROM transaction WHERE type = 'CustInvc' AND entity IS NULL AND foreigntotal > 0");
-    expect((await shop.send('PATCH', `record/v1/invoice/${id}?replace=item`, { item: sold([1, 3]) })).status).toBe(204);
+    const { id = '' } = await one(
+      "SELECT MIN(id) AS id FROM transaction WHERE type = 'CustInvc' AND entity IS NULL AND foreigntotal > 0",
+    );
+    expect(
+      (await shop.send('PATCH', `record/v1/invoice/${id}?replace=item`, { item: sold([1, 3]) })).status,
+    ).toBe(204);
     expect(await header(id)).toMatchObject({ total: '3', unpaid: '0', status: 'B' });
     expect(await unbalanced()).toEqual([]);
   });
 
   it('the receivable is what the customers owe, after all these writes', async () => {
-    const [posted] = await shop.rows('SELECT SUM(amount) AS total FROM transactionaccountingline WHERE account = 5 AND accountingbook = 1');
-    const owed = await shop.rows(`SELECT type, SUM(foreignamountunpaid * exchangerate) AS total FROM transaction
+    const [posted] = await shop.rows(
+      'SELECT SUM(amount) AS total FROM transactionaccountingline WHERE account = 5 AND accountingbook = 1',
+    );
+    const owed =
+      await shop.rows(`SELECT type, SUM(foreignamountunpaid * exchangerate) AS total FROM transaction
       WHERE entity IS NOT NULL AND type IN ('CustInvc', 'CustCred', 'CustPymt') GROUP BY type`);
-    const total = owed.reduce((sum, { type, total }) => sum + (type === 'CustPymt' ? -1 : 1) * Number(total), 0);
+    const total = owed.reduce(
+      (sum, { type, total }) => sum + (type === 'CustPymt' ? -1 : 1) * Number(total),
+      0,
+    );
     // In other currencies, base amounts are rounded to pence line by line.
     expect(Math.abs(total - Number(posted?.['total']))).toBeLessThan(profile === 'single' ? 0.001 : 5);
   });
 
   describe('the control interface', () => {
-    const control = (method: string, path: string, body?: unknown) => controlOf(shop).done(method, path, body);
+    const control = (method: string, path: string, body?: unknown) =>
+      controlOf(shop).done(method, path, body);
 
     it('edits the columns that a profile fills, of records, lines and lists', async () => {
-      const { id = '' } = await one("SELECT MIN(id) AS id FROM transaction WHERE type = 'CustInvc' AND entity IS NOT NULL");
+      const { id = '' } = await one(
+        "SELECT MIN(id) AS id FROM transaction WHERE type = 'CustInvc' AND entity IS NOT NULL",
+      );
       const edited = await control('PATCH', `/records/transaction/${id}`, {
         fields: { department: 2, postingperiod: 201109, taxtotal: '1.5', custbody_absent: undefined },
         lines: [{ line: 0, fields: { location: 4, memo: 'header' } }],
         touch: 'none',
       });
       expect(edited.fields).toMatchObject({ department: '2', postingperiod: '201109', taxtotal: '1.5' });
-      expect(edited.lines[0]).toMatchObject({ line: 0, fields: { mainline: 'T', location: '4', memo: 'header' } });
-      expect((await control('PATCH', `/records/customer/${await customerIn('id > 0')}`, { fields: { terms: 3 } })).fields).toMatchObject({
+      expect(edited.lines[0]).toMatchObject({
+        line: 0,
+        fields: { mainline: 'T', location: '4', memo: 'header' },
+      });
+      expect(
+        (await control('PATCH', `/records/customer/${await customerIn('id > 0')}`, { fields: { terms: 3 } }))
+          .fields,
+      ).toMatchObject({
         terms: '3',
       });
-      expect((await control('PATCH', '/records/department/2', { fields: { name: 'Stores' } })).fields).toMatchObject({ name: 'Stores' });
+      expect(
+        (await control('PATCH', '/records/department/2', { fields: { name: 'Stores' } })).fields,
+      ).toMatchObject({ name: 'Stores' });
       expect(await one('SELECT name FROM department WHERE id = 2')).toMatchObject({ name: 'Stores' });
       expect((await control('GET', '/records/accountingperiod?limit=2')).records).toHaveLength(2);
     });
@@ -211,13 +273,18 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       await control('DELETE', `/records/transaction/${id}?listed=true`);
       expect(await linesOf(id)).toEqual([]);
       expect(await control('POST', `/records/transaction/${id}/restore`)).toEqual(before);
-      const department = await control('POST', '/records/department', { like: '1', fields: { name: 'Returns' } });
+      const department = await control('POST', '/records/department', {
+        like: '1',
+        fields: { name: 'Returns' },
+      });
       await control('DELETE', `/records/department/${department.id}?listed=true`);
-      expect(await one(`SELECT name, type FROM deletedrecord WHERE recordid = ${department.id} AND scriptid = 'department'`)).toMatchObject(
-        {
-          name: 'Returns',
-        },
-      );
+      expect(
+        await one(
+          `SELECT name, type FROM deletedrecord WHERE recordid = ${department.id} AND scriptid = 'department'`,
+        ),
+      ).toMatchObject({
+        name: 'Returns',
+      });
     });
   });
 });
@@ -227,7 +294,9 @@ describe('several currencies', () => {
   let customer: string;
   beforeAll(async () => {
     shop = await startCaller({ profile: 'oneworld' });
-    const [found] = await shop.rows("SELECT MIN(id) AS id FROM customer WHERE subsidiary = 2 AND currency = 1 AND isinactive = 'F'");
+    const [found] = await shop.rows(
+      "SELECT MIN(id) AS id FROM customer WHERE subsidiary = 2 AND currency = 1 AND isinactive = 'F'",
+    );
     customer = found?.['id'] ?? '';
   });
   afterAll(() => shop.close());
@@ -237,18 +306,30 @@ describe('several currencies', () => {
     shop.rows(`SELECT a.transaction, a.account, a.amount, l.isfxvariance AS fx, l.foreignamount AS foreign_ FROM transactionaccountingline a
       JOIN transactionline l ON l.transaction = a.transaction AND l.id = a.transactionline
       WHERE a.accountingbook = 1 AND a.transaction IN (${ids.join(', ')})`);
-  const sumOf = (lines: Row[]) => Math.round(lines.reduce((sum, { amount }) => sum + Number(amount), 0) * 100) / 100 + 0;
+  const sumOf = (lines: Row[]) =>
+    Math.round(lines.reduce((sum, { amount }) => sum + Number(amount), 0) * 100) / 100 + 0;
   const invoice = (day: string, amount: number) =>
-    post('invoice', { entity: customer, tranDate: day, item: { items: [{ item: '9000004', quantity: 1, rate: amount }] } });
+    post('invoice', {
+      entity: customer,
+      tranDate: day,
+      item: { items: [{ item: '9000004', quantity: 1, rate: amount }] },
+    });
 
   it('an invoice has the rate of its day, and its lines have both amounts', async () => {
     const [july, august] = [await invoice('2011-07-25', 100), await invoice('2011-08-25', 100)];
-    const rates = await shop.rows(`SELECT exchangerate AS rate, subsidiary FROM transaction WHERE id IN (${july}, ${august}) ORDER BY id`);
+    const rates = await shop.rows(
+      `SELECT exchangerate AS rate, subsidiary FROM transaction WHERE id IN (${july}, ${august}) ORDER BY id`,
+    );
     expect(rates).toMatchObject([{ subsidiary: '2' }, { subsidiary: '2' }]);
     expect(new Set([...rates.map(({ rate }) => rate), '1']).size).toBe(3);
     const header = (await rows([july])).find(({ account }) => account === '5');
-    expect(header).toMatchObject({ foreign_: '100', amount: String(Math.round(Number(rates[0]?.['rate']) * 10_000) / 100) });
-    expect((await shop.get(`record/v1/invoice/${july}/item`)).body).toMatchObject({ items: [{ amount: 100 }] });
+    expect(header).toMatchObject({
+      foreign_: '100',
+      amount: String(Math.round(Number(rates[0]?.['rate']) * 10_000) / 100),
+    });
+    expect((await shop.get(`record/v1/invoice/${july}/item`)).body).toMatchObject({
+      items: [{ amount: 100 }],
+    });
   });
 
   it('a payment at another rate has an exchange difference, and its refund none', async () => {
@@ -260,7 +341,9 @@ describe('several currencies', () => {
       account: '3',
       apply: { items: [{ doc: july, amount: 100 }] },
     });
-    expect((await rows([payment])).filter(({ fx }) => fx === 'T')).toMatchObject([{ account: '18', foreign_: '0' }]);
+    expect((await rows([payment])).filter(({ fx }) => fx === 'T')).toMatchObject([
+      { account: '18', foreign_: '0' },
+    ]);
     const refund = await post('customerRefund', {
       customer,
       tranDate: '2011-08-25',

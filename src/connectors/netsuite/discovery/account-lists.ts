@@ -1,13 +1,21 @@
-// What an account lists of itself: entries of the metadata catalogue, custom record types, lists and fields, and the types of its
-// transactions. Each list is read at most once, when it is first needed. A refused list is null and no error.
+// What an account lists of itself: entries of the metadata catalogue, custom record types, lists and fields,
+// and the types of its transactions. Each list is read at most once, when it is first needed. A refused list
+// is null and no error.
 import type { NetsuiteHttp } from '../http.ts';
 import { customFieldsQuery, entryListsQuery, isColumnName } from '../queries.ts';
 import { assertIdOrder } from '../rows.ts';
 import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../suiteql.ts';
 import { listCatalogue, nullWhenRefused } from './catalogue.ts';
 
-export type AccountParts = { readonly http: NetsuiteHttp; readonly suiteql: Suiteql; readonly signal: AbortSignal };
-/** A row of `customfield`: `name` is its script id in lower case, `belongsTo` one of BODY, COLUMN, ENTITY, ITEM, RECORD and others. */
+export type AccountParts = {
+  readonly http: NetsuiteHttp;
+  readonly suiteql: Suiteql;
+  readonly signal: AbortSignal;
+};
+/**
+ * A row of `customfield`: `name` is its script id in lower case, `belongsTo` one of BODY, COLUMN, ENTITY,
+ * ITEM, RECORD and others.
+ */
 export type ListedField = {
   /** The internal id, which a field that is deleted and created again doesn't keep. */
   readonly id: string;
@@ -17,43 +25,66 @@ export type ListedField = {
   readonly valueType: string;
 };
 
-/** All methods reject with `ErpError` for an outage, a refused login or an unreadable response, or with the signal's reason. */
+/**
+ * All methods reject with `ErpError` for an outage, a refused login or an unreadable response, or with the
+ * signal's reason.
+ */
 export type AccountLists = {
   /** As the catalogue spells them. */
   catalogue(): Promise<readonly string[] | null>;
-  /** Labels of custom record types and custom lists, by script id in lower case; empty where both lists are refused. */
+  /**
+   * Labels of custom record types and custom lists, by script id in lower case; empty where both lists are
+   * refused.
+   */
   customTypes(): Promise<ReadonlyMap<string, string>>;
   customFields(): Promise<readonly ListedField[] | null>;
-  /** The custom list or custom record type of multiple selects, by name of the field; without those that say two, or that aren't known. */
+  /**
+   * The custom list or custom record type of multiple selects, by name of the field; without those that say
+   * two, or that aren't known.
+   */
   entryLists(): Promise<ReadonlyMap<string, string>>;
   /** `recordtype` of every type of transactions that has records, in lower case. */
   transactionTypes(): Promise<ReadonlySet<string> | null>;
 };
 
 /** `n`: how many there are of each type, by its name in lower case. */
-export const transactionTypesQuery = 'SELECT t.recordtype AS recordtype, COUNT(*) AS n FROM transaction t GROUP BY t.recordtype';
+export const transactionTypesQuery =
+  'SELECT t.recordtype AS recordtype, COUNT(*) AS n FROM transaction t GROUP BY t.recordtype';
 
 /** Makes no request yet. */
 export function createAccountLists({ http, suiteql, signal }: AccountParts): AccountLists {
   return {
     catalogue: once(() => listCatalogue(http, signal)),
     customTypes: once(async () => {
-      const read = (...tables: readonly string[]) => nullWhenRefused(readCustomTypes(suiteql, tables, signal));
+      const read = (...tables: readonly string[]) =>
+        nullWhenRefused(readCustomTypes(suiteql, tables, signal));
       const both = await read('customrecordtype', 'customlist');
-      return both ?? new Map([...((await read('customrecordtype')) ?? []), ...((await read('customlist')) ?? [])]);
+      return (
+        both ?? new Map([...((await read('customrecordtype')) ?? []), ...((await read('customlist')) ?? [])])
+      );
     }),
     customFields: once(() => nullWhenRefused(readCustomFields(suiteql, customPrefixes, signal))),
     entryLists: once(async () => {
       const read = (from: 'customlist' | 'customrecordtype') =>
         nullWhenRefused(readByIdPages(suiteql, (afterId) => entryListsQuery(from, afterId), signal));
       const rows = [...((await read('customlist')) ?? []), ...((await read('customrecordtype')) ?? [])];
-      const named = rows.map((row) => [textOf(row, 'scriptid').toLowerCase(), textOf(row, 'list').toLowerCase()] as const);
-      const isOne = ([field]: readonly [string, string]): boolean => named.filter(([other]) => other === field).length === 1;
-      return new Map(named.filter(isOne).filter(([, list]) => /^custom(?:list|record)/.test(list) && isColumnName(list)));
+      const named = rows.map(
+        (row) => [textOf(row, 'scriptid').toLowerCase(), textOf(row, 'list').toLowerCase()] as const,
+      );
+      const isOne = ([field]: readonly [string, string]): boolean =>
+        named.filter(([other]) => other === field).length === 1;
+      return new Map(
+        named.filter(isOne).filter(([, list]) => /^custom(?:list|record)/.test(list) && isColumnName(list)),
+      );
     }),
     transactionTypes: once(async () => {
       const answer = await nullWhenRefused(suiteql.query(transactionTypesQuery, maxRowsPerQuery, signal));
-      return answer && new Set(answer.rows.map((row) => textOf(row, 'recordtype').toLowerCase()).filter((name) => name !== ''));
+      return (
+        answer &&
+        new Set(
+          answer.rows.map((row) => textOf(row, 'recordtype').toLowerCase()).filter((name) => name !== ''),
+        )
+      );
     }),
   };
 }
@@ -69,7 +100,11 @@ const textOf = (row: SuiteqlRow | undefined, name: string): string => {
 };
 
 /** Pages by script id, which is unique. Stops behind a name that can't be put into the next query. */
-async function readCustomTypes(suiteql: Suiteql, tables: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+async function readCustomTypes(
+  suiteql: Suiteql,
+  tables: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
   const all = tables.map((table) => `SELECT scriptid, name FROM ${table}`).join(' UNION ALL ');
   const labels = new Map<string, string>();
   let last = '';
@@ -77,7 +112,8 @@ async function readCustomTypes(suiteql: Suiteql, tables: readonly string[], sign
     const behind: string = last === '' ? '' : ` WHERE c.scriptid > '${last}'`;
     const query = `SELECT c.scriptid AS scriptid, c.name AS name FROM (${all}) c${behind} ORDER BY c.scriptid ASC`;
     const page = await suiteql.query(query, maxRowsPerQuery, signal);
-    for (const row of page.rows) labels.set(textOf(row, 'scriptid').toLowerCase(), textOf(row, 'name') || textOf(row, 'scriptid'));
+    for (const row of page.rows)
+      labels.set(textOf(row, 'scriptid').toLowerCase(), textOf(row, 'name') || textOf(row, 'scriptid'));
     const next = textOf(page.rows.at(-1), 'scriptid');
     hasMore = page.hasMore && /^\w{1,100}$/.test(next) && next !== last;
     last = next;
@@ -85,9 +121,18 @@ async function readCustomTypes(suiteql: Suiteql, tables: readonly string[], sign
   return labels;
 }
 
-export const customPrefixes: readonly string[] = ['custbody', 'custcol', 'custentity', 'custitem', 'custrecord'];
+export const customPrefixes: readonly string[] = [
+  'custbody',
+  'custcol',
+  'custentity',
+  'custitem',
+  'custrecord',
+];
 
-/** Those whose names have one of the prefixes. Rejects with `ErpError` also where the list is refused, or with the signal's reason. */
+/**
+ * Those whose names have one of the prefixes. Rejects with `ErpError` also where the list is refused, or with
+ * the signal's reason.
+ */
 export async function readCustomFields(
   suiteql: Suiteql,
   prefixes: readonly string[],

@@ -1,5 +1,5 @@
-// Collects the fields that a table may have, from everything that names any: the catalogue, the list of custom fields, what is known of real
-// accounts, and the first rows.
+// Collects the fields that a table may have, from everything that names any: the catalogue, the list of
+// custom fields, what is known of real accounts, and the first rows.
 
 import { isColumnName } from '../queries.ts';
 import type { SuiteqlRow } from '../suiteql.ts';
@@ -14,14 +14,23 @@ import { isItemType, toLabel } from './names.ts';
 const neverSelected: ReadonlySet<string> = new Set(['links', 'refname', 'classtranslation', 'currencyname']);
 
 /** Columns with the time of a record's last modification, the preferred one first. */
-export const modifiedColumns: readonly string[] = ['lastmodifieddate', 'lastmodified', 'datelastmodified', 'linelastmodifieddate'];
+export const modifiedColumns: readonly string[] = [
+  'lastmodifieddate',
+  'lastmodified',
+  'datelastmodified',
+  'linelastmodifieddate',
+];
 
-export const isCustomColumn = (name: string): boolean => /^cust(?:body|col|entity|item|record|event|page)/.test(name);
+export const isCustomColumn = (name: string): boolean =>
+  /^cust(?:body|col|entity|item|record|event|page)/.test(name);
 
 const catalogueSays = 'The metadata catalogue';
 const listSays = 'The list of custom fields';
 
-/** Without the key, each column once: those of the catalogue first. Rejects with `ErpError` for an outage or a refused login. */
+/**
+ * Without the key, each column once: those of the catalogue first. Rejects with `ErpError` for an outage or a
+ * refused login.
+ */
 export async function findCandidates(
   lists: AccountLists,
   table: string,
@@ -37,10 +46,18 @@ export async function findCandidates(
   for (const property of properties) add(ofProperty(property, listed));
   for (const { derived: _, ...known } of knownColumns(table).toReversed()) {
     const named = found.get(known.name);
-    add({ ...known, custom: false, namedBy: 'NetSuite’s documentation', ...(named !== undefined && merge(known, named)) });
+    add({
+      ...known,
+      custom: false,
+      namedBy: 'NetSuite’s documentation',
+      ...(named !== undefined && merge(known, named)),
+    });
   }
-  const seen = [...new Set(rows.flatMap((row) => Object.keys(row)))].sort().filter((name) => !found.has(name));
-  for (const name of seen) add({ name, label: toLabel(name), type: null, namedBy: null, custom: isCustomColumn(name), ...plain });
+  const seen = [...new Set(rows.flatMap((row) => Object.keys(row)))]
+    .sort()
+    .filter((name) => !found.has(name));
+  for (const name of seen)
+    add({ name, label: toLabel(name), type: null, namedBy: null, custom: isCustomColumn(name), ...plain });
   for (const name of modifiedColumns) {
     const named = found.get(name);
     if (named?.type === null) add({ ...named, type: 'time', namedBy: 'Its name' });
@@ -50,7 +67,10 @@ export async function findCandidates(
 
 const plain = { volatile: false, excluded: null };
 
-const ofProperty = ({ name, label, type, custom, target }: CatalogueProperty, listed: readonly string[]): Candidate => {
+const ofProperty = (
+  { name, label, type, custom, target }: CatalogueProperty,
+  listed: readonly string[],
+): Candidate => {
   const named = target === undefined ? undefined : toTarget(target, listed);
   return {
     name,
@@ -63,23 +83,42 @@ const ofProperty = ({ name, label, type, custom, target }: CatalogueProperty, li
   };
 };
 
-/** The record type of ours that has the records of a catalogue entry; undefined where there is none, as for `transaction`. */
+/**
+ * The record type of ours that has the records of a catalogue entry; undefined where there is none, as for
+ * `transaction`.
+ */
 export const toTarget = (entry: string, listed: readonly string[]): string | undefined =>
   isItemType(entry) ? 'item' : listed.find((name) => name === entry);
 
 const ofIds: readonly unknown[] = ['integer', 'reference', 'list', 'multiselect'];
 
-/** The catalogue names type, label and target; but to it a code with a display text is a text, and it may mean another field of that name. */
+/**
+ * The catalogue names type, label and target; but to it a code with a display text is a text, and it may mean
+ * another field of that name.
+ */
 function merge(known: Pick<Candidate, 'type'>, named: Candidate): Partial<Candidate> {
   const { label, namedBy, target } = named;
-  const isSame = named.type === known.type || named.type === 'text' || (ofIds.includes(named.type) && ofIds.includes(known.type));
-  if (!isSame) return { label, warning: `The metadata catalogue calls it ${named.type}, queries of other accounts ${known.type}` };
-  return { label, namedBy, type: named.type === 'text' ? known.type : named.type, ...(target !== undefined && { target }) };
+  const isSame =
+    named.type === known.type ||
+    named.type === 'text' ||
+    (ofIds.includes(named.type) && ofIds.includes(known.type));
+  if (!isSame)
+    return {
+      label,
+      warning: `The metadata catalogue calls it ${named.type}, queries of other accounts ${known.type}`,
+    };
+  return {
+    label,
+    namedBy,
+    type: named.type === 'text' ? known.type : named.type,
+    ...(target !== undefined && { target }),
+  };
 }
 
 /** Labels and types of custom fields that the catalogue doesn't describe or doesn't name. */
 async function withListed(lists: AccountLists, candidates: readonly Candidate[]): Promise<Candidate[]> {
-  const isLacking = ({ name, custom, type, label }: Candidate): boolean => custom && (type === null || label === toLabel(name));
+  const isLacking = ({ name, custom, type, label }: Candidate): boolean =>
+    custom && (type === null || label === toLabel(name));
   if (!candidates.some(isLacking)) return [...candidates];
   const fields = new Map(((await lists.customFields()) ?? []).map((field) => [field.name, field]));
   return candidates.map((candidate) => {
@@ -89,16 +128,22 @@ async function withListed(lists: AccountLists, candidates: readonly Candidate[])
 }
 
 const ofListed = (candidate: Candidate, { label, valueType }: ListedField): Candidate =>
-  candidate.type === null ? { ...candidate, label, type: listedTypes[valueType] ?? 'text', namedBy: listSays } : { ...candidate, label };
+  candidate.type === null
+    ? { ...candidate, label, type: listedTypes[valueType] ?? 'text', namedBy: listSays }
+    : { ...candidate, label };
 
-/** Columns with the prefix that the rows have a value of and that aren't described yet. Rejects as `findCandidates`. */
+/**
+ * Columns with the prefix that the rows have a value of and that aren't described yet. Rejects as
+ * `findCandidates`.
+ */
 export async function findUnlisted(
   lists: AccountLists,
   prefix: string,
   described: readonly { readonly name: string }[],
   rows: readonly SuiteqlRow[],
 ): Promise<Candidate[]> {
-  const isNew = (name: string): boolean => name.startsWith(prefix) && isColumnName(name) && !described.some((field) => field.name === name);
+  const isNew = (name: string): boolean =>
+    name.startsWith(prefix) && isColumnName(name) && !described.some((field) => field.name === name);
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].sort().filter(isNew);
   return withListed(
     lists,

@@ -1,5 +1,6 @@
-// The metadata catalogue of the record service: which record types there are, and the properties of one. Queries may lack any of them and
-// have others: only a probe shows what can be read. See facts: a schema is JSON Schema draft 06 with NetSuite's own keys.
+// The metadata catalogue of the record service: which record types there are, and the properties of one.
+// Queries may lack any of them and have others: only a probe shows what can be read. See facts: a schema is
+// JSON Schema draft 06 with NetSuite's own keys.
 import { ErpError } from '../../connector.ts';
 import type { ColumnDefinition } from '../definition.ts';
 import type { NetsuiteHttp } from '../http.ts';
@@ -21,64 +22,92 @@ export type CatalogueSchema = {
 };
 
 /**
- * Null where NetSuite refuses this role or fails on the request itself (UNEXPECTED_ERROR). Rejects for an outage, a refused login or an
- * unreadable response, as `work` does.
+ * Null where NetSuite refuses this role or fails on the request itself (UNEXPECTED_ERROR). Rejects for an
+ * outage, a refused login or an unreadable response, as `work` does.
  */
 export async function nullWhenRefused<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
   } catch (error) {
     const refused =
-      error instanceof ErpError && (error.kind === 'forbidden' || error.kind === 'query' || error.code === 'UNEXPECTED_ERROR');
+      error instanceof ErpError &&
+      (error.kind === 'forbidden' || error.kind === 'query' || error.code === 'UNEXPECTED_ERROR');
     if (refused) return null;
     throw error;
   }
 }
 
 /** The schema of one entry; null where it is refused or unknown. Rejects as `nullWhenRefused`. */
-export async function readCatalogueEntry(http: NetsuiteHttp, entry: string, signal: AbortSignal): Promise<CatalogueSchema | null> {
+export async function readCatalogueEntry(
+  http: NetsuiteHttp,
+  entry: string,
+  signal: AbortSignal,
+): Promise<CatalogueSchema | null> {
   const headers = { accept: 'application/schema+json' };
-  const answer = await nullWhenRefused(http.send({ method: 'GET', path: `record/v1/metadata-catalog/${entry}`, headers, signal }));
+  const answer = await nullWhenRefused(
+    http.send({ method: 'GET', path: `record/v1/metadata-catalog/${entry}`, headers, signal }),
+  );
   return answer === null ? null : parseSchema(answer.json);
 }
 
-/** The names of all entries, as the catalogue spells them; null where it is refused. Rejects as `nullWhenRefused`. */
-export async function listCatalogue(http: NetsuiteHttp, signal: AbortSignal): Promise<readonly string[] | null> {
-  const answer = await nullWhenRefused(http.send({ method: 'GET', path: 'record/v1/metadata-catalog', signal }));
+/**
+ * The names of all entries, as the catalogue spells them; null where it is refused. Rejects as
+ * `nullWhenRefused`.
+ */
+export async function listCatalogue(
+  http: NetsuiteHttp,
+  signal: AbortSignal,
+): Promise<readonly string[] | null> {
+  const answer = await nullWhenRefused(
+    http.send({ method: 'GET', path: 'record/v1/metadata-catalog', signal }),
+  );
   if (answer === null) return null;
   const items = isObject(answer.json) ? answer.json['items'] : undefined;
   return Array.isArray(items)
-    ? items.flatMap((item: unknown) => (isObject(item) && typeof item['name'] === 'string' ? [item['name']] : []))
+    ? items.flatMap((item: unknown) =>
+        isObject(item) && typeof item['name'] === 'string' ? [item['name']] : [],
+      )
     : [];
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const propertiesOf = (schema: unknown): readonly (readonly [string, JsonObject])[] =>
   isObject(schema) && isObject(schema['properties'])
-    ? Object.entries(schema['properties']).flatMap(([name, property]) => (isObject(property) ? [[name, property] as const] : []))
+    ? Object.entries(schema['properties']).flatMap(([name, property]) =>
+        isObject(property) ? [[name, property] as const] : [],
+      )
     : [];
 
-/** What the entries of a collection have, at any depth: of a sublist its lines' properties, of a multiple select an id and a name. */
+/**
+ * What the entries of a collection have, at any depth: of a sublist its lines' properties, of a multiple
+ * select an id and a name.
+ */
 const entryProperties = (property: JsonObject): readonly (readonly [string, JsonObject])[] => {
   const items = isObject(property['properties']) ? property['properties']['items'] : undefined;
   return isObject(items) ? propertiesOf(items['items']) : [];
 };
 
 const ofChoice: ReadonlySet<string> = new Set(['id', 'refName', 'links']);
-const isSublist = (property: JsonObject): boolean => entryProperties(property).some(([name]) => !ofChoice.has(name));
+const isSublist = (property: JsonObject): boolean =>
+  entryProperties(property).some(([name]) => !ofChoice.has(name));
 
 function parseSchema(schema: unknown): CatalogueSchema {
   const own = propertiesOf(schema);
-  const body = own.filter(([, property]) => !isSublist(property)).map(([name, property]) => toProperty(name, property));
+  const body = own
+    .filter(([, property]) => !isSublist(property))
+    .map(([name, property]) => toProperty(name, property));
   const lines = own.flatMap(([, property]) => (isSublist(property) ? linesOf(property) : []));
   return { body: distinct(body), lines: distinct(lines) };
 }
 
 /** A line may have sublists of its own. */
 const linesOf = (sublist: JsonObject): CatalogueProperty[] =>
-  entryProperties(sublist).flatMap(([name, property]) => (isSublist(property) ? linesOf(property) : [toProperty(name, property)]));
+  entryProperties(sublist).flatMap(([name, property]) =>
+    isSublist(property) ? linesOf(property) : [toProperty(name, property)],
+  );
 
 /** Each name once, the first of those with the same name. */
 export const distinct = <N extends { readonly name: string }>(all: readonly N[]): N[] =>

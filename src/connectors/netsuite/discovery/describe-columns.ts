@@ -1,11 +1,26 @@
-// Describes columns that aren't known well enough to be taken for granted: which of them can be read, and of which type they are.
+// Describes columns that aren't known well enough to be taken for granted: which of them can be read, and of
+// which type they are.
 import { type FieldMetadata, hasLabel } from '../../connector.ts';
 import type { ColumnDefinition } from '../definition.ts';
-import { isUnknown, type ProbeQuery, type Probes, probeColumns, type QueryRefusal, toQueryRefusal } from '../probe.ts';
+import {
+  isUnknown,
+  type ProbeQuery,
+  type Probes,
+  probeColumns,
+  type QueryRefusal,
+  toQueryRefusal,
+} from '../probe.ts';
 import type { SuiteqlColumn } from '../queries.ts';
 import { parentModifiedField } from '../stored-definition.ts';
 import type { Suiteql, SuiteqlRow } from '../suiteql.ts';
-import { clockKey, contradictions, guessQueryType, type Judged, judgeType, sampleSize } from './column-types.ts';
+import {
+  clockKey,
+  contradictions,
+  guessQueryType,
+  type Judged,
+  judgeType,
+  sampleSize,
+} from './column-types.ts';
 
 /** A field that a table may have. */
 export type Candidate = Omit<ColumnDefinition, 'type' | 'derived'> & {
@@ -36,7 +51,11 @@ export type ColumnSource = {
 export type QueryParts = { readonly suiteql: Suiteql; readonly probes: Probes; readonly signal: AbortSignal };
 
 /** Null on success. Rejects for an error that says nothing about the query, such as an outage. */
-export async function findRefusal(suiteql: Suiteql, query: string, signal: AbortSignal): Promise<QueryRefusal | null> {
+export async function findRefusal(
+  suiteql: Suiteql,
+  query: string,
+  signal: AbortSignal,
+): Promise<QueryRefusal | null> {
   try {
     await suiteql.query(query, 1, signal);
     return null;
@@ -46,14 +65,25 @@ export async function findRefusal(suiteql: Suiteql, query: string, signal: Abort
 }
 
 /** Whether a query has it in another form than `SELECT *`, or has a display text that decides its type. */
-const isFormatted = ({ type, namedBy }: Queried): boolean => type === 'date' || type === 'time' || (type === 'list' && namedBy === null);
+const isFormatted = ({ type, namedBy }: Queried): boolean =>
+  type === 'date' || type === 'time' || (type === 'list' && namedBy === null);
 
 type Queried = Candidate & { readonly type: ColumnDefinition['type'] };
 
-/** In the order of the candidates. Rejects with `ErpError` for an outage or a refused login, or with the signal's reason. */
-export async function describeColumns(parts: QueryParts, source: ColumnSource, candidates: readonly Candidate[]): Promise<FieldMetadata[]> {
+/**
+ * In the order of the candidates. Rejects with `ErpError` for an outage or a refused login, or with the
+ * signal's reason.
+ */
+export async function describeColumns(
+  parts: QueryParts,
+  source: ColumnSource,
+  candidates: readonly Candidate[],
+): Promise<FieldMetadata[]> {
   const queried = candidates.map(
-    (each): Queried => ({ ...each, type: each.type ?? guessQueryType(source.rows, source.columnOf(each.name)) }),
+    (each): Queried => ({
+      ...each,
+      type: each.type ?? guessQueryType(source.rows, source.columnOf(each.name)),
+    }),
   );
   const { readable, reasons } = await probeAll(
     parts,
@@ -62,8 +92,14 @@ export async function describeColumns(parts: QueryParts, source: ColumnSource, c
   );
   const isRead = source.trustsRows === true && !readable.some(isFormatted);
   const { rows } =
-    isRead || readable.length === 0 ? source : await parts.suiteql.query(withClocks(source, readable, 'read'), sampleSize, parts.signal);
-  const judged = readable.map(({ name, type, namedBy }) => ({ name, namedBy, ...judgeType(name, type, namedBy, rows) }));
+    isRead || readable.length === 0
+      ? source
+      : await parts.suiteql.query(withClocks(source, readable, 'read'), sampleSize, parts.signal);
+  const judged = readable.map(({ name, type, namedBy }) => ({
+    name,
+    namedBy,
+    ...judgeType(name, type, namedBy, rows),
+  }));
   const types = new Map((await confirmTypes(parts, source, judged)).map((column) => [column.name, column]));
   return queried.map(({ excluded, namedBy, target, ...column }): FieldMetadata => {
     const judged = types.get(column.name);
@@ -81,18 +117,24 @@ export async function describeColumns(parts: QueryParts, source: ColumnSource, c
   });
 }
 
-/** The readable columns, those as text that can't be read as what they seem to be, and why the others can't be read. */
+/**
+ * The readable columns, those as text that can't be read as what they seem to be, and why the others can't be
+ * read.
+ */
 async function probeAll(
   { suiteql, probes, signal }: QueryParts,
   source: ColumnSource,
   columns: readonly Queried[],
 ): Promise<{ readable: readonly Queried[]; reasons: ReadonlyMap<string, string> }> {
   const seen = new Set(
-    columns.filter(({ name }) => source.rows.some((row) => row[source.columnOf(name)] !== undefined)).map(({ name }) => name),
+    columns
+      .filter(({ name }) => source.rows.some((row) => row[source.columnOf(name)] !== undefined))
+      .map(({ name }) => name),
   );
   const isCertain = (column: Queried): boolean =>
     source.trustsRows === true && seen.has(column.name) && !isFormatted(column) && !hasLabel(column);
-  const runProbe: ProbeQuery<Queried> = (some) => findRefusal(suiteql, withClocks(source, some, 'probe'), signal);
+  const runProbe: ProbeQuery<Queried> = (some) =>
+    findRefusal(suiteql, withClocks(source, some, 'probe'), signal);
   const refused = await probes.probe(
     source.table,
     runProbe,
@@ -100,18 +142,33 @@ async function probeAll(
     seen,
   );
   const asText = columns
-    .filter(({ name, type }) => type !== 'text' && seen.has(name) && refused.has(name) && !isUnknown(refused.get(name)))
+    .filter(
+      ({ name, type }) =>
+        type !== 'text' && seen.has(name) && refused.has(name) && !isUnknown(refused.get(name)),
+    )
     .map((column): Queried => ({ ...column, type: 'text' }));
-  const refusedText = asText.length === 0 ? refused : await probes.probe(source.table, runProbe, asText, seen);
-  const readAsText = new Map(asText.filter(({ name }) => !refusedText.has(name)).map((column) => [column.name, column]));
-  const readable = columns.flatMap((column) => readAsText.get(column.name) ?? (refused.has(column.name) ? [] : [column]));
+  const refusedText =
+    asText.length === 0 ? refused : await probes.probe(source.table, runProbe, asText, seen);
+  const readAsText = new Map(
+    asText.filter(({ name }) => !refusedText.has(name)).map((column) => [column.name, column]),
+  );
+  const readable = columns.flatMap(
+    (column) => readAsText.get(column.name) ?? (refused.has(column.name) ? [] : [column]),
+  );
   return { readable, reasons: new Map([...refused].filter(([name]) => !readAsText.has(name))) };
 }
 
 type JudgedColumn = Judged & Pick<Candidate, 'name' | 'namedBy'>;
 
-/** Types that follow from the first values, widened where other rows contradict them: NetSuite calculates with all rows. */
-async function confirmTypes(parts: QueryParts, source: ColumnSource, judged: readonly JudgedColumn[]): Promise<JudgedColumn[]> {
+/**
+ * Types that follow from the first values, widened where other rows contradict them: NetSuite calculates with
+ * all rows.
+ */
+async function confirmTypes(
+  parts: QueryParts,
+  source: ColumnSource,
+  judged: readonly JudgedColumn[],
+): Promise<JudgedColumn[]> {
   const { suiteql, signal } = parts;
   const counts = new Map<string, unknown>();
   const runProbe: ProbeQuery<JudgedColumn> = async (columns) => {
@@ -120,7 +177,11 @@ async function confirmTypes(parts: QueryParts, source: ColumnSource, judged: rea
       return sql === undefined ? [] : [`SUM(CASE WHEN ${sql} THEN 1 ELSE 0 END) AS n${index}`];
     });
     try {
-      const { rows } = await suiteql.query(`SELECT ${['COUNT(*) AS n', ...selected].join(', ')} FROM ${source.from}`, 1, signal);
+      const { rows } = await suiteql.query(
+        `SELECT ${['COUNT(*) AS n', ...selected].join(', ')} FROM ${source.from}`,
+        1,
+        signal,
+      );
       for (const [index, { name }] of columns.entries()) counts.set(name, rows[0]?.[`n${index}`]);
       return null;
     } catch (error) {
@@ -128,7 +189,8 @@ async function confirmTypes(parts: QueryParts, source: ColumnSource, judged: rea
     }
   };
   const guessed = judged.filter(
-    ({ type, namedBy, warning }) => namedBy === null && warning !== undefined && contradictions[type] !== undefined,
+    ({ type, namedBy, warning }) =>
+      namedBy === null && warning !== undefined && contradictions[type] !== undefined,
   );
   const refused = guessed.length === 0 ? new Map<string, string>() : await probeColumns(runProbe, guessed);
   return judged.map((column) => {
@@ -141,12 +203,15 @@ async function confirmTypes(parts: QueryParts, source: ColumnSource, judged: rea
 }
 
 /** Queries that fail without naming a column mostly fail for a custom one. */
-const customLast = (columns: readonly Queried[]): readonly Queried[] => columns.toSorted((a, b) => Number(a.custom) - Number(b.custom));
+const customLast = (columns: readonly Queried[]): readonly Queried[] =>
+  columns.toSorted((a, b) => Number(a.custom) - Number(b.custom));
 
 /** With the local time of day of columns that are read as dates or times. */
 function withClocks(source: ColumnSource, fields: readonly SuiteqlColumn[], kind: 'probe' | 'read'): string {
   const clocks = fields
     .filter(({ name, type }) => (type === 'date' || type === 'time') && name !== parentModifiedField)
-    .map(({ name }) => `TO_CHAR(${source.alias}.${source.columnOf(name)}, 'HH24:MI:SS') AS ${clockKey(name)}`);
+    .map(
+      ({ name }) => `TO_CHAR(${source.alias}.${source.columnOf(name)}, 'HH24:MI:SS') AS ${clockKey(name)}`,
+    );
   return source[kind](fields).replace(/^SELECT /, `SELECT ${clocks.map((clock) => `${clock}, `).join('')}`);
 }

@@ -1,5 +1,5 @@
-// The lines of a transaction type that this connector doesn't know by name: all rows of transactionline, of whichever kind, so that sums over
-// them are those of the ledger.
+// The lines of a transaction type that this connector doesn't know by name: all rows of transactionline, of
+// whichever kind, so that sums over them are those of the ledger.
 import type { FieldMetadata } from '../../connector.ts';
 import { linesProbeQuery } from '../queries.ts';
 import { readStored } from '../read-plan.ts';
@@ -20,13 +20,26 @@ const lineKey = [parent, key].map((column) => ({ column, digits: 9 }));
 
 /** Offered even where no line has a value yet. */
 const core: ReadonlySet<string> = new Set([
-  ...[key, modified, ...sums, 'linesequencenumber', 'uniquekey', 'mainline', 'taxline', 'iscogs', 'item', 'memo', 'rate'],
+  ...[
+    key,
+    modified,
+    ...sums,
+    'linesequencenumber',
+    'uniquekey',
+    'mainline',
+    'taxline',
+    'iscogs',
+    'item',
+    'memo',
+    'rate',
+  ],
   ...['entity', 'department', 'class', 'location'],
 ]);
 
 /**
- * The field `lines`; not syncable, with the reason, where this role can't read lines. Columns without a value in the first lines are left out,
- * because each would be in every line: `transactionline` as a record type has them. Rejects as `describeType`.
+ * The field `lines`; not syncable, with the reason, where this role can't read lines. Columns without a value
+ * in the first lines are left out, because each would be in every line: `transactionline` as a record type
+ * has them. Rejects as `describeType`.
  */
 export async function describeTransactionLines(
   account: Account,
@@ -39,7 +52,12 @@ export async function describeTransactionLines(
   const found = await account.findRows({ from, alias: 'l', key: lineKey, limit: maxRowsPerQuery });
   if ('error' in found) {
     if (found.error.kind === 'down') throw found.error;
-    return { ...described, syncable: false, reason: `The role of this connection cannot read lines: ${found.error.message}`, fields: [] };
+    return {
+      ...described,
+      syncable: false,
+      reason: `The role of this connection cannot read lines: ${found.error.message}`,
+      fields: [],
+    };
   }
   const candidates = (await findCandidates(account.lists, table, schema?.lines ?? [], found.rows)).filter(
     (column) => column.name !== parent,
@@ -53,7 +71,9 @@ export async function describeTransactionLines(
   );
   const keyField = fields.find((field) => field.name === key);
   const isReadable = keyField?.syncable === true;
-  const reason = isReadable ? null : `Lines cannot be paginated without ${key}: ${keyField?.reason ?? 'it is missing'}`;
+  const reason = isReadable
+    ? null
+    : `Lines cannot be paginated without ${key}: ${keyField?.reason ?? 'it is missing'}`;
   return {
     ...described,
     syncable: isReadable,
@@ -76,7 +96,10 @@ function describeFields(
   found: { readonly from: string; readonly rows: readonly SuiteqlRow[] },
   candidates: readonly Candidate[],
 ): Promise<FieldMetadata[]> {
-  const source = readStored(name, { ...stored, lines: { label: 'Lines', table, parent, key, sums: [], modified: null } });
+  const source = readStored(name, {
+    ...stored,
+    lines: { label: 'Lines', table, parent, key, sums: [], modified: null },
+  });
   const { lines = null } = source ?? {};
   if (source === undefined || lines === null) throw new TypeError(`no lines of ${name}`);
   return describeColumns(
@@ -93,5 +116,12 @@ function describeFields(
 /** How these lines are read. */
 export function storedLines({ label, fields = [] }: FieldMetadata): NonNullable<StoredDefinition['lines']> {
   const isReadable = (name: string): boolean => fields.some((field) => field.name === name && field.syncable);
-  return { label, table, parent, key, sums: sums.filter(isReadable), modified: isReadable(modified) ? modified : null };
+  return {
+    label,
+    table,
+    parent,
+    key,
+    sums: sums.filter(isReadable),
+    modified: isReadable(modified) ? modified : null,
+  };
 }

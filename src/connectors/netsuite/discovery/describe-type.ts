@@ -1,6 +1,12 @@
-// Describes a record type that this connector doesn't know by name, by rules: its table, key, fields, lines, and how changes and deletions
-// are found. What can't be synced is described with the reason.
-import { ErpError, type FieldMetadata, type OpenWhen, type RecordTypeMetadata, type ShownAs } from '../../connector.ts';
+// Describes a record type that this connector doesn't know by name, by rules: its table, key, fields, lines,
+// and how changes and deletions are found. What can't be synced is described with the reason.
+import {
+  ErpError,
+  type FieldMetadata,
+  type OpenWhen,
+  type RecordTypeMetadata,
+  type ShownAs,
+} from '../../connector.ts';
 import type { Reading, RecordFamily } from '../../discovery.ts';
 import type { ReadDefinition } from '../definition.ts';
 import { shorten } from '../probe.ts';
@@ -29,7 +35,10 @@ type Found = {
   readonly known: KnownTable | undefined;
 };
 
-/** Undefined for a name that the account doesn't list. Rejects with `ErpError` for an outage or a refused login, or with the signal's reason. */
+/**
+ * Undefined for a name that the account doesn't list. Rejects with `ErpError` for an outage or a refused
+ * login, or with the signal's reason.
+ */
 export async function describeType(account: Account, name: string): Promise<RecordTypeMetadata | undefined> {
   const table = name.toLowerCase();
   if (!/^[a-z][a-z0-9_]{0,62}$/.test(table) || !(await isListed(account, name))) return undefined;
@@ -44,11 +53,17 @@ export async function describeType(account: Account, name: string): Promise<Reco
     return await describeFound(account, found);
   } catch (error) {
     if (!(error instanceof ErpError) || (error.kind !== 'query' && error.kind !== 'forbidden')) throw error;
-    return unreadable({ ...found, reason: `NetSuite refuses a query that describes it: ${shorten(error.message)}` }, schema);
+    return unreadable(
+      { ...found, reason: `NetSuite refuses a query that describes it: ${shorten(error.message)}` },
+      schema,
+    );
   }
 }
 
-/** Under exactly this name: two names never differ in case alone. A catalogue that is refused may have any name. */
+/**
+ * Under exactly this name: two names never differ in case alone. A catalogue that is refused may have any
+ * name.
+ */
 async function isListed({ lists }: Account, name: string): Promise<boolean> {
   const catalogue = await lists.catalogue();
   if (catalogue === null || catalogue.includes(name)) return true;
@@ -66,7 +81,12 @@ async function findType(account: Account, named: Named): Promise<Found | Unreada
   const family = known?.family ?? familyOf(name, new Set());
   if (!('error' in rows)) {
     const hasPeople = family === 'list' && rows.rows.some((row) => row['entityid'] !== undefined);
-    const readable = { ...named, family: hasPeople ? ('entity' as const) : family, filter: null, rows: rows.rows };
+    const readable = {
+      ...named,
+      family: hasPeople ? ('entity' as const) : family,
+      filter: null,
+      rows: rows.rows,
+    };
     return rows.key === null ? { ...readable, reason: withoutKey } : { ...readable, key: rows.key };
   }
   if (!/Invalid search type/i.test(rows.error.message)) {
@@ -101,8 +121,20 @@ async function findTransactions(account: Account, named: Named): Promise<Found |
   const { name, label, table: value } = named;
   const family = value.startsWith('customtransaction') ? 'customTransaction' : 'transaction';
   const key = [{ column: 'id', digits: 18 }];
-  const rows = await account.findRows({ from: `transaction t WHERE t.recordtype = '${value}'`, alias: 't', key });
-  if (!('error' in rows)) return { ...named, family, table: 'transaction', filter: { column: 'recordtype', value }, key, rows: rows.rows };
+  const rows = await account.findRows({
+    from: `transaction t WHERE t.recordtype = '${value}'`,
+    alias: 't',
+    key,
+  });
+  if (!('error' in rows))
+    return {
+      ...named,
+      family,
+      table: 'transaction',
+      filter: { column: 'recordtype', value },
+      key,
+      rows: rows.rows,
+    };
   if (rows.error.kind === 'down') throw rows.error;
   return {
     name,
@@ -115,7 +147,10 @@ async function findTransactions(account: Account, named: Named): Promise<Found |
 
 const nothingShown: ShownAs = { number: null, name: null, date: null, amount: null };
 
-function unreadable({ name, label, table, family, reason }: Unreadable, schema: CatalogueSchema | null): RecordTypeMetadata {
+function unreadable(
+  { name, label, table, family, reason }: Unreadable,
+  schema: CatalogueSchema | null,
+): RecordTypeMetadata {
   const toField = ({ target: _, ...property }: CatalogueSchema['body'][number]): FieldMetadata => ({
     ...property,
     syncable: false,
@@ -124,7 +159,12 @@ function unreadable({ name, label, table, family, reason }: Unreadable, schema: 
   });
   return {
     ...{ name, label, table, family, reason, custom: isCustom(family) },
-    ...{ source: schema === null ? 'probe' : 'catalogue+probe', idType: 'integer', openWhen: null, modifiedField: null },
+    ...{
+      source: schema === null ? 'probe' : 'catalogue+probe',
+      idType: 'integer',
+      openWhen: null,
+      modifiedField: null,
+    },
     ...{
       linesModifiedField: null,
       shownAs: nothingShown,
@@ -138,7 +178,10 @@ const isCustom = (family: RecordFamily): boolean => family.startsWith('custom');
 async function describeFound(account: Account, found: Found): Promise<RecordTypeMetadata> {
   const { name, label, table, family, key, filter, rows, schema, known } = found;
   const ownId = key.length > 1 || key[0]?.column !== 'id' ? { ownId: 'id' } : {};
-  const parent = known?.parent === undefined ? null : { table: known.parent.table, key: known.parent.key, column: known.parent.column };
+  const parent =
+    known?.parent === undefined
+      ? null
+      : { table: known.parent.table, key: known.parent.key, column: known.parent.column };
   const stored: StoredDefinition = {
     ...{ table, filter, key, parent, renamed: ownId, lines: null },
     modified: known?.parent === undefined ? null : { column: known.parent.modified, from: 'parent' },
@@ -149,7 +192,9 @@ async function describeFound(account: Account, found: Found): Promise<RecordType
   const header = await describeHeader(account, stored, name, rows, candidates);
   const modified = modifiedBy(found, header);
   const isDocument = family === 'transaction' || family === 'customTransaction';
-  const lines = isDocument ? await describeTransactionLines(account, { ...stored, modified }, name, schema) : null;
+  const lines = isDocument
+    ? await describeTransactionLines(account, { ...stored, modified }, name, schema)
+    : null;
   const linesKey = lines?.syncable === true ? storedLines(lines) : null;
   const fields = [
     ...header.filter((field) => field.name !== parentModifiedField || modified?.from === 'parent'),
@@ -164,8 +209,15 @@ async function describeFound(account: Account, found: Found): Promise<RecordType
   const open = isDocument ? await openWhen(account, stored, header, rows) : openRows(family, header);
   return {
     ...{ name, label, table, family, custom: isCustom(family), reason: null, definition },
-    ...{ source: sourceOf(found), idType: 'integer', fields, shownAs: shownAs(header), currencyField: currencyField(header) },
-    modifiedField: modified === null ? null : modified.from === 'parent' ? parentModifiedField : modified.column,
+    ...{
+      source: sourceOf(found),
+      idType: 'integer',
+      fields,
+      shownAs: shownAs(header),
+      currencyField: currencyField(header),
+    },
+    modifiedField:
+      modified === null ? null : modified.from === 'parent' ? parentModifiedField : modified.column,
     linesModifiedField: linesKey?.modified ?? null,
     openWhen: open,
     reading: readingOf(definition, known, open),
@@ -173,30 +225,47 @@ async function describeFound(account: Account, found: Found): Promise<RecordType
 }
 
 const currencyField = (header: readonly FieldMetadata[]): string | null =>
-  header.find(({ name, type, syncable }) => name === 'currency' && type === 'reference' && syncable)?.name ?? null;
+  header.find(({ name, type, syncable }) => name === 'currency' && type === 'reference' && syncable)?.name ??
+  null;
 
 const sourceOf = ({ schema, known }: Found): string =>
   `${schema === null ? (known === undefined ? '' : 'known table+') : 'catalogue+'}probe`;
 
 /** The key as `id`, a column `id` that isn't the key by another name, and the parent's modification time. */
-function withKey(columns: readonly Candidate[], { renamed, modified, key }: StoredDefinition, known: KnownTable | undefined): Candidate[] {
+function withKey(
+  columns: readonly Candidate[],
+  { renamed, modified, key }: StoredDefinition,
+  known: KnownTable | undefined,
+): Candidate[] {
   const isKey = (name: string): boolean => key.some(({ column }) => column === name);
   const plain = { custom: false, volatile: false, excluded: null };
   const id: Candidate = { ...plain, name: 'id', label: 'Internal ID', type: 'integer', namedBy: 'The key' };
   const own =
     'ownId' in renamed
-      ? columns.filter(({ name }) => name === 'id').map((column) => ({ ...column, name: 'ownId', label: 'ID (column id)' }))
+      ? columns
+          .filter(({ name }) => name === 'id')
+          .map((column) => ({ ...column, name: 'ownId', label: 'ID (column id)' }))
       : [];
   const parent: Candidate[] =
     modified?.from === 'parent'
-      ? [{ ...plain, name: parentModifiedField, label: `Last modified (${known?.parent?.table})`, type: 'time', namedBy: 'Its name' }]
+      ? [
+          {
+            ...plain,
+            name: parentModifiedField,
+            label: `Last modified (${known?.parent?.table})`,
+            type: 'time',
+            namedBy: 'Its name',
+          },
+        ]
       : [];
   return [
     id,
     ...own,
     ...columns
       .filter(({ name }) => name !== 'id')
-      .map((column) => (isKey(column.name) ? { ...column, type: 'integer' as const, namedBy: 'The key' } : column)),
+      .map((column) =>
+        isKey(column.name) ? { ...column, type: 'integer' as const, namedBy: 'The key' } : column,
+      ),
     ...parent,
   ];
 }
@@ -232,19 +301,33 @@ function toSource(name: string, stored: StoredDefinition): ReadDefinition {
 }
 
 /** A posting line changes with its transaction; other rows by their own time where they have one. */
-function modifiedBy({ family, known }: Found, fields: readonly FieldMetadata[]): StoredDefinition['modified'] {
-  const isTime = (name: string): boolean => fields.some((field) => field.name === name && field.syncable && field.type === 'time');
+function modifiedBy(
+  { family, known }: Found,
+  fields: readonly FieldMetadata[],
+): StoredDefinition['modified'] {
+  const isTime = (name: string): boolean =>
+    fields.some((field) => field.name === name && field.syncable && field.type === 'time');
   const own = modifiedColumns.find(isTime);
   const parent =
-    known?.parent !== undefined && isTime(parentModifiedField) ? { column: known.parent.modified, from: 'parent' as const } : null;
-  return parent !== null && (family === 'posting' || own === undefined) ? parent : own === undefined ? null : { column: own, from: 'own' };
+    known?.parent !== undefined && isTime(parentModifiedField)
+      ? { column: known.parent.modified, from: 'parent' as const }
+      : null;
+  return parent !== null && (family === 'posting' || own === undefined)
+    ? parent
+    : own === undefined
+      ? null
+      : { column: own, from: 'own' };
 }
 
 /** Rows of link tables, and lists behind other lists, are no records to NetSuite's list of deletions. */
 function deletionNames({ table, filter, name, rows, known }: Found): string[] {
   if (known !== undefined) return [];
   const codes =
-    filter === null ? [] : rows.flatMap(({ type }) => (typeof type === 'string' ? [type.toLowerCase().replaceAll(/[^a-z0-9_]/g, '')] : []));
+    filter === null
+      ? []
+      : rows.flatMap(({ type }) =>
+          typeof type === 'string' ? [type.toLowerCase().replaceAll(/[^a-z0-9_]/g, '')] : [],
+        );
   return [...new Set([filter === null ? table : name.toLowerCase(), ...codes])];
 }
 
@@ -267,8 +350,8 @@ function shownAs(fields: readonly FieldMetadata[]): ShownAs {
 }
 
 /**
- * Which documents may still change without their modification time moving: those with an unpaid amount where the type has such amounts,
- * otherwise those in a status in which none has been closed yet.
+ * Which documents may still change without their modification time moving: those with an unpaid amount where
+ * the type has such amounts, otherwise those in a status in which none has been closed yet.
  */
 async function openWhen(
   { suiteql, signal }: Account,
@@ -280,11 +363,14 @@ async function openWhen(
   if (!fields.some(({ syncable, volatile }) => syncable && volatile)) return null;
   const closedOn = isReadable('closedate') ? 'closedate' : null;
   const unpaid = 'foreignamountunpaid';
-  if (isReadable(unpaid) && rows.some((row) => row[unpaid] !== undefined)) return { field: unpaid, isNoneOf: ['0'], closedOn };
+  if (isReadable(unpaid) && rows.some((row) => row[unpaid] !== undefined))
+    return { field: unpaid, isNoneOf: ['0'], closedOn };
   if (closedOn === null || !isReadable('status') || rows.length === 0) return 'always';
   const query = `SELECT t.status AS status, COUNT(*) AS n, COUNT(t.closedate) AS closed FROM transaction t WHERE t.${filter?.column} = '${filter?.value}' GROUP BY t.status`;
   const counts = await suiteql.query(query, maxRowsPerQuery, signal);
-  const closed = counts.rows.flatMap(({ status, n, closed }) => (typeof status === 'string' && n === closed ? [status] : []));
+  const closed = counts.rows.flatMap(({ status, n, closed }) =>
+    typeof status === 'string' && n === closed ? [status] : [],
+  );
   return closed.length === 0 ? 'always' : { field: 'status', isNoneOf: closed.sort(), closedOn };
 }
 
@@ -292,7 +378,11 @@ async function openWhen(
 const openRows = (family: RecordFamily, fields: readonly FieldMetadata[]): OpenWhen =>
   family !== 'posting' && fields.some(({ syncable, volatile }) => syncable && volatile) ? 'always' : null;
 
-function readingOf({ modified, deletedAs }: StoredDefinition, known: KnownTable | undefined, open: OpenWhen): Reading {
+function readingOf(
+  { modified, deletedAs }: StoredDefinition,
+  known: KnownTable | undefined,
+  open: OpenWhen,
+): Reading {
   const changes = modified === null ? 'full' : modified.from === 'parent' ? 'parent' : 'modified';
   const deletions = deletedAs.length === 0 ? 'compared' : 'listed';
   const notes = {
@@ -300,9 +390,15 @@ function readingOf({ modified, deletedAs }: StoredDefinition, known: KnownTable 
     parent: `Changes are found by the modification time of the ${known?.parent?.table} that a record belongs to: what changes without it is found when all records are read again`,
     modified:
       'Which fields change without the modification time is not known of this record type: they are found when all records are read again',
-    always: 'In which status a record no longer changes is not known: each run compares the fields that may change of all records',
+    always:
+      'In which status a record no longer changes is not known: each run compares the fields that may change of all records',
     compared: 'NetSuite does not list its deletions: they are found when all ids are compared',
   };
   const always = open === 'always' ? [notes.always] : [];
-  return { curated: false, changes, deletions, notes: [notes[changes], ...always, ...(deletions === 'compared' ? [notes.compared] : [])] };
+  return {
+    curated: false,
+    changes,
+    deletions,
+    notes: [notes[changes], ...always, ...(deletions === 'compared' ? [notes.compared] : [])],
+  };
 }

@@ -1,5 +1,6 @@
-// Lists every record type of an account in a few requests, whatever their number: what the account says of itself, and the tables that are
-// known to exist without being listed. Fields are read only when a type is described.
+// Lists every record type of an account in a few requests, whatever their number: what the account says of
+// itself, and the tables that are known to exist without being listed. Fields are read only when a type is
+// described.
 import type { RecordTypeHead } from '../../discovery.ts';
 import { recordTypeDefinitions } from '../record-types.ts';
 import { type AccountParts, createAccountLists, type ListedField } from './account-lists.ts';
@@ -7,8 +8,9 @@ import { findKnownTable, knownTables, withoutKey } from './known-tables.ts';
 import { curatedFamily, familyOf, inItems, isItemType, toLabel } from './names.ts';
 
 /**
- * Names are unique, also without regard to case. A list that NetSuite refuses is no error: then the others decide. Rejects with `ErpError`
- * for an outage, a refused login or an unreadable response, or with the signal's reason.
+ * Names are unique, also without regard to case. A list that NetSuite refuses is no error: then the others
+ * decide. Rejects with `ErpError` for an outage, a refused login or an unreadable response, or with the
+ * signal's reason.
  */
 export async function discoverRecordTypes(parts: AccountParts): Promise<readonly RecordTypeHead[]> {
   const lists = createAccountLists(parts);
@@ -35,7 +37,15 @@ export async function discoverRecordTypes(parts: AccountParts): Promise<readonly
 
 const unknown = { table: null, syncable: null, reason: null };
 
-const curatedHead = ({ name, label, table }: { name: string; label: string; table: string }): RecordTypeHead => ({
+const curatedHead = ({
+  name,
+  label,
+  table,
+}: {
+  name: string;
+  label: string;
+  table: string;
+}): RecordTypeHead => ({
   ...{ name, label, family: curatedFamily(table), custom: false },
   ...{ ...unknown, source: 'known record types' },
 });
@@ -51,12 +61,27 @@ function toHead(name: string, source: string, { labels, transactions }: Named): 
 
 function tableHead(name: string, field?: ListedField): RecordTypeHead {
   const { label = toLabel(name), family = 'link' as const, key } = findKnownTable(name) ?? {};
-  const head = { ...{ name, label: field === undefined ? label : `Choices of ${field.label}`, family }, custom: field !== undefined };
-  return { ...head, ...unknown, source: 'known tables', ...(key === null && { syncable: false, reason: withoutKey }) };
+  const head = {
+    ...{ name, label: field === undefined ? label : `Choices of ${field.label}`, family },
+    custom: field !== undefined,
+  };
+  return {
+    ...head,
+    ...unknown,
+    source: 'known tables',
+    ...(key === null && { syncable: false, reason: withoutKey }),
+  };
 }
 
-/** In queries the choices of a multiple select are a table of the table that the field is in, which is certain for these. */
-const ownerTables: Readonly<Record<string, string>> = { BODY: 'transaction', COLUMN: 'transactionline', ITEM: 'item' };
+/**
+ * In queries the choices of a multiple select are a table of the table that the field is in, which is certain
+ * for these.
+ */
+const ownerTables: Readonly<Record<string, string>> = {
+  BODY: 'transaction',
+  COLUMN: 'transactionline',
+  ITEM: 'item',
+};
 
 function choiceTables({ name, belongsTo, valueType }: ListedField): string[] {
   const owner = Object.hasOwn(ownerTables, belongsTo) ? ownerTables[belongsTo] : undefined;

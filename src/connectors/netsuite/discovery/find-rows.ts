@@ -12,7 +12,10 @@ export type FoundRows = { readonly rows: readonly SuiteqlRow[]; readonly key: Ke
 const maxDigits = 18;
 export const usualKeys = ['id', 'internalid', 'nkey', 'key', 'uniquekey'];
 
-/** `from`: what follows FROM. The rows have the alias `alias`. `key`: where it is known, or null where it is known that there is none. */
+/**
+ * `from`: what follows FROM. The rows have the alias `alias`. `key`: where it is known, or null where it is
+ * known that there is none.
+ */
 export type RowsAt = {
   readonly from: string;
   readonly alias: 't' | 'l';
@@ -21,12 +24,17 @@ export type RowsAt = {
 };
 
 /**
- * The first rows by key, with all columns where `SELECT *` works and otherwise with the key alone; or NetSuite's refusal. Rejects for an
- * outage, a refused login, or with the signal's reason.
+ * The first rows by key, with all columns where `SELECT *` works and otherwise with the key alone; or
+ * NetSuite's refusal. Rejects for an outage, a refused login, or with the signal's reason.
  */
-export async function findRows(suiteql: Suiteql, at: RowsAt, signal: AbortSignal): Promise<FoundRows | QueryRefusal> {
+export async function findRows(
+  suiteql: Suiteql,
+  at: RowsAt,
+  signal: AbortSignal,
+): Promise<FoundRows | QueryRefusal> {
   const { key: known } = at;
-  const candidates = known === undefined ? usualKeys.map((column) => [column]) : [known?.map(({ column }) => column) ?? []];
+  const candidates =
+    known === undefined ? usualKeys.map((column) => [column]) : [known?.map(({ column }) => column) ?? []];
   for (const columns of [...candidates, []]) {
     const answer = await readFirst(suiteql, at, columns, signal);
     if ('error' in answer && answer.column !== null && columns.includes(answer.column)) continue;
@@ -39,7 +47,12 @@ export async function findRows(suiteql: Suiteql, at: RowsAt, signal: AbortSignal
 type Rows = { readonly rows: readonly SuiteqlRow[] };
 
 /** A column that no query can have makes `SELECT *` fail with an unexpected error. */
-async function readFirst(suiteql: Suiteql, at: RowsAt, columns: readonly string[], signal: AbortSignal): Promise<Rows | QueryRefusal> {
+async function readFirst(
+  suiteql: Suiteql,
+  at: RowsAt,
+  columns: readonly string[],
+  signal: AbortSignal,
+): Promise<Rows | QueryRefusal> {
   const { from, alias, limit = sampleSize } = at;
   const names = columns.map((column) => `${alias}.${column}`);
   const order = names.length === 0 ? '' : ` ORDER BY ${names.map((name) => `${name} ASC`).join(', ')}`;
@@ -58,7 +71,10 @@ async function readFirst(suiteql: Suiteql, at: RowsAt, columns: readonly string[
 function keyOf(rows: readonly SuiteqlRow[], ordering: string | undefined): Key | null {
   const isKey = (column: string): boolean => {
     const values = rows.map((row) => row[column]);
-    return values.every((value) => typeof value === 'string' && isIdText(value)) && new Set(values).size === rows.length;
+    return (
+      values.every((value) => typeof value === 'string' && isIdText(value)) &&
+      new Set(values).size === rows.length
+    );
   };
   const column = rows.length === 0 ? ordering : usualKeys.find(isKey);
   return column === undefined ? null : [{ column, digits: maxDigits }];

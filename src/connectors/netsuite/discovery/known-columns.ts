@@ -1,5 +1,6 @@
-// Columns that real accounts have in some tables, and their types: candidates for a probe where neither the catalogue nor the first records
-// show them. Names: test data of fivetran/dbt_netsuite_source (Apache-2.0), commit 8b666e7, see facts/netsuite-columns.tsv; types: facts, 5.
+// Columns that real accounts have in some tables, and their types: candidates for a probe where neither the
+// catalogue nor the first records show them. Names: test data of fivetran/dbt_netsuite_source (Apache-2.0),
+// commit 8b666e7, see facts/netsuite-columns.tsv; types: facts, 5.
 import type { ColumnDefinition } from '../definition.ts';
 import { defineColumns } from '../definition.ts';
 import { recordTypeDefinitions } from '../record-types.ts';
@@ -26,7 +27,13 @@ const relationship: ByType = {
 
 /** Columns by table that follow documents of other records, without a new modification time. */
 export const volatileByTable: Readonly<Record<string, readonly string[]>> = {
-  transactionaccountingline: ['amountlinked', 'amountpaid', 'amountunpaid', 'paymentamountunused', 'paymentamountused'],
+  transactionaccountingline: [
+    'amountlinked',
+    'amountpaid',
+    'amountunpaid',
+    'paymentamountunused',
+    'paymentamountused',
+  ],
   customersubsidiaryrelationship: ['balance', 'depositbalance', 'unbilledorders'],
   vendorsubsidiaryrelationship: ['balance', 'depositbalance', 'unbilledorders'],
 };
@@ -74,7 +81,8 @@ const byTable: Readonly<Record<string, ByType>> = {
     text: 'periodname',
     reference: 'parent',
     date: 'startdate enddate closedondate',
-    boolean: 'alllocked allownonglchanges aplocked arlocked closed isadjust isinactive isposting isquarter isyear',
+    boolean:
+      'alllocked allownonglchanges aplocked arlocked closed isadjust isinactive isposting isquarter isyear',
     time: 'lastmodifieddate',
   },
   accountingbook: {
@@ -123,7 +131,10 @@ const byTable: Readonly<Record<string, ByType>> = {
   },
 };
 
-/** Also known by name: what curated record types of the same table have, with their labels and volatile columns. */
+/**
+ * Also known by name: what curated record types of the same table have, with their labels and volatile
+ * columns.
+ */
 const curated = (table: string): ColumnDefinition[] =>
   recordTypeDefinitions
     .filter((type) => type.table === table)
@@ -141,10 +152,16 @@ const ofTransactions = defineColumns(
 
 const typesOf = (table: string): ByType => (Object.hasOwn(byTable, table) ? (byTable[table] ?? {}) : {});
 
-/** What columns of the table are called and of which type they are; empty for most tables. `table` is in lower case. */
+/**
+ * What columns of the table are called and of which type they are; empty for most tables. `table` is in lower
+ * case.
+ */
 export function knownColumns(table: string): ColumnDefinition[] {
   if (table === 'transaction')
-    return [...ofTransactions, ...curated(table).filter(({ name }) => !ofTransactions.some((own) => own.name === name))];
+    return [
+      ...ofTransactions,
+      ...curated(table).filter(({ name }) => !ofTransactions.some((own) => own.name === name)),
+    ];
   const changing = Object.hasOwn(volatileByTable, table) ? volatileByTable[table] : undefined;
   return Object.entries(typesOf(table)).flatMap(([type, names]) =>
     defineColumns(

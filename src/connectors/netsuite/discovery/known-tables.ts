@@ -1,5 +1,6 @@
-// SuiteQL tables that the metadata catalogue doesn't list because they are no record types of their own: rows between or below records, and
-// lists behind other lists. Their names, columns and keys are those of public connectors and of accounts' data (facts: netsuite.md, 5).
+// SuiteQL tables that the metadata catalogue doesn't list because they are no record types of their own: rows
+// between or below records, and lists behind other lists. Their names, columns and keys are those of public
+// connectors and of accounts' data (facts: netsuite.md, 5).
 import type { RecordFamily } from '../../discovery.ts';
 import type { StoredDefinition } from '../stored-definition.ts';
 
@@ -8,15 +9,31 @@ export type KnownTable = {
   readonly family: RecordFamily;
   /** Null where no columns tell its rows apart for certain; absent where one of the usual columns does. */
   readonly key?: StoredDefinition['key'] | null;
-  /** The record that a row belongs to and with whose modification time it changes, and the column with that time. */
+  /**
+   * The record that a row belongs to and with whose modification time it changes, and the column with that
+   * time.
+   */
   readonly parent?: NonNullable<StoredDefinition['parent']> & { readonly modified: string };
 };
 
 const one = (column: string): StoredDefinition['key'] => [{ column, digits: 18 }];
 const modified = 'lastmodifieddate';
-const owner = (table: string, column: string): NonNullable<KnownTable['parent']> => ({ table, key: 'id', column, modified });
-const link = (label: string, parts: Omit<KnownTable, 'label' | 'family'> = {}): KnownTable => ({ label, family: 'link', ...parts });
-const list = (label: string, key?: KnownTable['key']): KnownTable => ({ label, family: 'list', ...(key !== undefined && { key }) });
+const owner = (table: string, column: string): NonNullable<KnownTable['parent']> => ({
+  table,
+  key: 'id',
+  column,
+  modified,
+});
+const link = (label: string, parts: Omit<KnownTable, 'label' | 'family'> = {}): KnownTable => ({
+  label,
+  family: 'link',
+  ...parts,
+});
+const list = (label: string, key?: KnownTable['key']): KnownTable => ({
+  label,
+  family: 'list',
+  ...(key !== undefined && { key }),
+});
 
 export const knownTables: Readonly<Record<string, KnownTable>> = {
   transactionaccountingline: {
@@ -37,11 +54,20 @@ export const knownTables: Readonly<Record<string, KnownTable>> = {
   transactionstatus: list('Transaction status', null),
   entity: { label: 'Entity', family: 'entity' },
   entitystatus: list('Entity status', one('key')),
-  customeraddressbook: link('Address book entry of a customer', { key: one('internalid'), parent: owner('customer', 'entity') }),
+  customeraddressbook: link('Address book entry of a customer', {
+    key: one('internalid'),
+    parent: owner('customer', 'entity'),
+  }),
   customeraddressbookentityaddress: link('Address of a customer', { key: one('nkey') }),
-  vendoraddressbook: link('Address book entry of a vendor', { key: one('internalid'), parent: owner('vendor', 'entity') }),
+  vendoraddressbook: link('Address book entry of a vendor', {
+    key: one('internalid'),
+    parent: owner('vendor', 'entity'),
+  }),
   vendoraddressbookentityaddress: link('Address of a vendor', { key: one('nkey') }),
-  employeeaddressbook: link('Address book entry of an employee', { key: one('internalid'), parent: owner('employee', 'entity') }),
+  employeeaddressbook: link('Address book entry of an employee', {
+    key: one('internalid'),
+    parent: owner('employee', 'entity'),
+  }),
   employeeaddressbookentityaddress: link('Address of an employee', { key: one('nkey') }),
   subsidiarymainaddress: link('Main address of a subsidiary', { key: one('nkey') }),
   locationmainaddress: link('Main address of a location', { key: one('nkey') }),
@@ -62,7 +88,8 @@ export const knownTables: Readonly<Record<string, KnownTable>> = {
 };
 
 /** `map_<table>_<field>`: the chosen entries of a multiple select, one row each. */
-const ofMultipleSelect = /^map_(transactionline|transaction|item|customer|vendor|employee|contact|partner|entity)_(cust\w+)$/;
+const ofMultipleSelect =
+  /^map_(transactionline|transaction|item|customer|vendor|employee|contact|partner|entity)_(cust\w+)$/;
 
 /** What is known of a table; undefined for all others. `table` is in lower case. */
 export function findKnownTable(table: string): KnownTable | undefined {

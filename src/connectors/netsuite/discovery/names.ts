@@ -1,4 +1,5 @@
-// What the names of record types and fields say: labels for people, families, and which types' records are in the table of another type.
+// What the names of record types and fields say: labels for people, families, and which types' records are in
+// the table of another type.
 import type { RecordFamily } from '../../discovery.ts';
 import { recordTypeDefinitions } from '../record-types.ts';
 
@@ -12,7 +13,9 @@ export function toLabel(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-const itemNames: ReadonlySet<string> = new Set(recordTypeDefinitions.find(({ table }) => table === 'item')?.deletedAs);
+const itemNames: ReadonlySet<string> = new Set(
+  recordTypeDefinitions.find(({ table }) => table === 'item')?.deletedAs,
+);
 
 /** Whether it is one of the record service's item types, which are rows of one table in queries. Any case. */
 export const isItemType = (name: string): boolean => itemNames.has(name.toLowerCase()) && name !== 'item';
@@ -23,8 +26,8 @@ const documentName =
   /(?:order|invoice|bill|credit|memo|payment|refund|deposit|receipt|fulfillment|journal|entry|adjustment|transfer|sale|check|estimate|opportunity|requisition|authorization|application|build|unbuild|expensereport)$/i;
 
 /**
- * The family of a catalogue entry by its name. Only a description decides it: a name that nothing is known of is taken for a list.
- * `transactionTypes`: those that have records, in lower case.
+ * The family of a catalogue entry by its name. Only a description decides it: a name that nothing is known of
+ * is taken for a list. `transactionTypes`: those that have records, in lower case.
  */
 export function familyOf(name: string, transactionTypes: ReadonlySet<string>): RecordFamily {
   const table = name.toLowerCase();

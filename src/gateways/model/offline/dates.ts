@@ -1,10 +1,24 @@
-// Recognizes dates in a question as spans of calendar days (UTC). Ambiguous ones, such as 01/02/2011, are not recognized.
+// Recognizes dates in a question as spans of calendar days (UTC). Ambiguous ones, such as 01/02/2011, are not
+// recognized.
 
 /** Inclusive, as YYYY-MM-DD. */
 export type DaySpan = { readonly from: string; readonly to: string };
 type Groups = Readonly<Record<string, string | undefined>>;
 
-const months = ['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december'];
+const months = [
+  'january',
+  'february',
+  'march',
+  'april',
+  'may',
+  'june',
+  'july',
+  'august',
+  'september',
+  'october',
+  'november',
+  'december',
+];
 const month = `(?<month>${months.map((name) => `${name}|${name.slice(0, 3)}`).join('|')}|sept)`;
 const day = '(?<day>\\d{1,2})(?:st|nd|rd|th)?';
 const year = '(?<year>(?:19|20)\\d{2})';
@@ -18,7 +32,10 @@ const forms: readonly string[] = [
   '(?<which>today|yesterday|(?:this|last) (?<unit>month|year))',
 ];
 
-/** That many months and days. Months count from 0; months and days outside of the calendar run on, as in January 32. */
+/**
+ * That many months and days. Months count from 0; months and days outside of the calendar run on, as in
+ * January 32.
+ */
 function spanOf(year: number, month: number, day: number, monthCount: number, dayCount: number): DaySpan {
   const dayAt = (m: number, d: number): string => new Date(Date.UTC(year, m, d)).toISOString().slice(0, 10);
   return { from: dayAt(month, day), to: dayAt(month + monthCount, day + dayCount - 1) };
@@ -37,7 +54,9 @@ function readRelative({ which = '', unit = '' }: Groups, today: Date): DaySpan {
   const [year, month, day] = [today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate()];
   const shift = /^(?:last|yesterday)/i.test(which) ? -1 : 0;
   if (unit === '') return spanOf(year, month, day + shift, 0, 1);
-  return unit.toLowerCase() === 'year' ? spanOf(year + shift, 0, 1, 12, 0) : spanOf(year, month + shift, 1, 1, 0);
+  return unit.toLowerCase() === 'year'
+    ? spanOf(year + shift, 0, 1, 12, 0)
+    : spanOf(year, month + shift, 1, 1, 0);
 }
 
 /** Replaces each day or span of days in a text by what `mark` returns. */

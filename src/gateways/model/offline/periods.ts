@@ -11,12 +11,16 @@ function boundsOf(day: Date, period: Period): readonly [start: number, next: num
   if (period === 'year') return [Date.UTC(year, 0, 1), Date.UTC(year + 1, 0, 1)];
   const months = period === 'quarter' ? 3 : 1;
   const first = month - (month % months);
-  if (period === 'quarter' || period === 'month') return [Date.UTC(year, first, 1), Date.UTC(year, first + months, 1)];
+  if (period === 'quarter' || period === 'month')
+    return [Date.UTC(year, first, 1), Date.UTC(year, first + months, 1)];
   const start = period === 'week' ? date - ((day.getUTCDay() + 6) % 7) : date;
   return [Date.UTC(year, month, start), Date.UTC(year, month, start + (period === 'week' ? 7 : 1))];
 }
 
-/** The periods from a day through another, at most `max` and one more; the first and the last are cut to these days. */
+/**
+ * The periods from a day through another, at most `max` and one more; the first and the last are cut to these
+ * days.
+ */
 export function periodsOf({ from, to }: DaySpan, period: Period, max: number): readonly NamedSpan[] {
   const spans: NamedSpan[] = [];
   const textOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
@@ -24,7 +28,9 @@ export function periodsOf({ from, to }: DaySpan, period: Period, max: number): r
     const [start, next] = boundsOf(new Date(at), period);
     const first = textOf(start);
     const quarter = `${first.slice(0, 4)}-Q${Math.ceil(Number(first.slice(5, 7)) / 3)}`;
-    const name = { day: first, week: first, month: first.slice(0, 7), quarter, year: first.slice(0, 4) }[period];
+    const name = { day: first, week: first, month: first.slice(0, 7), quarter, year: first.slice(0, 4) }[
+      period
+    ];
     spans.push({ name, from: textOf(at), to: textOf(Math.min(next - 86_400_000, Date.parse(to))) });
     at = next;
   }

@@ -1,4 +1,5 @@
-// The forms of whole questions: what is asked about which records. The records' conditions are the clauses after the resource's name.
+// The forms of whole questions: what is asked about which records. The records' conditions are the clauses
+// after the resource's name.
 import { type Clause, lookUp, readClauses, readName, readState } from './clauses.ts';
 import { paraphrases } from './paraphrases.ts';
 import type { Question } from './text.ts';
@@ -6,9 +7,17 @@ import { compile, type Field, only, type Resource } from './tools.ts';
 
 type Kind = 'count' | 'exists' | 'list' | 'record' | 'describe' | 'sum' | 'average' | 'min' | 'max';
 /** `f`: what the field that is named is for; `needs`: what kind of field that is. */
-type Asked = Readonly<{ kind: Kind; f?: 'field' | 'by'; needs?: 'number' | 'day' | 'text'; order?: 'asc' | 'desc' }>;
+type Asked = Readonly<{
+  kind: Kind;
+  f?: 'field' | 'by';
+  needs?: 'number' | 'day' | 'text';
+  order?: 'asc' | 'desc';
+}>;
 /** What is asked for: `field` is computed over, sorted by, or all that is asked of a record. */
-export type Intent = NonNullable<ReturnType<typeof intentOf>> & { readonly limit: number | undefined; readonly isTop: boolean };
+export type Intent = NonNullable<ReturnType<typeof intentOf>> & {
+  readonly limit: number | undefined;
+  readonly isTop: boolean;
+};
 type Form = readonly [pattern: string, asked: Asked];
 
 const F = '(?<f>{fields})';
@@ -40,7 +49,10 @@ const forms: readonly Form[] = [
   [` (?:(?:is|are|was|were) there|(?:do|does) have)(?: some)?${any}`, { kind: 'exists' }],
   [` (?:is|does|has)${record}(?<after> .+)`, { kind: 'exists' }],
   ...aggregates.flatMap(([kind, words]): readonly Form[] => [
-    [`${top}(?:${ask})? (?:${words})(?: of)? ${F} (?:of|for|in)${many}`, { kind, f: 'field', needs: 'number' }],
+    [
+      `${top}(?:${ask})? (?:${words})(?: of)? ${F} (?:of|for|in)${many}`,
+      { kind, f: 'field', needs: 'number' },
+    ],
     [`${top}(?:${ask})? (?:${words})(?: value| amount)? (?:of|for)${many}`, { kind, needs: 'number' }],
     [`(?:${ask})? (?:${words}) (?:{one}) ${F}(?<after>(?: .*)?)`, { kind, f: 'field', needs: 'number' }],
   ]),
@@ -49,7 +61,10 @@ const forms: readonly Form[] = [
   ...superlatives.flatMap(([words, needs, order]): readonly Form[] => [
     [`${which}${limit} (?:${words})${any}`, { kind: 'list', needs, order }],
     [`${which} (?:${words})${limit}${many}`, { kind: 'list', needs, order }],
-    [`${which} (?:(?<one>{one})|{many}) (?:with|has|have) (?:${words}) ${F}(?<after>(?: .*)?)`, { kind: 'list', f: 'field', needs, order }],
+    [
+      `${which} (?:(?<one>{one})|{many}) (?:with|has|have) (?:${words}) ${F}(?<after>(?: .*)?)`,
+      { kind: 'list', f: 'field', needs, order },
+    ],
   ]),
   [`(?:${list}|${ask})? ${F} (?:of|for)${record}`, { kind: 'record', f: 'field' }],
   [` when (?:is|was|were)${record} ${F}`, { kind: 'record', f: 'field', needs: 'day' }],
@@ -57,44 +72,76 @@ const forms: readonly Form[] = [
   [`(?:${list})?${record}`, { kind: 'record' }],
   [`${list} (?<noun>{one}) (?<name>[^ <>]+(?: [^ <>]+){0,4})`, { kind: 'record' }],
   [' (?:describe|(?:tell|what can tell|what do know) about) (?:{one}|{many})', { kind: 'describe' }],
-  [' (?:which|what|show|list) (?:fields|columns|filters) (?:(?:do|of|for|are in) )?(?:{one}|{many})(?: have)?', { kind: 'describe' }],
+  [
+    ' (?:which|what|show|list) (?:fields|columns|filters) (?:(?:do|of|for|are in) )?(?:{one}|{many})(?: have)?',
+    { kind: 'describe' },
+  ],
 ];
 
-/** The only field that is meant; of `customerName` and `customerId` the one that people can read. Undefined if it isn't clear which. */
-const readable = (fields: readonly Field[]): Field | undefined => only(fields) ?? only(fields.filter(({ name }) => /name$/i.test(name)));
+/**
+ * The only field that is meant; of `customerName` and `customerId` the one that people can read. Undefined if
+ * it isn't clear which.
+ */
+const readable = (fields: readonly Field[]): Field | undefined =>
+  only(fields) ?? only(fields.filter(({ name }) => /name$/i.test(name)));
 
 /** Undefined if the parts of the question don't fit together. */
-function intentOf({ kind: asked, f, needs, order }: Asked, named: readonly Field[], clauses: readonly Clause[], resource: Resource) {
+function intentOf(
+  { kind: asked, f, needs, order }: Asked,
+  named: readonly Field[],
+  clauses: readonly Clause[],
+  resource: Resource,
+) {
   const [by, otherBy] = [...(f === 'by' ? [named] : []), ...clauses.flatMap((clause) => clause.by ?? [])];
   const [period, otherPeriod] = clauses.flatMap((clause) => clause.period ?? []);
   // "Invoices per month" are counted.
   const kind = asked === 'list' && period !== undefined && order === undefined ? 'count' : asked;
-  const sorts = [...(order === undefined ? [] : [{ order, sort: by }]), ...clauses.filter((clause) => clause.order !== undefined)];
+  const sorts = [
+    ...(order === undefined ? [] : [{ order, sort: by }]),
+    ...clauses.filter((clause) => clause.order !== undefined),
+  ];
   const meant = f === 'field' ? named : sorts[0]?.sort;
   const main = needs === 'number' || needs === 'day' ? resource.main[needs] : undefined;
-  const field = meant === undefined ? main : readable(meant.filter((one) => needs === undefined || one.kind === needs));
+  const field =
+    meant === undefined ? main : readable(meant.filter((one) => needs === undefined || one.kind === needs));
   const isGrouped = by !== undefined && order === undefined;
   const isComputed = !/^(?:exists|list|record|describe)$/.test(kind);
   const groupBy = isGrouped && isComputed ? readable(by) : undefined;
-  const isMisplaced = (isGrouped && groupBy === undefined) || (sorts.length > 0 && !(kind === 'list' && field?.sortable));
-  const isPeriodMisplaced = period !== undefined && (by !== undefined || !isComputed || resource.main.day?.type !== 'date');
+  const isMisplaced =
+    (isGrouped && groupBy === undefined) || (sorts.length > 0 && !(kind === 'list' && field?.sortable));
+  const isPeriodMisplaced =
+    period !== undefined && (by !== undefined || !isComputed || resource.main.day?.type !== 'date');
   const isMissing = (needs !== undefined || f === 'field') && field === undefined;
-  if (otherBy !== undefined || otherPeriod !== undefined || sorts.length > 1 || isMisplaced || isPeriodMisplaced || isMissing)
+  if (
+    otherBy !== undefined ||
+    otherPeriod !== undefined ||
+    sorts.length > 1 ||
+    isMisplaced ||
+    isPeriodMisplaced ||
+    isMissing
+  )
     return undefined;
   const conditions = clauses.flatMap((clause) => clause.conditions ?? []);
   return { kind, field, groupBy, period, order: sorts[0]?.order, conditions };
 }
 
-/** The record that is named, by its id only together with what it is; undefined if these words can't name it. */
+/**
+ * The record that is named, by its id only together with what it is; undefined if these words can't name it.
+ */
 function recordOf(
   { values, today }: Question,
   { id, name, noun }: NonNullable<RegExpExecArray['groups']>,
   resource: Resource,
 ): Clause | undefined {
-  const named = resource.fields.filter((field) => resource.identity.includes(field) || (field.name === 'id' && noun !== undefined));
+  const named = resource.fields.filter(
+    (field) => resource.identity.includes(field) || (field.name === 'id' && noun !== undefined),
+  );
   const value = values[Number(id)];
-  if (name !== undefined) return readName({ named: resource.identity, values: [], word: name, isNot: false, today }, resource);
-  return value === undefined ? {} : lookUp({ named, values: [value], word: '', isNot: false, today }, resource);
+  if (name !== undefined)
+    return readName({ named: resource.identity, values: [], word: name, isNot: false, today }, resource);
+  return value === undefined
+    ? {}
+    : lookUp({ named, values: [value], word: '', isNot: false, today }, resource);
 }
 
 function readForms(question: Question, resource: Resource): readonly Intent[] {
@@ -107,11 +154,18 @@ function readForms(question: Question, resource: Resource): readonly Intent[] {
     const state = before === undefined ? {} : readState({ ...words, word: before }, resource);
     const record = recordOf(question, match.groups ?? {}, resource);
     if (state === undefined || record === undefined) return [];
-    const limit = mark === undefined ? (one === undefined ? undefined : 1) : Number(values[Number(mark)]?.text);
+    const limit =
+      mark === undefined ? (one === undefined ? undefined : 1) : Number(values[Number(mark)]?.text);
     const isTop = top !== undefined;
     return readClauses({ ...question, text: after }, resource).flatMap((clauses) => {
-      const intent = intentOf(asked, resource.phrases.get(f ?? '') ?? [], [record, state, ...clauses], resource);
-      const isRefused = limit === 0 || (isTop && intent?.groupBy === undefined && intent?.period === undefined);
+      const intent = intentOf(
+        asked,
+        resource.phrases.get(f ?? '') ?? [],
+        [record, state, ...clauses],
+        resource,
+      );
+      const isRefused =
+        limit === 0 || (isTop && intent?.groupBy === undefined && intent?.period === undefined);
       return intent === undefined || isRefused ? [] : [{ ...intent, limit, isTop }];
     });
   });
@@ -119,4 +173,6 @@ function readForms(question: Question, resource: Resource): readonly Intent[] {
 
 /** What a question may ask for, as it is or in the words of the forms. */
 export const readQuestion = (question: Question, resource: Resource): readonly Intent[] =>
-  [question.text, ...paraphrases(question.text, resource)].flatMap((text) => readForms({ ...question, text }, resource));
+  [question.text, ...paraphrases(question.text, resource)].flatMap((text) =>
+    readForms({ ...question, text }, resource),
+  );

@@ -1,5 +1,6 @@
-// Delivers the sandbox's events to the service's webhook as a real provider would: signed, over HTTP, and retried until accepted. The
-// address can't be configured: the process calls the address that it listens on itself, so the guarded fetch isn't needed.
+// Delivers the sandbox's events to the service's webhook as a real provider would: signed, over HTTP, and
+// retried until accepted. The address can't be configured: the process calls the address that it listens on
+// itself, so the guarded fetch isn't needed.
 import type { Ctx } from '../../../core/ctx.ts';
 import { errorMessage } from '../../../core/errors.ts';
 import { type Recurring, startRecurring } from '../../../core/recurring.ts';
@@ -22,12 +23,20 @@ const pollMs = 2 * second;
 type Claim = { organization_id: string; id: string; attempts: number };
 
 /** Why the webhook didn't accept the event, such as `HTTP 503`; null when it did. */
-async function send(ctx: Ctx, accountId: string, body: string, stopping: AbortSignal): Promise<string | null> {
+async function send(
+  ctx: Ctx,
+  accountId: string,
+  body: string,
+  stopping: AbortSignal,
+): Promise<string | null> {
   const rawBody = Buffer.from(body);
   try {
     const response = await fetch(`${ctx.settings.ownUrl}/api/platform/v1/pay/webhooks/sandbox/${accountId}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', [signatureHeader]: signWebhook(ctx, accountId, rawBody) },
+      headers: {
+        'content-type': 'application/json',
+        [signatureHeader]: signWebhook(ctx, accountId, rawBody),
+      },
       body: rawBody,
       redirect: 'manual',
       signal: AbortSignal.any([stopping, AbortSignal.timeout(timeoutMs)]),
@@ -39,7 +48,11 @@ async function send(ctx: Ctx, accountId: string, body: string, stopping: AbortSi
   }
 }
 
-async function deliver(ctx: Ctx, { organization_id: organizationId, id, attempts }: Claim, stopping: AbortSignal): Promise<void> {
+async function deliver(
+  ctx: Ctx,
+  { organization_id: organizationId, id, attempts }: Claim,
+  stopping: AbortSignal,
+): Promise<void> {
   const event = await inTransaction({ db: ctx.db, organizationId }, (tx) =>
     tx('sandbox_events')
       .where({ organization_id: organizationId, id })
@@ -56,11 +69,16 @@ async function deliver(ctx: Ctx, { organization_id: organizationId, id, attempts
         answer: problem,
         delivered_at: problem === null ? tx.raw('clock_timestamp()') : null,
         next_attempt_at:
-          problem === null || delayMs === undefined ? null : tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [delayMs]),
+          problem === null || delayMs === undefined
+            ? null
+            : tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [delayMs]),
       }),
   );
   if (problem !== null)
-    ctx.log.warn({ eventId: id, organizationId, attempt: attempts, problem }, 'the webhook did not accept a sandbox event');
+    ctx.log.warn(
+      { eventId: id, organizationId, attempt: attempts, problem },
+      'the webhook did not accept a sandbox event',
+    );
 }
 
 async function claimEvent(ctx: Ctx): Promise<Claim | undefined> {
@@ -71,7 +89,10 @@ async function claimEvent(ctx: Ctx): Promise<Claim | undefined> {
   return rows[0];
 }
 
-/** Starts applying the sandbox's due changes and delivering its events. `tick` does both now, until nothing more is due. */
+/**
+ * Starts applying the sandbox's due changes and delivering its events. `tick` does both now, until nothing
+ * more is due.
+ */
 export function startSandboxWork(ctx: Ctx): Recurring {
   const events = startQueueWorker<Claim>(ctx, {
     name: 'sandbox_events',

@@ -1,4 +1,5 @@
-// The only writer of the sandbox_… tables. An event for the webhook is queued in the transaction of the change that it reports.
+// The only writer of the sandbox_… tables. An event for the webhook is queued in the transaction of the
+// change that it reports.
 import { createId } from '../../../core/id.ts';
 import type { Tx } from '../../../db/transaction.ts';
 import type { Failure } from '../provider.ts';
@@ -68,11 +69,33 @@ const paymentColumns = [
   'expires_at',
   'due_at',
 ] as const;
-const refundColumns = ['id', 'session_id', 'refund_id', 'amount_minor', 'reason', 'state', 'failure', 'due_at'] as const;
-const payoutColumns = ['id', 'account_id', 'amount_minor', 'currency', 'state', 'arrival_date', 'due_at', 'created_at'] as const;
+const refundColumns = [
+  'id',
+  'session_id',
+  'refund_id',
+  'amount_minor',
+  'reason',
+  'state',
+  'failure',
+  'due_at',
+] as const;
+const payoutColumns = [
+  'id',
+  'account_id',
+  'amount_minor',
+  'currency',
+  'state',
+  'arrival_date',
+  'due_at',
+  'created_at',
+] as const;
 
-/** The sandbox's own ids have a prefix by kind: cs checkout session, py payment, re refund, po payout, evt event. */
-export const createSandboxId = (kind: 'cs' | 'py' | 're' | 'po' | 'evt'): string => `${kind}_${createId().replaceAll('-', '')}`;
+/**
+ * The sandbox's own ids have a prefix by kind: cs checkout session, py payment, re refund, po payout, evt
+ * event.
+ */
+export const createSandboxId = (kind: 'cs' | 'py' | 're' | 'po' | 'evt'): string =>
+  `${kind}_${createId().replaceAll('-', '')}`;
 
 type NewPayment = Omit<SandboxPaymentRow, 'items' | 'state' | 'card' | 'failure' | 'provider_payment_id'> & {
   items: string;
@@ -83,7 +106,10 @@ type NewPayment = Omit<SandboxPaymentRow, 'items' | 'state' | 'card' | 'failure'
 export const insertPayment = (tx: Tx, row: NewPayment) =>
   tx('sandbox_payments').insert(row).onConflict(['organization_id', 'account_id', 'checkout_id']).ignore();
 
-/** With a row lock: every change of a payment and its refunds is decided under this lock. `where` has the columns to match. */
+/**
+ * With a row lock: every change of a payment and its refunds is decided under this lock. `where` has the
+ * columns to match.
+ */
 export const lockPayment = (
   tx: Tx,
   organizationId: string,
@@ -103,7 +129,9 @@ export const findPayment = (
     .where({ ...where, organization_id: organizationId })
     .first<SandboxPaymentRow | undefined>(...paymentColumns);
 
-type PaymentUpdate = Partial<Pick<SandboxPaymentRow, 'state' | 'card' | 'failure' | 'provider_payment_id' | 'due_at'>> & {
+type PaymentUpdate = Partial<
+  Pick<SandboxPaymentRow, 'state' | 'card' | 'failure' | 'provider_payment_id' | 'due_at'>
+> & {
   payout_id?: string;
 };
 
@@ -112,12 +140,18 @@ export const updatePayment = (tx: Tx, { id, organization_id }: SandboxPaymentRow
     .where({ id, organization_id })
     .update({
       ...change,
-      ...(change.failure !== undefined && { failure: change.failure === null ? null : JSON.stringify(change.failure) }),
+      ...(change.failure !== undefined && {
+        failure: change.failure === null ? null : JSON.stringify(change.failure),
+      }),
       changed_at: tx.raw('clock_timestamp()'),
     });
 
 /** The refunds of these sessions, oldest first. */
-export const listRefunds = (tx: Tx, organizationId: string, sessionIds: readonly string[]): Promise<SandboxRefundRow[]> =>
+export const listRefunds = (
+  tx: Tx,
+  organizationId: string,
+  sessionIds: readonly string[],
+): Promise<SandboxRefundRow[]> =>
   tx('sandbox_refunds')
     .where({ organization_id: organizationId })
     .whereIn('session_id', sessionIds)
@@ -136,7 +170,9 @@ export const updateRefund = (tx: Tx, organizationId: string, id: string, change:
     .where({ organization_id: organizationId, id })
     .update({
       ...change,
-      ...(change.failure !== undefined && { failure: change.failure === null ? null : JSON.stringify(change.failure) }),
+      ...(change.failure !== undefined && {
+        failure: change.failure === null ? null : JSON.stringify(change.failure),
+      }),
     });
 
 const maxRowsPerStep = 500;
@@ -159,19 +195,38 @@ export const lockDuePayouts = (tx: Tx, organizationId: string, at: Date): Promis
 export const insertPayout = (tx: Tx, organizationId: string, row: SandboxPayoutRow) =>
   tx('sandbox_payouts').insert({ ...row, organization_id: organizationId });
 
-export const updatePayout = (tx: Tx, organizationId: string, id: string, change: Pick<SandboxPayoutRow, 'state' | 'due_at'>) =>
+export const updatePayout = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  change: Pick<SandboxPayoutRow, 'state' | 'due_at'>,
+) =>
   tx('sandbox_payouts')
     .where({ organization_id: organizationId, id })
     .update({ ...change, changed_at: tx.raw('clock_timestamp()') });
 
-export const findPayout = (tx: Tx, organizationId: string, accountId: string, id: string): Promise<SandboxPayoutRow | undefined> =>
+export const findPayout = (
+  tx: Tx,
+  organizationId: string,
+  accountId: string,
+  id: string,
+): Promise<SandboxPayoutRow | undefined> =>
   tx('sandbox_payouts')
     .where({ organization_id: organizationId, account_id: accountId, id })
     .first<SandboxPayoutRow | undefined>(...payoutColumns);
 
-export type SandboxEntryRow = { kind: 'payment' | 'refund'; payment_id: string; refund: string | null; amount_minor: string };
+export type SandboxEntryRow = {
+  kind: 'payment' | 'refund';
+  payment_id: string;
+  refund: string | null;
+  amount_minor: string;
+};
 
-export async function listPayoutEntries(tx: Tx, organizationId: string, payoutId: string): Promise<SandboxEntryRow[]> {
+export async function listPayoutEntries(
+  tx: Tx,
+  organizationId: string,
+  payoutId: string,
+): Promise<SandboxEntryRow[]> {
   const { rows } = await tx.raw<{ rows: SandboxEntryRow[] }>(
     `select 'payment' as kind, p.payment_id, null as refund, p.amount_minor, p.id from sandbox_payments p
      where p.organization_id = :organizationId and p.payout_id = :payoutId
@@ -186,7 +241,8 @@ export async function listPayoutEntries(tx: Tx, organizationId: string, payoutId
 export type ChangedObject = { kind: 'session' | 'payout'; id: string; changed_at: string };
 
 /**
- * A page of the account's changed objects after the cursor, in the order of their changes. `changed_at` is text to keep its microseconds.
+ * A page of the account's changed objects after the cursor, in the order of their changes. `changed_at` is
+ * text to keep its microseconds.
  */
 export async function listChanged(
   tx: Tx,

@@ -1,5 +1,5 @@
-// What a payer does on a session's payment page: view it, pay by a test card, cancel. The token in the page's address is the only
-// credential.
+// What a payer does on a session's payment page: view it, pay by a test card, cancel. The token in the page's
+// address is the only credential.
 import type { Ctx } from '../../../core/ctx.ts';
 import { formatAmount } from '../../../core/money.ts';
 import { hashSecretToken, secretTokenPattern } from '../../../core/secret-token.ts';
@@ -26,7 +26,10 @@ export type PaySession = {
   readonly cancelUrl: string;
   readonly cards: readonly Pick<TestCard, 'id' | 'last4' | 'title' | 'description'>[];
 };
-/** `refused`: the session can no longer be paid, or the card is unknown; `session` is the current state either way. */
+/**
+ * `refused`: the session can no longer be paid, or the card is unknown; `session` is the current state either
+ * way.
+ */
 type PayResult = { readonly outcome: 'done' | 'declined' | 'refused'; readonly session: PaySession };
 
 const endings = {
@@ -35,7 +38,12 @@ const endings = {
 } as const;
 
 /** Ends a session, so that it can no longer be paid. The row must be OPEN and locked. */
-export async function endSession(tx: Tx, row: SandboxPaymentRow, why: keyof typeof endings, at: Date): Promise<void> {
+export async function endSession(
+  tx: Tx,
+  row: SandboxPaymentRow,
+  why: keyof typeof endings,
+  at: Date,
+): Promise<void> {
   await ledger.updatePayment(tx, row, { state: 'CANCELED', failure: endings[why], due_at: null });
   await queuePaymentEvent(tx, row, `payment.${why}`, at);
 }
@@ -53,11 +61,16 @@ function stateOf(row: SandboxPaymentRow, now: Date): PaySession['state'] {
 
 async function toSession(tx: Tx, row: SandboxPaymentRow, now: Date): Promise<PaySession> {
   const { currency } = row;
-  const organization = await tx('organizations').where({ id: row.organization_id }).first<{ name: string }>('name');
+  const organization = await tx('organizations')
+    .where({ id: row.organization_id })
+    .first<{ name: string }>('name');
   return {
     payee: organization.name,
     title: row.title,
-    items: row.items.map(({ label, amountMinor }) => ({ label, amount: formatAmount({ amountMinor: BigInt(amountMinor), currency }) })),
+    items: row.items.map(({ label, amountMinor }) => ({
+      label,
+      amount: formatAmount({ amountMinor: BigInt(amountMinor), currency }),
+    })),
     amount: formatAmount({ amountMinor: BigInt(row.amount_minor), currency }),
     currency,
     state: stateOf(row, now),
@@ -100,7 +113,12 @@ const reload = async (tx: Tx, { organization_id, id }: SandboxPaymentRow, now: D
 export const findPaySession = (ctx: Ctx, token: string): Promise<PaySession | undefined> =>
   withSession(ctx, token, (tx, row) => toSession(tx, row, ctx.clock.now()), ledger.findPayment);
 
-async function charge(ctx: Ctx, tx: Tx, row: SandboxPaymentRow, card: TestCard): Promise<PayResult['outcome']> {
+async function charge(
+  ctx: Ctx,
+  tx: Tx,
+  row: SandboxPaymentRow,
+  card: TestCard,
+): Promise<PayResult['outcome']> {
   const now = ctx.clock.now();
   const { delayMs, payoutEveryMs } = ctx.settings.sandbox;
   const later = new Date(now.getTime() + delayMs);
@@ -135,7 +153,9 @@ const scheduleBankReversal = (tx: Tx, row: SandboxPaymentRow, later: Date): Prom
     due_at: later,
   });
 
-/** Tries the card; trying again after the session was paid changes nothing. Undefined for an unknown token. */
+/**
+ * Tries the card; trying again after the session was paid changes nothing. Undefined for an unknown token.
+ */
 export const payByCard = (ctx: Ctx, token: string, cardId: string): Promise<PayResult | undefined> =>
   withSession(
     ctx,

@@ -1,9 +1,11 @@
-// When the sandbox pays out. Payout windows are aligned to the epoch, so that a daily window ends at midnight UTC.
+// When the sandbox pays out. Payout windows are aligned to the epoch, so that a daily window ends at midnight
+// UTC.
 
 const dayMs = 86_400_000;
 
 /** The end of the window that contains the instant. */
-export const windowEnd = (at: Date, everyMs: number): Date => new Date((Math.floor(at.getTime() / everyMs) + 1) * everyMs);
+export const windowEnd = (at: Date, everyMs: number): Date =>
+  new Date((Math.floor(at.getTime() / everyMs) + 1) * everyMs);
 
 /** The first Monday to Friday after the day (UTC) of the instant, as YYYY-MM-DD. */
 export function nextBankingDay(at: Date): string {

@@ -1,5 +1,6 @@
-// The built-in provider: it behaves like a real one, with its own ledger, and moves no money. Its other parts are the payers' page
-// (pay-session.ts), the changes that become due with time (process-due-changes.ts) and the delivery of events (deliver-events.ts).
+// The built-in provider: it behaves like a real one, with its own ledger, and moves no money. Its other parts
+// are the payers' page (pay-session.ts), the changes that become due with time (process-due-changes.ts) and
+// the delivery of events (deliver-events.ts).
 import { z } from 'zod';
 import type { TenantCtx } from '../../../core/ctx.ts';
 import type { Money } from '../../../core/money.ts';
@@ -25,7 +26,10 @@ import { windowEnd } from './payout-days.ts';
 import { findTestCard } from './test-cards.ts';
 import { assertWebhookSignature, signatureHeader } from './webhook-signature.ts';
 
-const money = (amountMinor: string | bigint, currency: string): Money => ({ amountMinor: BigInt(amountMinor), currency });
+const money = (amountMinor: string | bigint, currency: string): Money => ({
+  amountMinor: BigInt(amountMinor),
+  currency,
+});
 
 const toRefundSnapshot = (row: SandboxRefundRow, currency: string): RefundSnapshot => ({
   id: row.id,
@@ -54,7 +58,11 @@ function toPaymentSnapshot(row: SandboxPaymentRow, refunds: readonly SandboxRefu
 /** What a session's encrypted token is bound to (additional authenticated data). */
 export const sandboxTokenBinding = (sessionId: string): string => `sandbox session ${sessionId}`;
 
-async function createCheckout(ctx: TenantCtx, account: ProviderAccount, order: CheckoutOrder): Promise<CheckoutSession> {
+async function createCheckout(
+  ctx: TenantCtx,
+  account: ProviderAccount,
+  order: CheckoutOrder,
+): Promise<CheckoutSession> {
   const { organizationId } = ctx;
   const id = ledger.createSandboxId('cs');
   const token = createSecretToken();
@@ -68,7 +76,9 @@ async function createCheckout(ctx: TenantCtx, account: ProviderAccount, order: C
       token_hash: hashSecretToken(token),
       token: ctx.keyring.encrypt(token, sandboxTokenBinding(id)),
       title: order.title,
-      items: JSON.stringify(order.items.map(({ label, amount }) => ({ label, amountMinor: amount.amountMinor.toString() }))),
+      items: JSON.stringify(
+        order.items.map(({ label, amount }) => ({ label, amountMinor: amount.amountMinor.toString() })),
+      ),
       amount_minor: order.amount.amountMinor.toString(),
       currency: order.amount.currency,
       success_url: order.successUrl,
@@ -80,17 +90,25 @@ async function createCheckout(ctx: TenantCtx, account: ProviderAccount, order: C
   });
   if (row === undefined) throw new ProviderError('unavailable', 'The session could not be created');
   const isSame =
-    row.payment_id === order.paymentId && BigInt(row.amount_minor) === order.amount.amountMinor && row.currency === order.amount.currency;
+    row.payment_id === order.paymentId &&
+    BigInt(row.amount_minor) === order.amount.amountMinor &&
+    row.currency === order.amount.currency;
   if (!isSame) throw new ProviderError('rejected', 'This checkout already has a session with another order');
   const held = ctx.keyring.decrypt(row.token, sandboxTokenBinding(row.id));
   return { id: row.id, url: `${account.publicUrl}/pay/sandbox/${held}`, expiresAt: row.expires_at };
 }
 
 async function snapshotOf(tx: Tx, row: SandboxPaymentRow | undefined): Promise<PaymentSnapshot | null> {
-  return row === undefined ? null : toPaymentSnapshot(row, await ledger.listRefunds(tx, row.organization_id, [row.id]));
+  return row === undefined
+    ? null
+    : toPaymentSnapshot(row, await ledger.listRefunds(tx, row.organization_id, [row.id]));
 }
 
-async function expireCheckout(ctx: TenantCtx, account: ProviderAccount, sessionId: string): Promise<PaymentSnapshot> {
+async function expireCheckout(
+  ctx: TenantCtx,
+  account: ProviderAccount,
+  sessionId: string,
+): Promise<PaymentSnapshot> {
   const { organizationId } = ctx;
   const found = { account_id: account.id, id: sessionId };
   const snapshot = await inTransaction(ctx, async (tx) => {
@@ -102,24 +120,37 @@ async function expireCheckout(ctx: TenantCtx, account: ProviderAccount, sessionI
   return snapshot;
 }
 
-async function createRefund(ctx: TenantCtx, account: ProviderAccount, order: ProviderRefundOrder): Promise<RefundSnapshot> {
+async function createRefund(
+  ctx: TenantCtx,
+  account: ProviderAccount,
+  order: ProviderRefundOrder,
+): Promise<RefundSnapshot> {
   const { organizationId } = ctx;
   const now = ctx.clock.now();
   const { delayMs: laterMs, payoutEveryMs } = ctx.settings.sandbox;
   return inTransaction(ctx, async (tx) => {
-    const payment = await ledger.lockPayment(tx, organizationId, { account_id: account.id, provider_payment_id: order.providerPaymentId });
+    const payment = await ledger.lockPayment(tx, organizationId, {
+      account_id: account.id,
+      provider_payment_id: order.providerPaymentId,
+    });
     const card = findTestCard(payment?.card ?? null);
     if (payment === undefined || card === undefined || payment.state !== 'SUCCEEDED')
       throw new ProviderError('rejected', 'There is no successful payment with this id');
     if (payment.currency !== order.amount.currency || order.amount.amountMinor <= 0n)
-      throw new ProviderError('rejected', 'A refund must be a positive amount in the currency of its payment');
+      throw new ProviderError(
+        'rejected',
+        'A refund must be a positive amount in the currency of its payment',
+      );
     const existing = await ledger.listRefunds(tx, organizationId, [payment.id]);
     const known = existing.find(({ refund_id }) => refund_id === order.refundId);
     if (known !== undefined) {
-      if (BigInt(known.amount_minor) === order.amount.amountMinor) return toRefundSnapshot(known, payment.currency);
+      if (BigInt(known.amount_minor) === order.amount.amountMinor)
+        return toRefundSnapshot(known, payment.currency);
       throw new ProviderError('rejected', 'This refund was already created with another amount');
     }
-    const refunded = existing.filter(({ state }) => state !== 'FAILED').reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
+    const refunded = existing
+      .filter(({ state }) => state !== 'FAILED')
+      .reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
     if (refunded + order.amount.amountMinor > BigInt(payment.amount_minor))
       throw new ProviderError('too-much-refunded', 'The refunds would exceed the payment');
     const isDone = card.refunds === 'at-once';
@@ -134,7 +165,12 @@ async function createRefund(ctx: TenantCtx, account: ProviderAccount, order: Pro
       due_at: isDone ? windowEnd(now, payoutEveryMs) : new Date(now.getTime() + laterMs),
     };
     await ledger.insertRefund(tx, payment, row);
-    await ledger.queueEvent(tx, organizationId, account.id, { type: 'refund.created', kind: 'session', objectId: payment.id, at: now });
+    await ledger.queueEvent(tx, organizationId, account.id, {
+      type: 'refund.created',
+      kind: 'session',
+      objectId: payment.id,
+      at: now,
+    });
     return toRefundSnapshot(row, payment.currency);
   });
 }
@@ -172,7 +208,9 @@ async function* listChangedSince(
   for (;;) {
     assertNotAborted(signal);
     const from = after;
-    const page = await inTransaction(ctx, (tx) => ledger.listChanged(tx, ctx.organizationId, account.id, from, pageSize));
+    const page = await inTransaction(ctx, (tx) =>
+      ledger.listChanged(tx, ctx.organizationId, account.id, from, pageSize),
+    );
     for (const { kind, id } of page) yield { kind, id };
     const last = page.at(-1);
     if (last === undefined || page.length < pageSize) return;
@@ -180,7 +218,11 @@ async function* listChangedSince(
   }
 }
 
-const Event = z.object({ id: z.string(), type: z.string(), object: z.object({ kind: z.enum(['session', 'payout']), id: z.string() }) });
+const Event = z.object({
+  id: z.string(),
+  type: z.string(),
+  object: z.object({ kind: z.enum(['session', 'payout']), id: z.string() }),
+});
 
 function parseEvent(rawBody: Buffer): ProviderEvent {
   try {
@@ -199,7 +241,9 @@ export const sandbox: ProviderKind = {
   // No credentials: the webhook's signing secret is derived from the service's key.
   secrets: z.strictObject({}),
   unavailableReason: ({ sandbox: { allowed } }) =>
-    allowed ? null : 'The sandbox moves no money and is disabled on this installation. An operator can enable it with SANDBOX_PAYMENTS.',
+    allowed
+      ? null
+      : 'The sandbox moves no money and is disabled on this installation. An operator can enable it with SANDBOX_PAYMENTS.',
   create: (ctx, account) => ({
     async checkCredentials(signal) {
       assertNotAborted(signal);
@@ -214,9 +258,13 @@ export const sandbox: ProviderKind = {
     },
     async findPayment(ref, signal) {
       assertNotAborted(signal);
-      const found = 'sessionId' in ref ? { id: ref.sessionId } : { provider_payment_id: ref.providerPaymentId };
+      const found =
+        'sessionId' in ref ? { id: ref.sessionId } : { provider_payment_id: ref.providerPaymentId };
       return inTransaction(ctx, async (tx) =>
-        snapshotOf(tx, await ledger.findPayment(tx, ctx.organizationId, { ...found, account_id: account.id })),
+        snapshotOf(
+          tx,
+          await ledger.findPayment(tx, ctx.organizationId, { ...found, account_id: account.id }),
+        ),
       );
     },
     async createRefund(order, signal) {

@@ -1,4 +1,5 @@
-// The test cards on the sandbox's payment page, and the outcome of a payment by each: the immediate one and the delayed one.
+// The test cards on the sandbox's payment page, and the outcome of a payment by each: the immediate one and
+// the delayed one.
 import type { Failure } from '../provider.ts';
 
 type Later = { readonly state: 'SUCCEEDED' } | { readonly state: 'FAILED'; readonly failure: Failure };
@@ -20,10 +21,19 @@ export type TestCard = {
 };
 
 const succeeds = { immediate: { state: 'SUCCEEDED' }, refunds: 'at-once', isReversed: false } as const;
-const declines = (code: string, message: string) => ({ ...succeeds, immediate: { declined: { code, message } } });
+const declines = (code: string, message: string) => ({
+  ...succeeds,
+  immediate: { declined: { code, message } },
+});
 
 export const testCards: readonly TestCard[] = [
-  { ...succeeds, id: 'approved', last4: '4242', title: 'Approved', description: 'The payment succeeds at once.' },
+  {
+    ...succeeds,
+    id: 'approved',
+    last4: '4242',
+    title: 'Approved',
+    description: 'The payment succeeds at once.',
+  },
   {
     ...succeeds,
     id: 'approved-later',
@@ -84,6 +94,7 @@ export const testCards: readonly TestCard[] = [
 ];
 
 const byId = new Map(testCards.map((card) => [card.id, card]));
-export const findTestCard = (id: string | null): TestCard | undefined => (id === null ? undefined : byId.get(id));
+export const findTestCard = (id: string | null): TestCard | undefined =>
+  id === null ? undefined : byId.get(id);
 
 export const refundFailure: Failure = { code: 'card_closed', message: "The card's account was closed." };

@@ -1,5 +1,6 @@
-// The signature of the sandbox's events: HMAC-SHA256 over the time of sending and the raw body, `t=<seconds since 1970>,v1=<hex>`. The
-// secret is derived from the service's key for each account, so it isn't stored or entered anywhere.
+// The signature of the sandbox's events: HMAC-SHA256 over the time of sending and the raw body, `t=<seconds
+// since 1970>,v1=<hex>`. The secret is derived from the service's key for each account, so it isn't stored or
+// entered anywhere.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Ctx } from '../../../core/ctx.ts';
 import { ProviderError } from '../provider.ts';
@@ -23,8 +24,16 @@ export function signWebhook(ctx: Signer, accountId: string, rawBody: Buffer): st
   return `t=${seconds},v1=${digest(ctx, accountId, seconds, rawBody).toString('hex')}`;
 }
 
-/** Throws ProviderError('bad-signature') unless the header signs this body for this account, within the last five minutes. */
-export function assertWebhookSignature(ctx: Signer, accountId: string, rawBody: Buffer, header: string | undefined): void {
+/**
+ * Throws ProviderError('bad-signature') unless the header signs this body for this account, within the last
+ * five minutes.
+ */
+export function assertWebhookSignature(
+  ctx: Signer,
+  accountId: string,
+  rawBody: Buffer,
+  header: string | undefined,
+): void {
   const [, seconds = '', hex = ''] = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/.exec(header ?? '') ?? [];
   const given = Buffer.from(hex, 'hex');
   const expected = digest(ctx, accountId, Number(seconds), rawBody);

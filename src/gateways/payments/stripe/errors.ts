@@ -1,5 +1,5 @@
-// Converts errors of Stripe or its library to a ProviderError. Stripe's own messages may quote the request or a part of the key: with
-// secrets removed they become the cause, for the log, and never the message.
+// Converts errors of Stripe or its library to a ProviderError. Stripe's own messages may quote the request or
+// a part of the key: with secrets removed they become the cause, for the log, and never the message.
 import Stripe from 'stripe';
 import { ProviderError, type ProviderErrorKind } from '../provider.ts';
 
@@ -22,12 +22,17 @@ function classifyError(error: unknown): Reason {
   const { errors } = Stripe;
   if (!(error instanceof errors.StripeError)) return ['unavailable', 'The request to Stripe failed'];
   const { statusCode, code = '', message } = error;
-  if (error instanceof errors.StripeConnectionError) return ['unavailable', 'Stripe sent no complete response'];
-  if (error instanceof errors.StripeRateLimitError) return ['rate-limited', 'Stripe is limiting the rate of requests'];
-  if (error instanceof errors.StripeAuthenticationError) return ['refused-credentials', 'Stripe does not accept the secret key'];
-  if (error instanceof errors.StripePermissionError) return ['refused-credentials', 'The Stripe secret key lacks a permission'];
+  if (error instanceof errors.StripeConnectionError)
+    return ['unavailable', 'Stripe sent no complete response'];
+  if (error instanceof errors.StripeRateLimitError)
+    return ['rate-limited', 'Stripe is limiting the rate of requests'];
+  if (error instanceof errors.StripeAuthenticationError)
+    return ['refused-credentials', 'Stripe does not accept the secret key'];
+  if (error instanceof errors.StripePermissionError)
+    return ['refused-credentials', 'The Stripe secret key lacks a permission'];
   if (statusCode === undefined) return ['malformed-answer', 'Stripe sent a response that cannot be read'];
-  if (statusCode >= 500 || statusCode === 409) return ['unavailable', `Stripe could not process the request now (HTTP ${statusCode})`];
+  if (statusCode >= 500 || statusCode === 409)
+    return ['unavailable', `Stripe could not process the request now (HTTP ${statusCode})`];
   if (code === 'charge_already_refunded' || alreadyRefunded.test(message))
     return ['too-much-refunded', 'Less of this payment is left at Stripe than was to be refunded'];
   const known = rejections[code];
@@ -41,7 +46,11 @@ function retryAfterMs(error: unknown): number | undefined {
 }
 
 /** A ProviderError is returned unchanged. Removes the secrets from the cause. */
-export function toProviderError(error: unknown, secrets: readonly string[], signal: AbortSignal): ProviderError {
+export function toProviderError(
+  error: unknown,
+  secrets: readonly string[],
+  signal: AbortSignal,
+): ProviderError {
   if (error instanceof ProviderError) return error;
   if (signal.aborted) return new ProviderError('aborted', 'The request to Stripe was aborted');
   const [kind, message] = classifyError(error);
@@ -51,9 +60,15 @@ export function toProviderError(error: unknown, secrets: readonly string[], sign
   );
   const cause = new Error(text.replace(/\b(sk|rk|whsec)_\S+/g, '[secret]').slice(0, maxCauseLength));
   const delayMs = retryAfterMs(error);
-  return new ProviderError(kind, message, delayMs === undefined ? { cause } : { cause, retryAfterMs: delayMs });
+  return new ProviderError(
+    kind,
+    message,
+    delayMs === undefined ? { cause } : { cause, retryAfterMs: delayMs },
+  );
 }
 
 /** Whether Stripe reports that the object doesn't exist. */
 export const isMissing = (error: unknown): boolean =>
-  error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing' && error.param !== 'expand';
+  error instanceof Stripe.errors.StripeInvalidRequestError &&
+  error.code === 'resource_missing' &&
+  error.param !== 'expand';

@@ -1,5 +1,5 @@
-// Which object a Stripe event concerns. Only ids and our own metadata are read from events: everything else may be outdated or of another
-// API version.
+// Which object a Stripe event concerns. Only ids and our own metadata are read from events: everything else
+// may be outdated or of another API version.
 import Stripe from 'stripe';
 import { z } from 'zod';
 import { ProviderError, type ProviderEvent, type ProviderObject } from '../provider.ts';
@@ -8,7 +8,10 @@ import { ourPaymentId } from './snapshots.ts';
 /** The maximum age of a signature. */
 const toleranceSeconds = 300;
 
-/** The types to subscribe a webhook endpoint to, and to list for missed events. Stripe's list accepts at most twenty types. */
+/**
+ * The types to subscribe a webhook endpoint to, and to list for missed events. Stripe's list accepts at most
+ * twenty types.
+ */
 export const eventTypes = [
   'checkout.session.completed',
   'checkout.session.expired',
@@ -73,18 +76,30 @@ function toProviderObject(given: Given): ProviderObject | null {
   return intent ? { kind: 'payment', id: typeof intent === 'string' ? intent : intent.id } : null;
 }
 
-/** The object types that carry our metadata from the start. A refund or payout itself doesn't show which payment it belongs to. */
+/**
+ * The object types that carry our metadata from the start. A refund or payout itself doesn't show which
+ * payment it belongs to.
+ */
 const marked = new Set(['checkout.session', 'payment_intent', 'charge']);
 
 /** The same, but null for payments that other programs or organizations made on the same Stripe account. */
 export const findOurObject = (given: Given, accountId: string): ProviderObject | null =>
-  marked.has(given.object) && ourPaymentId({ metadata: given.metadata ?? null }, accountId) === null ? null : toProviderObject(given);
+  marked.has(given.object) && ourPaymentId({ metadata: given.metadata ?? null }, accountId) === null
+    ? null
+    : toProviderObject(given);
 
-/** Throws ProviderError('bad-signature'), or ProviderError('malformed-answer') for a signed body that can't be parsed. */
+/**
+ * Throws ProviderError('bad-signature'), or ProviderError('malformed-answer') for a signed body that can't be
+ * parsed.
+ */
 export function parseStripeEvent(
   rawBody: Buffer,
   signature: string | undefined,
-  { accountId, webhookSecret, nowMs }: { readonly accountId: string; readonly webhookSecret: string; readonly nowMs: number },
+  {
+    accountId,
+    webhookSecret,
+    nowMs,
+  }: { readonly accountId: string; readonly webhookSecret: string; readonly nowMs: number },
 ): ProviderEvent {
   try {
     const { signature: verifier } = Stripe.webhooks;
@@ -97,7 +112,9 @@ export function parseStripeEvent(
   if (event === undefined) throw new ProviderError('malformed-answer', 'The event cannot be read');
   const { id, type, account, data, related_object: related } = event;
   const concerns =
-    data === undefined ? related && toProviderObject({ id: related.id, object: related.type }) : findOurObject(data.object, accountId);
+    data === undefined
+      ? related && toProviderObject({ id: related.id, object: related.type })
+      : findOurObject(data.object, accountId);
   return { id, type, concerns: account ? null : (concerns ?? null) };
 }
 

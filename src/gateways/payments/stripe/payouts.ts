@@ -1,4 +1,5 @@
-// Builds the snapshot of a payout and its entries: the balance transactions that Stripe settled with it, in the payout's currency.
+// Builds the snapshot of a payout and its entries: the balance transactions that Stripe settled with it, in
+// the payout's currency.
 import type Stripe from 'stripe';
 import type { PayoutSnapshot, PayoutState } from '../provider.ts';
 import { ProviderError } from '../provider.ts';
@@ -23,9 +24,9 @@ const fees = new Set(['stripe_fee', 'stripe_fx_fee', 'tax_fee']);
 const day = (seconds: number): string => new Date(seconds * 1_000).toISOString().slice(0, 10);
 
 /**
- * `transactions` are those of the payout, with their sources expanded; empty for a manual payout, for which Stripe lists none. What they
- * don't account for becomes an entry of kind `other`. Rejects with ProviderError('malformed-answer') for an unknown state or an amount that
- * is no whole number of minor units.
+ * `transactions` are those of the payout, with their sources expanded; empty for a manual payout, for which
+ * Stripe lists none. What they don't account for becomes an entry of kind `other`. Rejects with
+ * ProviderError('malformed-answer') for an unknown state or an amount that is no whole number of minor units.
  */
 export async function payoutSnapshot(
   payout: Stripe.Payout,
@@ -34,10 +35,12 @@ export async function payoutSnapshot(
   findPayment: FindPaymentId,
 ): Promise<PayoutSnapshot> {
   const state = states[payout.status];
-  if (state === undefined) throw new ProviderError('malformed-answer', 'Stripe returned an unknown payout status');
+  if (state === undefined)
+    throw new ProviderError('malformed-answer', 'Stripe returned an unknown payout status');
   const amount = fromStripeAmount(payout.amount, payout.currency);
   const entries: Entry[] = [];
-  for (const transaction of transactions) entries.push(...(await entriesOf(transaction, accountId, findPayment)));
+  for (const transaction of transactions)
+    entries.push(...(await entriesOf(transaction, accountId, findPayment)));
   const rest = entries.reduce((left, entry) => left - entry.amount.amountMinor, amount.amountMinor);
   if (rest !== 0n) entries.push({ ...unrelated, kind: 'other', amount: { ...amount, amountMinor: rest } });
   return {
@@ -48,29 +51,46 @@ export async function payoutSnapshot(
     createdAt: new Date(payout.created * 1_000),
     entries,
     failure:
-      payout.failure_code === null ? null : { code: payout.failure_code, message: payout.failure_message ?? 'The bank refused the payout' },
+      payout.failure_code === null
+        ? null
+        : { code: payout.failure_code, message: payout.failure_message ?? 'The bank refused the payout' },
   };
 }
 
 const unrelated = { paymentId: null, providerRefundId: null } as const;
 
 /** Empty for the payout's own transaction, which debits from the balance what the others credited. */
-async function entriesOf(transaction: Stripe.BalanceTransaction, accountId: string, findPayment: FindPaymentId): Promise<Entry[]> {
+async function entriesOf(
+  transaction: Stripe.BalanceTransaction,
+  accountId: string,
+  findPayment: FindPaymentId,
+): Promise<Entry[]> {
   const { type, amount, fee, net, currency } = transaction;
   if (type === 'payout') return [];
   const money = (value: number) => fromStripeAmount(value, currency);
   const source = expanded(transaction.source);
   if (payments.has(type) && source?.object === 'charge') {
     const paymentId = ourPaymentId(source, accountId);
-    if (paymentId !== null) return withFee({ kind: 'payment', paymentId, providerRefundId: null, amount: money(amount) }, money(-fee));
+    if (paymentId !== null)
+      return withFee(
+        { kind: 'payment', paymentId, providerRefundId: null, amount: money(amount) },
+        money(-fee),
+      );
   }
   if (refunds.has(type) && source?.object === 'refund') {
     const intentId = idOf(source.payment_intent);
-    const paymentId = ourPaymentId(source, accountId) ?? (intentId === null ? null : await findPayment(intentId));
-    if (paymentId !== null) return withFee({ kind: 'refund', paymentId, providerRefundId: source.id, amount: money(amount) }, money(-fee));
+    const paymentId =
+      ourPaymentId(source, accountId) ?? (intentId === null ? null : await findPayment(intentId));
+    if (paymentId !== null)
+      return withFee(
+        { kind: 'refund', paymentId, providerRefundId: source.id, amount: money(amount) },
+        money(-fee),
+      );
   }
   return [{ ...unrelated, kind: fees.has(type) && net < 0 ? 'fee' : 'other', amount: money(net) }];
 }
 
 const withFee = (entry: Entry, fee: Entry['amount']): Entry[] =>
-  fee.amountMinor === 0n ? [entry] : [entry, { kind: 'fee', paymentId: entry.paymentId, providerRefundId: null, amount: fee }];
+  fee.amountMinor === 0n
+    ? [entry]
+    : [entry, { kind: 'fee', paymentId: entry.paymentId, providerRefundId: null, amount: fee }];

@@ -2,7 +2,13 @@
 import type Stripe from 'stripe';
 import type { Clock } from '../../../core/clock.ts';
 import type { Ctx } from '../../../core/ctx.ts';
-import { type CheckoutOrder, type PaymentProvider, type PaymentSnapshot, ProviderError, type ProviderObject } from '../provider.ts';
+import {
+  type CheckoutOrder,
+  type PaymentProvider,
+  type PaymentSnapshot,
+  ProviderError,
+  type ProviderObject,
+} from '../provider.ts';
 import { toStripeAmount } from './amounts.ts';
 import { type CallStripe, createStripeClient } from './client.ts';
 import { isMissing } from './errors.ts';
@@ -23,12 +29,19 @@ const maxMetadataLength = 500;
 const graceMs = 30 * 60_000;
 /** Stripe keeps events for thirty days; one day is a safety margin. */
 const eventsKeptMs = 29 * 86_400_000;
-/** No event reports a session that was created and not paid: sessions are listed as well when the last check is this long ago. */
+/**
+ * No event reports a session that was created and not paid: sessions are listed as well when the last check
+ * is this long ago.
+ */
 const sessionsListedAfterMs = 3_600_000;
 const pageSize = 100;
 
 /** Makes no request. Its methods reject with ProviderError only. */
-export function createStripeProvider(ctx: Pick<Ctx, 'clock' | 'settings'>, accountId: string, secrets: StripeSecrets): PaymentProvider {
+export function createStripeProvider(
+  ctx: Pick<Ctx, 'clock' | 'settings'>,
+  accountId: string,
+  secrets: StripeSecrets,
+): PaymentProvider {
   const account: Account = { id: accountId, call: createStripeClient(ctx.settings.stripe, secrets) };
   return {
     checkCredentials: (signal) => checkCredentials(account, signal),
@@ -47,7 +60,9 @@ export function createStripeProvider(ctx: Pick<Ctx, 'clock' | 'settings'>, accou
   };
 }
 
-/** Lists each kind of object that is read later, so that a restricted key's missing permission shows at once. */
+/**
+ * Lists each kind of object that is read later, so that a restricted key's missing permission shows at once.
+ */
 async function checkCredentials({ call }: Account, signal: AbortSignal): Promise<void> {
   const one = { limit: 1 };
   await call(signal, async (stripe) => {
@@ -63,11 +78,15 @@ async function checkCredentials({ call }: Account, signal: AbortSignal): Promise
 }
 
 /**
- * Stripe's session expires half an hour after the order does: Stripe allows no shorter session, and the same order must always be the same
- * request. The service expires the session itself when the order does.
+ * Stripe's session expires half an hour after the order does: Stripe allows no shorter session, and the same
+ * order must always be the same request. The service expires the session itself when the order does.
  */
 async function createCheckout({ id, call }: Account, order: CheckoutOrder, signal: AbortSignal) {
-  const metadata = { [metadataKeys.account]: id, [metadataKeys.payment]: order.paymentId, [metadataKeys.checkout]: order.checkoutId };
+  const metadata = {
+    [metadataKeys.account]: id,
+    [metadataKeys.payment]: order.paymentId,
+    [metadataKeys.checkout]: order.checkoutId,
+  };
   const params: Stripe.Checkout.SessionCreateParams = {
     mode: 'payment',
     client_reference_id: order.paymentId,
@@ -84,7 +103,8 @@ async function createCheckout({ id, call }: Account, order: CheckoutOrder, signa
   const session = await call(signal, (stripe) =>
     stripe.checkout.sessions.create(params, { idempotencyKey: `checkout-${order.checkoutId}` }),
   );
-  if (!session.id || !session.url) throw new ProviderError('malformed-answer', 'Stripe returned no address of the payment page');
+  if (!session.id || !session.url)
+    throw new ProviderError('malformed-answer', 'Stripe returned no address of the payment page');
   return { id: session.id, url: session.url, expiresAt: order.expiresAt };
 }
 
@@ -100,7 +120,11 @@ function lineItems({ items, amount, title }: CheckoutOrder): Stripe.Checkout.Ses
   }));
 }
 
-async function expireCheckout(account: Account, sessionId: string, signal: AbortSignal): Promise<PaymentSnapshot> {
+async function expireCheckout(
+  account: Account,
+  sessionId: string,
+  signal: AbortSignal,
+): Promise<PaymentSnapshot> {
   try {
     await account.call(signal, (stripe) => stripe.checkout.sessions.expire(sessionId));
   } catch (error) {
@@ -118,7 +142,9 @@ async function findPayment(
   signal: AbortSignal,
 ): Promise<PaymentSnapshot | null> {
   return call(signal, async (stripe) => {
-    const session = await ('sessionId' in ref ? sessionById(stripe, ref.sessionId) : sessionOfIntent(stripe, ref.providerPaymentId));
+    const session = await ('sessionId' in ref
+      ? sessionById(stripe, ref.sessionId)
+      : sessionOfIntent(stripe, ref.providerPaymentId));
     if (session === null || ourPaymentId(session, id) === null) return null;
     const intent = session.payment_intent;
     const received = typeof intent === 'object' && intent !== null && intent.amount_received > 0;
@@ -155,9 +181,14 @@ async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
 }
 
 /**
- * Stripe may drop an idempotency key after a day, so it looks for an existing refund first: repeated a week later it creates no second one.
+ * Stripe may drop an idempotency key after a day, so it looks for an existing refund first: repeated a week
+ * later it creates no second one.
  */
-async function createRefund({ id, call }: Account, order: Parameters<PaymentProvider['createRefund']>[0], signal: AbortSignal) {
+async function createRefund(
+  { id, call }: Account,
+  order: Parameters<PaymentProvider['createRefund']>[0],
+  signal: AbortSignal,
+) {
   const { refundId, providerPaymentId, amount, reason } = order;
   const params: Stripe.RefundCreateParams = {
     payment_intent: providerPaymentId,
@@ -169,7 +200,9 @@ async function createRefund({ id, call }: Account, order: Parameters<PaymentProv
     },
   };
   const created = await call(signal, async (stripe) => {
-    const existing = (await refundsOf(stripe, providerPaymentId)).find(({ metadata }) => metadata?.[metadataKeys.refund] === refundId);
+    const existing = (await refundsOf(stripe, providerPaymentId)).find(
+      ({ metadata }) => metadata?.[metadataKeys.refund] === refundId,
+    );
     return existing ?? stripe.refunds.create(params, { idempotencyKey: `refund-${refundId}` });
   });
   return refundSnapshot(created, id);
@@ -179,10 +212,13 @@ async function findPayout({ id, call }: Account, payoutId: string, signal: Abort
   return call(signal, async (stripe) => {
     const payout = await orNull(stripe.payouts.retrieve(payoutId));
     if (payout === null) return null;
-    // Stripe doesn't list the transactions of a manual payout, and those of an automatic one only when reconciliation has completed.
+    // Stripe doesn't list the transactions of a manual payout, and those of an automatic one only when
+    // reconciliation has completed.
     const isReconciled = payout.automatic && payout.reconciliation_status === 'completed';
     const transactions = isReconciled
-      ? await collect(stripe.balanceTransactions.list({ payout: payoutId, limit: pageSize, expand: ['data.source'] }))
+      ? await collect(
+          stripe.balanceTransactions.list({ payout: payoutId, limit: pageSize, expand: ['data.source'] }),
+        )
       : [];
     const paymentIds = new Map<string, string | null>();
     return payoutSnapshot(payout, transactions, id, async (intentId) => {
@@ -197,10 +233,16 @@ async function findPayout({ id, call }: Account, payoutId: string, signal: Abort
 }
 
 /**
- * From Stripe's events, which it lists newest first, in reverse order. If `since` is an hour ago or more, also the sessions that were
- * created since then; if it is older than the events that Stripe keeps, everything.
+ * From Stripe's events, which it lists newest first, in reverse order. If `since` is an hour ago or more,
+ * also the sessions that were created since then; if it is older than the events that Stripe keeps,
+ * everything.
  */
-async function* listChangedSince({ id, call }: Account, clock: Clock, since: Date, signal: AbortSignal): AsyncGenerator<ProviderObject> {
+async function* listChangedSince(
+  { id, call }: Account,
+  clock: Clock,
+  since: Date,
+  signal: AbortSignal,
+): AsyncGenerator<ProviderObject> {
   const created = { gte: Math.floor(since.getTime() / 1_000) };
   const found = await call(signal, async (stripe) => {
     const objects = new Map<string, ProviderObject>();
@@ -208,7 +250,8 @@ async function* listChangedSince({ id, call }: Account, clock: Clock, since: Dat
       const object = findOurObject(given as Parameters<typeof findOurObject>[0], id);
       if (object !== null && !objects.has(object.id)) objects.set(object.id, object);
     };
-    for await (const event of stripe.events.list({ created, types: [...eventTypes], limit: pageSize })) add(event.data.object);
+    for await (const event of stripe.events.list({ created, types: [...eventTypes], limit: pageSize }))
+      add(event.data.object);
     const sinceMs = clock.now().getTime() - since.getTime();
     if (sinceMs >= eventsKeptMs) {
       for await (const payout of stripe.payouts.list({ created, limit: pageSize })) add(payout);

@@ -1,6 +1,6 @@
-// Checkouts. A payer is never asked for more than the ERP shows as due, less the amounts that other payments have in flight. The amounts
-// are decided and the payment is stored in one transaction, serialized with all other checkouts of the organization. The provider is called
-// after it.
+// Checkouts. A payer is never asked for more than the ERP shows as due, less the amounts that other payments
+// have in flight. The amounts are decided and the payment is stored in one transaction, serialized with all
+// other checkouts of the organization. The provider is called after it.
 import type { RequestCtx } from '../../../core/ctx.ts';
 import { invalid, notFound, unavailable } from '../../../core/errors.ts';
 import { createId } from '../../../core/id.ts';
@@ -16,7 +16,13 @@ import { findPayConfig, lockPayConfig, type PayConfigRow } from '../ledger/confi
 import * as store from '../ledger/payments.store.ts';
 import type { Checkout, CheckoutInput } from '../pay.schemas.ts';
 import { assertChecked, findAccount } from '../provider/accounts.store.ts';
-import { assertProviderOffered, getProvider, isProviderRefusal, providerErrorToAppError, providerSignal } from '../provider/accounts.ts';
+import {
+  assertProviderOffered,
+  getProvider,
+  isProviderRefusal,
+  providerErrorToAppError,
+  providerSignal,
+} from '../provider/accounts.ts';
 import { toCheckoutOrder } from '../provider/checkout-order.ts';
 import { failPayment } from '../provider/merge.ts';
 import { enqueueTask } from '../provider/tasks.store.ts';
@@ -25,7 +31,10 @@ import { type Line, type PricedLine, priceLines } from './price-lines.ts';
 
 /** The 30 minutes that providers require as a minimum, plus a minute for delays on the way. */
 const lifetimeMs = 31 * 60_000;
-/** A checkout without a session by then was abandoned by its process, and the queue expires it. Longer than any provider request takes. */
+/**
+ * A checkout without a session by then was abandoned by its process, and the queue expires it. Longer than
+ * any provider request takes.
+ */
 const abandonedAfterMs = 120_000;
 
 const toCheckout = (ctx: RequestCtx, payment: store.PaymentRow, checkout: store.CheckoutRow): Checkout => ({
@@ -48,7 +57,8 @@ async function readCheckout(tx: Tx, ctx: RequestCtx, id: string): Promise<Checko
 }
 
 /** Throws 404 when the organization has no such checkout. */
-export const getCheckout = (ctx: RequestCtx, id: string): Promise<Checkout> => inTransaction(ctx, (tx) => readCheckout(tx, ctx, id));
+export const getCheckout = (ctx: RequestCtx, id: string): Promise<Checkout> =>
+  inTransaction(ctx, (tx) => readCheckout(tx, ctx, id));
 
 /** Payers are only sent to the organization's own pages. Throws 422 `foreign_address` for any other URL. */
 async function assertReturnUrls(ctx: RequestCtx, { successUrl, cancelUrl }: CheckoutInput): Promise<void> {
@@ -61,8 +71,13 @@ async function assertReturnUrls(ctx: RequestCtx, { successUrl, cancelUrl }: Chec
   };
   const details = Object.entries({ successUrl, cancelUrl })
     .filter(([, address]) => !isOwn(address))
-    .map(([path]) => ({ path, code: 'foreign_address', message: 'Must be an https URL on a verified domain of the organization' }));
-  if (details.length > 0) throw invalid('Payers can only be sent to a verified domain of the organization', details);
+    .map(([path]) => ({
+      path,
+      code: 'foreign_address',
+      message: 'Must be an https URL on a verified domain of the organization',
+    }));
+  if (details.length > 0)
+    throw invalid('Payers can only be sent to a verified domain of the organization', details);
 }
 
 type PaySetup = { readonly config: PayConfigRow; readonly erpAccount: string | null };
@@ -79,7 +94,8 @@ async function getActiveSetup(ctx: RequestCtx): Promise<PaySetup> {
   });
   if (config?.enabled !== true) {
     const code = config === undefined ? 'pay_not_set_up' : 'pay_disabled';
-    const message = config === undefined ? 'Set up payments first' : 'Enable payments in the payment configuration';
+    const message =
+      config === undefined ? 'Set up payments first' : 'Enable payments in the payment configuration';
     throw invalid('Payments are not enabled', [{ path: '', code, message }]);
   }
   if (account !== undefined) assertProviderOffered(ctx, account.provider, '');
@@ -108,7 +124,13 @@ async function insertPayment(
   const { account_id: accountId, currency } = config;
   const total = priced.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
   const amounts = { currency, amount_minor: String(total) };
-  const row = { id: paymentId, account_id: accountId, erp_account: erpAccount, customer_id: input.customerId, ...amounts };
+  const row = {
+    id: paymentId,
+    account_id: accountId,
+    erp_account: erpAccount,
+    customer_id: input.customerId,
+    ...amounts,
+  };
   await assertQuota(tx, ctx, 'checkouts');
   await store.insertPayment(tx, organizationId, row);
   await store.insertCheckout(tx, organizationId, {
@@ -141,10 +163,16 @@ async function insertPayment(
 }
 
 /**
- * Decides the amounts and stores the payment, under the lock of the configuration. Throws 503 when the configuration changed since it was
- * read or payments may be missing after a failover or restore, and 422 for invoices that can't be paid or a full quota.
+ * Decides the amounts and stores the payment, under the lock of the configuration. Throws 503 when the
+ * configuration changed since it was read or payments may be missing after a failover or restore, and 422 for
+ * invoices that can't be paid or a full quota.
  */
-const storeCheckout = (ctx: RequestCtx, input: CheckoutInput, setup: PaySetup, read: OpenInvoices): Promise<StoredCheckout> =>
+const storeCheckout = (
+  ctx: RequestCtx,
+  input: CheckoutInput,
+  setup: PaySetup,
+  read: OpenInvoices,
+): Promise<StoredCheckout> =>
   inTransaction(ctx, async (tx) => {
     await assertChecked(tx, ctx.organizationId, setup.config.account_id);
     const now = await lockPayConfig(tx, ctx.organizationId);
@@ -152,10 +180,17 @@ const storeCheckout = (ctx: RequestCtx, input: CheckoutInput, setup: PaySetup, r
     if (now?.updated_at.getTime() !== config.updated_at.getTime())
       throw unavailable('The payment configuration has just changed; try again', 1);
     const { erpAccount } = setup;
-    const priced = await priceLines(tx, ctx.organizationId, { currency: config.currency, erpAccount }, input, read);
+    const priced = await priceLines(
+      tx,
+      ctx.organizationId,
+      { currency: config.currency, erpAccount },
+      input,
+      read,
+    );
     const stored = await insertPayment(tx, ctx, input, setup, priced, read.readAt);
     const { payment, checkout, invoices } = stored;
-    const amount = (minor: string): string => formatAmount({ amountMinor: BigInt(minor), currency: payment.currency });
+    const amount = (minor: string): string =>
+      formatAmount({ amountMinor: BigInt(minor), currency: payment.currency });
     await writeAudit(tx, ctx, {
       action: 'checkout.create',
       target: { type: 'checkout', id: checkout.id },
@@ -164,30 +199,43 @@ const storeCheckout = (ctx: RequestCtx, input: CheckoutInput, setup: PaySetup, r
         customerId: payment.customer_id,
         amount: amount(payment.amount_minor),
         currency: payment.currency,
-        invoices: invoices.map(({ record_id: recordId, amount_minor: minor }) => ({ recordId, amount: amount(minor) })),
+        invoices: invoices.map(({ record_id: recordId, amount_minor: minor }) => ({
+          recordId,
+          amount: amount(minor),
+        })),
       },
     });
     return stored;
   });
 
 /**
- * Throws 422 when the provider rejects the checkout, else 503; then the queue finds out what the provider did, and expires the checkout.
+ * Throws 422 when the provider rejects the checkout, else 503; then the queue finds out what the provider
+ * did, and expires the checkout.
  */
-async function createSession(ctx: RequestCtx, { payment, checkout, invoices }: StoredCheckout): Promise<CheckoutSession> {
+async function createSession(
+  ctx: RequestCtx,
+  { payment, checkout, invoices }: StoredCheckout,
+): Promise<CheckoutSession> {
   try {
     const provider = await getProvider(ctx, payment.account_id);
     return await provider.createCheckout(toCheckoutOrder(payment, checkout, invoices), providerSignal());
   } catch (error) {
-    if (isProviderRefusal(error)) await failPayment(ctx, payment.id, { code: error.kind, message: error.message });
+    if (isProviderRefusal(error))
+      await failPayment(ctx, payment.id, { code: error.kind, message: error.message });
     else await inTransaction(ctx, (tx) => enqueueTask(tx, ctx.organizationId, paymentTask(payment)));
     throw providerErrorToAppError(error, '');
   }
 }
-const paymentTask = ({ id, account_id: accountId }: store.PaymentRow) => ({ accountId, kind: 'payment' as const, subject: id });
+const paymentTask = ({ id, account_id: accountId }: store.PaymentRow) => ({
+  accountId,
+  kind: 'payment' as const,
+  subject: id,
+});
 
 /**
- * Creates a payment and a checkout page at the provider. Throws 422 when payments are off, a return URL is foreign, an invoice can't be
- * paid, the quota is full or the provider rejects the checkout; 503 when the ERP (without `allowStale`) or the provider doesn't respond.
+ * Creates a payment and a checkout page at the provider. Throws 422 when payments are off, a return URL is
+ * foreign, an invoice can't be paid, the quota is full or the provider rejects the checkout; 503 when the ERP
+ * (without `allowStale`) or the provider doesn't respond.
  */
 export async function createCheckout(ctx: RequestCtx, input: CheckoutInput): Promise<Checkout> {
   const setup = await getActiveSetup(ctx);

@@ -1,5 +1,5 @@
-// Open amounts of invoices. They are read from the ERP itself, since synced data may be minutes old. Synced data is used only when the
-// caller allows it and the ERP does not respond.
+// Open amounts of invoices. They are read from the ERP itself, since synced data may be minutes old. Synced
+// data is used only when the caller allows it and the ERP does not respond.
 import { ErpError, type RecordTypeMetadata, type SourceValue } from '../../../connectors/connector.ts';
 import type { RequestCtx } from '../../../core/ctx.ts';
 import { AppError, invalid, unavailable } from '../../../core/errors.ts';
@@ -7,11 +7,19 @@ import { parseExact } from '../../../core/exact-json.ts';
 import { isCurrency, readAmount } from '../../../core/money.ts';
 import { inTransaction } from '../../../db/transaction.ts';
 import { newestRecordsOf } from '../../../public/index.ts';
-import { createTenantConnector, filterRejectedIds, findDescription, listMaskedSources } from '../../../sync/index.ts';
+import {
+  createTenantConnector,
+  filterRejectedIds,
+  findDescription,
+  listMaskedSources,
+} from '../../../sync/index.ts';
 import type { InvoiceMapping } from '../ledger/config.schemas.ts';
 import { databaseTime } from '../ledger/database-time.ts';
 
-/** The record's values as text. `currencyNames` are the codes and names of its currency; null when the mapping has no currency field. */
+/**
+ * The record's values as text. `currencyNames` are the codes and names of its currency; null when the mapping
+ * has no currency field.
+ */
 type RawInvoice = {
   readonly id: string;
   readonly number: SourceValue;
@@ -28,10 +36,14 @@ export type OpenInvoice = {
   readonly dueMinor: bigint | undefined;
 };
 /**
- * `readAt` is the database's time before the ERP was queried. `byId` has the invoices that were found, by record id. `hidesDue`: the caller
- * sees open amounts masked.
+ * `readAt` is the database's time before the ERP was queried. `byId` has the invoices that were found, by
+ * record id. `hidesDue`: the caller sees open amounts masked.
  */
-export type OpenInvoices = { readonly readAt: Date; readonly byId: ReadonlyMap<string, OpenInvoice>; readonly hidesDue: boolean };
+export type OpenInvoices = {
+  readonly readAt: Date;
+  readonly byId: ReadonlyMap<string, OpenInvoice>;
+  readonly hidesDue: boolean;
+};
 
 const erpTimeoutMs = 30_000;
 const staleBatchSize = 100;
@@ -40,9 +52,12 @@ const englishNames = new Intl.DisplayNames('en', { type: 'currency' });
 /** Whether one of these names is the currency's code or its English name, in any case. */
 function matchesCurrency(currency: string, names: readonly string[]): boolean {
   const upperCased = names.map((name) => name.trim().toUpperCase());
-  // The currency's record id in the ERP may look like anything, so if there is any currency code among the names, codes decide.
+  // The currency's record id in the ERP may look like anything, so if there is any currency code among the
+  // names, codes decide.
   const codes = upperCased.filter(isCurrency);
-  return codes.length > 0 ? codes.includes(currency) : upperCased.includes((englishNames.of(currency) ?? currency).toUpperCase());
+  return codes.length > 0
+    ? codes.includes(currency)
+    : upperCased.includes((englishNames.of(currency) ?? currency).toUpperCase());
 }
 
 /** A masked number is the record's id instead: payers and mails see it. */
@@ -57,13 +72,18 @@ const toOpenInvoice = (raw: RawInvoice, currency: string, isNumberMasked: boolea
 const fieldsOf = ({ number, amountDue, customer, currency }: InvoiceMapping): string[] => [
   ...new Set([number, amountDue, customer, ...(currency === null ? [] : [currency])]),
 ];
-const present = (names: readonly SourceValue[]): string[] => names.flatMap((name) => (name === null || name === '' ? [] : [name]));
+const present = (names: readonly SourceValue[]): string[] =>
+  names.flatMap((name) => (name === null || name === '' ? [] : [name]));
 
 /** Drops ids that can't be ids of the record type. */
 const withValidIds = (ids: readonly string[], { idType }: RecordTypeMetadata): string[] =>
   ids.filter((id) => (idType === 'integer' ? /^[1-9]\d{0,14}$/.test(id) : true));
 
-async function readFromErp(ctx: RequestCtx, mapping: InvoiceMapping, ids: readonly string[]): Promise<RawInvoice[]> {
+async function readFromErp(
+  ctx: RequestCtx,
+  mapping: InvoiceMapping,
+  ids: readonly string[],
+): Promise<RawInvoice[]> {
   const recordType = await findDescription(ctx, mapping.recordType);
   if (recordType === undefined)
     throw invalid('Unknown invoice record type', [
@@ -91,14 +111,20 @@ async function readFromErp(ctx: RequestCtx, mapping: InvoiceMapping, ids: readon
 const textOf = (value: unknown): SourceValue =>
   value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value);
 
-async function readFromWarehouse(ctx: RequestCtx, mapping: InvoiceMapping, ids: readonly string[]): Promise<RawInvoice[]> {
+async function readFromWarehouse(
+  ctx: RequestCtx,
+  mapping: InvoiceMapping,
+  ids: readonly string[],
+): Promise<RawInvoice[]> {
   const { recordType, currency } = mapping;
   const sources = [...fieldsOf(mapping), ...(currency === null ? [] : [`${currency}.name`])];
   const columns = sources.map((source, index) => ({ name: `c${index}`, source }));
   const nameOf = (source: string): string => `c${sources.indexOf(source)}`;
   const found: Record<string, unknown>[] = [];
   for (let from = 0; from < ids.length; from += staleBatchSize) {
-    const filters = [{ source: 'id', operator: 'eq' as const, values: ids.slice(from, from + staleBatchSize) }];
+    const filters = [
+      { source: 'id', operator: 'eq' as const, values: ids.slice(from, from + staleBatchSize) },
+    ];
     const { records } = await newestRecordsOf(ctx).list(
       ctx,
       { recordType, columns, filters, sort: [] },
@@ -119,7 +145,10 @@ async function readFromWarehouse(ctx: RequestCtx, mapping: InvoiceMapping, ids: 
   });
 }
 
-/** Start of the last run that succeeded, at least in part: synced data was read from the ERP no earlier than that. */
+/**
+ * Start of the last run that succeeded, at least in part: synced data was read from the ERP no earlier than
+ * that.
+ */
 const syncedSince = (ctx: RequestCtx, recordType: string): Promise<Date> =>
   inTransaction(ctx, async (tx) => {
     const run = await tx('sync_runs')
@@ -138,8 +167,9 @@ const erpUnavailable = (error: ErpError): AppError =>
   );
 
 /**
- * Throws 422 when the ERP is not connected or lacks the record type, and 503 when it does not respond; with `allowStale` synced data is
- * used instead, and 503 is thrown only when the last sync rejected one of the invoices.
+ * Throws 422 when the ERP is not connected or lacks the record type, and 503 when it does not respond; with
+ * `allowStale` synced data is used instead, and 503 is thrown only when the last sync rejected one of the
+ * invoices.
  */
 export async function readOpenInvoices(
   ctx: RequestCtx,
@@ -153,7 +183,9 @@ export async function readOpenInvoices(
   }));
   const toOpenInvoices = (at: Date, raw: readonly RawInvoice[]): OpenInvoices => ({
     readAt: at,
-    byId: new Map(raw.map((invoice) => [invoice.id, toOpenInvoice(invoice, currency, masked.has(mapping.number))])),
+    byId: new Map(
+      raw.map((invoice) => [invoice.id, toOpenInvoice(invoice, currency, masked.has(mapping.number))]),
+    ),
     hidesDue: masked.has(mapping.amountDue) && !ctx.principal.reads.unmasked,
   });
   try {
@@ -161,7 +193,10 @@ export async function readOpenInvoices(
   } catch (error) {
     // An AppError means that there is no connection, or that its settings are incomplete.
     if (!(error instanceof ErpError) && !(error instanceof AppError)) throw error;
-    ctx.log.warn({ err: error, organizationId: ctx.organizationId, stale: allowStale }, 'open amounts could not be read from the ERP');
+    ctx.log.warn(
+      { err: error, organizationId: ctx.organizationId, stale: allowStale },
+      'open amounts could not be read from the ERP',
+    );
     if (!allowStale) throw error instanceof ErpError ? erpUnavailable(error) : error;
   }
   const since = await syncedSince(ctx, mapping.recordType);

@@ -1,4 +1,5 @@
-// How much is paid on each invoice of a checkout: what the caller requests, or all that is due and not in flight.
+// How much is paid on each invoice of a checkout: what the caller requests, or all that is due and not in
+// flight.
 import { type ErrorDetail, invalid } from '../../../core/errors.ts';
 import { formatAmount, parseAmount } from '../../../core/money.ts';
 import type { Tx } from '../../../db/transaction.ts';
@@ -15,7 +16,12 @@ export type Line = {
   readonly dueMinor: bigint;
   readonly requestedMinor: bigint | undefined;
 };
-const detailAt = (index: number, field: keyof RequestedInvoice, code: string, message: string): ErrorDetail => ({
+const detailAt = (
+  index: number,
+  field: keyof RequestedInvoice,
+  code: string,
+  message: string,
+): ErrorDetail => ({
   path: `invoices[${index}].${field}`,
   code,
   message,
@@ -37,10 +43,21 @@ function checkLine(
   if (invoice === undefined || invoice.customerId !== customerId)
     return detailAt(index, 'recordId', 'unknown_invoice', 'This customer has no invoice with this id');
   if (!invoice.isInCurrency)
-    return detailAt(index, 'recordId', 'other_currency', `The invoice is not in ${currency}, the currency of the payment configuration`);
+    return detailAt(
+      index,
+      'recordId',
+      'other_currency',
+      `The invoice is not in ${currency}, the currency of the payment configuration`,
+    );
   if (invoice.dueMinor === undefined)
-    return detailAt(index, 'recordId', 'inexact_amount', `The open amount in the ERP is not a valid amount in ${currency}`);
-  if (invoice.dueMinor <= 0n) return detailAt(index, 'recordId', 'nothing_due', 'Nothing is due on this invoice');
+    return detailAt(
+      index,
+      'recordId',
+      'inexact_amount',
+      `The open amount in the ERP is not a valid amount in ${currency}`,
+    );
+  if (invoice.dueMinor <= 0n)
+    return detailAt(index, 'recordId', 'nothing_due', 'Nothing is due on this invoice');
   const requestedMinor = amount === undefined ? undefined : parseAmount(amount, currency);
   if (amount !== undefined && (requestedMinor === undefined || requestedMinor <= 0n))
     return detailAt(
@@ -60,11 +77,13 @@ function getLines(input: CheckoutInput, read: OpenInvoices, currency: string): L
 }
 
 /**
- * How much of one invoice's share was refunded. A partial refund can be attributed only when the payment was for that invoice alone, a
- * refund of everything always.
+ * How much of one invoice's share was refunded. A partial refund can be attributed only when the payment was
+ * for that invoice alone, a refund of everything always.
  */
 function refundedShare(row: ShareRow): bigint {
-  const [amount, received, refunded] = [row.amount_minor, row.received_minor, row.refunded_minor].map(BigInt) as [bigint, bigint, bigint];
+  const [amount, received, refunded] = [row.amount_minor, row.received_minor, row.refunded_minor].map(
+    BigInt,
+  ) as [bigint, bigint, bigint];
   if (amount === received) return refunded;
   return refunded > 0n && refunded === received ? amount : 0n;
 }
@@ -96,8 +115,8 @@ async function listSharesByInvoice(
 export type PricedLine = { readonly line: Line; readonly amountMinor: bigint };
 
 /**
- * The amount to pay on each requested invoice: the requested amount, or all that is free; never more than is free. Throws 422 for an
- * invoice that can't be paid, and `in_flight` or `more_than_due`.
+ * The amount to pay on each requested invoice: the requested amount, or all that is free; never more than is
+ * free. Throws 422 for an invoice that can't be paid, and `in_flight` or `more_than_due`.
  */
 export async function priceLines(
   tx: Tx,
@@ -116,7 +135,13 @@ export async function priceLines(
     const mixed = taken > 0n && others.some((share) => share.currency !== currency);
     const free = mixed || taken >= line.dueMinor ? 0n : line.dueMinor - taken;
     const left = formatAmount({ amountMinor: free, currency });
-    if (free === 0n) return detailAt(index, 'recordId', 'in_flight', 'Other payments in progress already cover the open amount');
+    if (free === 0n)
+      return detailAt(
+        index,
+        'recordId',
+        'in_flight',
+        'Other payments in progress already cover the open amount',
+      );
     if (line.requestedMinor !== undefined && line.requestedMinor > free)
       return detailAt(
         index,
@@ -127,6 +152,7 @@ export async function priceLines(
     return { line, amountMinor: line.requestedMinor ?? free };
   });
   const details = priced.filter((one) => 'code' in one);
-  if (details.length > 0) throw invalid('The requested amount is more than what is due', details.slice(0, 100));
+  if (details.length > 0)
+    throw invalid('The requested amount is more than what is due', details.slice(0, 100));
   return priced.filter((one) => 'line' in one);
 }

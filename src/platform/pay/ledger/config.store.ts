@@ -12,12 +12,16 @@ export type PayConfigRow = {
 };
 const columns = ['account_id', 'currency', 'enabled', 'invoices', 'write_back', 'updated_at'] as const;
 
-const configs = (tx: Tx, organizationId: string) => tx('pay_configs').where({ organization_id: organizationId });
+const configs = (tx: Tx, organizationId: string) =>
+  tx('pay_configs').where({ organization_id: organizationId });
 
 export const findPayConfig = async (tx: Tx, organizationId: string): Promise<PayConfigRow | undefined> =>
   configs(tx, organizationId).first<PayConfigRow | undefined>(...columns);
 
-/** Serializes an organization's checkouts and changes of its payment configuration, until the transaction ends. */
+/**
+ * Serializes an organization's checkouts and changes of its payment configuration, until the transaction
+ * ends.
+ */
 export const lockPayConfig = async (tx: Tx, organizationId: string): Promise<PayConfigRow | undefined> =>
   configs(tx, organizationId)
     .forUpdate()

@@ -1,4 +1,5 @@
-// What is known of payments in the ERP, read from the documents that the write-back writes (write-back/erp-documents.store.ts).
+// What is known of payments in the ERP, read from the documents that the write-back writes
+// (write-back/erp-documents.store.ts).
 import type { Knex } from 'knex';
 import type { Tx } from '../../../db/transaction.ts';
 import { isWriteBackEnabled } from './config.store.ts';
@@ -7,13 +8,19 @@ export const erpStatuses = ['OFF', 'PENDING', 'LANDED', 'PARTLY_APPLIED', 'FAILE
 
 export type ErpProblem = { readonly code: string; readonly message: string; readonly fix: string };
 
-/** A payment's state in the ERP. `OFF`: it is not written back. Amounts in minor units of the payment's currency. */
+/**
+ * A payment's state in the ERP. `OFF`: it is not written back. Amounts in minor units of the payment's
+ * currency.
+ */
 export type ErpState = {
   readonly status: (typeof erpStatuses)[number];
   readonly recordId: string | null;
   readonly problem: ErpProblem | null;
   readonly unappliedMinor: bigint;
-  /** When the payment's own document was first confirmed to be in the ERP, by the database's clock; null before. */
+  /**
+   * When the payment's own document was first confirmed to be in the ERP, by the database's clock; null
+   * before.
+   */
   readonly writtenAt: Date | null;
 };
 
@@ -36,7 +43,8 @@ const writeBackDisabled: ErpProblem = {
 /** One failed document makes the whole payment FAILED, else one pending document makes it PENDING. */
 function stateOf(rows: readonly StateRow[], isEnabled: boolean): ErpState {
   const own = rows.find(({ kind }) => kind === 'payment');
-  const decisive = rows.find(({ status }) => status === 'FAILED') ?? rows.find(({ status }) => status === 'PENDING') ?? own;
+  const decisive =
+    rows.find(({ status }) => status === 'FAILED') ?? rows.find(({ status }) => status === 'PENDING') ?? own;
   return {
     status: decisive?.status ?? 'OFF',
     recordId: own?.record_id ?? null,
@@ -47,13 +55,25 @@ function stateOf(rows: readonly StateRow[], isEnabled: boolean): ErpState {
 }
 
 /** States by payment id; a payment that is absent from the map is `OFF`. */
-export async function listErpStates(tx: Tx, organizationId: string, paymentIds: readonly string[]): Promise<ReadonlyMap<string, ErpState>> {
+export async function listErpStates(
+  tx: Tx,
+  organizationId: string,
+  paymentIds: readonly string[],
+): Promise<ReadonlyMap<string, ErpState>> {
   const rows: StateRow[] = await tx('pay_erp_documents')
     .where({ organization_id: organizationId })
     .whereIn('payment_id', [...paymentIds])
     .orderBy('created_at')
     .orderBy('id')
-    .select('payment_id', 'kind', 'status', 'record_id', 'problem', 'landed_at', tx.raw('unapplied_minor::text'));
+    .select(
+      'payment_id',
+      'kind',
+      'status',
+      'record_id',
+      'problem',
+      'landed_at',
+      tx.raw('unapplied_minor::text'),
+    );
   const byPayment = Map.groupBy(rows, (row) => row.payment_id);
   const isEnabled = await isWriteBackEnabled(tx, organizationId);
   return new Map([...byPayment].map(([paymentId, documents]) => [paymentId, stateOf(documents, isEnabled)]));
@@ -62,7 +82,8 @@ export async function listErpStates(tx: Tx, organizationId: string, paymentIds: 
 /** Restricts a query on pay_payments to payments with this status, computed as `listErpStates` does. */
 export function filterByErpStatus(payments: Knex.QueryBuilder, status: ErpState['status']): void {
   const documents = `from pay_erp_documents d where d.organization_id = pay_payments.organization_id and d.payment_id = pay_payments.id`;
-  const decisive = "when bool_or(d.status = 'FAILED') then 'FAILED' when bool_or(d.status = 'PENDING') then 'PENDING'";
+  const decisive =
+    "when bool_or(d.status = 'FAILED') then 'FAILED' when bool_or(d.status = 'PENDING') then 'PENDING'";
   payments.whereRaw(
     `coalesce((select case ${decisive} else min(d.status) filter (where d.kind = 'payment') end ${documents}), 'OFF') = ?`,
     [status],

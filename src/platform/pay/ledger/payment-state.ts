@@ -1,8 +1,16 @@
-// The states of payments and refunds, which only move forward. An old snapshot from a provider never undoes a newer one, and money that
-// arrives after a failure is never dropped.
+// The states of payments and refunds, which only move forward. An old snapshot from a provider never undoes a
+// newer one, and money that arrives after a failure is never dropped.
 import type { PaymentSnapshot, RefundState } from '../../../gateways/payments/provider.ts';
 
-export const paymentStatuses = ['PENDING', 'PROCESSING', 'FAILED', 'CANCELED', 'SUCCEEDED', 'PARTIALLY_REFUNDED', 'REFUNDED'] as const;
+export const paymentStatuses = [
+  'PENDING',
+  'PROCESSING',
+  'FAILED',
+  'CANCELED',
+  'SUCCEEDED',
+  'PARTIALLY_REFUNDED',
+  'REFUNDED',
+] as const;
 export type PaymentStatus = (typeof paymentStatuses)[number];
 
 /** A payment only moves to a higher rank; between equal ranks it keeps its status. */
@@ -17,7 +25,12 @@ export const paymentRanks: Readonly<Record<PaymentStatus, number>> = {
 };
 
 /** A refund that succeeded may still fail weeks later, when the bank returns it. */
-export const refundRanks: Readonly<Record<RefundState, number>> = { PENDING: 0, SUCCEEDED: 1, FAILED: 2, CANCELED: 2 };
+export const refundRanks: Readonly<Record<RefundState, number>> = {
+  PENDING: 0,
+  SUCCEEDED: 1,
+  FAILED: 2,
+  CANCELED: 2,
+};
 
 export const advanceStatus = (current: PaymentStatus, reported: PaymentStatus): PaymentStatus =>
   paymentRanks[reported] > paymentRanks[current] ? reported : current;
@@ -31,12 +44,21 @@ const withoutMoney: Readonly<Record<Exclude<PaymentSnapshot['state'], 'SUCCEEDED
   CANCELED: 'CANCELED',
 };
 
-/** The status that the provider's state and amounts amount to, regardless of the stored status. Amounts in minor units. */
-export function paymentStatusOf(state: PaymentSnapshot['state'], received: bigint, refunded: bigint): PaymentStatus {
-  if (received > 0n) return refunded === 0n ? 'SUCCEEDED' : refunded < received ? 'PARTIALLY_REFUNDED' : 'REFUNDED';
+/**
+ * The status that the provider's state and amounts amount to, regardless of the stored status. Amounts in
+ * minor units.
+ */
+export function paymentStatusOf(
+  state: PaymentSnapshot['state'],
+  received: bigint,
+  refunded: bigint,
+): PaymentStatus {
+  if (received > 0n)
+    return refunded === 0n ? 'SUCCEEDED' : refunded < received ? 'PARTIALLY_REFUNDED' : 'REFUNDED';
   return state === 'SUCCEEDED' ? 'PROCESSING' : withoutMoney[state];
 }
 
 /** The payer may still pay, or the payment is being processed. */
 export const isOpen = (status: PaymentStatus): boolean => paymentRanks[status] < paymentRanks.FAILED;
-export const hasSucceeded = (status: PaymentStatus): boolean => paymentRanks[status] >= paymentRanks.SUCCEEDED;
+export const hasSucceeded = (status: PaymentStatus): boolean =>
+  paymentRanks[status] >= paymentRanks.SUCCEEDED;

@@ -1,4 +1,5 @@
-// Rows of payments with their checkouts, invoices and refunds; the only writer of those tables. Amounts are integer minor units as text.
+// Rows of payments with their checkouts, invoices and refunds; the only writer of those tables. Amounts are
+// integer minor units as text.
 import { accountRealm } from '../../../connectors/netsuite/connection.ts';
 import { readPage, type SortRequest, sortList } from '../../../db/page.ts';
 import type { Tx } from '../../../db/transaction.ts';
@@ -107,19 +108,26 @@ const refundColumns = [
   'created_at',
 ] as const;
 
-const payments = (tx: Tx, organizationId: string) => tx('pay_payments').where({ organization_id: organizationId });
+const payments = (tx: Tx, organizationId: string) =>
+  tx('pay_payments').where({ organization_id: organizationId });
 
 /** The ERP account that is connected, or was last connected; null when there never was one. */
 export async function findErpAccount(tx: Tx, organizationId: string): Promise<string | null> {
   const row = await tx('organizations as o')
     .leftJoin('erp_connections as c', 'c.organization_id', 'o.id')
     .where('o.id', organizationId)
-    .first<{ account: string | null } | undefined>(tx.raw('coalesce(c.account_id, o.erp_account_id) as account'));
+    .first<{ account: string | null } | undefined>(
+      tx.raw('coalesce(c.account_id, o.erp_account_id) as account'),
+    );
   return row === undefined || row.account === null ? null : accountRealm(row.account);
 }
 
 export const paymentSorts = ['createdAt', 'customerId'] as const;
-const sorting = { columns: { createdAt: 'created_at', customerId: 'customer_id' }, newest: 'createdAt', id: 'id' } as const;
+const sorting = {
+  columns: { createdAt: 'created_at', customerId: 'customer_id' },
+  newest: 'createdAt',
+  id: 'id',
+} as const;
 
 export type PaymentFilter = SortRequest<(typeof paymentSorts)[number]> & {
   readonly status?: PaymentStatus | undefined;
@@ -140,34 +148,55 @@ export function listPayments(tx: Tx, organizationId: string, page: PageQuery, fi
   return readPage<PaymentRow>(query, page);
 }
 
-export const findPayment = async (tx: Tx, organizationId: string, id: string): Promise<PaymentRow | undefined> =>
+export const findPayment = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<PaymentRow | undefined> =>
   payments(tx, organizationId)
     .where({ id })
     .first<PaymentRow | undefined>(...paymentColumns);
 
 /** Oldest first. */
-export const findPayments = async (tx: Tx, organizationId: string, ids: readonly string[]): Promise<PaymentRow[]> =>
+export const findPayments = async (
+  tx: Tx,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<PaymentRow[]> =>
   payments(tx, organizationId)
     .whereIn('id', ids)
     .orderBy(['created_at', 'id'])
     .select<PaymentRow[]>(...paymentColumns);
 
 /** Locks the payment until the transaction ends, so that nothing else decides about its money. */
-export const lockPayment = async (tx: Tx, organizationId: string, id: string): Promise<PaymentRow | undefined> =>
+export const lockPayment = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<PaymentRow | undefined> =>
   payments(tx, organizationId)
     .where({ id })
     .forUpdate()
     .first<PaymentRow | undefined>(...paymentColumns);
 
 /** By either of the provider's ids: the session's or the payment's. */
-export const findByProviderId = async (tx: Tx, organizationId: string, accountId: string, providerId: string) =>
+export const findByProviderId = async (
+  tx: Tx,
+  organizationId: string,
+  accountId: string,
+  providerId: string,
+) =>
   payments(tx, organizationId)
     .where({ account_id: accountId })
     .where((either) => either.where({ session_id: providerId }).orWhere({ provider_payment_id: providerId }))
     .first<{ id: string } | undefined>('id');
 
 /** The provider's session id of the account's newest payment that has one. */
-export const findNewestSession = async (tx: Tx, organizationId: string, accountId: string): Promise<string | undefined> => {
+export const findNewestSession = async (
+  tx: Tx,
+  organizationId: string,
+  accountId: string,
+): Promise<string | undefined> => {
   const row = await payments(tx, organizationId)
     .where({ account_id: accountId })
     .whereNotNull('session_id')
@@ -176,7 +205,10 @@ export const findNewestSession = async (tx: Tx, organizationId: string, accountI
   return row?.session_id;
 };
 
-type NewPayment = Pick<PaymentRow, 'id' | 'account_id' | 'erp_account' | 'customer_id' | 'currency' | 'amount_minor'>;
+type NewPayment = Pick<
+  PaymentRow,
+  'id' | 'account_id' | 'erp_account' | 'customer_id' | 'currency' | 'amount_minor'
+>;
 export const insertPayment = (tx: Tx, organizationId: string, row: NewPayment) =>
   tx('pay_payments').insert({ organization_id: organizationId, ...row });
 
@@ -199,17 +231,29 @@ export const updatePayment = (
 ) =>
   payments(tx, organizationId)
     .where({ id })
-    .update({ ...change, updated_at: tx.raw('clock_timestamp()'), ...(succeeds && { succeeded_at: tx.raw('clock_timestamp()') }) });
+    .update({
+      ...change,
+      updated_at: tx.raw('clock_timestamp()'),
+      ...(succeeds && { succeeded_at: tx.raw('clock_timestamp()') }),
+    });
 
 /** Stores the provider's session id. False when the payment has another session or is no longer pending. */
-export const saveSession = async (tx: Tx, organizationId: string, id: string, sessionId: string): Promise<boolean> =>
+export const saveSession = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  sessionId: string,
+): Promise<boolean> =>
   (await payments(tx, organizationId)
     .where({ id, status: 'PENDING' })
     .whereRaw('coalesce(session_id, ?) = ?', [sessionId, sessionId])
     .update({ session_id: sessionId, updated_at: tx.raw('clock_timestamp()') })) === 1;
 
-export const insertCheckout = (tx: Tx, organizationId: string, row: Omit<CheckoutRow, 'url' | 'created_at'>) =>
-  tx('pay_checkouts').insert({ organization_id: organizationId, ...row });
+export const insertCheckout = (
+  tx: Tx,
+  organizationId: string,
+  row: Omit<CheckoutRow, 'url' | 'created_at'>,
+) => tx('pay_checkouts').insert({ organization_id: organizationId, ...row });
 export const saveCheckoutUrl = (tx: Tx, organizationId: string, id: string, url: string, expiresAt: Date) =>
   tx('pay_checkouts').where({ organization_id: organizationId, id }).update({ url, expires_at: expiresAt });
 export const findCheckout = async (
@@ -221,17 +265,28 @@ export const findCheckout = async (
     .where({ organization_id: organizationId, ...by })
     .first<CheckoutRow | undefined>(...checkoutColumns);
 
-export const insertInvoices = (tx: Tx, organizationId: string, rows: readonly (InvoiceRow & { position: number })[]) =>
-  tx('pay_payment_invoices').insert(rows.map((row) => ({ organization_id: organizationId, ...row })));
-export const listInvoices = async (tx: Tx, organizationId: string, paymentIds: readonly string[]): Promise<InvoiceRow[]> =>
+export const insertInvoices = (
+  tx: Tx,
+  organizationId: string,
+  rows: readonly (InvoiceRow & { position: number })[],
+) => tx('pay_payment_invoices').insert(rows.map((row) => ({ organization_id: organizationId, ...row })));
+export const listInvoices = async (
+  tx: Tx,
+  organizationId: string,
+  paymentIds: readonly string[],
+): Promise<InvoiceRow[]> =>
   tx('pay_payment_invoices')
     .where({ organization_id: organizationId })
     .whereIn('payment_id', paymentIds)
     .orderBy(['payment_id', 'position'])
     .select<InvoiceRow[]>('payment_id', 'record_id', 'number', 'amount_minor', 'due_minor', 'read_at');
 
-export type ShareRow = InvoiceRow & Pick<PaymentRow, 'status' | 'currency' | 'received_minor' | 'refunded_minor'>;
-/** Shares of all payments, of any provider account, in these invoices of one ERP account. Failed and canceled payments are left out. */
+export type ShareRow = InvoiceRow &
+  Pick<PaymentRow, 'status' | 'currency' | 'received_minor' | 'refunded_minor'>;
+/**
+ * Shares of all payments, of any provider account, in these invoices of one ERP account. Failed and canceled
+ * payments are left out.
+ */
 export const listShares = async (
   tx: Tx,
   organizationId: string,
@@ -239,7 +294,9 @@ export const listShares = async (
   recordIds: readonly string[],
 ): Promise<ShareRow[]> =>
   tx('pay_payment_invoices as i')
-    .join('pay_payments as p', (on) => on.on('p.organization_id', 'i.organization_id').on('p.id', 'i.payment_id'))
+    .join('pay_payments as p', (on) =>
+      on.on('p.organization_id', 'i.organization_id').on('p.id', 'i.payment_id'),
+    )
     .where('i.organization_id', organizationId)
     .whereRaw('i.record_id = any(?::text[])', [recordIds as string[]])
     .whereNotIn('p.status', ['FAILED', 'CANCELED'])
@@ -259,7 +316,11 @@ export const listShares = async (
     );
 
 /** Oldest first. */
-export const listRefunds = async (tx: Tx, organizationId: string, paymentIds: readonly string[]): Promise<RefundRow[]> =>
+export const listRefunds = async (
+  tx: Tx,
+  organizationId: string,
+  paymentIds: readonly string[],
+): Promise<RefundRow[]> =>
   tx('pay_refunds')
     .where({ organization_id: organizationId })
     .whereIn('payment_id', paymentIds)
@@ -270,17 +331,30 @@ export const insertRefund = (
   organizationId: string,
   row: Pick<RefundRow, 'id' | 'payment_id' | 'amount_minor'> & Partial<RefundRow>,
 ) => tx('pay_refunds').insert({ organization_id: organizationId, ...row });
-export const updateRefund = (tx: Tx, organizationId: string, id: string, change: Partial<Omit<RefundRow, 'id' | 'payment_id'>>) =>
+export const updateRefund = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  change: Partial<Omit<RefundRow, 'id' | 'payment_id'>>,
+) =>
   tx('pay_refunds')
     .where({ organization_id: organizationId, id })
     .update({ ...change, updated_at: tx.raw('clock_timestamp()') });
 
 export type OriginRow = { payment_id: string; checkout_id: string; provider: ProviderName };
 /** The checkout and the provider of each payment. */
-export const listOrigins = async (tx: Tx, organizationId: string, paymentIds: readonly string[]): Promise<OriginRow[]> =>
+export const listOrigins = async (
+  tx: Tx,
+  organizationId: string,
+  paymentIds: readonly string[],
+): Promise<OriginRow[]> =>
   tx('pay_checkouts as c')
-    .join('pay_payments as p', (on) => on.on('p.organization_id', 'c.organization_id').on('p.id', 'c.payment_id'))
-    .join('pay_accounts as a', (on) => on.on('a.organization_id', 'p.organization_id').on('a.id', 'p.account_id'))
+    .join('pay_payments as p', (on) =>
+      on.on('p.organization_id', 'c.organization_id').on('p.id', 'c.payment_id'),
+    )
+    .join('pay_accounts as a', (on) =>
+      on.on('a.organization_id', 'p.organization_id').on('a.id', 'p.account_id'),
+    )
     .where('c.organization_id', organizationId)
     .whereIn('c.payment_id', paymentIds)
     .select<OriginRow[]>('c.payment_id', 'c.id as checkout_id', 'a.provider');

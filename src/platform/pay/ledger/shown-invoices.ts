@@ -5,8 +5,14 @@ import { listMaskedSources } from '../../../sync/index.ts';
 import { findPayConfig } from './config.store.ts';
 import { type InvoiceRow, listInvoices } from './payments.store.ts';
 
-/** Whether a published or deprecated version masks the fields of the payment configuration. Rejects with database errors. */
-export async function findMaskedParts(tx: Tx, organizationId: string): Promise<{ readonly number: boolean; readonly customer: boolean }> {
+/**
+ * Whether a published or deprecated version masks the fields of the payment configuration. Rejects with
+ * database errors.
+ */
+export async function findMaskedParts(
+  tx: Tx,
+  organizationId: string,
+): Promise<{ readonly number: boolean; readonly customer: boolean }> {
   const mapping = (await findPayConfig(tx, organizationId))?.invoices;
   if (mapping === undefined) return { number: false, customer: false };
   const masked = await listMaskedSources(tx, organizationId, mapping.recordType);

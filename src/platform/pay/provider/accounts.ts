@@ -1,5 +1,6 @@
-// The client of an organization's account at a payment provider, and what the provider's errors mean to callers. Secrets are encrypted with
-// the account's id as additional data, so a ciphertext copied to another row can't be decrypted.
+// The client of an organization's account at a payment provider, and what the provider's errors mean to
+// callers. Secrets are encrypted with the account's id as additional data, so a ciphertext copied to another
+// row can't be decrypted.
 import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
 import { AppError, invalid, unavailable } from '../../../core/errors.ts';
 import { inTransaction } from '../../../db/transaction.ts';
@@ -13,11 +14,22 @@ const providerTimeoutMs = 20_000;
 /** A shorter secret gets no hint: four of its characters would reveal too much. */
 const minHintedLength = 16;
 
-/** Additional authenticated data of an account's encrypted secrets. Changing it makes stored secrets unreadable. */
-export const payAccountBinding = (organizationId: string, accountId: string): string => `${organizationId}/pay-account/${accountId}`;
+/**
+ * Additional authenticated data of an account's encrypted secrets. Changing it makes stored secrets
+ * unreadable.
+ */
+export const payAccountBinding = (organizationId: string, accountId: string): string =>
+  `${organizationId}/pay-account/${accountId}`;
 
-/** `secrets` is the output of the provider's own schema. The hint is the last four characters of the first secret that is text. */
-export function sealSecrets(ctx: TenantCtx, accountId: string, secrets: unknown): Pick<PayAccountRow, 'secrets' | 'secret_hint'> {
+/**
+ * `secrets` is the output of the provider's own schema. The hint is the last four characters of the first
+ * secret that is text.
+ */
+export function sealSecrets(
+  ctx: TenantCtx,
+  accountId: string,
+  secrets: unknown,
+): Pick<PayAccountRow, 'secrets' | 'secret_hint'> {
   const [first] = Object.values(secrets ?? {}).filter((value) => typeof value === 'string');
   return {
     secrets: ctx.keyring.encrypt(JSON.stringify(secrets), payAccountBinding(ctx.organizationId, accountId)),
@@ -25,8 +37,10 @@ export function sealSecrets(ctx: TenantCtx, accountId: string, secrets: unknown)
   };
 }
 
-export const webhookUrl = (publicUrl: string, { id, provider }: Pick<PayAccountRow, 'id' | 'provider'>): string =>
-  `${publicUrl}${platformBase}/pay/webhooks/${provider}/${id}`;
+export const webhookUrl = (
+  publicUrl: string,
+  { id, provider }: Pick<PayAccountRow, 'id' | 'provider'>,
+): string => `${publicUrl}${platformBase}/pay/webhooks/${provider}/${id}`;
 
 /** A provider client with the given secrets. Throws Error when no provider has this name. */
 export async function createProvider(
@@ -39,12 +53,17 @@ export async function createProvider(
   return kind.create(ctx, { id, secrets, publicUrl: ctx.settings.publicUrl });
 }
 
-/** A provider client with the account's stored secrets. Throws DecryptionError when the encryption key is missing. */
+/**
+ * A provider client with the account's stored secrets. Throws DecryptionError when the encryption key is
+ * missing.
+ */
 export const createAccountProvider = async (ctx: TenantCtx, row: PayAccountRow): Promise<PaymentProvider> =>
   createProvider(
     ctx,
     row,
-    row.secrets === null ? {} : JSON.parse(ctx.keyring.decrypt(row.secrets, payAccountBinding(ctx.organizationId, row.id))),
+    row.secrets === null
+      ? {}
+      : JSON.parse(ctx.keyring.decrypt(row.secrets, payAccountBinding(ctx.organizationId, row.id))),
   );
 
 /** Like `createAccountProvider`, by account id. Throws Error when the account doesn't exist. */
@@ -57,23 +76,41 @@ export async function getProvider(ctx: TenantCtx, accountId: string): Promise<Pa
 /** Throws 422 `provider_not_offered` when this installation takes no new payments at the provider. */
 export function assertProviderOffered(ctx: Ctx, provider: ProviderName, path: string): void {
   const kind = findProviderKind(provider);
-  const message = kind === undefined ? 'This installation does not include this provider' : kind.unavailableReason(ctx.settings);
-  if (message !== null) throw invalid('This payment provider is not available', [{ path, code: 'provider_not_offered', message }]);
+  const message =
+    kind === undefined
+      ? 'This installation does not include this provider'
+      : kind.unavailableReason(ctx.settings);
+  if (message !== null)
+    throw invalid('This payment provider is not available', [
+      { path, code: 'provider_not_offered', message },
+    ]);
 }
 
 /** Aborts a provider request after `providerTimeoutMs`, or when `stop` is aborted. */
 export const providerSignal = (stop?: AbortSignal): AbortSignal =>
-  stop === undefined ? AbortSignal.timeout(providerTimeoutMs) : AbortSignal.any([stop, AbortSignal.timeout(providerTimeoutMs)]);
+  stop === undefined
+    ? AbortSignal.timeout(providerTimeoutMs)
+    : AbortSignal.any([stop, AbortSignal.timeout(providerTimeoutMs)]);
 
 /** The provider did nothing, and repeating the same request can't succeed. */
 export const isProviderRefusal = (error: unknown): error is ProviderError =>
-  error instanceof ProviderError && ['rejected', 'refused-credentials', 'too-much-refunded'].includes(error.kind);
+  error instanceof ProviderError &&
+  ['rejected', 'refused-credentials', 'too-much-refunded'].includes(error.kind);
 
-/** The response to a failed provider request: 422 with the provider's message when it rejected the request, else 503 with Retry-After. */
+/**
+ * The response to a failed provider request: 422 with the provider's message when it rejected the request,
+ * else 503 with Retry-After.
+ */
 export function providerErrorToAppError(error: unknown, path: string): AppError {
   if (error instanceof AppError) return error;
   if (isProviderRefusal(error))
-    return invalid('The payment provider rejected the request', [{ path, code: error.kind.replaceAll('-', '_'), message: error.message }]);
+    return invalid('The payment provider rejected the request', [
+      { path, code: error.kind.replaceAll('-', '_'), message: error.message },
+    ]);
   const wait = error instanceof ProviderError ? (error.retryAfterMs ?? 5_000) : 5_000;
-  return unavailable('The payment provider is not responding; try again later', Math.max(1, Math.ceil(wait / 1000)), error);
+  return unavailable(
+    'The payment provider is not responding; try again later',
+    Math.max(1, Math.ceil(wait / 1000)),
+    error,
+  );
 }

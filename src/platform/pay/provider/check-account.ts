@@ -1,5 +1,5 @@
-// Finds what no webhook event reported: provider objects that this service doesn't know yet, and everything that changed since the last
-// check of the account.
+// Finds what no webhook event reported: provider objects that this service doesn't know yet, and everything
+// that changed since the last check of the account.
 import type { TenantCtx } from '../../../core/ctx.ts';
 import { inTransaction } from '../../../db/transaction.ts';
 import { ProviderError, type ProviderObject } from '../../../gateways/payments/provider.ts';
@@ -19,7 +19,8 @@ const pollIntervalMs = 5 * minuteMs;
 const overlapMs = 15 * minuteMs;
 const payoutPollIntervalMs = 60 * minuteMs;
 /**
- * Delays between attempts for an object that the provider or this service doesn't know yet. After the last one it is recorded as unknown.
+ * Delays between attempts for an object that the provider or this service doesn't know yet. After the last
+ * one it is recorded as unknown.
  */
 const unknownRetryDelaysMs = [10_000, minuteMs, 10 * minuteMs, 60 * minuteMs];
 const enqueueBatchSize = 200;
@@ -27,29 +28,40 @@ const accountCheckTimeoutMs = 10 * minuteMs;
 
 function parseSubject(subject: string): ProviderObject {
   const [kind = '', ...rest] = subject.split(':');
-  if (kind !== 'session' && kind !== 'payment' && kind !== 'payout') throw new Error(`Unknown object kind in a payment task: ${kind}`);
+  if (kind !== 'session' && kind !== 'payment' && kind !== 'payout')
+    throw new Error(`Unknown object kind in a payment task: ${kind}`);
   return { kind, id: rest.join(':') };
 }
 
 /** False when the provider has no such object, or it isn't one of ours. */
-async function fetchAndMerge(ctx: TenantCtx, accountId: string, { kind, id }: ProviderObject, stop: AbortSignal): Promise<boolean> {
+async function fetchAndMerge(
+  ctx: TenantCtx,
+  accountId: string,
+  { kind, id }: ProviderObject,
+  stop: AbortSignal,
+): Promise<boolean> {
   const provider = await getProvider(ctx, accountId);
   if (kind === 'payout') {
     const payout = await provider.findPayout(id, providerSignal(stop));
     if (payout !== null) await mergePayout(ctx, accountId, payout);
     return payout !== null;
   }
-  const snapshot = await provider.findPayment(kind === 'session' ? { sessionId: id } : { providerPaymentId: id }, providerSignal(stop));
+  const snapshot = await provider.findPayment(
+    kind === 'session' ? { sessionId: id } : { providerPaymentId: id },
+    providerSignal(stop),
+  );
   const payment = snapshot === null ? undefined : await mergePayment(ctx, accountId, snapshot);
   if (payment === undefined) return false;
   // The payment now has the provider's ids; its own task does the rest.
-  await inTransaction(ctx, (tx) => enqueueTask(tx, ctx.organizationId, { accountId, kind: 'payment', subject: payment.id }));
+  await inTransaction(ctx, (tx) =>
+    enqueueTask(tx, ctx.organizationId, { accountId, kind: 'payment', subject: payment.id }),
+  );
   return true;
 }
 
 /**
- * Returns the delay in ms until the next attempt, or null when done. `attempt` counts from 1. Throws ProviderError when the provider fails,
- * and Error for a malformed subject or a missing account.
+ * Returns the delay in ms until the next attempt, or null when done. `attempt` counts from 1. Throws
+ * ProviderError when the provider fails, and Error for a malformed subject or a missing account.
  */
 export async function checkObject(
   ctx: TenantCtx,
@@ -62,17 +74,28 @@ export async function checkObject(
   const isKnown = await fetchAndMerge(ctx, accountId, parseSubject(subject), stop);
   const delayMs = isKnown ? undefined : unknownRetryDelaysMs[attempt - 1];
   if (delayMs !== undefined) return delayMs;
-  if (!isKnown) ctx.log.warn({ organizationId: ctx.organizationId, accountId, subject }, 'a payment event names an unknown object');
+  if (!isKnown)
+    ctx.log.warn(
+      { organizationId: ctx.organizationId, accountId, subject },
+      'a payment event names an unknown object',
+    );
   await inTransaction(ctx, (tx) =>
-    recordEventOutcome(tx, ctx.organizationId, accountId, [subject], isKnown ? 'merged' : 'unknown', startedAt),
+    recordEventOutcome(
+      tx,
+      ctx.organizationId,
+      accountId,
+      [subject],
+      isKnown ? 'merged' : 'unknown',
+      startedAt,
+    ),
   );
   return null;
 }
 
 /**
- * Enqueues a check of everything that changed at the provider; returns the delay in ms until the next check. Safe to repeat: the watermark
- * `looked_until` advances only after all changes are enqueued. Throws ProviderError when the provider fails, Error when the account is
- * missing.
+ * Enqueues a check of everything that changed at the provider; returns the delay in ms until the next check.
+ * Safe to repeat: the watermark `looked_until` advances only after all changes are enqueued. Throws
+ * ProviderError when the provider fails, Error when the account is missing.
  */
 export async function checkAccount(ctx: TenantCtx, accountId: string, stop: AbortSignal): Promise<number> {
   const { account, startedAt } = await inTransaction(ctx, async (tx) => ({
@@ -87,7 +110,10 @@ export async function checkAccount(ctx: TenantCtx, accountId: string, stop: Abor
       for (const object of objects) await enqueueObjectCheck(tx, ctx.organizationId, accountId, object);
     });
   let batch: ProviderObject[] = [];
-  for await (const object of provider.listChangedSince(new Date(account.looked_until.getTime() - overlapMs), signal)) {
+  for await (const object of provider.listChangedSince(
+    new Date(account.looked_until.getTime() - overlapMs),
+    signal,
+  )) {
     batch.push(object);
     if (batch.length < enqueueBatchSize) continue;
     await enqueue(batch);
@@ -102,6 +128,12 @@ export async function checkAccount(ctx: TenantCtx, accountId: string, stop: Abor
   return pollIntervalMs;
 }
 
-/** Why a task failed, as text without secrets. It is stored, and shown as `lastError` of the configuration. */
+/**
+ * Why a task failed, as text without secrets. It is stored, and shown as `lastError` of the configuration.
+ */
 export const describeTaskError = (error: unknown): string =>
-  error instanceof ProviderError ? `${error.kind}: ${error.message}`.slice(0, 500) : error instanceof Error ? error.name : 'unknown';
+  error instanceof ProviderError
+    ? `${error.kind}: ${error.message}`.slice(0, 500)
+    : error instanceof Error
+      ? error.name
+      : 'unknown';

@@ -1,8 +1,13 @@
-// Reads one payment from its provider, merges the result, and completes unfinished work: expires a checkout that was abandoned or has
-// expired, and requests refunds again that got no response. Every step is idempotent by our own ids, so it is safe to repeat after a crash.
+// Reads one payment from its provider, merges the result, and completes unfinished work: expires a checkout
+// that was abandoned or has expired, and requests refunds again that got no response. Every step is
+// idempotent by our own ids, so it is safe to repeat after a crash.
 import type { TenantCtx } from '../../../core/ctx.ts';
 import { inTransaction } from '../../../db/transaction.ts';
-import { type PaymentProvider, type PaymentSnapshot, ProviderError } from '../../../gateways/payments/provider.ts';
+import {
+  type PaymentProvider,
+  type PaymentSnapshot,
+  ProviderError,
+} from '../../../gateways/payments/provider.ts';
 import { databaseTime } from '../ledger/database-time.ts';
 import * as store from '../ledger/payments.store.ts';
 import { getProvider, isProviderRefusal, providerSignal } from './accounts.ts';
@@ -33,8 +38,8 @@ const readStoredPayment = (ctx: TenantCtx, paymentId: string): Promise<StoredPay
   });
 
 /**
- * No payer was ever sent to this checkout. It is created at the provider (idempotent), so that its session id is known, and expired. Null
- * when the provider refuses to create it.
+ * No payer was ever sent to this checkout. It is created at the provider (idempotent), so that its session id
+ * is known, and expired. Null when the provider refuses to create it.
  */
 async function expireAbandoned(
   ctx: TenantCtx,
@@ -43,7 +48,10 @@ async function expireAbandoned(
   stop: AbortSignal,
 ): Promise<PaymentSnapshot | null> {
   try {
-    const session = await provider.createCheckout(toCheckoutOrder(stored.payment, stored.checkout, stored.invoices), providerSignal(stop));
+    const session = await provider.createCheckout(
+      toCheckoutOrder(stored.payment, stored.checkout, stored.invoices),
+      providerSignal(stop),
+    );
     return await provider.expireCheckout(session.id, providerSignal(stop));
   } catch (error) {
     if (!(error instanceof ProviderError) || error.kind !== 'rejected') throw error;
@@ -60,16 +68,21 @@ async function fetchSnapshot(
 ): Promise<PaymentSnapshot | null> {
   const { payment, checkout } = stored;
   const { session_id: sessionId } = payment;
-  if (sessionId === null) return payment.status === 'PENDING' ? expireAbandoned(ctx, provider, stored, stop) : null;
+  if (sessionId === null)
+    return payment.status === 'PENDING' ? expireAbandoned(ctx, provider, stored, stop) : null;
   const isExpired = payment.status === 'PENDING' && checkout.expires_at <= ctx.clock.now();
   const snapshot = isExpired
     ? await provider.expireCheckout(sessionId, providerSignal(stop))
     : await provider.findPayment({ sessionId }, providerSignal(stop));
-  if (snapshot === null) throw new ProviderError('malformed-answer', 'The provider does not know a session that it created');
+  if (snapshot === null)
+    throw new ProviderError('malformed-answer', 'The provider does not know a session that it created');
   return snapshot;
 }
 
-/** Call after the provider's own list of refunds was merged, so that a refund that it made is not requested again. */
+/**
+ * Call after the provider's own list of refunds was merged, so that a refund that it made is not requested
+ * again.
+ */
 async function requestMissingRefunds(
   ctx: TenantCtx,
   provider: PaymentProvider,
@@ -99,32 +112,42 @@ async function nextCheckDelayMs(ctx: TenantCtx, paymentId: string): Promise<numb
   }));
   if (payment === undefined || checkout === undefined) return null;
   const now = ctx.clock.now().getTime();
-  const backoffMs = (since: Date): number => Math.min(maxPollIntervalMs, Math.max(paymentPollIntervalMs, (now - since.getTime()) / 4));
-  if (payment.status === 'PENDING') return Math.max(1_000, Math.min(paymentPollIntervalMs, checkout.expires_at.getTime() - now + 1_000));
+  const backoffMs = (since: Date): number =>
+    Math.min(maxPollIntervalMs, Math.max(paymentPollIntervalMs, (now - since.getTime()) / 4));
+  if (payment.status === 'PENDING')
+    return Math.max(1_000, Math.min(paymentPollIntervalMs, checkout.expires_at.getTime() - now + 1_000));
   if (payment.status === 'PROCESSING') return backoffMs(payment.created_at);
   const open = refunds.filter(({ status }) => status === 'PENDING').at(-1);
   return open === undefined ? null : backoffMs(open.created_at);
 }
 
 /**
- * Returns the delay in ms until the next check, or null. Throws ProviderError when the provider fails, rejects or sends a malformed
- * response, and Error when the account is missing.
+ * Returns the delay in ms until the next check, or null. Throws ProviderError when the provider fails,
+ * rejects or sends a malformed response, and Error when the account is missing.
  */
-export async function checkPayment(ctx: TenantCtx, accountId: string, paymentId: string, stop: AbortSignal): Promise<number | null> {
+export async function checkPayment(
+  ctx: TenantCtx,
+  accountId: string,
+  paymentId: string,
+  stop: AbortSignal,
+): Promise<number | null> {
   const stored = await readStoredPayment(ctx, paymentId);
   if (stored === undefined) return null;
   const provider = await getProvider(ctx, accountId);
   const snapshot = await fetchSnapshot(ctx, provider, stored, stop);
   if (snapshot !== null) {
     // Without this check the snapshot would be merged into another payment.
-    if (snapshot.paymentId !== paymentId) throw new ProviderError('malformed-answer', 'The provider returned another payment');
+    if (snapshot.paymentId !== paymentId)
+      throw new ProviderError('malformed-answer', 'The provider returned another payment');
     const payment = await mergePayment(ctx, accountId, snapshot);
     if (payment !== undefined) await requestMissingRefunds(ctx, provider, payment, stop);
     const subjects = [
       `session:${snapshot.sessionId}`,
       ...(snapshot.providerPaymentId === null ? [] : [`payment:${snapshot.providerPaymentId}`]),
     ];
-    await inTransaction(ctx, (tx) => recordEventOutcome(tx, ctx.organizationId, accountId, subjects, 'merged', stored.at));
+    await inTransaction(ctx, (tx) =>
+      recordEventOutcome(tx, ctx.organizationId, accountId, subjects, 'merged', stored.at),
+    );
   }
   return nextCheckDelayMs(ctx, paymentId);
 }

@@ -14,7 +14,10 @@ export const toCheckoutOrder = (
     paymentId: payment.id,
     amount: money(payment.amount_minor),
     title: checkout.title,
-    items: invoices.map(({ number, amount_minor: minor }) => ({ label: `Invoice ${number}`, amount: money(minor) })),
+    items: invoices.map(({ number, amount_minor: minor }) => ({
+      label: `Invoice ${number}`,
+      amount: money(minor),
+    })),
     successUrl: checkout.success_url,
     cancelUrl: checkout.cancel_url,
     expiresAt: checkout.expires_at,

@@ -1,10 +1,16 @@
-// Merges the provider's current state of a payment into the stored payment. The merge is monotonic: merging the same snapshot twice changes
-// nothing, and an old snapshot that arrives late undoes nothing. So the order, repetition and loss of events don't matter.
+// Merges the provider's current state of a payment into the stored payment. The merge is monotonic: merging
+// the same snapshot twice changes nothing, and an old snapshot that arrives late undoes nothing. So the
+// order, repetition and loss of events don't matter.
 import type { TenantCtx } from '../../../core/ctx.ts';
 import { deriveId } from '../../../core/id.ts';
 import type { Money } from '../../../core/money.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
-import { type Failure, type PaymentSnapshot, ProviderError, type RefundSnapshot } from '../../../gateways/payments/provider.ts';
+import {
+  type Failure,
+  type PaymentSnapshot,
+  ProviderError,
+  type RefundSnapshot,
+} from '../../../gateways/payments/provider.ts';
 import { isWriteBackEnabled } from '../ledger/config.store.ts';
 import { listErpStates } from '../ledger/erp-states.store.ts';
 import { advanceRefundState, advanceStatus, hasSucceeded, paymentStatusOf } from '../ledger/payment-state.ts';
@@ -16,7 +22,8 @@ type MergeContext = { readonly tx: Tx; readonly ctx: TenantCtx; readonly payment
 
 /** Text from a provider without anything long enough to be a card number, cut to the length of the column. */
 const sanitize = (text: string): string => text.replaceAll(/\d(?:[ -]?\d){10,}/g, '…').slice(0, 500);
-const last4 = (text: string | null): string | null => (text !== null && /^[0-9A-Za-z]{1,4}$/.test(text) ? text : null);
+const last4 = (text: string | null): string | null =>
+  text !== null && /^[0-9A-Za-z]{1,4}$/.test(text) ? text : null;
 export const failureColumns = (failure: Failure | null) => ({
   failure_code: failure === null ? null : sanitize(failure.code).slice(0, 100),
   failure_message: failure === null ? null : sanitize(failure.message),
@@ -24,11 +31,16 @@ export const failureColumns = (failure: Failure | null) => ({
 
 const minorOf = ({ payment }: MergeContext, { amountMinor, currency }: Money): bigint => {
   if (currency !== payment.currency)
-    throw new ProviderError('malformed-answer', `The payment is in ${payment.currency}, but the provider reports ${currency}`);
+    throw new ProviderError(
+      'malformed-answer',
+      `The payment is in ${payment.currency}, but the provider reports ${currency}`,
+    );
   return amountMinor;
 };
 
-/** Inserts or updates one refund. `first` is true when this snapshot is the first to report that it succeeded. */
+/**
+ * Inserts or updates one refund. `first` is true when this snapshot is the first to report that it succeeded.
+ */
 async function mergeRefund(
   context: MergeContext,
   snapshot: RefundSnapshot,
@@ -38,11 +50,21 @@ async function mergeRefund(
   if (stored === undefined) {
     // The same id again after this row was lost: the ERP may have the refund under it.
     const id = snapshot.refundId ?? deriveId(payment.account_id, snapshot.id);
-    const row = { id, payment_id: payment.id, amount_minor: String(minorOf(context, snapshot.amount)), status: snapshot.state };
-    await store.insertRefund(tx, ctx.organizationId, { ...row, provider_refund_id: snapshot.id, ...failureColumns(snapshot.failure) });
+    const row = {
+      id,
+      payment_id: payment.id,
+      amount_minor: String(minorOf(context, snapshot.amount)),
+      status: snapshot.state,
+    };
+    await store.insertRefund(tx, ctx.organizationId, {
+      ...row,
+      provider_refund_id: snapshot.id,
+      ...failureColumns(snapshot.failure),
+    });
     return { id, first: snapshot.state === 'SUCCEEDED' };
   }
-  // A refund that failed here before it had a provider id takes the provider's state: money that was paid out is never dropped.
+  // A refund that failed here before it had a provider id takes the provider's state: money that was paid out
+  // is never dropped.
   const before = stored.provider_refund_id === null ? 'PENDING' : stored.status;
   const status = advanceRefundState(before, snapshot.state);
   if (status !== stored.status || stored.provider_refund_id === null) {
@@ -52,21 +74,27 @@ async function mergeRefund(
       ...(status !== stored.status && failureColumns(snapshot.failure)),
     });
     if (stored.status === 'SUCCEEDED' && status !== 'SUCCEEDED')
-      await enqueueReturnedRefund(tx, { organizationId: ctx.organizationId, paymentId: payment.id, refundId: stored.id });
+      await enqueueReturnedRefund(tx, {
+        organizationId: ctx.organizationId,
+        paymentId: payment.id,
+        refundId: stored.id,
+      });
   }
   return { id: stored.id, first: status === 'SUCCEEDED' && stored.status !== 'SUCCEEDED' };
 }
 
 /**
- * Matches refunds by the provider's id, then by ours; refunds made in the provider's dashboard have no id of ours. Returns the ids of those
- * that newly succeeded.
+ * Matches refunds by the provider's id, then by ours; refunds made in the provider's dashboard have no id of
+ * ours. Returns the ids of those that newly succeeded.
  */
 async function mergeRefunds(context: MergeContext, snapshots: readonly RefundSnapshot[]): Promise<string[]> {
   const { tx, ctx, payment } = context;
   const succeeded: string[] = [];
   for (const refund of snapshots) {
     const stored = await store.listRefunds(tx, ctx.organizationId, [payment.id]);
-    const known = stored.find(({ provider_refund_id: id }) => id === refund.id) ?? stored.find(({ id }) => id === refund.refundId);
+    const known =
+      stored.find(({ provider_refund_id: id }) => id === refund.id) ??
+      stored.find(({ id }) => id === refund.refundId);
     const { id, first } = await mergeRefund(context, refund, known);
     if (first) succeeded.push(id);
   }
@@ -81,7 +109,8 @@ async function enqueueErpDocuments(
 ): Promise<void> {
   const document = { organizationId: ctx.organizationId, paymentId: payment.id };
   const succeeds = payment.succeeded_at === null && hasSucceeded(status);
-  if (succeeds && (await isWriteBackEnabled(tx, ctx.organizationId))) await enqueueErpDocument(tx, { ...document, refundId: null });
+  if (succeeds && (await isWriteBackEnabled(tx, ctx.organizationId)))
+    await enqueueErpDocument(tx, { ...document, refundId: null });
   if (newRefunds.length === 0) return;
   const states = await listErpStates(tx, ctx.organizationId, [payment.id]);
   if (!states.has(payment.id)) return;
@@ -90,7 +119,9 @@ async function enqueueErpDocuments(
 
 async function refundedSum({ tx, ctx, payment }: MergeContext): Promise<bigint> {
   const refunds = await store.listRefunds(tx, ctx.organizationId, [payment.id]);
-  return refunds.filter(({ status }) => status === 'SUCCEEDED').reduce((sum, { amount_minor: amount }) => sum + BigInt(amount), 0n);
+  return refunds
+    .filter(({ status }) => status === 'SUCCEEDED')
+    .reduce((sum, { amount_minor: amount }) => sum + BigInt(amount), 0n);
 }
 
 function toChange(
@@ -125,19 +156,30 @@ const differs = (row: store.PaymentRow, change: Partial<store.PaymentRow>): bool
   Object.entries(change).some(([column, value]) => row[column as keyof store.PaymentRow] !== value);
 
 /**
- * Returns the updated payment, which is entered again when it was lost and the provider has its record; undefined when the account has no
- * such payment. Throws ProviderError for a snapshot in another currency.
+ * Returns the updated payment, which is entered again when it was lost and the provider has its record;
+ * undefined when the account has no such payment. Throws ProviderError for a snapshot in another currency.
  */
-export const mergePayment = (ctx: TenantCtx, accountId: string, snapshot: PaymentSnapshot): Promise<store.PaymentRow | undefined> =>
+export const mergePayment = (
+  ctx: TenantCtx,
+  accountId: string,
+  snapshot: PaymentSnapshot,
+): Promise<store.PaymentRow | undefined> =>
   inTransaction(ctx, async (tx) => {
     const payment =
-      (await store.lockPayment(tx, ctx.organizationId, snapshot.paymentId)) ?? (await enterLostPayment(tx, ctx, accountId, snapshot));
+      (await store.lockPayment(tx, ctx.organizationId, snapshot.paymentId)) ??
+      (await enterLostPayment(tx, ctx, accountId, snapshot));
     if (payment === undefined || payment.account_id !== accountId) return undefined;
     const context = { tx, ctx, payment };
     const newRefunds = await mergeRefunds(context, snapshot.refunds);
     const { status, change } = toChange(context, snapshot, await refundedSum(context));
     if (differs(payment, change))
-      await store.updatePayment(tx, ctx.organizationId, payment.id, change, payment.succeeded_at === null && hasSucceeded(status));
+      await store.updatePayment(
+        tx,
+        ctx.organizationId,
+        payment.id,
+        change,
+        payment.succeeded_at === null && hasSucceeded(status),
+      );
     await enqueueErpDocuments(context, status, newRefunds);
     if (status !== payment.status)
       ctx.log.info(
@@ -147,32 +189,70 @@ export const mergePayment = (ctx: TenantCtx, accountId: string, snapshot: Paymen
     return store.findPayment(tx, ctx.organizationId, payment.id);
   });
 
-/** Merges the provider's response to one refund, and updates the payment. Throws ProviderError for a snapshot in another currency. */
-export const mergeRefundSnapshot = (ctx: TenantCtx, paymentId: string, snapshot: RefundSnapshot): Promise<void> =>
+/**
+ * Merges the provider's response to one refund, and updates the payment. Throws ProviderError for a snapshot
+ * in another currency.
+ */
+export const mergeRefundSnapshot = (
+  ctx: TenantCtx,
+  paymentId: string,
+  snapshot: RefundSnapshot,
+): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const payment = await store.lockPayment(tx, ctx.organizationId, paymentId);
     if (payment === undefined) return;
     const context = { tx, ctx, payment };
     const newRefunds = await mergeRefunds(context, [snapshot]);
     const refunded = await refundedSum(context);
-    const status = advanceStatus(payment.status, paymentStatusOf('SUCCEEDED', BigInt(payment.received_minor), refunded));
-    await store.updatePayment(tx, ctx.organizationId, payment.id, { status, refunded_minor: String(refunded) }, false);
+    const status = advanceStatus(
+      payment.status,
+      paymentStatusOf('SUCCEEDED', BigInt(payment.received_minor), refunded),
+    );
+    await store.updatePayment(
+      tx,
+      ctx.organizationId,
+      payment.id,
+      { status, refunded_minor: String(refunded) },
+      false,
+    );
     await enqueueErpDocuments(context, status, newRefunds);
   });
 
-/** Marks a refund as failed that the provider rejected. No effect once the provider knows it or it is no longer pending. */
-export const failRefund = (ctx: TenantCtx, paymentId: string, refundId: string, failure: Failure): Promise<void> =>
+/**
+ * Marks a refund as failed that the provider rejected. No effect once the provider knows it or it is no
+ * longer pending.
+ */
+export const failRefund = (
+  ctx: TenantCtx,
+  paymentId: string,
+  refundId: string,
+  failure: Failure,
+): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     await store.lockPayment(tx, ctx.organizationId, paymentId);
-    const stored = (await store.listRefunds(tx, ctx.organizationId, [paymentId])).find(({ id }) => id === refundId);
+    const stored = (await store.listRefunds(tx, ctx.organizationId, [paymentId])).find(
+      ({ id }) => id === refundId,
+    );
     if (stored?.status !== 'PENDING' || stored.provider_refund_id !== null) return;
-    await store.updateRefund(tx, ctx.organizationId, refundId, { status: 'FAILED', ...failureColumns(failure) });
+    await store.updateRefund(tx, ctx.organizationId, refundId, {
+      status: 'FAILED',
+      ...failureColumns(failure),
+    });
   });
 
-/** Marks a payment as failed whose checkout the provider rejected, so that it can never be paid. No effect once it has a session. */
+/**
+ * Marks a payment as failed whose checkout the provider rejected, so that it can never be paid. No effect
+ * once it has a session.
+ */
 export const failPayment = (ctx: TenantCtx, paymentId: string, failure: Failure): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const payment = await store.lockPayment(tx, ctx.organizationId, paymentId);
     if (payment?.status !== 'PENDING' || payment.session_id !== null) return;
-    await store.updatePayment(tx, ctx.organizationId, paymentId, { status: 'FAILED', ...failureColumns(failure) }, false);
+    await store.updatePayment(
+      tx,
+      ctx.organizationId,
+      paymentId,
+      { status: 'FAILED', ...failureColumns(failure) },
+      false,
+    );
   });

@@ -1,5 +1,5 @@
-// The record of a payment that its provider keeps. When the database lost the payment, after a failover or a restore, it is entered again
-// from the record under the same ids, so that the ERP finds what it already has.
+// The record of a payment that its provider keeps. When the database lost the payment, after a failover or a
+// restore, it is entered again from the record under the same ids, so that the ERP finds what it already has.
 import { z } from 'zod';
 import type { TenantCtx } from '../../../core/ctx.ts';
 import { formatAmount } from '../../../core/money.ts';
@@ -21,7 +21,11 @@ const PaymentRecord = z.object({
 });
 
 /** The same text each time for the same checkout: the provider compares repeated requests. */
-export const toPaymentRecord = (payment: store.PaymentRow, checkout: store.CheckoutRow, invoices: readonly store.InvoiceRow[]): string =>
+export const toPaymentRecord = (
+  payment: store.PaymentRow,
+  checkout: store.CheckoutRow,
+  invoices: readonly store.InvoiceRow[],
+): string =>
   JSON.stringify({
     checkout: checkout.id,
     customer: payment.customer_id,
@@ -40,7 +44,10 @@ function parsePaymentRecord(text: string | null): z.output<typeof PaymentRecord>
   }
 }
 
-/** Inserts the payment with its checkout and invoices. Undefined when the provider has no record of it that can be read. */
+/**
+ * Inserts the payment with its checkout and invoices. Undefined when the provider has no record of it that
+ * can be read.
+ */
 export async function enterLostPayment(
   tx: Tx,
   ctx: TenantCtx,
@@ -62,7 +69,13 @@ export async function enterLostPayment(
     erp_account: record.erp,
   };
   if (await store.insertLostPayment(tx, organizationId, row)) {
-    const checkout = { id: record.checkout, payment_id: id, title: record.title, expires_at: record.expires, record_kept: true };
+    const checkout = {
+      id: record.checkout,
+      payment_id: id,
+      title: record.title,
+      expires_at: record.expires,
+      record_kept: true,
+    };
     // The payer has the page already: its addresses are needed no more.
     await store.insertCheckout(tx, organizationId, { ...checkout, success_url: '', cancel_url: '' });
     const invoices = record.invoices.map(([recordId, number, amount, due], position) => ({
@@ -75,8 +88,16 @@ export async function enterLostPayment(
       read_at: record.read,
     }));
     await store.insertInvoices(tx, organizationId, invoices);
-    const changes = { amount: formatAmount({ amountMinor, currency }), currency, customerId: record.customer };
-    await writeAudit(tx, systemAuthor(organizationId), { action: 'payment.restore', target: { type: 'payment', id }, changes });
+    const changes = {
+      amount: formatAmount({ amountMinor, currency }),
+      currency,
+      customerId: record.customer,
+    };
+    await writeAudit(tx, systemAuthor(organizationId), {
+      action: 'payment.restore',
+      target: { type: 'payment', id },
+      changes,
+    });
     ctx.log.warn({ organizationId, paymentId: id }, 'a payment that the database had lost was entered again');
   }
   return store.lockPayment(tx, organizationId, id);

@@ -1,4 +1,5 @@
-// Payouts: transfers from the provider to the organization's bank, and the payments in them. The entries always add up to the amount.
+// Payouts: transfers from the provider to the organization's bank, and the payments in them. The entries
+// always add up to the amount.
 import type { RequestCtx, TenantCtx } from '../../../core/ctx.ts';
 import { notFound } from '../../../core/errors.ts';
 import { createId, isId } from '../../../core/id.ts';
@@ -11,14 +12,21 @@ import type { Payout } from '../pay.schemas.ts';
 import * as store from './payouts.store.ts';
 
 /** The bank may still return a payout that was paid, so FAILED ranks above PAID. */
-const ranks: Readonly<Record<PayoutState, number>> = { PENDING: 0, IN_TRANSIT: 1, PAID: 2, FAILED: 3, CANCELED: 3 };
+const ranks: Readonly<Record<PayoutState, number>> = {
+  PENDING: 0,
+  IN_TRANSIT: 1,
+  PAID: 2,
+  FAILED: 3,
+  CANCELED: 3,
+};
 
 const sumOf = (entries: readonly { readonly amount_minor: string }[]): bigint =>
   entries.reduce((sum, { amount_minor: minor }) => sum + BigInt(minor), 0n);
 
 function toPayout(row: store.PayoutRow, entries: readonly store.EntryRow[]): Payout {
   const amount = (minor: bigint): string => formatAmount({ amountMinor: minor, currency: row.currency });
-  const sum = (kind: store.EntryRow['kind'], of = entries): bigint => sumOf(of.filter((entry) => entry.kind === kind));
+  const sum = (kind: store.EntryRow['kind'], of = entries): bigint =>
+    sumOf(of.filter((entry) => entry.kind === kind));
   const ours = Map.groupBy(
     entries.filter(({ payment_id: id }) => id !== null),
     ({ payment_id: id }) => id ?? '',
@@ -31,20 +39,29 @@ function toPayout(row: store.PayoutRow, entries: readonly store.EntryRow[]): Pay
     arrivalDate: row.arrival_date,
     provider: row.provider,
     providerPayoutId: row.provider_payout_id,
-    sums: { payments: amount(sum('payment')), refunds: amount(sum('refund')), fees: amount(sum('fee')), other: amount(sum('other')) },
+    sums: {
+      payments: amount(sum('payment')),
+      refunds: amount(sum('refund')),
+      fees: amount(sum('fee')),
+      other: amount(sum('other')),
+    },
     payments: [...ours].map(([paymentId, of]) => ({
       paymentId,
       amount: amount(sum('payment', of)),
       refundedAmount: amount(sum('refund', of)),
     })),
-    failure: row.failure_code === null ? null : { code: row.failure_code, message: row.failure_message ?? '' },
+    failure:
+      row.failure_code === null ? null : { code: row.failure_code, message: row.failure_message ?? '' },
     createdAt: instant(row.created_at),
   };
 }
 
 async function toPayouts(tx: Tx, ctx: RequestCtx, rows: readonly store.PayoutRow[]): Promise<Payout[]> {
   const ids = rows.map(({ id }) => id);
-  const entries = Map.groupBy(await store.listEntries(tx, ctx.organizationId, ids), ({ payout_id: id }) => id);
+  const entries = Map.groupBy(
+    await store.listEntries(tx, ctx.organizationId, ids),
+    ({ payout_id: id }) => id,
+  );
   return rows.map((row) => toPayout(row, entries.get(row.id) ?? []));
 }
 
@@ -63,25 +80,45 @@ export const getPayout = (ctx: RequestCtx, id: string): Promise<Payout> =>
     return view;
   });
 
-/** Stores the payout and replaces its entries. Throws ProviderError when an entry has another currency or the sums don't add up. */
-export async function mergePayout(ctx: TenantCtx, accountId: string, snapshot: PayoutSnapshot): Promise<void> {
+/**
+ * Stores the payout and replaces its entries. Throws ProviderError when an entry has another currency or the
+ * sums don't add up.
+ */
+export async function mergePayout(
+  ctx: TenantCtx,
+  accountId: string,
+  snapshot: PayoutSnapshot,
+): Promise<void> {
   const { currency, amountMinor } = snapshot.amount;
   if (snapshot.entries.some(({ amount }) => amount.currency !== currency))
     throw new ProviderError('malformed-answer', 'A payout has entries in another currency');
   const sum = snapshot.entries.reduce((total, { amount }) => total + amount.amountMinor, 0n);
   if (sum !== amountMinor)
-    throw new ProviderError('malformed-answer', `The entries of a payout add up to ${sum} instead of ${amountMinor}`);
+    throw new ProviderError(
+      'malformed-answer',
+      `The entries of a payout add up to ${sum} instead of ${amountMinor}`,
+    );
   const entries = snapshot.entries.map((entry) => ({
     ...entry,
     paymentId: entry.paymentId !== null && isId(entry.paymentId) ? entry.paymentId : null,
   }));
   await inTransaction(ctx, async (tx) => {
     // The lock on the account's row serializes concurrent first inserts of the same payout.
-    await tx('pay_accounts').where({ organization_id: ctx.organizationId, id: accountId }).forNoKeyUpdate().first('id');
+    await tx('pay_accounts')
+      .where({ organization_id: ctx.organizationId, id: accountId })
+      .forNoKeyUpdate()
+      .first('id');
     const stored = await store.lockPayout(tx, ctx.organizationId, accountId, snapshot.id);
     const id = stored?.id ?? createId();
     const isOlder = stored !== undefined && ranks[stored.status] > ranks[snapshot.state];
-    await store.upsertPayout(tx, ctx.organizationId, id, accountId, isOlder ? stored.status : snapshot.state, snapshot);
+    await store.upsertPayout(
+      tx,
+      ctx.organizationId,
+      id,
+      accountId,
+      isOlder ? stored.status : snapshot.state,
+      snapshot,
+    );
     await store.replaceEntries(tx, ctx.organizationId, id, { ...snapshot, entries });
   });
 }

@@ -19,11 +19,18 @@ export type PayoutRow = {
   failure_message: string | null;
   created_at: Date;
 };
-export type EntryRow = { payout_id: string; kind: 'payment' | 'refund' | 'fee' | 'other'; payment_id: string | null; amount_minor: string };
+export type EntryRow = {
+  payout_id: string;
+  kind: 'payment' | 'refund' | 'fee' | 'other';
+  payment_id: string | null;
+  amount_minor: string;
+};
 
 const select = (tx: Tx, organizationId: string) =>
   tx('pay_payouts as o')
-    .join('pay_accounts as a', (on) => on.on('a.organization_id', 'o.organization_id').on('a.id', 'o.account_id'))
+    .join('pay_accounts as a', (on) =>
+      on.on('a.organization_id', 'o.organization_id').on('a.id', 'o.account_id'),
+    )
     .where('o.organization_id', organizationId)
     .select(
       'o.id',
@@ -47,10 +54,18 @@ export const listPayouts = (tx: Tx, organizationId: string, page: PageQuery) =>
     ]),
     page,
   );
-export const findPayout = async (tx: Tx, organizationId: string, id: string): Promise<PayoutRow | undefined> =>
+export const findPayout = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<PayoutRow | undefined> =>
   (await select(tx, organizationId).where('o.id', id).first()) as PayoutRow | undefined;
 
-export const listEntries = async (tx: Tx, organizationId: string, payoutIds: readonly string[]): Promise<EntryRow[]> =>
+export const listEntries = async (
+  tx: Tx,
+  organizationId: string,
+  payoutIds: readonly string[],
+): Promise<EntryRow[]> =>
   tx('pay_payout_entries')
     .where({ organization_id: organizationId })
     .whereIn('payout_id', payoutIds)
@@ -94,12 +109,22 @@ export const upsertPayout = (
     .onConflict('id')
     .merge();
 
-/** Replaces all entries of a payout. Payments that don't belong to this organization are stored without an id. */
-export async function replaceEntries(tx: Tx, organizationId: string, payoutId: string, { entries }: PayoutSnapshot): Promise<void> {
+/**
+ * Replaces all entries of a payout. Payments that don't belong to this organization are stored without an id.
+ */
+export async function replaceEntries(
+  tx: Tx,
+  organizationId: string,
+  payoutId: string,
+  { entries }: PayoutSnapshot,
+): Promise<void> {
   await tx('pay_payout_entries').where({ organization_id: organizationId, payout_id: payoutId }).delete();
   const paymentIds = entries.map(({ paymentId }) => paymentId).filter((id) => id !== null);
   const known = new Set(
-    await tx('pay_payments').where({ organization_id: organizationId }).whereRaw('id = any(?::uuid[])', [paymentIds]).pluck<string[]>('id'),
+    await tx('pay_payments')
+      .where({ organization_id: organizationId })
+      .whereRaw('id = any(?::uuid[])', [paymentIds])
+      .pluck<string[]>('id'),
   );
   const rows = entries.map(({ kind, paymentId, providerRefundId, amount }, position) => ({
     organization_id: organizationId,
@@ -114,7 +139,12 @@ export async function replaceEntries(tx: Tx, organizationId: string, payoutId: s
 }
 
 /** Provider ids of payouts that may still change and were not read for `afterMs`. */
-export const listStaleOpenPayouts = async (tx: Tx, organizationId: string, accountId: string, afterMs: number): Promise<string[]> =>
+export const listStaleOpenPayouts = async (
+  tx: Tx,
+  organizationId: string,
+  accountId: string,
+  afterMs: number,
+): Promise<string[]> =>
   tx('pay_payouts')
     .where({ organization_id: organizationId, account_id: accountId })
     .whereIn('status', ['PENDING', 'IN_TRANSIT'])

@@ -1,9 +1,14 @@
-// Webhook events from payment providers. An event is only a hint: its signature is verified, it is stored once, and a check of the object
-// that it names is enqueued. The state in the event is never used; the provider is queried instead.
+// Webhook events from payment providers. An event is only a hint: its signature is verified, it is stored
+// once, and a check of the object that it names is enqueued. The state in the event is never used; the
+// provider is queried instead.
 import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
 import { AppError, notFound } from '../../../core/errors.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
-import { ProviderError, type ProviderEvent, type ProviderObject } from '../../../gateways/payments/provider.ts';
+import {
+  ProviderError,
+  type ProviderEvent,
+  type ProviderObject,
+} from '../../../gateways/payments/provider.ts';
 import type { PublicCall } from '../../../http/route/route.ts';
 import { findByProviderId } from '../ledger/payments.store.ts';
 import { findWebhookEndpoint } from './accounts.store.ts';
@@ -14,24 +19,40 @@ import { enqueueTask } from './tasks.store.ts';
 const subjectOf = ({ kind, id }: ProviderObject): string => `${kind}:${id}`;
 
 /** Enqueues a check of our payment if the object belongs to one, else of the provider's object by its id. */
-export async function enqueueObjectCheck(tx: Tx, organizationId: string, accountId: string, object: ProviderObject): Promise<void> {
-  const payment = object.kind === 'payout' ? undefined : await findByProviderId(tx, organizationId, accountId, object.id);
+export async function enqueueObjectCheck(
+  tx: Tx,
+  organizationId: string,
+  accountId: string,
+  object: ProviderObject,
+): Promise<void> {
+  const payment =
+    object.kind === 'payout' ? undefined : await findByProviderId(tx, organizationId, accountId, object.id);
   const task =
-    payment === undefined ? { kind: 'object' as const, subject: subjectOf(object) } : { kind: 'payment' as const, subject: payment.id };
+    payment === undefined
+      ? { kind: 'object' as const, subject: subjectOf(object) }
+      : { kind: 'payment' as const, subject: payment.id };
   await enqueueTask(tx, organizationId, { accountId, ...task });
 }
 
 async function recordEvent(ctx: TenantCtx, accountId: string, event: ProviderEvent): Promise<void> {
   const { id, type, concerns } = event;
   await inTransaction(ctx, async (tx) => {
-    const row = { account_id: accountId, event_id: id, type, subject: concerns === null ? null : subjectOf(concerns) };
+    const row = {
+      account_id: accountId,
+      event_id: id,
+      type,
+      subject: concerns === null ? null : subjectOf(concerns),
+    };
     if (!(await insertEvent(tx, ctx.organizationId, row)) || concerns === null) return;
     await enqueueObjectCheck(tx, ctx.organizationId, accountId, concerns);
   });
 }
 
 /** Throws 404 for an unknown address and 400 for an invalid signature or body; neither reveals more. */
-export async function receiveEvent(ctx: Ctx, { params, rawBody, headers }: PublicCall): Promise<{ received: true }> {
+export async function receiveEvent(
+  ctx: Ctx,
+  { params, rawBody, headers }: PublicCall,
+): Promise<{ received: true }> {
   const { provider = '', endpointId = '' } = params;
   const endpoint = await findWebhookEndpoint(ctx, endpointId);
   if (endpoint === undefined || endpoint.provider !== provider) throw notFound('Webhook');
@@ -42,7 +63,10 @@ export async function receiveEvent(ctx: Ctx, { params, rawBody, headers }: Publi
     event = client.parseEvent(rawBody, headers);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    ctx.log.warn({ organizationId: endpoint.organizationId, accountId: endpointId, kind: error.kind }, 'a payment webhook was rejected');
+    ctx.log.warn(
+      { organizationId: endpoint.organizationId, accountId: endpointId, kind: error.kind },
+      'a payment webhook was rejected',
+    );
     throw new AppError('BAD_REQUEST', 'Invalid webhook event', { cause: error });
   }
   await recordEvent(tenant, endpointId, event);

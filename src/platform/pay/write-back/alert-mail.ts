@@ -20,14 +20,17 @@ const states: Readonly<Record<ErpState['status'], string>> = {
   LANDED: 'In the ERP',
 };
 
-const count = (payments: readonly unknown[]): string => `${payments.length} payment${payments.length === 1 ? '' : 's'}`;
+const count = (payments: readonly unknown[]): string =>
+  `${payments.length} payment${payments.length === 1 ? '' : 's'}`;
 const are = (payments: readonly unknown[]): string => (payments.length === 1 ? 'is' : 'are');
 
 const tableOf = (payments: readonly AlertedPayment[]): RecordTable => ({
-  columns: ['Payment', 'Amount', 'Customer', 'Invoices', 'State', 'What happened', 'What to do'].map((label) => ({
-    label,
-    numeric: false,
-  })),
+  columns: ['Payment', 'Amount', 'Customer', 'Invoices', 'State', 'What happened', 'What to do'].map(
+    (label) => ({
+      label,
+      numeric: false,
+    }),
+  ),
   rows: payments.map(({ id, amount, customerId, invoiceNumbers, erp: { status, problem } }) => [
     ...[id, amount, customerId, invoiceNumbers.join(', '), states[status]],
     ...[problem === null ? '' : `${problem.message} (${problem.code})`, problem?.fix ?? ''],
@@ -43,7 +46,10 @@ const instructions = (more: number, base: string): string[] => [
 /** At least one of `troubled` and `resolved` must not be empty. */
 export function writeBackMail(
   organization: string,
-  { troubled, resolved }: { readonly troubled: readonly AlertedPayment[]; readonly resolved: readonly AlertedPayment[] },
+  {
+    troubled,
+    resolved,
+  }: { readonly troubled: readonly AlertedPayment[]; readonly resolved: readonly AlertedPayment[] },
   publicUrl: string,
 ): MailContent {
   const base = `${publicUrl}/api/platform/v1/pay/payments`;
@@ -64,7 +70,10 @@ export function writeBackMail(
     ...(troubled.length > 0 && { table }),
     action: isOne
       ? { label: 'See the payment', url: `${base}/${first?.id}` }
-      : { label: 'See the payments', url: troubled.length > 0 ? `${base}?erpStatus=${first?.erp.status}` : base },
+      : {
+          label: 'See the payments',
+          url: troubled.length > 0 ? `${base}?erpStatus=${first?.erp.status}` : base,
+        },
     notes: [
       `You get this mail because your address is an alert recipient of a sync of ${organization}. We send one when the write-back of a payment to the ERP fails or recovers, at most one an hour.`,
     ],

@@ -1,6 +1,7 @@
-// Alerts an organization by mail about payments that are not in the ERP as intended, and when they are after all. Each change of a
-// document's status is reported once, and the changes of an hour share one mail: a closed accounting period may stop hundreds of payments.
-// Any number of processes may run it; the mails and the record of what was reported are one transaction.
+// Alerts an organization by mail about payments that are not in the ERP as intended, and when they are after
+// all. Each change of a document's status is reported once, and the changes of an hour share one mail: a
+// closed accounting period may stop hundreds of payments. Any number of processes may run it; the mails and
+// the record of what was reported are one transaction.
 import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
 import { formatAmount } from '../../../core/money.ts';
 import { type Recurring, startRecurring } from '../../../core/recurring.ts';
@@ -14,9 +15,16 @@ import { lockPendingAlerts, markAlerted } from './erp-documents.store.ts';
 
 const defaults = { everyMs: 60_000, quietMs: 3_600_000 };
 
-async function readPayments(tx: Tx, organizationId: string, ids: readonly string[]): Promise<AlertedPayment[]> {
+async function readPayments(
+  tx: Tx,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<AlertedPayment[]> {
   const states = await listErpStates(tx, organizationId, ids);
-  const invoices = Map.groupBy(await listShownInvoices(tx, organizationId, ids, { unmasked: false }), ({ payment_id: id }) => id);
+  const invoices = Map.groupBy(
+    await listShownInvoices(tx, organizationId, ids, { unmasked: false }),
+    ({ payment_id: id }) => id,
+  );
   const masked = await findMaskedParts(tx, organizationId);
   return (await findPayments(tx, organizationId, ids)).flatMap((payment) => {
     const { id, currency } = payment;
@@ -24,7 +32,9 @@ async function readPayments(tx: Tx, organizationId: string, ids: readonly string
     const erp = states.get(id);
     if (erp === undefined) return [];
     const amount = `${formatAmount({ amountMinor: BigInt(payment.received_minor), currency })} ${currency}`;
-    return [{ id, amount, customerId, invoiceNumbers: (invoices.get(id) ?? []).map(({ number }) => number), erp }];
+    return [
+      { id, amount, customerId, invoiceNumbers: (invoices.get(id) ?? []).map(({ number }) => number), erp },
+    ];
   });
 }
 
@@ -35,15 +45,22 @@ const alertOrganization = (ctx: TenantCtx): Promise<void> =>
     if (recipients.length === 0) return;
     const pending = await lockPendingAlerts(tx, ctx.organizationId);
     if (pending.length === 0) return;
-    const payments = await readPayments(tx, ctx.organizationId, [...new Set(pending.map(({ payment_id: id }) => id))]);
+    const payments = await readPayments(tx, ctx.organizationId, [
+      ...new Set(pending.map(({ payment_id: id }) => id)),
+    ]);
     await markAlerted(
       tx,
       ctx.organizationId,
       pending.map(({ id }) => id),
     );
     const isLanded = ({ erp }: AlertedPayment): boolean => erp.status === 'LANDED';
-    const [troubled, resolved] = [payments.filter((payment) => !isLanded(payment)), payments.filter(isLanded)];
-    const organization = await tx('organizations').where('id', ctx.organizationId).first<{ name: string }>('name');
+    const [troubled, resolved] = [
+      payments.filter((payment) => !isLanded(payment)),
+      payments.filter(isLanded),
+    ];
+    const organization = await tx('organizations')
+      .where('id', ctx.organizationId)
+      .first<{ name: string }>('name');
     const content = writeBackMail(organization.name, { troubled, resolved }, ctx.settings.publicUrl);
     await enqueueAlertMails(tx, ctx, 'payment-alert', recipients, content);
   });

@@ -1,5 +1,6 @@
-// Rows of pay_erp_documents: the payments and refunds to write into the ERP. The only writer of that table. A worker holds a lease on the
-// payment's own document, which covers the documents of its refunds as well, and writes nothing once the lease is lost.
+// Rows of pay_erp_documents: the payments and refunds to write into the ERP. The only writer of that table. A
+// worker holds a lease on the payment's own document, which covers the documents of its refunds as well, and
+// writes nothing once the lease is lost.
 import type { Ctx } from '../../../core/ctx.ts';
 import { createId } from '../../../core/id.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
@@ -9,10 +10,10 @@ import type { ErpProblem, ErpState } from '../ledger/erp-states.store.ts';
 export const erpDocumentsChannel = 'pay_erp_documents';
 
 /**
- * Call it in the transaction in which a payment (`refundId` null) or one of its refunds first succeeds, when the organization's write-back
- * is enabled or the payment already has a document. Idempotent. Does nothing for a refund of a payment without a document: a payment
- * entered by hand is refunded by hand. After a failover or a restore it counts as attempted, so that the ERP is
- * asked whether it has the document.
+ * Call it in the transaction in which a payment (`refundId` null) or one of its refunds first succeeds, when
+ * the organization's write-back is enabled or the payment already has a document. Idempotent. Does nothing
+ * for a refund of a payment without a document: a payment entered by hand is refunded by hand. After a
+ * failover or a restore it counts as attempted, so that the ERP is asked whether it has the document.
  */
 export async function enqueueErpDocument(
   tx: Tx,
@@ -33,35 +34,47 @@ export async function enqueueErpDocument(
   await tx.raw(`notify ${erpDocumentsChannel}`);
 }
 
-/** After a restore: counts the documents that are not written yet as attempted, so that the ERP is asked whether it has them. */
+/**
+ * After a restore: counts the documents that are not written yet as attempted, so that the ERP is asked
+ * whether it has them.
+ */
 export const askErpFirst = (tx: Tx, organizationId: string) =>
   tx('pay_erp_documents')
     .where({ organization_id: organizationId, status: 'PENDING' })
     .update({ attempts: tx.raw('greatest(attempts, 1)') });
 
 /**
- * Call it in the transaction in which the bank returns a refund that had succeeded. Results from the ERP are recorded under the same lock,
- * on the payment's own document, so a worker can't record the refund as successful afterwards.
+ * Call it in the transaction in which the bank returns a refund that had succeeded. Results from the ERP are
+ * recorded under the same lock, on the payment's own document, so a worker can't record the refund as
+ * successful afterwards.
  */
 export async function enqueueReturnedRefund(
   tx: Tx,
-  { organizationId, paymentId, refundId }: { readonly organizationId: string; readonly paymentId: string; readonly refundId: string },
+  {
+    organizationId,
+    paymentId,
+    refundId,
+  }: { readonly organizationId: string; readonly paymentId: string; readonly refundId: string },
 ): Promise<void> {
   const documents = tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: paymentId });
   await documents.clone().where({ kind: 'payment' }).forUpdate().first('id');
-  await documents
-    .where({ refund_id: refundId })
-    .update({ status: 'PENDING', failures: 0, next_attempt_at: tx.raw('clock_timestamp()'), updated_at: tx.raw('clock_timestamp()') });
+  await documents.where({ refund_id: refundId }).update({
+    status: 'PENDING',
+    failures: 0,
+    next_attempt_at: tx.raw('clock_timestamp()'),
+    updated_at: tx.raw('clock_timestamp()'),
+  });
   await tx.raw(`notify ${erpDocumentsChannel}`);
 }
 
 /**
- * Makes every unfinished document of the payment due now, and lifts the organization's pauses of the ERP account. Returns how many
- * documents are due.
+ * Makes every unfinished document of the payment due now, and lifts the organization's pauses of the ERP
+ * account. Returns how many documents are due.
  */
 export async function retryErpDocuments(tx: Tx, organizationId: string, paymentId: string): Promise<number> {
   const documents = () => tx('pay_erp_documents').where({ organization_id: organizationId });
-  // Lock in id order, like the code that records results: a payment's own document is the oldest of its documents.
+  // Lock in id order, like the code that records results: a payment's own document is the oldest of its
+  // documents.
   await documents()
     .where((either) => either.where({ payment_id: paymentId }).orWhereNotNull('holds_account_until'))
     .orderBy('id')
@@ -70,7 +83,12 @@ export async function retryErpDocuments(tx: Tx, organizationId: string, paymentI
   const changed = await documents()
     .where({ payment_id: paymentId })
     .whereIn('status', ['PENDING', 'FAILED', 'PARTLY_APPLIED'])
-    .update({ status: 'PENDING', failures: 0, next_attempt_at: tx.raw('clock_timestamp()'), updated_at: tx.raw('clock_timestamp()') });
+    .update({
+      status: 'PENDING',
+      failures: 0,
+      next_attempt_at: tx.raw('clock_timestamp()'),
+      updated_at: tx.raw('clock_timestamp()'),
+    });
   if (changed > 0) {
     await documents().whereNotNull('holds_account_until').update({ holds_account_until: null });
     await tx.raw(`notify ${erpDocumentsChannel}`);
@@ -79,40 +97,67 @@ export async function retryErpDocuments(tx: Tx, organizationId: string, paymentI
 }
 
 /**
- * Deletes the stuck documents of the payment, and all documents of its refunds if its own document is stuck. Returns their external ids. A
- * payment whose lease a worker holds is not stuck.
+ * Deletes the stuck documents of the payment, and all documents of its refunds if its own document is stuck.
+ * Returns their external ids. A payment whose lease a worker holds is not stuck.
  */
-export async function deleteStuckErpDocuments(tx: Tx, organizationId: string, paymentId: string): Promise<string[]> {
+export async function deleteStuckErpDocuments(
+  tx: Tx,
+  organizationId: string,
+  paymentId: string,
+): Promise<string[]> {
   const isEnabled = await isWriteBackEnabled(tx, organizationId);
-  const documents = () => tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: paymentId });
-  const rows: Pick<DocumentRow, 'id' | 'kind' | 'status'>[] = await documents().orderBy('id').forUpdate().select('id', 'kind', 'status');
-  const isLeased = (await documents().where('lease_until', '>', tx.raw('clock_timestamp()')).first('id')) !== undefined;
-  const isStuck = ({ status }: (typeof rows)[number]): boolean => status === 'FAILED' || (status === 'PENDING' && !isEnabled);
+  const documents = () =>
+    tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: paymentId });
+  const rows: Pick<DocumentRow, 'id' | 'kind' | 'status'>[] = await documents()
+    .orderBy('id')
+    .forUpdate()
+    .select('id', 'kind', 'status');
+  const isLeased =
+    (await documents().where('lease_until', '>', tx.raw('clock_timestamp()')).first('id')) !== undefined;
+  const isStuck = ({ status }: (typeof rows)[number]): boolean =>
+    status === 'FAILED' || (status === 'PENDING' && !isEnabled);
   if (isLeased) return [];
   const isOwnStuck = rows.some((row) => row.kind === 'payment' && isStuck(row));
   const stuck = rows.filter((row) => isOwnStuck || isStuck(row)).map(({ id }) => id);
-  const deleted: { external_id: string }[] = await documents().whereIn('id', stuck).delete().returning('external_id');
+  const deleted: { external_id: string }[] = await documents()
+    .whereIn('id', stuck)
+    .delete()
+    .returning('external_id');
   return deleted.map(({ external_id: id }) => id);
 }
 
-export type ErpClaim = { readonly organizationId: string; readonly paymentId: string; readonly leaseId: string };
+export type ErpClaim = {
+  readonly organizationId: string;
+  readonly paymentId: string;
+  readonly leaseId: string;
+};
 
-export async function claimPayment(ctx: Pick<Ctx, 'db'>, leaseId: string, leaseMs: number): Promise<ErpClaim | undefined> {
+export async function claimPayment(
+  ctx: Pick<Ctx, 'db'>,
+  leaseId: string,
+  leaseMs: number,
+): Promise<ErpClaim | undefined> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; payment_id: string }[] }>(
     "select organization_id, payment_id from claim_pay_erp_payment(?, ? * interval '1 millisecond')",
     [leaseId, leaseMs],
   );
   const row = rows[0];
-  return row === undefined ? undefined : { organizationId: row.organization_id, paymentId: row.payment_id, leaseId };
+  return row === undefined
+    ? undefined
+    : { organizationId: row.organization_id, paymentId: row.payment_id, leaseId };
 }
 
 const documentsOf = (tx: Tx, { organizationId, paymentId }: ErpClaim) =>
   tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: paymentId });
 
-const leased = (tx: Tx, claim: ErpClaim) => documentsOf(tx, claim).where({ kind: 'payment', lease_id: claim.leaseId });
+const leased = (tx: Tx, claim: ErpClaim) =>
+  documentsOf(tx, claim).where({ kind: 'payment', lease_id: claim.leaseId });
 
-const inTenantTransaction = <T>(ctx: Pick<Ctx, 'db'>, { organizationId }: ErpClaim, work: (tx: Tx) => Promise<T>): Promise<T> =>
-  inTransaction({ db: ctx.db, organizationId }, work);
+const inTenantTransaction = <T>(
+  ctx: Pick<Ctx, 'db'>,
+  { organizationId }: ErpClaim,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> => inTransaction({ db: ctx.db, organizationId }, work);
 
 export const renewErpClaim = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, leaseMs: number): Promise<boolean> =>
   inTenantTransaction(ctx, claim, async (tx) => {
@@ -141,14 +186,19 @@ export type DueDocument = DocumentRow & {
   readonly payment_record_id: string | null;
 };
 
-/** The next due document of a leased payment, with its attempt counted. Undefined when none is due or the lease was lost. */
+/**
+ * The next due document of a leased payment, with its attempt counted. Undefined when none is due or the
+ * lease was lost.
+ */
 export const startErpAttempt = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim): Promise<DueDocument | undefined> =>
   inTenantTransaction(ctx, claim, async (tx) => {
     const payment = await leased(tx, claim)
       .forUpdate()
       .first<Pick<DocumentRow, 'id' | 'status' | 'record_id'> | undefined>('id', 'status', 'record_id');
     if (payment === undefined) return undefined;
-    const due = documentsOf(tx, claim).where({ status: 'PENDING' }).where('next_attempt_at', '<=', tx.raw('clock_timestamp()'));
+    const due = documentsOf(tx, claim)
+      .where({ status: 'PENDING' })
+      .where('next_attempt_at', '<=', tx.raw('clock_timestamp()'));
     const isInErp = payment.status === 'LANDED' || payment.status === 'PARTLY_APPLIED';
     const next = await (isInErp ? due.where({ kind: 'refund' }) : due.where({ kind: 'payment' }))
       .orderBy('created_at')
@@ -158,15 +208,32 @@ export const startErpAttempt = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim): Promise<
     const [row]: DocumentRow[] = await tx('pay_erp_documents')
       .where({ organization_id: claim.organizationId, id: next.id })
       .update({ attempts: tx.raw('attempts + 1'), updated_at: tx.raw('clock_timestamp()') })
-      .returning(['id', 'payment_id', 'kind', 'refund_id', 'external_id', 'status', 'record_id', 'attempts', 'failures']);
+      .returning([
+        'id',
+        'payment_id',
+        'kind',
+        'refund_id',
+        'external_id',
+        'status',
+        'record_id',
+        'attempts',
+        'failures',
+      ]);
     return row === undefined ? undefined : { ...row, payment_record_id: payment.record_id };
   });
 
 /** How much of the payment the ERP shows as applied to invoices and as unapplied, in minor units. */
 export type ErpAmounts = { readonly appliedMinor: bigint; readonly unappliedMinor: bigint };
 
-/** Runs `work` under the lease and releases it, in one transaction. False, without running it, when the lease was lost. */
-async function finishAttempt(ctx: Pick<Ctx, 'db'>, claim: ErpClaim, work: (tx: Tx) => Promise<unknown>): Promise<boolean> {
+/**
+ * Runs `work` under the lease and releases it, in one transaction. False, without running it, when the lease
+ * was lost.
+ */
+async function finishAttempt(
+  ctx: Pick<Ctx, 'db'>,
+  claim: ErpClaim,
+  work: (tx: Tx) => Promise<unknown>,
+): Promise<boolean> {
   return inTenantTransaction(ctx, claim, async (tx) => {
     if ((await leased(tx, claim).forUpdate().first('id')) === undefined) return false;
     await work(tx);
@@ -176,7 +243,11 @@ async function finishAttempt(ctx: Pick<Ctx, 'db'>, claim: ErpClaim, work: (tx: T
 }
 
 /** `problemIfUnapplied`: the problem to report when a part of the payment is unapplied. */
-const amountColumns = (tx: Tx, { appliedMinor, unappliedMinor }: ErpAmounts, problemIfUnapplied: ErpProblem) => ({
+const amountColumns = (
+  tx: Tx,
+  { appliedMinor, unappliedMinor }: ErpAmounts,
+  problemIfUnapplied: ErpProblem,
+) => ({
   applied_minor: String(appliedMinor),
   unapplied_minor: String(unappliedMinor),
   status: unappliedMinor > 0n ? 'PARTLY_APPLIED' : 'LANDED',
@@ -190,10 +261,22 @@ const updateOwn = (tx: Tx, claim: ErpClaim, columns: object) =>
     .update({ ...columns, updated_at: tx.raw('clock_timestamp()') });
 
 /** `recordId` null: a refund that the bank returned and that the ERP doesn't show. */
-type Written = { readonly recordId: string | null; readonly amounts: ErpAmounts; readonly problemIfUnapplied: ErpProblem };
+type Written = {
+  readonly recordId: string | null;
+  readonly amounts: ErpAmounts;
+  readonly problemIfUnapplied: ErpProblem;
+};
 
-/** Records that a document is in the ERP. False when the lease was lost: the worker that took over will find the document in the ERP. */
-export const recordWritten = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, due: DueDocument, written: Written): Promise<boolean> =>
+/**
+ * Records that a document is in the ERP. False when the lease was lost: the worker that took over will find
+ * the document in the ERP.
+ */
+export const recordWritten = (
+  ctx: Pick<Ctx, 'db'>,
+  claim: ErpClaim,
+  due: DueDocument,
+  written: Written,
+): Promise<boolean> =>
   finishAttempt(ctx, claim, async (tx) => {
     const writtenColumns = {
       failures: 0,
@@ -204,8 +287,10 @@ export const recordWritten = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, due: DueDoc
     if (due.kind === 'refund') {
       const document = tx('pay_erp_documents').where({ organization_id: claim.organizationId, id: due.id });
       const refund = tx('pay_refunds').where({ organization_id: claim.organizationId, id: due.refund_id });
-      // When the bank returned the refund while it was being entered, the document stays due, and the next attempt handles that.
-      const isStillSucceeded = (await refund.first<{ status: string } | undefined>('status'))?.status === 'SUCCEEDED';
+      // When the bank returned the refund while it was being entered, the document stays due, and the next
+      // attempt handles that.
+      const isStillSucceeded =
+        (await refund.first<{ status: string } | undefined>('status'))?.status === 'SUCCEEDED';
       if (written.recordId === null) await document.delete();
       else
         await document.update({
@@ -216,7 +301,11 @@ export const recordWritten = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, due: DueDoc
           updated_at: tx.raw('clock_timestamp()'),
         });
       await updateOwn(tx, claim, amountColumns(tx, written.amounts, written.problemIfUnapplied));
-    } else await updateOwn(tx, claim, { ...writtenColumns, ...amountColumns(tx, written.amounts, written.problemIfUnapplied) });
+    } else
+      await updateOwn(tx, claim, {
+        ...writtenColumns,
+        ...amountColumns(tx, written.amounts, written.problemIfUnapplied),
+      });
   });
 
 export type FailedAttempt = {
@@ -232,7 +321,12 @@ export type FailedAttempt = {
 };
 
 /** Records a failed attempt. False when the lease was lost. */
-export const recordFailedAttempt = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, due: DueDocument, failure: FailedAttempt): Promise<boolean> =>
+export const recordFailedAttempt = (
+  ctx: Pick<Ctx, 'db'>,
+  claim: ErpClaim,
+  due: DueDocument,
+  failure: FailedAttempt,
+): Promise<boolean> =>
   finishAttempt(ctx, claim, async (tx) => {
     const { problem, waitMs, alertAfterMs, pauseAccountMs, afterRefund } = failure;
     const after = (ms: number) => tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [ms]);
@@ -247,7 +341,8 @@ export const recordFailedAttempt = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, due: 
         problem: JSON.stringify(problem),
         updated_at: tx.raw('clock_timestamp()'),
       });
-    if (afterRefund !== null) await updateOwn(tx, claim, amountColumns(tx, afterRefund.amounts, afterRefund.problemIfUnapplied));
+    if (afterRefund !== null)
+      await updateOwn(tx, claim, amountColumns(tx, afterRefund.amounts, afterRefund.problemIfUnapplied));
   });
 
 /** A document whose current status people have not been alerted to. */
@@ -256,7 +351,10 @@ export type PendingAlertRow = { readonly id: string; readonly payment_id: string
 /** Documents per alert mail; the rest go into the next one. */
 const maxAlertsPerMail = 200;
 
-/** Locks the documents that need an alert. A concurrent caller waits for the transaction, then gets the remaining ones. */
+/**
+ * Locks the documents that need an alert. A concurrent caller waits for the transaction, then gets the
+ * remaining ones.
+ */
 export const lockPendingAlerts = async (tx: Tx, organizationId: string): Promise<PendingAlertRow[]> =>
   tx('pay_erp_documents as d')
     .where('d.organization_id', organizationId)

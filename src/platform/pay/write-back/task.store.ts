@@ -1,4 +1,5 @@
-// The current content of an ERP document: the payment, its invoices, a refund, and the organization's write-back settings.
+// The current content of an ERP document: the payment, its invoices, a refund, and the organization's
+// write-back settings.
 import { ErpError } from '../../../connectors/connector.ts';
 import type { Tx } from '../../../db/transaction.ts';
 import { WriteBack } from '../ledger/config.schemas.ts';
@@ -12,8 +13,8 @@ export type WriteBackTask =
   | { readonly kind: 'refund'; readonly task: RefundTask };
 
 /**
- * Throws ErpError `OTHER_ERP_ACCOUNT` when the organization is now connected to another account of the ERP, where the same ids name other
- * customers and payments.
+ * Throws ErpError `OTHER_ERP_ACCOUNT` when the organization is now connected to another account of the ERP,
+ * where the same ids name other customers and payments.
  */
 export async function assertSameErpAccount(tx: Tx, organizationId: string, paymentId: string): Promise<void> {
   const row = await tx('pay_payments')
@@ -32,15 +33,29 @@ export async function assertSameErpAccount(tx: Tx, organizationId: string, payme
   );
 }
 
-type PaymentRow = { customer_id: string; currency: string; received_minor: string; provider_payment_id: string | null };
+type PaymentRow = {
+  customer_id: string;
+  currency: string;
+  received_minor: string;
+  provider_payment_id: string | null;
+};
 
 /** Undefined when there is nothing to write, because the write-back was disabled in the meantime. */
-export async function findWriteBackTask(tx: Tx, organizationId: string, due: DueDocument): Promise<WriteBackTask | undefined> {
+export async function findWriteBackTask(
+  tx: Tx,
+  organizationId: string,
+  due: DueDocument,
+): Promise<WriteBackTask | undefined> {
   const ofOrganization = { organization_id: organizationId };
   const settings = WriteBack.parse((await findPayConfig(tx, organizationId))?.write_back ?? false);
   const payment = await tx('pay_payments')
     .where({ ...ofOrganization, id: due.payment_id })
-    .first<PaymentRow | undefined>('customer_id', 'currency', 'provider_payment_id', tx.raw('received_minor::text'));
+    .first<PaymentRow | undefined>(
+      'customer_id',
+      'currency',
+      'provider_payment_id',
+      tx.raw('received_minor::text'),
+    );
   if (settings === false || payment === undefined) return undefined;
   const rows: { record_id: string; amount_minor: string }[] = await tx('pay_payment_invoices')
     .where({ ...ofOrganization, payment_id: due.payment_id })
@@ -51,7 +66,10 @@ export async function findWriteBackTask(tx: Tx, organizationId: string, due: Due
   const order = { externalId: due.external_id, customerId, currency, invoices };
   const paid = `Online payment ${due.payment_id}${reference === null ? '' : `, ${reference}`}`;
   if (due.kind === 'payment')
-    return { kind: 'payment', task: { ...order, amountMinor: BigInt(payment.received_minor), memo: paid, account: settings.account } };
+    return {
+      kind: 'payment',
+      task: { ...order, amountMinor: BigInt(payment.received_minor), memo: paid, account: settings.account },
+    };
   const refund = await tx('pay_refunds')
     .where({ ...ofOrganization, id: due.refund_id })
     .first<{ amount_minor: string; status: string } | undefined>('status', tx.raw('amount_minor::text'));
@@ -61,6 +79,13 @@ export async function findWriteBackTask(tx: Tx, organizationId: string, due: Due
   const wasReturned = refund.status !== 'SUCCEEDED';
   return {
     kind: 'refund',
-    task: { ...order, ...from, amountMinor, wasReturned, memo: `Refund of: ${paid}`, paymentRecordId: due.payment_record_id },
+    task: {
+      ...order,
+      ...from,
+      amountMinor,
+      wasReturned,
+      memo: `Refund of: ${paid}`,
+      paymentRecordId: due.payment_record_id,
+    },
   };
 }

@@ -1,5 +1,6 @@
-// Writes successful payments and refunds back into the ERPs. Any number of processes may run it: a payment is claimed under a lease, its
-// own document is written before those of its refunds, and each is written once however often it is attempted (write-document.ts).
+// Writes successful payments and refunds back into the ERPs. Any number of processes may run it: a payment is
+// claimed under a lease, its own document is written before those of its refunds, and each is written once
+// however often it is attempted (write-document.ts).
 import { type Connector, ErpError } from '../../../connectors/connector.ts';
 import type { PaymentWriter } from '../../../connectors/payment-writer.ts';
 import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
@@ -43,7 +44,10 @@ const defaults = {
   createConnector: (ctx: TenantCtx) => createTenantConnector(ctx),
 };
 type Options = Required<WriteBackOptions>;
-/** Payments worked on at once in one process. The connector enforces the ERP's own concurrency limit, syncs included. */
+/**
+ * Payments worked on at once in one process. The connector enforces the ERP's own concurrency limit, syncs
+ * included.
+ */
 const concurrency = 2;
 
 /** Exponential backoff with jitter, at least `minMs` and at most `maxWaitMs`; attempts never end. */
@@ -56,12 +60,20 @@ function backoffMs(failures: number, minMs: number, { firstWaitMs, maxWaitMs }: 
 const alertDelayMs = hour;
 
 /**
- * What looks like an outage may concern one document only, so the organization's other documents are attempted after this at the latest.
+ * What looks like an outage may concern one document only, so the organization's other documents are
+ * attempted after this at the latest.
  */
 const maxOutagePauseMs = 60 * second;
 
-/** How to continue after an error from the ERP or about its connection. Undefined for any other error, which the caller rethrows. */
-function toFailedAttempt(error: unknown, failures: number, options: Options): Omit<FailedAttempt, 'afterRefund'> | undefined {
+/**
+ * How to continue after an error from the ERP or about its connection. Undefined for any other error, which
+ * the caller rethrows.
+ */
+function toFailedAttempt(
+  error: unknown,
+  failures: number,
+  options: Options,
+): Omit<FailedAttempt, 'afterRefund'> | undefined {
   const { maxWaitMs } = options;
   if (error instanceof AppError && error.code === 'VALIDATION_ERROR') {
     const [detail] = error.details;
@@ -77,24 +89,39 @@ function toFailedAttempt(error: unknown, failures: number, options: Options): Om
   const { kind, code, message, fix, retryAfterMs } = error;
   const problem = { code, message, fix };
   if (kind === 'query') return { problem, waitMs: null, alertAfterMs: 0, pauseAccountMs: 0 };
-  // A person must act. Repeated failed log-ins would lock the account's token, so nothing else is attempted; a missing permission concerns
-  // this document only.
+  // A person must act. Repeated failed log-ins would lock the account's token, so nothing else is attempted;
+  // a missing permission concerns this document only.
   if (kind === 'credentials' || kind === 'forbidden')
-    return { problem, waitMs: maxWaitMs, alertAfterMs: 0, pauseAccountMs: kind === 'credentials' ? maxWaitMs : 0 };
+    return {
+      problem,
+      waitMs: maxWaitMs,
+      alertAfterMs: 0,
+      pauseAccountMs: kind === 'credentials' ? maxWaitMs : 0,
+    };
   const waitMs = backoffMs(failures, retryAfterMs ?? 0, options);
   const pauses = { throttled: waitMs, down: Math.min(waitMs, maxOutagePauseMs), answer: 0 };
   return { problem, waitMs, alertAfterMs: alertDelayMs, pauseAccountMs: pauses[kind] };
 }
 
-const partlyApplied = ({ unappliedMinor }: Pick<ErpPaymentState, 'unappliedMinor'>, currency: string): ErpProblem => ({
+const partlyApplied = (
+  { unappliedMinor }: Pick<ErpPaymentState, 'unappliedMinor'>,
+  currency: string,
+): ErpProblem => ({
   code: 'PARTLY_APPLIED',
   message: `${formatAmount({ amountMinor: unappliedMinor, currency })} ${currency} of the payment isn't applied to any invoice because its invoices have no balance left`,
   fix: 'Apply it to another invoice of the customer in the ERP, or refund it; then check again with retry-write-back.',
 });
 
-const toWritten = (state: ErpPaymentState, currency: string) => ({ amounts: state, problemIfUnapplied: partlyApplied(state, currency) });
+const toWritten = (state: ErpPaymentState, currency: string) => ({
+  amounts: state,
+  problemIfUnapplied: partlyApplied(state, currency),
+});
 
-async function write(writer: PaymentWriter, { kind, task }: WriteBackTask, attempt: Parameters<typeof writePayment>[2]) {
+async function write(
+  writer: PaymentWriter,
+  { kind, task }: WriteBackTask,
+  attempt: Parameters<typeof writePayment>[2],
+) {
   if (kind === 'payment') {
     const state = await writePayment(writer, task, attempt);
     return { recordId: state.recordId, ...toWritten(state, task.currency) };
@@ -103,7 +130,10 @@ async function write(writer: PaymentWriter, { kind, task }: WriteBackTask, attem
   return { recordId, ...toWritten(payment, task.currency) };
 }
 
-/** The payment's state after a failed refund, which may already have unapplied the payment from invoices. Null when it can't be read. */
+/**
+ * The payment's state after a failed refund, which may already have unapplied the payment from invoices. Null
+ * when it can't be read.
+ */
 async function stateAfterFailure(
   writer: PaymentWriter,
   { kind, task }: WriteBackTask,
@@ -116,11 +146,22 @@ async function stateAfterFailure(
   );
 }
 
-const noWriterError = new ErpError('query', 'NOT_SUPPORTED', 'This ERP connection does not support payments', {
-  fix: 'Disable the write-back in the payment configuration and enter payments in the ERP by hand; end the write-back of this one.',
-});
+const noWriterError = new ErpError(
+  'query',
+  'NOT_SUPPORTED',
+  'This ERP connection does not support payments',
+  {
+    fix: 'Disable the write-back in the payment configuration and enter payments in the ERP by hand; end the write-back of this one.',
+  },
+);
 
-async function attempt(ctx: Ctx, claim: ErpClaim, due: DueDocument, options: Options, signal: AbortSignal): Promise<void> {
+async function attempt(
+  ctx: Ctx,
+  claim: ErpClaim,
+  due: DueDocument,
+  options: Options,
+  signal: AbortSignal,
+): Promise<void> {
   const tenant: TenantCtx = { ...ctx, organizationId: claim.organizationId };
   const task = await inTransaction(tenant, (tx) => findWriteBackTask(tx, claim.organizationId, due));
   if (task === undefined) return void (await releaseErpClaim(ctx, claim));
@@ -128,17 +169,22 @@ async function attempt(ctx: Ctx, claim: ErpClaim, due: DueDocument, options: Opt
   try {
     const { payments } = await options.createConnector(tenant);
     if (payments === undefined) throw noWriterError;
-    // Checked after the connector was created, so that the account compared is the one that it is connected to.
+    // Checked after the connector was created, so that the account compared is the one that it is connected
+    // to.
     await inTransaction(tenant, (tx) => assertSameErpAccount(tx, claim.organizationId, claim.paymentId));
     writer = payments;
     const written = await write(writer, task, { mayAlreadyExist: due.attempts > 1, signal });
     await recordWritten(ctx, claim, due, written);
-    ctx.log.info({ paymentId: claim.paymentId, kind: due.kind, recordId: written.recordId, attempt: due.attempts }, 'written to the ERP');
+    ctx.log.info(
+      { paymentId: claim.paymentId, kind: due.kind, recordId: written.recordId, attempt: due.attempts },
+      'written to the ERP',
+    );
   } catch (error) {
     if (signal.aborted) return void (await releaseErpClaim(ctx, claim));
     const failure = toFailedAttempt(error, due.failures, options);
     if (failure === undefined) throw error;
-    const state = failure.waitMs === null && writer !== undefined ? await stateAfterFailure(writer, task, signal) : null;
+    const state =
+      failure.waitMs === null && writer !== undefined ? await stateAfterFailure(writer, task, signal) : null;
     await recordFailedAttempt(ctx, claim, due, { ...failure, afterRefund: state });
     const { code } = failure.problem;
     ctx.log.warn(
@@ -155,8 +201,8 @@ async function runAttempt(ctx: Ctx, claim: ErpClaim, options: Options, signal: A
 }
 
 /**
- * Wakes when a transaction that enqueues a document commits (NOTIFY), and polls every few seconds. On stop, attempts in progress are
- * aborted and released; the next attempt looks up what they did in the ERP.
+ * Wakes when a transaction that enqueues a document commits (NOTIFY), and polls every few seconds. On stop,
+ * attempts in progress are aborted and released; the next attempt looks up what they did in the ERP.
  */
 export function startWriteBack(ctx: Ctx, overrides: WriteBackOptions = {}): QueueWorker {
   const options: Options = { ...defaults, ...overrides };

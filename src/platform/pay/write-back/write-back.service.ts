@@ -1,4 +1,5 @@
-// Actions of people on the write-back: enabling it, retrying a payment, and taking a stuck payment over by hand.
+// Actions of people on the write-back: enabling it, retrying a payment, and taking a stuck payment over by
+// hand.
 import type { Connector } from '../../../connectors/connector.ts';
 import type { RequestCtx, TenantCtx } from '../../../core/ctx.ts';
 import { invalid, notFound } from '../../../core/errors.ts';
@@ -8,7 +9,10 @@ import { createTenantConnector } from '../../../sync/index.ts';
 import { findPayment } from '../ledger/payments.store.ts';
 import { deleteStuckErpDocuments, retryErpDocuments } from './erp-documents.store.ts';
 
-/** Throws 422 when the organization has no ERP connection (`no_connection`), or its ERP takes no payments (`not_supported`). */
+/**
+ * Throws 422 when the organization has no ERP connection (`no_connection`), or its ERP takes no payments
+ * (`not_supported`).
+ */
 export async function assertPaymentWriter(
   ctx: TenantCtx,
   createConnector: (ctx: TenantCtx) => Promise<Connector> = createTenantConnector,
@@ -16,13 +20,17 @@ export async function assertPaymentWriter(
   const { payments } = await createConnector(ctx);
   if (payments === undefined)
     throw invalid('This ERP connection does not support payments', [
-      { path: 'writeBack', code: 'not_supported', message: 'Payments cannot be written to this ERP: set writeBack to false' },
+      {
+        path: 'writeBack',
+        code: 'not_supported',
+        message: 'Payments cannot be written to this ERP: set writeBack to false',
+      },
     ]);
 }
 
 /**
- * Retries every document of the payment that is not fully in the ERP. Throws 404 for an unknown payment and 422 `nothing_to_retry`; writes
- * an audit row.
+ * Retries every document of the payment that is not fully in the ERP. Throws 404 for an unknown payment and
+ * 422 `nothing_to_retry`; writes an audit row.
  */
 export const retryWriteBackOf = (ctx: RequestCtx, paymentId: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
@@ -35,12 +43,15 @@ export const retryWriteBackOf = (ctx: RequestCtx, paymentId: string): Promise<vo
           message: 'The payment and its refunds are already in the ERP, or the payment is not written back',
         },
       ]);
-    await writeAudit(tx, ctx, { action: 'payment.retry-write-back', target: { type: 'payment', id: paymentId } });
+    await writeAudit(tx, ctx, {
+      action: 'payment.retry-write-back',
+      target: { type: 'payment', id: paymentId },
+    });
   });
 
 /**
- * Leaves the stuck documents of the payment to people: from now on they count as entered by hand. Throws 404 for an unknown payment and 422
- * `nothing_to_end`; writes an audit row.
+ * Leaves the stuck documents of the payment to people: from now on they count as entered by hand. Throws 404
+ * for an unknown payment and 422 `nothing_to_end`; writes an audit row.
  */
 export const endWriteBackOf = (ctx: RequestCtx, paymentId: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {

@@ -1,6 +1,6 @@
-// Writes one payment or refund into an ERP exactly once, whatever earlier attempts did: it looks up an existing record first, reads the
-// open amounts of the invoices before it applies anything, and trusts only what it reads back. After a refusal the ERP's state decides, not
-// its error message.
+// Writes one payment or refund into an ERP exactly once, whatever earlier attempts did: it looks up an
+// existing record first, reads the open amounts of the invoices before it applies anything, and trusts only
+// what it reads back. After a refusal the ERP's state decides, not its error message.
 import { ErpError } from '../../../connectors/connector.ts';
 import type { Application, PaymentRecord, PaymentWriter } from '../../../connectors/payment-writer.ts';
 import { formatAmount, readAmount } from '../../../core/money.ts';
@@ -25,12 +25,17 @@ export type RefundTask = Order & {
 };
 
 /** What the ERP shows of a payment. */
-export type ErpPaymentState = { readonly recordId: string; readonly appliedMinor: bigint; readonly unappliedMinor: bigint };
+export type ErpPaymentState = {
+  readonly recordId: string;
+  readonly appliedMinor: bigint;
+  readonly unappliedMinor: bigint;
+};
 
 /** `mayAlreadyExist`: an earlier attempt may have written the record. */
 export type WriteAttempt = { readonly mayAlreadyExist: boolean; readonly signal: AbortSignal };
 
-const refused = (code: string, message: string, fix: string): ErpError => new ErpError('query', code, message, { fix });
+const refused = (code: string, message: string, fix: string): ErpError =>
+  new ErpError('query', code, message, { fix });
 const isRefusal = (error: unknown): boolean => error instanceof ErpError && error.kind === 'query';
 const recordNotShown = (what: string): ErpError =>
   new ErpError('answer', 'RECORD_NOT_SHOWN', `The ERP accepted the ${what} but does not show it`, {
@@ -40,9 +45,14 @@ const recordNotShown = (what: string): ErpError =>
 function toMinor(text: string, currency: string): bigint {
   const minor = readAmount(text, currency);
   if (minor === undefined)
-    throw new ErpError('answer', 'AMOUNT_UNREADABLE', `The ERP shows an amount that is not valid in ${currency}`, {
-      fix: 'Check the payment in the ERP: its currency differs from the currency of the payment configuration.',
-    });
+    throw new ErpError(
+      'answer',
+      'AMOUNT_UNREADABLE',
+      `The ERP shows an amount that is not valid in ${currency}`,
+      {
+        fix: 'Check the payment in the ERP: its currency differs from the currency of the payment configuration.',
+      },
+    );
   return minor;
 }
 const min = (...amounts: readonly bigint[]): bigint => amounts.reduce((a, b) => (b < a ? b : a));
@@ -50,10 +60,17 @@ const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((a, b) => a +
 
 function stateOf(record: PaymentRecord, currency: string): ErpPaymentState {
   const applied = record.applications.map(({ amount }) => toMinor(amount, currency));
-  return { recordId: record.id, appliedMinor: sum(applied), unappliedMinor: toMinor(record.unapplied, currency) };
+  return {
+    recordId: record.id,
+    appliedMinor: sum(applied),
+    unappliedMinor: toMinor(record.unapplied, currency),
+  };
 }
 
-/** How much of the payment each invoice can take now: no more than planned for it, its open amount, and what is left of the payment. */
+/**
+ * How much of the payment each invoice can take now: no more than planned for it, its open amount, and what
+ * is left of the payment.
+ */
 async function planApplications(
   writer: PaymentWriter,
   { invoices, amountMinor, currency }: PaymentTask,
@@ -77,11 +94,16 @@ async function planApplications(
 }
 
 /**
- * Other payments may change an invoice's open amount between reading it and paying; after this many attempts the refusal is final.
+ * Other payments may change an invoice's open amount between reading it and paying; after this many attempts
+ * the refusal is final.
  */
 const maxRounds = 4;
 
-async function createPayment(writer: PaymentWriter, task: PaymentTask, signal: AbortSignal): Promise<PaymentRecord> {
+async function createPayment(
+  writer: PaymentWriter,
+  task: PaymentTask,
+  signal: AbortSignal,
+): Promise<PaymentRecord> {
   const { externalId, customerId, currency, amountMinor, memo, account } = task;
   const order = { externalId, customerId, currency, memo, account, amount: formatAmount(task) };
   let applications = amountMinor > 0n ? await planApplications(writer, task, signal) : [];
@@ -105,8 +127,8 @@ async function createPayment(writer: PaymentWriter, task: PaymentTask, signal: A
 }
 
 /**
- * Writes the payment, or finds it, and returns what the ERP shows of it. Rejects with ErpError; its kind is `query` when a person has to
- * act first.
+ * Writes the payment, or finds it, and returns what the ERP shows of it. Rejects with ErpError; its kind is
+ * `query` when a person has to act first.
  */
 export async function writePayment(
   writer: PaymentWriter,
@@ -116,7 +138,11 @@ export async function writePayment(
   const found = mayAlreadyExist ? await writer.findPayment(task.externalId, signal) : null;
   const record = found ?? (await createPayment(writer, task, signal));
   const isSameCurrency = record.currency === null || record.currency === task.currency;
-  if (!isSameCurrency || record.customerId !== task.customerId || toMinor(record.amount, task.currency) !== task.amountMinor)
+  if (
+    !isSameCurrency ||
+    record.customerId !== task.customerId ||
+    toMinor(record.amount, task.currency) !== task.amountMinor
+  )
     throw refused(
       'ANOTHER_PAYMENT',
       `The ERP has another payment with the external id ${task.externalId}: its customer, currency or amount differs`,
@@ -125,7 +151,11 @@ export async function writePayment(
   return stateOf(record, task.currency);
 }
 
-async function getPaymentRecord(writer: PaymentWriter, recordId: string, signal: AbortSignal): Promise<PaymentRecord> {
+async function getPaymentRecord(
+  writer: PaymentWriter,
+  recordId: string,
+  signal: AbortSignal,
+): Promise<PaymentRecord> {
   const record = await writer.readPayment(recordId, signal);
   if (record === null)
     throw refused(
@@ -145,12 +175,18 @@ export const readErpPaymentState = async (
 ): Promise<ErpPaymentState> => stateOf(await getPaymentRecord(writer, recordId, signal), currency);
 
 /**
- * The new applications that free `shortMinor` of the payment. The last listed invoice is reduced first; invoices that the ERP's users chose
- * come at the end. Throws ErpError `AMOUNT_UNREADABLE`.
+ * The new applications that free `shortMinor` of the payment. The last listed invoice is reduced first;
+ * invoices that the ERP's users chose come at the end. Throws ErpError `AMOUNT_UNREADABLE`.
  */
-export function reduceApplications(record: PaymentRecord, { invoices, currency }: RefundTask, shortMinor: bigint): Application[] {
+export function reduceApplications(
+  record: PaymentRecord,
+  { invoices, currency }: RefundTask,
+  shortMinor: bigint,
+): Application[] {
   const listed = invoices.map(({ recordId }) => recordId).reverse();
-  const inOrder = record.applications.toSorted((a, b) => rank(listed, a.invoiceId) - rank(listed, b.invoiceId));
+  const inOrder = record.applications.toSorted(
+    (a, b) => rank(listed, a.invoiceId) - rank(listed, b.invoiceId),
+  );
   let leftMinor = shortMinor;
   return inOrder.flatMap(({ invoiceId, amount }) => {
     const applied = toMinor(amount, currency);
@@ -166,10 +202,16 @@ const rank = (listed: readonly string[], invoiceId: string): number => {
 };
 
 /**
- * Unapplies the payment from invoices until the refund's amount is free. It decides by `record`, read before the refund was looked up: the
- * refund of an aborted attempt may land at any moment, and with a later state its amount would be taken off the invoices twice.
+ * Unapplies the payment from invoices until the refund's amount is free. It decides by `record`, read before
+ * the refund was looked up: the refund of an aborted attempt may land at any moment, and with a later state
+ * its amount would be taken off the invoices twice.
  */
-async function unapplyForRefund(writer: PaymentWriter, task: RefundTask, record: PaymentRecord, signal: AbortSignal): Promise<void> {
+async function unapplyForRefund(
+  writer: PaymentWriter,
+  task: RefundTask,
+  record: PaymentRecord,
+  signal: AbortSignal,
+): Promise<void> {
   const { externalId, paymentRecordId, currency, amountMinor } = task;
   const state = stateOf(record, currency);
   const shortMinor = amountMinor - state.unappliedMinor;
@@ -190,11 +232,25 @@ async function unapplyForRefund(writer: PaymentWriter, task: RefundTask, record:
     );
 }
 
-async function createRefund(writer: PaymentWriter, task: RefundTask, before: PaymentRecord, signal: AbortSignal): Promise<void> {
+async function createRefund(
+  writer: PaymentWriter,
+  task: RefundTask,
+  before: PaymentRecord,
+  signal: AbortSignal,
+): Promise<void> {
   const { externalId, customerId, currency, memo, account, method, paymentRecordId } = task;
   await unapplyForRefund(writer, task, before, signal);
   try {
-    const order = { externalId, customerId, currency, memo, account, method, amount: formatAmount(task), paymentId: paymentRecordId };
+    const order = {
+      externalId,
+      customerId,
+      currency,
+      memo,
+      account,
+      method,
+      amount: formatAmount(task),
+      paymentId: paymentRecordId,
+    };
     await writer.createRefund(order, signal);
   } catch (error) {
     if (!isRefusal(error) || (await writer.findRefund(externalId, signal)) === null) throw error;
@@ -202,8 +258,8 @@ async function createRefund(writer: PaymentWriter, task: RefundTask, before: Pay
 }
 
 /**
- * For a refund that the bank returned. If it is already booked in the ERP, a person must undo it: the period may be closed, and the
- * invoices may have been paid in another way meanwhile.
+ * For a refund that the bank returned. If it is already booked in the ERP, a person must undo it: the period
+ * may be closed, and the invoices may have been paid in another way meanwhile.
  */
 async function checkReturnedRefund(writer: PaymentWriter, task: RefundTask, signal: AbortSignal) {
   const { externalId, paymentRecordId, currency } = task;
@@ -218,8 +274,8 @@ async function checkReturnedRefund(writer: PaymentWriter, task: RefundTask, sign
 }
 
 /**
- * Returns the refund's id in the ERP (null for a refund that was returned) and what the ERP shows of the payment after it. Rejects like
- * `writePayment`.
+ * Returns the refund's id in the ERP (null for a refund that was returned) and what the ERP shows of the
+ * payment after it. Rejects like `writePayment`.
  */
 export async function writeRefund(
   writer: PaymentWriter,
@@ -236,7 +292,9 @@ export async function writeRefund(
   }
   if (record === null) throw recordNotShown('refund');
   const refundedMinor = sum(
-    record.of.filter(({ paymentId }) => paymentId === paymentRecordId).map(({ amount }) => toMinor(amount, currency)),
+    record.of
+      .filter(({ paymentId }) => paymentId === paymentRecordId)
+      .map(({ amount }) => toMinor(amount, currency)),
   );
   if (record.customerId !== task.customerId || refundedMinor !== task.amountMinor)
     throw refused(
@@ -244,5 +302,8 @@ export async function writeRefund(
       `The ERP has another refund with the external id ${externalId}: its customer, payment or amount differs`,
       `Give the record ${record.id} another external id in the ERP, or correct it to a refund of ${formatAmount(task)} ${currency} of this payment, then retry.`,
     );
-  return { recordId: record.id, payment: await readErpPaymentState(writer, paymentRecordId, currency, signal) };
+  return {
+    recordId: record.id,
+    payment: await readErpPaymentState(writer, paymentRecordId, currency, signal),
+  };
 }

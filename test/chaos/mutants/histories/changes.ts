@@ -1,4 +1,5 @@
-// Directed histories of the mutants in `../changes.ts`, by their names. The account's clock begins at 09:00 UTC.
+// Directed histories of the mutants in `../changes.ts`, by their names. The account's clock begins at 09:00
+// UTC.
 import type { Action } from '../../plan.ts';
 import type { RecordTypeName } from '../../plan-names.ts';
 import { type Histories, type History, load } from '../history.ts';
@@ -16,7 +17,9 @@ const runs = (recordType: RecordTypeName, ...rounds: readonly (readonly Action[]
 const closed = '1000';
 const loadClosed = {
   ...load,
-  before: [change('transaction', closed, { foreignamountunpaid: 0, status: 'B', closedate: '2011-07-02' }, 'none')],
+  before: [
+    change('transaction', closed, { foreignamountunpaid: 0, status: 'B', closedate: '2011-07-02' }, 'none'),
+  ],
 };
 const ofInvoices = (...rounds: readonly (readonly Action[])[]): History => ({
   rounds: [loadClosed, ...rounds.map((before) => ({ before }))],
@@ -31,11 +34,20 @@ const silentAmount = { do: 'edit', kind: 'silent-amount', seed: 1 } as const;
 
 export const changeHistories: Histories = {
   overlap: ofInvoices(
-    [change('transaction', closed, { memo: 'early' }), step(3), change('transaction', '1003', { memo: 'later' }), step(8)],
+    [
+      change('transaction', closed, { memo: 'early' }),
+      step(3),
+      change('transaction', '1003', { memo: 'later' }),
+      step(8),
+    ],
     [change('transaction', closed, { memo: 'in the same second' }, 'none')],
   ),
   settling: ofInvoices(
-    [change('transaction', closed, { memo: 'early' }), step(12), change('transaction', '1003', { memo: 'now' })],
+    [
+      change('transaction', closed, { memo: 'early' }),
+      step(12),
+      change('transaction', '1003', { memo: 'now' }),
+    ],
     [change('transaction', closed, { memo: 'in the same second' }, 'none')],
   ),
   'settling-full': {
@@ -54,13 +66,21 @@ export const changeHistories: Histories = {
   ),
   'repeated-hour': repeatedHour,
   'listed-earlier-times': repeatedHour,
-  'listed-ids': ofInvoices([change('transaction', closed, { memo: 'new' }), drop('invoice', { id: 1000 }, 1)]),
+  'listed-ids': ofInvoices([
+    change('transaction', closed, { memo: 'new' }),
+    drop('invoice', { id: 1000 }, 1),
+  ]),
   'listed-times': runs('item', [
     change('item', '5', { displayname: 'one' }),
     { do: 'write', method: 'POST', path: '/books/keep', body: {} },
     step(1),
     change('item', '5', { displayname: 'two' }),
-    { do: 'lie', recordType: 'item', rounds: 1, lie: { on: { table: 'item', kind: 'rows' }, stalePage: true, times: 1 } },
+    {
+      do: 'lie',
+      recordType: 'item',
+      rounds: 1,
+      lie: { on: { table: 'item', kind: 'rows' }, stalePage: true, times: 1 },
+    },
   ]),
   'listed-unreadable': {
     rounds: [
@@ -71,7 +91,10 @@ export const changeHistories: Histories = {
       },
     ],
   },
-  'listed-count': ofInvoices([change('transaction', closed, { memo: 'new' }), drop('invoice', { id: 1000 }, 2)]),
+  'listed-count': ofInvoices([
+    change('transaction', closed, { memo: 'new' }),
+    drop('invoice', { id: 1000 }, 2),
+  ]),
   'listed-lines-count': runs('invoice', [
     touched('1000', 1, { memo: 'new' }),
     drop('invoice', { transaction: 1000 }, 1, 'transactionline'),
@@ -89,7 +112,10 @@ export const changeHistories: Histories = {
     [change('transaction', '1000', { foreignamountunpaid: 1 }, 'none')],
   ),
   'values-compared': runs('invoice', [silentAmount]),
-  'labels-scanned': runs('invoice', [change('customer', '1', { entityid: 'Renamed' }, 'none'), step(dayMinutes)]),
+  'labels-scanned': runs('invoice', [
+    change('customer', '1', { entityid: 'Renamed' }, 'none'),
+    step(dayMinutes),
+  ]),
   'rolling-due': { recordTypes: ['item'], quiet: true, rounds: [load] },
   'rolling-missing': {
     recordTypes: ['item'],
@@ -98,16 +124,30 @@ export const changeHistories: Histories = {
       load,
       {
         before: [change('item', '5', { displayname: 'silent' }, 'none'), step(8 * dayMinutes)],
-        during: [{ asking: 'FROM item t ORDER BY t.id', afterRequests: 1, action: drop('item', { id: 5 }, 1) }],
+        during: [
+          { asking: 'FROM item t ORDER BY t.id', afterRequests: 1, action: drop('item', { id: 5 }, 1) },
+        ],
       },
       {},
     ],
   },
-  'rolling-clock-set-back': { recordTypes: ['item'], quiet: true, rounds: [load, { before: [step(-9 * dayMinutes)] }] },
-  'rejected-is-partial': runs('customer', [{ do: 'hold', fault: 'bad-value', recordType: 'customer', rounds: 1, seed: 1 }]),
+  'rolling-clock-set-back': {
+    recordTypes: ['item'],
+    quiet: true,
+    rounds: [load, { before: [step(-9 * dayMinutes)] }],
+  },
+  'rejected-is-partial': runs('customer', [
+    { do: 'hold', fault: 'bad-value', recordType: 'customer', rounds: 1, seed: 1 },
+  ]),
   // The modification time of a customer.
   'year-zero-rejected': {
     recordTypes: ['customer'],
-    rounds: [load, { published: true, before: [{ do: 'hold', fault: 'bad-time', recordType: 'customer', rounds: 1, seed: 1 }] }],
+    rounds: [
+      load,
+      {
+        published: true,
+        before: [{ do: 'hold', fault: 'bad-time', recordType: 'customer', rounds: 1, seed: 1 }],
+      },
+    ],
   },
 };

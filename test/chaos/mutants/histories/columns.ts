@@ -9,14 +9,20 @@ const region = 'custentity_sales_region';
 const { label, type } = customFields.customer;
 const hideFax: Action = { do: 'hide', recordType: 'customer', columns: ['fax'], rounds: 1 };
 
-const ofCustomers = (...rounds: History['rounds']): History => ({ recordTypes: ['customer'], rounds: [load, ...rounds] });
+const ofCustomers = (...rounds: History['rounds']): History => ({
+  recordTypes: ['customer'],
+  rounds: [load, ...rounds],
+});
 
 /** Every second and the first answer about a field of all customers lacks its values. */
 const allEmpty = ofCustomers({ full: true, before: [empty('customer', region)] });
 
 /** A field comes empty by mistake while one of its values changes silently. */
 const changedMeanwhile = ofCustomers(
-  { full: true, before: [change('customer', '6', { [region]: 'moved' }, 'none'), step(1), empty('customer', region)] },
+  {
+    full: true,
+    before: [change('customer', '6', { [region]: 'moved' }, 'none'), step(1), empty('customer', region)],
+  },
   {},
 );
 
@@ -31,7 +37,10 @@ const fourthInvoices = Array.from({ length: 140 }, (_, n) => ({ n, id: 1_000 + n
   .filter(({ n, id }) => n % 7 !== 6 && id % 4 === 0)
   .map(({ id }) => String(id));
 
-/** A value that its field had before the role lost it, and that is gone when the role can read the field again. */
+/**
+ * A value that its field had before the role lost it, and that is gone when the role can read the field
+ * again.
+ */
 const emptiedMeanwhile: History = {
   recordTypes: ['customer'],
   rounds: [
@@ -44,11 +53,21 @@ const emptiedMeanwhile: History = {
 /** A text that is deleted and created again as a time. */
 const becomesTime: readonly Action[] = [
   { do: 'write', method: 'DELETE', path: `/fields/customer/${region}` },
-  { do: 'write', method: 'POST', path: '/fields', body: { table: 'customer', name: region, type: 'datetime', label } },
+  {
+    do: 'write',
+    method: 'POST',
+    path: '/fields',
+    body: { table: 'customer', name: region, type: 'datetime', label },
+  },
   change('customer', '5', { [region]: '2011-09-01T10:00:08Z' }),
 ];
 /** A text of which only the metadata catalogue names the type. */
-const hideFieldList: Action = { do: 'write', method: 'PUT', path: '/hidden', body: { tables: ['customfield'] } };
+const hideFieldList: Action = {
+  do: 'write',
+  method: 'PUT',
+  path: '/hidden',
+  body: { tables: ['customfield'] },
+};
 
 export const columnHistories: Histories = {
   'types-compared': ofCustomers({ before: becomesTime }),
@@ -73,7 +92,9 @@ export const columnHistories: Histories = {
   },
   'filled-again-healed': changedMeanwhile,
   'stale-is-partial': changedMeanwhile,
-  'unreadable-noticed': ofCustomers({ before: [{ do: 'write', method: 'DELETE', path: `/fields/customer/${region}` }] }),
+  'unreadable-noticed': ofCustomers({
+    before: [{ do: 'write', method: 'DELETE', path: `/fields/customer/${region}` }],
+  }),
   'unreadable-lines-noticed': {
     rounds: [
       load,
@@ -91,10 +112,18 @@ export const columnHistories: Histories = {
     quiet: true,
     recordTypes: ['customer'],
     rounds: [
-      { ...load, before: [{ do: 'write', method: 'DELETE', path: `/fields/customer/${region}` }, { do: 'refresh' }] },
+      {
+        ...load,
+        before: [{ do: 'write', method: 'DELETE', path: `/fields/customer/${region}` }, { do: 'refresh' }],
+      },
       {
         before: [
-          { do: 'write', method: 'POST', path: '/fields', body: { table: 'customer', name: region, type, label } },
+          {
+            do: 'write',
+            method: 'POST',
+            path: '/fields',
+            body: { table: 'customer', name: region, type, label },
+          },
           change('customer', '5', { [region]: 'new' }, 'none'),
           { do: 'refresh' },
         ],
@@ -114,7 +143,11 @@ export const columnHistories: Histories = {
             do: 'lie',
             recordType: 'invoice',
             rounds: 1,
-            lie: { on: { table: 'transactionline', kind: 'rows' }, nullColumn: { column: 'item', every: 2 }, times: 1 },
+            lie: {
+              on: { table: 'transactionline', kind: 'rows' },
+              nullColumn: { column: 'item', every: 2 },
+              times: 1,
+            },
           }),
         ],
       },

@@ -15,10 +15,14 @@ const lacksLine = (times?: number): Action =>
     dropRows: { where: { linesequencenumber: 4 } },
     ...(times !== undefined && { times }),
   });
-const otherQuantity: History = { rounds: [load, { green: true, before: [line(2, { quantity: -9 }, 'none'), nextDay] }] };
+const otherQuantity: History = {
+  rounds: [load, { green: true, before: [line(2, { quantity: -9 }, 'none'), nextDay] }],
+};
 
 export const lineHistories: Histories = {
-  'lines-compared': { rounds: [load, { green: true, before: [edited], during: [at(asks.lines, 1, lacksLine(1))] }] },
+  'lines-compared': {
+    rounds: [load, { green: true, before: [edited], during: [at(asks.lines, 1, lacksLine(1))] }],
+  },
   'lines-still-differ': { rounds: [load, { before: [edited, lacksLine()] }, { green: true }] },
   'lines-unreturned': {
     rounds: [
@@ -29,7 +33,11 @@ export const lineHistories: Histories = {
           at(
             't.id IN (1003)',
             1,
-            lie('invoice', { on: { table: 'transaction', kind: 'rows' }, times: 1, dropRows: { where: { id: invoice } } }),
+            lie('invoice', {
+              on: { table: 'transaction', kind: 'rows' },
+              times: 1,
+              dropRows: { where: { id: invoice } },
+            }),
           ),
         ],
       },
@@ -63,8 +71,16 @@ export const lineHistories: Histories = {
   // The role can't see which custom fields there are.
   'lines-column-asked': {
     rounds: [
-      { ...load, before: [{ do: 'write', method: 'PUT', path: '/hidden', body: { tables: ['customfield'] } }] },
-      { before: [{ do: 'write', method: 'DELETE', path: '/fields/transactionline/custcol_lot_number' }, nextDay] },
+      {
+        ...load,
+        before: [{ do: 'write', method: 'PUT', path: '/hidden', body: { tables: ['customfield'] } }],
+      },
+      {
+        before: [
+          { do: 'write', method: 'DELETE', path: '/fields/transactionline/custcol_lot_number' },
+          nextDay,
+        ],
+      },
       { before: [nextDay] },
     ],
   },

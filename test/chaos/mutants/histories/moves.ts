@@ -8,7 +8,11 @@ type Values = Readonly<Record<string, string | number | null>>;
 type Line = { readonly line: number; readonly fields: Values };
 
 /** `touch`: which modification time becomes now, or a time. */
-export const patch = (table: Table, id: number, body: { fields?: Values; lines?: readonly Line[]; touch: string }): Action => ({
+export const patch = (
+  table: Table,
+  id: number,
+  body: { fields?: Values; lines?: readonly Line[]; touch: string },
+): Action => ({
   do: 'write',
   method: 'PATCH',
   path: `/records/${table}/${id}`,
@@ -19,7 +23,11 @@ export const remove = (table: Table, id: number, listed: boolean): Action => ({
   method: 'DELETE',
   path: `/records/${table}/${id}?listed=${listed}`,
 });
-export const restore = (table: Table, id: number): Action => ({ do: 'write', method: 'POST', path: `/records/${table}/${id}/restore` });
+export const restore = (table: Table, id: number): Action => ({
+  do: 'write',
+  method: 'POST',
+  path: `/records/${table}/${id}/restore`,
+});
 
 export const longAgo = '2011-07-20T09:00:00Z';
 /** The account's first new id. */
@@ -36,7 +44,12 @@ export const nextDay = minutes(24 * 60);
 
 type Told = Omit<Lie, 'on'> & { readonly on: Lie['on'] };
 /** For this round. */
-export const lie = (recordType: RecordTypeName, told: Told): Action => ({ do: 'lie', recordType, rounds: 1, lie: told });
+export const lie = (recordType: RecordTypeName, told: Told): Action => ({
+  do: 'lie',
+  recordType,
+  rounds: 1,
+  lie: told,
+});
 /** One answer lacks a record. */
 export const missOnce = (recordType: RecordTypeName, table: Table, id: number): Action =>
   lie(recordType, { on: { table, kind: 'rows' }, dropRows: { where: { id } }, times: 1 });
@@ -50,7 +63,11 @@ export const staleDeletions = (recordType: RecordTypeName): Action =>
   lie(recordType, { on: { table: 'deletedrecord', kind: 'rows' }, stalePage: true, times: 1 });
 
 /** Before the n-th request that contains this text. */
-export const at = (asking: string, afterRequests: number, action: Action): During => ({ asking, afterRequests, action });
+export const at = (asking: string, afterRequests: number, action: Action): During => ({
+  asking,
+  afterRequests,
+  action,
+});
 
 /** What requests about invoices contain. */
 export const asks = {

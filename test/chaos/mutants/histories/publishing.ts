@@ -3,7 +3,10 @@ import type { Action } from '../../plan.ts';
 import { type Histories, type History, load } from '../history.ts';
 import { change } from './steps.ts';
 
-const ofItems = (...before: readonly Action[]): History => ({ recordTypes: ['item'], rounds: [load, { before }] });
+const ofItems = (...before: readonly Action[]): History => ({
+  recordTypes: ['item'],
+  rounds: [load, { before }],
+});
 const rename = (id: string): Action => change('item', id, { displayname: 'renamed' });
 
 /** The worker process is killed when others can see what it published, before the queue knows. */
@@ -14,7 +17,9 @@ const killed: History = {
     {
       green: true,
       before: [rename('5')],
-      during: [{ afterRequests: 1, action: { do: 'kill', recordType: 'item', when: 'published', delayMs: 0 } }],
+      during: [
+        { afterRequests: 1, action: { do: 'kill', recordType: 'item', when: 'published', delayMs: 0 } },
+      ],
     },
     { green: true, before: [rename('4')] },
   ],
@@ -39,7 +44,10 @@ const failedOver: History = {
 
 export const publishingHistories: Histories = {
   // The second change comes before the first one in the order of ids.
-  'generation-rises': { recordTypes: ['item'], rounds: [load, { before: [rename('5')] }, { before: [rename('4')] }] },
+  'generation-rises': {
+    recordTypes: ['item'],
+    rounds: [load, { before: [rename('5')] }, { before: [rename('4')] }],
+  },
   'new-change-number': ofItems(rename('5')),
   'one-transaction': killed,
   'epoch-renewed': failedOver,
@@ -51,7 +59,12 @@ export const publishingHistories: Histories = {
         unchanged: true,
         green: true,
         before: [
-          { do: 'write', method: 'POST', path: '/fields', body: { table: 'item', name: 'custitem_new', type: 'text', label: 'New' } },
+          {
+            do: 'write',
+            method: 'POST',
+            path: '/fields',
+            body: { table: 'item', name: 'custitem_new', type: 'text', label: 'New' },
+          },
           change('item', '5', { custitem_new: 'new' }, 'none'),
           { do: 'refresh' },
         ],

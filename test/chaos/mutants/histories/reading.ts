@@ -7,33 +7,58 @@ const invoice = 1003;
 const onePage = { pageSize: 200 };
 const miss = (id: number) => missOnce('invoice', 'transaction', id);
 
-/** The record that the fault with this seed meets: one value of it can't be stored, and is right again after the round. */
+/**
+ * The record that the fault with this seed meets: one value of it can't be stored, and is right again after
+ * the round.
+ */
 const spoiled = 1225;
-const spoiledRound = { before: [{ do: 'hold', fault: 'bad-value', recordType: 'invoice', rounds: 1, seed: 1 }] } as const;
+const spoiledRound = {
+  before: [{ do: 'hold', fault: 'bad-value', recordType: 'invoice', rounds: 1, seed: 1 }],
+} as const;
 const twice = lie('invoice', { on: { table: 'transaction', kind: 'rows' }, duplicateRow: true, times: 1 });
 
 const none = (kind: 'rows' | 'count') =>
   lie('invoice', { on: { table: 'transaction', kind }, dropRows: { where: { type: 'CustInvc' } }, times: 1 });
 
 /** The first load's only page lacks a record. */
-const skippedByPage: History = { ...onePage, rounds: [{ full: true, during: [at(asks.page, 1, miss(invoice))] }] };
+const skippedByPage: History = {
+  ...onePage,
+  rounds: [{ full: true, during: [at(asks.page, 1, miss(invoice))] }],
+};
 const appeared: History = { rounds: [load, { green: true, before: appear('transaction', invoice) }] };
 const renamedCustomer: History = {
-  rounds: [load, { green: true, before: [patch('customer', 8, { fields: { entityid: 'Renamed' }, touch: 'header' }), nextDay] }],
+  rounds: [
+    load,
+    {
+      green: true,
+      before: [patch('customer', 8, { fields: { entityid: 'Renamed' }, touch: 'header' }), nextDay],
+    },
+  ],
 };
 
 export const readingHistories: Histories = {
   // Neither a page nor the count that it is compared with has any record.
   'zero-rows': {
     ...onePage,
-    rounds: [{ full: true, during: [at(asks.page, 1, none('rows')), at(asks.count, 2, none('count'))] }, load],
+    rounds: [
+      { full: true, during: [at(asks.page, 1, none('rows')), at(asks.count, 2, none('count'))] },
+      load,
+    ],
   },
   'full-count': skippedByPage,
   'full-missing-fetched': skippedByPage,
   // The list of ids lacks it, too.
   'full-list-consistent': {
     ...onePage,
-    rounds: [{ full: true, during: [at(asks.page, 1, miss(invoice)), at('SELECT t.id AS id FROM transaction t', 1, miss(invoice))] }],
+    rounds: [
+      {
+        full: true,
+        during: [
+          at(asks.page, 1, miss(invoice)),
+          at('SELECT t.id AS id FROM transaction t', 1, miss(invoice)),
+        ],
+      },
+    ],
   },
   // Listed, and in no answer that has more than its id.
   'full-unreadable': {
@@ -50,11 +75,21 @@ export const readingHistories: Histories = {
   'last-page-marked': { rounds: [load] },
   // Corrected without a new modification time.
   'rejected-read-again': {
-    rounds: [load, spoiledRound, { green: true, before: [patch('transaction', spoiled, { touch: longAgo })] }],
+    rounds: [
+      load,
+      spoiledRound,
+      { green: true, before: [patch('transaction', spoiled, { touch: longAgo })] },
+    ],
   },
-  'deletions-read': { deletions: 'feed', rounds: [load, { green: true, before: [remove('transaction', invoice, true)] }] },
+  'deletions-read': {
+    deletions: 'feed',
+    rounds: [load, { green: true, before: [remove('transaction', invoice, true)] }],
+  },
   'count-compared': appeared,
-  'absent-explained': { deletions: 'feed', rounds: [load, spoiledRound, { before: [remove('transaction', spoiled, false)] }] },
+  'absent-explained': {
+    deletions: 'feed',
+    rounds: [load, spoiledRound, { before: [remove('transaction', spoiled, false)] }],
+  },
   'daily-scan': renamedCustomer,
   'scan-fetches-new': appeared,
   'scan-fetches-differing': renamedCustomer,
@@ -96,7 +131,10 @@ export const readingHistories: Histories = {
     ],
   },
   'scan-consistent': {
-    rounds: [load, { green: true, before: appear('transaction', invoice), during: [at(asks.scan, 1, miss(newId))] }],
+    rounds: [
+      load,
+      { green: true, before: appear('transaction', invoice), during: [at(asks.scan, 1, miss(newId))] },
+    ],
   },
   // One record is created before the list, and one is deleted after it.
   'scan-repeated': {
@@ -106,7 +144,12 @@ export const readingHistories: Histories = {
         green: true,
         before: [nextDay],
         during: [
-          at(asks.scan, 1, { do: 'write', method: 'POST', path: '/records/transaction', body: { like: String(invoice) } }),
+          at(asks.scan, 1, {
+            do: 'write',
+            method: 'POST',
+            path: '/records/transaction',
+            body: { like: String(invoice) },
+          }),
           at(asks.count, 2, remove('transaction', 1006, true)),
         ],
       },
@@ -115,7 +158,11 @@ export const readingHistories: Histories = {
   'pages-counted': {
     rounds: [
       load,
-      { green: true, before: appear('transaction', invoice), during: [at(asks.scan, 1, miss(newId)), at(asks.scan, 2, miss(newId))] },
+      {
+        green: true,
+        before: appear('transaction', invoice),
+        during: [at(asks.scan, 1, miss(newId)), at(asks.scan, 2, miss(newId))],
+      },
     ],
   },
   'scan-unreadable': {

@@ -25,14 +25,22 @@ export const touched = (id: string, line: number, fields: Fields): Action => ({
 });
 
 /** The next lists lack these rows. */
-export const drop = (recordType: RecordTypeName, where: Fields, times: number, table: string = tableOf(recordType)): Action => ({
+export const drop = (
+  recordType: RecordTypeName,
+  where: Fields,
+  times: number,
+  table: string = tableOf(recordType),
+): Action => ({
   do: 'lie',
   recordType,
   rounds: 1,
   lie: { on: { table, kind: 'rows' }, times, dropRows: { where } } satisfies Lie,
 });
 
-/** Answers leave a column out, of every row or of those whose id is a multiple of `every`; it may be named as stale meanwhile. */
+/**
+ * Answers leave a column out, of every row or of those whose id is a multiple of `every`; it may be named as
+ * stale meanwhile.
+ */
 export const empty = (
   recordType: RecordTypeName,
   column: string,
@@ -40,6 +48,10 @@ export const empty = (
 ): Action => {
   const { every, times, rounds = 1 } = more;
   const nullColumn = every === undefined ? column : { column, every };
-  const lie: Lie = { on: { table: tableOf(recordType), kind: 'rows' }, nullColumn, ...(times !== undefined && { times }) };
+  const lie: Lie = {
+    on: { table: tableOf(recordType), kind: 'rows' },
+    nullColumn,
+    ...(times !== undefined && { times }),
+  };
   return { do: 'lie', recordType, rounds, lie, names: [column] };
 };

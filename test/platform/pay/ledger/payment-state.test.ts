@@ -12,12 +12,12 @@ describe('the status of a payment', () => {
     for (const current of paymentStatuses) {
       for (const reported of paymentStatuses) {
         const next = advanceStatus(current, reported);
-        expect([current, reported, paymentRanks[next] >= paymentRanks[current], next === current || next === reported]).toEqual([
+        expect([
           current,
           reported,
-          true,
-          true,
-        ]);
+          paymentRanks[next] >= paymentRanks[current],
+          next === current || next === reported,
+        ]).toEqual([current, reported, true, true]);
         if (paymentRanks[reported] === paymentRanks[current]) expect(next).toBe(current);
         // The same two statuses in the opposite order end at the same rank.
         expect(paymentRanks[advanceStatus(advanceStatus('PENDING', current), reported)]).toBe(
@@ -28,11 +28,11 @@ describe('the status of a payment', () => {
   });
 
   it('never loses money that arrives after a failure', () => {
-    expect([advanceStatus('FAILED', 'SUCCEEDED'), advanceStatus('CANCELED', 'REFUNDED'), advanceStatus('SUCCEEDED', 'FAILED')]).toEqual([
-      'SUCCEEDED',
-      'REFUNDED',
-      'SUCCEEDED',
-    ]);
+    expect([
+      advanceStatus('FAILED', 'SUCCEEDED'),
+      advanceStatus('CANCELED', 'REFUNDED'),
+      advanceStatus('SUCCEEDED', 'FAILED'),
+    ]).toEqual(['SUCCEEDED', 'REFUNDED', 'SUCCEEDED']);
   });
 
   it('follows the received amount, not the reported state', () => {

@@ -1,5 +1,6 @@
-// Alert mails about payments that are not fully in the ERP, read back from a real mail server, and the metrics for operators. Each change
-// is reported once, regardless of how many processes check and how often an attempt is retried.
+// Alert mails about payments that are not fully in the ERP, read back from a real mail server, and the
+// metrics for operators. Each change is reported once, regardless of how many processes check and how often
+// an attempt is retried.
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Ctx } from '../../../../src/core/ctx.ts';
@@ -26,7 +27,11 @@ let watches: Recurring[];
 
 beforeAll(async () => {
   [books, server] = await Promise.all([openBooks(), startMailServer()]);
-  const settings = { ...testSettings, publicUrl: 'https://portal.example.test', mail: { ...testSettings.mail, smtpUrl: server.url } };
+  const settings = {
+    ...testSettings,
+    publicUrl: 'https://portal.example.test',
+    mail: { ...testSettings.mail, smtpUrl: server.url },
+  };
   ctx = { ...books.database.ctx, settings };
   admin = openKnex(books.database.address, null, 1);
   await books.as((tx) => tx('organizations').where('id', books.organizationId).update({ name: 'Acme' }));
@@ -70,8 +75,10 @@ async function mails(checking = watches): Promise<Delivered[]> {
   await sender.stop();
   return server.delivered.splice(0).sort((a, b) => String(a.to).localeCompare(String(b.to)));
 }
-const subjects = async (checking = watches): Promise<string[]> => (await mails(checking)).map(({ to, mail }) => `${to}: ${mail.subject}`);
-const toBoth = (subject: string): string[] => ['books', 'ops'].map((name) => `${name}@example.test: ${subject}`);
+const subjects = async (checking = watches): Promise<string[]> =>
+  (await mails(checking)).map(({ to, mail }) => `${to}: ${mail.subject}`);
+const toBoth = (subject: string): string[] =>
+  ['books', 'ops'].map((name) => `${name}@example.test: ${subject}`);
 let onHold: string[] = [];
 const hold = (...customers: string[]): void => {
   onHold = customers;
@@ -113,7 +120,14 @@ it('reports a payment that the ERP refuses once with a fix, however often it is 
   const sent = await mails();
   expect(sent.map(({ to, mail }) => `${to}: ${mail.subject}`)).toEqual(stuck(2));
   for (const part of [sent[0]?.mail.text, sent[0]?.mail.html]) {
-    for (const words of [...both, '12.50 GBP', customer, 'CUSTOMER_ON_HOLD', 'off credit hold', `${api}?erpStatus=FAILED`])
+    for (const words of [
+      ...both,
+      '12.50 GBP',
+      customer,
+      'CUSTOMER_ON_HOLD',
+      'off credit hold',
+      `${api}?erpStatus=FAILED`,
+    ])
       expect(part).toContain(words);
     expect(part).not.toContain(landed);
   }
@@ -142,12 +156,17 @@ it('reports the changes of an hour in one mail, and omits problems that were res
   await setBack('told_at', 2);
   const [mail] = await mails();
   expect(mail?.mail.subject).toBe('2 payments of Acme are not fully in the ERP');
-  expect(mail?.mail.text).toContain(`1 payment from an earlier alert is now in the ERP: ${first} of 1.00 GBP.`);
+  expect(mail?.mail.text).toContain(
+    `1 payment from an earlier alert is now in the ERP: ${first} of 1.00 GBP.`,
+  );
   expect([mail?.mail.text?.includes(second), mail?.mail.text?.includes(third)]).toEqual([false, true]);
 });
 
 it('reports a problem that may resolve itself after an hour, and one that needs a person immediately', async () => {
-  const error = (status: number, code: string) => ({ status, body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': code }] } });
+  const error = (status: number, code: string) => ({
+    status,
+    body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': code }] },
+  });
   books.erp.account.injectFault({ path: /customerPayment$/, times: 1, ...error(503, 'SERVER_ERROR') });
   const down = await pay(100);
   expect([await books.state(down), await subjects()]).toMatchObject([{ status: 'PENDING' }, []]);
@@ -160,7 +179,11 @@ it('reports a problem that may resolve itself after an hour, and one that needs 
   hold();
   await retry(down);
   expect(await subjects()).toEqual(resolved(1));
-  books.erp.account.injectFault({ path: /customerPayment$/, times: 1, ...error(403, 'INSUFFICIENT_PERMISSION') });
+  books.erp.account.injectFault({
+    path: /customerPayment$/,
+    times: 1,
+    ...error(403, 'INSUFFICIENT_PERMISSION'),
+  });
   await pay(200);
   const [mail] = await mails();
   expect(mail?.mail.text).toContain('PERMISSION_MISSING');
@@ -168,10 +191,16 @@ it('reports a problem that may resolve itself after an hour, and one that needs 
 
 it('reports an unapplied rest and a refused refund, but not documents that a person ended', async () => {
   const [a, b] = [await books.invoice(1000), await books.invoice(500)];
-  await books.byHand('POST', 'customerPayment', { customer: '1', payment: 4, apply: { items: [{ doc: a, apply: true, amount: 4 }] } });
+  await books.byHand('POST', 'customerPayment', {
+    customer: '1',
+    payment: 4,
+    apply: { items: [{ doc: a, apply: true, amount: 4 }] },
+  });
   const partly = await books.pay([[a, 1000]]);
   await runner.waitUntilIdle();
-  expect((await mails())[0]?.mail.text).toMatch(new RegExp(`${partly}[^]*4.00 GBP of the payment isn't applied to any invoice`));
+  expect((await mails())[0]?.mail.text).toMatch(
+    new RegExp(`${partly}[^]*4.00 GBP of the payment isn't applied to any invoice`),
+  );
   const id = await books.pay([[b, 500]]);
   await runner.waitUntilIdle();
   hold('1');
@@ -197,12 +226,19 @@ it('keeps the alert pending while there are no recipients or mails cannot be que
 });
 
 it('exports counts by state for operators, and counts no document as waiting in the queue that cannot be claimed', async () => {
-  expect(await metrics()).toEqual({ 'queue_waiting pay_erp_documents': 0, 'queue_oldest_seconds pay_erp_documents': 0 });
+  expect(await metrics()).toEqual({
+    'queue_waiting pay_erp_documents': 0,
+    'queue_oldest_seconds pay_erp_documents': 0,
+  });
   hold('1');
   await pay(100);
   hold();
   const a = await books.invoice(1000);
-  await books.byHand('POST', 'customerPayment', { customer: '1', payment: 4, apply: { items: [{ doc: a, apply: true, amount: 4 }] } });
+  await books.byHand('POST', 'customerPayment', {
+    customer: '1',
+    payment: 4,
+    apply: { items: [{ doc: a, apply: true, amount: 4 }] },
+  });
   await books.pay([[a, 1000]]);
   await runner.waitUntilIdle();
   const [refused, untried] = [await books.invoice(200), await books.invoice(300)];
@@ -233,6 +269,9 @@ it('exports counts by state for operators, and counts no document as waiting in 
   expect(await metrics()).toMatchObject({ 'pay_write_backs off': 2, 'queue_waiting pay_erp_documents': 0 });
   await runner.stop();
   await books.setWriteBack({ account: null, refundAccount: '7' });
-  expect(await metrics()).toMatchObject({ 'pay_write_backs waiting': 2, 'queue_waiting pay_erp_documents': 2 });
+  expect(await metrics()).toMatchObject({
+    'pay_write_backs waiting': 2,
+    'queue_waiting pay_erp_documents': 2,
+  });
   runner = startWriteBack(ctx, { pollMs: hour, firstWaitMs: hour });
 });

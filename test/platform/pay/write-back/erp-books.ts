@@ -1,12 +1,15 @@
-// Fixture: an organization whose payments are written to a simulated NetSuite account with a few invoices, through a proxy that lets a
-// test act before a request is forwarded or before its response is returned.
+// Fixture: an organization whose payments are written to a simulated NetSuite account with a few invoices,
+// through a proxy that lets a test act before a request is forwarded or before its response is returned.
 import { randomUUID } from 'node:crypto';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createDataFolder, signIn } from '../../../../packages/netsuite-simulator/test/test-account.ts';
 import { inTransaction, type Tx } from '../../../../src/db/transaction.ts';
 import { type ErpState, listErpStates } from '../../../../src/platform/pay/ledger/erp-states.store.ts';
-import { enqueueErpDocument, retryErpDocuments } from '../../../../src/platform/pay/write-back/erp-documents.store.ts';
+import {
+  enqueueErpDocument,
+  retryErpDocuments,
+} from '../../../../src/platform/pay/write-back/erp-documents.store.ts';
 import { secretBinding } from '../../../../src/sync/index.ts';
 import { type TestDatabase, testDatabase } from '../../../setup/database.ts';
 import { accountId, type Erp, startErp } from '../../../setup/erp.ts';
@@ -14,8 +17,8 @@ import { makeOrganization } from '../../../setup/organization.ts';
 import { asSuperuser } from '../../../setup/superuser.ts';
 
 /**
- * A proxy between the service and the account. `before` delays a request, and drops the connection when it returns 'drop'; `after` delays
- * the response.
+ * A proxy between the service and the account. `before` delays a request, and drops the connection when it
+ * returns 'drop'; `after` delays the response.
  */
 export type Wire = {
   before: (request: string) => unknown;
@@ -70,8 +73,14 @@ export type Books = {
   /** Creates an invoice over this amount; returns its id. */
   invoice(pence: number, customer?: string): Promise<string>;
   /** Inserts a payment that has just succeeded, with these amounts per invoice; returns its id. */
-  pay(invoices: readonly (readonly [id: string, pence: number])[], options?: { customer?: string }): Promise<string>;
-  /** Inserts a payment of another organization without an ERP connection; returns a function that reads its state. */
+  pay(
+    invoices: readonly (readonly [id: string, pence: number])[],
+    options?: { customer?: string },
+  ): Promise<string>;
+  /**
+   * Inserts a payment of another organization without an ERP connection; returns a function that reads its
+   * state.
+   */
   neighbour(): Promise<() => Promise<ErpState | undefined>>;
   /** Inserts a refund that has just succeeded; returns its id. */
   refund(paymentId: string, pence: number): Promise<string>;
@@ -86,8 +95,13 @@ export type Books = {
   ledger<Row extends object>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
   /** The open amount of each invoice, in pence. */
   open(...invoices: readonly string[]): Promise<number[]>;
-  /** A payment in the account's ledger: number of records, and total, applied and refunded amounts in pence, and number of refunds. */
-  inErp(paymentId: string): Promise<Readonly<Record<'payments' | 'total' | 'applied' | 'refunded' | 'refunds', number>>>;
+  /**
+   * A payment in the account's ledger: number of records, and total, applied and refunded amounts in pence,
+   * and number of refunds.
+   */
+  inErp(
+    paymentId: string,
+  ): Promise<Readonly<Record<'payments' | 'total' | 'applied' | 'refunded' | 'refunds', number>>>;
   /** Creates a customer; returns its id. */
   customer(): Promise<string>;
   /** Writes into the account as a person would, not as the service; returns the new record's id. */
@@ -101,7 +115,12 @@ async function setUpPay(tx: Tx, { organizationId, account }: Owner): Promise<voi
   const own = { organization_id: organizationId };
   await tx('pay_accounts').insert({ ...own, id: account, provider: 'sandbox' });
   const writeBack = JSON.stringify({ account: null, refundAccount: '7' });
-  const mapping = { recordType: 'invoice', number: 'tranid', amountDue: 'foreignamountunpaid', customer: 'entity' };
+  const mapping = {
+    recordType: 'invoice',
+    number: 'tranid',
+    amountDue: 'foreignamountunpaid',
+    customer: 'entity',
+  };
   await tx('pay_configs').insert({
     ...own,
     account_id: account,
@@ -119,9 +138,21 @@ async function insertPayment(
 ): Promise<string> {
   const [id, own] = [randomUUID(), { organization_id: organizationId }];
   const pence = invoices.reduce((sum, [, each]) => sum + each, 0);
-  const money = { currency: 'GBP', amount_minor: pence, received_minor: pence, provider_payment_id: `pay_${id.slice(0, 8)}` };
+  const money = {
+    currency: 'GBP',
+    amount_minor: pence,
+    received_minor: pence,
+    provider_payment_id: `pay_${id.slice(0, 8)}`,
+  };
   const state = { status: 'SUCCEEDED', succeeded_at: new Date() };
-  await tx('pay_payments').insert({ ...own, ...money, ...state, id, account_id: account, customer_id: customer });
+  await tx('pay_payments').insert({
+    ...own,
+    ...money,
+    ...state,
+    id,
+    account_id: account,
+    customer_id: customer,
+  });
   const rows = invoices.map(([recordId, each], position) => ({
     ...{ ...own, payment_id: id, position, record_id: recordId, number: 'x' },
     ...{ amount_minor: each, due_minor: each, read_at: new Date() },
@@ -145,7 +176,8 @@ export async function openBooks(given?: TestDatabase): Promise<Books> {
   const wire = await startProxy(erp.account.url);
   const { ctx } = database;
   const { id: organizationId } = await makeOrganization(ctx);
-  const as = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: ctx.db, organizationId }, work);
+  const as = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+    inTransaction({ db: ctx.db, organizationId }, work);
   const keys = await erp.account.createTokenCredentials('Portal Service');
   const { consumerKey, consumerSecret, tokenId, tokenSecret } = keys;
   const connection = {
@@ -159,7 +191,10 @@ export async function openBooks(given?: TestDatabase): Promise<Books> {
       kind: 'netsuite',
       account_id: accountId,
       settings: JSON.stringify(connection.settings),
-      secrets: ctx.keyring.encrypt(JSON.stringify(connection.secrets), secretBinding(organizationId, 'erp-secrets')),
+      secrets: ctx.keyring.encrypt(
+        JSON.stringify(connection.secrets),
+        secretBinding(organizationId, 'erp-secrets'),
+      ),
     });
     await setUpPay(tx, { organizationId, account });
   });
@@ -193,13 +228,19 @@ export async function openBooks(given?: TestDatabase): Promise<Books> {
         refunds: pence('refunds'),
       };
     },
-    customer: () => byHand('POST', 'customer', { companyName: `Customer ${randomUUID()}`, subsidiary: { id: '1' } }),
+    customer: () =>
+      byHand('POST', 'customer', { companyName: `Customer ${randomUUID()}`, subsidiary: { id: '1' } }),
     invoice: (pence, customer = '1') =>
-      byHand('POST', 'invoice', { entity: { id: customer }, item: { items: [{ item: '10', amount: pence / 100 }] } }),
-    pay: (invoices, { customer = '1' } = {}) => as((tx) => insertPayment(tx, { organizationId, account, customer }, invoices)),
+      byHand('POST', 'invoice', {
+        entity: { id: customer },
+        item: { items: [{ item: '10', amount: pence / 100 }] },
+      }),
+    pay: (invoices, { customer = '1' } = {}) =>
+      as((tx) => insertPayment(tx, { organizationId, account, customer }, invoices)),
     neighbour: async () => {
       const other = await makeOrganization(ctx);
-      const asOther = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction({ db: ctx.db, organizationId: other.id }, work);
+      const asOther = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+        inTransaction({ db: ctx.db, organizationId: other.id }, work);
       const id = await asOther(async (tx) => {
         const owner = { organizationId: other.id, account: randomUUID(), customer: '1' };
         await setUpPay(tx, owner);
@@ -220,7 +261,8 @@ export async function openBooks(given?: TestDatabase): Promise<Books> {
         await enqueueErpDocument(tx, { organizationId, paymentId, refundId: id });
         return id;
       }),
-    setWriteBack: (writeBack) => as((tx) => tx('pay_configs').update({ write_back: JSON.stringify(writeBack) })),
+    setWriteBack: (writeBack) =>
+      as((tx) => tx('pay_configs').update({ write_back: JSON.stringify(writeBack) })),
     state: async (paymentId) => {
       const state = (await as((tx) => listErpStates(tx, organizationId, [paymentId]))).get(paymentId);
       if (state === undefined) return { status: 'OFF' };
@@ -232,7 +274,10 @@ export async function openBooks(given?: TestDatabase): Promise<Books> {
       as((tx) =>
         tx('pay_erp_documents')
           .where({ status: 'PENDING' })
-          .update({ next_attempt_at: tx.raw("clock_timestamp() - interval '1 second'"), holds_account_until: null }),
+          .update({
+            next_attempt_at: tx.raw("clock_timestamp() - interval '1 second'"),
+            holds_account_until: null,
+          }),
       ),
     stop: async () => {
       await wire.stop();

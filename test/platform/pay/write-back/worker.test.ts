@@ -1,4 +1,5 @@
-// Write-back of payments and refunds into the ERP: each is written exactly once, whatever fails, and a problem comes with a fix.
+// Write-back of payments and refunds into the ERP: each is written exactly once, whatever fails, and a
+// problem comes with a fix.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { QueueWorker } from '../../../../src/db/queue-worker.ts';
 import { startWriteBack } from '../../../../src/platform/pay/write-back/worker.ts';
@@ -18,7 +19,11 @@ beforeAll(async () => {
 });
 afterEach(() => {
   books.erp.account.clearFaults();
-  books.erp.account.setSwitches({ booksClosedThrough: null, customersOnHold: [], paymentTouchesInvoice: true });
+  books.erp.account.setSwitches({
+    booksClosedThrough: null,
+    customersOnHold: [],
+    paymentTouchesInvoice: true,
+  });
   books.wire.before = () => undefined;
   books.wire.after = () => undefined;
   books.wire.seen.length = 0;
@@ -40,7 +45,13 @@ const settledState = async (paymentId: string) => {
 };
 const open = (...ids: string[]) => books.open(...ids);
 const inErp = (paymentId: string) => books.inErp(paymentId);
-const landed = { status: 'LANDED', problem: null, unapplied: 0, writtenAt: expect.any(Date), recordId: expect.stringMatching(/^\d+$/) };
+const landed = {
+  status: 'LANDED',
+  problem: null,
+  unapplied: 0,
+  writtenAt: expect.any(Date),
+  recordId: expect.stringMatching(/^\d+$/),
+};
 
 describe('a payment', () => {
   it('is applied to its invoices, once', async () => {
@@ -50,11 +61,20 @@ describe('a payment', () => {
       [b, 2000],
     ]);
     expect(await settledState(id)).toEqual(landed);
-    expect([await open(a, b), await inErp(id)]).toEqual([[0, 3000], { payments: 1, total: 5010, applied: 5010, refunded: 0, refunds: 0 }]);
-    const [row] = await books.ledger('SELECT entity::text, undepfunds, account, memo FROM ledger.transaction WHERE externalid = $1', [
-      `portal-payment-${id}`,
+    expect([await open(a, b), await inErp(id)]).toEqual([
+      [0, 3000],
+      { payments: 1, total: 5010, applied: 5010, refunded: 0, refunds: 0 },
     ]);
-    expect(row).toMatchObject({ entity: '1', undepfunds: 'T', account: null, memo: expect.stringContaining(id) });
+    const [row] = await books.ledger(
+      'SELECT entity::text, undepfunds, account, memo FROM ledger.transaction WHERE externalid = $1',
+      [`portal-payment-${id}`],
+    );
+    expect(row).toMatchObject({
+      entity: '1',
+      undepfunds: 'T',
+      account: null,
+      memo: expect.stringContaining(id),
+    });
     // A first attempt does not look up an existing record.
     expect(books.wire.seen.filter((name) => name === POST)).toHaveLength(1);
     expect(books.wire.seen.filter((name) => name === 'POST suiteql')).toHaveLength(2);
@@ -64,8 +84,15 @@ describe('a payment', () => {
   });
 
   it('appears in the next sync: among the changes, or among the open records when NetSuite does not report a change', async () => {
-    const connector = await createTenantConnector({ ...books.database.ctx, organizationId: books.organizationId });
-    const wanted = { recordType: metadataOf('invoice'), fields: ['foreignamountunpaid', 'status'], signal: AbortSignal.timeout(60_000) };
+    const connector = await createTenantConnector({
+      ...books.database.ctx,
+      organizationId: books.organizationId,
+    });
+    const wanted = {
+      recordType: metadataOf('invoice'),
+      fields: ['foreignamountunpaid', 'status'],
+      signal: AbortSignal.timeout(60_000),
+    };
     for (const isTouched of [true, false]) {
       const { account } = books.erp;
       account.setSwitches({ paymentTouchesInvoice: isTouched });
@@ -85,7 +112,11 @@ describe('a payment', () => {
 
   it('whose invoices have less due by now is applied as far as possible, and reports the unapplied rest and why', async () => {
     const [a, b] = [await books.invoice(1000), await books.invoice(2000)];
-    await books.byHand('POST', 'customerPayment', { customer: '1', payment: 4, apply: { items: [{ doc: a, apply: true, amount: 4 }] } });
+    await books.byHand('POST', 'customerPayment', {
+      customer: '1',
+      payment: 4,
+      apply: { items: [{ doc: a, apply: true, amount: 4 }] },
+    });
     // While the request is in transit, a person pays a part of the other invoice.
     books.wire.before = async (name) => {
       if (name !== POST) return;
@@ -103,13 +134,23 @@ describe('a payment', () => {
     expect(await settledState(id)).toMatchObject({
       status: 'PARTLY_APPLIED',
       unapplied: 1900,
-      problem: { code: 'PARTLY_APPLIED', message: expect.stringContaining('19.00 GBP'), fix: expect.stringContaining('another invoice') },
+      problem: {
+        code: 'PARTLY_APPLIED',
+        message: expect.stringContaining('19.00 GBP'),
+        fix: expect.stringContaining('another invoice'),
+      },
     });
-    expect([await open(a, b), await inErp(id)]).toMatchObject([[0, 0], { payments: 1, total: 3000, applied: 1100 }]);
-    // A person applies the rest to another invoice; a retry sees that, and a refund unapplies it from there last.
+    expect([await open(a, b), await inErp(id)]).toMatchObject([
+      [0, 0],
+      { payments: 1, total: 3000, applied: 1100 },
+    ]);
+    // A person applies the rest to another invoice; a retry sees that, and a refund unapplies it from there
+    // last.
     const c = await books.invoice(5000);
     const { recordId } = (await books.state(id)) as { recordId: string };
-    await books.byHand('PATCH', `customerPayment/${recordId}`, { apply: { items: [{ doc: c, apply: true, amount: 19 }] } });
+    await books.byHand('PATCH', `customerPayment/${recordId}`, {
+      apply: { items: [{ doc: c, apply: true, amount: 19 }] },
+    });
     expect(await books.retry(id)).toBe(1);
     await runner.waitUntilIdle();
     expect(await books.state(id)).toEqual({ ...landed, recordId });
@@ -138,7 +179,10 @@ describe('an attempt with an unknown outcome', () => {
     const a = await books.invoice(700);
     books.erp.account.injectFault({ path: /customerPayment$/, ...cut, ...fault });
     const id = await books.pay([[a, 700]]);
-    expect(await settledState(id)).toMatchObject({ status: 'PENDING', problem: { fix: expect.stringContaining('next attempt') } });
+    expect(await settledState(id)).toMatchObject({
+      status: 'PENDING',
+      problem: { fix: expect.stringContaining('next attempt') },
+    });
     await again();
     expect(await books.state(id)).toEqual(landed);
     expect([await inErp(id), await open(a)]).toMatchObject([{ payments: 1, total: 700, applied: 700 }, [0]]);
@@ -174,7 +218,9 @@ describe('an attempt with an unknown outcome', () => {
       if (here === 2) both.resolve();
       // The first request is in transit; its lease expires, and another worker starts.
       if (here === 1)
-        await books.as((tx) => tx('pay_erp_documents').update({ lease_until: tx.raw("clock_timestamp() - interval '1 second'") }));
+        await books.as((tx) =>
+          tx('pay_erp_documents').update({ lease_until: tx.raw("clock_timestamp() - interval '1 second'") }),
+        );
       if (here === 1) other = startWriteBack(books.database.ctx, { pollMs: hour });
       await both.promise;
     };
@@ -201,7 +247,9 @@ describe('an attempt with an unknown outcome', () => {
       if (stage === 'given up' && name === 'POST suiteql') stage = 'looked for';
       else if (stage === 'looked for' && name !== 'POST suiteql') {
         stage = 'landed';
-        const [externalId] = await books.as((tx) => tx('pay_erp_documents').where({ payment_id: id, kind: 'refund' }).pluck('external_id'));
+        const [externalId] = await books.as((tx) =>
+          tx('pay_erp_documents').where({ payment_id: id, kind: 'refund' }).pluck('external_id'),
+        );
         const apply = { items: [{ doc: recordId, apply: true, amount: 4.5 }] };
         await books.byHand('POST', 'customerRefund', { customer: '1', externalId, account: '7', apply });
       }
@@ -211,7 +259,10 @@ describe('an attempt with an unknown outcome', () => {
     for (let left = 3; left > 0; left -= 1) await again();
     books.wire.before = () => undefined;
     expect([stage, await books.state(id)]).toEqual(['landed', landed]);
-    expect([await inErp(id), await open(a)]).toEqual([{ payments: 1, total: 700, applied: 250, refunded: 450, refunds: 1 }, [450]]);
+    expect([await inErp(id), await open(a)]).toEqual([
+      { payments: 1, total: 700, applied: 250, refunded: 450, refunds: 1 },
+      [450],
+    ]);
   });
 
   it('a process that stops aborts it immediately, and the next one finds its effect', async () => {
@@ -221,10 +272,17 @@ describe('an attempt with an unknown outcome', () => {
     const id = await books.pay([[a, 900]]);
     await sent.promise;
     await runner.stop();
-    expect([await books.state(id), await inErp(id)]).toMatchObject([{ status: 'PENDING', problem: null }, { payments: 1 }]);
+    expect([await books.state(id), await inErp(id)]).toMatchObject([
+      { status: 'PENDING', problem: null },
+      { payments: 1 },
+    ]);
     books.wire.after = () => undefined;
     runner = startWriteBack(books.database.ctx, { pollMs: hour, firstWaitMs: hour });
-    expect([await settledState(id), await inErp(id), await open(a)]).toMatchObject([landed, { payments: 1, applied: 900 }, [0]]);
+    expect([await settledState(id), await inErp(id), await open(a)]).toMatchObject([
+      landed,
+      { payments: 1, applied: 900 },
+      [0],
+    ]);
   });
 });
 
@@ -270,14 +328,22 @@ describe('refunds', () => {
     await books.setWriteBack({ account: '7' });
     expect(await books.retry(id)).toBe(2); // the payment is checked again as well
     await runner.waitUntilIdle();
-    expect([await books.state(id), await inErp(id)]).toMatchObject([landed, { applied: 500, refunded: 400, refunds: 1 }]);
+    expect([await books.state(id), await inErp(id)]).toMatchObject([
+      landed,
+      { applied: 500, refunded: 400, refunds: 1 },
+    ]);
     await books.setWriteBack({ account: null, refundAccount: '7' });
   });
 });
 
 describe('a refusal by the ERP', () => {
   const today = () => books.erp.account.businessTime().toISOString().slice(0, 10);
-  type Case = [code: string, fix: string, begin: (customer: string) => unknown, end: (customer: string) => unknown];
+  type Case = [
+    code: string,
+    fix: string,
+    begin: (customer: string) => unknown,
+    end: (customer: string) => unknown,
+  ];
   const cases: Case[] = [
     [
       'PERIOD_CLOSED',
@@ -298,20 +364,28 @@ describe('a refusal by the ERP', () => {
       (customer) => books.byHand('PATCH', `customer/${customer}`, { isInactive: false }),
     ],
   ];
-  it.each(cases)('%s fails with a fix, and lands when retried after the fix', async (code, fix, begin, end) => {
-    const customer = await books.customer();
-    const a = await books.invoice(600, customer);
-    await begin(customer);
-    const id = await books.pay([[a, 600]], { customer });
-    const failed = { status: 'FAILED', recordId: null, writtenAt: null, problem: { code, fix: expect.stringContaining(fix) } };
-    expect(await settledState(id)).toMatchObject(failed);
-    await again();
-    expect([await books.state(id), await inErp(id)]).toMatchObject([failed, { payments: 0 }]);
-    await end(customer);
-    expect(await books.retry(id)).toBe(1);
-    await runner.waitUntilIdle();
-    expect([await books.state(id), await inErp(id)]).toMatchObject([landed, { payments: 1, applied: 600 }]);
-  });
+  it.each(cases)(
+    '%s fails with a fix, and lands when retried after the fix',
+    async (code, fix, begin, end) => {
+      const customer = await books.customer();
+      const a = await books.invoice(600, customer);
+      await begin(customer);
+      const id = await books.pay([[a, 600]], { customer });
+      const failed = {
+        status: 'FAILED',
+        recordId: null,
+        writtenAt: null,
+        problem: { code, fix: expect.stringContaining(fix) },
+      };
+      expect(await settledState(id)).toMatchObject(failed);
+      await again();
+      expect([await books.state(id), await inErp(id)]).toMatchObject([failed, { payments: 0 }]);
+      await end(customer);
+      expect(await books.retry(id)).toBe(1);
+      await runner.waitUntilIdle();
+      expect([await books.state(id), await inErp(id)]).toMatchObject([landed, { payments: 1, applied: 600 }]);
+    },
+  );
 
   it('fails for a refund in a closed period, an unknown customer, and an unrecognized message', async () => {
     const a = await books.invoice(100);
@@ -319,16 +393,32 @@ describe('a refusal by the ERP', () => {
     await runner.waitUntilIdle();
     books.erp.account.setSwitches({ booksClosedThrough: today() });
     await books.refund(closed, 50);
-    expect(await settledState(closed)).toMatchObject({ status: 'FAILED', unapplied: 0, problem: { code: 'PERIOD_CLOSED' } });
+    expect(await settledState(closed)).toMatchObject({
+      status: 'FAILED',
+      unapplied: 0,
+      problem: { code: 'PERIOD_CLOSED' },
+    });
     expect(await inErp(closed)).toMatchObject({ applied: 100, refunded: 0 });
     const unknown = await books.pay([[a, 10]], { customer: '999999' });
-    expect(await settledState(unknown)).toMatchObject({ status: 'FAILED', problem: { code: 'CUSTOMER_UNKNOWN' } });
+    expect(await settledState(unknown)).toMatchObject({
+      status: 'FAILED',
+      problem: { code: 'CUSTOMER_UNKNOWN' },
+    });
     const detail = { detail: 'The moon is in the wrong house.', 'o:errorCode': 'USER_ERROR' };
-    books.erp.account.injectFault({ path: /customerPayment$/, times: 1, status: 400, body: { 'o:errorDetails': [detail] } });
+    books.erp.account.injectFault({
+      path: /customerPayment$/,
+      times: 1,
+      status: 400,
+      body: { 'o:errorDetails': [detail] },
+    });
     const odd = await books.pay([[a, 10]]);
     expect(await settledState(odd)).toMatchObject({
       status: 'FAILED',
-      problem: { code: 'WRITE_REFUSED', message: 'The moon is in the wrong house.', fix: expect.stringContaining("NetSuite's message") },
+      problem: {
+        code: 'WRITE_REFUSED',
+        message: 'The moon is in the wrong house.',
+        fix: expect.stringContaining("NetSuite's message"),
+      },
     });
   });
 
@@ -337,7 +427,11 @@ describe('a refusal by the ERP', () => {
     await books.setWriteBack(false);
     const id = await books.pay([[a, 400]]);
     expect(await settledState(id)).toMatchObject({ status: 'PENDING', problem: { code: 'WRITE_BACK_OFF' } });
-    const strange = await books.byHand('POST', 'customerPayment', { customer: '1', payment: 3, externalId: `portal-payment-${id}` });
+    const strange = await books.byHand('POST', 'customerPayment', {
+      customer: '1',
+      payment: 3,
+      externalId: `portal-payment-${id}`,
+    });
     await books.setWriteBack({ account: null, refundAccount: '7' });
     await again();
     expect(await books.state(id)).toMatchObject({
@@ -349,7 +443,10 @@ describe('a refusal by the ERP', () => {
 });
 
 describe('a problem with the whole account', () => {
-  const error = (status: number, code: string) => ({ status, body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': code }] } });
+  const error = (status: number, code: string) => ({
+    status,
+    body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': code }] },
+  });
   const waitOf = async (paymentId: string): Promise<number> => {
     const row = await books.as((tx) =>
       tx('pay_erp_documents')
@@ -367,22 +464,28 @@ describe('a problem with the whole account', () => {
     ],
     ['down', error(503, 'SERVER_ERROR'), 'SERVER_ERROR', 1800],
     ['a refused log-in', error(401, 'INVALID_LOGIN'), 'INVALID_LOGIN', 3600],
-  ])('%s: all documents of the organization wait, and land in the end', async (_name, fault, code, minWaitSeconds) => {
-    const [a, b] = [await books.invoice(100), await books.invoice(200)];
-    books.erp.account.injectFault({ path: /./, times: 2, ...fault });
-    const first = await books.pay([[a, 100]]);
-    expect(await settledState(first)).toMatchObject({ status: 'PENDING', problem: { code, fix: expect.any(String) } });
-    expect(await waitOf(first)).toBeGreaterThanOrEqual(minWaitSeconds - 1);
-    books.erp.account.clearFaults();
-    const second = await books.pay([[b, 200]]);
-    expect(await settledState(second)).toMatchObject({ status: 'PENDING', problem: null });
-    expect(books.wire.seen).not.toContain(POST);
-    expect(await books.retry(second)).toBe(1);
-    await runner.waitUntilIdle();
-    expect(await books.state(second)).toEqual(landed);
-    await again();
-    expect([await books.state(first), await books.state(second)]).toEqual([landed, landed]);
-  });
+  ])(
+    '%s: all documents of the organization wait, and land in the end',
+    async (_name, fault, code, minWaitSeconds) => {
+      const [a, b] = [await books.invoice(100), await books.invoice(200)];
+      books.erp.account.injectFault({ path: /./, times: 2, ...fault });
+      const first = await books.pay([[a, 100]]);
+      expect(await settledState(first)).toMatchObject({
+        status: 'PENDING',
+        problem: { code, fix: expect.any(String) },
+      });
+      expect(await waitOf(first)).toBeGreaterThanOrEqual(minWaitSeconds - 1);
+      books.erp.account.clearFaults();
+      const second = await books.pay([[b, 200]]);
+      expect(await settledState(second)).toMatchObject({ status: 'PENDING', problem: null });
+      expect(books.wire.seen).not.toContain(POST);
+      expect(await books.retry(second)).toBe(1);
+      await runner.waitUntilIdle();
+      expect(await books.state(second)).toEqual(landed);
+      await again();
+      expect([await books.state(first), await books.state(second)]).toEqual([landed, landed]);
+    },
+  );
 
   it('an organization without a connection waits with a fix, and does not delay others', async () => {
     const a = await books.invoice(100);
@@ -396,7 +499,11 @@ describe('a problem with the whole account', () => {
 
   it('a missing permission delays only that document', async () => {
     const [a, b] = [await books.invoice(100), await books.invoice(200)];
-    books.erp.account.injectFault({ path: /customerPayment$/, times: 1, ...error(403, 'INSUFFICIENT_PERMISSION') });
+    books.erp.account.injectFault({
+      path: /customerPayment$/,
+      times: 1,
+      ...error(403, 'INSUFFICIENT_PERMISSION'),
+    });
     const first = await books.pay([[a, 100]]);
     expect(await settledState(first)).toMatchObject({
       status: 'PENDING',

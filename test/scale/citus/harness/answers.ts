@@ -1,4 +1,5 @@
-// Reads the same addresses again and again, and compares every answer with the earlier ones: one entity tag names one content.
+// Reads the same addresses again and again, and compares every answer with the earlier ones: one entity tag
+// names one content.
 import { createHash } from 'node:crypto';
 
 /** `url` with the headers of its caller. */
@@ -11,7 +12,10 @@ export type Watched = {
 };
 
 /** Starts one reader per address. `stop` waits for the last answers and returns what came. */
-export function watchAnswers(addresses: readonly Address[]): { readonly answers: () => number; stop(): Promise<Watched> } {
+export function watchAnswers(addresses: readonly Address[]): {
+  readonly answers: () => number;
+  stop(): Promise<Watched>;
+} {
   const contents = new Map<string, string>();
   const problems = new Set<string>();
   let [answers, longestMs, isStopped] = [0, 0, false];

@@ -1,6 +1,7 @@
-// Several companies on one cluster through publishes, reads, moves, a rebalance and killed nodes that a seed chooses. Two processes serve them:
-// one through the coordinator, which asks the database at each request, one through the first worker, which trusts what it knows for a second.
-// Clients read all companies throughout.
+// Several companies on one cluster through publishes, reads, moves, a rebalance and killed nodes that a seed
+// chooses. Two processes serve them: one through the coordinator, which asks the database at each request,
+// one through the first worker, which trusts what it knows for a second. Clients read all companies
+// throughout.
 import type { Ctx } from '../../../../src/core/ctx.ts';
 import { openDb } from '../../../../src/db/connect.ts';
 import { type Random, randomOf } from '../../../chaos/random.ts';
@@ -60,8 +61,14 @@ const processes: readonly Process[] = ['exact', 'trusting'];
 /** A record may be absent. */
 const isAnswer = (status: number): boolean => status === 200 || status === 404;
 
-/** Reads all companies through both processes until `work` has ended, at least once. Rejects with the first wrong answer. */
-async function readThrough({ companies, report, random }: Play, work: () => Promise<unknown>): Promise<Seen[]> {
+/**
+ * Reads all companies through both processes until `work` has ended, at least once. Rejects with the first
+ * wrong answer.
+ */
+async function readThrough(
+  { companies, report, random }: Play,
+  work: () => Promise<unknown>,
+): Promise<Seen[]> {
   const seen: Seen[] = [];
   let isOver = false;
   const readAll = async (process: Process): Promise<void> => {
@@ -69,7 +76,14 @@ async function readThrough({ companies, report, random }: Play, work: () => Prom
       for (const company of companies) {
         const startMs = performance.now();
         const { address, status, text } = await company.oracle.read(company[process], random.pick(addresses));
-        seen.push({ company, process, address, status, ms: performance.now() - startMs, text: isAnswer(status) ? '' : text.slice(0, 300) });
+        seen.push({
+          company,
+          process,
+          address,
+          status,
+          ms: performance.now() - startMs,
+          text: isAnswer(status) ? '' : text.slice(0, 300),
+        });
       }
     while (!isOver);
   };
@@ -91,7 +105,8 @@ const describeSeen = ({ company, process, address, status, text }: Seen): string
 async function readThroughMove(play: Play, work: () => Promise<unknown>): Promise<void> {
   const seen = await readThrough(play, work);
   const failed = seen.filter(({ status }) => !isAnswer(status));
-  if (failed.length > 0) throw new Error(`reads failed during a move: ${failed.slice(0, 3).map(describeSeen)}`);
+  if (failed.length > 0)
+    throw new Error(`reads failed during a move: ${failed.slice(0, 3).map(describeSeen)}`);
   play.report.slowestMs = Math.max(play.report.slowestMs, ...seen.map(({ ms }) => ms));
 }
 
@@ -103,7 +118,11 @@ async function publish(play: Play, company: SeededCompany): Promise<void> {
 }
 
 /** Calls `happen` when the run calls the ERP for the nth time. The run may continue before it has ended. */
-async function publishThrough(play: Play, company: SeededCompany, happen: () => Promise<unknown>): Promise<void> {
+async function publishThrough(
+  play: Play,
+  company: SeededCompany,
+  happen: () => Promise<unknown>,
+): Promise<void> {
   const { random } = play;
   edit(company);
   const id = await company.world.queue(random.chance(0.5) ? 'full' : 'incremental');
@@ -130,7 +149,11 @@ async function moveCompany({ database, report }: Play, { world: { schema } }: Se
   const target = database.cluster.workers.find(({ name }) => name !== from.name);
   if (target === undefined) throw new Error('there is no other worker');
   const { host, port } = target.connection;
-  await database.cluster.coordinator.query('select citus_schema_move($1::regnamespace, $2::text, $3::int)', [schema, host, port]);
+  await database.cluster.coordinator.query('select citus_schema_move($1::regnamespace, $2::text, $3::int)', [
+    schema,
+    host,
+    port,
+  ]);
   const now = await database.nodeOf(schema);
   if (now.name !== target.name) throw new Error(`${schema} is still on ${now.name}`);
   report.moves += 1;
@@ -146,18 +169,26 @@ async function rebalance({ database, report }: Play): Promise<void> {
 /** Every company answers again through both processes, and shows what its ERP has. */
 async function recover({ companies }: Play): Promise<void> {
   for (const { oracle, exact, trusting } of companies)
-    for (const app of [exact, trusting]) await until(async () => ((await oracle.read(app, list)).status === 200 ? true : undefined));
+    for (const app of [exact, trusting])
+      await until(async () => ((await oracle.read(app, list)).status === 200 ? true : undefined));
 }
 
 /** The returned function says whether a read may fail while the node is down. */
-async function dependsOn(play: Play, name: string): Promise<(seen: Pick<Seen, 'company' | 'process'>) => boolean> {
+async function dependsOn(
+  play: Play,
+  name: string,
+): Promise<(seen: Pick<Seen, 'company' | 'process'>) => boolean> {
   if (name === 'coordinator') return () => true;
   const placed = new Map<SeededCompany, string>();
-  for (const company of play.companies) placed.set(company, (await play.database.nodeOf(company.world.schema)).name);
-  return ({ company, process }) => placed.get(company) === name || (process === 'trusting' && name === 'worker1');
+  for (const company of play.companies)
+    placed.set(company, (await play.database.nodeOf(company.world.schema)).name);
+  return ({ company, process }) =>
+    placed.get(company) === name || (process === 'trusting' && name === 'worker1');
 }
 
-/** Kills the node, reads while it is down and while it starts, and waits until everything is answered again. */
+/**
+ * Kills the node, reads while it is down and while it starts, and waits until everything is answered again.
+ */
 async function killNode(play: Play, name: string): Promise<void> {
   const { database, report } = play;
   const depends = await dependsOn(play, name);
@@ -167,7 +198,8 @@ async function killNode(play: Play, name: string): Promise<void> {
     await database.cluster.start(name);
   });
   for (const read of seen)
-    if (!isAnswer(read.status) && !(read.status === 503 && depends(read))) throw new Error(`with ${name} down: ${describeSeen(read)}`);
+    if (!isAnswer(read.status) && !(read.status === 503 && depends(read)))
+      throw new Error(`with ${name} down: ${describeSeen(read)}`);
   report.refused += seen.filter(({ status }) => status === 503).length;
   report.kills += 1;
   await recover(play);
@@ -177,9 +209,16 @@ const nodeNames = ['worker1', 'worker2', 'coordinator'];
 const actions: readonly [weight: number, act: (play: Play, company: SeededCompany) => Promise<void>][] = [
   [5, publish],
   [5, (_play, company) => readSome(company)],
-  [3, (_play, { clients, exact, random }) => clients.start(exact, random.between(3, 12), random.between(1, 4))],
+  [
+    3,
+    (_play, { clients, exact, random }) => clients.start(exact, random.between(3, 12), random.between(1, 4)),
+  ],
   [4, (_play, { clients, exact, random }) => clients.resume(exact, random.between(3, 12), random.pick)],
-  [2, (play, company) => readThroughMove(play, () => publishThrough(play, company, () => moveCompany(play, company)))],
+  [
+    2,
+    (play, company) =>
+      readThroughMove(play, () => publishThrough(play, company, () => moveCompany(play, company))),
+  ],
   [1, (play, company) => readThroughMove(play, () => publishThrough(play, company, () => rebalance(play)))],
   [2, (play, company) => publishThrough(play, company, () => killNode(play, play.random.pick(nodeNames)))],
 ];
@@ -202,7 +241,12 @@ async function playSeed(play: Play): Promise<void> {
 function openOther(ctx: Ctx, database: CitusDatabase) {
   const [worker] = database.cluster.workers;
   if (worker === undefined) throw new Error('the cluster has no worker');
-  return openDb(database.serviceUrl(), database.serviceUrl(worker), { control: 4, data: 4 }, ctx.settings.readTimeoutMs);
+  return openDb(
+    database.serviceUrl(),
+    database.serviceUrl(worker),
+    { control: 4, data: 4 },
+    ctx.settings.readTimeoutMs,
+  );
 }
 
 export async function openChaos(database: CitusDatabase): Promise<Chaos> {
@@ -211,12 +255,26 @@ export async function openChaos(database: CitusDatabase): Promise<Chaos> {
   const companies: SeededCompany[] = [];
   for (let index = 0; index < companyCount; index += 1)
     companies.push(await openCompany(ctx, randomOf(index), { other: { ...ctx, db }, leaseMs }));
-  const sum = (of: (company: SeededCompany) => number): number => companies.reduce((total, company) => total + of(company), 0);
+  const sum = (of: (company: SeededCompany) => number): number =>
+    companies.reduce((total, company) => total + of(company), 0);
   return {
     play: async (seed) => {
-      const report: ChaosReport = { kills: 0, moves: 0, rebalances: 0, publishes: 0, reads: 0, refused: 0, slowestMs: 0 };
+      const report: ChaosReport = {
+        kills: 0,
+        moves: 0,
+        rebalances: 0,
+        publishes: 0,
+        reads: 0,
+        refused: 0,
+        slowestMs: 0,
+      };
       const random = randomOf(seed);
-      await playSeed({ database, random, companies: companies.map((company) => ({ ...company, random })), report });
+      await playSeed({
+        database,
+        random,
+        companies: companies.map((company) => ({ ...company, random })),
+        report,
+      });
       return report;
     },
     totals: () => ({

@@ -1,8 +1,14 @@
-// A migrated database on a Citus cluster, with a ctx as `testDatabase` gives it, so that fixtures which take a database run there.
+// A migrated database on a Citus cluster, with a ctx as `testDatabase` gives it, so that fixtures which take
+// a database run there.
 import { randomBytes } from 'node:crypto';
 import { migrate } from '../../../../src/db/migrate.ts';
 import { ensureServiceLogin } from '../../../../src/db/service-login.ts';
-import { openTestCtx, type TestCtx, type TestDatabase, type TestDatabaseOptions } from '../../../setup/database.ts';
+import {
+  openTestCtx,
+  type TestCtx,
+  type TestDatabase,
+  type TestDatabaseOptions,
+} from '../../../setup/database.ts';
 import { type Cluster, type ClusterOptions, type Node, startCluster } from './cluster.ts';
 
 export type CitusDatabase = TestDatabase & {
@@ -14,11 +20,17 @@ export type CitusDatabase = TestDatabase & {
   nodeOf(schema: string): Promise<Node>;
 };
 
-export async function citusDatabase({ workers, ...options }: TestDatabaseOptions & ClusterOptions = {}): Promise<CitusDatabase> {
+export async function citusDatabase({
+  workers,
+  ...options
+}: TestDatabaseOptions & ClusterOptions = {}): Promise<CitusDatabase> {
   const cluster = await startCluster({ ...(workers !== undefined && { workers }) });
   const { coordinator } = cluster;
   const address = { ...coordinator.connection, database: cluster.database };
-  const login = { user: `portal_login_${randomBytes(4).toString('hex')}`, password: randomBytes(18).toString('base64url') };
+  const login = {
+    user: `portal_login_${randomBytes(4).toString('hex')}`,
+    password: randomBytes(18).toString('base64url'),
+  };
   const service = { ...address, ...login };
   await migrate(cluster.databaseUrl);
   await ensureServiceLogin(cluster.databaseUrl, login);

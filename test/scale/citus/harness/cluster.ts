@@ -1,6 +1,6 @@
-// A Citus cluster of one coordinator and some workers for tests. The kit whose folder CITUS_KIT names starts one of its own on loopback; with
-// CITUS_URL, the address of a superuser at the coordinator of a real cluster, tests get a database there, and those that kill servers are
-// not run.
+// A Citus cluster of one coordinator and some workers for tests. The kit whose folder CITUS_KIT names starts
+// one of its own on loopback; with CITUS_URL, the address of a superuser at the coordinator of a real
+// cluster, tests get a database there, and those that kill servers are not run.
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, rm } from 'node:fs/promises';
@@ -11,7 +11,13 @@ import { findPrograms } from '../../../../src/db/embedded/programs.ts';
 import { startCleanupWatcher } from '../../../setup/cleanup-watcher.ts';
 import { databaseUrl } from '../../../setup/database-url.ts';
 import { createScratchFolder } from '../../../setup/scratch-folder.ts';
-import { type Connection, describeServer, type Place, type Server, startStandby } from '../../harness/server.ts';
+import {
+  type Connection,
+  describeServer,
+  type Place,
+  type Server,
+  startStandby,
+} from '../../harness/server.ts';
 
 const root = path.join(import.meta.dirname, '../../../..');
 const realUrl = process.env['CITUS_URL'];
@@ -19,11 +25,16 @@ const givenKit = process.env['CITUS_KIT'];
 const kit = givenKit === undefined || givenKit === '' ? undefined : path.resolve(givenKit);
 
 /** Why tests that need a cluster can't run, for `describeIf`; undefined when they can. */
-export const noCluster: string | undefined = kit === undefined && realUrl === undefined ? 'no CITUS_KIT' : undefined;
+export const noCluster: string | undefined =
+  kit === undefined && realUrl === undefined ? 'no CITUS_KIT' : undefined;
 /** The same for tests that kill servers or add standbys. */
-export const noLocalCluster: string | undefined = realUrl === undefined ? noCluster : 'CITUS_URL names a cluster that tests must not kill';
+export const noLocalCluster: string | undefined =
+  realUrl === undefined ? noCluster : 'CITUS_URL names a cluster that tests must not kill';
 
-/** The superuser's `connection` has the database `postgres`; `query` runs one statement, by default in the cluster's database. */
+/**
+ * The superuser's `connection` has the database `postgres`; `query` runs one statement, by default in the
+ * cluster's database.
+ */
 export type Node = Pick<Server, 'name' | 'connection' | 'query'>;
 
 export type Cluster = {
@@ -40,7 +51,10 @@ export type Cluster = {
   /** Ends a node at once, without a checkpoint, as a failure of the machine would. */
   kill(name: string): Promise<void>;
   start(name: string): Promise<void>;
-  /** Copies a running node into a streaming hot standby, called `<name>-standby`, which the cluster doesn't know yet. */
+  /**
+   * Copies a running node into a streaming hot standby, called `<name>-standby`, which the cluster doesn't
+   * know yet.
+   */
   addStandby(name: string): Promise<Node>;
   stop(): Promise<void>;
 };
@@ -49,7 +63,9 @@ export type ClusterOptions = {
   readonly workers?: number;
   /** Whether the service's roles are made on all nodes, as `prepare-citus` makes them (true). */
   readonly roles?: boolean;
-  /** An empty folder for its data, which is removed by `stop`; by default in memory if there is enough of it. */
+  /**
+   * An empty folder for its data, which is removed by `stop`; by default in memory if there is enough of it.
+   */
   readonly folder?: string;
   /** Settings of all servers. */
   readonly serverSettings?: Readonly<Record<string, string>>;
@@ -63,7 +79,12 @@ const clusterDatabase = 'portal';
 const foreignDefaults = { timezone: 'America/New_York', datestyle: 'ISO, DMY' };
 
 /** Starts a cluster. Rejects with the kit's output, or when neither a kit nor a cluster is given. */
-export async function startCluster({ workers = 2, roles = true, folder: given, serverSettings }: ClusterOptions = {}): Promise<Cluster> {
+export async function startCluster({
+  workers = 2,
+  roles = true,
+  folder: given,
+  serverSettings,
+}: ClusterOptions = {}): Promise<Cluster> {
   if (realUrl !== undefined) return joinRealCluster(realUrl, roles);
   if (kit === undefined) throw new Error('neither CITUS_KIT nor CITUS_URL is set');
   const folder = given ?? (await createScratchFolder('portal-citus-'));
@@ -72,10 +93,27 @@ export async function startCluster({ workers = 2, roles = true, folder: given, s
   const conf = Object.entries({ ...foreignDefaults, ...serverSettings })
     .map(([name, value]) => `${name} = '${value}'`)
     .join(';');
-  const args = ['--node-modules', path.join(root, 'node_modules'), '--folder', folder, '--workers', String(workers), '--extra-conf', conf];
+  const args = [
+    '--node-modules',
+    path.join(root, 'node_modules'),
+    '--folder',
+    folder,
+    '--workers',
+    String(workers),
+    '--extra-conf',
+    conf,
+  ];
   if (roles) args.push('--roles', serviceRoles.join());
-  const started = await promisify(execFile)(process.execPath, [path.join(kit, 'start-cluster.ts'), ...args, '--database', clusterDatabase]);
-  const made = JSON.parse(started.stdout) as { programs: string; nodes: { name: string; port: number; data: string; log: string }[] };
+  const started = await promisify(execFile)(process.execPath, [
+    path.join(kit, 'start-cluster.ts'),
+    ...args,
+    '--database',
+    clusterDatabase,
+  ]);
+  const made = JSON.parse(started.stdout) as {
+    programs: string;
+    nodes: { name: string; port: number; data: string; log: string }[];
+  };
   const npm = await findPrograms(() => undefined);
   const bin = (name: string): string => path.join(made.programs, 'bin', name);
   const programs = { ...npm, postgres: bin('postgres'), initdb: bin('initdb'), pg_ctl: bin('pg_ctl') };
@@ -89,7 +127,9 @@ export async function startCluster({ workers = 2, roles = true, folder: given, s
     return found;
   };
   return {
-    ...describeCluster([...servers.values()], clusterDatabase, (name) => inDatabase(server(name), clusterDatabase)),
+    ...describeCluster([...servers.values()], clusterDatabase, (name) =>
+      inDatabase(server(name), clusterDatabase),
+    ),
     kill: (name) => server(name).kill(),
     start: (name) => server(name).start(),
     addStandby: async (name) => {
@@ -112,7 +152,8 @@ function inDatabase(node: Node, database: string): Node {
 function describeCluster(nodes: readonly Node[], database: string, node: Cluster['node']) {
   const [coordinator, ...workers] = nodes.map((each) => inDatabase(each, database));
   if (coordinator === undefined) throw new Error('the cluster has no nodes');
-  const url: Cluster['url'] = ({ connection }, login = {}) => databaseUrl({ ...connection, database, ...login });
+  const url: Cluster['url'] = ({ connection }, login = {}) =>
+    databaseUrl({ ...connection, database, ...login });
   return { coordinator, workers, database, databaseUrl: url(coordinator), url, node };
 }
 
@@ -121,7 +162,11 @@ function describeNode(name: string, connection: Connection): Node {
   return {
     name,
     connection,
-    query: async <Row extends object>(sql: string, values: readonly unknown[] = [], database = connection.database) => {
+    query: async <Row extends object>(
+      sql: string,
+      values: readonly unknown[] = [],
+      database = connection.database,
+    ) => {
       const client = new Client({ ...connection, database });
       await client.connect();
       try {
@@ -135,14 +180,25 @@ function describeNode(name: string, connection: Connection): Node {
 
 async function joinRealCluster(url: string, roles: boolean): Promise<Cluster> {
   const given = new URL(url);
-  const login = { user: decodeURIComponent(given.username), password: decodeURIComponent(given.password), database: 'postgres' };
-  const first = describeNode('coordinator', { host: given.hostname, port: Number(given.port || 5432), ...login });
+  const login = {
+    user: decodeURIComponent(given.username),
+    password: decodeURIComponent(given.password),
+    database: 'postgres',
+  };
+  const first = describeNode('coordinator', {
+    host: given.hostname,
+    port: Number(given.port || 5432),
+    ...login,
+  });
   const known = await first.query<{ host: string; port: number }>(
     `select nodename as host, nodeport as port from pg_dist_node where noderole = 'primary' and groupid > 0 order by groupid`,
     [],
     given.pathname.slice(1) || 'postgres',
   );
-  const nodes = [first, ...known.map(({ host, port }, index) => describeNode(`worker${index + 1}`, { host, port, ...login }))];
+  const nodes = [
+    first,
+    ...known.map(({ host, port }, index) => describeNode(`worker${index + 1}`, { host, port, ...login })),
+  ];
   const database = `portal_test_${randomBytes(6).toString('hex')}`;
   await createClusterDatabase(nodes, database, { roles });
   const unavailable = (): never => {
@@ -155,13 +211,21 @@ async function joinRealCluster(url: string, roles: boolean): Promise<Cluster> {
     start: unavailable,
     addStandby: unavailable,
     stop: async () => {
-      for (const node of nodes) await node.query(`drop database if exists ${database} with (force)`, [], 'postgres');
+      for (const node of nodes)
+        await node.query(`drop database if exists ${database} with (force)`, [], 'postgres');
     },
   };
 }
 
-/** Makes a database on all nodes that has the extension and in which they know each other; the first one is the coordinator. */
-export async function createClusterDatabase(nodes: readonly Node[], database: string, { roles }: { roles: boolean }): Promise<void> {
+/**
+ * Makes a database on all nodes that has the extension and in which they know each other; the first one is
+ * the coordinator.
+ */
+export async function createClusterDatabase(
+  nodes: readonly Node[],
+  database: string,
+  { roles }: { roles: boolean },
+): Promise<void> {
   const [coordinator, ...workers] = nodes;
   if (coordinator === undefined) throw new Error('the cluster has no nodes');
   for (const node of nodes) {
@@ -171,13 +235,24 @@ export async function createClusterDatabase(nodes: readonly Node[], database: st
   const { host, port } = coordinator.connection;
   const inIt = (sql: string, values: readonly unknown[] = []) => coordinator.query(sql, values, database);
   await inIt('select citus_set_coordinator_host($1, $2)', [host, port]);
-  for (const { connection } of workers) await inIt('select citus_add_node($1, $2)', [connection.host, connection.port]);
-  await inIt(`select citus_set_node_property($1, $2, 'shouldhaveshards', $3)`, [host, port, workers.length === 0]);
+  for (const { connection } of workers)
+    await inIt('select citus_add_node($1, $2)', [connection.host, connection.port]);
+  await inIt(`select citus_set_node_property($1, $2, 'shouldhaveshards', $3)`, [
+    host,
+    port,
+    workers.length === 0,
+  ]);
   if (!roles) return;
   for (const role of serviceRoles)
-    await inIt(`do $$ begin create role ${role} login noinherit; exception when duplicate_object then null; end $$`);
+    await inIt(
+      `do $$ begin create role ${role} login noinherit; exception when duplicate_object then null; end $$`,
+    );
   for (const node of nodes) {
-    await node.query('set citus.enable_ddl_propagation to off; create extension if not exists pg_trgm', [], database);
+    await node.query(
+      'set citus.enable_ddl_propagation to off; create extension if not exists pg_trgm',
+      [],
+      database,
+    );
     await node.query(`grant create on schema public to portal_owner`, [], database);
     await node.query(`grant usage on schema public to ${serviceRoles.join()}`, [], database);
   }

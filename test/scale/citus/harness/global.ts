@@ -1,4 +1,5 @@
-// Starts one Citus cluster for the whole run and migrates a template database once; every test file clones it on all nodes.
+// Starts one Citus cluster for the whole run and migrates a template database once; every test file clones it
+// on all nodes.
 import { randomBytes } from 'node:crypto';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '../../../../src/db/migrate.ts';
@@ -20,9 +21,14 @@ export default async function setup(project: TestProject) {
     await migrate(template);
     await ensureServiceLogin(template, serviceLogin, { overwrite: true });
     for (const { query } of nodes) {
-      // A database can be cloned only while no session is connected to it, and Citus connects by itself whenever that is allowed.
+      // A database can be cloned only while no session is connected to it, and Citus connects by itself
+      // whenever that is allowed.
       await query(`alter database ${templateName} with allow_connections false`, [], 'postgres');
-      await query('select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1', [templateName], 'postgres');
+      await query(
+        'select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1',
+        [templateName],
+        'postgres',
+      );
     }
   } catch (error) {
     await cluster.stop();

@@ -1,7 +1,9 @@
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm';
 
 /** A state in a word, shown by its colour and by the word. */
-export const Badge = ({ tone = 'calm', children }: { tone?: Tone; children: string }) => <span class={`badge ${tone}`}>{children}</span>;
+export const Badge = ({ tone = 'calm', children }: { tone?: Tone; children: string }) => (
+  <span class={`badge ${tone}`}>{children}</span>
+);
 
 const runTones: Readonly<Record<string, Tone>> = {
   succeeded: 'good',

@@ -1,4 +1,5 @@
-// What screens of one object share: the frame until it is read, its state in a word, its problems, and the button that deletes it.
+// What screens of one object share: the frame until it is read, its state in a word, its problems, and the
+// button that deletes it.
 import type { ComponentChildren } from 'preact';
 import type { Read } from '../query.ts';
 import { base, go } from '../router.ts';
@@ -13,9 +14,15 @@ import type { Column } from './table.tsx';
 export type States<Name extends string> = Readonly<Record<Name, readonly [tone: Tone, word: string]>>;
 
 /** A tone and its word. */
-export const WordBadge = ({ state: [tone, word] }: { state: States<string>[string] }) => <Badge tone={tone}>{word}</Badge>;
+export const WordBadge = ({ state: [tone, word] }: { state: States<string>[string] }) => (
+  <Badge tone={tone}>{word}</Badge>
+);
 
-type StateBadgeProps<Name extends string> = { states: States<Name>; state: Name; detail?: string | null | undefined };
+type StateBadgeProps<Name extends string> = {
+  states: States<Name>;
+  state: Name;
+  detail?: string | null | undefined;
+};
 
 /** `detail` says more about the state, such as why it failed. */
 export const StateBadge = <Name extends string>({ states, state, detail }: StateBadgeProps<Name>) => (
@@ -25,7 +32,13 @@ export const StateBadge = <Name extends string>({ states, state, detail }: State
 );
 
 /** Below the title of a screen: the state, and the rest of the line. */
-export const StateLead = ({ state, children }: { state: States<string>[string]; children: ComponentChildren }) => (
+export const StateLead = ({
+  state,
+  children,
+}: {
+  state: States<string>[string];
+  children: ComponentChildren;
+}) => (
   <span class="row">
     <WordBadge state={state} />
     <span>{children}</span>
@@ -55,7 +68,12 @@ export const Unread = ({
   </Page>
 );
 
-type Shown = { title: string; lead?: ComponentChildren; actions?: ComponentChildren; children: ComponentChildren };
+type Shown = {
+  title: string;
+  lead?: ComponentChildren;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+};
 type ObjectPageProps<T> = {
   read: Read<T> & { reload(): Promise<void> };
   /** What the object is, such as `Team`, and the path of their list. */
@@ -67,17 +85,27 @@ type ObjectPageProps<T> = {
 /** The screen of one object of a list. */
 export function ObjectPage<T>({ read, kind, list, show }: ObjectPageProps<T>) {
   const above = [{ to: `${base}${list}`, title: `${kind}s` }];
-  return read.data === undefined ? <Unread read={read} title={kind} above={above} /> : <Page above={above} {...show(read.data)} />;
+  return read.data === undefined ? (
+    <Unread read={read} title={kind} above={above} />
+  ) : (
+    <Page above={above} {...show(read.data)} />
+  );
 }
 
 /** A column of states. */
-export const stateColumn = <Name extends string>(states: States<Name>): Column<{ readonly status: Name }> => ({
+export const stateColumn = <Name extends string>(
+  states: States<Name>,
+): Column<{ readonly status: Name }> => ({
   title: 'State',
   cell: ({ status }) => <StateBadge states={states} state={status} />,
 });
 
 /** What doesn't work in an object at the moment, as the service says it. */
-export const Warnings = ({ problems }: { problems: readonly { readonly path: string; readonly message: string }[] }) =>
+export const Warnings = ({
+  problems,
+}: {
+  problems: readonly { readonly path: string; readonly message: string }[];
+}) =>
   problems.length > 0 && (
     <ul class="note warn">
       {problems.map(({ path, message }) => (
@@ -94,7 +122,10 @@ type DeleteButtonProps = {
   children: ComponentChildren;
 };
 
-/** Asks, deletes, and with `to` shows that screen afterwards. `children` say what will happen, `what` is what is deleted. */
+/**
+ * Asks, deletes, and with `to` shows that screen afterwards. `children` say what will happen, `what` is what
+ * is deleted.
+ */
 export const DeleteButton = ({ what, name, run, to, children }: DeleteButtonProps) => (
   <ConfirmButton
     label="Delete"

@@ -10,7 +10,15 @@ export const focusFirst = (element: HTMLElement | null): void => element?.focus(
 const firstFocus = ':is(input, select, textarea):not(:disabled), .dialog-foot button';
 
 /** A modal dialog of the browser: it holds the focus, and Escape closes it. Opened while it is rendered. */
-export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren }) {
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -57,7 +65,16 @@ type ConfirmProps = {
 };
 
 /** Asks before something that can't be undone. */
-export function Confirm({ title, children, action, busyAction = action, danger = false, disabled = false, run, onClose }: ConfirmProps) {
+export function Confirm({
+  title,
+  children,
+  action,
+  busyAction = action,
+  danger = false,
+  disabled = false,
+  run,
+  onClose,
+}: ConfirmProps) {
   const { busy, error, submit } = useAction(async () => {
     await run();
     onClose();
@@ -72,7 +89,12 @@ export function Confirm({ title, children, action, busyAction = action, danger =
         <button type="button" onClick={onClose}>
           Cancel
         </button>
-        <button type="button" class={danger ? 'danger' : 'primary'} disabled={busy || disabled} onClick={submit}>
+        <button
+          type="button"
+          class={danger ? 'danger' : 'primary'}
+          disabled={busy || disabled}
+          onClick={submit}
+        >
           {busy ? busyAction : action}
         </button>
       </footer>
@@ -80,11 +102,18 @@ export function Confirm({ title, children, action, busyAction = action, danger =
   );
 }
 
-export type Action = { readonly busy: boolean; readonly error: ApiError | undefined; readonly submit: () => void };
+export type Action = {
+  readonly busy: boolean;
+  readonly error: ApiError | undefined;
+  readonly submit: () => void;
+};
 
 /** Runs `work` once at a time, and keeps its failure to show it. */
 export function useAction(work: () => Promise<unknown>): Action {
-  const [state, setState] = useState<{ busy: boolean; error: ApiError | undefined }>({ busy: false, error: undefined });
+  const [state, setState] = useState<{ busy: boolean; error: ApiError | undefined }>({
+    busy: false,
+    error: undefined,
+  });
   const submit = (): void => {
     if (state.busy) return;
     setState({ busy: true, error: undefined });

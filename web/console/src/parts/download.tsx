@@ -1,4 +1,5 @@
-// Saves a list as a CSV file. A link can't ask for CSV, so the file is read first and then handed to the browser.
+// Saves a list as a CSV file. A link can't ask for CSV, so the file is read first and then handed to the
+// browser.
 import { useState } from 'preact/hooks';
 import { type ApiError, readError, send, toApiError } from '../api.ts';
 import { countOf, formatBytes } from '../format.ts';
@@ -7,7 +8,11 @@ import { Problem } from './problem.tsx';
 type Report = (total: number, bytes: number) => void;
 
 /** Reads the file, and reports each piece of it. */
-async function readCsv(path: string, report: Report, signal: AbortSignal): Promise<{ file: Blob; total: number }> {
+async function readCsv(
+  path: string,
+  report: Report,
+  signal: AbortSignal,
+): Promise<{ file: Blob; total: number }> {
   const response = await send(path, { headers: { accept: 'text/csv' }, signal });
   if (response.body === null) throw await readError(response);
   const total = Number(response.headers.get('x-total-count'));
@@ -42,7 +47,8 @@ export function CsvButton({ path, query = {}, fileName, item = 'record' }: CsvPr
   const [{ running, text, error }, setState] = useState<State>({});
   const start = async (): Promise<void> => {
     const abort = new AbortController();
-    const report: Report = (total, bytes) => setState({ running: abort, text: `${countOf(total, item)}, ${formatBytes(bytes)} so far` });
+    const report: Report = (total, bytes) =>
+      setState({ running: abort, text: `${countOf(total, item)}, ${formatBytes(bytes)} so far` });
     setState({ running: abort });
     try {
       const search = new URLSearchParams(query as Record<string, string>);

@@ -82,7 +82,18 @@ type FieldProps = {
   problem?: string | undefined;
 };
 
-export function Field({ label, value, onChange, hint, type = 'text', required = false, placeholder, options, rows, problem }: FieldProps) {
+export function Field({
+  label,
+  value,
+  onChange,
+  hint,
+  type = 'text',
+  required = false,
+  placeholder,
+  options,
+  rows,
+  problem,
+}: FieldProps) {
   const id = useId();
   // `object`: the types of JSX know an input by its type, which is a variable here.
   const common: object = {
@@ -93,9 +104,15 @@ export function Field({ label, value, onChange, hint, type = 'text', required = 
     spellcheck: false,
     'aria-describedby': `${id}-hint`,
     'aria-invalid': problem !== undefined,
-    onInput: (event: { readonly currentTarget: { readonly value: string } }) => onChange(event.currentTarget.value),
+    onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
+      onChange(event.currentTarget.value),
   };
-  const input: object = { ...common, type, list: options === undefined ? undefined : `${id}-options`, autoComplete: 'off' };
+  const input: object = {
+    ...common,
+    type,
+    list: options === undefined ? undefined : `${id}-options`,
+    autoComplete: 'off',
+  };
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -145,7 +162,13 @@ export function Check({
   const id = useId();
   return (
     <div class="check">
-      <input id={id} type="checkbox" checked={checked} disabled={disabled} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <input
+        id={id}
+        type="checkbox"
+        checked={checked}
+        disabled={disabled}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
       <label for={id}>
         {label}
         {hint !== undefined && <span class="fine">{hint}</span>}

@@ -1,4 +1,5 @@
-// What screens of one list share: a page of it, its filters and its page number in the address, and what is shown when it is empty.
+// What screens of one list share: a page of it, its filters and its page number in the address, and what is
+// shown when it is empty.
 import { type ComponentChildren, Fragment, type JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import '../styles/lists.css';
@@ -33,7 +34,10 @@ type ListProps<T> = {
   /** Buttons and links at the end of a row. */
   actions?: (row: T) => ComponentChildren;
   rowKey?: (row: T) => string;
-  /** In place of an empty list without filters: a sentence, by default that there are none yet, or something else. */
+  /**
+   * In place of an empty list without filters: a sentence, by default that there are none yet, or something
+   * else.
+   */
   empty?: ComponentChildren;
   /** The next step, below that sentence. */
   next?: ComponentChildren;
@@ -45,7 +49,15 @@ type ListProps<T> = {
 };
 
 /** The inputs of a list's filters; `clear` once some are set. */
-const FilterBar = ({ label, filters, clear }: { label: string; filters: readonly Filter[]; clear: (() => void) | undefined }) => (
+const FilterBar = ({
+  label,
+  filters,
+  clear,
+}: {
+  label: string;
+  filters: readonly Filter[];
+  clear: (() => void) | undefined;
+}) => (
   <search class="filters" aria-label={`Filter ${label.toLowerCase()}`}>
     {filters.map((filter) => (
       <FilterInput key={filter.name} {...filter} />
@@ -59,14 +71,25 @@ const FilterBar = ({ label, filters, clear }: { label: string; filters: readonly
 );
 
 /** One page of a list with its filters, order and pages. */
-export function List<T>({ label, read, columns, actions, rowKey, filters = [], filterNames, children, ...emptyProps }: ListProps<T>) {
+export function List<T>({
+  label,
+  read,
+  columns,
+  actions,
+  rowKey,
+  filters = [],
+  filterNames,
+  children,
+  ...emptyProps
+}: ListProps<T>) {
   const { empty = `There are no ${label.toLowerCase()} yet.`, next } = emptyProps;
   const names = filterNames ?? filters.map(({ name }) => name);
   const filtered = names.some((name) => query.value.has(name));
   const isEmpty = read.data?.data.length === 0;
   const clear = (): void => setQuery(Object.fromEntries(['page', ...names].map((name) => [name, null])));
   const row = actions && ((one: T) => <div class="row-actions">{actions(one)}</div>);
-  const unfiltered = typeof empty === 'string' ? <Empty title={empty}>{next !== undefined && <p>{next}</p>}</Empty> : empty;
+  const unfiltered =
+    typeof empty === 'string' ? <Empty title={empty}>{next !== undefined && <p>{next}</p>}</Empty> : empty;
   return (
     <>
       {names.length > 0 && (filtered || !isEmpty) && (
@@ -78,7 +101,10 @@ export function List<T>({ label, read, columns, actions, rowKey, filters = [], f
         columns={row === undefined ? columns : [...columns, { title: 'Actions', align: 'end', cell: row }]}
         rows={read.data?.data}
         rowKey={rowKey}
-        sorting={{ key: query.value.get('sort') ?? '', order: query.value.get('order') === 'desc' ? 'desc' : 'asc' }}
+        sorting={{
+          key: query.value.get('sort') ?? '',
+          order: query.value.get('order') === 'desc' ? 'desc' : 'asc',
+        }}
         onSort={({ key, order }) => setQuery({ sort: key, order, page: null })}
         error={read.error}
         retry={() => void read.reload()}
@@ -94,29 +120,54 @@ export function List<T>({ label, read, columns, actions, rowKey, filters = [], f
           )
         }
       />
-      <Pager pagination={read.data?.pagination} onPage={(page) => setQuery({ page: String(page) }, { replace: false })} />
+      <Pager
+        pagination={read.data?.pagination}
+        onPage={(page) => setQuery({ page: String(page) }, { replace: false })}
+      />
     </>
   );
 }
 
 /** A column of names that link to the screen of their row below `path`. */
-export const linkColumn = <Key extends string>(title: string, path: string, name: Key): Column<Readonly<Record<Key | 'id', string>>> => ({
+export const linkColumn = <Key extends string>(
+  title: string,
+  path: string,
+  name: Key,
+): Column<Readonly<Record<Key | 'id', string>>> => ({
   title,
   cell: (row) => <a href={`${base}${path}/${row.id}`}>{row[name]}</a>,
 });
 
 /** A column of texts, left out where the screen is narrow. */
-export const minorColumn = <Key extends string>(title: string, key: Key): Column<Readonly<Record<Key, string>>> => ({
+export const minorColumn = <Key extends string>(
+  title: string,
+  key: Key,
+): Column<Readonly<Record<Key, string>>> => ({
   title,
   minor: true,
   cell: (row) => row[key],
 });
 
-/** A column of times as distances from now, left out where the screen is narrow. `none` is shown without a time. */
-export function ageColumn<Key extends string>(title: string, at: Key, none?: string): Column<Readonly<Record<Key, string | null>>>;
+/**
+ * A column of times as distances from now, left out where the screen is narrow. `none` is shown without a
+ * time.
+ */
+export function ageColumn<Key extends string>(
+  title: string,
+  at: Key,
+  none?: string,
+): Column<Readonly<Record<Key, string | null>>>;
 export function ageColumn<T>(title: string, at: (row: T) => string | null, none?: string): Column<T>;
-export function ageColumn(title: string, at: string | ((row: never) => string | null), none = ''): Column<never> {
-  return { title, minor: true, cell: (row) => <Time at={typeof at === 'string' ? row[at] : at(row)} relative none={none} /> };
+export function ageColumn(
+  title: string,
+  at: string | ((row: never) => string | null),
+  none = '',
+): Column<never> {
+  return {
+    title,
+    minor: true,
+    cell: (row) => <Time at={typeof at === 'string' ? row[at] : at(row)} relative none={none} />,
+  };
 }
 
 const typingMs = 300;
@@ -141,14 +192,30 @@ export function SearchFilter({ label, name = 'q', min = 1 }: { label: string; na
     return () => clearTimeout(timer);
   }, [text, name, min]);
   return (
-    <input type="search" aria-label={label} placeholder={label} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+    <input
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      value={text}
+      onInput={(event) => setText(event.currentTarget.value)}
+    />
   );
 }
 
 type Options = readonly (readonly [value: string, title: string])[];
 
 /** One of a few values; `any` is what the first option says. */
-export function SelectFilter({ label, name, any, options }: { label: string; name: string; any: string; options: Options }) {
+export function SelectFilter({
+  label,
+  name,
+  any,
+  options,
+}: {
+  label: string;
+  name: string;
+  any: string;
+  options: Options;
+}) {
   return (
     <Choice
       aria-label={label}
@@ -160,9 +227,20 @@ export function SelectFilter({ label, name, any, options }: { label: string; nam
 }
 
 /** A filter by one parameter of the address: one of `options`, a day, or a text. */
-type Filter = { readonly name: string; readonly label: string; readonly day?: true; readonly any?: string; readonly options?: Options };
+type Filter = {
+  readonly name: string;
+  readonly label: string;
+  readonly day?: true;
+  readonly any?: string;
+  readonly options?: Options;
+};
 export const searchFilter = (label: string, name = 'q'): Filter => ({ name, label });
-export const selectFilter = (label: string, name: string, any: string, options: Options): Filter => ({ name, label, any, options });
+export const selectFilter = (label: string, name: string, any: string, options: Options): Filter => ({
+  name,
+  label,
+  any,
+  options,
+});
 
 export const dayFilter = (label: string, name: string): Filter => ({ name, label, day: true });
 
@@ -182,12 +260,22 @@ function FilterInput({ name, label, day, any = '', options }: Filter) {
 }
 
 /** The parts of a screen as links: which one is shown is in the address, as `show`. The first has no name. */
-export function Tabs({ label, tabs }: { label: string; tabs: readonly (readonly [name: string, title: string])[] }) {
+export function Tabs({
+  label,
+  tabs,
+}: {
+  label: string;
+  tabs: readonly (readonly [name: string, title: string])[];
+}) {
   const shown = query.value.get('show') ?? '';
   return (
     <nav class="tabs" aria-label={label}>
       {tabs.map(([name, title]) => (
-        <a key={name} href={`${base}${path.value}${name === '' ? '' : `?show=${name}`}`} aria-current={shown === name ? 'page' : undefined}>
+        <a
+          key={name}
+          href={`${base}${path.value}${name === '' ? '' : `?show=${name}`}`}
+          aria-current={shown === name ? 'page' : undefined}
+        >
           {title}
         </a>
       ))}
@@ -196,7 +284,13 @@ export function Tabs({ label, tabs }: { label: string; tabs: readonly (readonly 
 }
 
 /** Numbers side by side. Values that are null are left out. */
-export const Stats = ({ values, kind = '' }: { values: readonly (readonly [name: string, value: ComponentChildren])[]; kind?: string }) => (
+export const Stats = ({
+  values,
+  kind = '',
+}: {
+  values: readonly (readonly [name: string, value: ComponentChildren])[];
+  kind?: string;
+}) => (
   <dl class={`stats ${kind}`}>
     {values.map(
       ([name, value]) =>

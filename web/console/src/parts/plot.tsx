@@ -1,5 +1,5 @@
-// Plots as SVG, drawn with attributes only: the page's policy allows no inline style. Each has a table of the same values for those who
-// don't see it.
+// Plots as SVG, drawn with attributes only: the page's policy allows no inline style. Each has a table of the
+// same values for those who don't see it.
 import { useEffect, useState } from 'preact/hooks';
 import type { Tone } from './badge.tsx';
 
@@ -19,7 +19,15 @@ const [height, gap] = [96, 2];
 const minBars = 30;
 
 /** Bars from left to right, the largest as high as the plot. `label` says what is drawn. */
-export function Bars({ bars, label, ends }: { bars: readonly Bar[]; label: string; ends?: readonly [first: string, last: string] }) {
+export function Bars({
+  bars,
+  label,
+  ends,
+}: {
+  bars: readonly Bar[];
+  label: string;
+  ends?: readonly [first: string, last: string];
+}) {
   const largest = Math.max(1, ...bars.map(({ value }) => value));
   const width = Math.max(bars.length, minBars) * 10;
   const step = width / Math.max(bars.length, minBars);

@@ -1,7 +1,13 @@
 import type { ApiError } from '../api.ts';
 
 /** What went wrong, in the service's own words, with the id that finds the request in its log. */
-export function Problem({ error, retry }: { error: ApiError | undefined | null; retry?: (() => void) | undefined }) {
+export function Problem({
+  error,
+  retry,
+}: {
+  error: ApiError | undefined | null;
+  retry?: (() => void) | undefined;
+}) {
   if (!error) return null;
   const details = error.details.filter(({ path, message }) => path !== '' || message !== error.message);
   return (

@@ -44,7 +44,9 @@ export function parseJson<T>(label: string, text: string): T {
   try {
     return JSON.parse(text) as T;
   } catch (error) {
-    throw new ApiError(0, { message: `${label} is not valid JSON: ${error instanceof Error ? error.message : ''}` });
+    throw new ApiError(0, {
+      message: `${label} is not valid JSON: ${error instanceof Error ? error.message : ''}`,
+    });
   }
 }
 export const toJson = (value: unknown): string => JSON.stringify(value, null, 2);
@@ -54,7 +56,8 @@ export const splitList = (text: string): string[] => text.split(/[\s,;]+/).filte
 
 /** What the service says about this field. */
 function problemOf(error: ApiError | undefined, name: string): string | undefined {
-  const belongs = (path: string): boolean => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
+  const belongs = (path: string): boolean =>
+    path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
   return error?.details.find(({ path }) => belongs(path.replace(/^body\./, '')))?.message;
 }
 
@@ -69,7 +72,14 @@ export function SpecField<Name extends string>({ spec, value, onChange, error }:
   const { label, hint, choices, options, kind, required, rows, known, list, name } = spec;
   const shared = { label, hint, value, onChange };
   if (kind === 'check')
-    return <Check label={label} hint={hint} checked={value === 'true'} onChange={(checked) => onChange(checked ? 'true' : '')} />;
+    return (
+      <Check
+        label={label}
+        hint={hint}
+        checked={value === 'true'}
+        onChange={(checked) => onChange(checked ? 'true' : '')}
+      />
+    );
   if (choices !== undefined)
     return (
       <Checks
@@ -90,7 +100,16 @@ export function SpecField<Name extends string>({ spec, value, onChange, error }:
       />
     );
   if (options !== undefined) return <Select {...shared} options={options} />;
-  return <Field {...shared} type={kind} required={required} problem={problemOf(error, name)} rows={rows} options={known} />;
+  return (
+    <Field
+      {...shared}
+      type={kind}
+      required={required}
+      problem={problemOf(error, name)}
+      rows={rows}
+      options={known}
+    />
+  );
 }
 
 /** A form with these fields. Says that it was saved when it stays on screen. */
@@ -167,7 +186,12 @@ export function OpenButton({ label, kind = '', disabled, children }: OpenButtonP
 }
 
 /** A button that opens a dialog. */
-export const DialogButton = ({ label, kind, title = label, children }: OpenButtonProps & { title?: string | undefined }) => (
+export const DialogButton = ({
+  label,
+  kind,
+  title = label,
+  children,
+}: OpenButtonProps & { title?: string | undefined }) => (
   <OpenButton label={label} kind={kind}>
     {(close) => (
       <Dialog title={title} onClose={close}>
@@ -186,7 +210,14 @@ type FormButtonProps<Name extends string> = Omit<RecordFormProps<Name>, 'label'>
 };
 
 /** A button that opens a form in a dialog, which closes once it is saved. */
-export const FormButton = <Name extends string>({ label, kind, title, action, save, ...form }: FormButtonProps<Name>) => (
+export const FormButton = <Name extends string>({
+  label,
+  kind,
+  title,
+  action,
+  save,
+  ...form
+}: FormButtonProps<Name>) => (
   <DialogButton label={label} kind={kind} title={title}>
     {(close) => <RecordForm {...form} label={action} save={(values) => save(values).then(close)} />}
   </DialogButton>
@@ -239,7 +270,13 @@ export function ActionButton({ label, busyLabel = label, about, kind = '', run }
   const { busy, error, submit } = useAction(run);
   return (
     <>
-      <button type="button" class={kind} disabled={busy} onClick={submit} aria-label={about && `${label}: ${about}`}>
+      <button
+        type="button"
+        class={kind}
+        disabled={busy}
+        onClick={submit}
+        aria-label={about && `${label}: ${about}`}
+      >
         {busy ? busyLabel : label}
       </button>
       <Problem error={error} />

@@ -25,9 +25,20 @@ type RowsEditorProps = {
   onChange: (rows: readonly EditedRow[]) => void;
 };
 
-function Cell({ column, label, value, onChange }: { column: RowColumn; label: string; value: string; onChange: (value: string) => void }) {
+function Cell({
+  column,
+  label,
+  value,
+  onChange,
+}: {
+  column: RowColumn;
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+}) {
   const id = useId();
-  if (column.options !== undefined) return <Choice aria-label={label} value={value} onChange={onChange} options={column.options} />;
+  if (column.options !== undefined)
+    return <Choice aria-label={label} value={value} onChange={onChange} options={column.options} />;
   return (
     <>
       <input
@@ -46,7 +57,10 @@ function Cell({ column, label, value, onChange }: { column: RowColumn; label: st
 const optionsOf = ({ name, options, namesOf }: RowColumn, row: EditedRow): RowColumn['options'] =>
   namesOf === undefined ? options : [...new Set([...namesOf(row), row[name] ?? ''])].map((one) => [one, one]);
 
-/** The row with another value. Names in later columns that its change rules out become the first possible ones. */
+/**
+ * The row with another value. Names in later columns that its change rules out become the first possible
+ * ones.
+ */
 function withValue(columns: readonly RowColumn[], row: EditedRow, changed: string, value: string): EditedRow {
   const next: Record<string, string> = { ...row, [changed]: value };
   for (const { name, namesOf } of columns.slice(columns.findIndex(({ name }) => name === changed) + 1)) {
@@ -57,17 +71,24 @@ function withValue(columns: readonly RowColumn[], row: EditedRow, changed: strin
 }
 
 export function RowsEditor({ label, hint, item, columns, rows, onChange }: RowsEditorProps) {
-  const first = Object.fromEntries(columns.map(({ name, options, namesOf }) => [name, options?.[0]?.[0] ?? namesOf?.({})[0] ?? '']));
+  const first = Object.fromEntries(
+    columns.map(({ name, options, namesOf }) => [name, options?.[0]?.[0] ?? namesOf?.({})[0] ?? '']),
+  );
   const fieldset = useRef<HTMLFieldSetElement>(null);
   const count = useRef(rows.length);
   useEffect(() => {
     // The keyboard goes on in the row that was added, or on the button when one was removed.
     const added = rows.length > count.current;
     if (rows.length !== count.current)
-      fieldset.current?.querySelector<HTMLElement>(added ? '.rows-row:nth-last-child(2) :is(input, select)' : ':scope > p button')?.focus();
+      fieldset.current
+        ?.querySelector<HTMLElement>(
+          added ? '.rows-row:nth-last-child(2) :is(input, select)' : ':scope > p button',
+        )
+        ?.focus();
     count.current = rows.length;
   }, [rows.length]);
-  const replace = (at: number, row: EditedRow): void => onChange(rows.map((one, index) => (index === at ? row : one)));
+  const replace = (at: number, row: EditedRow): void =>
+    onChange(rows.map((one, index) => (index === at ? row : one)));
   return (
     <fieldset class="rows" ref={fieldset}>
       <legend>{label}</legend>

@@ -1,20 +1,30 @@
-// Schedules of syncs: cron expressions with five fields, in words and as a choice. What the choice doesn't offer is written as an expression.
+// Schedules of syncs: cron expressions with five fields, in words and as a choice. What the choice doesn't
+// offer is written as an expression.
 import { Field, Select } from './form.tsx';
 
 const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 const isPlain = (text: string): boolean => /^\d{1,2}$/.test(text);
-const every = (count = '1', unit: string): string => (count === '1' ? `Every ${unit}` : `Every ${count} ${unit}s`);
-const timeText = (hour: string, minute: string): string => `${hour.padStart(2, '0')}:${minute.padStart(2, '0')}`;
+const every = (count = '1', unit: string): string =>
+  count === '1' ? `Every ${unit}` : `Every ${count} ${unit}s`;
+const timeText = (hour: string, minute: string): string =>
+  `${hour.padStart(2, '0')}:${minute.padStart(2, '0')}`;
 
 /** On which days a schedule runs at one time a day; undefined for other schedules. */
 function describeDays(day: string, weekday: string): string | undefined {
   if (isPlain(day) && weekday === '*') return `On day ${day} of each month`;
   if (day !== '*') return undefined;
   if (weekday === '1-5') return 'Monday to Friday';
-  return weekday === '*' ? 'Every day' : /^[0-6]$/.test(weekday) ? `Every ${days[Number(weekday)]}` : undefined;
+  return weekday === '*'
+    ? 'Every day'
+    : /^[0-6]$/.test(weekday)
+      ? `Every ${days[Number(weekday)]}`
+      : undefined;
 }
 
-/** `Every 15 minutes`, `Every day at 02:30, Europe/London`, `By hand only`; the expression itself where it has no simple words. */
+/**
+ * `Every 15 minutes`, `Every day at 02:30, Europe/London`, `By hand only`; the expression itself where it has
+ * no simple words.
+ */
 export function describeSchedule(schedule: string | null, timezone: string): string {
   if (schedule === null) return 'By hand only';
   const [minute = '', hour = '', day = '', month = '', weekday = ''] = schedule.trim().split(/\s+/);
@@ -24,7 +34,8 @@ export function describeSchedule(schedule: string | null, timezone: string): str
   if (on === 'Every day' && hour === '*' && minutes !== null) return every(minutes[1], 'minute');
   if (on === 'Every day' && hours !== null && isPlain(minute))
     return every(hours[1], 'hour') + (Number(minute) === 0 ? '' : ` at ${minute} past`);
-  if (on !== undefined && isPlain(minute) && isPlain(hour)) return `${on} at ${timeText(hour, minute)}, ${timezone}`;
+  if (on !== undefined && isPlain(minute) && isPlain(hour))
+    return `${on} at ${timeText(hour, minute)}, ${timezone}`;
   return `${schedule} (${timezone})`;
 }
 
@@ -65,7 +76,11 @@ const kinds: readonly (readonly [kind: string, title: string])[] = [
   ['manual', 'By hand only'],
 ];
 
-type ScheduleValue = { readonly schedule: string | null; readonly timezone: string; readonly custom: boolean };
+type ScheduleValue = {
+  readonly schedule: string | null;
+  readonly timezone: string;
+  readonly custom: boolean;
+};
 /** What the inputs start with. */
 export const scheduleValue = (schedule: string | null, timezone: string): ScheduleValue => ({
   schedule,
@@ -98,7 +113,9 @@ export function ScheduleFields({
       <Select
         label="Schedule"
         value={kind}
-        onChange={(next) => onChange({ timezone, schedule: scheduleOf(next, schedule), custom: next === 'custom' })}
+        onChange={(next) =>
+          onChange({ timezone, schedule: scheduleOf(next, schedule), custom: next === 'custom' })
+        }
         options={kinds.filter(([one]) => manual || one !== 'manual')}
         hint={hint}
       />

@@ -37,7 +37,8 @@ type TableProps<T> = {
 
 const ariaSort = { asc: 'ascending', desc: 'descending' } as const;
 
-const classOf = <T,>({ align, minor }: Column<T>): string => `${align ?? ''} ${minor === true ? 'minor' : ''}`;
+const classOf = <T,>({ align, minor }: Column<T>): string =>
+  `${align ?? ''} ${minor === true ? 'minor' : ''}`;
 
 function Head<T>({
   column,
@@ -59,7 +60,11 @@ function Head<T>({
   const current = sorting?.key === sort ? sorting.order : undefined;
   return (
     <th scope="col" class={classes} aria-sort={current === undefined ? 'none' : ariaSort[current]}>
-      <button type="button" class="sort" onClick={() => onSort({ key: sort, order: current === 'asc' ? 'desc' : 'asc' })}>
+      <button
+        type="button"
+        class="sort"
+        onClick={() => onSort({ key: sort, order: current === 'asc' ? 'desc' : 'asc' })}
+      >
         {column.title}
         <span aria-hidden="true">{current === undefined ? '' : current === 'asc' ? ' ↑' : ' ↓'}</span>
       </button>
@@ -70,7 +75,18 @@ function Head<T>({
 const idOf = (row: unknown): string => (row as { readonly id: string }).id;
 
 /** Rows under aligned columns; scrolls sideways by itself where the screen is narrow. */
-export function Table<T>({ label, columns, rows, rowKey = idOf, rowHidden, error, retry, sorting, onSort, empty }: TableProps<T>) {
+export function Table<T>({
+  label,
+  columns,
+  rows,
+  rowKey = idOf,
+  rowHidden,
+  error,
+  retry,
+  sorting,
+  onSort,
+  empty,
+}: TableProps<T>) {
   if (error !== undefined && rows === undefined) return <Problem error={error} retry={retry} />;
   if (rows?.length === 0 && empty !== undefined) return <>{empty}</>;
   return (
@@ -104,7 +120,13 @@ export function Table<T>({ label, columns, rows, rowKey = idOf, rowHidden, error
 type Pagination = { readonly page: number; readonly totalPages: number; readonly total?: number };
 
 /** Previous and next page, and how many entries there are. Nothing for a single page. */
-export function Pager({ pagination, onPage }: { pagination: Pagination | undefined; onPage: (page: number) => void }) {
+export function Pager({
+  pagination,
+  onPage,
+}: {
+  pagination: Pagination | undefined;
+  onPage: (page: number) => void;
+}) {
   if (pagination === undefined || pagination.totalPages <= 1) return null;
   const { page, totalPages, total } = pagination;
   return (

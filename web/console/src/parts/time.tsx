@@ -5,8 +5,8 @@ const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 type TimeProps = { at: string | null; relative?: boolean; seconds?: boolean; none?: string | undefined };
 
 /**
- * An instant in the viewer's zone, with the exact instant on hover; `none` where there is no instant. `relative`: as a distance from now;
- * `seconds`: the time of day alone.
+ * An instant in the viewer's zone, with the exact instant on hover; `none` where there is no instant.
+ * `relative`: as a distance from now; `seconds`: the time of day alone.
  */
 export function Time({ at, relative = false, seconds = false, none = '' }: TimeProps) {
   if (at === null) return <span class="muted">{none}</span>;

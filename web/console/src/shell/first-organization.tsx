@@ -11,16 +11,31 @@ type User = { readonly email: string };
 /** The person's organizations and, without any, what to do about it. */
 async function readStart() {
   const [organizations, { data: caller }] = await Promise.all([readOrganizations(), api.GET('/whoami')]);
-  return { organizations, mayCreate: caller?.permissions.includes('organization:create'), advice: caller?.nextStep?.message };
+  return {
+    organizations,
+    mayCreate: caller?.permissions.includes('organization:create'),
+    advice: caller?.nextStep?.message,
+  };
 }
 
-/** For a person who works in no organization yet: chooses one of theirs, or creates their first one where people may do so. */
+/**
+ * For a person who works in no organization yet: chooses one of theirs, or creates their first one where
+ * people may do so.
+ */
 export function FirstOrganization({ user }: { user: User }) {
   const { data, error, reload } = useRead('/whoami start', readStart);
   if (data === undefined && error === undefined) return null;
   const isNew = data?.organizations.length === 0;
   return (
-    <Page title={isNew && data.mayCreate ? 'Create your organization' : isNew ? 'You belong to no organization' : 'Choose an organization'}>
+    <Page
+      title={
+        isNew && data.mayCreate
+          ? 'Create your organization'
+          : isNew
+            ? 'You belong to no organization'
+            : 'Choose an organization'
+      }
+    >
       {error !== undefined || data === undefined ? (
         <Problem error={error} retry={() => void reload()} />
       ) : !isNew ? (
@@ -58,7 +73,10 @@ async function create(body: { readonly name: string }): Promise<void> {
 
 const Creation = ({ user }: { user: User }) => (
   <>
-    <p>It holds the connection to your ERP, what is synced, and who may see it. You are signed in as {user.email}.</p>
+    <p>
+      It holds the connection to your ERP, what is synced, and who may see it. You are signed in as{' '}
+      {user.email}.
+    </p>
     <p class="fine">Were you invited to one? Open the link in the invitation instead.</p>
     <RecordForm
       label="Create organization"

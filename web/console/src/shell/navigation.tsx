@@ -2,7 +2,8 @@ import { base, path } from '../router.ts';
 import { areas } from '../screens.ts';
 import { may } from '../session.ts';
 
-const isCurrent = (to: string): boolean => (to === '/' ? path.value === '/' : path.value === to || path.value.startsWith(`${to}/`));
+const isCurrent = (to: string): boolean =>
+  to === '/' ? path.value === '/' : path.value === to || path.value.startsWith(`${to}/`);
 
 /** The links that the person's permissions allow. */
 export function Navigation({ onChosen }: { onChosen: () => void }) {
@@ -17,7 +18,11 @@ export function Navigation({ onChosen }: { onChosen: () => void }) {
             <ul>
               {shown.map(([to, name]) => (
                 <li key={to}>
-                  <a href={`${base}${to === '/' ? '' : to}`} aria-current={isCurrent(to) ? 'page' : undefined} onClick={onChosen}>
+                  <a
+                    href={`${base}${to === '/' ? '' : to}`}
+                    aria-current={isCurrent(to) ? 'page' : undefined}
+                    onClick={onChosen}
+                  >
                     {name}
                   </a>
                 </li>

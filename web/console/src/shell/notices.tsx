@@ -29,7 +29,10 @@ function useRecovery(isAway: boolean): void {
   }, [isAway]);
 }
 
-/** Another tab may have signed out or in, or chosen another organization, while this one was in the background. */
+/**
+ * Another tab may have signed out or in, or chosen another organization, while this one was in the
+ * background.
+ */
 function useSessionOfOtherTabs(): void {
   useEffect(() => {
     const check = (): void => {
@@ -49,7 +52,8 @@ export function Notices() {
       {sessionEnded.value && (
         <p role="alert">
           <span>
-            <strong>Your session has ended.</strong> To keep what you typed here, sign in in another tab and come back.
+            <strong>Your session has ended.</strong> To keep what you typed here, sign in in another tab and
+            come back.
           </span>
           <a class="button" href={signInAddress()}>
             Sign in
@@ -59,7 +63,8 @@ export function Notices() {
       {unreachable.value && (
         <p role="alert">
           <span>
-            <strong>The service does not answer.</strong> What you see was read before; it is read again once the service is back.
+            <strong>The service does not answer.</strong> What you see was read before; it is read again once
+            the service is back.
           </span>
         </p>
       )}

@@ -6,7 +6,13 @@ import { readOrganizations } from './organizations.ts';
 type Named = { readonly id: string; readonly name: string };
 
 /** The name of the organization or, for a person with several, a list to change it. */
-export function OrganizationSwitch({ current, onSwitch }: { current: Named | null; onSwitch: (organizationId: string) => void }) {
+export function OrganizationSwitch({
+  current,
+  onSwitch,
+}: {
+  current: Named | null;
+  onSwitch: (organizationId: string) => void;
+}) {
   const { data: organizations = [] } = useRead('/whoami/organizations', readOrganizations);
   const [chosen, setChosen] = useState<string>();
   const selected = chosen ?? current?.id ?? '';

@@ -21,14 +21,22 @@ export function PersonMenu() {
   };
   return (
     <div class="person">
-      <OrganizationSwitch current={identity.value?.organization ?? null} onSwitch={(id) => run(chooseOrganization(id))} />
+      <OrganizationSwitch
+        current={identity.value?.organization ?? null}
+        onSwitch={(id) => run(chooseOrganization(id))}
+      />
       <p class="fine cut" title={session.user.email}>
         {session.user.email}
       </p>
       <label for="theme">
         <span class="fine">Theme</span>
         {/* The script of the page (web/shared/theme.js) applies and stores what is chosen. */}
-        <Choice id="theme" value={document.documentElement.dataset['theme'] ?? 'system'} onChange={() => undefined} options={themes} />
+        <Choice
+          id="theme"
+          value={document.documentElement.dataset['theme'] ?? 'system'}
+          onChange={() => undefined}
+          options={themes}
+        />
       </label>
       <p>
         <a href="/api/platform/v1/openapi/preview">Management reference</a>

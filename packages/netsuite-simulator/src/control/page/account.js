@@ -16,21 +16,31 @@ export function setUpAccount({ role, clock }, act) {
   const setClock = (body, done) => act(() => request('POST', '/clock', body), done);
   byId('clock').append(
     ...STEPS.map(([title, seconds]) =>
-      button(title, () => setClock({ stepSeconds: seconds }, 'The clock is stepped.'), { 'aria-label': `Step the clock by ${title}` }),
+      button(title, () => setClock({ stepSeconds: seconds }, 'The clock is stepped.'), {
+        'aria-label': `Step the clock by ${title}`,
+      }),
     ),
     label('Set the clock to', at),
     button('Set', () => setClock({ at: at.value }, 'The clock is set.'), { 'aria-label': 'Set the clock' }),
     label('Time zone of the users', zone),
-    button('Change', () => setClock({ timeZone: zone.value }, 'The time zone is changed.'), { 'aria-label': 'Change the time zone' }),
+    button('Change', () => setClock({ timeZone: zone.value }, 'The time zone is changed.'), {
+      'aria-label': 'Change the time zone',
+    }),
   );
   const load = byId('load-form');
   load.append(
-    label('Places of the concurrency limit that others hold', input('concurrency', { type: 'number', min: 0, value: 0, required: true })),
+    label(
+      'Places of the concurrency limit that others hold',
+      input('concurrency', { type: 'number', min: 0, value: 0, required: true }),
+    ),
     h('button', {}, 'Set load'),
   );
   load.addEventListener('submit', (event) => {
     event.preventDefault();
-    act(() => request('POST', '/load', { concurrency: Number(valuesOf(load).concurrency) }), 'The load is set.');
+    act(
+      () => request('POST', '/load', { concurrency: Number(valuesOf(load).concurrency) }),
+      'The load is set.',
+    );
   });
   const form = byId('role-form');
   form.append(
@@ -52,7 +62,11 @@ export function setUpAccount({ role, clock }, act) {
   byId('certificates').append(
     button(
       'Revoke all certificates and tokens',
-      () => act(() => request('POST', '/certificate/revoke'), 'All certificates are revoked. Upload a new one to sign in again.'),
+      () =>
+        act(
+          () => request('POST', '/certificate/revoke'),
+          'All certificates are revoked. Upload a new one to sign in again.',
+        ),
       { class: 'danger' },
     ),
     h('span', { id: 'certificate-count', class: 'quiet' }),

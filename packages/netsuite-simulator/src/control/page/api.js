@@ -1,5 +1,5 @@
-// Requests to the control interface, at this page's own origin. The token comes from the address's fragment, which no server sees, and is
-// kept for this tab only.
+// Requests to the control interface, at this page's own origin. The token comes from the address's fragment,
+// which no server sees, and is kept for this tab only.
 const KEY = 'control-token';
 
 /** Takes the token out of the address, so that neither history nor bookmarks hold it. */
@@ -25,7 +25,10 @@ export class RequestError extends Error {
 export async function request(method, path, body) {
   const response = await fetch(path, {
     method,
-    headers: { authorization: `Bearer ${sessionStorage.getItem(KEY)}`, ...(body && { 'content-type': 'application/json' }) },
+    headers: {
+      authorization: `Bearer ${sessionStorage.getItem(KEY)}`,
+      ...(body && { 'content-type': 'application/json' }),
+    },
     ...(body && { body: JSON.stringify(body) }),
   });
   const answer = await response.json();

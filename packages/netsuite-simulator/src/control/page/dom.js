@@ -13,7 +13,8 @@ export function h(name, attributes = {}, ...children) {
 }
 
 export const byId = (id) => document.getElementById(id);
-export const button = (text, onclick, attributes = {}) => h('button', { type: 'button', onclick, ...attributes }, text);
+export const button = (text, onclick, attributes = {}) =>
+  h('button', { type: 'button', onclick, ...attributes }, text);
 export const label = (text, control) => h('label', {}, text, control);
 export const option = (value, text = value) => h('option', { value }, text);
 export const select = (name, options, attributes = {}) => h('select', { name, ...attributes }, options);
@@ -23,7 +24,9 @@ export const check = (name, text, attributes = {}) =>
 
 /** The form's values by name, without surrounding spaces. */
 export const valuesOf = (form) =>
-  Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value.trim() : value]));
+  Object.fromEntries(
+    [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value.trim() : value]),
+  );
 
 /** Whether `key` is another than at the last call for this element. */
 export function hasChanged(element, key) {
@@ -33,7 +36,10 @@ export function hasChanged(element, key) {
   return !isSame;
 }
 
-/** Replaces an element's content only when `key` has changed, so that what a person is looking at or has focused stays. */
+/**
+ * Replaces an element's content only when `key` has changed, so that what a person is looking at or has
+ * focused stays.
+ */
 export function renderOnChange(element, key, render) {
   if (hasChanged(element, key)) element.replaceChildren(...[render()].flat());
 }

@@ -1,10 +1,14 @@
-// Puts faults: one by a click on a common one, or with a form. Putting replaces the whole list, so each change sends it again.
+// Puts faults: one by a click on a common one, or with a form. Putting replaces the whole list, so each
+// change sends it again.
 import { request } from './api.js';
 import { button, byId, h, input, label, option, renderOnChange, select, valuesOf } from './dom.js';
 
 const KINDS = ['rows', 'count', 'metadata', 'token', 'record'];
 
-/** Effect → its name for people, and how its value is entered: a fixed value, a number with a default, a column, or a choice. */
+/**
+ * Effect → its name for people, and how its value is entered: a fixed value, a number with a default, a
+ * column, or a choice.
+ */
 const EFFECTS = {
   status: { title: 'Fail with status', choices: [429, 401, 403, 500, 503] },
   html: { title: 'Answer with an HTML page', fixed: true },
@@ -25,7 +29,10 @@ const PRESETS = [
   ['Too many requests, 5 times', { on: {}, times: 5, status: 429 }],
   ['Slow queries', { on: { kind: 'rows' }, delayMs: 3000 }],
   ['Lose every 100th transaction', { on: { table: 'transaction', kind: 'rows' }, dropRows: { every: 100 } }],
-  ['Lose second lines', { on: { table: 'transactionline', kind: 'rows' }, dropRows: { where: { linesequencenumber: 2 } } }],
+  [
+    'Lose second lines',
+    { on: { table: 'transactionline', kind: 'rows' }, dropRows: { where: { linesequencenumber: 2 } } },
+  ],
   ['Lists end early', { on: { kind: 'rows' }, hasMore: false }],
   ['Counts are off by one', { on: { kind: 'count' }, countOffset: 1 }],
   ['Repeat a page once', { on: { kind: 'rows' }, times: 1, repeatPage: true }],
@@ -40,7 +47,11 @@ function effectOf({ effect, value }) {
   if (effect === 'dropEvery') return { dropRows: { every: Number(value) } };
   if (condition) {
     const pairs = value.split(',').map((pair) => pair.split('=').map((part) => part.trim()));
-    return { dropRows: { where: Object.fromEntries(pairs.map(([name, text = '']) => [name, text === '' ? null : text])) } };
+    return {
+      dropRows: {
+        where: Object.fromEntries(pairs.map(([name, text = '']) => [name, text === '' ? null : text])),
+      },
+    };
   }
   return { [effect]: number !== undefined || effect === 'status' ? Number(value) : value };
 }
@@ -56,13 +67,18 @@ function valueField(effect) {
         choices.map((choice) => option(choice)),
       ),
     );
-  if (number !== undefined) return label('Number', input('value', { type: 'number', value: number, required: true }));
+  if (number !== undefined)
+    return label('Number', input('value', { type: 'number', value: number, required: true }));
   if (column) return label('Column', input('value', { value: column, class: 'short', required: true }));
   return condition ? label('column=value, …', input('value', { value: condition, required: true })) : '';
 }
 
 export function setUpFaults(tables, act) {
-  byId('presets').append(...PRESETS.map(([title, fault]) => button(title, () => act(() => put([...current, fault]), `Put: ${title}.`))));
+  byId('presets').append(
+    ...PRESETS.map(([title, fault]) =>
+      button(title, () => act(() => put([...current, fault]), `Put: ${title}.`)),
+    ),
+  );
   const holder = h('span', {});
   const effect = select(
     'effect',
@@ -84,7 +100,11 @@ export function setUpFaults(tables, act) {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const { table, kind, times, ...rest } = valuesOf(form);
-    const fault = { on: { ...(table && { table }), ...(kind && { kind }) }, ...(times && { times: Number(times) }), ...effectOf(rest) };
+    const fault = {
+      on: { ...(table && { table }), ...(kind && { kind }) },
+      ...(times && { times: Number(times) }),
+      ...effectOf(rest),
+    };
     act(() => put([...current, fault]), 'The fault is put.');
   });
 }
@@ -108,6 +128,9 @@ export function showFaults({ faults, hits }, act) {
         h('span', {}, `met ${hits[i]} `, button('Remove', remove, { 'aria-label': `Remove ${text}` })),
       );
     };
-    return [h('ul', {}, faults.map(item)), button('Remove all faults', () => act(() => put([]), 'There are no faults.'))];
+    return [
+      h('ul', {}, faults.map(item)),
+      button('Remove all faults', () => act(() => put([]), 'There are no faults.')),
+    ];
   });
 }

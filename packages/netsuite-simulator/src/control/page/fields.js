@@ -3,7 +3,21 @@ import { request } from './api.js';
 import { button, byId, h, input, label, option, renderOnChange, select, valuesOf } from './dom.js';
 
 const TYPES = [
-  ...['text', 'textarea', 'longtext', 'email', 'phone', 'url', 'integer', 'number', 'currency', 'percent', 'boolean', 'date', 'datetime'],
+  ...[
+    'text',
+    'textarea',
+    'longtext',
+    'email',
+    'phone',
+    'url',
+    'integer',
+    'number',
+    'currency',
+    'percent',
+    'boolean',
+    'date',
+    'datetime',
+  ],
   ...['list', 'multiselect', 'reference'],
 ];
 const TARGETS = ['customer', 'vendor', 'employee', 'contact', 'item', 'transaction'];
@@ -66,7 +80,10 @@ export function setUpFields(act) {
       .split(',')
       .map((entry) => entry.trim())
       .filter(Boolean);
-    const more = { ...(hasEntries(field.type) && { values: texts }), ...(field.type === 'reference' && { target: referred }) };
+    const more = {
+      ...(hasEntries(field.type) && { values: texts }),
+      ...(field.type === 'reference' && { target: referred }),
+    };
     act(() => request('POST', '/fields', { ...field, ...more }), `${field.name} is added.`);
   });
 }
@@ -97,7 +114,15 @@ export function showFields({ fields }, act) {
           'li',
           {},
           h('code', {}, `${field.table}.${field.name}`),
-          h('span', {}, title, ' ', type, ' ', button('Remove', remove, { class: 'danger', 'aria-label': `Remove ${field.name}` })),
+          h(
+            'span',
+            {},
+            title,
+            ' ',
+            type,
+            ' ',
+            button('Remove', remove, { class: 'danger', 'aria-label': `Remove ${field.name}` }),
+          ),
         );
       }),
     );

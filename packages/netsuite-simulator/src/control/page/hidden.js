@@ -7,7 +7,9 @@ let current = { tables: [], columns: {}, rows: {} };
 const add = (lists, key, values) => ({ ...lists, [key]: [...new Set([...(lists[key] ?? []), ...values])] });
 const remove = (lists, key, value) =>
   Object.fromEntries(
-    Object.entries({ ...lists, [key]: lists[key].filter((each) => each !== value) }).filter(([, list]) => list.length > 0),
+    Object.entries({ ...lists, [key]: lists[key].filter((each) => each !== value) }).filter(
+      ([, list]) => list.length > 0,
+    ),
   );
 const put = (hidden) => request('PUT', '/hidden', hidden);
 
@@ -49,10 +51,16 @@ export function showHidden({ hidden }, act) {
   renderOnChange(byId('hidden'), hidden, () => {
     const lists = (part, text) =>
       Object.entries(hidden[part]).flatMap(([table, values]) =>
-        values.map((value) => [text(table, value), { ...hidden, [part]: remove(hidden[part], table, value) }]),
+        values.map((value) => [
+          text(table, value),
+          { ...hidden, [part]: remove(hidden[part], table, value) },
+        ]),
       );
     const items = [
-      ...hidden.tables.map((table) => [`table ${table}`, { ...hidden, tables: hidden.tables.filter((each) => each !== table) }]),
+      ...hidden.tables.map((table) => [
+        `table ${table}`,
+        { ...hidden, tables: hidden.tables.filter((each) => each !== table) },
+      ]),
       ...lists('columns', (table, column) => `column ${table}.${column}`),
       ...lists('rows', (table, id) => `row ${table} ${id}`),
     ];
@@ -65,7 +73,9 @@ export function showHidden({ hidden }, act) {
           'li',
           {},
           h('code', {}, text),
-          button('Show again', () => act(() => put(without), 'It can be seen again.'), { 'aria-label': `Show again: ${text}` }),
+          button('Show again', () => act(() => put(without), 'It can be seen again.'), {
+            'aria-label': `Show again: ${text}`,
+          }),
         ),
       ),
     );

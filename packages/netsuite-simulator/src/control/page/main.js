@@ -19,8 +19,8 @@ function say(text, isBad = false) {
 }
 
 /**
- * Runs an action, and shows the state afterwards, or why it was refused. Actions run one at a time: each changes the lists that the previous
- * one put.
+ * Runs an action, and shows the state afterwards, or why it was refused. Actions run one at a time: each
+ * changes the lists that the previous one put.
  */
 function act(work, done) {
   lastAction = lastAction.then(() => runAction(work, done));
@@ -50,24 +50,33 @@ function show(state) {
 }
 
 function showGlance({ hidden, faults, clock, load, role, requests }) {
-  const columns = Object.entries(hidden.columns).flatMap(([table, names]) => names.map((name) => `${table}.${name}`));
-  const rows = Object.entries(hidden.rows).flatMap(([table, ids]) => ids.map((id) => `${table} ${id}`));
-  const missing = [...Object.entries(role.permissions), ...Object.entries(role.restrictions.transactionTypes)].filter(
-    ([, level]) => level !== 'full',
+  const columns = Object.entries(hidden.columns).flatMap(([table, names]) =>
+    names.map((name) => `${table}.${name}`),
   );
+  const rows = Object.entries(hidden.rows).flatMap(([table, ids]) => ids.map((id) => `${table} ${id}`));
+  const missing = [
+    ...Object.entries(role.permissions),
+    ...Object.entries(role.restrictions.transactionTypes),
+  ].filter(([, level]) => level !== 'full');
   const restricted = ['subsidiaries', 'departments', 'classes', 'locations'].flatMap((name) =>
     role.restrictions[name] ? [`only ${name} ${role.restrictions[name].ids.join(', ')}`] : [],
   );
   const hiddenText = [...hidden.tables, ...columns, ...rows].join(', ');
   const faultText = faults.length === 0 ? '' : `${faults.length} put`;
   const clockText = `${clock.now.slice(0, 19).replace('T', ' ')} UTC, ${clock.timeZone}${clock.skewSeconds === 0 ? '' : `, ${clock.skewSeconds} s from the books`}`;
-  const allocated = Object.entries(load.limits ?? {}).map(([integration, limit]) => `${limit} allocated to ${integration}`);
+  const allocated = Object.entries(load.limits ?? {}).map(
+    ([integration, limit]) => `${limit} allocated to ${integration}`,
+  );
   const held = load.concurrency === 0 ? [] : [`others hold ${load.concurrency} of ${load.limit} places`];
   const loadText = [...held, ...allocated].join(', ');
   const entries = [
     ['Hidden', hiddenText, 'nothing'],
     ['Faults', faultText, 'none'],
-    ['Role', [...missing.map(([name, level]) => `${name}: ${level}`), ...restricted].join(', '), 'all permissions'],
+    [
+      'Role',
+      [...missing.map(([name, level]) => `${name}: ${level}`), ...restricted].join(', '),
+      'all permissions',
+    ],
     ['Load', loadText, 'none'],
     ['Clock', clock.skewSeconds === 0 ? '' : clockText, clockText],
     [
@@ -80,7 +89,9 @@ function showGlance({ hidden, faults, clock, load, role, requests }) {
   ];
   const list = byId('glance');
   renderOnChange(list, entries, () =>
-    entries.map(([name, text, otherwise]) => h('div', {}, h('dt', {}, name), h('dd', text ? { class: 'set' } : {}, text || otherwise))),
+    entries.map(([name, text, otherwise]) =>
+      h('div', {}, h('dt', {}, name), h('dd', text ? { class: 'set' } : {}, text || otherwise)),
+    ),
   );
 }
 
@@ -142,7 +153,8 @@ async function start() {
   } catch (error) {
     askForToken();
     if (error.status !== 401) say(error.message, true);
-    else if (sessionStorage.length > 0) say('This token is not valid. The account may have been started again.', true);
+    else if (sessionStorage.length > 0)
+      say('This token is not valid. The account may have been started again.', true);
   }
 }
 
@@ -157,7 +169,10 @@ async function poll() {
 }
 
 byId('reset').addEventListener('click', () =>
-  act(() => request('POST', '/reset'), 'Nothing is hidden, there are no faults, and the clock runs with the books. Edits of records stay.'),
+  act(
+    () => request('POST', '/reset'),
+    'Nothing is hidden, there are no faults, and the clock runs with the books. Edits of records stay.',
+  ),
 );
 byId('sign-in').addEventListener('submit', (event) => {
   event.preventDefault();

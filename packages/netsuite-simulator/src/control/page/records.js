@@ -23,9 +23,14 @@ export function setUpRecords(known, runAct, tell) {
     label('Internal id', id),
     h('button', { class: 'strong' }, 'Show'),
     button('Restore a removed record with this id', () =>
-      act(async () => open(await request('POST', `/records/${table.value}/${id.value.trim()}/restore`)), 'The record is back.'),
+      act(
+        async () => open(await request('POST', `/records/${table.value}/${id.value.trim()}/restore`)),
+        'The record is back.',
+      ),
     ),
-    button('New empty record', () => act(async () => open(await request('POST', `/records/${table.value}`, {})), 'The record is created.')),
+    button('New empty record', () =>
+      act(async () => open(await request('POST', `/records/${table.value}`, {})), 'The record is created.'),
+    ),
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
@@ -45,7 +50,10 @@ async function quietly(work) {
 
 const list = (table, after) =>
   quietly(async () => {
-    const { records, next } = await request('GET', `/records/${table}?limit=${PAGE_SIZE}${after ? `&after=${after}` : ''}`);
+    const { records, next } = await request(
+      'GET',
+      `/records/${table}?limit=${PAGE_SIZE}${after ? `&after=${after}` : ''}`,
+    );
     const item = ({ id, fields }) => {
       const name = NAMES.map((key) => fields[key]).find(Boolean) ?? '';
       return h(
@@ -64,10 +72,16 @@ const list = (table, after) =>
 
 const show = (table, id) => quietly(async () => open(await request('GET', `/records/${table}/${id}`)));
 
-/** Inputs for the columns, those with a value first. `prefix` keeps names apart; the last value is kept to find changes. */
+/**
+ * Inputs for the columns, those with a value first. `prefix` keeps names apart; the last value is kept to
+ * find changes.
+ */
 function columnInputs(table, fields, prefix) {
   const { columns } = tables.find(({ name }) => name === table);
-  const sorted = [...columns.filter(({ name }) => fields[name] !== undefined), ...columns.filter(({ name }) => fields[name] === undefined)];
+  const sorted = [
+    ...columns.filter(({ name }) => fields[name] !== undefined),
+    ...columns.filter(({ name }) => fields[name] === undefined),
+  ];
   return sorted
     .filter(({ isStored, name }) => isStored || fields[name] !== undefined)
     .map(({ name, isStored }) => {
@@ -75,7 +89,12 @@ function columnInputs(table, fields, prefix) {
       const isFixed = !isStored || name === 'id' || name === 'uniquekey';
       return label(
         name,
-        input(`${prefix}${name}`, { value, 'data-was': value, readonly: isFixed, title: isFixed ? 'computed' : undefined }),
+        input(`${prefix}${name}`, {
+          value,
+          'data-was': value,
+          readonly: isFixed,
+          title: isFixed ? 'computed' : undefined,
+        }),
       );
     });
 }
@@ -83,9 +102,12 @@ function columnInputs(table, fields, prefix) {
 /** The values that a person changed below this prefix, by column. */
 function changesIn(form, prefix) {
   const changed = [...form.elements].filter(
-    (each) => each.dataset.was !== undefined && each.name.startsWith(prefix) && each.value !== each.dataset.was,
+    (each) =>
+      each.dataset.was !== undefined && each.name.startsWith(prefix) && each.value !== each.dataset.was,
   );
-  return Object.fromEntries(changed.map((each) => [each.name.slice(prefix.length), each.value === '' ? null : each.value]));
+  return Object.fromEntries(
+    changed.map((each) => [each.name.slice(prefix.length), each.value === '' ? null : each.value]),
+  );
 }
 
 function open({ table, id, fields, lines }) {
@@ -96,7 +118,11 @@ function open({ table, id, fields, lines }) {
     h(
       'details',
       {},
-      h('summary', {}, `Line ${line}: ${values.memo ?? ''} ${values.quantity ?? ''} × ${values.rate ?? ''} = ${values.netamount ?? ''}`),
+      h(
+        'summary',
+        {},
+        `Line ${line}: ${values.memo ?? ''} ${values.quantity ?? ''} × ${values.rate ?? ''} = ${values.netamount ?? ''}`,
+      ),
       h('div', { class: 'form-table' }, columnInputs('transactionline', values, `line ${line}:`)),
     ),
   );
@@ -124,7 +150,11 @@ function open({ table, id, fields, lines }) {
     const changedLines = (lines ?? [])
       .map(({ line }) => ({ line, fields: changesIn(form, `line ${line}:`) }))
       .filter((each) => Object.keys(each.fields).length > 0);
-    const body = { fields: changesIn(form, 'header:'), touch, ...(changedLines.length > 0 && { lines: changedLines }) };
+    const body = {
+      fields: changesIn(form, 'header:'),
+      touch,
+      ...(changedLines.length > 0 && { lines: changedLines }),
+    };
     act(async () => open(await request('PATCH', `/records/${table}/${id}`, body)), 'The record is changed.');
   });
   byId('record').replaceChildren(form);
@@ -139,10 +169,17 @@ function actions(table, id) {
   return h(
     'div',
     { class: 'row' },
-    label('Modification time that moves', select('touch', [option('header'), option('lines'), option('none')])),
+    label(
+      'Modification time that moves',
+      select('touch', [option('header'), option('lines'), option('none')]),
+    ),
     h('button', { class: 'strong' }, 'Save changes'),
-    button('Copy', () => act(async () => open(await request('POST', `/records/${table}`, { like: id })), 'The copy is created.')),
-    button('Remove', () => act(remove, 'The record is removed. It can be restored by its id.'), { class: 'danger' }),
+    button('Copy', () =>
+      act(async () => open(await request('POST', `/records/${table}`, { like: id })), 'The copy is created.'),
+    ),
+    button('Remove', () => act(remove, 'The record is removed. It can be restored by its id.'), {
+      class: 'danger',
+    }),
     listed,
   );
 }

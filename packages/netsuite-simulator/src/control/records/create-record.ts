@@ -1,5 +1,5 @@
-// Creates a record like another, or an empty one: same values and lines; an id, a document number or name, and times of its own. No money is
-// applied to it.
+// Creates a record like another, or an empty one: same values and lines; an id, a document number or name,
+// and times of its own. No money is applied to it.
 import type { PoolClient } from 'pg';
 import { z } from 'zod';
 import type { RoleVisibility } from '../../tables/role-visibility.ts';
@@ -40,31 +40,44 @@ export async function createRecordLike(
   if (record.hasLines && like !== undefined) await copyLines(client, like, id, now);
   // An amount that is given is unpaid, unless what is unpaid is given too.
   const { foreigntotal } = fields;
-  const amounts = table.name === 'transaction' && foreigntotal !== undefined ? { foreignamountunpaid: foreigntotal } : {};
+  const amounts =
+    table.name === 'transaction' && foreigntotal !== undefined ? { foreignamountunpaid: foreigntotal } : {};
   await editRecord(client, role, record, id, { fields: { ...amounts, ...fields }, touch: 'none' }, now);
   return id;
 }
 
 async function nextId(client: PoolClient, { table, sequence }: RecordTable): Promise<string> {
-  const next = sequence === undefined ? `(SELECT COALESCE(max(id), 0) + 1 FROM ledger.${table.name})` : `nextval('${sequence}')`;
+  const next =
+    sequence === undefined
+      ? `(SELECT COALESCE(max(id), 0) + 1 FROM ledger.${table.name})`
+      : `nextval('${sequence}')`;
   const { rows } = await client.query<{ id: string }>(`SELECT ${next} AS id`);
   return rows[0]?.id ?? '';
 }
 
 async function readModel(client: PoolClient, table: string, like: string): Promise<Values> {
-  const { rows } = await client.query<{ content: Values }>(`SELECT to_jsonb(b) AS content FROM ledger.${table} b WHERE id = $1`, [like]);
-  if (!rows[0]) throw invalid({ path: 'like', message: `is ${like}, and the account has no ${table} with this id` });
+  const { rows } = await client.query<{ content: Values }>(
+    `SELECT to_jsonb(b) AS content FROM ledger.${table} b WHERE id = $1`,
+    [like],
+  );
+  if (!rows[0])
+    throw invalid({ path: 'like', message: `is ${like}, and the account has no ${table} with this id` });
   return rows[0].content;
 }
 
 function emptyValues({ table, hasLines }: RecordTable): Values {
   if (hasLines) throw invalid({ path: 'like', message: 'is required' });
-  const flags = { isinactive: 'F', subsidiary: 1, ...(table.name === 'item' ? { itemtype: 'InvtPart' } : { isperson: 'F' }) };
+  const flags = {
+    isinactive: 'F',
+    subsidiary: 1,
+    ...(table.name === 'item' ? { itemtype: 'InvtPart' } : { isperson: 'F' }),
+  };
   return table.name === 'customer' ? { ...flags, currency: 1 } : flags;
 }
 
 /** Names stay recognizable, and document numbers stay numbers. */
-const newName = (name: unknown, id: string): string => (typeof name !== 'string' || /^\d+$/.test(name) ? id : `${name}-${id}`);
+const newName = (name: unknown, id: string): string =>
+  typeof name !== 'string' || /^\d+$/.test(name) ? id : `${name}-${id}`;
 
 /** Open, with nothing applied to it; `iswritten` keeps the rules from paying it. */
 const unpaid = ({ type, foreigntotal, status }: Values): Values => ({

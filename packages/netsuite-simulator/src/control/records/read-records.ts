@@ -1,5 +1,5 @@
-// Reads the account's truth: records with their lines, whatever is hidden. Values are texts as in SuiteQL, but exact: times in UTC, days as
-// YYYY-MM-DD. An empty column is left out.
+// Reads the account's truth: records with their lines, whatever is hidden. Values are texts as in SuiteQL,
+// but exact: times in UTC, days as YYYY-MM-DD. An empty column is left out.
 import type { PoolClient } from 'pg';
 import { textTypes } from '../../database/snapshot.ts';
 import type { RoleVisibility } from '../../tables/role-visibility.ts';
@@ -18,7 +18,12 @@ function columnSql({ name, kind }: AccountColumn): string {
   return kind === 'decimal' ? `trim_scale(${column})` : column;
 }
 
-async function readRows(client: PoolClient, table: AccountTable, rest: string, values: unknown[]): Promise<Fields[]> {
+async function readRows(
+  client: PoolClient,
+  table: AccountTable,
+  rest: string,
+  values: unknown[],
+): Promise<Fields[]> {
   const { rows } = await client.query<(string | null)[]>({
     text: `SELECT ${table.columns.map(columnSql).join(', ')} FROM suiteql.${quoteSqlName(table.name)} ${rest}`,
     values,
@@ -36,18 +41,32 @@ async function readRows(client: PoolClient, table: AccountTable, rest: string, v
 }
 
 /** The lines of these transactions by their ids, in the order of their numbers. */
-async function readLines(client: PoolClient, role: RoleVisibility, ids: readonly string[]): Promise<Map<string, RecordLine[]>> {
+async function readLines(
+  client: PoolClient,
+  role: RoleVisibility,
+  ids: readonly string[],
+): Promise<Map<string, RecordLine[]>> {
   const lines = new Map<string, RecordLine[]>(ids.map((id) => [id, []]));
   const table = role.known('transactionline');
   if (!table || ids.length === 0) return lines;
-  const rows = await readRows(client, table, 'WHERE "transaction" = ANY($1) ORDER BY "transaction", linesequencenumber', [ids]);
+  const rows = await readRows(
+    client,
+    table,
+    'WHERE "transaction" = ANY($1) ORDER BY "transaction", linesequencenumber',
+    [ids],
+  );
   for (const fields of rows) {
     lines.get(fields['transaction'] ?? '')?.push({ line: Number(fields['linesequencenumber']), fields });
   }
   return lines;
 }
 
-async function withLines(client: PoolClient, role: RoleVisibility, table: AccountTable, rows: readonly Fields[]): Promise<TrueRecord[]> {
+async function withLines(
+  client: PoolClient,
+  role: RoleVisibility,
+  table: AccountTable,
+  rows: readonly Fields[],
+): Promise<TrueRecord[]> {
   const records = rows.map((fields) => ({ table: table.name, id: fields[keyOf(table)] ?? '', fields }));
   if (table.name !== 'transaction') return records;
   const lines = await readLines(
@@ -78,7 +97,12 @@ export async function listRecords(
 ): Promise<{ records: TrueRecord[]; next: string | null }> {
   const key = quoteSqlName(keyOf(table));
   const where = after === undefined ? '' : `WHERE ${key} > $1`;
-  const rows = await readRows(client, table, `${where} ORDER BY ${key} LIMIT ${limit + 1}`, after === undefined ? [] : [after]);
+  const rows = await readRows(
+    client,
+    table,
+    `${where} ORDER BY ${key} LIMIT ${limit + 1}`,
+    after === undefined ? [] : [after],
+  );
   const records = await withLines(client, role, table, rows.slice(0, limit));
   return { records, next: rows.length > limit ? (records.at(-1)?.id ?? null) : null };
 }

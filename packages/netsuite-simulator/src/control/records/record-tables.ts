@@ -6,10 +6,24 @@ import type { RoleVisibility } from '../../tables/role-visibility.ts';
 import { type AccountTable, idColumnOf } from '../../tables/table.ts';
 import { ControlError, notFound } from '../control-error.ts';
 
-/** What can be edited. `created` and `modified` are columns of the base table; `sequence` gives ids to new records. */
-export type RecordTable = { table: AccountTable; created?: string; modified: string; sequence?: string; hasLines: boolean };
+/**
+ * What can be edited. `created` and `modified` are columns of the base table; `sequence` gives ids to new
+ * records.
+ */
+export type RecordTable = {
+  table: AccountTable;
+  created?: string;
+  modified: string;
+  sequence?: string;
+  hasLines: boolean;
+};
 
-const ENTITY = { created: 'datecreated', modified: 'lastmodifieddate', sequence: 'ledger.entity_id', hasLines: false };
+const ENTITY = {
+  created: 'datecreated',
+  modified: 'lastmodifieddate',
+  sequence: 'ledger.entity_id',
+  hasLines: false,
+};
 const OTHER = { modified: 'lastmodifieddate', hasLines: false };
 const EDITABLE: Readonly<Record<string, Omit<RecordTable, 'table'>>> = {
   customer: ENTITY,
@@ -18,7 +32,12 @@ const EDITABLE: Readonly<Record<string, Omit<RecordTable, 'table'>>> = {
   contact: ENTITY,
   partner: ENTITY,
   item: { ...ENTITY, created: 'createddate', sequence: 'ledger.item_id' },
-  transaction: { created: 'createddate', modified: 'lastmodifieddate', sequence: 'ledger.transaction_id', hasLines: true },
+  transaction: {
+    created: 'createddate',
+    modified: 'lastmodifieddate',
+    sequence: 'ledger.transaction_id',
+    hasLines: true,
+  },
   currency: OTHER,
   subsidiary: OTHER,
 };
@@ -31,12 +50,17 @@ const READ_ONLY: Readonly<Record<string, string>> = {
   customeraddressbookentityaddress: 'Addresses are fixed.',
 };
 
-/** The table with its custom fields, whatever the role can see. Throws ControlError 404 unless its rows have internal ids. */
+/**
+ * The table with its custom fields, whatever the role can see. Throws ControlError 404 unless its rows have
+ * internal ids.
+ */
 export function getReadableTable(role: RoleVisibility, name: string): AccountTable {
   const table = role.known(name);
   if (table && isReadable(name)) return table;
   const known = role.tables.map((each) => each.name).filter(isReadable);
-  throw notFound(`${table ? `The rows of ${name} have no internal ids.` : `Unknown table ${name}.`} Use one of ${known.join(', ')}.`);
+  throw notFound(
+    `${table ? `The rows of ${name} have no internal ids.` : `Unknown table ${name}.`} Use one of ${known.join(', ')}.`,
+  );
 }
 
 /** Throws ControlError: 404 for an unknown table, 422 for one that can't be edited. */
@@ -51,7 +75,10 @@ const CUSTOM_RECORD = { created: 'created', modified: 'lastmodified', hasLines: 
 /** Lists with ids and a modification time, such as departments; only accounts with a profile have them. */
 const LISTS = new Set(
   [...GENERAL_LISTS, ...ACCOUNTING_LISTS]
-    .filter(({ columns: { integer, datetime } }) => integer?.trim().startsWith('id') && datetime === 'lastmodifieddate')
+    .filter(
+      ({ columns: { integer, datetime } }) =>
+        integer?.trim().startsWith('id') && datetime === 'lastmodifieddate',
+    )
     .map(({ name }) => name),
 );
 const factsOf = (table: string): Omit<RecordTable, 'table'> | undefined =>

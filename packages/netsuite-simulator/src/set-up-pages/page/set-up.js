@@ -1,5 +1,5 @@
-// What an administrator does in NetSuite's set-up pages for a service that signs in by certificate: create the integration record and upload
-// the certificate. Shares the control page's token and its requests.
+// What an administrator does in NetSuite's set-up pages for a service that signs in by certificate: create
+// the integration record and upload the certificate. Shares the control page's token and its requests.
 import { request, takeToken } from '/page/api.js';
 import { button, byId, h, option } from '/page/dom.js';
 
@@ -28,7 +28,12 @@ async function revoke(certificateId) {
 function stateOf({ certificateId, notAfter, revokedAt }) {
   if (revokedAt !== null) return ['Revoked'];
   if (new Date(notAfter) <= new Date()) return ['Expired'];
-  return ['Active ', button('Revoke', () => attempt(() => revoke(certificateId)), { 'aria-label': `Revoke certificate ${certificateId}` })];
+  return [
+    'Active ',
+    button('Revoke', () => attempt(() => revoke(certificateId)), {
+      'aria-label': `Revoke certificate ${certificateId}`,
+    }),
+  ];
 }
 
 const rowOf = (name, certificate) =>
@@ -51,10 +56,14 @@ async function show() {
   // The newest first: it is the one to continue with.
   const newestFirst = integrations.toReversed();
   applications.replaceChildren(
-    ...newestFirst.map(({ clientId, name, createdAt }) => option(clientId, `${name} (created ${dayOf(createdAt)})`)),
+    ...newestFirst.map(({ clientId, name, createdAt }) =>
+      option(clientId, `${name} (created ${dayOf(createdAt)})`),
+    ),
   );
   if (integrations.some(({ clientId }) => clientId === chosen)) applications.value = chosen;
-  const rows = newestFirst.flatMap(({ name, certificates }) => certificates.map((certificate) => rowOf(name, certificate)));
+  const rows = newestFirst.flatMap(({ name, certificates }) =>
+    certificates.map((certificate) => rowOf(name, certificate)),
+  );
   byId('certificates').replaceChildren(...rows);
 }
 
@@ -77,7 +86,11 @@ byId('upload').addEventListener('submit', (event) => {
   attempt(async () => {
     // Copied from a JSON response, a certificate has \n where its lines end.
     const body = { certificatePem: certificatePem.value.replaceAll('\\n', '\n').trim() };
-    const { certificateId } = await call('POST', `/integrations/${encodeURIComponent(clientId.value)}/certificates`, body);
+    const { certificateId } = await call(
+      'POST',
+      `/integrations/${encodeURIComponent(clientId.value)}/certificates`,
+      body,
+    );
     byId('certificate-id').textContent = certificateId;
     byId('uploaded').hidden = false;
     certificatePem.value = '';

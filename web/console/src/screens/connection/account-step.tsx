@@ -5,7 +5,16 @@ import { type FieldSpec, RecordForm } from '../../parts/record-form.tsx';
 import { StepFrame } from './instructions.tsx';
 import { type Connection, currentCertificate, methodWords, type Step, saveConnection } from './words.ts';
 
-type Name = 'accountId' | 'method' | 'clientId' | 'consumerKey' | 'consumerSecret' | 'tokenId' | 'tokenSecret' | 'hasAddress' | 'baseUrl';
+type Name =
+  | 'accountId'
+  | 'method'
+  | 'clientId'
+  | 'consumerKey'
+  | 'consumerSecret'
+  | 'tokenId'
+  | 'tokenSecret'
+  | 'hasAddress'
+  | 'baseUrl';
 type Values = Readonly<Record<Name, string>>;
 
 const isOauth = ({ method }: Values): boolean => method === 'oauth2';
@@ -52,12 +61,20 @@ function enteredOf(connection: Connection | null): Partial<Values> {
 
 /** The certificate id stays what it is; secrets that are not entered stay too. */
 function inputOf(values: Values) {
-  const { accountId, baseUrl, hasAddress, clientId, consumerKey, tokenId, consumerSecret, tokenSecret } = values;
-  const tokens = { consumerKey, tokenId, ...(consumerSecret && { consumerSecret }), ...(tokenSecret && { tokenSecret }) };
+  const { accountId, baseUrl, hasAddress, clientId, consumerKey, tokenId, consumerSecret, tokenSecret } =
+    values;
+  const tokens = {
+    consumerKey,
+    tokenId,
+    ...(consumerSecret && { consumerSecret }),
+    ...(tokenSecret && { tokenSecret }),
+  };
   return {
     accountId: accountId.trim(),
     baseUrl: hasAddress === '' ? null : baseUrl.trim(),
-    authentication: isOauth(values) ? { method: 'oauth2' as const, clientId, certificateId: null } : { method: 'tba' as const, ...tokens },
+    authentication: isOauth(values)
+      ? { method: 'oauth2' as const, clientId, certificateId: null }
+      : { method: 'tba' as const, ...tokens },
   };
 }
 

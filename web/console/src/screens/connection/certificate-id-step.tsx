@@ -4,7 +4,13 @@ import { useAction } from '../../parts/dialog.tsx';
 import { Field, Form, Select } from '../../parts/form.tsx';
 import { Empty } from '../../parts/page.tsx';
 import { StepFrame } from './instructions.tsx';
-import { type Certificate, type Connection, currentCertificate, saveConnection, stepAddress } from './words.ts';
+import {
+  type Certificate,
+  type Connection,
+  currentCertificate,
+  saveConnection,
+  stepAddress,
+} from './words.ts';
 
 const titleOf = ({ slot, certificateId, active }: Certificate): string =>
   `Certificate ${slot}: ${certificateId ?? 'waits for its id'}${active ? ', active' : ''}`;
@@ -14,7 +20,10 @@ const draft = 'connection certificate';
 export function CertificateIdStep({ connection }: { connection: Connection }) {
   const { certificates, accountId, baseUrl, authentication } = connection;
   const current = currentCertificate(connection);
-  const [{ slot, id }, setEntered] = useKept(draft, { slot: String(current?.slot), id: current?.certificateId ?? '' });
+  const [{ slot, id }, setEntered] = useKept(draft, {
+    slot: String(current?.slot),
+    id: current?.certificateId ?? '',
+  });
   const action = useAction(() => {
     const { clientId = '' } = authentication;
     const ids = { method: 'oauth2' as const, clientId, certificateId: id, certificateSlot: Number(slot) };
@@ -38,7 +47,12 @@ export function CertificateIdStep({ connection }: { connection: Connection }) {
           <Select
             label="Certificate"
             value={slot}
-            onChange={(next) => setEntered({ slot: next, id: certificates.find((one) => String(one.slot) === next)?.certificateId ?? '' })}
+            onChange={(next) =>
+              setEntered({
+                slot: next,
+                id: certificates.find((one) => String(one.slot) === next)?.certificateId ?? '',
+              })
+            }
             options={certificates.map((one) => [String(one.slot), titleOf(one)])}
             hint="The one that gets this id becomes active."
           />

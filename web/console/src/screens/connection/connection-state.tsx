@@ -21,7 +21,9 @@ function Expiry({ notAfter }: Certificate) {
   return (
     <>
       <Time at={notAfter} />{' '}
-      {days < warnDays && <Badge tone={days < urgentDays ? 'bad' : 'warn'}>{days < 0 ? 'Expired' : `${days} days left`}</Badge>}
+      {days < warnDays && (
+        <Badge tone={days < urgentDays ? 'bad' : 'warn'}>{days < 0 ? 'Expired' : `${days} days left`}</Badge>
+      )}
     </>
   );
 }
@@ -31,7 +33,11 @@ const columns: readonly Column<Certificate>[] = [
     title: 'Certificate id',
     cell: (certificate) => (
       <>
-        {certificate.certificateId === null ? `Certificate ${certificate.slot}` : <code>{certificate.certificateId}</code>}
+        {certificate.certificateId === null ? (
+          `Certificate ${certificate.slot}`
+        ) : (
+          <code>{certificate.certificateId}</code>
+        )}
         <div>
           <DownloadCertificate certificate={certificate} />
         </div>
@@ -41,7 +47,11 @@ const columns: readonly Column<Certificate>[] = [
   {
     title: 'State',
     cell: ({ active, certificateId }) =>
-      active ? <Badge tone="good">Active</Badge> : <Badge>{certificateId === null ? 'Waits for its id' : 'Former'}</Badge>,
+      active ? (
+        <Badge tone="good">Active</Badge>
+      ) : (
+        <Badge>{certificateId === null ? 'Waits for its id' : 'Former'}</Badge>
+      ),
   },
   { title: 'Valid until', cell: Expiry },
 ];
@@ -55,8 +65,15 @@ function Certificates({ certificates }: Connection) {
   );
   return (
     <Section title="Certificates" actions={may('netsuite:update') && link}>
-      <Table label="List of certificates" columns={columns} rows={certificates} rowKey={({ slot }) => String(slot)} />
-      <p class="fine cx-under">Alert recipients of the syncs get a mail 60, 30 and 14 days before the active certificate expires.</p>
+      <Table
+        label="List of certificates"
+        columns={columns}
+        rows={certificates}
+        rowKey={({ slot }) => String(slot)}
+      />
+      <p class="fine cx-under">
+        Alert recipients of the syncs get a mail 60, 30 and 14 days before the active certificate expires.
+      </p>
     </Section>
   );
 }

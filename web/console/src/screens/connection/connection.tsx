@@ -1,5 +1,5 @@
-// The connection to the ERP: four steps to set it up, and its state afterwards. The step is in the address; what was entered is saved with
-// each step, so that a reload loses nothing.
+// The connection to the ERP: four steps to set it up, and its state afterwards. The step is in the address;
+// what was entered is saved with each step, so that a reload loses nothing.
 import '../../styles/connection.css';
 import { Unread } from '../../parts/detail.tsx';
 import { Empty, Page } from '../../parts/page.tsx';
@@ -41,7 +41,11 @@ function StepBar({ current, connection }: { current: Step; connection: Connectio
 function StepForm({ step, connection }: { step: Step; connection: Connection | null }) {
   if (connection === null || step === 'account') return <AccountStep connection={connection} />;
   if (step === 'certificate') return <CertificateStep connection={connection} />;
-  return step === 'test' ? <TestStep connection={connection} /> : <CertificateIdStep connection={connection} />;
+  return step === 'test' ? (
+    <TestStep connection={connection} />
+  ) : (
+    <CertificateIdStep connection={connection} />
+  );
 }
 
 function SetUp({ step, connection }: { step: Step; connection: Connection | null }) {
@@ -50,7 +54,11 @@ function SetUp({ step, connection }: { step: Step; connection: Connection | null
   return (
     <Page
       title={isDone ? stepTitles[shown] : 'Connect NetSuite'}
-      lead={isDone ? undefined : 'The service reads your account, and writes nothing to it but payments once you turn them on.'}
+      lead={
+        isDone
+          ? undefined
+          : 'The service reads your account, and writes nothing to it but payments once you turn them on.'
+      }
       above={isDone ? [{ to: `${base}/connection`, title: 'Connection' }] : []}
     >
       <StepBar current={shown} connection={connection} />
@@ -65,7 +73,8 @@ export function ConnectionScreen() {
   const isMissing = overview.data?.connection?.configured === false;
   const read = useGet(overview.data === undefined || isMissing ? null : '/netsuite/connection');
   const connection = isMissing ? null : read.data;
-  if (connection === undefined) return <Unread title="Connection" read={overview.data === undefined ? overview : read} above={[]} />;
+  if (connection === undefined)
+    return <Unread title="Connection" read={overview.data === undefined ? overview : read} above={[]} />;
   const asked = query.value.get('step');
   const step = isStep(asked) ? asked : openStep(connection);
   if (may('netsuite:update') && step !== null) return <SetUp step={step} connection={connection} />;

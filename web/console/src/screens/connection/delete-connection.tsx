@@ -38,7 +38,13 @@ export function DeleteConnection(connection: Connection) {
     go(`${base}/connection`);
   };
   return (
-    <ConfirmButton label="Delete" kind="danger" title="Delete the connection?" action="Delete the connection" run={run}>
+    <ConfirmButton
+      label="Delete"
+      kind="danger"
+      title="Delete the connection?"
+      action="Delete the connection"
+      run={run}
+    >
       <Effects {...connection} />
       <Check
         label="Also delete all synced records"
@@ -46,7 +52,13 @@ export function DeleteConnection(connection: Connection) {
         onChange={setPurges}
         hint="Published versions then have no data, and another account can be connected. This can't be undone."
       />
-      {purges && <Field label={`Type ${identity.value?.organization?.slug} to confirm`} value={typed} onChange={setTyped} />}
+      {purges && (
+        <Field
+          label={`Type ${identity.value?.organization?.slug} to confirm`}
+          value={typed}
+          onChange={setTyped}
+        />
+      )}
     </ConfirmButton>
   );
 }

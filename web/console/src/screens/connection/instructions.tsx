@@ -33,8 +33,9 @@ export const StepFrame = ({ help, children }: { help: keyof typeof texts; childr
         <details>
           <summary>Permissions of the role</summary>
           <p>
-            REST Web Services, SuiteAnalytics Workbook, Log in using OAuth 2.0 Access Tokens (with TBA: Log in using Access Tokens), and
-            View on the records that you want to sync. The service sees what the role sees.
+            REST Web Services, SuiteAnalytics Workbook, Log in using OAuth 2.0 Access Tokens (with TBA: Log in
+            using Access Tokens), and View on the records that you want to sync. The service sees what the
+            role sees.
           </p>
         </details>
       )}

@@ -1,4 +1,5 @@
-// Step 4: signs in to the account and reads one row of each table. Each problem says what to do and leads to the step that mends it.
+// Step 4: signs in to the account and reads one row of each table. Each problem says what to do and leads to
+// the step that mends it.
 import { useEffect } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { formatDuration } from '../../format.ts';
@@ -12,7 +13,15 @@ import { type Connection, fixSteps, openStep, stepAddress, stepTitles, type Test
 
 type ReportedProblem = TestReport['problems'][number];
 
-const Problems = ({ title, text, problems }: { title: string; text?: string; problems: readonly ReportedProblem[] }) =>
+const Problems = ({
+  title,
+  text,
+  problems,
+}: {
+  title: string;
+  text?: string;
+  problems: readonly ReportedProblem[];
+}) =>
   problems.length > 0 && (
     <section aria-label={title}>
       <h2>{title}</h2>
@@ -46,7 +55,10 @@ function Report({ ok, partial, account, latencyMs, problems }: TestReport) {
       <p class={`note ${tone}`} role="status">
         <strong>{title}</strong> The test took {formatDuration(latencyMs)}.
       </p>
-      <Problems title="What to do" problems={problems.filter(({ recordTypes }) => recordTypes === undefined)} />
+      <Problems
+        title="What to do"
+        problems={problems.filter(({ recordTypes }) => recordTypes === undefined)}
+      />
       <Problems
         title="What the role can't see"
         text={
@@ -100,5 +112,8 @@ export function ConnectionTest({ connection, starts }: { connection: Connection;
 }
 
 export const TestStep = ({ connection }: { connection: Connection }) => (
-  <ConnectionTest connection={connection} starts={connection.status === 'untested' && openStep(connection) === null} />
+  <ConnectionTest
+    connection={connection}
+    starts={connection.status === 'untested' && openStep(connection) === null}
+  />
 );

@@ -16,9 +16,17 @@ export const connectionStates: States<Connection['status']> = {
   failed: ['bad', 'Failed'],
 };
 
-export const methodWords = { oauth2: 'OAuth 2.0 with a certificate', tba: 'Token-based authentication (TBA)' } as const;
+export const methodWords = {
+  oauth2: 'OAuth 2.0 with a certificate',
+  tba: 'Token-based authentication (TBA)',
+} as const;
 
-export const stepTitles = { account: 'Account', certificate: 'Certificate', 'certificate-id': 'Certificate id', test: 'Test' } as const;
+export const stepTitles = {
+  account: 'Account',
+  certificate: 'Certificate',
+  'certificate-id': 'Certificate id',
+  test: 'Test',
+} as const;
 export type Step = keyof typeof stepTitles;
 export const isStep = (text: string | null): text is Step => text !== null && Object.hasOwn(stepTitles, text);
 
@@ -34,9 +42,13 @@ export function openStep(connection: Connection | null): Step | null {
   return connection?.authentication.method === 'oauth2' ? 'certificate' : 'account';
 }
 
-/** The certificate that the person works on: the one that waits for its id, otherwise the one that signs in. */
+/**
+ * The certificate that the person works on: the one that waits for its id, otherwise the one that signs in.
+ */
 export const currentCertificate = ({ certificates }: Connection): Certificate | undefined =>
-  certificates.find(({ certificateId }) => certificateId === null) ?? certificates.find(({ active }) => active) ?? certificates[0];
+  certificates.find(({ certificateId }) => certificateId === null) ??
+  certificates.find(({ active }) => active) ??
+  certificates[0];
 
 /** Saves what was entered, which is kept as `draft`, and shows the next step. Rejects with an ApiError. */
 export async function saveConnection(body: Input, draft: string, next: Step): Promise<void> {

@@ -1,5 +1,5 @@
-// What the screen of records shows is in its address: filters, search, sort, page, columns and the opened record. A filter is
-// `filter=<field>:<operator>:<value>`, as in the `or` parameter of the public interface.
+// What the screen of records shows is in its address: filters, search, sort, page, columns and the opened
+// record. A filter is `filter=<field>:<operator>:<value>`, as in the `or` parameter of the public interface.
 import { listQuery } from '../../parts/list.tsx';
 import { go, query } from '../../router.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -13,12 +13,26 @@ const filterShape = /^([^:]+):([^:]+):(.*)$/s;
 
 function parseFilter(text: string): Filter[] {
   const [, field, operator, value] = filterShape.exec(text) ?? [];
-  return field === undefined || operator === undefined || value === undefined ? [] : [{ field, operator, value }];
+  return field === undefined || operator === undefined || value === undefined
+    ? []
+    : [{ field, operator, value }];
 }
 
-const shapes = new Map(Object.entries({ filter: filterShape, order: /^(asc|desc)$/, page: /^[1-9]\d*$/, q: /^/, sort: /^/, record: /^/ }));
+const shapes = new Map(
+  Object.entries({
+    filter: filterShape,
+    order: /^(asc|desc)$/,
+    page: /^[1-9]\d*$/,
+    q: /^/,
+    sort: /^/,
+    record: /^/,
+  }),
+);
 
-/** The parameters of the address that this list doesn't understand: without them it would show other records than its link means. */
+/**
+ * The parameters of the address that this list doesn't understand: without them it would show other records
+ * than its link means.
+ */
 export const misunderstood = ({ fields }: Endpoint): string[] =>
   [...query.value]
     .filter(([name, value]) =>
@@ -48,7 +62,10 @@ export function readAddress({ defaultSort }: Endpoint) {
 
 type Changes = Readonly<Record<string, string | readonly string[] | null>>;
 
-/** Changes parameters; null removes one. Everything but a page or an opened record starts again at the first page. */
+/**
+ * Changes parameters; null removes one. Everything but a page or an opened record starts again at the first
+ * page.
+ */
 export function addressWith(changes: Changes): string {
   const next = new URL(location.href);
   const all = 'page' in changes || 'record' in changes ? changes : { ...changes, page: null, record: null };
@@ -61,11 +78,19 @@ export function addressWith(changes: Changes): string {
 
 export const show = (changes: Changes): void => go(addressWith(changes));
 
-const isSame = (one: Filter, other: Filter): boolean => one.field === other.field && one.operator === other.operator;
+const isSame = (one: Filter, other: Filter): boolean =>
+  one.field === other.field && one.operator === other.operator;
 
-/** With a filter more. Only `eq` and `not` take several values; of the others the new one replaces the former. */
+/**
+ * With a filter more. Only `eq` and `not` take several values; of the others the new one replaces the former.
+ */
 export const withFilter = (filters: readonly Filter[], added: Filter): string[] =>
-  [...filters.filter((one) => !isSame(one, added) || (/^(eq|not)$/.test(added.operator) && one.value !== added.value)), added].map(toText);
+  [
+    ...filters.filter(
+      (one) => !isSame(one, added) || (/^(eq|not)$/.test(added.operator) && one.value !== added.value),
+    ),
+    added,
+  ].map(toText);
 
 export type Condition = Filter & { readonly values: readonly string[] };
 
@@ -73,7 +98,10 @@ export type Condition = Filter & { readonly values: readonly string[] };
 export const toConditions = (filters: readonly Filter[]): Condition[] =>
   filters
     .filter((filter, at) => filters.findIndex((one) => isSame(one, filter)) === at)
-    .map((filter) => ({ ...filter, values: filters.filter((one) => isSame(one, filter)).map(({ value }) => value) }));
+    .map((filter) => ({
+      ...filter,
+      values: filters.filter((one) => isSame(one, filter)).map(({ value }) => value),
+    }));
 
 /** The filters without those of a condition. */
 export const without = (filters: readonly Filter[], condition: Filter): string[] =>
@@ -81,6 +109,10 @@ export const without = (filters: readonly Filter[], condition: Filter): string[]
 
 /** The same as parameters of the records operation and of the public list; without the page. */
 export const toParameters = ({ filters, q, sort, order }: State): Parameters => [
-  ...filters.map(({ field, operator, value }) => [operator === 'eq' ? field : `${field}_${operator}`, value] as const),
-  ...Object.entries({ q, sort, order: sort !== '' && order === 'desc' ? order : '' }).filter(([, value]) => value !== ''),
+  ...filters.map(
+    ({ field, operator, value }) => [operator === 'eq' ? field : `${field}_${operator}`, value] as const,
+  ),
+  ...Object.entries({ q, sort, order: sort !== '' && order === 'desc' ? order : '' }).filter(
+    ([, value]) => value !== '',
+  ),
 ];

@@ -9,7 +9,15 @@ import type { Endpoint } from './endpoint.ts';
 const minSearched = 12;
 
 /** Chooses the columns of the list; they are shown in the order of the version. */
-export function Columns({ endpoint: { fields }, columns, close }: { endpoint: Endpoint; columns: readonly string[]; close: () => void }) {
+export function Columns({
+  endpoint: { fields },
+  columns,
+  close,
+}: {
+  endpoint: Endpoint;
+  columns: readonly string[];
+  close: () => void;
+}) {
   const [chosen, setChosen] = useState(columns);
   const [text, setText] = useState('');
   const names = fields.map(({ name }) => name);
@@ -33,10 +41,14 @@ export function Columns({ endpoint: { fields }, columns, close }: { endpoint: En
         </>
       }
     >
-      {fields.length >= minSearched && <Field label="Find a field" type="search" value={text} onChange={setText} />}
+      {fields.length >= minSearched && (
+        <Field label="Find a field" type="search" value={text} onChange={setText} />
+      )}
       <Checks
         label="Fields"
-        options={fields.filter(({ name, description }) => `${name} ${description}`.toLowerCase().includes(text.toLowerCase()))}
+        options={fields.filter(({ name, description }) =>
+          `${name} ${description}`.toLowerCase().includes(text.toLowerCase()),
+        )}
         chosen={chosen}
         onChange={setChosen}
       />

@@ -22,7 +22,9 @@ export function FilterBar(props: BarProps) {
   const { filters, q } = props.state;
   return (
     <search aria-label="Filter records" class="filters">
-      {endpoint.search !== undefined && <SearchFilter label={`Search in ${endpoint.search.join(', ')}`} min={3} />}
+      {endpoint.search !== undefined && (
+        <SearchFilter label={`Search in ${endpoint.search.join(', ')}`} min={3} />
+      )}
       {filters.length > 0 && (
         <ul class="data-chips" aria-label="Filters in use">
           {toConditions(filters).map((condition) => {
@@ -48,7 +50,9 @@ export function FilterBar(props: BarProps) {
       )}
       {endpoint.filters.length > 0 && (
         <span id="add-filter">
-          <DialogButton label="Add a filter">{(close) => <FilterForm {...props} close={close} />}</DialogButton>
+          <DialogButton label="Add a filter">
+            {(close) => <FilterForm {...props} close={close} />}
+          </DialogButton>
         </span>
       )}
       {(filters.length > 0 || q !== '') && (
@@ -84,7 +88,13 @@ function FilterForm({ endpoint, types, masked, valuesOf, state, close }: BarProp
   const choices = operator === 'null' ? presence : type === 'boolean' ? truths : undefined;
   const setValue = (next: string): void => setWanted({ ...wanted, value: next });
   const action = useAction(async () => {
-    show({ filter: withFilter(state.filters, { field, operator, value: value || (choices === undefined ? '' : 'true') }) });
+    show({
+      filter: withFilter(state.filters, {
+        field,
+        operator,
+        value: value || (choices === undefined ? '' : 'true'),
+      }),
+    });
     close();
   });
   return (

@@ -1,5 +1,5 @@
-// Reads records as the service writes them, and shows their values. Numbers stay the digits of the response: a JavaScript number would lose
-// some of them.
+// Reads records as the service writes them, and shows their values. Numbers stay the digits of the response:
+// a JavaScript number would lose some of them.
 import { type Answer, api } from '../../api.ts';
 import { countOf } from '../../format.ts';
 import { Time } from '../../parts/time.tsx';
@@ -19,7 +19,11 @@ export type RecordPage = {
 
 /** JSON whose numbers are the text of their digits. */
 const parseDigits = (json: string): unknown =>
-  JSON.parse(json.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) => (token.startsWith('"') ? token : `"${token}"`)));
+  JSON.parse(
+    json.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) =>
+      token.startsWith('"') ? token : `"${token}"`,
+    ),
+  );
 
 export type Place = { readonly id: string; readonly resource: string };
 export type Parameters = readonly (readonly [name: string, value: string])[];
@@ -31,11 +35,15 @@ export function useRecords(place: Place, parameters: Parameters | null) {
   const key = parameters && `${path} ${JSON.stringify([place, parameters])}`;
   return useRead<RecordPage>(key, async () => {
     // Parameters that a version declares aren't in the types of the operation.
-    const querySerializer = (): string => new URLSearchParams((parameters ?? []) as [string, string][]).toString();
+    const querySerializer = (): string =>
+      new URLSearchParams((parameters ?? []) as [string, string][]).toString();
     const { data } = await api.GET(path, { params: { path: place }, querySerializer, parseAs: 'text' });
     const page = parseDigits(String(data)) as RecordPage;
     const { page: at, totalPages, total } = page.pagination;
-    return { ...page, pagination: { page: Number(at), totalPages: Number(totalPages), total: Number(total) } };
+    return {
+      ...page,
+      pagination: { page: Number(at), totalPages: Number(totalPages), total: Number(total) },
+    };
   });
 }
 

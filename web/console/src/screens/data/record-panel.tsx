@@ -1,4 +1,5 @@
-// One record with all its fields and lines, next to the list. Its id is in the address, so that a link opens it.
+// One record with all its fields and lines, next to the list. Its id is in the address, so that a link opens
+// it.
 import { focusFirst } from '../../parts/dialog.tsx';
 import { Facts } from '../../parts/list.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -21,12 +22,17 @@ export function RecordPanel({ place, endpoint, id, types, rows }: PanelProps) {
   const read = useRecords(place, rows === undefined || row !== undefined ? null : [['id', id]]);
   const record = row ?? read.data?.data[0];
   const close = (): void => {
-    const next = document.querySelector<HTMLElement>('.data-records a[aria-current]') ?? document.getElementById('main');
+    const next =
+      document.querySelector<HTMLElement>('.data-records a[aria-current]') ?? document.getElementById('main');
     next?.focus({ preventScroll: true });
     show({ record: null });
   };
   return (
-    <aside class="data-record card" aria-labelledby="record-title" onKeyDown={({ key }) => key === 'Escape' && close()}>
+    <aside
+      class="data-record card"
+      aria-labelledby="record-title"
+      onKeyDown={({ key }) => key === 'Escape' && close()}
+    >
       <header class="dialog-head">
         <h2 id="record-title" tabIndex={-1} ref={focusFirst}>
           Record {id}
@@ -42,8 +48,13 @@ export function RecordPanel({ place, endpoint, id, types, rows }: PanelProps) {
   );
 }
 
-function Fields({ endpoint: { fields }, record, types }: Pick<PanelProps, 'endpoint' | 'types'> & { record: RecordRow }) {
-  const isLines = ({ name, fields: columns }: Endpoint['fields'][number]): boolean => columns !== undefined && Array.isArray(record[name]);
+function Fields({
+  endpoint: { fields },
+  record,
+  types,
+}: Pick<PanelProps, 'endpoint' | 'types'> & { record: RecordRow }) {
+  const isLines = ({ name, fields: columns }: Endpoint['fields'][number]): boolean =>
+    columns !== undefined && Array.isArray(record[name]);
   return (
     <div class="stack">
       <Facts
@@ -68,7 +79,10 @@ function Fields({ endpoint: { fields }, record, types }: Pick<PanelProps, 'endpo
               label={`Lines of ${name}`}
               rows={lines}
               rowKey={(_, index) => String(index)}
-              columns={columns.map((field) => ({ title: field.name, cell: (line: Line) => <Shown value={line[field.name]} /> }))}
+              columns={columns.map((field) => ({
+                title: field.name,
+                cell: (line: Line) => <Shown value={line[field.name]} />,
+              }))}
               empty={<p class="muted">None</p>}
             />
           </section>

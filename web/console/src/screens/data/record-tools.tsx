@@ -1,4 +1,5 @@
-// What can be done with what the list shows: choose its columns, save it as a view, export it, see it as a request.
+// What can be done with what the list shows: choose its columns, save it as a view, export it, see it as a
+// request.
 import { Copy, publicRequest } from '../../parts/copy.tsx';
 import { CsvButton } from '../../parts/download.tsx';
 import { DialogButton } from '../../parts/record-form.tsx';
@@ -10,7 +11,14 @@ import type { Endpoint, Types } from './endpoint.ts';
 import type { Place } from './read-records.tsx';
 import { SaveView } from './save-view.tsx';
 
-type ToolsProps = { version: string; endpoint: Endpoint; state: State; columns: readonly string[]; types: Types; place: Place };
+type ToolsProps = {
+  version: string;
+  endpoint: Endpoint;
+  state: State;
+  columns: readonly string[];
+  types: Types;
+  place: Place;
+};
 
 export function RecordTools(props: ToolsProps) {
   const { version, endpoint, state, columns, place } = props;
@@ -19,18 +27,23 @@ export function RecordTools(props: ToolsProps) {
   const selection = [...toParameters(state), ...fields] as [string, string][];
   return (
     <>
-      <DialogButton label="Columns">{(close) => <Columns endpoint={endpoint} columns={columns} close={close} />}</DialogButton>
+      <DialogButton label="Columns">
+        {(close) => <Columns endpoint={endpoint} columns={columns} close={close} />}
+      </DialogButton>
       <DialogButton label="As a request" title="This list as a request">
         {() => (
           <div class="stack">
             <p>
-              Set <code>$API_KEY</code> to the secret of an <a href={`${base}/keys`}>API key</a>. <Reference version={version} />
+              Set <code>$API_KEY</code> to the secret of an <a href={`${base}/keys`}>API key</a>.{' '}
+              <Reference version={version} />
             </p>
             <Copy text={publicRequest(`/${version}/${endpoint.name}?${new URLSearchParams(selection)}`)} />
           </div>
         )}
       </DialogButton>
-      {may('view:create') && <DialogButton label="Save as view">{() => <SaveView {...props} />}</DialogButton>}
+      {may('view:create') && (
+        <DialogButton label="Save as view">{() => <SaveView {...props} />}</DialogButton>
+      )}
       {may('view:read') && (
         <a class="button" href={`${base}/views?recordType=${endpoint.recordType}`}>
           Views

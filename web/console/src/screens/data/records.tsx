@@ -1,4 +1,5 @@
-// The records of one resource of a version: searched, filtered, sorted and paged as its callers may, with the same values.
+// The records of one resource of a version: searched, filtered, sorted and paged as its callers may, with the
+// same values.
 import { useRef } from 'preact/hooks';
 import { countOf } from '../../format.ts';
 import { Unread } from '../../parts/detail.tsx';
@@ -54,11 +55,25 @@ function useLatest<T>(read: Read<T>): T | undefined {
   return read.error === undefined || read.data !== undefined ? latest.current : undefined;
 }
 
-function Browser({ title, id, version, endpoint }: { title: string; id: string; version: string; endpoint: Endpoint }) {
+function Browser({
+  title,
+  id,
+  version,
+  endpoint,
+}: {
+  title: string;
+  id: string;
+  version: string;
+  endpoint: Endpoint;
+}) {
   const state = readAddress(endpoint);
   const place = { id, resource: endpoint.name };
   const pageSize = Math.min(defaultPageSize, endpoint.maxPageSize ?? defaultPageSize);
-  const read = useRecords(place, [...toParameters(state), ['page', String(state.page)], ['pageSize', String(pageSize)]]);
+  const read = useRecords(place, [
+    ...toParameters(state),
+    ['page', String(state.page)],
+    ['pageSize', String(pageSize)],
+  ]);
   const page = useLatest(read);
   const fields = page?.fields ?? [];
   const columns = state.columns ?? defaultColumns(endpoint);
@@ -67,7 +82,12 @@ function Browser({ title, id, version, endpoint }: { title: string; id: string; 
   const common = { version, endpoint, state, columns, types, masked, place };
   return (
     <div class="wide">
-      <Page title={title} above={above} lead={<Lead endpoint={endpoint} page={page} />} actions={<RecordTools {...common} />}>
+      <Page
+        title={title}
+        above={above}
+        lead={<Lead endpoint={endpoint} page={page} />}
+        actions={<RecordTools {...common} />}
+      >
         <StaleNote fields={page?.staleFields ?? []} />
         <FilterBar {...common} valuesOf={(field) => valuesOf(page, field)} />
         {page === undefined && read.error !== undefined ? (
@@ -78,7 +98,9 @@ function Browser({ title, id, version, endpoint }: { title: string; id: string; 
               <RecordTable {...common} page={page} />
               <Pager pagination={page?.pagination} onPage={(next) => show({ page: String(next) })} />
             </div>
-            {state.record !== null && <RecordPanel {...common} key={state.record} id={state.record} rows={page?.data} />}
+            {state.record !== null && (
+              <RecordPanel {...common} key={state.record} id={state.record} rows={page?.data} />
+            )}
           </div>
         )}
       </Page>
@@ -118,7 +140,9 @@ const maxSuggestions = 50;
 
 /** Different texts of a field on the page. */
 const valuesOf = (page: RecordPage | undefined, field: string): string[] =>
-  [...new Set((page?.data ?? []).map((row) => row[field]))].filter((value) => typeof value === 'string').slice(0, maxSuggestions);
+  [...new Set((page?.data ?? []).map((row) => row[field]))]
+    .filter((value) => typeof value === 'string')
+    .slice(0, maxSuggestions);
 
 type TableProps = {
   endpoint: Endpoint;
@@ -161,7 +185,12 @@ function RecordTable({ endpoint, state, columns, types, masked, page }: TablePro
       rowKey={(row) => String(row['id'])}
       sorting={{ key: state.sort, order: state.order }}
       onSort={({ key, order }) => show({ sort: key, order: order === 'desc' ? order : null })}
-      empty={<NoRecords isFiltered={state.filters.length > 0 || state.q !== ''} isBeyond={(page?.pagination.total ?? 0) > 0} />}
+      empty={
+        <NoRecords
+          isFiltered={state.filters.length > 0 || state.q !== ''}
+          isBeyond={(page?.pagination.total ?? 0) > 0}
+        />
+      }
     />
   );
 }

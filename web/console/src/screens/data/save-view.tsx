@@ -1,4 +1,5 @@
-// Saves what the list shows as a view. Views name the fields of the record type, and have neither searches nor filters on lines.
+// Saves what the list shows as a view. Views name the fields of the record type, and have neither searches
+// nor filters on lines.
 import { useState } from 'preact/hooks';
 import { type Answer, api } from '../../api.ts';
 import { focusFirst } from '../../parts/dialog.tsx';
@@ -23,7 +24,13 @@ const toViewFilters = ({ endpoint, state, types }: SaveProps): ViewFilter[] =>
     if (source === undefined) return [];
     const isTruth = operator === 'null' || types.get(field) === 'boolean';
     const typed = isTruth ? values.map((value) => value === 'true') : [...values];
-    return [{ field: source, operator: operator as ViewFilter['operator'], value: typed.length === 1 ? (typed[0] ?? '') : typed }];
+    return [
+      {
+        field: source,
+        operator: operator as ViewFilter['operator'],
+        value: typed.length === 1 ? (typed[0] ?? '') : typed,
+      },
+    ];
   });
 
 const fields = [
@@ -52,7 +59,9 @@ export function SaveView(props: SaveProps) {
     );
   const lost = [
     ...(state.q === '' ? [] : [`the search for “${state.q}”`]),
-    ...state.filters.filter(({ field }) => sourceOf(endpoint, field) === undefined).map(({ field }) => `the filter on ${field}`),
+    ...state.filters
+      .filter(({ field }) => sourceOf(endpoint, field) === undefined)
+      .map(({ field }) => `the filter on ${field}`),
   ];
   return (
     <RecordForm
@@ -74,7 +83,11 @@ export function SaveView(props: SaveProps) {
         setMade(data);
       }}
     >
-      {lost.length > 0 && <p class="note warn">A view can't keep {lost.join(' and ')}: it will show more records than this list.</p>}
+      {lost.length > 0 && (
+        <p class="note warn">
+          A view can't keep {lost.join(' and ')}: it will show more records than this list.
+        </p>
+      )}
     </RecordForm>
   );
 }

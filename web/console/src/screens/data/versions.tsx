@@ -35,8 +35,15 @@ export function DataVersions() {
   );
 }
 
-function Resources({ version: { version, name: title, status, endpoints }, syncs }: { version: Version; syncs: readonly Sync[] }) {
-  const syncOf = (recordType: string): Sync | undefined => syncs.find((sync) => sync.recordType === recordType);
+function Resources({
+  version: { version, name: title, status, endpoints },
+  syncs,
+}: {
+  version: Version;
+  syncs: readonly Sync[];
+}) {
+  const syncOf = (recordType: string): Sync | undefined =>
+    syncs.find((sync) => sync.recordType === recordType);
   return (
     <Section
       title={[version, title].filter((part) => part !== '').join(' · ')}
@@ -66,7 +73,10 @@ function Resources({ version: { version, name: title, status, endpoints }, syncs
               return records === undefined ? <span class="muted">–</span> : formatNumber(records);
             },
           },
-          { title: 'Synced', cell: ({ recordType }) => <Time at={syncOf(recordType)?.syncedAt ?? null} relative none="–" /> },
+          {
+            title: 'Synced',
+            cell: ({ recordType }) => <Time at={syncOf(recordType)?.syncedAt ?? null} relative none="–" />,
+          },
         ]}
         empty={<Empty title={`${version} has no resources.`} />}
       />

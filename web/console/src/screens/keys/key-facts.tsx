@@ -35,7 +35,11 @@ const scopeFacts = (scopes: Scopes) =>
     ],
     [
       'Fields',
-      scopes.fields && <Lines lines={Object.entries(scopes.fields).map(([resource, names]) => `${resource}: ${names.join(', ')}`)} />,
+      scopes.fields && (
+        <Lines
+          lines={Object.entries(scopes.fields).map(([resource, names]) => `${resource}: ${names.join(', ')}`)}
+        />
+      ),
     ],
     ['Masked fields', scopes.unmasked ? 'Read as they are' : 'Read masked'],
     ['Management interface', managementWords(scopes)],

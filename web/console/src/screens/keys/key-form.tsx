@@ -20,7 +20,10 @@ import {
 type Values = ScopeTexts & { readonly name: string; readonly expires: string; readonly date: string };
 
 /** Limits the records of `versions` that are read; `resources` are those that may be. */
-export const rowFields = (versions: readonly Version[], resources = resourcesOf(versions)): FieldSpec<keyof RowTexts>[] => [
+export const rowFields = (
+  versions: readonly Version[],
+  resources = resourcesOf(versions),
+): FieldSpec<keyof RowTexts>[] => [
   {
     name: 'rows',
     label: 'Rows',
@@ -44,14 +47,21 @@ export const rowFields = (versions: readonly Version[], resources = resourcesOf(
   },
 ];
 
-const withChosen = (names: readonly string[], chosen: readonly string[]): string[] => [...new Set([...names, ...chosen])];
+const withChosen = (names: readonly string[], chosen: readonly string[]): string[] => [
+  ...new Set([...names, ...chosen]),
+];
 
 function fieldsOf(known: readonly Version[], values: Values, limited: boolean): FieldSpec<keyof Values>[] {
   const [versions, resources] = [splitList(values.versions), splitList(values.resources)];
   const living = livingOf(known);
   const chosen = livingOf(known, versions);
   return [
-    { name: 'name', label: 'Name', required: true, hint: 'The program that will use it, such as “Partner portal”' },
+    {
+      name: 'name',
+      label: 'Name',
+      required: true,
+      hint: 'The program that will use it, such as “Partner portal”',
+    },
     {
       name: 'versions',
       label: 'Versions',
@@ -61,7 +71,12 @@ function fieldsOf(known: readonly Version[], values: Values, limited: boolean): 
         versions,
       ),
     },
-    { name: 'resources', label: 'Resources', hint: 'None chosen: all.', choices: withChosen(resourcesOf(chosen), resources) },
+    {
+      name: 'resources',
+      label: 'Resources',
+      hint: 'None chosen: all.',
+      choices: withChosen(resourcesOf(chosen), resources),
+    },
     ...rowFields(chosen, resources.length === 0 ? undefined : resources),
     {
       name: 'unmasked',
@@ -90,7 +105,13 @@ function fieldsOf(known: readonly Version[], values: Values, limited: boolean): 
         ['date', 'On a date'],
       ],
     },
-    { name: 'date', kind: 'date', label: 'Last day', required: true, when: ({ expires }) => expires === 'date' },
+    {
+      name: 'date',
+      kind: 'date',
+      label: 'Last day',
+      required: true,
+      when: ({ expires }) => expires === 'date',
+    },
   ];
 }
 
@@ -119,7 +140,9 @@ const dayMs = 86_400_000;
 /** The instant as the interface takes it; a date ends with its day in the viewer's zone. */
 function toInstant({ expires, date }: Values): string | null {
   if (expires === '') return null;
-  return new Date(expires === 'date' ? `${date}T23:59:59` : Date.now() + Number(expires) * dayMs).toISOString();
+  return new Date(
+    expires === 'date' ? `${date}T23:59:59` : Date.now() + Number(expires) * dayMs,
+  ).toISOString();
 }
 
 type KeyChange = { name: string; expiresAt?: string | null; scopes?: ReturnType<typeof toScopes> };
@@ -131,7 +154,8 @@ export function KeyForm({ apiKey, label, save }: KeyFormProps) {
   const [initial] = useState(apiKey === undefined ? empty : toValues(apiKey));
   const [values, setValues] = useState(initial);
   const limited = isLimited(values, apiKey?.scopes);
-  const isChanged = (...names: readonly (keyof Values)[]): boolean => names.some((name) => values[name] !== initial[name]);
+  const isChanged = (...names: readonly (keyof Values)[]): boolean =>
+    names.some((name) => values[name] !== initial[name]);
   return (
     <RecordForm
       fields={fieldsOf(versions, values, limited)}
@@ -142,7 +166,9 @@ export function KeyForm({ apiKey, label, save }: KeyFormProps) {
         save({
           name: values.name,
           ...(isChanged('expires', 'date') && { expiresAt: toInstant(values) }),
-          ...(isChanged('versions', 'resources', 'rows', 'others', 'unmasked', 'access') && { scopes: toScopes(values, apiKey?.scopes) }),
+          ...(isChanged('versions', 'resources', 'rows', 'others', 'unmasked', 'access') && {
+            scopes: toScopes(values, apiKey?.scopes),
+          }),
         })
       }
     >

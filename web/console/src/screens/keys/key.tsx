@@ -60,7 +60,10 @@ function KeyActions({ apiKey }: { apiKey: Key }) {
           danger={false}
           run={() => api.POST('/api-keys/{id}/keep-secret', { params }).then(readAgain)}
         >
-          <p>The secret then has no end, although {formerHolder(apiKey)} may know it. Rotate the key instead where you can.</p>
+          <p>
+            The secret then has no end, although {formerHolder(apiKey)} may know it. Rotate the key instead
+            where you can.
+          </p>
         </ConfirmButton>
       )}
       {mayUpdate && (
@@ -88,7 +91,8 @@ const Revoke = ({ apiKey: { id, name, requestsLast7Days, lastUsedAt } }: { apiKe
           , the last one <Time at={lastUsedAt} relative />
         </>
       )}
-      . Within a second, every request with its secrets or its tokens is answered 401. A revoked key can't be used again.
+      . Within a second, every request with its secrets or its tokens is answered 401. A revoked key can't be
+      used again.
     </p>
   </ConfirmButton>
 );
@@ -100,8 +104,8 @@ const SecretNotes = ({ apiKey }: { apiKey: Key }) => (
   <>
     {apiKey.graceEndsAt !== null && (
       <p class="note warn">
-        Two secrets work at the moment: the one before the rotation until <Time at={apiKey.graceEndsAt} />. Rotate again without a grace
-        period to end it now.
+        Two secrets work at the moment: the one before the rotation until <Time at={apiKey.graceEndsAt} />.
+        Rotate again without a grace period to end it now.
       </p>
     )}
     {apiKey.secretEndsAt !== null && apiKey.status === 'active' && (

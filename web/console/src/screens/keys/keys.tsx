@@ -13,13 +13,20 @@ import { scopeWords } from './scope-words.ts';
 
 type Key = Item<'/api-keys'>;
 
-const states: States<Key['status']> = { active: ['good', 'active'], expired: ['warn', 'expired'], revoked: ['calm', 'revoked'] };
-export const KeyStatus = ({ status }: { status: Key['status'] }) => <StateBadge states={states} state={status} />;
+const states: States<Key['status']> = {
+  active: ['good', 'active'],
+  expired: ['warn', 'expired'],
+  revoked: ['calm', 'revoked'],
+};
+export const KeyStatus = ({ status }: { status: Key['status'] }) => (
+  <StateBadge states={states} state={status} />
+);
 
 export const above = [{ to: `${base}/keys`, title: 'API keys' }];
 
 /** The end of the key, or that of its secret, whichever comes first. */
-const endOf = ({ expiresAt, secretEndsAt }: Key): string | null => [expiresAt, secretEndsAt].filter((at) => at !== null).sort()[0] ?? null;
+const endOf = ({ expiresAt, secretEndsAt }: Key): string | null =>
+  [expiresAt, secretEndsAt].filter((at) => at !== null).sort()[0] ?? null;
 
 const columns: readonly Column<Key>[] = [
   {
@@ -32,14 +39,32 @@ const columns: readonly Column<Key>[] = [
       </>
     ),
   },
-  { title: 'Scopes', cell: ({ scopes }) => <span class="key-scopes">{scopeWords(scopes)}</span>, minor: true },
+  {
+    title: 'Scopes',
+    cell: ({ scopes }) => <span class="key-scopes">{scopeWords(scopes)}</span>,
+    minor: true,
+  },
   { title: 'Calls, 7 days', align: 'end', cell: ({ requestsLast7Days }) => formatNumber(requestsLast7Days) },
-  { title: 'Last used', sort: 'lastUsedAt', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} relative none="Never" /> },
-  { title: 'Expires', sort: 'expiresAt', cell: (key) => <Time at={endOf(key)} relative none="Never" />, minor: true },
+  {
+    title: 'Last used',
+    sort: 'lastUsedAt',
+    cell: ({ lastUsedAt }) => <Time at={lastUsedAt} relative none="Never" />,
+  },
+  {
+    title: 'Expires',
+    sort: 'expiresAt',
+    cell: (key) => <Time at={endOf(key)} relative none="Never" />,
+    minor: true,
+  },
   { title: 'Status', cell: ({ status }) => <KeyStatus status={status} /> },
 ];
 
-type Filters = { q: string; status: Key['status']; sort: 'name' | 'lastUsedAt' | 'expiresAt'; order: 'asc' | 'desc' };
+type Filters = {
+  q: string;
+  status: Key['status'];
+  sort: 'name' | 'lastUsedAt' | 'expiresAt';
+  order: 'asc' | 'desc';
+};
 
 export const Keys = () => (
   <Page

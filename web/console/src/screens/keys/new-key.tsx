@@ -24,7 +24,11 @@ export function NewKey() {
   const [made, setMade] = useState<MadeKey>();
   if (made === undefined)
     return (
-      <Page title="Create an API key" above={above} lead="Give it what its program needs, and no more. Scopes can be changed later.">
+      <Page
+        title="Create an API key"
+        above={above}
+        lead="Give it what its program needs, and no more. Scopes can be changed later."
+      >
         <KeyForm
           label="Create the key"
           save={async (body) => {

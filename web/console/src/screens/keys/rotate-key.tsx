@@ -50,12 +50,19 @@ export function RotateKey({ apiKey, onClose }: { apiKey: Key; onClose: () => voi
       label="Rotate the key"
       save={async ({ grace }) => {
         const params = { path: { id: apiKey.id } };
-        setRotated((await api.POST('/api-keys/{id}/rotate', { params, body: { gracePeriodSeconds: Number(grace) } })).data);
+        setRotated(
+          (await api.POST('/api-keys/{id}/rotate', { params, body: { gracePeriodSeconds: Number(grace) } }))
+            .data,
+        );
         await invalidate('/api-keys');
       }}
     >
-      <p>The key then acts for you. It made {countOf(apiKey.requestsLast7Days, 'request')} in the last 7 days.</p>
-      {apiKey.graceEndsAt !== null && <p class="note warn">A grace period is running: the secret before the current one ends now.</p>}
+      <p>
+        The key then acts for you. It made {countOf(apiKey.requestsLast7Days, 'request')} in the last 7 days.
+      </p>
+      {apiKey.graceEndsAt !== null && (
+        <p class="note warn">A grace period is running: the secret before the current one ends now.</p>
+      )}
     </RecordForm>
   );
 }

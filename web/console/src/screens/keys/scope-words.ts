@@ -7,7 +7,9 @@ export type Scopes = Key['scopes'];
 const list = new Intl.ListFormat('en', { type: 'conjunction' });
 const maxNames = 3;
 const names = (given: readonly string[]): string =>
-  given.length <= maxNames ? list.format(given) : `${list.format([...given.slice(0, maxNames), `${given.length - maxNames} more`])}`;
+  given.length <= maxNames
+    ? list.format(given)
+    : `${list.format([...given.slice(0, maxNames), `${given.length - maxNames} more`])}`;
 
 /** Keys with restrictions read the public interface only. */
 export const isRestricted = ({ versions, resources, rows, fields }: Scopes): boolean =>
@@ -33,5 +35,7 @@ export function scopeWords(scopes: Scopes): string {
   const fields = scopes.fields === null ? '' : ', with chosen fields';
   const reads = `Reads ${recordWords(scopes)}${fields}${scopes.unmasked ? ', unmasked' : ''}`;
   if (isRestricted(scopes)) return reads;
-  return scopes.permissions.includes('write') ? `${reads}; manages what its holder may` : `${reads} and the settings`;
+  return scopes.permissions.includes('write')
+    ? `${reads}; manages what its holder may`
+    : `${reads} and the settings`;
 }

@@ -5,12 +5,16 @@ import { useGet } from '../../query.ts';
 import { may } from '../../session.ts';
 import type { Scopes } from './scope-words.ts';
 
-type NewScopes = NonNullable<paths['/api-keys']['post']['requestBody']['content']['application/json']['scopes']>;
+type NewScopes = NonNullable<
+  paths['/api-keys']['post']['requestBody']['content']['application/json']['scopes']
+>;
 type Rows = NonNullable<NewScopes['rows']>;
 type Row = { readonly resource: string; readonly field: string; readonly values: string };
 export type Version = Item<'/api-schema'>;
 
-/** `rows` is the JSON of a list of `Row`; `others` says whether resources without a condition are read whole. */
+/**
+ * `rows` is the JSON of a list of `Row`; `others` says whether resources without a condition are read whole.
+ */
 export type RowTexts = { readonly rows: string; readonly others: string };
 export type ScopeTexts = RowTexts & {
   readonly versions: string;
@@ -40,7 +44,10 @@ export function toRows({ rows, others }: RowTexts, whole: readonly string[] = []
   if (conditions.length === 0 && whole.length === 0) return null;
   const byResource: Rows = Object.fromEntries(whole.map((resource) => [resource, []]));
   for (const { resource, field, values } of conditions)
-    byResource[resource] = [...(byResource[resource] ?? []), { field, in: values.split(',').flatMap((value) => value.trim() || []) }];
+    byResource[resource] = [
+      ...(byResource[resource] ?? []),
+      { field, in: values.split(',').flatMap((value) => value.trim() || []) },
+    ];
   return others === 'true' ? { ...byResource, '*': [] } : byResource;
 }
 
@@ -54,7 +61,9 @@ export function toScopes(texts: ScopeTexts, before: Scopes | undefined) {
     resources: splitList(texts.resources),
     rows: toRows(texts, whole),
     unmasked: texts.unmasked === 'true',
-    permissions: [isLimited(texts, before) || texts.access !== 'write' ? ('read' as const) : ('write' as const)],
+    permissions: [
+      isLimited(texts, before) || texts.access !== 'write' ? ('read' as const) : ('write' as const),
+    ],
   };
 }
 
@@ -69,7 +78,9 @@ export const useVersions = (): readonly Version[] =>
 /** The living ones of `versions` that `chosen` names; all when it names none. */
 export const livingOf = (versions: readonly Version[], chosen: readonly string[] = []): Version[] =>
   versions.filter(
-    ({ version, status }) => (status === 'published' || status === 'deprecated') && (chosen.length === 0 || chosen.includes(version)),
+    ({ version, status }) =>
+      (status === 'published' || status === 'deprecated') &&
+      (chosen.length === 0 || chosen.includes(version)),
   );
 
 export const resourcesOf = (versions: readonly Version[]): string[] => [

@@ -18,8 +18,8 @@ export const TokenSection = ({ apiKey }: { apiKey: Key }) => (
   <Section title="Tokens">
     <div class="card stack">
       <p>
-        Your backend mints tokens with this key: each reads for one customer, for an hour at most. To end all, rotate the key without a
-        grace period.
+        Your backend mints tokens with this key: each reads for one customer, for an hour at most. To end all,
+        rotate the key without a grace period.
       </p>
       <div class="row">
         {may('record:read') && (
@@ -81,7 +81,11 @@ function MintToken({ apiKey: { id, scopes }, onClose }: { apiKey: Key; onClose: 
       initial={{ seconds: '900' }}
       label="Mint the token"
       save={async ({ subject: given, seconds, ...rows }) => {
-        const token = { scopes: { rows: toRows(rows) }, expiresInSeconds: Number(seconds), ...(given !== '' && { subject: given }) };
+        const token = {
+          scopes: { rows: toRows(rows) },
+          expiresInSeconds: Number(seconds),
+          ...(given !== '' && { subject: given }),
+        };
         const { data } = await api.POST(path, { params: { path: { id } }, body: { tokens: [token] } });
         setMinted(data?.tokens?.[0]);
       }}

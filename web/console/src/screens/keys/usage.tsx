@@ -10,7 +10,8 @@ import { setQuery } from '../../router.ts';
 
 type Usage = Answer<'/api-keys/{id}/usage'>['data'][number];
 type Part = { readonly version?: string; readonly resource?: string };
-const dayOf = (daysAgo: number): string => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
+const dayOf = (daysAgo: number): string =>
+  new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
 const dayWords = (day: string): string => formatDay(`${day}T12:00:00`);
 
 const groupings = {
@@ -21,14 +22,24 @@ const groupings = {
 type Grouping = keyof typeof groupings;
 
 export function UsageSection({ id }: { id: string }) {
-  const { by = 'resource', days: given, ...part } = listQuery<Part & { by: Grouping; days: string }>('by', 'days', 'version', 'resource');
+  const {
+    by = 'resource',
+    days: given,
+    ...part
+  } = listQuery<Part & { by: Grouping; days: string }>('by', 'days', 'version', 'resource');
   const { page, pageSize, ...only } = part;
   const days = given === '7' ? 7 : given === '90' ? 90 : 30;
   const [groupBy, title] = groupings[by] ?? groupings.resource;
   const params = { path: { id } };
   const period = { from: dayOf(days - 1), to: dayOf(0) };
-  const byDay = useGet('/api-keys/{id}/usage', { ...params, query: { ...period, ...only, groupBy: 'day', pageSize: 100 } });
-  const grouped = useGet('/api-keys/{id}/usage', { ...params, query: { ...period, groupBy, page, pageSize } });
+  const byDay = useGet('/api-keys/{id}/usage', {
+    ...params,
+    query: { ...period, ...only, groupBy: 'day', pageSize: 100 },
+  });
+  const grouped = useGet('/api-keys/{id}/usage', {
+    ...params,
+    query: { ...period, groupBy, page, pageSize },
+  });
   return (
     <Section
       title="Usage"
@@ -80,16 +91,26 @@ const toBars = (usage: readonly Usage[], days: number): Bar[] =>
     return { key: day, value: requests, tone: failed > 0 ? 'bad' : requests === 0 ? 'calm' : 'busy', title };
   });
 
-const badWords = (refused: number, failed: number): string => `${formatNumber(refused)} refused, ${formatNumber(failed)} failed`;
+const badWords = (refused: number, failed: number): string =>
+  `${formatNumber(refused)} refused, ${formatNumber(failed)} failed`;
 
-function ByDay({ usage, days, only: { version, resource } }: { usage: readonly Usage[]; days: number; only: Part }) {
+function ByDay({
+  usage,
+  days,
+  only: { version, resource },
+}: {
+  usage: readonly Usage[];
+  days: number;
+  only: Part;
+}) {
   if (usage.length === 0)
     return (
       <Empty title={`No requests in the last ${days} days.`}>
         <p>Requests are counted about ten seconds after they were made.</p>
       </Empty>
     );
-  const sum = (name: 'requests' | 'refused' | 'failed'): number => usage.reduce((total, one) => total + one[name], 0);
+  const sum = (name: 'requests' | 'refused' | 'failed'): number =>
+    usage.reduce((total, one) => total + one[name], 0);
   const part = [version, resource].filter((name) => name !== undefined).join(' ');
   return (
     <div class="card">
@@ -116,13 +137,16 @@ function ByDay({ usage, days, only: { version, resource } }: { usage: readonly U
 const nameOf = ({ version, resource, subject }: Usage, by: Grouping): string => {
   if (by === 'subject') return subject ?? 'The key itself';
   if (by === 'version') return version ?? 'No version';
-  return version === null ? 'No existing version' : `${version} ${resource ?? 'description, or an unknown resource'}`;
+  return version === null
+    ? 'No existing version'
+    : `${version} ${resource ?? 'description, or an unknown resource'}`;
 };
 
 /** A version, or a resource of one, can be shown alone. */
 function GroupName({ row, by }: { row: Usage; by: Grouping }) {
   const name = nameOf(row, by);
-  if (by === 'subject' || row.version === null || (by === 'resource' && row.resource === null)) return <>{name}</>;
+  if (by === 'subject' || row.version === null || (by === 'resource' && row.resource === null))
+    return <>{name}</>;
   return (
     <button type="button" class="link" title={`Show ${name} alone in the plot`} onClick={() => showOnly(row)}>
       {name}
@@ -130,7 +154,11 @@ function GroupName({ row, by }: { row: Usage; by: Grouping }) {
   );
 }
 
-const countColumn = (title: string, name: 'requests' | 'succeeded' | 'notModified' | 'refused' | 'failed', minor = false) => ({
+const countColumn = (
+  title: string,
+  name: 'requests' | 'succeeded' | 'notModified' | 'refused' | 'failed',
+  minor = false,
+) => ({
   title,
   align: 'end' as const,
   minor,

@@ -6,7 +6,15 @@ import { base } from '../../router.ts';
 import { connectionStates } from '../connection/words.ts';
 import type { OverviewData } from './data.ts';
 
-const Stat = ({ title, value, children }: { title: string; value: ComponentChildren; children?: ComponentChildren }) => (
+const Stat = ({
+  title,
+  value,
+  children,
+}: {
+  title: string;
+  value: ComponentChildren;
+  children?: ComponentChildren;
+}) => (
   <div>
     <dt>{title}</dt>
     <dd>{value}</dd>
@@ -21,9 +29,13 @@ function ConnectionStat({ connection }: { connection: NonNullable<OverviewData['
   const { configured, status, accountId, certificate } = connection;
   const [tone, word] = connectionStates[status ?? 'untested'];
   const daysLeft = certificate?.daysLeft ?? certificateDays;
-  const ends = daysLeft >= certificateDays ? '' : ` · certificate ends in ${countOf(Math.max(0, daysLeft), 'day')}`;
+  const ends =
+    daysLeft >= certificateDays ? '' : ` · certificate ends in ${countOf(Math.max(0, daysLeft), 'day')}`;
   return (
-    <Stat title="NetSuite" value={<span class={`words state ${tone}`}>{configured ? word : 'Not connected'}</span>}>
+    <Stat
+      title="NetSuite"
+      value={<span class={`words state ${tone}`}>{configured ? word : 'Not connected'}</span>}
+    >
       <a href={`${base}/connection`}>{accountId ?? 'Connect'}</a>
       {ends}
     </Stat>
@@ -31,7 +43,9 @@ function ConnectionStat({ connection }: { connection: NonNullable<OverviewData['
 }
 
 /** The oldest data of the syncs that run. */
-function oldestOf({ configs }: NonNullable<OverviewData['syncs']>): { label: string; at: string } | undefined {
+function oldestOf({
+  configs,
+}: NonNullable<OverviewData['syncs']>): { label: string; at: string } | undefined {
   const dated = configs.flatMap(({ state, label, syncedAt }) =>
     state === 'disabled' || syncedAt === null ? [] : [{ label, at: syncedAt }],
   );
@@ -78,7 +92,12 @@ function KeyStats({ keys }: { keys: NonNullable<OverviewData['keys']> }) {
 }
 
 function PaymentStats({ payments }: { payments: NonNullable<OverviewData['payments']> }) {
-  const { failedWriteBacks: failed, unappliedWriteBacks: unapplied, waitingWriteBacks: waiting, unsettled } = payments;
+  const {
+    failedWriteBacks: failed,
+    unappliedWriteBacks: unapplied,
+    waitingWriteBacks: waiting,
+    unsettled,
+  } = payments;
   const stuck = failed + unapplied + waiting + unsettled;
   return (
     <Stat title="Stuck payments" value={formatNumber(stuck)}>

@@ -1,5 +1,6 @@
-// The first screen: what needs attention, worst first, then the state of everything in numbers. An organization that has nothing yet sees the
-// steps of its set-up instead. One request, repeated while the page is visible.
+// The first screen: what needs attention, worst first, then the state of everything in numbers. An
+// organization that has nothing yet sees the steps of its set-up instead. One request, repeated while the
+// page is visible.
 import { countOf } from '../../format.ts';
 import { Unread } from '../../parts/detail.tsx';
 import { Empty, Page } from '../../parts/page.tsx';
@@ -19,9 +20,12 @@ const everyMs = 15_000;
 
 /** The state of everything in a sentence. */
 function describe({ problemCounts: { errors, warnings }, syncs }: OverviewData): string {
-  const parts = [errors > 0 && countOf(errors, 'error'), warnings > 0 && countOf(warnings, 'warning')].filter(Boolean);
+  const parts = [errors > 0 && countOf(errors, 'error'), warnings > 0 && countOf(warnings, 'warning')].filter(
+    Boolean,
+  );
   if (parts.length > 0) return `${parts.join(' and ')}, the worst first.`;
-  if (syncs !== null && syncs.counts.running + syncs.counts.new > 0) return 'Nothing needs your attention. Some syncs have yet to finish.';
+  if (syncs !== null && syncs.counts.running + syncs.counts.new > 0)
+    return 'Nothing needs your attention. Some syncs have yet to finish.';
   return 'Nothing needs your attention.';
 }
 

@@ -21,7 +21,10 @@ const targets: Readonly<Record<Target['type'], readonly [list: string, one: stri
   payment: ['/payments', 'Open the payment', 'Show the payments'],
   domain: ['/domains', 'Open the domains'],
 };
-const stateFilters: Partial<Record<Found['kind'], string>> = { sync_failing: '?state=failed', sync_paused: '?state=paused' };
+const stateFilters: Partial<Record<Found['kind'], string>> = {
+  sync_failing: '?state=failed',
+  sync_paused: '?state=paused',
+};
 
 function addressOf({ kind, target: { type, id, syncConfigId } }: Found): string {
   const [list] = targets[type];
@@ -32,7 +35,12 @@ function addressOf({ kind, target: { type, id, syncConfigId } }: Found): string 
 }
 
 const Mark = ({ severity }: Pick<Found, 'severity'>) => (
-  <svg class={`severity ${severity}`} viewBox="0 0 16 16" role="img" aria-label={severity === 'error' ? 'Error' : 'Warning'}>
+  <svg
+    class={`severity ${severity}`}
+    viewBox="0 0 16 16"
+    role="img"
+    aria-label={severity === 'error' ? 'Error' : 'Warning'}
+  >
     {severity === 'error' ? <circle cx="8" cy="8" r="7.5" /> : <path d="M8 .8 15.8 15H.2z" />}
     <path class="sign" d="M8 5v4.2M8 11.4v1.2" />
   </svg>

@@ -35,7 +35,10 @@ function StepRow({ step, number, isNext }: { step: Step; number: number; isNext:
   );
 }
 
-/** `started`: the rest of the page has something to show, so that the steps can be hidden. Nothing when all are done. */
+/**
+ * `started`: the rest of the page has something to show, so that the steps can be hidden. Nothing when all
+ * are done.
+ */
 export function SetUp({ steps, started }: { steps: readonly Step[]; started: boolean }) {
   const [hidden, setHidden] = useState(() => readKept<boolean>(...keptHidden) === true);
   const done = steps.filter(({ isDone }) => isDone).length;
@@ -66,7 +69,9 @@ export function SetUp({ steps, started }: { steps: readonly Step[]; started: boo
     >
       <ol class="steps">
         {steps.map((step, index) =>
-          isLate && step.isDone ? null : <StepRow key={step.title} step={step} number={index + 1} isNext={index === next} />,
+          isLate && step.isDone ? null : (
+            <StepRow key={step.title} step={step} number={index + 1} isNext={index === next} />
+          ),
         )}
       </ol>
     </Section>

@@ -1,4 +1,5 @@
-// The steps from an empty organization to the first request of its API, with the state of each. Pure, but for the permissions.
+// The steps from an empty organization to the first request of its API, with the state of each. Pure, but for
+// the permissions.
 import { formatNumber } from '../../format.ts';
 import { may } from '../../session.ts';
 import type { OverviewData } from './data.ts';
@@ -14,7 +15,8 @@ export type Step = {
 };
 
 const all = (...permissions: readonly string[]): boolean => permissions.every(may);
-const actionOf = (isAllowed: boolean, to: string, label: string): Step['action'] => (isAllowed ? { to, label } : null);
+const actionOf = (isAllowed: boolean, to: string, label: string): Step['action'] =>
+  isAllowed ? { to, label } : null;
 
 function connect({ setUp: { connectionTested, firstSucceededSync }, connection }: OverviewData): Step[] {
   if (connectionTested === null) return [];
@@ -38,7 +40,9 @@ function chooseTypes({ setUp: { firstSync }, syncs }: OverviewData): Step[] {
     {
       title: 'Choose record types',
       text:
-        chosen > 0 ? `${formatNumber(chosen)} chosen.` : 'Such as customers and invoices. Each gets a sync of the fields that you choose.',
+        chosen > 0
+          ? `${formatNumber(chosen)} chosen.`
+          : 'Such as customers and invoices. Each gets a sync of the fields that you choose.',
       isDone: firstSync,
       action: actionOf(all('sync:create', 'netsuite:read'), '/record-types', 'Choose record types'),
     },
@@ -76,7 +80,11 @@ function publish({ setUp: { publishedVersion }, versions }: OverviewData): Step[
       note: isPublishing ? 'Publishing' : undefined,
       action: isPublishing
         ? { to: `/schemas/${draft.id}/publish`, label: 'Follow it' }
-        : actionOf(all('api-schema:create'), draft === undefined ? '/schemas' : `/schemas/${draft.id}`, label),
+        : actionOf(
+            all('api-schema:create'),
+            draft === undefined ? '/schemas' : `/schemas/${draft.id}`,
+            label,
+          ),
     },
   ];
 }

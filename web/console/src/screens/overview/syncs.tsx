@@ -52,7 +52,11 @@ export function Syncs({ syncs: { total, configs } }: { syncs: AllSyncs }) {
   return (
     <Section
       title="Syncs"
-      actions={<a href={`${base}/syncs`}>{total > shown.length ? `All ${formatNumber(total)} syncs` : 'All syncs'}</a>}
+      actions={
+        <a href={`${base}/syncs`}>
+          {total > shown.length ? `All ${formatNumber(total)} syncs` : 'All syncs'}
+        </a>
+      }
     >
       <Table
         label="List of syncs"

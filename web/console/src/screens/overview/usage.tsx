@@ -10,7 +10,12 @@ type Keys = NonNullable<OverviewData['keys']>;
 const barOf = ({ day, requests, unanswered }: Keys['days'][number]) => {
   const title = `${day}: ${countOf(requests, 'request')}${unanswered === 0 ? '' : `, ${countOf(unanswered, 'refused or failed', 'refused or failed')}`}`;
   // A day of which a tenth went wrong is worth a look.
-  return { key: day, value: requests, tone: unanswered * 10 > requests ? ('warn' as const) : ('busy' as const), title };
+  return {
+    key: day,
+    value: requests,
+    tone: unanswered * 10 > requests ? ('warn' as const) : ('busy' as const),
+    title,
+  };
 };
 
 export function Usage({ keys: { days, active } }: { keys: Keys }) {
@@ -20,7 +25,9 @@ export function Usage({ keys: { days, active } }: { keys: Keys }) {
     <Section title="Requests" actions={<a href={`${base}/keys`}>API keys</a>}>
       {total === 0 ? (
         <p class="muted">
-          {active === 0 ? 'There is no active API key.' : `No request in the last 30 days with ${countOf(active, 'active key')}.`}
+          {active === 0
+            ? 'There is no active API key.'
+            : `No request in the last 30 days with ${countOf(active, 'active key')}.`}
         </p>
       ) : (
         <div class="card">

@@ -55,6 +55,8 @@ export const Versions = ({ versions }: { versions: readonly Version[] }) => (
         </p>
       }
     />
-    {may('api-key:read') && versions.length > 0 && <p class="fine">Callers and requests of the last 7 days.</p>}
+    {may('api-key:read') && versions.length > 0 && (
+      <p class="fine">Callers and requests of the last 7 days.</p>
+    )}
   </Section>
 );

@@ -1,4 +1,5 @@
-// Who changed what, and when. Filters and page are in the address; the CSV file has all entries that the filters select.
+// Who changed what, and when. Filters and page are in the address; the CSV file has all entries that the
+// filters select.
 import { CsvButton } from '../../parts/download.tsx';
 import '../../styles/people.css';
 import { dayFilter, Facts, List, listQuery, searchFilter, selectFilter } from '../../parts/list.tsx';
@@ -7,13 +8,21 @@ import { Time } from '../../parts/time.tsx';
 import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import { may, organizationId } from '../../session.ts';
-import { type AuditEntry, describeAction, describeChanges, describeCredential, screenOf } from './audit-words.ts';
+import {
+  type AuditEntry,
+  describeAction,
+  describeChanges,
+  describeCredential,
+  screenOf,
+} from './audit-words.ts';
 import { membersPath } from './members.tsx';
 
 const filterNames = ['q', 'actorId', 'targetId', 'from', 'to'] as const;
 /** Days of the address, which begin and end in the viewer's zone, as instants. */
 function readFilters() {
-  const { from, to, ...rest } = listQuery<Readonly<Record<(typeof filterNames)[number], string>>>(...filterNames);
+  const { from, to, ...rest } = listQuery<Readonly<Record<(typeof filterNames)[number], string>>>(
+    ...filterNames,
+  );
   const day = (text: string | undefined, plusDays: number): string | undefined => {
     const at = new Date(`${text}T00:00:00`);
     at.setDate(at.getDate() + plusDays);
@@ -41,12 +50,16 @@ function Entry({ entry }: { entry: AuditEntry }) {
         facts={[
           ...describeChanges(entry),
           ['Done', `${describeCredential(credential.kind)}${ip === null ? '' : ` from ${ip}`}`],
-          ...Object.entries(codes).map(([name, code]) => [name, code && <code key={name}>{code}</code>] as const),
+          ...Object.entries(codes).map(
+            ([name, code]) => [name, code && <code key={name}>{code}</code>] as const,
+          ),
         ]}
       />
       <p class="row">
         {screen !== undefined && <a href={`${base}${screen}`}>Open</a>}
-        {target.id !== null && <a href={`${base}/audit-log?targetId=${encodeURIComponent(target.id)}`}>All entries about this</a>}
+        {target.id !== null && (
+          <a href={`${base}/audit-log?targetId=${encodeURIComponent(target.id)}`}>All entries about this</a>
+        )}
       </p>
     </details>
   );
@@ -60,7 +73,9 @@ export function AuditLog() {
     <Page
       title="Audit log"
       lead="Every change. Entries are never changed or deleted."
-      actions={<CsvButton path={`/organizations/${path.id}/audit-log`} query={filters} fileName="audit-log.csv" />}
+      actions={
+        <CsvButton path={`/organizations/${path.id}/audit-log`} query={filters} fileName="audit-log.csv" />
+      }
     >
       <List
         label="Entries"

@@ -14,7 +14,9 @@ export function describeAction({ action, changes }: AuditEntry): string {
     .replaceAll('-', ' ')
     .replace('.', ': ')
     .replace(/^(api|erp)\b/, (name) => name.toUpperCase());
-  return [sentenceCase(words), nameFields.map((field) => changes[field]).find(isText)].filter(isText).join(' ');
+  return [sentenceCase(words), nameFields.map((field) => changes[field]).find(isText)]
+    .filter(isText)
+    .join(' ');
 }
 
 const shown = (value: unknown): string => {
@@ -26,7 +28,10 @@ const isMove = (value: unknown): value is { readonly from: unknown; readonly to:
 
 /** Each change as name and value: `draft → published`. */
 export const describeChanges = ({ changes }: AuditEntry): (readonly [name: string, value: string])[] =>
-  Object.entries(changes).map(([name, value]) => [name, isMove(value) ? `${shown(value.from)} → ${shown(value.to)}` : shown(value)]);
+  Object.entries(changes).map(([name, value]) => [
+    name,
+    isMove(value) ? `${shown(value.from)} → ${shown(value.to)}` : shown(value),
+  ]);
 
 const credentials: Readonly<Record<string, string>> = {
   'api-key': 'with an API key',

@@ -34,7 +34,9 @@ function Verification({ domain }: { domain: Domain }) {
           <Copy text={verification[part]} label={`Copy ${part}`} />
         </div>
       ))}
-      <p class="fine">The service looks it up every minute during the first hour, then every 15 minutes for a week.</p>
+      <p class="fine">
+        The service looks it up every minute during the first hour, then every 15 minutes for a week.
+      </p>
       <p role="status">
         {lastCheckedAt !== null && (
           <>
@@ -47,7 +49,11 @@ function Verification({ domain }: { domain: Domain }) {
           <ActionButton
             label="Look it up now"
             kind="primary"
-            run={() => api.POST('/organizations/{id}/domains/{domainId}/verify', { params: paramsOf(domain) }).then(refresh)}
+            run={() =>
+              api
+                .POST('/organizations/{id}/domains/{domainId}/verify', { params: paramsOf(domain) })
+                .then(refresh)
+            }
           />
         </div>
       )}
@@ -74,9 +80,15 @@ function DomainActions({ domain }: { domain: Domain }) {
         />
       )}
       {may('domain:delete') && (
-        <DeleteButton what="domain" name={hostname} run={() => api.DELETE(domainPath, { params }).then(refresh)}>
-          {isVerified ? 'Checkouts can no longer send payers back to it' : 'The service stops looking for its DNS record'}, and another
-          organization can verify it.
+        <DeleteButton
+          what="domain"
+          name={hostname}
+          run={() => api.DELETE(domainPath, { params }).then(refresh)}
+        >
+          {isVerified
+            ? 'Checkouts can no longer send payers back to it'
+            : 'The service stops looking for its DNS record'}
+          , and another organization can verify it.
         </DeleteButton>
       )}
     </>

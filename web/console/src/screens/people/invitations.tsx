@@ -23,8 +23,19 @@ export function InviteButton() {
       kind="primary"
       action="Send invitation"
       fields={[
-        { name: 'email', label: 'E-mail address', kind: 'email', required: true, hint: 'Gets a link that is valid for 7 days.' },
-        { name: 'roleId', label: 'Role', options: roles, hint: <a href={`${base}/people/roles`}>What each role may do</a> },
+        {
+          name: 'email',
+          label: 'E-mail address',
+          kind: 'email',
+          required: true,
+          hint: 'Gets a link that is valid for 7 days.',
+        },
+        {
+          name: 'roleId',
+          label: 'Role',
+          options: roles,
+          hint: <a href={`${base}/people/roles`}>What each role may do</a>,
+        },
       ]}
       initial={{ roleId: first }}
       save={async (body) => {
@@ -42,7 +53,12 @@ const states: States<Invitation['status']> = {
   expired: ['warn', 'Expired'],
   revoked: ['calm', 'Withdrawn'],
 };
-const mailWords = { queued: 'Mail is queued', sent: 'Mail was sent', failed: 'Mail failed', unknown: 'Mail may have arrived' };
+const mailWords = {
+  queued: 'Mail is queued',
+  sent: 'Mail was sent',
+  failed: 'Mail failed',
+  unknown: 'Mail may have arrived',
+};
 
 const Address = ({ invitation: { email, delivery } }: { invitation: Invitation }) => (
   <>
@@ -66,9 +82,12 @@ function InvitationActions({ invitation: { id, email, status } }: { invitation: 
           kind="link"
           action="Resend this invitation"
           danger={false}
-          run={() => api.POST('/organizations/{id}/invitations/{invitationId}/resend', { params }).then(refresh)}
+          run={() =>
+            api.POST('/organizations/{id}/invitations/{invitationId}/resend', { params }).then(refresh)
+          }
         >
-          {email} gets a new link that is valid for 7 days. The old link stops working, and you become the sender.
+          {email} gets a new link that is valid for 7 days. The old link stops working, and you become the
+          sender.
         </ConfirmButton>
       )}
       {may('invitation:delete') && status === 'pending' && (

@@ -35,11 +35,21 @@ function RemoveMember({ member, onClose }: { member: Member; onClose: () => void
   const query = held.length === 0 ? {} : { keys: keys as 'revoke' };
   const run = (): Promise<void> => api.DELETE(memberPath, { params: { path, query } }).then(refresh);
   return (
-    <Confirm title={`Remove ${member.user.name}`} action="Remove this member" danger run={run} onClose={onClose}>
-      <p>{member.user.email} loses access immediately. Views and subscriptions of this person stay without an owner.</p>
+    <Confirm
+      title={`Remove ${member.user.name}`}
+      action="Remove this member"
+      danger
+      run={run}
+      onClose={onClose}
+    >
+      <p>
+        {member.user.email} loses access immediately. Views and subscriptions of this person stay without an
+        owner.
+      </p>
       {data !== undefined && (
         <p>
-          {countOf(held.length, 'active API key')} of this person{held.length > 0 && `: ${held.map(({ name }) => name).join(', ')}`}.
+          {countOf(held.length, 'active API key')} of this person
+          {held.length > 0 && `: ${held.map(({ name }) => name).join(', ')}`}.
         </p>
       )}
       {held.length > 0 && (
@@ -70,7 +80,12 @@ function MemberActions({ member, roles }: { member: Member; roles: ReturnType<ty
           action="Change role"
           initial={{ roleId: member.roleId }}
           fields={[
-            { name: 'roleId', label: 'Role', options: roles, hint: 'Takes effect with the next request of the member or their keys.' },
+            {
+              name: 'roleId',
+              label: 'Role',
+              options: roles,
+              hint: 'Takes effect with the next request of the member or their keys.',
+            },
           ]}
           save={(body) => api.PATCH(memberPath, { params: { path: pathOf(member) }, body }).then(refresh)}
         />

@@ -14,7 +14,13 @@ import { may, organizationId, readSession, sessionState } from '../../session.ts
 type Organization = { readonly id: string; readonly slug: string; readonly name: string };
 
 /** Deleting needs the organization's slug, typed. */
-function DeleteOrganization({ organization: { id, slug, name }, onClose }: { organization: Organization; onClose: () => void }) {
+function DeleteOrganization({
+  organization: { id, slug, name },
+  onClose,
+}: {
+  organization: Organization;
+  onClose: () => void;
+}) {
   const [typed, setTyped] = useState('');
   const run = async (): Promise<void> => {
     await api.DELETE('/organizations/{id}', { params: { path: { id }, query: { confirm: typed } } });
@@ -23,8 +29,9 @@ function DeleteOrganization({ organization: { id, slug, name }, onClose }: { org
   return (
     <Confirm title={`Delete ${name}`} action="Delete everything" danger run={run} onClose={onClose}>
       <p>
-        All synced records, syncs, API versions, keys, views and payments are deleted for all members, running syncs are stopped, and the
-        public interface answers 404. Only the audit log is kept. This can't be undone.
+        All synced records, syncs, API versions, keys, views and payments are deleted for all members, running
+        syncs are stopped, and the public interface answers 404. Only the audit log is kept. This can't be
+        undone.
       </p>
       <Field label={`Type ${slug} to confirm`} value={typed} onChange={setTyped} required />
     </Confirm>
@@ -33,7 +40,12 @@ function DeleteOrganization({ organization: { id, slug, name }, onClose }: { org
 
 const fields = [
   { name: 'name', label: 'Name', required: true },
-  { name: 'slug', label: 'Short name', required: true, hint: 'Lower-case letters, digits and hyphens. Ids and URLs stay.' },
+  {
+    name: 'slug',
+    label: 'Short name',
+    required: true,
+    hint: 'Lower-case letters, digits and hyphens. Ids and URLs stay.',
+  },
 ] as const;
 
 /** The tab of the organization: rename, delete. */
@@ -48,7 +60,9 @@ export function OrganizationSettings() {
   };
   return (
     <>
-      {may('organization:update') && <RecordForm label="Save" initial={{ name, slug }} save={save} fields={fields} />}
+      {may('organization:update') && (
+        <RecordForm label="Save" initial={{ name, slug }} save={save} fields={fields} />
+      )}
       <Section title="Facts">
         <Facts
           facts={[
@@ -77,7 +91,8 @@ const commonNames: Readonly<Record<string, string>> = { Edg: 'Edge', 'Mac OS X':
 
 /** Browser and system of a user agent, as far as its text names them. */
 function deviceOf(userAgent: string | null): string {
-  const find = (known: readonly string[]): string | undefined => known.find((name) => userAgent?.includes(name));
+  const find = (known: readonly string[]): string | undefined =>
+    known.find((name) => userAgent?.includes(name));
   const found = [find(browsers), find(systems)].filter((name) => name !== undefined);
   return found.map((name) => commonNames[name] ?? name).join(' on ') || userAgent || 'Unknown';
 }
@@ -87,7 +102,8 @@ const refresh = (): Promise<void> => invalidate(sessionsPath);
 
 function SessionAction({ session: { id, current, ip } }: { session: Session }) {
   if (current) return <span class="muted">This session</span>;
-  const run = (): Promise<void> => api.DELETE('/whoami/sessions/{id}', { params: { path: { id } } }).then(refresh);
+  const run = (): Promise<void> =>
+    api.DELETE('/whoami/sessions/{id}', { params: { path: { id } } }).then(refresh);
   return (
     <ConfirmButton label="End" kind="link" action="End this session" run={run}>
       The browser at {ip ?? 'an unknown address'} is signed out immediately.
@@ -104,8 +120,13 @@ export function Sessions() {
       title="Your sessions"
       actions={
         others > 0 && (
-          <ConfirmButton label="End all other sessions" action="End other sessions" run={() => api.DELETE(sessionsPath).then(refresh)}>
-            All sessions of {sessionState.value?.session?.user.email} except this one end immediately: {others} in all.
+          <ConfirmButton
+            label="End all other sessions"
+            action="End other sessions"
+            run={() => api.DELETE(sessionsPath).then(refresh)}
+          >
+            All sessions of {sessionState.value?.session?.user.email} except this one end immediately:{' '}
+            {others} in all.
           </ConfirmButton>
         )
       }
@@ -114,7 +135,10 @@ export function Sessions() {
         label="Sessions"
         read={read}
         columns={[
-          { title: 'Browser', cell: ({ userAgent }) => <span title={userAgent ?? ''}>{deviceOf(userAgent)}</span> },
+          {
+            title: 'Browser',
+            cell: ({ userAgent }) => <span title={userAgent ?? ''}>{deviceOf(userAgent)}</span>,
+          },
           { title: 'Address', minor: true, cell: ({ ip }) => ip },
           ageColumn('Signed in', 'createdAt'),
           { title: 'Last used', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} relative /> },

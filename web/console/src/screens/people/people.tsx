@@ -6,7 +6,9 @@ import { Invitations, InviteButton } from './invitations.tsx';
 import { Members } from './members.tsx';
 import { OrganizationSettings, Sessions } from './organization.tsx';
 
-/** Who works in the organization and what they may do, the organization itself, and the person's own sessions. */
+/**
+ * Who works in the organization and what they may do, the organization itself, and the person's own sessions.
+ */
 export const People = () => (
   <Page
     title="People"

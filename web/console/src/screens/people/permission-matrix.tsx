@@ -5,7 +5,12 @@ import { sentenceCase } from '../../format.ts';
 
 export type PermissionEntry = Item<'/organizations/{id}/permissions'>;
 
-type Cell = { readonly name: string; readonly action: string; readonly description: string; readonly held: boolean };
+type Cell = {
+  readonly name: string;
+  readonly action: string;
+  readonly description: string;
+  readonly held: boolean;
+};
 type Row = { readonly resource: string; readonly label: string; readonly cells: readonly Cell[] };
 
 const commonActions = ['read', 'create', 'update', 'delete'];
@@ -25,15 +30,21 @@ function toRows(permissions: readonly PermissionEntry[]): Row[] {
     if (!grantable) continue;
     const [resource = '', action = ''] = name.split(':');
     // A description is the action and the resource: "approve deletions sync configurations".
-    const { label, cells } = rows.get(resource) ?? { label: sentenceCase(description.slice(action.length + 1)), cells: [] };
+    const { label, cells } = rows.get(resource) ?? {
+      label: sentenceCase(description.slice(action.length + 1)),
+      cells: [],
+    };
     rows.set(resource, { resource, label, cells: [...cells, { name, action, description, held }] });
   }
   return [...rows.values()];
 }
 
-function toGroups(permissions: readonly PermissionEntry[]): (readonly [title: string, rows: readonly Row[]])[] {
+function toGroups(
+  permissions: readonly PermissionEntry[],
+): (readonly [title: string, rows: readonly Row[]])[] {
   const rows = toRows(permissions);
-  const groupOf = (resource: string): string => groups.find(([, resources]) => resources.includes(resource))?.[0] ?? 'Other';
+  const groupOf = (resource: string): string =>
+    groups.find(([, resources]) => resources.includes(resource))?.[0] ?? 'Other';
   return [...groups.map(([title]) => title), 'Other']
     .map((title) => [title, rows.filter(({ resource }) => groupOf(resource) === title)] as const)
     .filter(([, found]) => found.length > 0);

@@ -1,4 +1,5 @@
-// Roles and their permissions. Built-in roles can't be changed; own ones are edited in the matrix. Which role is shown is in the address.
+// Roles and their permissions. Built-in roles can't be changed; own ones are edited in the matrix. Which role
+// is shown is in the address.
 import { useState } from 'preact/hooks';
 import { api, type Item } from '../../api.ts';
 import { countOf, formatNumber } from '../../format.ts';
@@ -29,7 +30,9 @@ function RoleEditor({ role, roles, permissions }: EditorProps) {
   const [from, setFrom] = useState('');
   const id = organizationId();
   const grant = (permission: string, has: boolean): void =>
-    setGranted((before) => (has ? new Set(before).add(permission) : new Set([...before].filter((one) => one !== permission))));
+    setGranted((before) =>
+      has ? new Set(before).add(permission) : new Set([...before].filter((one) => one !== permission)),
+    );
   const startFrom = (values: Values): void => {
     if (values.from === from) return;
     setFrom(values.from);
@@ -88,7 +91,8 @@ function RoleActions({ role: { id, name, memberCount } }: { role: Role }) {
       )}
       {may('role:delete') && (
         <DeleteButton what="role" name={`the role ${name}`} run={remove} to="/people/roles">
-          It can be deleted only when no member and no open invitation has it. Now {countOf(memberCount, 'member')} have it.
+          It can be deleted only when no member and no open invitation has it. Now{' '}
+          {countOf(memberCount, 'member')} have it.
         </DeleteButton>
       )}
     </>
@@ -129,8 +133,20 @@ export function Roles() {
   const isNew = chosen === 'new';
   const isEdited = isNew || (query.value.has('edit') && role?.builtIn === false);
   const content = (all: readonly Role[], permissions: readonly PermissionEntry[]) => {
-    if (isEdited) return <RoleEditor key={chosen} {...(role !== undefined && { role })} roles={all} permissions={permissions} />;
-    return role === undefined ? <Empty title="This role does not exist any more." /> : <RoleDetail role={role} permissions={permissions} />;
+    if (isEdited)
+      return (
+        <RoleEditor
+          key={chosen}
+          {...(role !== undefined && { role })}
+          roles={all}
+          permissions={permissions}
+        />
+      );
+    return role === undefined ? (
+      <Empty title="This role does not exist any more." />
+    ) : (
+      <RoleDetail role={role} permissions={permissions} />
+    );
   };
   return (
     <Page
@@ -146,7 +162,15 @@ export function Roles() {
         )
       }
     >
-      {!isEdited && <Table label="Roles" rows={roles} error={read.error} retry={() => void read.reload()} columns={columnsOf(chosen)} />}
+      {!isEdited && (
+        <Table
+          label="Roles"
+          rows={roles}
+          error={read.error}
+          retry={() => void read.reload()}
+          columns={columnsOf(chosen)}
+        />
+      )}
       <Problem error={error} retry={() => void reload()} />
       {data !== undefined && roles !== undefined && content(roles, data.data)}
     </Page>

@@ -30,7 +30,17 @@ export function Teams() {
     <Page
       title="Teams"
       lead="A view can be shared with a team instead of the whole organization."
-      actions={may('team:create') && <FormButton label="New team" kind="primary" action="Create team" fields={fields} save={createTeam} />}
+      actions={
+        may('team:create') && (
+          <FormButton
+            label="New team"
+            kind="primary"
+            action="Create team"
+            fields={fields}
+            save={createTeam}
+          />
+        )
+      }
     >
       <List
         label="Teams"
@@ -47,9 +57,14 @@ export function Teams() {
   );
 }
 
-/** The id of the member with this address. What no member has is sent as it is: the service says what is wrong. */
+/**
+ * The id of the member with this address. What no member has is sent as it is: the service says what is
+ * wrong.
+ */
 async function findMember(email: string): Promise<string> {
-  const { data } = await api.GET(membersPath, { params: { path: { id: organizationId() }, query: { q: email, pageSize: 100 } } });
+  const { data } = await api.GET(membersPath, {
+    params: { path: { id: organizationId() }, query: { q: email, pageSize: 100 } },
+  });
   return data?.data.find(({ user }) => user.email.toLowerCase() === email.toLowerCase())?.user.id ?? email;
 }
 
@@ -58,21 +73,36 @@ function AddMember({ id, close }: { id: string; close: () => void }) {
   const { data } = useGet(membersPath, { path: { id: organizationId() }, query: { pageSize: 100 } });
   const known = data?.data.map(({ user }) => user.email);
   const add = async ({ member }: { readonly member: string }): Promise<void> => {
-    await api.POST('/teams/{id}/members', { params: { path: { id } }, body: { userId: await findMember(member.trim()) } });
+    await api.POST('/teams/{id}/members', {
+      params: { path: { id } },
+      body: { userId: await findMember(member.trim()) },
+    });
     await invalidate('/teams');
     close();
   };
-  return <RecordForm label="Add to the team" fields={[{ name: 'member', label: 'E-mail address', required: true, known }]} save={add} />;
+  return (
+    <RecordForm
+      label="Add to the team"
+      fields={[{ name: 'member', label: 'E-mail address', required: true, known }]}
+      save={add}
+    />
+  );
 }
 
 function TeamMembers({ team: { id, name } }: { team: Team }) {
   const read = useGet('/teams/{id}/members', { path: { id }, query: listQuery<{ q: string }>('q') });
   const remove = (userId: string): Promise<void> =>
-    api.DELETE('/teams/{id}/members/{userId}', { params: { path: { id, userId } } }).then(() => invalidate('/teams'));
+    api
+      .DELETE('/teams/{id}/members/{userId}', { params: { path: { id, userId } } })
+      .then(() => invalidate('/teams'));
   return (
     <Section
       title="Members"
-      actions={may('team:update') && <DialogButton label="Add a member">{(close) => <AddMember id={id} close={close} />}</DialogButton>}
+      actions={
+        may('team:update') && (
+          <DialogButton label="Add a member">{(close) => <AddMember id={id} close={close} />}</DialogButton>
+        )
+      }
     >
       <List
         label="Members of the team"
@@ -86,7 +116,12 @@ function TeamMembers({ team: { id, name } }: { team: Team }) {
         ]}
         actions={({ user }) =>
           may('team:update') && (
-            <ConfirmButton label="Remove" kind="link" action="Remove from the team" run={() => remove(user.id)}>
+            <ConfirmButton
+              label="Remove"
+              kind="link"
+              action="Remove from the team"
+              run={() => remove(user.id)}
+            >
               {user.name} no longer sees the views of {name}, and stays in the organization.
             </ConfirmButton>
           )
@@ -116,8 +151,8 @@ function TeamActions({ team }: { team: Team }) {
           to="/teams"
           run={() => api.DELETE('/teams/{id}', { params }).then(() => invalidate('/teams '))}
         >
-          Its {countOf(team.memberCount, 'member')} stay in the organization. Views shared with the team become visible to their owners
-          only.
+          Its {countOf(team.memberCount, 'member')} stay in the organization. Views shared with the team
+          become visible to their owners only.
         </DeleteButton>
       )}
     </>

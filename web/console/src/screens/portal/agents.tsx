@@ -1,8 +1,17 @@
-// Agents: models that answer questions about the records of one API version, and the person's own conversations with them.
+// Agents: models that answer questions about the records of one API version, and the person's own
+// conversations with them.
 import { type Answer, api, type Item } from '../../api.ts';
 import { formatNumber } from '../../format.ts';
 import { DeleteButton, ObjectPage, StateBadge, type States, stateFilter } from '../../parts/detail.tsx';
-import { ageColumn, Facts, List, linkColumn, listQuery, minorColumn, searchFilter } from '../../parts/list.tsx';
+import {
+  ageColumn,
+  Facts,
+  List,
+  linkColumn,
+  listQuery,
+  minorColumn,
+  searchFilter,
+} from '../../parts/list.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { ActionButton, ConfirmButton, DialogButton, RecordForm } from '../../parts/record-form.tsx';
@@ -57,11 +66,18 @@ function AgentForm({ agent, close }: { agent?: Agent; close: () => void }) {
         {
           name: 'model',
           label: 'Model',
-          options: models.data.data.map(({ name, builtIn }) => [name, builtIn ? `${name} (built in)` : name] as const),
+          options: models.data.data.map(
+            ({ name, builtIn }) => [name, builtIn ? `${name} (built in)` : name] as const,
+          ),
           hint: 'The built-in model needs no provider and understands a fixed set of questions.',
         },
         { name: 'description', label: 'Description' },
-        { name: 'instructions', label: 'Instructions', rows: 5, hint: 'They cannot extend what the agent reads.' },
+        {
+          name: 'instructions',
+          label: 'Instructions',
+          rows: 5,
+          hint: 'They cannot extend what the agent reads.',
+        },
       ]}
     />
   );
@@ -72,7 +88,8 @@ function Credits() {
   if (credits === undefined) return null;
   return (
     <p class="fine">
-      {formatNumber(credits.used)} of {formatNumber(credits.granted)} credits are used until <Time at={credits.resetsAt} />.
+      {formatNumber(credits.used)} of {formatNumber(credits.granted)} credits are used until{' '}
+      <Time at={credits.resetsAt} />.
     </p>
   );
 }
@@ -107,7 +124,12 @@ export function Agents() {
             { title: 'State', cell: (agent) => <AgentState agent={agent} /> },
             { title: 'Version', cell: ({ apiVersion }) => apiVersion },
             minorColumn('Model', 'model'),
-            { title: 'Credits this month', minor: true, align: 'end', cell: ({ creditsUsed }) => formatNumber(creditsUsed) },
+            {
+              title: 'Credits this month',
+              minor: true,
+              align: 'end',
+              cell: ({ creditsUsed }) => formatNumber(creditsUsed),
+            },
           ]}
         />
         <Credits />
@@ -123,9 +145,18 @@ function Transitions({ agent: { id, status } }: { agent: Agent }) {
       {(status === 'stopped' || status === 'failed') && (
         <ActionButton label="Start" run={() => api.POST('/agents/{id}/start', { params }).then(refresh)} />
       )}
-      {status === 'running' && <ActionButton label="Restart" run={() => api.POST('/agents/{id}/restart', { params }).then(refresh)} />}
+      {status === 'running' && (
+        <ActionButton
+          label="Restart"
+          run={() => api.POST('/agents/{id}/restart', { params }).then(refresh)}
+        />
+      )}
       {status !== 'stopped' && (
-        <ConfirmButton label="Stop" action="Stop this agent" run={() => api.POST('/agents/{id}/stop', { params }).then(refresh)}>
+        <ConfirmButton
+          label="Stop"
+          action="Stop this agent"
+          run={() => api.POST('/agents/{id}/stop', { params }).then(refresh)}
+        >
           It accepts no messages until it is started again. An answer in progress is finished.
         </ConfirmButton>
       )}
@@ -136,7 +167,9 @@ function Transitions({ agent: { id, status } }: { agent: Agent }) {
 const AgentActions = ({ agent }: { agent: Agent }) => (
   <>
     {may('agent:restart') && <Transitions agent={agent} />}
-    {may('agent:update') && <DialogButton label="Edit">{(close) => <AgentForm agent={agent} close={close} />}</DialogButton>}
+    {may('agent:update') && (
+      <DialogButton label="Edit">{(close) => <AgentForm agent={agent} close={close} />}</DialogButton>
+    )}
     {may('agent:delete') && (
       <RemoveButton what="agent" name={agent.name} list="/agents" id={agent.id}>
         All conversations with it are deleted, those of other people too. Credits that were used still count.
@@ -163,14 +196,19 @@ function Conversations({ id: agentId }: Agent) {
   return (
     <Section
       title="Your conversations"
-      actions={may('conversation:create') && <ActionButton label="New conversation" kind="primary" run={begin} />}
+      actions={
+        may('conversation:create') && <ActionButton label="New conversation" kind="primary" run={begin} />
+      }
     >
       <List
         label="Conversations"
         read={read}
         next="Start a conversation. Only you see it."
         columns={[
-          { title: 'Conversation', cell: (one) => <a href={`${base}/agents/${agentId}/${one.id}`}>{titleOf(one)}</a> },
+          {
+            title: 'Conversation',
+            cell: (one) => <a href={`${base}/agents/${agentId}/${one.id}`}>{titleOf(one)}</a>,
+          },
           ageColumn('Last message', 'lastMessageAt'),
         ]}
         actions={(one) => (

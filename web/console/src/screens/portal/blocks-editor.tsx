@@ -46,7 +46,10 @@ function BlockFields({ block, views, onChange }: Pick<CardProps, 'block' | 'view
   return Object.entries(kinds[block.type][1]).map(([name, blank]) => {
     const value = String(values[name] ?? '');
     const set = (text: string): void =>
-      onChange({ ...block, [name]: typeof blank === 'number' ? Number(text) : text === '' ? blank : text } as Block);
+      onChange({
+        ...block,
+        [name]: typeof blank === 'number' ? Number(text) : text === '' ? blank : text,
+      } as Block);
     if (name === 'viewId')
       return (
         <Select
@@ -136,7 +139,12 @@ export function BlocksEditor({ blocks, views, onChange }: EditorProps) {
       })}
       <div class="row add-block">
         <Select label="Kind of block" value={kind} onChange={setKind} options={options} />
-        <button type="button" onClick={() => change([...blocks, { type: kind, ...kinds[kind as Kind][1] } as Block], blocks.length)}>
+        <button
+          type="button"
+          onClick={() =>
+            change([...blocks, { type: kind, ...kinds[kind as Kind][1] } as Block], blocks.length)
+          }
+        >
           Add block
         </button>
       </div>

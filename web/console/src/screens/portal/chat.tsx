@@ -1,4 +1,5 @@
-// A conversation with an agent. The answer to a question arrives as a stream of events: its text, and the tools that the agent calls.
+// A conversation with an agent. The answer to a question arrives as a stream of events: its text, and the
+// tools that the agent calls.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Answer, type ApiError, api, type Item, toApiError } from '../../api.ts';
 import { postStream, type StreamEvent } from '../../event-stream.ts';
@@ -24,9 +25,15 @@ type Draft = { readonly question: string; readonly text: string; readonly calls:
 function applyEvent(draft: Draft, { event, data }: StreamEvent): Draft {
   const part = data as { readonly text?: string } & ToolCall;
   if (event === 'text') return { ...draft, text: draft.text + (part.text ?? '') };
-  if (event === 'tool-started') return { ...draft, calls: [...draft.calls, { ...part, ok: null, output: '' }] };
+  if (event === 'tool-started')
+    return { ...draft, calls: [...draft.calls, { ...part, ok: null, output: '' }] };
   if (event === 'tool-ended')
-    return { ...draft, calls: draft.calls.map((call) => (call.id === part.id ? { ...call, ok: part.ok, output: part.output } : call)) };
+    return {
+      ...draft,
+      calls: draft.calls.map((call) =>
+        call.id === part.id ? { ...call, ok: part.ok, output: part.output } : call,
+      ),
+    };
   return draft;
 }
 
@@ -50,11 +57,19 @@ function ToolCalls({ calls }: { calls: readonly ToolCall[] }) {
   );
 }
 
-const endings: Readonly<Partial<Record<Message['status'], string>>> = { failed: 'failed', canceled: 'was canceled' };
+const endings: Readonly<Partial<Record<Message['status'], string>>> = {
+  failed: 'failed',
+  canceled: 'was canceled',
+};
 
-type Shown = Pick<Message, 'id' | 'role' | 'content' | 'toolCalls' | 'status'> & Partial<Pick<Message, 'error' | 'createdAt' | 'credits'>>;
+type Shown = Pick<Message, 'id' | 'role' | 'content' | 'toolCalls' | 'status'> &
+  Partial<Pick<Message, 'error' | 'createdAt' | 'credits'>>;
 
-function MessageItem({ message: { role, content, toolCalls, status, error, createdAt, credits = 0 } }: { message: Shown }) {
+function MessageItem({
+  message: { role, content, toolCalls, status, error, createdAt, credits = 0 },
+}: {
+  message: Shown;
+}) {
   const ending = endings[status];
   return (
     <li class={`message ${role}`} aria-busy={status === 'running'}>
@@ -100,7 +115,12 @@ function useAsk(conversationId: string) {
       setDraft((before) => before && applyEvent(before, event));
     };
     try {
-      await postStream(`/conversations/${conversationId}/messages`, { content: question }, onEvent, control.signal);
+      await postStream(
+        `/conversations/${conversationId}/messages`,
+        { content: question },
+        onEvent,
+        control.signal,
+      );
     } catch (problem) {
       if (!control.signal.aborted) setError(toApiError(problem));
     }
@@ -117,7 +137,10 @@ function useAsk(conversationId: string) {
 function useMessages(id: string) {
   const [chosen, setChosen] = useState<number>();
   const [last, setLast] = useState(1);
-  const read = useGet('/conversations/{id}/messages', { path: { id }, query: { page: chosen ?? last, pageSize: 50 } });
+  const read = useGet('/conversations/{id}/messages', {
+    path: { id },
+    query: { page: chosen ?? last, pageSize: 50 },
+  });
   const found = read.data?.pagination.totalPages;
   useEffect(() => setLast((before) => Math.max(found ?? 1, before)), [found]);
   useReadSoon(
@@ -127,7 +150,15 @@ function useMessages(id: string) {
   return { read, choose: (page: number) => setChosen(page < last ? page : undefined) };
 }
 
-function Question({ busy, ask, stop }: { busy: boolean; ask: (question: string) => Promise<boolean>; stop: () => void }) {
+function Question({
+  busy,
+  ask,
+  stop,
+}: {
+  busy: boolean;
+  ask: (question: string) => Promise<boolean>;
+  stop: () => void;
+}) {
   const [text, setText] = useState('');
   const input = useRef<HTMLTextAreaElement>(null);
   useEffect(() => input.current?.focus({ preventScroll: true }), []);
@@ -192,7 +223,10 @@ export function Chat({ params: { id: agentId = '', conversationId: id = '' } }: 
   const { draft, error, ask, stop } = useAsk(id);
   const end = useRef<HTMLDivElement>(null);
   const messages = read.data?.data ?? [];
-  useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [messages.length, draft?.text, draft?.calls.length]);
+  useEffect(
+    () => end.current?.scrollIntoView({ block: 'nearest' }),
+    [messages.length, draft?.text, draft?.calls.length],
+  );
   const name = agent.data?.name ?? 'Agent';
   return (
     <Page
@@ -201,7 +235,10 @@ export function Chat({ params: { id: agentId = '', conversationId: id = '' } }: 
         { to: `${base}/agents`, title: 'Agents' },
         { to: `${base}/agents/${agentId}`, title: name },
       ]}
-      actions={conversation.data !== undefined && may('conversation:update') && <Rename conversation={conversation.data} />}
+      actions={
+        conversation.data !== undefined &&
+        may('conversation:update') && <Rename conversation={conversation.data} />
+      }
     >
       <Problem error={conversation.error ?? read.error} retry={() => void read.reload()} />
       <div role="log" aria-label={`Conversation with ${name}`} aria-live="polite">
@@ -211,7 +248,9 @@ export function Chat({ params: { id: agentId = '', conversationId: id = '' } }: 
           ))}
         </ol>
       </div>
-      {read.data !== undefined && messages.length === 0 && draft === undefined && <Empty title="Ask about the records of the version." />}
+      {read.data !== undefined && messages.length === 0 && draft === undefined && (
+        <Empty title="Ask about the records of the version." />
+      )}
       <Pager pagination={read.data?.pagination} onPage={choose} />
       <Problem error={error} />
       {agent.data !== undefined && agent.data.status !== 'running' && (

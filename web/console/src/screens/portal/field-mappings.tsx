@@ -26,7 +26,16 @@ function parseFormat(text: string): Format | null {
   // Another word is refused by the service, which says what is allowed.
   return { type: type as 'text' };
 }
-const known = ['text', 'number 0', 'number 2', 'currency EUR 2', 'date medium', 'date iso', 'date-time short', 'yes-no'];
+const known = [
+  'text',
+  'number 0',
+  'number 2',
+  'currency EUR 2',
+  'date medium',
+  'date iso',
+  'date-time short',
+  'yes-no',
+];
 
 const fieldsSpec = {
   name: 'fields',
@@ -58,7 +67,12 @@ const toRow = ({ source, label, format, visible }: Field) => ({
 });
 const toFields = (text: string): Omit<Field, 'position'>[] =>
   (JSON.parse(text || '[]') as Readonly<Record<'source' | 'label' | 'format' | 'visible', string>>[]).map(
-    ({ source, label, format, visible }) => ({ source, label, format: parseFormat(format), visible: visible !== 'no' }),
+    ({ source, label, format, visible }) => ({
+      source,
+      label,
+      format: parseFormat(format),
+      visible: visible !== 'no',
+    }),
   );
 
 const NewMapping = () => (
@@ -66,7 +80,9 @@ const NewMapping = () => (
     label="New field mapping"
     action="Create mapping"
     fields={newFields}
-    save={({ recordType, fields }) => api.POST('/portal/field-mappings', { body: { recordType, fields: toFields(fields) } }).then(refresh)}
+    save={({ recordType, fields }) =>
+      api.POST('/portal/field-mappings', { body: { recordType, fields: toFields(fields) } }).then(refresh)
+    }
   />
 );
 
@@ -82,11 +98,20 @@ function MappingActions({ mapping: { id, recordType, fields } }: { mapping: Mapp
           action="Save mapping"
           fields={[fieldsSpec]}
           initial={{ fields: JSON.stringify(fields.map(toRow)) }}
-          save={(values) => api.PATCH('/portal/field-mappings/{id}', { params, body: { fields: toFields(values.fields) } }).then(refresh)}
+          save={(values) =>
+            api
+              .PATCH('/portal/field-mappings/{id}', { params, body: { fields: toFields(values.fields) } })
+              .then(refresh)
+          }
         />
       )}
       {may('portal:delete') && (
-        <RemoveButton what="mapping" name={`the mapping of ${recordType}`} list="/portal/field-mappings" id={id}>
+        <RemoveButton
+          what="mapping"
+          name={`the mapping of ${recordType}`}
+          list="/portal/field-mappings"
+          id={id}
+        >
           The portal then shows the fields of {recordType} under their own names.
         </RemoveButton>
       )}

@@ -15,10 +15,16 @@ type ScreenList = '/views' | '/subscriptions' | '/agents' | '/portal/pages';
 type TabList = '/portal/templates' | '/portal/field-mappings';
 
 const screenOf = (list: ScreenList): string => list.replace('/portal', '');
-const hasScreens = (list: ScreenList | TabList): list is ScreenList => list !== '/portal/templates' && list !== '/portal/field-mappings';
+const hasScreens = (list: ScreenList | TabList): list is ScreenList =>
+  list !== '/portal/templates' && list !== '/portal/field-mappings';
 
 /** Creates an object and shows its screen, or changes the one with this id. */
-export async function saveObject(list: ScreenList, id: string | undefined, body: object, close?: () => void): Promise<void> {
+export async function saveObject(
+  list: ScreenList,
+  id: string | undefined,
+  body: object,
+  close?: () => void,
+): Promise<void> {
   const { data } =
     id === undefined
       ? await api.POST(list, { body: body as never })
@@ -41,6 +47,10 @@ export const RemoveButton = ({ list, id, ...props }: RemoveButtonProps) => (
   <DeleteButton
     {...props}
     {...(hasScreens(list) && { to: screenOf(list) })}
-    run={() => api.DELETE(`${list}/{id}`, { params: { path: { id } } }).then(() => invalidate(`${list} `, '/subscriptions '))}
+    run={() =>
+      api
+        .DELETE(`${list}/{id}`, { params: { path: { id } } })
+        .then(() => invalidate(`${list} `, '/subscriptions '))
+    }
   />
 );

@@ -2,7 +2,15 @@
 import { useState } from 'preact/hooks';
 import { type Answer, api } from '../../api.ts';
 import { ObjectPage, type States, stateFilter, Warnings, WordBadge } from '../../parts/detail.tsx';
-import { ageColumn, Facts, List, linkColumn, listQuery, searchFilter, TabbedContent } from '../../parts/list.tsx';
+import {
+  ageColumn,
+  Facts,
+  List,
+  linkColumn,
+  listQuery,
+  searchFilter,
+  TabbedContent,
+} from '../../parts/list.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { ActionButton, ConfirmButton, FormButton, RecordForm } from '../../parts/record-form.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -21,7 +29,10 @@ type PortalPage = Answer<'/portal/pages/{id}'>;
 type State = Pick<PortalPage, 'status' | 'revision' | 'publishedRevision'>;
 const refresh = (): Promise<void> => invalidate('/portal/pages');
 
-export const pageStates: States<PortalPage['status']> = { draft: ['calm', 'Draft'], published: ['good', 'Published'] };
+export const pageStates: States<PortalPage['status']> = {
+  draft: ['calm', 'Draft'],
+  published: ['good', 'Published'],
+};
 
 const PageState = ({ status, revision, publishedRevision }: State) => {
   const hasChanges = status === 'published' && publishedRevision !== revision;
@@ -36,7 +47,9 @@ const fields = [
 const PageList = () => (
   <List
     label="Pages"
-    read={useGet('/portal/pages', { query: listQuery<{ q: string; status: PortalPage['status'] }>('q', 'status') })}
+    read={useGet('/portal/pages', {
+      query: listQuery<{ q: string; status: PortalPage['status'] }>('q', 'status'),
+    })}
     filters={[searchFilter('Search pages'), stateFilter(pageStates)]}
     next="A page shows texts, views and records to the visitors of the portal."
     columns={[
@@ -86,9 +99,17 @@ function PageEditor({ page: { id, title, slug, revision, ...page } }: { page: Po
       label="Save draft"
       initial={{ title, slug }}
       fields={fields}
-      save={(values) => api.PATCH('/portal/pages/{id}', { params: { path: { id } }, body: { ...values, blocks, revision } }).then(refresh)}
+      save={(values) =>
+        api
+          .PATCH('/portal/pages/{id}', { params: { path: { id } }, body: { ...values, blocks, revision } })
+          .then(refresh)
+      }
     >
-      <BlocksEditor blocks={blocks} onChange={setBlocks} views={views.data?.data.map((view) => [view.id, view.name] as const) ?? []} />
+      <BlocksEditor
+        blocks={blocks}
+        onChange={setBlocks}
+        views={views.data?.data.map((view) => [view.id, view.name] as const) ?? []}
+      />
     </RecordForm>
   );
 }
@@ -117,7 +138,8 @@ function PageActions({ page }: { page: PortalPage }) {
       )}
       {may('portal:delete') && (
         <RemoveButton what="page" name={title} list="/portal/pages" id={id}>
-          Deletes the draft{isPublished && ' and the version that visitors see'}. Sidebar items that lead to it will report a problem.
+          Deletes the draft{isPublished && ' and the version that visitors see'}. Sidebar items that lead to
+          it will report a problem.
         </RemoveButton>
       )}
     </>
@@ -130,7 +152,12 @@ const PageDetail = ({ page }: { page: PortalPage }) => (
       facts={[
         ['State', <PageState {...page} />],
         ['Draft', `Revision ${page.revision}`],
-        ['Visitors see', page.publishedRevision === null ? 'Nothing: it is not published' : `Revision ${page.publishedRevision}`],
+        [
+          'Visitors see',
+          page.publishedRevision === null
+            ? 'Nothing: it is not published'
+            : `Revision ${page.publishedRevision}`,
+        ],
         ['Published', page.publishedAt && <Time at={page.publishedAt} />],
       ]}
     />
@@ -148,6 +175,10 @@ export const PageScreen = ({ params: { id = '' } }: ScreenProps) => (
     read={useGet('/portal/pages/{id}', { path: { id } })}
     kind="Page"
     list="/pages"
-    show={(page) => ({ title: page.title, actions: <PageActions page={page} />, children: <PageDetail page={page} /> })}
+    show={(page) => ({
+      title: page.title,
+      actions: <PageActions page={page} />,
+      children: <PageDetail page={page} />,
+    })}
   />
 );

@@ -1,4 +1,5 @@
-// How the organization takes payments: its provider, where invoices are read, and how payments are written to the ERP.
+// How the organization takes payments: its provider, where invoices are read, and how payments are written to
+// the ERP.
 import { type Answer, api, type paths } from '../../api.ts';
 import { Copy } from '../../parts/copy.tsx';
 import { WordBadge } from '../../parts/detail.tsx';
@@ -40,12 +41,36 @@ const fields: readonly FieldSpec<keyof Values>[] = [
   { name: 'invoices.recordType', label: 'Record type of invoices', required: true },
   { name: 'invoices.number', label: 'Field with the invoice number', required: true },
   { name: 'invoices.amountDue', label: 'Field with the open amount', required: true },
-  { name: 'invoices.currency', label: 'Field with the currency', hint: 'Empty when all are in the currency above.' },
+  {
+    name: 'invoices.currency',
+    label: 'Field with the currency',
+    hint: 'Empty when all are in the currency above.',
+  },
   { name: 'invoices.customer', label: 'Field with the customer', required: true },
-  { name: 'writeBack', label: 'Write payments to the ERP', kind: 'check', hint: 'Otherwise people enter them there.' },
-  { name: 'writeBack.account', label: 'ERP account of deposits', when: writesBack, hint: 'An id; empty for undeposited funds.' },
-  { name: 'writeBack.refundAccount', label: 'ERP account of refunds', when: writesBack, hint: 'Empty for the account of deposits.' },
-  { name: 'writeBack.refundMethod', label: 'ERP refund method', when: writesBack, hint: 'If the ERP requires one.' },
+  {
+    name: 'writeBack',
+    label: 'Write payments to the ERP',
+    kind: 'check',
+    hint: 'Otherwise people enter them there.',
+  },
+  {
+    name: 'writeBack.account',
+    label: 'ERP account of deposits',
+    when: writesBack,
+    hint: 'An id; empty for undeposited funds.',
+  },
+  {
+    name: 'writeBack.refundAccount',
+    label: 'ERP account of refunds',
+    when: writesBack,
+    hint: 'Empty for the account of deposits.',
+  },
+  {
+    name: 'writeBack.refundMethod',
+    label: 'ERP refund method',
+    when: writesBack,
+    hint: 'If the ERP requires one.',
+  },
 ];
 
 /** Usual names of the fields in a NetSuite account. */
@@ -67,12 +92,21 @@ const fromFields = <Part extends keyof Parts>(part: Part, values: Values) =>
       .map(([name, value]) => [name.slice(part.length + 1), value || null]),
   ) as Record<Parts[Part], string | null>;
 
-const valuesOf = ({ provider, currency, enabled, invoices, writeBack }: PayConfig): Partial<Record<keyof Values, string | null>> => ({
+const valuesOf = ({
+  provider,
+  currency,
+  enabled,
+  invoices,
+  writeBack,
+}: PayConfig): Partial<Record<keyof Values, string | null>> => ({
   provider,
   currency,
   enabled: provider === null || enabled ? 'true' : '',
   writeBack: writeBack === false ? '' : 'true',
-  ...Object.fromEntries([...toFields('invoices', invoices ?? usualInvoices), ...toFields('writeBack', writeBack || {})]),
+  ...Object.fromEntries([
+    ...toFields('invoices', invoices ?? usualInvoices),
+    ...toFields('writeBack', writeBack || {}),
+  ]),
 });
 
 async function saveConfig(values: Values): Promise<void> {
@@ -92,9 +126,19 @@ async function saveConfig(values: Values): Promise<void> {
 
 const EditButton = ({ config, label }: { config: PayConfig; label: string }) =>
   may('pay-config:update') && (
-    <FormButton label={label} kind="primary" title="Payments" action="Save" fields={fields} initial={valuesOf(config)} save={saveConfig}>
+    <FormButton
+      label={label}
+      kind="primary"
+      title="Payments"
+      action="Save"
+      fields={fields}
+      initial={valuesOf(config)}
+      save={saveConfig}
+    >
       {config.provider !== null && (
-        <p class="note warn">Another provider or account has another webhook address. Payments made until now stay with theirs.</p>
+        <p class="note warn">
+          Another provider or account has another webhook address. Payments made until now stay with theirs.
+        </p>
       )}
     </FormButton>
   );
@@ -109,22 +153,45 @@ export function PayConfiguration() {
         <EditButton config={config} label="Set up payments" />
       </Empty>
     );
-  const { lastError, enabled, provider, hasCredentials, credentialHint, currency, invoices, writeBack, webhookUrl } = config;
+  const {
+    lastError,
+    enabled,
+    provider,
+    hasCredentials,
+    credentialHint,
+    currency,
+    invoices,
+    writeBack,
+    webhookUrl,
+  } = config;
   const { recordType, ...fieldNames } = invoices ?? usualInvoices;
   return (
     <Section title="Configuration" actions={<EditButton config={config} label="Edit" />}>
       <div class="stack">
-        {lastError !== null && <p class="note warn">The last query for changes at the provider failed: {lastError}</p>}
+        {lastError !== null && (
+          <p class="note warn">The last query for changes at the provider failed: {lastError}</p>
+        )}
         <Facts
           facts={[
-            ['State', <WordBadge state={enabled ? ['good', 'Accepts checkouts'] : ['calm', 'No new checkouts']} />],
+            [
+              'State',
+              <WordBadge state={enabled ? ['good', 'Accepts checkouts'] : ['calm', 'No new checkouts']} />,
+            ],
             ['Provider', provider],
-            ['Secret', hasCredentials && `Stored${credentialHint === null ? '' : `, ends with ${credentialHint}`}`],
+            [
+              'Secret',
+              hasCredentials && `Stored${credentialHint === null ? '' : `, ends with ${credentialHint}`}`,
+            ],
             ['Currency', currency],
-            ['Invoices', invoices && `${recordType}: ${Object.values(fieldNames).filter(Boolean).join(', ')}`],
+            [
+              'Invoices',
+              invoices && `${recordType}: ${Object.values(fieldNames).filter(Boolean).join(', ')}`,
+            ],
             [
               'Written to the ERP',
-              writeBack ? `Yes, account ${writeBack.account ?? 'of undeposited funds'}` : 'No: people enter payments by hand',
+              writeBack
+                ? `Yes, account ${writeBack.account ?? 'of undeposited funds'}`
+                : 'No: people enter payments by hand',
             ],
           ]}
         />

@@ -36,8 +36,12 @@ export const payoutStates: States<Payout['status']> = {
 };
 
 /** `1,234.50 GBP`: amounts are decimal texts, whose digits are kept. */
-export const money = (amount: string, currency: string): string => `${amount.replace(/\B(?=(\d{3})+(?=\.|$))/g, ',')} ${currency}`;
+export const money = (amount: string, currency: string): string =>
+  `${amount.replace(/\B(?=(\d{3})+(?=\.|$))/g, ',')} ${currency}`;
 
-/** What is left of `amount` after `less`, decimal texts of one currency. Exact below 10^13; the service checks the amount. */
+/**
+ * What is left of `amount` after `less`, decimal texts of one currency. Exact below 10^13; the service checks
+ * the amount.
+ */
 export const subtract = (amount: string, less: string): string =>
   (Number(amount) - Number(less)).toFixed(amount.split('.')[1]?.length ?? 0);

@@ -37,10 +37,17 @@ function RefundDialog({ payment, left, onClose }: { payment: Payment; left: stri
       .then(refresh);
   return (
     <Confirm title="Refund the payment" action={`Refund ${shown}`} danger run={run} onClose={onClose}>
-      <Field label={`Amount in ${currency}`} value={amount} onChange={setAmount} required hint={`${money(left, currency)} is left.`} />
+      <Field
+        label={`Amount in ${currency}`}
+        value={amount}
+        onChange={setAmount}
+        required
+        hint={`${money(left, currency)} is left.`}
+      />
       <Field label="Reason" value={reason} onChange={setReason} hint="Optional." />
       <p>
-        {shown} goes back to the payer{method === null ? '' : ` (${method.type} ${method.last4 ?? ''})`}. This can't be undone.
+        {shown} goes back to the payer{method === null ? '' : ` (${method.type} ${method.last4 ?? ''})`}. This
+        can't be undone.
       </p>
     </Confirm>
   );
@@ -70,12 +77,16 @@ function WriteBackActions({ payment: { id, erp, amount, currency } }: { payment:
         danger={false}
         run={() => api.POST('/pay/payments/{id}/retry-write-back', { params }).then(refresh)}
       >
-        The service enters the payment of {money(amount, currency)} in the ERP again. It is never entered twice.
+        The service enters the payment of {money(amount, currency)} in the ERP again. It is never entered
+        twice.
       </ConfirmButton>
       {erp.status !== 'PARTLY_APPLIED' && (
-        <ConfirmButton label="End the write-back" run={() => api.POST('/pay/payments/{id}/end-write-back', { params }).then(refresh)}>
-          What is stuck of {money(amount, currency)} is never sent to the ERP again. New checkouts count its invoices as open until a person
-          enters it there.
+        <ConfirmButton
+          label="End the write-back"
+          run={() => api.POST('/pay/payments/{id}/end-write-back', { params }).then(refresh)}
+        >
+          What is stuck of {money(amount, currency)} is never sent to the ERP again. New checkouts count its
+          invoices as open until a person enters it there.
         </ConfirmButton>
       )}
     </>
@@ -107,11 +118,25 @@ function WriteBack({ payment }: { payment: Payment }) {
   );
 }
 
-const refundText = ({ amount, status, reason, failure }: Payment['refunds'][number], currency: string): string =>
-  [`Refund of ${money(amount, currency)}: ${refundStates[status][1].toLowerCase()}`, reason, failure?.message].filter(Boolean).join('. ');
+const refundText = (
+  { amount, status, reason, failure }: Payment['refunds'][number],
+  currency: string,
+): string =>
+  [`Refund of ${money(amount, currency)}: ${refundStates[status][1].toLowerCase()}`, reason, failure?.message]
+    .filter(Boolean)
+    .join('. ');
 
 /** What happened, oldest first. */
-function timelineOf({ createdAt, succeededAt, receivedAmount, currency, failure, updatedAt, refunds, method }: Payment) {
+function timelineOf({
+  createdAt,
+  succeededAt,
+  receivedAmount,
+  currency,
+  failure,
+  updatedAt,
+  refunds,
+  method,
+}: Payment) {
   const paid = method === null ? '' : ` by ${method.type} ${method.last4 ?? ''}`;
   const events = [
     [createdAt, 'The checkout was created.'],
@@ -119,7 +144,9 @@ function timelineOf({ createdAt, succeededAt, receivedAmount, currency, failure,
     [failure && updatedAt, `An attempt to pay failed: ${failure?.message}`],
     ...refunds.map((refund) => [refund.createdAt, refundText(refund, currency)] as const),
   ] as const;
-  return events.flatMap(([at, text]) => (at === null ? [] : [{ at, text }])).toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
+  return events
+    .flatMap(([at, text]) => (at === null ? [] : [{ at, text }]))
+    .toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
 }
 
 function PaymentDetail({ payment }: { payment: Payment }) {
@@ -133,7 +160,10 @@ function PaymentDetail({ payment }: { payment: Payment }) {
           ['Received', money(payment.receivedAmount, currency)],
           ['Refunded', money(payment.refundedAmount, currency)],
           ['Customer', payment.customerId],
-          ['Provider', payment.providerPaymentId === null ? provider : `${provider}, ${payment.providerPaymentId}`],
+          [
+            'Provider',
+            payment.providerPaymentId === null ? provider : `${provider}, ${payment.providerPaymentId}`,
+          ],
         ]}
       />
       <WriteBack payment={payment} />
@@ -165,7 +195,9 @@ function PaymentDetail({ payment }: { payment: Payment }) {
 export function PaymentScreen({ params: { id = '' } }: ScreenProps) {
   const read = useGet('/pay/payments/{id}', { path: { id } });
   const payment = read.data;
-  const isOpen = payment !== undefined && (payment.status === 'PROCESSING' || payment.refunds.some(({ status }) => status === 'PENDING'));
+  const isOpen =
+    payment !== undefined &&
+    (payment.status === 'PROCESSING' || payment.refunds.some(({ status }) => status === 'PENDING'));
   useReadSoon(isOpen || (payment?.erp.status === 'PENDING' && payment.erp.problem === null), read.reload);
   const show = (shown: Payment) => ({
     title: `Payment of ${money(shown.amount, shown.currency)}`,

@@ -52,7 +52,11 @@ const PaymentList = () => (
   />
 );
 
-const PayoutDetail = ({ payout: { currency, sums, payments, failure, providerPayoutId, provider } }: { payout: Payout }) => (
+const PayoutDetail = ({
+  payout: { currency, sums, payments, failure, providerPayoutId, provider },
+}: {
+  payout: Payout;
+}) => (
   <div class="stack">
     {failure !== null && <p class="note warn">{failure.message}</p>}
     <Facts
@@ -70,7 +74,12 @@ const PayoutDetail = ({ payout: { currency, sums, payments, failure, providerPay
       rowKey={({ paymentId }) => paymentId}
       empty={<Empty title="It holds no payment of this organization." />}
       columns={[
-        { title: 'Payment', cell: ({ paymentId, amount }) => <a href={`${base}/payments/${paymentId}`}>{money(amount, currency)}</a> },
+        {
+          title: 'Payment',
+          cell: ({ paymentId, amount }) => (
+            <a href={`${base}/payments/${paymentId}`}>{money(amount, currency)}</a>
+          ),
+        },
         { title: 'Refunded', align: 'end', cell: ({ refundedAmount }) => money(refundedAmount, currency) },
       ]}
     />
@@ -97,7 +106,10 @@ const Payouts = () => (
 );
 
 export const Payments = () => (
-  <Page title="Payments" lead="How customers pay invoices in the portal, and how the money reaches your bank and your ERP.">
+  <Page
+    title="Payments"
+    lead="How customers pay invoices in the portal, and how the money reaches your bank and your ERP."
+  >
     <TabbedContent
       label="Payments"
       tabs={[

@@ -15,27 +15,35 @@ export type SidebarItem = {
   readonly children: readonly unknown[];
 };
 
-type Items = NonNullable<paths['/portal/sidebar']['put']['requestBody']>['content']['application/json']['items'];
+type Items = NonNullable<
+  paths['/portal/sidebar']['put']['requestBody']
+>['content']['application/json']['items'];
 
 const Tree = ({ items }: { items: readonly SidebarItem[] }) => (
   <ul class="tree">
     {items.map((item, index) => (
       <li key={`${index} ${item.label}`}>
-        {item.label} <span class="muted">{[item.kind.replace('-', ' '), item.target].filter((part) => part !== null).join(' · ')}</span>
+        {item.label}{' '}
+        <span class="muted">
+          {[item.kind.replace('-', ' '), item.target].filter((part) => part !== null).join(' · ')}
+        </span>
         {item.children.length > 0 && <Tree items={item.children as readonly SidebarItem[]} />}
       </li>
     ))}
   </ul>
 );
 
-const example = 'Each item has label, kind (view, page, record-type, link or group) and target; a group has children instead of a target.';
+const example =
+  'Each item has label, kind (view, page, record-type, link or group) and target; a group has children instead of a target.';
 
 /** The tab of the sidebar. */
 export function Sidebar() {
   const { data, error, reload } = useGet('/portal/sidebar');
   if (data === undefined) return <Problem error={error} retry={() => void reload()} />;
   const save = async ({ items }: { readonly items: string }): Promise<void> => {
-    await api.PUT('/portal/sidebar', { body: { items: parseJson<Items>('Items', items), revision: data.revision } });
+    await api.PUT('/portal/sidebar', {
+      body: { items: parseJson<Items>('Items', items), revision: data.revision },
+    });
     await invalidate('/portal/sidebar');
   };
   return (

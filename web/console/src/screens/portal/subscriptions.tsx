@@ -6,7 +6,13 @@ import { ObjectPage, StateBadge, type States, stateFilter } from '../../parts/de
 import { Dialog } from '../../parts/dialog.tsx';
 import { ageColumn, Facts, List, listQuery } from '../../parts/list.tsx';
 import { Page, Section } from '../../parts/page.tsx';
-import { ActionButton, ConfirmButton, DialogButton, RecordForm, splitList } from '../../parts/record-form.tsx';
+import {
+  ActionButton,
+  ConfirmButton,
+  DialogButton,
+  RecordForm,
+  splitList,
+} from '../../parts/record-form.tsx';
 import { describeSchedule, ScheduleFields, scheduleValue } from '../../parts/schedule.tsx';
 import { Time } from '../../parts/time.tsx';
 import { invalidate, useGet } from '../../query.ts';
@@ -27,10 +33,16 @@ const formats = [
 
 function useChoices() {
   const views = useGet(may('view:read') ? '/views' : null, first100());
-  const templates = useGet(may('portal:read') ? '/portal/templates' : null, first100({ kind: 'email' as const }));
+  const templates = useGet(
+    may('portal:read') ? '/portal/templates' : null,
+    first100({ kind: 'email' as const }),
+  );
   return {
     views: views.data?.data.map(({ id, name }) => [id, name] as const) ?? [],
-    templates: [['', 'The template of the service'] as const, ...(templates.data?.data ?? []).map(({ id, key }) => [id, key] as const)],
+    templates: [
+      ['', 'The template of the service'] as const,
+      ...(templates.data?.data ?? []).map(({ id, key }) => [id, key] as const),
+    ],
   };
 }
 
@@ -48,7 +60,9 @@ const bodyOf = ({ recipients, format, templateId, enabled, viewId }: Values) => 
 function SubscriptionForm({ subscription, close }: { subscription?: Subscription; close?: () => void }) {
   const { views, templates } = useChoices();
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const [schedule, setSchedule] = useState(scheduleValue(subscription?.schedule ?? '0 7 * * 1-5', subscription?.timezone ?? zone));
+  const [schedule, setSchedule] = useState(
+    scheduleValue(subscription?.schedule ?? '0 7 * * 1-5', subscription?.timezone ?? zone),
+  );
   if (views.length === 0) return <p class="muted">A subscription needs a view that you can see.</p>;
   const initial =
     subscription === undefined
@@ -76,11 +90,21 @@ function SubscriptionForm({ subscription, close }: { subscription?: Subscription
           hint: 'One address a line, at most 50. Each gets a separate mail.',
         },
         { name: 'format', label: 'Records', options: formats },
-        { name: 'templateId', label: 'Template', options: templates, when: ({ format }) => format === 'html' },
+        {
+          name: 'templateId',
+          label: 'Template',
+          options: templates,
+          when: ({ format }) => format === 'html',
+        },
         { name: 'enabled', label: 'Enabled', kind: 'check' },
       ]}
     >
-      <ScheduleFields value={schedule} onChange={setSchedule} hint="When the mails are sent." manual={false} />
+      <ScheduleFields
+        value={schedule}
+        onChange={setSchedule}
+        hint="When the mails are sent."
+        manual={false}
+      />
     </RecordForm>
   );
 }
@@ -125,7 +149,9 @@ export const Subscriptions = () => (
       columns={[
         {
           title: 'View',
-          cell: ({ id, view }) => <a href={`${base}/subscriptions/${id}`}>{view?.name ?? 'A view that you cannot see'}</a>,
+          cell: ({ id, view }) => (
+            <a href={`${base}/subscriptions/${id}`}>{view?.name ?? 'A view that you cannot see'}</a>
+          ),
         },
         { title: 'Schedule', cell: ({ schedule, timezone }) => describeSchedule(schedule, timezone) },
         { title: 'Recipients', minor: true, align: 'end', cell: ({ recipients }) => recipients.length },
@@ -147,7 +173,10 @@ const deliveryStates: States<Delivery['status']> = {
 
 /** Read again while mails are on their way. */
 function Deliveries({ id }: { id: string }) {
-  const read = useGet('/subscriptions/{id}/deliveries', { path: { id }, query: listQuery<{ status: Delivery['status'] }>('status') });
+  const read = useGet('/subscriptions/{id}/deliveries', {
+    path: { id },
+    query: listQuery<{ status: Delivery['status'] }>('status'),
+  });
   useReadSoon(
     read.data?.data.some(({ status }) => deliveryStates[status][0] === 'busy'),
     read.reload,
@@ -166,7 +195,11 @@ function Deliveries({ id }: { id: string }) {
           },
           { title: 'Records', minor: true, align: 'end', cell: ({ records }) => records },
           { title: 'Sent', cell: ({ sentAt, slot }) => <Time at={sentAt ?? slot} /> },
-          { title: 'Why', minor: true, cell: ({ trigger }) => (trigger === 'manual' ? 'By hand' : 'Schedule') },
+          {
+            title: 'Why',
+            minor: true,
+            cell: ({ trigger }) => (trigger === 'manual' ? 'By hand' : 'Schedule'),
+          },
         ]}
       />
     </Section>
@@ -188,15 +221,22 @@ function Actions({ subscription }: { subscription: Subscription }) {
               run={() => api.PATCH('/subscriptions/{id}', { params, body: { enabled: true } }).then(refresh)}
             />
           )}
-          <ConfirmButton label="Send now" danger={false} run={() => api.POST('/subscriptions/{id}/send', { params }).then(refresh)}>
+          <ConfirmButton
+            label="Send now"
+            danger={false}
+            run={() => api.POST('/subscriptions/{id}/send', { params }).then(refresh)}
+          >
             {countOf(active, 'mail')} will be sent now, in addition to the schedule.
           </ConfirmButton>
-          <DialogButton label="Edit">{(close) => <SubscriptionForm subscription={subscription} close={close} />}</DialogButton>
+          <DialogButton label="Edit">
+            {(close) => <SubscriptionForm subscription={subscription} close={close} />}
+          </DialogButton>
         </>
       )}
       {may('subscription:delete') && (
         <RemoveButton what="subscription" name="the subscription" list="/subscriptions" id={id}>
-          {countOf(active, 'recipient')} will get no more mails. Queued mails are cancelled, and the list of deliveries is deleted.
+          {countOf(active, 'recipient')} will get no more mails. Queued mails are cancelled, and the list of
+          deliveries is deleted.
         </RemoveButton>
       )}
     </>
@@ -214,7 +254,12 @@ function SubscriptionDetail({ subscription }: { subscription: Subscription }) {
           ['Next', nextRunAt && <Time at={nextRunAt} />],
           ['Records', formats.find(([value]) => value === format)?.[1]],
           ['Read with the access of', owner?.email ?? 'No one: its owner left'],
-          ['Recipients', recipients.map(({ email, status }) => (status === 'active' ? email : `${email} (unsubscribed)`)).join(', ')],
+          [
+            'Recipients',
+            recipients
+              .map(({ email, status }) => (status === 'active' ? email : `${email} (unsubscribed)`))
+              .join(', '),
+          ],
           ['Last problem', lastSlot?.error],
         ]}
       />

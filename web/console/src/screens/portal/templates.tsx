@@ -16,7 +16,13 @@ type Name = 'key' | 'kind' | 'subject' | 'body';
 const fields: readonly FieldSpec<Name>[] = [
   { name: 'key', label: 'Key', required: true, hint: 'Such as open-invoices.' },
   { name: 'subject', label: 'Subject', required: true, when: ({ kind }) => kind === 'email' },
-  { name: 'body', label: 'Body', rows: 12, required: true, hint: 'HTML with Liquid, such as {{ record.tranid }}. Data is escaped.' },
+  {
+    name: 'body',
+    label: 'Body',
+    rows: 12,
+    required: true,
+    hint: 'HTML with Liquid, such as {{ record.tranid }}. Data is escaped.',
+  },
 ];
 const options = [
   ['email', 'Mail'],
@@ -25,7 +31,11 @@ const options = [
 const newFields: readonly FieldSpec<Name>[] = [{ name: 'kind', label: 'Kind', options }, ...fields];
 
 /** The body of a request; only mails have a subject. */
-const bodyOf = (key: string, kind: string, subject: string, body: string) => ({ key, body, ...(kind === 'email' && { subject }) });
+const bodyOf = (key: string, kind: string, subject: string, body: string) => ({
+  key,
+  body,
+  ...(kind === 'email' && { subject }),
+});
 
 const NewTemplate = () => (
   <FormButton
@@ -33,7 +43,11 @@ const NewTemplate = () => (
     action="Create template"
     fields={newFields}
     save={({ key, kind, subject, body }) =>
-      api.POST('/portal/templates', { body: { ...bodyOf(key, kind, subject, body), kind: kind as Template['kind'] } }).then(refresh)
+      api
+        .POST('/portal/templates', {
+          body: { ...bodyOf(key, kind, subject, body), kind: kind as Template['kind'] },
+        })
+        .then(refresh)
     }
   />
 );
@@ -67,7 +81,11 @@ const previewFields = [
 
 function TemplatePreview({ id }: { id: string }) {
   const [preview, setPreview] = useState<Preview>();
-  const show = async ({ recordType, recordId, data }: Readonly<Record<'recordType' | 'recordId' | 'data', string>>): Promise<void> => {
+  const show = async ({
+    recordType,
+    recordId,
+    data,
+  }: Readonly<Record<'recordType' | 'recordId' | 'data', string>>): Promise<void> => {
     const record = recordType === '' ? {} : { recordType, recordId };
     const body = { ...record, data: parseJson<Record<string, unknown>>('Variables', data.trim() || '{}') };
     setPreview((await api.POST('/portal/templates/{id}/preview', { params: { path: { id } }, body })).data);
@@ -98,7 +116,12 @@ function TemplateActions({ template }: { template: Template }) {
             fields={fields}
             initial={{ ...template, subject: subject ?? '' }}
             save={(values) =>
-              api.PATCH('/portal/templates/{id}', { params, body: bodyOf(values.key, kind, values.subject, values.body) }).then(refresh)
+              api
+                .PATCH('/portal/templates/{id}', {
+                  params,
+                  body: bodyOf(values.key, kind, values.subject, values.body),
+                })
+                .then(refresh)
             }
           />
         </>

@@ -51,21 +51,39 @@ const rowsOf = (text: string): readonly Row[] => JSON.parse(text || '[]');
 function toFilter({ field = '', operator = 'eq', value = '' }: Row): Filter {
   const values = value.split(',').map((part) => part.trim());
   const isList = (operator === 'eq' || operator === 'not') && values.length > 1;
-  const scalar = (text: string): string | boolean => (text === 'true' ? true : text === 'false' ? false : text);
-  return { field, operator: operator as Filter['operator'], value: isList ? values.map(scalar) : scalar(value.trim()) };
+  const scalar = (text: string): string | boolean =>
+    text === 'true' ? true : text === 'false' ? false : text;
+  return {
+    field,
+    operator: operator as Filter['operator'],
+    value: isList ? values.map(scalar) : scalar(value.trim()),
+  };
 }
 
 function toSummary(groups: readonly Row[], aggregates: readonly Row[]) {
   if (groups.length === 0 && aggregates.length === 0) return null;
   const byField = new Map<string, Aggregate['functions'][number][]>();
-  for (const { field = '', fn = 'sum' } of aggregates) byField.set(field, [...(byField.get(field) ?? []), fn as never]);
+  for (const { field = '', fn = 'sum' } of aggregates)
+    byField.set(field, [...(byField.get(field) ?? []), fn as never]);
   return {
-    groups: groups.map(({ field = '', period = '' }) => ({ field, period: (period || null) as Group['period'] })),
+    groups: groups.map(({ field = '', period = '' }) => ({
+      field,
+      period: (period || null) as Group['period'],
+    })),
     aggregates: [...byField].map(([field, list]) => ({ field, functions: list })),
   };
 }
 
-type Name = 'name' | 'recordType' | 'columns' | 'filters' | 'sort' | 'groups' | 'aggregates' | 'visibility' | 'teamId';
+type Name =
+  | 'name'
+  | 'recordType'
+  | 'columns'
+  | 'filters'
+  | 'sort'
+  | 'groups'
+  | 'aggregates'
+  | 'visibility'
+  | 'teamId';
 type Values = Readonly<Record<Name, string>>;
 
 const bodyOf = (values: Values, before: View | undefined) => {
@@ -78,20 +96,36 @@ const bodyOf = (values: Values, before: View | undefined) => {
     filters: rowsOf(values.filters).map(toFilter),
     sort: rowsOf(values.sort) as Sort[],
     // How the summary is sorted and cut isn't edited here.
-    summary: summary === null ? null : { sort: before?.summary?.sort ?? null, limit: before?.summary?.limit ?? 100, ...summary },
+    summary:
+      summary === null
+        ? null
+        : { sort: before?.summary?.sort ?? null, limit: before?.summary?.limit ?? 100, ...summary },
     visibility: visibility as Visibility,
     teamId: visibility === 'team' ? teamId : null,
   };
 };
 
-const valuesOf = ({ name, recordType, columns, filters, sort, summary, visibility, teamId }: View): Values => ({
+const valuesOf = ({
+  name,
+  recordType,
+  columns,
+  filters,
+  sort,
+  summary,
+  visibility,
+  teamId,
+}: View): Values => ({
   name,
   recordType,
   columns: columns.join('\n'),
-  filters: JSON.stringify(filters.map(({ field, operator, value }) => ({ field, operator, value: [value].flat().join(', ') }))),
+  filters: JSON.stringify(
+    filters.map(({ field, operator, value }) => ({ field, operator, value: [value].flat().join(', ') })),
+  ),
   sort: JSON.stringify(sort),
   groups: JSON.stringify(summary?.groups.map(({ field, period }) => ({ field, period: period ?? '' })) ?? []),
-  aggregates: JSON.stringify(summary?.aggregates.flatMap(({ field, functions: list }) => list.map((fn) => ({ field, fn }))) ?? []),
+  aggregates: JSON.stringify(
+    summary?.aggregates.flatMap(({ field, functions: list }) => list.map((fn) => ({ field, fn }))) ?? [],
+  ),
   visibility,
   teamId: teamId ?? '',
 });
@@ -122,8 +156,18 @@ function contentFields(known: readonly string[]): Spec[] {
     { name: 'columns', label: 'Columns', required: true, rows: 5, hint },
     listOf('filters', 'Filters', 'filter', field, operator, { name: 'value', label: 'Value' }),
     listOf('sort', 'Order', 'sort', field, { name: 'direction', label: 'Direction', options: directions }),
-    listOf('groups', 'Summary: groups', 'group', field, { name: 'period', label: 'Period', options: periods }),
-    listOf('aggregates', 'Summary: totals', 'total', { name: 'fn', label: 'Function', options: functions }, field),
+    listOf('groups', 'Summary: groups', 'group', field, {
+      name: 'period',
+      label: 'Period',
+      options: periods,
+    }),
+    listOf(
+      'aggregates',
+      'Summary: totals',
+      'total',
+      { name: 'fn', label: 'Function', options: functions },
+      field,
+    ),
   ];
 }
 
@@ -144,7 +188,9 @@ export function ViewForm({ view, close }: { view?: View; close: () => void }) {
   const recordTypes = (syncs.data?.data ?? []).map((sync) => sync.recordType);
   const [typed, setTyped] = useState(view?.recordType ?? '');
   const isKnown = may('netsuite:read') && (view !== undefined || recordTypes.includes(typed));
-  const described = useGet(isKnown ? '/netsuite/metadata/{recordType}' : null, { path: { recordType: typed } });
+  const described = useGet(isKnown ? '/netsuite/metadata/{recordType}' : null, {
+    path: { recordType: typed },
+  });
   const fields = (described.data?.fields ?? []).filter(({ syncable }) => syncable);
   const known = fields.flatMap(({ name, type }) =>
     type === 'reference' || type === 'list' || type === 'multiselect' ? [`${name}.name`, name] : [name],

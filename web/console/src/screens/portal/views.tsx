@@ -3,7 +3,16 @@ import type { Answer, Item } from '../../api.ts';
 import { countOf } from '../../format.ts';
 import { ObjectPage, stateColumn, Warnings } from '../../parts/detail.tsx';
 import { CsvButton } from '../../parts/download.tsx';
-import { ageColumn, Facts, List, linkColumn, listQuery, searchFilter, selectFilter, Tabs } from '../../parts/list.tsx';
+import {
+  ageColumn,
+  Facts,
+  List,
+  linkColumn,
+  listQuery,
+  searchFilter,
+  selectFilter,
+  Tabs,
+} from '../../parts/list.tsx';
 import { Empty, Page, Section } from '../../parts/page.tsx';
 import { DialogButton } from '../../parts/record-form.tsx';
 import { describeSchedule } from '../../parts/schedule.tsx';
@@ -35,8 +44,13 @@ export const Views = () => (
   >
     <List
       label="Views"
-      read={useGet('/views', { query: listQuery<{ q: string; visibility: View['visibility'] }>('q', 'visibility') })}
-      filters={[searchFilter('Search views'), selectFilter('Who sees it', 'visibility', 'Any visibility', Object.entries(visibilityWords))]}
+      read={useGet('/views', {
+        query: listQuery<{ q: string; visibility: View['visibility'] }>('q', 'visibility'),
+      })}
+      filters={[
+        searchFilter('Search views'),
+        selectFilter('Who sees it', 'visibility', 'Any visibility', Object.entries(visibilityWords)),
+      ]}
       next={<>Create one for a record type that is synced. {syncsLink}</>}
       columns={[
         linkColumn('View', '/views', 'name'),
@@ -92,12 +106,20 @@ function Records({ view }: { view: View }) {
 /** Groups and totals as one column each. */
 function summaryColumns(summary: NonNullable<View['summary']>) {
   const groups = summary.groups.map(({ field, period }) => (period === null ? field : `${field}.${period}`));
-  const totals = summary.aggregates.flatMap(({ field, functions }) => functions.map((fn) => [fn, field] as const));
-  const number = (title: string, value: (row: Row) => unknown): Column<Row> => ({ title, align: 'end', cell: (row) => shown(value(row)) });
+  const totals = summary.aggregates.flatMap(({ field, functions }) =>
+    functions.map((fn) => [fn, field] as const),
+  );
+  const number = (title: string, value: (row: Row) => unknown): Column<Row> => ({
+    title,
+    align: 'end',
+    cell: (row) => shown(value(row)),
+  });
   return [
     ...groups.map((group): Column<Row> => ({ title: group, cell: (row) => shown(row[group]) })),
     number('Records', (row) => row['count']),
-    ...totals.map(([fn, field]) => number(`${fn.replace('_', ' ')} of ${field}`, (row) => (row[fn] as Row | undefined)?.[field])),
+    ...totals.map(([fn, field]) =>
+      number(`${fn.replace('_', ' ')} of ${field}`, (row) => (row[fn] as Row | undefined)?.[field]),
+    ),
   ];
 }
 
@@ -150,14 +172,22 @@ function PortalUses({ view: { id } }: { view: View }) {
       />
       <p class="muted">
         {sidebar.data !== undefined &&
-          (labels.length === 0 ? 'No item of the sidebar leads to it.' : `In the sidebar: ${labels.join(', ')}.`)}
+          (labels.length === 0
+            ? 'No item of the sidebar leads to it.'
+            : `In the sidebar: ${labels.join(', ')}.`)}
       </p>
     </Section>
   );
 }
 
 /** The subscriptions that send the view. */
-const Mails = ({ view: { id }, subscriptions }: { view: View; subscriptions: readonly Subscription[] | undefined }) => (
+const Mails = ({
+  view: { id },
+  subscriptions,
+}: {
+  view: View;
+  subscriptions: readonly Subscription[] | undefined;
+}) => (
   <Section
     title="Subscriptions"
     actions={
@@ -175,9 +205,14 @@ const Mails = ({ view: { id }, subscriptions }: { view: View; subscriptions: rea
       columns={[
         {
           title: 'Schedule',
-          cell: (one) => <a href={`${base}/subscriptions/${one.id}`}>{describeSchedule(one.schedule, one.timezone)}</a>,
+          cell: (one) => (
+            <a href={`${base}/subscriptions/${one.id}`}>{describeSchedule(one.schedule, one.timezone)}</a>
+          ),
         },
-        { title: 'Recipients', cell: ({ recipients }) => recipients.filter(({ status }) => status === 'active').length },
+        {
+          title: 'Recipients',
+          cell: ({ recipients }) => recipients.filter(({ status }) => status === 'active').length,
+        },
         { title: 'Enabled', cell: ({ enabled }) => (enabled ? 'Yes' : 'No') },
       ]}
     />
@@ -185,7 +220,9 @@ const Mails = ({ view: { id }, subscriptions }: { view: View; subscriptions: rea
 );
 
 function Definition({ view: { filters, recordType, sort, visibility, owner, updatedAt } }: { view: View }) {
-  const conditions = filters.map(({ field, operator, value }) => `${field} ${operatorWords[operator]} ${[value].flat().join(' or ')}`);
+  const conditions = filters.map(
+    ({ field, operator, value }) => `${field} ${operatorWords[operator]} ${[value].flat().join(' or ')}`,
+  );
   return (
     <Section title="Definition">
       <Facts
@@ -205,23 +242,35 @@ function Definition({ view: { filters, recordType, sort, visibility, owner, upda
 const ViewActions = ({ view, mails }: { view: View; mails: number }) => (
   <>
     <CsvButton path={`/views/${view.id}/records`} fileName={`${view.name}.csv`} />
-    {may('view:update') && <DialogButton label="Edit">{(close) => <ViewForm view={view} close={close} />}</DialogButton>}
+    {may('view:update') && (
+      <DialogButton label="Edit">{(close) => <ViewForm view={view} close={close} />}</DialogButton>
+    )}
     {may('view:delete') && (
       <RemoveButton what="view" name={`the view ${view.name}`} list="/views" id={view.id}>
-        {countOf(mails, 'subscription')} that you can see will be disabled. Pages and sidebar items that show it will report a problem. The
-        records stay.
+        {countOf(mails, 'subscription')} that you can see will be disabled. Pages and sidebar items that show
+        it will report a problem. The records stay.
       </RemoveButton>
     )}
   </>
 );
 
-function ViewContent({ view, subscriptions }: { view: View; subscriptions: readonly Subscription[] | undefined }) {
+function ViewContent({
+  view,
+  subscriptions,
+}: {
+  view: View;
+  subscriptions: readonly Subscription[] | undefined;
+}) {
   const show = query.value.get('show') ?? '';
   return (
     <>
       <Tabs
         label="View"
-        tabs={[['', 'Records'], ...(view.summary === null ? [] : [['summary', 'Summary'] as const]), ['use', 'Definition and use']]}
+        tabs={[
+          ['', 'Records'],
+          ...(view.summary === null ? [] : [['summary', 'Summary'] as const]),
+          ['use', 'Definition and use'],
+        ]}
       />
       {show === '' && <Records view={view} />}
       {show === 'summary' && view.summary !== null && <Summary id={view.id} summary={view.summary} />}

@@ -1,12 +1,14 @@
-// The list of record types as a whole: read in pages of 100, kept for a minute, and searched and filtered here, so that hundreds of types
-// answer at once and cost few requests.
+// The list of record types as a whole: read in pages of 100, kept for a minute, and searched and filtered
+// here, so that hundreds of types answer at once and cost few requests.
 import { signal } from '@preact/signals';
 import { type Answer, api, type Item } from '../../api.ts';
 import { readPages, useRead } from '../../query.ts';
 
 type Page = Answer<'/netsuite/metadata'>;
 export type Head = Item<'/netsuite/metadata'>;
-export type Catalogue = Pick<Page, 'refreshedAt' | 'lastError' | 'notListed'> & { readonly heads: readonly Head[] };
+export type Catalogue = Pick<Page, 'refreshedAt' | 'lastError' | 'notListed'> & {
+  readonly heads: readonly Head[];
+};
 
 const pageSize = 100;
 const maxAgeMs = 60_000;
@@ -29,7 +31,9 @@ export const useCatalogue = () => useRead('/netsuite/metadata all', readCatalogu
 
 /** Has the ERP count the records of these types, at most 100. Rejects with an ApiError. */
 export async function countRecords(names: readonly string[]): Promise<void> {
-  const { data } = await api.GET('/netsuite/metadata', { params: { query: { names: names.join(), counts: true, pageSize } } });
+  const { data } = await api.GET('/netsuite/metadata', {
+    params: { query: { names: names.join(), counts: true, pageSize } },
+  });
   const counted = (data?.data ?? []).map(({ name, records = null }) => [name, records] as const);
   recordCounts.value = new Map([...recordCounts.value, ...counted]);
 }
@@ -47,7 +51,8 @@ export const familyWords: Readonly<Record<Head['family'], string>> = {
   query: 'Query',
 };
 
-export const canBeChosen = ({ syncable, syncConfigId }: Head): boolean => syncable !== false && syncConfigId === null;
+export const canBeChosen = ({ syncable, syncConfigId }: Head): boolean =>
+  syncable !== false && syncConfigId === null;
 
 /** The states of a record type in words, each with how to know it. */
 const states: Readonly<Record<string, readonly [word: string, is: (head: Head) => boolean]>> = {
@@ -58,7 +63,12 @@ const states: Readonly<Record<string, readonly [word: string, is: (head: Head) =
 };
 export const stateOptions = Object.entries(states).map(([state, [word]]) => [state, word] as const);
 
-export type Filter = { readonly q?: string; readonly state?: string; readonly family?: string; readonly origin?: string };
+export type Filter = {
+  readonly q?: string;
+  readonly state?: string;
+  readonly family?: string;
+  readonly origin?: string;
+};
 
 /** Whether all words of `q` are in the text, in any order. */
 export function matcherOf(q: string): (text: string) => boolean {
@@ -66,7 +76,10 @@ export function matcherOf(q: string): (text: string) => boolean {
   return (text) => words.every((word) => text.includes(word));
 }
 
-export function filterHeads(heads: readonly Head[], { q = '', state = '', family, origin }: Filter): readonly Head[] {
+export function filterHeads(
+  heads: readonly Head[],
+  { q = '', state = '', family, origin }: Filter,
+): readonly Head[] {
   const isMatch = matcherOf(q);
   return heads.filter(
     (head) =>

@@ -10,7 +10,11 @@ effect(() => {
 });
 
 /** The set with these names, or without them. */
-export function withNames(before: Iterable<string>, names: Iterable<string>, isIn: boolean): ReadonlySet<string> {
+export function withNames(
+  before: Iterable<string>,
+  names: Iterable<string>,
+  isIn: boolean,
+): ReadonlySet<string> {
   const next = new Set(before);
   for (const name of names) isIn ? next.add(name) : next.delete(name);
   return next;

@@ -1,4 +1,5 @@
-// Creates the sync of a record type with the chosen fields. What its first load takes is shown before anything is created.
+// Creates the sync of a record type with the chosen fields. What its first load takes is shown before
+// anything is created.
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { countOf } from '../../format.ts';
@@ -85,7 +86,14 @@ const MoreSettings = ({ type, settings: { name, subsidiaries, recipients }, set 
 );
 
 export function CreateSync({ type, choice }: { type: RecordType; choice: FieldChoice }) {
-  const initial = { name: type.label.slice(0, 120), all: false, subsidiaries: '', recipients: '', starts: true, schedule: firstSchedule };
+  const initial = {
+    name: type.label.slice(0, 120),
+    all: false,
+    subsidiaries: '',
+    recipients: '',
+    starts: true,
+    schedule: firstSchedule,
+  };
   const [settings, setSettings] = useKept<Settings>(keptSettings(type.name), initial);
   const [asks, setAsks] = useState(false);
   const set = (changes: Partial<Settings>): void => setSettings({ ...settings, ...changes });
@@ -95,7 +103,10 @@ export function CreateSync({ type, choice }: { type: RecordType; choice: FieldCh
   return (
     <>
       <h2>Sync {type.label}</h2>
-      <Form action={{ busy: false, error: undefined, submit: () => setAsks(true) }} label="Estimate and create">
+      <Form
+        action={{ busy: false, error: undefined, submit: () => setAsks(true) }}
+        label="Estimate and create"
+      >
         <Select
           label="Fields"
           value={String(all)}
@@ -104,7 +115,11 @@ export function CreateSync({ type, choice }: { type: RecordType; choice: FieldCh
             ['false', `The ${count}`],
             ['true', `All ${readable}`],
           ]}
-          hint={all ? 'Fields that the account adds later are synced too.' : 'The proposed fields are chosen. Change them in the list.'}
+          hint={
+            all
+              ? 'Fields that the account adds later are synced too.'
+              : 'The proposed fields are chosen. Change them in the list.'
+          }
         />
         <ScheduleFields value={schedule} onChange={(next) => set({ schedule: next })} />
         <MoreSettings type={type} settings={settings} set={set} />
@@ -119,7 +134,8 @@ export function CreateSync({ type, choice }: { type: RecordType; choice: FieldCh
         >
           <p>
             Reads {all ? `all ${readable}, and those that the account adds later` : `the ${count}`}. Schedule:{' '}
-            {describeSchedule(schedule.schedule, schedule.timezone)}. {starts && 'The first load starts at once.'}
+            {describeSchedule(schedule.schedule, schedule.timezone)}.{' '}
+            {starts && 'The first load starts at once.'}
           </p>
           <Estimate type={type} settings={settings} />
         </Confirm>

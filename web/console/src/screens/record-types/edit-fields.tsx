@@ -23,7 +23,15 @@ const Change = ({ names, what, children }: { names: readonly string[]; what: str
     </p>
   );
 
-export function EditFields({ sync, choice, stored }: { sync: Sync; choice: FieldChoice; stored: readonly string[] }) {
+export function EditFields({
+  sync,
+  choice,
+  stored,
+}: {
+  sync: Sync;
+  choice: FieldChoice;
+  stored: readonly string[];
+}) {
   const [starts, setStarts] = useState(true);
   const chosen = choice.chosen.value;
   const read = withId(stored);
@@ -43,7 +51,9 @@ export function EditFields({ sync, choice, stored }: { sync: Sync; choice: Field
     <div class="stack">
       <h2>{sync.name}</h2>
       <p>
-        {isAll ? 'Reads all fields that can be synced, including new ones.' : `Reads ${countOf(read.size, 'field')}.`}{' '}
+        {isAll
+          ? 'Reads all fields that can be synced, including new ones.'
+          : `Reads ${countOf(read.size, 'field')}.`}{' '}
         {describeSchedule(sync.schedule, sync.timezone)}.
       </p>
       <p role="status">{isChanged && `${added.length} added, ${removed.length} removed: not saved yet.`}</p>
@@ -63,8 +73,12 @@ export function EditFields({ sync, choice, stored }: { sync: Sync; choice: Field
             <Change names={removed} what="no longer read">
               A field that a published version or a view uses can't be removed.
             </Change>
-            {isAll && <p>From now on only the chosen fields are read: fields that the account adds later are not.</p>}
-            {added.length > 0 && <Check label="Start a full run now, to fill them" checked={starts} onChange={setStarts} />}
+            {isAll && (
+              <p>From now on only the chosen fields are read: fields that the account adds later are not.</p>
+            )}
+            {added.length > 0 && (
+              <Check label="Start a full run now, to fill them" checked={starts} onChange={setStarts} />
+            )}
           </ConfirmButton>
         )}
         <a href={`${base}/syncs/${sync.id}`}>Schedule and runs</a>

@@ -1,5 +1,5 @@
-// The choice of fields of one record type, as signals: a row follows its own field alone, so that 500 rows stay where they are while
-// someone types or chooses.
+// The choice of fields of one record type, as signals: a row follows its own field alone, so that 500 rows
+// stay where they are while someone types or chooses.
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import type { Answer } from '../../api.ts';
 import { matcherOf } from './catalogue.ts';
@@ -32,12 +32,15 @@ export type FieldChoice = {
   replace(names: Iterable<string>): void;
 };
 
-const textOf = ({ name, label, type, target = '' }: Field): string => `${label} ${name} ${type} ${target}`.toLowerCase();
+const textOf = ({ name, label, type, target = '' }: Field): string =>
+  `${label} ${name} ${type} ${target}`.toLowerCase();
 
-export const syncableNames = (fields: readonly Field[]): string[] => fields.flatMap(({ name, syncable }) => (syncable ? [name] : []));
+export const syncableNames = (fields: readonly Field[]): string[] =>
+  fields.flatMap(({ name, syncable }) => (syncable ? [name] : []));
 
 /** As the settings of a sync name them. */
-export const fieldsToRead = ({ chosen }: FieldChoice): string[] => [...chosen.value].filter((name) => name !== 'id');
+export const fieldsToRead = ({ chosen }: FieldChoice): string[] =>
+  [...chosen.value].filter((name) => name !== 'id');
 
 type Options = {
   readonly proposal: ReadonlyMap<string, string>;
@@ -46,12 +49,16 @@ type Options = {
   readonly onChange: (names: ReadonlySet<string>) => void;
 };
 
-export function createFieldChoice(fields: readonly Field[], { proposal, initial, onChange }: Options): FieldChoice {
+export function createFieldChoice(
+  fields: readonly Field[],
+  { proposal, initial, onChange }: Options,
+): FieldChoice {
   const texts = fields.map((field) => ({ field, text: textOf(field) }));
   const q = signal('');
   const show = signal<Show>('all');
   const syncable = new Set(syncableNames(fields));
-  const syncableOf = (names: Iterable<string>): ReadonlySet<string> => new Set([...withId(names)].filter((name) => syncable.has(name)));
+  const syncableOf = (names: Iterable<string>): ReadonlySet<string> =>
+    new Set([...withId(names)].filter((name) => syncable.has(name)));
   const chosen = signal(syncableOf(initial));
   const replace = (names: Iterable<string>): void => {
     chosen.value = syncableOf(names);
@@ -66,7 +73,16 @@ export function createFieldChoice(fields: readonly Field[], { proposal, initial,
   };
   const matches = computed(() => {
     const [isMatch, wanted] = [matcherOf(q.value), isShown[show.value]];
-    return new Set(texts.filter(({ field, text }) => wanted(field) && isMatch(text)).map(({ field }) => field.name));
+    return new Set(
+      texts.filter(({ field, text }) => wanted(field) && isMatch(text)).map(({ field }) => field.name),
+    );
   });
-  return { q, show, chosen, matches, replace, toggle: (names, isChosen) => replace(withNames(chosen.value, names, isChosen)) };
+  return {
+    q,
+    show,
+    chosen,
+    matches,
+    replace,
+    toggle: (names, isChosen) => replace(withNames(chosen.value, names, isChosen)),
+  };
 }

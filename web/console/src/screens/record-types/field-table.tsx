@@ -1,4 +1,5 @@
-// The fields of a record type, each with its checkbox. Rows are rendered once: filtering hides them, and a choice changes one checkbox.
+// The fields of a record type, each with its checkbox. Rows are rendered once: filtering hides them, and a
+// choice changes one checkbox.
 import { computed } from '@preact/signals';
 import { countOf } from '../../format.ts';
 import { Field as Input, Select } from '../../parts/form.tsx';
@@ -7,7 +8,11 @@ import { base } from '../../router.ts';
 import { type Field, type FieldChoice, type Show, shows, syncableNames } from './field-choice.ts';
 
 /** The words of types whose name is none. */
-const typeWords: Readonly<Record<string, string>> = { integer: 'whole number', boolean: 'yes or no', time: 'date and time' };
+const typeWords: Readonly<Record<string, string>> = {
+  integer: 'whole number',
+  boolean: 'yes or no',
+  time: 'date and time',
+};
 
 type TableProps = {
   fields: readonly Field[];
@@ -77,11 +82,17 @@ const columnsOf = ({ choice, proposal, editable, typeReason }: TableProps): read
         <>
           {typeWords[type] ?? type}
           {target !== undefined && ' to '}
-          {target !== undefined && <a href={`${base}/record-types/${encodeURIComponent(target)}`}>{target}</a>}
+          {target !== undefined && (
+            <a href={`${base}/record-types/${encodeURIComponent(target)}`}>{target}</a>
+          )}
         </>
       ),
     },
-    { title: 'Notes', minor: true, cell: (field) => <span class="fine">{notesOf(field, proposal.get(field.name), typeReason)}</span> },
+    {
+      title: 'Notes',
+      minor: true,
+      cell: (field) => <span class="fine">{notesOf(field, proposal.get(field.name), typeReason)}</span>,
+    },
   ];
 };
 

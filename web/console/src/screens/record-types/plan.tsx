@@ -1,4 +1,5 @@
-// The chosen record types before their syncs are created: what the first loads take, what is refused, and the settings that all get.
+// The chosen record types before their syncs are created: what the first loads take, what is refused, and the
+// settings that all get.
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { countOf } from '../../format.ts';
@@ -15,7 +16,15 @@ import { invalidate } from '../../query.ts';
 import { base } from '../../router.ts';
 import type { Head } from './catalogue.ts';
 import { choose, chosen } from './chosen.ts';
-import { firstSchedule, minutesText, numberText, Recipients, type Result, Totals, useEstimate } from './estimate.tsx';
+import {
+  firstSchedule,
+  minutesText,
+  numberText,
+  Recipients,
+  type Result,
+  Totals,
+  useEstimate,
+} from './estimate.tsx';
 
 type Entry = Result['data'][number];
 
@@ -32,7 +41,14 @@ const columnsOf = (labels: ReadonlyMap<string, string>): readonly Column<Entry>[
   {
     title: 'Record type',
     cell: ({ recordType, syncConfigId }) => (
-      <a href={base + (syncConfigId === null ? `/record-types/${encodeURIComponent(recordType)}` : `/syncs/${syncConfigId}`)}>
+      <a
+        href={
+          base +
+          (syncConfigId === null
+            ? `/record-types/${encodeURIComponent(recordType)}`
+            : `/syncs/${syncConfigId}`)
+        }
+      >
         {labels.get(recordType) ?? recordType}
       </a>
     ),
@@ -62,7 +78,11 @@ function Settings({ planned, onCreated }: SettingsProps) {
   const action = useAction(async () => {
     const { custom: _, ...when } = schedule;
     const { data } = await api.POST('/sync-configs/bulk', {
-      body: { recordTypes: planned.map(({ recordType }) => recordType), ...when, alertRecipients: splitList(recipients) },
+      body: {
+        recordTypes: planned.map(({ recordType }) => recordType),
+        ...when,
+        alertRecipients: splitList(recipients),
+      },
     });
     choose(chosen.value, false);
     onCreated(data);
@@ -73,8 +93,9 @@ function Settings({ planned, onCreated }: SettingsProps) {
       <ScheduleFields value={schedule} onChange={setSchedule} />
       <Recipients value={recipients} onChange={setRecipients} />
       <p>
-        Creates {syncs} with {countOf(fields, 'field')} in all: every field that can be synced, and those that the account adds later.
-        Schedule: {describeSchedule(schedule.schedule, schedule.timezone)}. The first run of each reads all of its records.
+        Creates {syncs} with {countOf(fields, 'field')} in all: every field that can be synced, and those that
+        the account adds later. Schedule: {describeSchedule(schedule.schedule, schedule.timezone)}. The first
+        run of each reads all of its records.
       </p>
     </Form>
   );
@@ -82,26 +103,40 @@ function Settings({ planned, onCreated }: SettingsProps) {
 
 const Done = ({ created, exists, refused }: Result['totals']) => (
   <p class="note good" role="status">
-    <strong>{countOf(created, 'sync')} created.</strong> {exists > 0 && `${countOf(exists, 'sync')} existed already. `}
+    <strong>{countOf(created, 'sync')} created.</strong>{' '}
+    {exists > 0 && `${countOf(exists, 'sync')} existed already. `}
     {refused > 0 && `${countOf(refused, 'record type')} refused. `}
     <a href={`${base}/syncs`}>Show the syncs</a>
   </p>
 );
 
-type PlannedProps = { result: Result; labels: ReadonlyMap<string, string>; onCreated: (result: Result | undefined) => void };
+type PlannedProps = {
+  result: Result;
+  labels: ReadonlyMap<string, string>;
+  onCreated: (result: Result | undefined) => void;
+};
 
 function Planned({ result: { data, totals }, labels, onCreated }: PlannedProps) {
   const entriesOf = (wanted: Entry['status']) => data.filter(({ status }) => status === wanted);
   const [planned, refused] = [entriesOf('planned'), entriesOf('refused')];
   const isDone = totals.created > 0;
-  const rows = data.toSorted((a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (b.records ?? 0) - (a.records ?? 0));
+  const rows = data.toSorted(
+    (a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (b.records ?? 0) - (a.records ?? 0),
+  );
   return (
     <div class="stack rt-plan">
       {isDone ? <Done {...totals} /> : <Totals totals={totals} />}
       {planned.length > 0 && <Settings planned={planned} onCreated={onCreated} />}
-      {!isDone && planned.length === 0 && <p class="note warn">None of the chosen record types can be created.</p>}
+      {!isDone && planned.length === 0 && (
+        <p class="note warn">None of the chosen record types can be created.</p>
+      )}
       <Section title="Record types">
-        <Table label="Planned syncs" columns={columnsOf(labels)} rows={rows} rowKey={({ recordType }) => recordType} />
+        <Table
+          label="Planned syncs"
+          columns={columnsOf(labels)}
+          rows={rows}
+          rowKey={({ recordType }) => recordType}
+        />
       </Section>
       {!isDone && refused.length > 0 && (
         <p>
@@ -131,7 +166,11 @@ export function Plan({ heads }: { heads: readonly Head[] }) {
   return (
     <Page
       title={isDone ? 'Syncs created' : 'Plan the syncs'}
-      lead={isDone ? undefined : "Nothing is created yet. Estimates are NetSuite's own counts and the measured time of a page."}
+      lead={
+        isDone
+          ? undefined
+          : "Nothing is created yet. Estimates are NetSuite's own counts and the measured time of a page."
+      }
       above={[{ to: `${base}/record-types`, title: 'Record types' }]}
     >
       {names.length === 0 && (
@@ -141,7 +180,9 @@ export function Plan({ heads }: { heads: readonly Head[] }) {
           </a>
         </Empty>
       )}
-      {busy && <Working label={`Reading the fields of ${countOf(names.length, 'record type')} and counting`} />}
+      {busy && (
+        <Working label={`Reading the fields of ${countOf(names.length, 'record type')} and counting`} />
+      )}
       <Problem error={error} retry={submit} />
       {result !== undefined && <Planned result={result} labels={labels} onCreated={setResult} />}
     </Page>

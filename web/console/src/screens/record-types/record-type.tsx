@@ -23,7 +23,10 @@ const changeWords = {
   parent: 'by the modification time of the record they belong to',
   full: 'by reading all records in each run',
 } as const;
-const deletionWords = { listed: "in NetSuite's list of deletions, and by comparing ids", compared: 'by comparing ids' } as const;
+const deletionWords = {
+  listed: "in NetSuite's list of deletions, and by comparing ids",
+  compared: 'by comparing ids',
+} as const;
 
 function Reading({ reading, table }: RecordType) {
   if (reading === null) return null;
@@ -43,7 +46,9 @@ function Reading({ reading, table }: RecordType) {
 
 function useChoice(type: RecordType, sync: Sync | undefined) {
   return useMemo(() => {
-    const proposal = new Map(type.fields.flatMap(({ name, proposed }) => (proposed === null ? [] : [[name, proposed] as const])));
+    const proposal = new Map(
+      type.fields.flatMap(({ name, proposed }) => (proposed === null ? [] : [[name, proposed] as const])),
+    );
     const stored = sync?.fields === '*' ? syncableNames(type.fields) : sync?.fields;
     const kept = keptChoice(type.name);
     const choice = createFieldChoice(type.fields, {
@@ -57,17 +62,30 @@ function useChoice(type: RecordType, sync: Sync | undefined) {
 
 function Loaded({ type, sync }: { type: RecordType; sync: Sync | undefined }) {
   const { proposal, choice, stored = [] } = useChoice(type, sync);
-  const isAllowed = sync === undefined ? may('sync:create') && type.syncConfigId === null : may('sync:update');
+  const isAllowed =
+    sync === undefined ? may('sync:create') && type.syncConfigId === null : may('sync:update');
   const editable = type.syncable === true && isAllowed;
   const table = useMemo(
-    () => <FieldTable fields={type.fields} choice={choice} proposal={proposal} editable={editable} typeReason={type.reason} />,
+    () => (
+      <FieldTable
+        fields={type.fields}
+        choice={choice}
+        proposal={proposal}
+        editable={editable}
+        typeReason={type.reason}
+      />
+    ),
     [type.fields, choice, editable],
   );
   return (
     <div class={editable ? 'rt-choose' : ''}>
       {editable && (
         <aside class="card rt-settings" aria-label="Sync">
-          {sync === undefined ? <CreateSync type={type} choice={choice} /> : <EditFields sync={sync} choice={choice} stored={stored} />}
+          {sync === undefined ? (
+            <CreateSync type={type} choice={choice} />
+          ) : (
+            <EditFields sync={sync} choice={choice} stored={stored} />
+          )}
         </aside>
       )}
       <Section title="Fields">{table}</Section>
@@ -78,8 +96,9 @@ function Loaded({ type, sync }: { type: RecordType; sync: Sync | undefined }) {
 const Lead = ({ family, name, custom, fieldCount, syncableFieldCount }: RecordType) => (
   <>
     {familyWords[family]} <code>{name}</code>
-    {syncableFieldCount !== null && `, ${syncableFieldCount} of ${countOf(fieldCount ?? 0, 'field')} can be synced`}.{' '}
-    {custom && <Badge>Custom</Badge>}
+    {syncableFieldCount !== null &&
+      `, ${syncableFieldCount} of ${countOf(fieldCount ?? 0, 'field')} can be synced`}
+    . {custom && <Badge>Custom</Badge>}
   </>
 );
 
@@ -108,7 +127,9 @@ export function RecordTypeScreen({ params }: ScreenProps) {
       <Problem error={sync.error} />
       {type.syncable === false && <p class="note warn">This record type can't be synced: {type.reason}</p>}
       <Reading {...type} />
-      {(id === null || sync.data !== undefined || sync.error !== undefined) && <Loaded key={type.name} type={type} sync={sync.data} />}
+      {(id === null || sync.data !== undefined || sync.error !== undefined) && (
+        <Loaded key={type.name} type={type} sync={sync.data} />
+      )}
     </Page>
   );
 }

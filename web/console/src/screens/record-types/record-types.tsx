@@ -31,17 +31,22 @@ export function RecordTypes() {
     );
   const lead = isListed && (
     <>
-      {countOf(catalogue.heads.length, 'record type')} of the account, read <Time at={catalogue.refreshedAt} relative />. Open one to choose
-      its fields, or mark several to sync all of their fields.
+      {countOf(catalogue.heads.length, 'record type')} of the account, read{' '}
+      <Time at={catalogue.refreshedAt} relative />. Open one to choose its fields, or mark several to sync all
+      of their fields.
     </>
   );
   return (
     <Page title="Record types" lead={lead} actions={isListed && refreshButton('Refresh from NetSuite', '')}>
-      {refresh.busy && <Working label="Reading the record types of the account, which takes up to a few minutes" />}
+      {refresh.busy && (
+        <Working label="Reading the record types of the account, which takes up to a few minutes" />
+      )}
       <Problem error={refresh.error} />
       {catalogue === undefined && <Problem error={error} retry={() => void reload()} />}
       {catalogue?.notListed?.code === 'no_metadata' && (
-        <Empty title="The record types of the account are not read yet.">{refreshButton('Read the record types', 'primary')}</Empty>
+        <Empty title="The record types of the account are not read yet.">
+          {refreshButton('Read the record types', 'primary')}
+        </Empty>
       )}
       {catalogue?.notListed?.code === 'no_connection' && (
         <Empty title="NetSuite is not connected yet.">

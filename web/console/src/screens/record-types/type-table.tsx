@@ -32,7 +32,8 @@ function State({ syncConfigId, syncable, reason }: Head) {
         <Badge tone="good">Synced</Badge>
       </a>
     );
-  if (syncable !== false) return <span class="muted">{syncable === null ? 'Fields not read yet' : 'Not synced'}</span>;
+  if (syncable !== false)
+    return <span class="muted">{syncable === null ? 'Fields not read yet' : 'Not synced'}</span>;
   return (
     <>
       <Badge tone="warn">Can't be synced</Badge>
@@ -69,14 +70,17 @@ const columns: readonly Column<Head>[] = [
   {
     title: 'Kind',
     minor: true,
-    cell: ({ family, custom }) => `${familyWords[family]}${custom && !family.startsWith('custom') ? ', custom' : ''}`,
+    cell: ({ family, custom }) =>
+      `${familyWords[family]}${custom && !family.startsWith('custom') ? ', custom' : ''}`,
   },
   {
     title: 'Fields',
     align: 'end',
     minor: true,
     cell: ({ fieldCount, syncableFieldCount }) =>
-      fieldCount === syncableFieldCount ? numberText(fieldCount) : `${numberText(syncableFieldCount)} of ${numberText(fieldCount)}`,
+      fieldCount === syncableFieldCount
+        ? numberText(fieldCount)
+        : `${numberText(syncableFieldCount)} of ${numberText(fieldCount)}`,
   },
   {
     title: 'Records',
@@ -107,7 +111,11 @@ function ChoiceBar({ found, all }: { found: readonly Head[]; all: readonly Head[
     <>
       {names.length > 0 && (
         <Check
-          label={names.length === 1 ? 'Select the one that can be synced' : `Select all ${formatNumber(names.length)} that can be synced`}
+          label={
+            names.length === 1
+              ? 'Select the one that can be synced'
+              : `Select all ${formatNumber(names.length)} that can be synced`
+          }
           checked={names.every((name) => chosen.value.has(name))}
           onChange={(isChosen) => choose(names, isChosen)}
         />
@@ -140,7 +148,13 @@ function CountButton({ shown }: { shown: readonly Head[] }) {
   );
 }
 
-export function TypeList({ read, heads }: { read: Read<Catalogue> & { reload(): Promise<void> }; heads: Catalogue['heads'] }) {
+export function TypeList({
+  read,
+  heads,
+}: {
+  read: Read<Catalogue> & { reload(): Promise<void> };
+  heads: Catalogue['heads'];
+}) {
   const asked = listQuery<Filter>('q', 'state', 'family', 'origin');
   const found = filterHeads(heads, asked);
   const totalPages = Math.max(1, Math.ceil(found.length / pageSize));
@@ -158,7 +172,8 @@ export function TypeList({ read, heads }: { read: Read<Catalogue> & { reload(): 
       >
         <div class="rt-choice">
           <span class="fine" role="status">
-            {found.length < heads.length && `${formatNumber(found.length)} of ${countOf(heads.length, 'record type')}`}
+            {found.length < heads.length &&
+              `${formatNumber(found.length)} of ${countOf(heads.length, 'record type')}`}
           </span>
           <CountButton key={shown[0]?.name} shown={shown} />
           {may('sync:create') && <ChoiceBar found={found} all={heads} />}

@@ -4,7 +4,11 @@ import { Confirm } from '../../parts/dialog.tsx';
 import type { Endpoint } from './document.ts';
 import { proposeEndpoints, RecordTypeChoice } from './record-type-choice.tsx';
 
-type Props = { present: readonly string[]; onAdd: (endpoints: readonly Endpoint[]) => void; onClose: () => void };
+type Props = {
+  present: readonly string[];
+  onAdd: (endpoints: readonly Endpoint[]) => void;
+  onClose: () => void;
+};
 
 /** Adds proposed resources to a draft. */
 export function AddResources({ present, onAdd, onClose }: Props) {

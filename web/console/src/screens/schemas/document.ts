@@ -1,7 +1,20 @@
-// The definition of a version as the editor holds it, and its edits. A name that changes or goes is changed or removed wherever the document
-// uses it, so that an edit never leaves a reference to nothing. Pure; every edit returns a new document and keeps what it didn't touch.
+// The definition of a version as the editor holds it, and its edits. A name that changes or goes is changed
+// or removed wherever the document uses it, so that an edit never leaves a reference to nothing. Pure; every
+// edit returns a new document and keeps what it didn't touch.
 
-export type Operator = 'eq' | 'after' | 'before' | 'gte' | 'lte' | 'gt' | 'lt' | 'contains' | 'starts_with' | 'not' | 'all' | 'null';
+export type Operator =
+  | 'eq'
+  | 'after'
+  | 'before'
+  | 'gte'
+  | 'lte'
+  | 'gt'
+  | 'lt'
+  | 'contains'
+  | 'starts_with'
+  | 'not'
+  | 'all'
+  | 'null';
 export type AggregateFunction = 'sum' | 'avg' | 'min' | 'max' | 'count_distinct';
 export type Period = 'day' | 'week' | 'month' | 'quarter' | 'year';
 export type Mask = 'hash' | 'year' | 'last4';
@@ -38,15 +51,24 @@ export type Endpoint = {
 };
 export type Document = readonly Endpoint[];
 
-/** Changes parts of a resource. Those that say nothing are left out, as the service writes them: an optional list may not be empty. */
-export function changeParts(endpoint: Endpoint, change: { readonly [Part in keyof Endpoint]?: Endpoint[Part] | undefined }): Endpoint {
+/**
+ * Changes parts of a resource. Those that say nothing are left out, as the service writes them: an optional
+ * list may not be empty.
+ */
+export function changeParts(
+  endpoint: Endpoint,
+  change: { readonly [Part in keyof Endpoint]?: Endpoint[Part] | undefined },
+): Endpoint {
   const next = { ...endpoint, ...change } as Endpoint;
   for (const part of ['aggregates', 'groups', 'relations', 'search', 'sortSets', 'or'] as const)
     if (next[part] === undefined || (Array.isArray(next[part]) && next[part].length === 0)) delete next[part];
   return next;
 }
 
-/** `after` in place of every mention of the field `before` that isn't its own definition. Null: mentions are removed. */
+/**
+ * `after` in place of every mention of the field `before` that isn't its own definition. Null: mentions are
+ * removed.
+ */
 function replaceMentions(endpoint: Endpoint, before: string, after: string | null): Endpoint {
   /** Mentions are the name itself, `-name` and `name.field of lines`. */
   const swap = (text: string): string[] => {
@@ -54,7 +76,8 @@ function replaceMentions(endpoint: Endpoint, before: string, after: string | nul
     if (sign === '' && text !== before && !text.startsWith(`${before}.`)) return [text];
     return after === null ? [] : [`${sign}${after}${text.slice(sign.length + before.length)}`];
   };
-  const swapIn = <T extends { field: string }>(entry: T): T[] => swap(entry.field).map((field) => ({ ...entry, field }));
+  const swapIn = <T extends { field: string }>(entry: T): T[] =>
+    swap(entry.field).map((field) => ({ ...entry, field }));
   const { filters, sorts, defaultSort, aggregates, groups, relations, search, sortSets } = endpoint;
   return changeParts(endpoint, {
     filters: filters.flatMap(swapIn),
@@ -73,7 +96,8 @@ const isNamed =
   (one: { readonly name: string }): boolean =>
     one.name === name;
 /** Whether two have this name: then it isn't known which one a mention means. */
-const isShared = (all: readonly { readonly name: string }[], name: string): boolean => all.filter(isNamed(name)).length > 1;
+const isShared = (all: readonly { readonly name: string }[], name: string): boolean =>
+  all.filter(isNamed(name)).length > 1;
 
 /** Parts that say nothing are left out, as the service writes them. */
 const withoutEmpty = ({ as, mask, tags = [], scopable, ...rest }: Field): Field => ({
@@ -88,18 +112,29 @@ const withoutEmpty = ({ as, mask, tags = [], scopable, ...rest }: Field): Field 
 export type Spot = { readonly field: number; readonly line: number | null };
 
 /** Changes a field, or removes it with null: what mentions it follows a new name, or goes. */
-export function changeAt(endpoint: Endpoint, { field: at, line }: Spot, change: Partial<Field> | null): Endpoint {
+export function changeAt(
+  endpoint: Endpoint,
+  { field: at, line }: Spot,
+  change: Partial<Field> | null,
+): Endpoint {
   const top = endpoint.fields[at];
   const siblings = (line === null ? endpoint.fields : top?.fields) ?? [];
   const before = siblings[line ?? at];
   if (top === undefined || before === undefined) return endpoint;
   // The last field of lines goes with the lines: a list without fields is not allowed.
-  if (change === null && line !== null && siblings.length === 1) return changeAt(endpoint, { field: at, line: null }, null);
+  if (change === null && line !== null && siblings.length === 1)
+    return changeAt(endpoint, { field: at, line: null }, null);
   const pathOf = (name: string): string => (line === null ? name : `${top.name}.${name}`);
   const after = change && (change.name ?? before.name);
   const isKept = after === before.name || isShared(siblings, before.name);
-  const next = isKept ? endpoint : replaceMentions(endpoint, pathOf(before.name), after === null ? null : pathOf(after));
-  const fields = siblings.toSpliced(line ?? at, 1, ...(change ? [withoutEmpty({ ...before, ...change })] : []));
+  const next = isKept
+    ? endpoint
+    : replaceMentions(endpoint, pathOf(before.name), after === null ? null : pathOf(after));
+  const fields = siblings.toSpliced(
+    line ?? at,
+    1,
+    ...(change ? [withoutEmpty({ ...before, ...change })] : []),
+  );
   return { ...next, fields: line === null ? fields : next.fields.with(at, { ...top, fields }) };
 }
 
@@ -116,7 +151,11 @@ export type FlatField = { readonly spot: Spot; readonly path: string; readonly f
 export const flatFields = ({ fields }: Pick<Endpoint, 'fields'>): FlatField[] =>
   fields.flatMap((field, at) => [
     { spot: { field: at, line: null }, path: field.name, field },
-    ...(field.fields ?? []).map((own, line) => ({ spot: { field: at, line }, path: `${field.name}.${own.name}`, field: own })),
+    ...(field.fields ?? []).map((own, line) => ({
+      spot: { field: at, line },
+      path: `${field.name}.${own.name}`,
+      field: own,
+    })),
   ]);
 
 /** Names themselves, or entries about a field. */
@@ -125,7 +164,12 @@ type Entry = string | { readonly field: string; readonly operators?: readonly Op
 export const fieldOf = (entry: Entry): string => (typeof entry === 'string' ? entry : entry.field);
 
 /** Replaces the entry of a list that is about a field, or appends it. Without an entry, removes it. */
-function setEntry(endpoint: Endpoint, list: keyof Endpoint, field: string, entry: Entry | undefined): Endpoint {
+function setEntry(
+  endpoint: Endpoint,
+  list: keyof Endpoint,
+  field: string,
+  entry: Entry | undefined,
+): Endpoint {
   const entries = (endpoint[list] ?? []) as readonly Entry[];
   const others = entries.filter((one) => fieldOf(one) !== field);
   const at = entries.findIndex((one) => fieldOf(one) === field);
@@ -159,7 +203,8 @@ export const aggregateOf = ({ aggregates = [] }: Endpoint, field: string): Aggre
 export const setAggregate = (endpoint: Endpoint, aggregate: Aggregate): Endpoint =>
   setEntry(endpoint, 'aggregates', aggregate.field, aggregate.functions.length === 0 ? undefined : aggregate);
 
-export const groupOf = ({ groups = [] }: Endpoint, field: string): Group | undefined => groups.find((one) => fieldOf(one) === field);
+export const groupOf = ({ groups = [] }: Endpoint, field: string): Group | undefined =>
+  groups.find((one) => fieldOf(one) === field);
 
 /** Undefined: no group. */
 export const setGroup = (endpoint: Endpoint, field: string, group: Group | undefined): Endpoint =>

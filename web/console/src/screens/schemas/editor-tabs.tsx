@@ -35,7 +35,12 @@ export function EditorTabs({ document, index, placed, change }: Props) {
   const tabs = [
     ...document.map((endpoint, at) => {
       const problems = countProblems(placed, endpoint, at);
-      const count = problems > 0 ? <Badge tone="bad">{`${problems} wrong`}</Badge> : <Count fields={endpoint.fields.length} />;
+      const count =
+        problems > 0 ? (
+          <Badge tone="bad">{`${problems} wrong`}</Badge>
+        ) : (
+          <Count fields={endpoint.fields.length} />
+        );
       return [`resource=${at + 1}`, endpoint.name || '(no name)', at === index, count] as const;
     }),
     ['show=about', 'Name and notes', shown === 'about'] as const,
@@ -53,7 +58,10 @@ export function EditorTabs({ document, index, placed, change }: Props) {
       </nav>
       {document.length === 0 && shown === null && (
         <Empty title="The draft has no resources yet.">
-          <p>A resource publishes one synced record type. Its fields, filters and sorts are proposed from the records.</p>
+          <p>
+            A resource publishes one synced record type. Its fields, filters and sorts are proposed from the
+            records.
+          </p>
           {add}
         </Empty>
       )}

@@ -1,4 +1,5 @@
-// The editor of a draft: resources, their fields as a table or the definition as text, what is wrong with it, and what changes for callers.
+// The editor of a draft: resources, their fields as a table or the definition as text, what is wrong with it,
+// and what changes for callers.
 import { useEffect, useRef } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { countOf } from '../../format.ts';
@@ -76,7 +77,8 @@ function DeleteDraft({ version: { id, version, endpoints } }: { version: Version
   return (
     <ConfirmButton label="Delete draft" title={`Delete the draft ${version}`} run={run}>
       <p>
-        Its definition ({countOf(endpoints.length, 'resource')}, {countOf(fields, 'field')}) is deleted for good. No caller is affected.
+        Its definition ({countOf(endpoints.length, 'resource')}, {countOf(fields, 'field')}) is deleted for
+        good. No caller is affected.
       </p>
     </ConfirmButton>
   );
@@ -86,7 +88,10 @@ function Shown({ draft, validation, version }: Props & { validation: Validation 
   const shown = query.value.get('show');
   const { endpoints } = draft.content;
   // A change in the tables takes the place of text that was typed.
-  const props = { document: endpoints, change: (next: Document): void => draft.change({ endpoints: next, text: undefined }) };
+  const props = {
+    document: endpoints,
+    change: (next: Document): void => draft.change({ endpoints: next, text: undefined }),
+  };
   const index = shown === null ? chosenResource(endpoints) : -1;
   return (
     <>
@@ -104,8 +109,19 @@ function Shown({ draft, validation, version }: Props & { validation: Validation 
 
 const About = ({ draft: { content, change } }: { draft: Draft }) => (
   <div class="form">
-    <Input label="Name" value={content.name} onChange={(name) => change({ name })} hint="Such as the callers that it serves" />
-    <Input label="Notes" rows={6} value={content.notes} onChange={(notes) => change({ notes })} hint="Both are shown in its reference." />
+    <Input
+      label="Name"
+      value={content.name}
+      onChange={(name) => change({ name })}
+      hint="Such as the callers that it serves"
+    />
+    <Input
+      label="Notes"
+      rows={6}
+      value={content.notes}
+      onChange={(notes) => change({ notes })}
+      hint="Both are shown in its reference."
+    />
   </div>
 );
 
@@ -146,7 +162,8 @@ function NewerRevision({ draft: { newerRevision, revision, discard, save } }: { 
   return (
     <div class="note warn stack" role="alert">
       <p>
-        Revision {newerRevision} was saved by another person or in another window. Your changes of revision {revision} are still here.
+        Revision {newerRevision} was saved by another person or in another window. Your changes of revision{' '}
+        {revision} are still here.
       </p>
       <p class="row">
         <button type="button" onClick={discard}>

@@ -27,7 +27,14 @@ type ChoicesProps<T extends string> = {
 };
 
 /** Any of a few options, kept in their own order. What is chosen is offered in any case. */
-function Choices<T extends string>({ title, hint, options, chosen, onChange, nameOf = (option) => option }: ChoicesProps<T>) {
+function Choices<T extends string>({
+  title,
+  hint,
+  options,
+  chosen,
+  onChange,
+  nameOf = (option) => option,
+}: ChoicesProps<T>) {
   const all = [...new Set([...options, ...chosen])];
   return (
     <Checks
@@ -67,9 +74,17 @@ export function ListChoice({ endpoint, path, type, set }: ChoiceProps) {
   return (
     <fieldset class="rows">
       <legend>Lists</legend>
-      <Check label="Sort by it" checked={endpoint.sorts.includes(path)} onChange={(on) => set(setSort(endpoint, path, on))} />
+      <Check
+        label="Sort by it"
+        checked={endpoint.sorts.includes(path)}
+        onChange={(on) => set(setSort(endpoint, path, on))}
+      />
       {(type === 'text' || searched) && (
-        <Check label="q searches in it" checked={searched} onChange={(on) => set(setSearch(endpoint, path, on))} />
+        <Check
+          label="q searches in it"
+          checked={searched}
+          onChange={(on) => set(setSearch(endpoint, path, on))}
+        />
       )}
     </fieldset>
   );
@@ -89,7 +104,9 @@ export function SummaryChoice({ endpoint, path, type, isLine, sources, set }: Ch
         title="Summary"
         options={fittingOf(sources, type, isLine).functions}
         chosen={aggregate.functions}
-        onChange={(functions) => set(setAggregate(endpoint, { ...aggregate, ...(currency && { currency }), functions }))}
+        onChange={(functions) =>
+          set(setAggregate(endpoint, { ...aggregate, ...(currency && { currency }), functions }))
+        }
         nameOf={(each) => each.replace('_', ' ')}
       />
       {isNumber && aggregate.functions.length > 0 && (
@@ -105,7 +122,9 @@ export function SummaryChoice({ endpoint, path, type, isLine, sources, set }: Ch
           title="Group by"
           options={periods}
           chosen={group?.periods ?? []}
-          onChange={(chosen) => set(setGroup(endpoint, path, chosen.length === 0 ? undefined : { field: path, periods: chosen }))}
+          onChange={(chosen) =>
+            set(setGroup(endpoint, path, chosen.length === 0 ? undefined : { field: path, periods: chosen }))
+          }
         />
       ) : (
         <Check
@@ -118,7 +137,11 @@ export function SummaryChoice({ endpoint, path, type, isLine, sources, set }: Ch
   );
 }
 
-const maskTitles: Readonly<Record<Mask, string>> = { hash: 'Hash', last4: 'Last four characters', year: 'Year only' };
+const maskTitles: Readonly<Record<Mask, string>> = {
+  hash: 'Hash',
+  last4: 'Last four characters',
+  year: 'Year only',
+};
 
 type AccessProps = Pick<ChoiceProps, 'sources' | 'type' | 'isLine'> & {
   field: Field;
@@ -132,11 +155,20 @@ export function AccessChoice({ field, sources, type, isLine, isScopable, change 
   const masks = new Set([...fittingOf(sources, type, isLine).masks, ...(mask ? [mask] : [])]);
   return (
     <>
-      <Choices title="Kind of data" options={['personal', 'confidential']} chosen={tags} onChange={(next) => change({ tags: next })} />
+      <Choices
+        title="Kind of data"
+        options={['personal', 'confidential']}
+        chosen={tags}
+        onChange={(next) => change({ tags: next })}
+      />
       <fieldset class="rows">
         <legend>Access</legend>
         {(isScopable || scopable) && (
-          <Check label="Row scopes of keys may name it" checked={scopable} onChange={(on) => change({ scopable: on })} />
+          <Check
+            label="Row scopes of keys may name it"
+            checked={scopable}
+            onChange={(on) => change({ scopable: on })}
+          />
         )}
         <Select
           label="Mask"

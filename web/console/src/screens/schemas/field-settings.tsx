@@ -1,7 +1,15 @@
 // The settings of one field in the panel: what callers may do with it, access, source, description.
 import { useEffect, useRef } from 'preact/hooks';
 import { Check, Checks, Field as Input, Select } from '../../parts/form.tsx';
-import { changeAt, type Endpoint, type Field, type FlatField, flatFields, moveField, type Spot } from './document.ts';
+import {
+  changeAt,
+  type Endpoint,
+  type Field,
+  type FlatField,
+  flatFields,
+  moveField,
+  type Spot,
+} from './document.ts';
 import { AccessChoice, FilterChoice, ListChoice, SummaryChoice } from './field-choices.tsx';
 import { rowId, type TableProps } from './row-cells.tsx';
 import { findSource, lineFor, type Sources, sourceAt, typeOf } from './sources.ts';
@@ -38,7 +46,8 @@ function Settings({ endpoint, sources, set, spot, path, field }: FieldProps) {
   const setField = (part: Partial<Field>): void => set(changeAt(endpoint, spot, part));
   const source = sourceAt(sources, endpoint, spot);
   const type = typeOf(source, field);
-  const isScopable = !isLine && field.as !== 'list' && !(source !== undefined && 'scopable' in source && !source.scopable);
+  const isScopable =
+    !isLine && field.as !== 'list' && !(source !== undefined && 'scopable' in source && !source.scopable);
   const choice = { endpoint, path, sources, type, isLine, set };
   return (
     <>
@@ -53,7 +62,12 @@ function Settings({ endpoint, sources, set, spot, path, field }: FieldProps) {
           <AccessChoice {...choice} field={field} isScopable={isScopable} change={setField} />
         </>
       )}
-      <Input label="Description" value={field.description} onChange={(description) => setField({ description })} rows={2} />
+      <Input
+        label="Description"
+        value={field.description}
+        onChange={(description) => setField({ description })}
+        rows={2}
+      />
       {hasLines && <LinesToAdd sources={sources} field={field} change={setField} />}
       {!hasLines && !isLine && (
         <Select
@@ -69,7 +83,11 @@ function Settings({ endpoint, sources, set, spot, path, field }: FieldProps) {
   );
 }
 
-type WrittenProps = { source: ReturnType<typeof sourceAt>; field: Field; change: (part: Partial<Field>) => void };
+type WrittenProps = {
+  source: ReturnType<typeof sourceAt>;
+  field: Field;
+  change: (part: Partial<Field>) => void;
+};
 
 /** Several choices may be a list, and numbers texts. */
 function WrittenAs({ source, field: { as }, change }: WrittenProps) {
@@ -97,7 +115,9 @@ type LinesProps = { sources: Sources | undefined; field: Field; change: (part: P
 
 /** What of the lines isn't published yet. */
 function LinesToAdd({ sources, field: { source, fields = [] }, change }: LinesProps) {
-  const rest = (findSource(sources, source)?.lines ?? []).filter((line) => !fields.some((one) => one.source === line.source));
+  const rest = (findSource(sources, source)?.lines ?? []).filter(
+    (line) => !fields.some((one) => one.source === line.source),
+  );
   return (
     rest.length > 0 && (
       <Checks
@@ -105,7 +125,12 @@ function LinesToAdd({ sources, field: { source, fields = [] }, change }: LinesPr
         options={rest.map((line) => ({ name: line.source, description: `${line.label} · ${line.type}` }))}
         chosen={[]}
         onChange={([added]) =>
-          change({ fields: [...fields, ...rest.filter((line) => line.source === added).map((line) => lineFor(line, fields))] })
+          change({
+            fields: [
+              ...fields,
+              ...rest.filter((line) => line.source === added).map((line) => lineFor(line, fields)),
+            ],
+          })
         }
       />
     )
@@ -132,5 +157,7 @@ function sourceOptions(sources: Sources | undefined, current: string): (readonly
   const known = (sources?.sources ?? [])
     .filter(({ type }) => type !== 'lines')
     .map(({ source, label, type }) => [source, `${label} · ${source} · ${type}`] as const);
-  return known.some(([source]) => source === current) ? known : [[current, `${current} (not synced)`], ...known];
+  return known.some(([source]) => source === current)
+    ? known
+    : [[current, `${current} (not synced)`], ...known];
 }

@@ -1,9 +1,20 @@
-// The fields of a resource as a table: names to type in, values of real records next to them, and what callers may do with each. Sources that
-// aren't published follow, to be ticked. More about a field is in the panel.
+// The fields of a resource as a table: names to type in, values of real records next to them, and what
+// callers may do with each. Sources that aren't published follow, to be ticked. More about a field is in the
+// panel.
 import { countOf } from '../../format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
-import { aggregateOf, changeAt, type Endpoint, type FlatField, flatFields, groupOf, operatorsOf, type Spot, setSort } from './document.ts';
+import {
+  aggregateOf,
+  changeAt,
+  type Endpoint,
+  type FlatField,
+  flatFields,
+  groupOf,
+  operatorsOf,
+  type Spot,
+  setSort,
+} from './document.ts';
 import { accessOf, Faults, focusRow, rowId, type TableProps, usesOf } from './row-cells.tsx';
 import { fieldFor, type Source, samplesOf, sourceAt, typeOf } from './sources.ts';
 import { useRename } from './use-rename.ts';
@@ -38,7 +49,10 @@ export function FieldTable(props: Props) {
 }
 
 const columnsOf = (props: Props): readonly Column<Row>[] => [
-  { title: 'On', cell: (row) => (isField(row) ? <Published {...props} row={row} /> : <Offered {...props} source={row} />) },
+  {
+    title: 'On',
+    cell: (row) => (isField(row) ? <Published {...props} row={row} /> : <Offered {...props} source={row} />),
+  },
   {
     title: 'Name',
     cell: (row) => (
@@ -50,12 +64,21 @@ const columnsOf = (props: Props): readonly Column<Row>[] => [
   },
   {
     title: 'Uses',
-    cell: (row) => (isField(row) ? <Settings {...props} row={row} /> : row.state !== 'live' && <span class="fine">{row.state}</span>),
+    cell: (row) =>
+      isField(row) ? (
+        <Settings {...props} row={row} />
+      ) : (
+        row.state !== 'live' && <span class="fine">{row.state}</span>
+      ),
   },
   {
     title: 'Sort',
     minor: true,
-    cell: (row) => isField(row) && row.spot.line === null && !row.field.fields && row.field.as !== 'list' && <Sort {...props} row={row} />,
+    cell: (row) =>
+      isField(row) &&
+      row.spot.line === null &&
+      !row.field.fields &&
+      row.field.as !== 'list' && <Sort {...props} row={row} />,
   },
   {
     title: 'Values',
@@ -73,9 +96,19 @@ const columnsOf = (props: Props): readonly Column<Row>[] => [
   },
 ];
 
-type TickProps = { label: string; checked: boolean; disabled?: boolean; onChange: (checked: boolean) => void };
+type TickProps = {
+  label: string;
+  checked: boolean;
+  disabled?: boolean;
+  onChange: (checked: boolean) => void;
+};
 const Tick = ({ label, onChange, ...props }: TickProps) => (
-  <input type="checkbox" aria-label={label} {...props} onChange={(event) => onChange(event.currentTarget.checked)} />
+  <input
+    type="checkbox"
+    aria-label={label}
+    {...props}
+    onChange={(event) => onChange(event.currentTarget.checked)}
+  />
 );
 
 type FieldProps = Props & { readonly row: FlatField };
@@ -88,7 +121,14 @@ function Published({ endpoint, set, open, row: { spot, path } }: FieldProps) {
     focusRow({ field: Math.min(spot.field, next.fields.length - 1), line: null });
   };
   // The last field stays: a resource without fields is not allowed.
-  return <Tick label={`Publish ${path}`} checked disabled={spot.line === null && endpoint.fields.length === 1} onChange={remove} />;
+  return (
+    <Tick
+      label={`Publish ${path}`}
+      checked
+      disabled={spot.line === null && endpoint.fields.length === 1}
+      onChange={remove}
+    />
+  );
 }
 
 /** A tick proposes a name for the source. */
@@ -102,7 +142,11 @@ function Offered({ endpoint, set, source }: Props & { readonly source: Source })
 }
 
 const Sort = ({ endpoint, set, row: { path } }: FieldProps) => (
-  <Tick label={`Sort by ${path}`} checked={endpoint.sorts.includes(path)} onChange={(on) => set(setSort(endpoint, path, on))} />
+  <Tick
+    label={`Sort by ${path}`}
+    checked={endpoint.sorts.includes(path)}
+    onChange={(on) => set(setSort(endpoint, path, on))}
+  />
 );
 
 /** The source of a field with its type; its label is on hover, and in the panel. */
@@ -153,7 +197,10 @@ const summaryOf = (endpoint: Endpoint, path: string, filters: number): string =>
     ...((aggregateOf(endpoint, path) ?? groupOf(endpoint, path)) ? ['summary'] : []),
   ].join(', ') || 'none';
 
-/** Opens the settings of a field in the panel. Says how many uses it has, and each of them on hover and to screen readers. */
+/**
+ * Opens the settings of a field in the panel. Says how many uses it has, and each of them on hover and to
+ * screen readers.
+ */
 function Settings({ endpoint, opened, open, row }: FieldProps) {
   const { spot, path } = row;
   const isOpen = opened !== null && rowId(opened) === rowId(spot);

@@ -1,12 +1,17 @@
-// The definition as text, as PATCH /api-schema/{id} takes it, and back. Reading fills in what may be left out, so that the tables can show it;
-// whether the content is right is for the service to say.
+// The definition as text, as PATCH /api-schema/{id} takes it, and back. Reading fills in what may be left
+// out, so that the tables can show it; whether the content is right is for the service to say.
 import type { Document, Endpoint, Field } from './document.ts';
 
 export const toText = (document: Document): string => JSON.stringify(document, null, 2);
 
-type ReadText = { readonly document: Document; readonly fault?: never } | { readonly document?: never; readonly fault: string };
+type ReadText =
+  | { readonly document: Document; readonly fault?: never }
+  | { readonly document?: never; readonly fault: string };
 
-/** A text, a list whose entries have one of these forms, or an object; `?` ends the names of parts that may be left out. */
+/**
+ * A text, a list whose entries have one of these forms, or an object; `?` ends the names of parts that may be
+ * left out.
+ */
 type Form = '' | readonly Form[] | { readonly [part: string]: Form };
 
 const lineField = { name: '', source: '' } as const;
@@ -53,7 +58,11 @@ const fieldWithDefaults = (field: Field): Field => ({
   description: field.description ?? '',
   ...(field.fields && { fields: field.fields.map(fieldWithDefaults) }),
 });
-const withDefaults = (endpoint: Endpoint): Endpoint => ({ ...empty, ...endpoint, fields: endpoint.fields.map(fieldWithDefaults) });
+const withDefaults = (endpoint: Endpoint): Endpoint => ({
+  ...empty,
+  ...endpoint,
+  fields: endpoint.fields.map(fieldWithDefaults),
+});
 
 /** From which place on a text isn't JSON, as editors count lines and columns. */
 function describeFault(text: string, error: unknown): string {

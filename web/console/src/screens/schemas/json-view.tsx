@@ -1,4 +1,5 @@
-// The definition as text. What is typed counts at once where it is a definition; until then the tables show the last one that was.
+// The definition as text. What is typed counts at once where it is a definition; until then the tables show
+// the last one that was.
 import { Field as Input } from '../../parts/form.tsx';
 import { readText, toText } from './json-text.ts';
 import type { Draft } from './use-draft.ts';

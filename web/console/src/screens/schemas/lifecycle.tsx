@@ -26,7 +26,12 @@ function CallersBefore({ id }: { id: string }) {
   const mayRead = may('api-key:read');
   const query = { page: 1, pageSize: maxListed };
   const { data, error } = useGet(mayRead ? '/api-schema/{id}/callers' : null, { path: { id }, query });
-  if (!mayRead) return <p class="note warn">You may not see which API keys use it: ask someone with the permission api-key:read.</p>;
+  if (!mayRead)
+    return (
+      <p class="note warn">
+        You may not see which API keys use it: ask someone with the permission api-key:read.
+      </p>
+    );
   if (data === undefined) return <Problem error={error} />;
   const { total } = data.pagination;
   if (total === 0) return <p class="note good">No API key used it in the last 30 days.</p>;
@@ -58,7 +63,10 @@ function Deprecate({ version: { id, version, sunsetAt, status } }: { version: Ve
   const end = /^\d{4}-/.test(day) ? new Date(`${day}T23:59:59`) : undefined;
   const isDeprecated = status === 'deprecated';
   const run = async (): Promise<void> => {
-    await api.POST('/api-schema/{id}/deprecate', { params: { path: { id } }, body: { sunsetAt: end?.toISOString() ?? (day || null) } });
+    await api.POST('/api-schema/{id}/deprecate', {
+      params: { path: { id } },
+      body: { sunsetAt: end?.toISOString() ?? (day || null) },
+    });
     await readAgain();
   };
   return (
@@ -70,14 +78,19 @@ function Deprecate({ version: { id, version, sunsetAt, status } }: { version: Ve
     >
       <CallersBefore id={id} />
       <p>
-        {version} keeps working until you retire it. Its responses carry the header Deprecation from now on, and Sunset if you enter a date.
+        {version} keeps working until you retire it. Its responses carry the header Deprecation from now on,
+        and Sunset if you enter a date.
       </p>
       <Input
         label="Sunset date"
         type="date"
         value={day}
         onChange={setDay}
-        hint={end ? `Ends ${inWords.format(end)} (${end.toISOString()}).` : 'The last day on which callers can rely on it.'}
+        hint={
+          end
+            ? `Ends ${inWords.format(end)} (${end.toISOString()}).`
+            : 'The last day on which callers can rely on it.'
+        }
       />
     </ConfirmButton>
   );
@@ -92,7 +105,13 @@ function Retire({ version: { id, version, status } }: { version: Version }) {
     await readAgain();
   };
   return (
-    <ConfirmButton label={label} action={`${label} ${version}`} kind={undo ? '' : 'danger'} danger={!undo} run={run}>
+    <ConfirmButton
+      label={label}
+      action={`${label} ${version}`}
+      kind={undo ? '' : 'danger'}
+      danger={!undo}
+      run={run}
+    >
       {!undo && <CallersBefore id={id} />}
       <p>
         {undo

@@ -12,7 +12,8 @@ export function nameFor(label: string, source: string, taken: readonly { readonl
     .slice(0, 6)
     .map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1)))
     .join('');
-  const wanted = [camel, source.replaceAll(/\W/g, ''), `field${camel}`].find((name) => /^[a-z]/.test(name)) ?? 'field';
+  const wanted =
+    [camel, source.replaceAll(/\W/g, ''), `field${camel}`].find((name) => /^[a-z]/.test(name)) ?? 'field';
   const free = `${wanted.slice(0, 56)}${reserved.test(wanted) ? 'Value' : ''}`;
   for (let number = 1; ; number += 1) {
     const name = number === 1 ? free : `${free}${number}`;

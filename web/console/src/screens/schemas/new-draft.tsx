@@ -30,7 +30,8 @@ export async function copyVersion(id: string): Promise<void> {
 
 /** The way back up to the list. */
 export const aboveVersion = { to: `${base}/schemas`, title: 'API versions' };
-export const titleOf = ({ version, name }: Pick<Version, 'version' | 'name'>): string => (name === '' ? version : `${version} · ${name}`);
+export const titleOf = ({ version, name }: Pick<Version, 'version' | 'name'>): string =>
+  name === '' ? version : `${version} · ${name}`;
 
 const [proposed, empty] = ['proposed', 'empty'];
 
@@ -42,7 +43,11 @@ export function NewDraft({ versions, onClose }: { versions: readonly Version[]; 
   return (
     <Confirm
       title="New draft"
-      action={isProposed && chosen.length > 0 ? `Create a draft with ${countOf(chosen.length, 'resource')}` : 'Create draft'}
+      action={
+        isProposed && chosen.length > 0
+          ? `Create a draft with ${countOf(chosen.length, 'resource')}`
+          : 'Create draft'
+      }
       busyAction="Creating…"
       disabled={isProposed && chosen.length === 0}
       run={() => (isProposed ? createFrom(chosen) : way === empty ? createFrom([]) : copyVersion(way))}
@@ -54,7 +59,9 @@ export function NewDraft({ versions, onClose }: { versions: readonly Version[]; 
         onChange={setWay}
         options={[
           [proposed, 'A proposal from synced records'],
-          ...versions.map((version) => [version.id, `A copy of ${titleOf(version)} (${version.status})`] as const),
+          ...versions.map(
+            (version) => [version.id, `A copy of ${titleOf(version)} (${version.status})`] as const,
+          ),
           [empty, 'Nothing'],
         ]}
       />

@@ -9,7 +9,13 @@ import type { TableProps } from './row-cells.tsx';
 import { recordAs, type Sources } from './sources.ts';
 import type { Validation } from './use-validation.ts';
 
-export function Panel({ id, document, endpoint, sources, validation }: TableProps & { id: string; validation: Validation }) {
+export function Panel({
+  id,
+  document,
+  endpoint,
+  sources,
+  validation,
+}: TableProps & { id: string; validation: Validation }) {
   const shown = query.value.get('panel') ?? 'record';
   const { problems, result } = validation;
   const changes = result?.changes ?? [];
@@ -17,7 +23,14 @@ export function Panel({ id, document, endpoint, sources, validation }: TableProp
   const tabs = [
     ['record', 'Record'],
     ['problems', problems.length === 0 ? 'Problems' : countOf(problems.length, 'problem')],
-    ['changes', breaking > 0 ? `${breaking} breaking` : changes.length > 0 ? countOf(changes.length, 'change') : 'Changes'],
+    [
+      'changes',
+      breaking > 0
+        ? `${breaking} breaking`
+        : changes.length > 0
+          ? countOf(changes.length, 'change')
+          : 'Changes',
+    ],
   ] as const;
   return (
     <>
@@ -48,7 +61,9 @@ function Record({ fields, records: [record] }: { fields: readonly Field[]; recor
   if (record === undefined) return <p class="muted">No record is synced yet.</p>;
   return (
     <>
-      <p class="fine">The newest record as callers will read it. Masks apply to those without unmasked access.</p>
+      <p class="fine">
+        The newest record as callers will read it. Masks apply to those without unmasked access.
+      </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
       <section class="schema-record" aria-label="Sample record" tabIndex={0}>
         <pre>{JSON.stringify({ id: record['id'], ...recordAs(fields, record) }, null, 2)}</pre>
@@ -62,7 +77,9 @@ function Problems({ id, document, validation }: { id: string; document: Document
   return (
     <div class="stack">
       {error?.status !== 429 && <Problem error={error} />}
-      {problems.length === 0 && <p class="muted">{isCurrent && result ? 'No problems: this draft can be published.' : 'Checking…'}</p>}
+      {problems.length === 0 && (
+        <p class="muted">{isCurrent && result ? 'No problems: this draft can be published.' : 'Checking…'}</p>
+      )}
       <ProblemList id={id} document={document} problems={[...problems, ...(result?.warnings ?? [])]} />
     </div>
   );

@@ -19,7 +19,10 @@ type Report = Answer<'/api-schema/{id}/publication'>;
 type Pair = Report['pairs'][number];
 
 const maxPairs = 20;
-/** The report of a publication. While something is `awaited` it is read often at first, because most end soon, and then 6 times a minute. */
+/**
+ * The report of a publication. While something is `awaited` it is read often at first, because most end soon,
+ * and then 6 times a minute.
+ */
 export function useReport(id: string, awaited: boolean) {
   const [everyMs, setEveryMs] = useState(2_500);
   useEffect(() => {
@@ -96,18 +99,26 @@ function ProofOf({ report: { proof, records, pairs, madeAt } }: { report: Report
   return (
     <div class="stack">
       <p>
-        {countOf(proof.tried, 'read')} were tried on the real {countOf(rows, 'record')}, as callers make them, with frequent, rare and
-        absent values{madeAt && ', '}
-        <Time at={madeAt} />. {isWithinLimit ? 'Each ended within the time limit of reads' : 'Some took longer than reads may'}; the slowest
-        took {formatMs(proof.slowestMs)} once its data was in memory.
+        {countOf(proof.tried, 'read')} were tried on the real {countOf(rows, 'record')}, as callers make them,
+        with frequent, rare and absent values{madeAt && ', '}
+        <Time at={madeAt} />.{' '}
+        {isWithinLimit ? 'Each ended within the time limit of reads' : 'Some took longer than reads may'}; the
+        slowest took {formatMs(proof.slowestMs)} once its data was in memory.
       </p>
       <p class="fine">
-        That is {formatNumber(proof.tried)} of {countOf(proof.pairs, 'combination')} of filters, sorts, row scopes and groups
-        {proof.tried < proof.pairs && '; fewer suffice for few records, and the time for measuring is limited'}. Not proved: how fast reads
-        are with more records, or many at the same time.
+        That is {formatNumber(proof.tried)} of {countOf(proof.pairs, 'combination')} of filters, sorts, row
+        scopes and groups
+        {proof.tried < proof.pairs &&
+          '; fewer suffice for few records, and the time for measuring is limited'}
+        . Not proved: how fast reads are with more records, or many at the same time.
       </p>
       <Warnings problems={proof.warnings} />
-      <Table label="Slowest reads" columns={columns} rows={pairs.slice(0, maxPairs)} rowKey={(pair) => `${readText(pair)} ${pair.order}`} />
+      <Table
+        label="Slowest reads"
+        columns={columns}
+        rows={pairs.slice(0, maxPairs)}
+        rowKey={(pair) => `${readText(pair)} ${pair.order}`}
+      />
       {pairs.length > maxPairs && (
         <p class="fine">
           The slowest {maxPairs} of {formatNumber(pairs.length)}.
@@ -121,7 +132,11 @@ const formatMs = (ms: number): string => `${ms < 10 ? ms.toFixed(1) : formatNumb
 
 function readText({ resource, filter, scope, group, sort, order }: Pair): string {
   if (group !== undefined) return `${resource}/summary?by=${group}`;
-  const parameters = [filter && `${filter}=…`, sort && `sort=${sort}`, sort && !sort.includes(',') && `order=${order}`];
+  const parameters = [
+    filter && `${filter}=…`,
+    sort && `sort=${sort}`,
+    sort && !sort.includes(',') && `order=${order}`,
+  ];
   const query = parameters.filter(Boolean).join('&');
   return `${resource}${query && `?${query}`}${scope ? ` by row scope ${scope}` : ''}`;
 }
@@ -131,6 +146,15 @@ const largest = (numbers: readonly number[]): number => Math.max(0, ...numbers);
 const columns: readonly Column<Pair>[] = [
   { title: 'Read', cell: (pair) => <code>{readText(pair)}</code> },
   { title: 'Slowest', cell: ({ trials }) => formatMs(largest(trials.map(({ ms }) => ms))), align: 'end' },
-  { title: 'Records', cell: ({ trials }) => formatNumber(largest(trials.map(({ rows }) => rows))), align: 'end', minor: true },
-  { title: 'By index', cell: ({ trials }) => (trials.every(({ byIndex }) => byIndex) ? 'yes' : 'no'), minor: true },
+  {
+    title: 'Records',
+    cell: ({ trials }) => formatNumber(largest(trials.map(({ rows }) => rows))),
+    align: 'end',
+    minor: true,
+  },
+  {
+    title: 'By index',
+    cell: ({ trials }) => (trials.every(({ byIndex }) => byIndex) ? 'yes' : 'no'),
+    minor: true,
+  },
 ];

@@ -1,4 +1,5 @@
-// Publishes a draft: what will happen, how far it is, and the proof that its reads are fast on the real records.
+// Publishes a draft: what will happen, how far it is, and the proof that its reads are fast on the real
+// records.
 
 import { useEffect } from 'preact/hooks';
 import { sentenceCase } from '../../format.ts';
@@ -72,7 +73,11 @@ const steps: Readonly<Record<string, string>> = {
 };
 
 /** The service names its steps as its log does. */
-function PublicationProgress({ publication }: { publication: Pick<NonNullable<Version['publication']>, 'progress'> | null }) {
+function PublicationProgress({
+  publication,
+}: {
+  publication: Pick<NonNullable<Version['publication']>, 'progress'> | null;
+}) {
   if (publication === null) return null;
   const { step, done, total } = publication.progress;
   const text = steps[step] ?? sentenceCase(step);

@@ -1,4 +1,5 @@
-// A version to read: one that was published, which never changes, or a draft for those who may not change it. What it has, who calls it, and how it ends.
+// A version to read: one that was published, which never changes, or a draft for those who may not change it.
+// What it has, who calls it, and how it ends.
 import { countOf } from '../../format.ts';
 import { StatusBadge } from '../../parts/badge.tsx';
 import { Tabs } from '../../parts/list.tsx';
@@ -18,7 +19,8 @@ import { aboveVersion, copyVersion, titleOf } from './new-draft.tsx';
 import { usesOf } from './row-cells.tsx';
 import type { Version } from './use-draft.ts';
 
-export const referenceOf = ({ version }: Pick<Version, 'version'>): string => `/api/public/openapi/${version}/preview`;
+export const referenceOf = ({ version }: Pick<Version, 'version'>): string =>
+  `/api/public/openapi/${version}/preview`;
 const isLive = ({ status }: Version): boolean => status === 'published' || status === 'deprecated';
 
 export function Published({ version }: { version: Version }) {
@@ -36,13 +38,19 @@ export function Published({ version }: { version: Version }) {
             </a>
           )}
           {!isDraft && <Endings version={version} />}
-          {may('api-schema:create') && <ActionButton label="New version" kind="primary" run={() => copyVersion(version.id)} />}
+          {may('api-schema:create') && (
+            <ActionButton label="New version" kind="primary" run={() => copyVersion(version.id)} />
+          )}
         </>
       }
     >
       <Tabs
         label={`Parts of ${version.version}`}
-        tabs={[['', 'Fields'], ...(!isDraft && may('api-key:read') ? [['callers', 'Callers'] as const] : []), ['changes', 'Changes']]}
+        tabs={[
+          ['', 'Fields'],
+          ...(!isDraft && may('api-key:read') ? [['callers', 'Callers'] as const] : []),
+          ['changes', 'Changes'],
+        ]}
       />
       <Shown version={version} />
     </Page>
@@ -62,7 +70,11 @@ function Shown({ version }: { version: Version }) {
   );
 }
 
-const Lead = ({ version: { id, status, notes, publishedAt, deprecatedAt, sunsetAt } }: { version: Version }) => (
+const Lead = ({
+  version: { id, status, notes, publishedAt, deprecatedAt, sunsetAt },
+}: {
+  version: Version;
+}) => (
   <>
     <StatusBadge status={status} />{' '}
     {publishedAt !== null && (
@@ -72,7 +84,8 @@ const Lead = ({ version: { id, status, notes, publishedAt, deprecatedAt, sunsetA
     )}
     {deprecatedAt !== null && (
       <>
-        Deprecated <Time at={deprecatedAt} />, {sunsetAt === null ? 'without a sunset date' : 'with the sunset on '}
+        Deprecated <Time at={deprecatedAt} />,{' '}
+        {sunsetAt === null ? 'without a sunset date' : 'with the sunset on '}
         <Time at={sunsetAt} />.{' '}
       </>
     )}
@@ -95,7 +108,16 @@ const columnsOf = (endpoint: Endpoint): readonly Column<FlatField>[] => [
 ];
 
 const Resource = ({ version, endpoint }: { version: Version; endpoint: Endpoint }) => {
-  const { name, description, fields, recordType, relations = [], sortSets = [], defaultSort, maxPageSize } = endpoint;
+  const {
+    name,
+    description,
+    fields,
+    recordType,
+    relations = [],
+    sortSets = [],
+    defaultSort,
+    maxPageSize,
+  } = endpoint;
   const about = [
     description,
     `${countOf(fields.length, 'field')} of ${recordType}`,
@@ -109,10 +131,18 @@ const Resource = ({ version, endpoint }: { version: Version; endpoint: Endpoint 
   return (
     <Section
       title={name}
-      actions={isLive(version) && may('record:read') && <a href={`${base}/data/${version.version}/${name}`}>Browse records</a>}
+      actions={
+        isLive(version) &&
+        may('record:read') && <a href={`${base}/data/${version.version}/${name}`}>Browse records</a>
+      }
     >
       <p class="lead">{about.filter(Boolean).join(' · ')}</p>
-      <Table label={`Fields of ${name}`} columns={columnsOf(endpoint)} rows={flatFields(endpoint)} rowKey={({ path }) => path} />
+      <Table
+        label={`Fields of ${name}`}
+        columns={columnsOf(endpoint)}
+        rows={flatFields(endpoint)}
+        rowKey={({ path }) => path}
+      />
     </Section>
   );
 };
@@ -120,6 +150,7 @@ const Resource = ({ version, endpoint }: { version: Version; endpoint: Endpoint 
 /** The first version has nothing before it: the service says so by `no_version`. */
 function ChangesOf({ id }: { id: string }) {
   const { data, error, reload } = useGet('/api-schema/{id}/diff', { path: { id } });
-  if (error?.details.some(({ code }) => code === 'no_version')) return <Changes changes={[]} against={null} />;
+  if (error?.details.some(({ code }) => code === 'no_version'))
+    return <Changes changes={[]} against={null} />;
   return data === undefined ? <Problem error={error} retry={() => void reload()} /> : <Changes {...data} />;
 }

@@ -9,7 +9,11 @@ import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import type { Endpoint } from './document.ts';
 
-type Props = { present?: readonly string[]; chosen: readonly string[]; onChange: (chosen: readonly string[]) => void };
+type Props = {
+  present?: readonly string[];
+  chosen: readonly string[];
+  onChange: (chosen: readonly string[]) => void;
+};
 
 /** What the service proposes for them: names, filters, sorts, search, relations. Rejects with an ApiError. */
 export async function proposeEndpoints(recordTypes: readonly string[]): Promise<Endpoint[]> {
@@ -49,7 +53,9 @@ export function RecordTypeChoice({ present = [], chosen, onChange }: Props) {
             hint={`${syncedAt === null ? 'No complete sync yet' : countOf(records, 'record')}${isPresent(recordType) ? ' · in this version already' : ''}`}
             disabled={syncedAt === null}
             checked={chosen.includes(recordType)}
-            onChange={(on) => onChange(on ? [...chosen, recordType] : chosen.filter((one) => one !== recordType))}
+            onChange={(on) =>
+              onChange(on ? [...chosen, recordType] : chosen.filter((one) => one !== recordType))
+            }
           />
         ))}
       </div>

@@ -1,4 +1,5 @@
-// What belongs to a resource as a whole: name, description, order, page size, relations, and lists sorted by several fields.
+// What belongs to a resource as a whole: name, description, order, page size, relations, and lists sorted by
+// several fields.
 import { Check, Field as Input, Select } from '../../parts/form.tsx';
 import { RowsEditor } from '../../parts/rows-editor.tsx';
 import { changeParts, type Endpoint, type Relation, removeEndpoint, renameEndpoint } from './document.ts';
@@ -8,15 +9,29 @@ import { useRename } from './use-rename.ts';
 
 type SetParts = (parts: Parameters<typeof changeParts>[1]) => void;
 
-function DefaultOrder({ endpoint: { sorts, defaultSort }, setParts }: { endpoint: Endpoint; setParts: SetParts }) {
+function DefaultOrder({
+  endpoint: { sorts, defaultSort },
+  setParts,
+}: {
+  endpoint: Endpoint;
+  setParts: SetParts;
+}) {
   const names = new Set([...sorts, ...(defaultSort ? [defaultSort.field] : [])]);
-  const orders = [...names].flatMap((name) => [[name, `${name}, ascending`] as const, [`-${name}`, `${name}, descending`] as const]);
+  const orders = [...names].flatMap((name) => [
+    [name, `${name}, ascending`] as const,
+    [`-${name}`, `${name}, descending`] as const,
+  ]);
   return (
     <Select
       label="Default order"
       value={defaultSort === null ? '' : `${defaultSort.order === 'desc' ? '-' : ''}${defaultSort.field}`}
       onChange={(value) =>
-        setParts({ defaultSort: value === '' ? null : { field: value.replace(/^-/, ''), order: value[0] === '-' ? 'desc' : 'asc' } })
+        setParts({
+          defaultSort:
+            value === ''
+              ? null
+              : { field: value.replace(/^-/, ''), order: value[0] === '-' ? 'desc' : 'asc' },
+        })
       }
       options={[['', 'id, ascending'], ...orders]}
       hint="Of the fields with a sort."
@@ -31,7 +46,12 @@ export function ResourceSettings(props: TableProps) {
   const renaming = useRename(document, (from, next) => renameEndpoint(from, index, next), change);
   return (
     <div class="schema-resource-settings">
-      <Input label="Resource name" value={name} onChange={renaming.onChange} hint={`Record type ${recordType}. Callers read /${name}.`} />
+      <Input
+        label="Resource name"
+        value={name}
+        onChange={renaming.onChange}
+        hint={`Record type ${recordType}. Callers read /${name}.`}
+      />
       <Input label="Description" value={description} onChange={(next) => setParts({ description: next })} />
       <DefaultOrder endpoint={endpoint} setParts={setParts} />
       <Input
@@ -46,7 +66,10 @@ export function ResourceSettings(props: TableProps) {
         rows={2}
         value={sortSets.map((keys) => keys.join(',')).join('\n')}
         onChange={(text) =>
-          setParts({ sortSets: text === '' ? [] : text.split('\n').map((line) => line.split(',').map((key) => key.trim())) })
+          setParts({
+            sortSets:
+              text === '' ? [] : text.split('\n').map((line) => line.split(',').map((key) => key.trim())),
+          })
         }
         hint="One per line, such as date,-total"
       />
@@ -65,12 +88,23 @@ export function ResourceSettings(props: TableProps) {
   );
 }
 
-/** Relations are of references to record types that have a resource here. A new one gets a name that fits its field. */
-function Relations({ document, endpoint: { fields, relations = [] }, sources, setParts }: TableProps & { setParts: SetParts }) {
+/**
+ * Relations are of references to record types that have a resource here. A new one gets a name that fits its
+ * field.
+ */
+function Relations({
+  document,
+  endpoint: { fields, relations = [] },
+  sources,
+  setParts,
+}: TableProps & { setParts: SetParts }) {
   const targets = new Map(
     fields.map(({ name, source }) => {
       const target = findSource(sources, source)?.target;
-      return [name, document.filter(({ recordType }) => recordType === target).map((resource) => resource.name)];
+      return [
+        name,
+        document.filter(({ recordType }) => recordType === target).map((resource) => resource.name),
+      ];
     }),
   );
   const references = [...targets].flatMap(([name, resources]) => (resources.length > 0 ? [name] : []));
@@ -89,7 +123,11 @@ function Relations({ document, endpoint: { fields, relations = [] }, sources, se
       columns={[
         { name: 'name', label: 'Name' },
         { name: 'field', label: 'Field', namesOf: () => references },
-        { name: 'resource', label: 'Resource', namesOf: ({ field = references[0] ?? '' }) => targets.get(field) ?? [] },
+        {
+          name: 'resource',
+          label: 'Resource',
+          namesOf: ({ field = references[0] ?? '' }) => targets.get(field) ?? [],
+        },
       ]}
       rows={relations}
       onChange={(rows) => {

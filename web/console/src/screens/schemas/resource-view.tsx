@@ -20,7 +20,13 @@ const shows = [
   ['all', 'All fields'],
   ['problems', 'Fields with problems'],
 ] as const;
-type Props = { id: string; document: Document; index: number; validation: Validation; change: (document: Document) => void };
+type Props = {
+  id: string;
+  document: Document;
+  index: number;
+  validation: Validation;
+  change: (document: Document) => void;
+};
 
 /** How many sources are offered at once; searching finds the others. */
 const maxOffered = 100;
@@ -29,7 +35,9 @@ export function ResourceView({ id, document, index, validation, change }: Props)
   const endpoint = document[index];
   const { recordType = '' } = endpoint ?? {};
   const readable = may('record:read') && endpoint !== undefined;
-  const read = useGet(readable ? '/api-schema/{id}/sources/{recordType}' : null, { path: { id, recordType } });
+  const read = useGet(readable ? '/api-schema/{id}/sources/{recordType}' : null, {
+    path: { id, recordType },
+  });
   const [text, setText] = useState('');
   const [show, setShow] = useState('published');
   const [opened, setOpened] = useState<Spot | null>(null);
@@ -48,16 +56,29 @@ export function ResourceView({ id, document, index, validation, change }: Props)
       <section aria-label={endpoint.name}>
         <div class="toolbar">
           <div class="grow">
-            <Input label={`Find a field of ${sources?.label ?? recordType}`} type="search" value={text} onChange={setText} />
+            <Input
+              label={`Find a field of ${sources?.label ?? recordType}`}
+              type="search"
+              value={text}
+              onChange={setText}
+            />
           </div>
           <Select label="Show" value={show} onChange={setShow} options={shows} />
         </div>
         <Count endpoint={endpoint} sources={sources} />
         <Faults messages={placed.get(index)} />
         {read.error?.status !== 404 && <Problem error={read.error} retry={() => void read.reload()} />}
-        <FieldTable {...props} shown={shown} offered={offered.slice(0, maxOffered)} opened={opened} open={setOpened} />
+        <FieldTable
+          {...props}
+          shown={shown}
+          offered={offered.slice(0, maxOffered)}
+          opened={opened}
+          open={setOpened}
+        />
         {shown.length + offered.length === 0 && <p class="muted">No field matches.</p>}
-        {offered.length > maxOffered && <p class="fine">and {offered.length - maxOffered} more: search to find them</p>}
+        {offered.length > maxOffered && (
+          <p class="fine">and {offered.length - maxOffered} more: search to find them</p>
+        )}
         <details class="schema-settings">
           <summary>Settings of {endpoint.name}</summary>
           <ResourceSettings {...props} />
@@ -75,14 +96,22 @@ export function ResourceView({ id, document, index, validation, change }: Props)
 }
 
 /** The rows to show: fields by position, and sources that aren't published. */
-function select(endpoint: Endpoint, { sources = [] }: Partial<Sources> = {}, placed: Placed, text: string, show: string) {
+function select(
+  endpoint: Endpoint,
+  { sources = [] }: Partial<Sources> = {},
+  placed: Placed,
+  text: string,
+  show: string,
+) {
   const words = text.toLowerCase().split(/\s+/);
   const matches = (...texts: readonly (string | undefined)[]): boolean =>
     words.every((word) => texts.join(' ').toLowerCase().includes(word));
   const labels = new Map(sources.map(({ source, label }) => [source, label]));
   const shown = endpoint.fields.flatMap((field, at) => {
     const isFaulty = flatFields({ fields: [field] }).some((one) => placed.has(one.field));
-    return matches(field.name, field.source, labels.get(field.source)) && (show !== 'problems' || isFaulty) ? [at] : [];
+    return matches(field.name, field.source, labels.get(field.source)) && (show !== 'problems' || isFaulty)
+      ? [at]
+      : [];
   });
   const published = new Set(endpoint.fields.map(({ source }) => source));
   const isOffered = ({ source, label }: Source): boolean => !published.has(source) && matches(label, source);

@@ -33,7 +33,13 @@ export function Review({ version }: { version: Version }) {
   );
 }
 
-function Plan({ version, result }: { version: Version; result: NonNullable<Awaited<ReturnType<typeof validate>>> }) {
+function Plan({
+  version,
+  result,
+}: {
+  version: Version;
+  result: NonNullable<Awaited<ReturnType<typeof validate>>>;
+}) {
   const { id, endpoints } = version;
   const { ready, problems, warnings, indexes, changes, against } = result;
   return (
@@ -47,10 +53,12 @@ function Plan({ version, result }: { version: Version; result: NonNullable<Await
         </div>
       )}
       <p class="lead">
-        {countOf(endpoints.length, 'resource')} with {countOf(endpoints.flatMap(({ fields }) => fields).length, 'field')}
-        {against && `, ${countOf(countBreaking(changes), 'breaking change')} since ${against}`}. Publishing builds{' '}
-        {countOf(indexes.length, 'index', 'indexes')} without blocking other work. Then filters, sorts, row scopes and groups are tried on
-        the real records as callers read them: it is published only if each read that is tried ends within the time limit.
+        {countOf(endpoints.length, 'resource')} with{' '}
+        {countOf(endpoints.flatMap(({ fields }) => fields).length, 'field')}
+        {against && `, ${countOf(countBreaking(changes), 'breaking change')} since ${against}`}. Publishing
+        builds {countOf(indexes.length, 'index', 'indexes')} without blocking other work. Then filters, sorts,
+        row scopes and groups are tried on the real records as callers read them: it is published only if each
+        read that is tried ends within the time limit.
       </p>
       <div class="actions">
         <PublishButton version={version} isReady={ready} />
@@ -70,18 +78,26 @@ function Plan({ version, result }: { version: Version; result: NonNullable<Await
   );
 }
 
-function PublishButton({ version: { id, version, revision, endpoints }, isReady }: { version: Version; isReady: boolean }) {
+function PublishButton({
+  version: { id, version, revision, endpoints },
+  isReady,
+}: {
+  version: Version;
+  isReady: boolean;
+}) {
   const run = async (): Promise<void> => {
     await api.POST('/api-schema/{id}/publish', { params: { path: { id } }, body: { revision } });
     await invalidate('/api-schema/{id}', '/api-schema ', '/overview');
   };
   if (!may('api-schema:publish'))
-    return <span class="note">Publishing needs the permission api-schema:publish: ask an administrator.</span>;
+    return (
+      <span class="note">Publishing needs the permission api-schema:publish: ask an administrator.</span>
+    );
   return (
     <ConfirmButton label={`Publish ${version}`} kind="primary" danger={false} disabled={!isReady} run={run}>
       <p>
-        Revision {revision} with {countOf(endpoints.length, 'resource')} can never be changed after that, only deprecated and retired. API
-        keys that are not limited to other versions can read it at once.
+        Revision {revision} with {countOf(endpoints.length, 'resource')} can never be changed after that, only
+        deprecated and retired. API keys that are not limited to other versions can read it at once.
       </p>
     </ConfirmButton>
   );
@@ -97,7 +113,9 @@ function Failure({ version }: { version: Version }) {
         <strong>{version.version} was not published.</strong> Nothing changed for callers.
       </p>
       <ProblemList id={version.id} document={version.endpoints} problems={publication.problems} />
-      <p>{isSlow ? 'Change it in the editor, then publish again.' : 'Publish again, or ask your operator.'}</p>
+      <p>
+        {isSlow ? 'Change it in the editor, then publish again.' : 'Publish again, or ask your operator.'}
+      </p>
     </div>
   );
 }

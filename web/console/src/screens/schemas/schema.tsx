@@ -14,5 +14,9 @@ export function Schema({ params: { id = '' } }: ScreenProps) {
   const { data } = read;
   if (data === undefined) return <Unread read={read} title="API version" above={[aboveVersion]} />;
   if (data.status !== 'draft' || !may('api-schema:update')) return <Published version={data} />;
-  return data.publication?.status === 'running' ? <Publishing version={data} /> : <Editor key={data.id} version={data} />;
+  return data.publication?.status === 'running' ? (
+    <Publishing version={data} />
+  ) : (
+    <Editor key={data.id} version={data} />
+  );
 }

@@ -74,7 +74,9 @@ const columnsOf = (counts: readonly Counted[]): readonly Column<Version>[] => [
 ];
 
 export function Schemas() {
-  const read = useGet('/api-schema', { query: listQuery<{ q: string; status: Version['status'] }>('q', 'status') });
+  const read = useGet('/api-schema', {
+    query: listQuery<{ q: string; status: Version['status'] }>('q', 'status'),
+  });
   const overview = useGet('/overview');
   const versions = (read.data?.data ?? []).filter(({ endpoints }) => endpoints.length > 0);
   return (
@@ -103,11 +105,17 @@ export function Schemas() {
 /** The first draft is made of everything that is synced, by one click. */
 function FirstDraft() {
   const syncs = useGet(may('sync:read') ? '/sync-configs' : null, { query: { pageSize: 50 } });
-  const synced = (syncs.data?.data ?? []).filter(({ syncedAt }) => syncedAt !== null).map(({ recordType }) => recordType);
-  if (synced.length === 0) return <NothingSynced title="No version yet, and no record type with a complete sync." />;
+  const synced = (syncs.data?.data ?? [])
+    .filter(({ syncedAt }) => syncedAt !== null)
+    .map(({ recordType }) => recordType);
+  if (synced.length === 0)
+    return <NothingSynced title="No version yet, and no record type with a complete sync." />;
   return (
     <Empty title="No version yet.">
-      <p>Synced: {firstOf(synced, 6)}. Names, filters and sorts are proposed from the records; you can change all of them.</p>
+      <p>
+        Synced: {firstOf(synced, 6)}. Names, filters and sorts are proposed from the records; you can change
+        all of them.
+      </p>
       <ActionButton
         label={`Draft a version from ${countOf(synced.length, 'record type')}`}
         busyLabel="Reading the records…"

@@ -1,4 +1,5 @@
-// What the ERP's record type offers to a resource: its synced sources, what fits their types, and a few records to show values of.
+// What the ERP's record type offers to a resource: its synced sources, what fits their types, and a few
+// records to show values of.
 import type { Answer } from '../../api.ts';
 import type { AggregateFunction, Endpoint, Field, LineField, Mask, Operator, Spot } from './document.ts';
 import { nameFor } from './names.ts';
@@ -24,7 +25,20 @@ type Fitting = {
   readonly masks: readonly Mask[];
 };
 const anything: Fitting = {
-  operators: ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'contains', 'starts_with', 'not', 'all', 'null'],
+  operators: [
+    'eq',
+    'after',
+    'before',
+    'gte',
+    'lte',
+    'gt',
+    'lt',
+    'contains',
+    'starts_with',
+    'not',
+    'all',
+    'null',
+  ],
   functions: ['sum', 'avg', 'min', 'max', 'count_distinct'],
   masks: ['hash', 'year', 'last4'],
 };
@@ -45,7 +59,8 @@ const maxLength = 48;
 /** A value of a record as one short line of text. */
 function formatValue(value: unknown): string {
   if (Array.isArray(value)) return `${value.length} ${value.length === 1 ? 'line' : 'lines'}`;
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value).replaceAll(/\s+/g, ' ').trim();
+  const text =
+    typeof value === 'object' ? JSON.stringify(value) : String(value).replaceAll(/\s+/g, ' ').trim();
   return text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
 }
 
@@ -54,7 +69,9 @@ const linesOf = (value: unknown): readonly Record<string, unknown>[] => (Array.i
 /** Up to three different values of a source. */
 export function samplesOf(sources: Sources | undefined, source: string, inLines: boolean): readonly string[] {
   const records = sources?.records ?? [];
-  const values = (inLines ? records.flatMap(({ lines }) => linesOf(lines)) : records).map((record) => record[source]);
+  const values = (inLines ? records.flatMap(({ lines }) => linesOf(lines)) : records).map(
+    (record) => record[source],
+  );
   return [...new Set(values.filter((value) => (value ?? '') !== '').map(formatValue))].slice(0, 3);
 }
 
@@ -68,7 +85,12 @@ export const lineFor = ({ source, label }: LineSource, taken: readonly LineField
 export function fieldFor({ source, label, lines }: Source, taken: readonly Field[]): Field {
   const fields: LineField[] = [];
   for (const line of lines ?? []) fields.push(lineFor(line, fields));
-  return { name: nameFor(source === 'lines' ? source : label, source, taken), source, description: '', ...(lines && { fields }) };
+  return {
+    name: nameFor(source === 'lines' ? source : label, source, taken),
+    source,
+    description: '',
+    ...(lines && { fields }),
+  };
 }
 
 const partsOf = (value: unknown): string[] => String(value).split(/, */);
@@ -83,7 +105,10 @@ function listOf(record: Readonly<Record<string, unknown>>, source: string): unkn
 }
 
 /** A record under the names of its fields, as callers read it. */
-export const recordAs = (fields: readonly Field[], record: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+export const recordAs = (
+  fields: readonly Field[],
+  record: Readonly<Record<string, unknown>>,
+): Record<string, unknown> =>
   Object.fromEntries(
     fields.map(({ name, source, as, fields: lineFields }) => {
       const value = record[source] ?? null;

@@ -1,5 +1,6 @@
-// The definition that a person edits: what is saved, what was changed since, and what another person saved in the meantime. Changes are kept
-// in this browser until they are saved or discarded, so that nothing is lost by a reload or by leaving the screen.
+// The definition that a person edits: what is saved, what was changed since, and what another person saved in
+// the meantime. Changes are kept in this browser until they are saved or discarded, so that nothing is lost
+// by a reload or by leaving the screen.
 import { useRef, useState } from 'preact/hooks';
 import { type Answer, type ApiError, api, toApiError } from '../../api.ts';
 import { keep, readKept } from '../../kept.ts';
@@ -8,7 +9,12 @@ import type { Document } from './document.ts';
 
 export type Version = Answer<'/api-schema/{id}'>;
 /** `text`: the text of the JSON view, while the tables didn't replace it. */
-type Content = { readonly name: string; readonly notes: string; readonly endpoints: Document; readonly text?: string | undefined };
+type Content = {
+  readonly name: string;
+  readonly notes: string;
+  readonly endpoints: Document;
+  readonly text?: string | undefined;
+};
 type Kept = Content & { readonly revision: number };
 type Status = { readonly saving: boolean; readonly error?: ApiError };
 
@@ -94,7 +100,8 @@ export function useDraft(version: Version): Draft {
     save,
     change(content) {
       const next = { revision, ...contentOf(version), ...latest.current, ...content };
-      const isSame = next.revision === version.revision && next.text === undefined && textOf(next) === textOf(version);
+      const isSame =
+        next.revision === version.revision && next.text === undefined && textOf(next) === textOf(version);
       set(isSame ? undefined : next);
     },
     discard() {

@@ -1,4 +1,5 @@
-// Accepts that fields are missing in the ERP for good: says what becomes of their values and who shows them, and asks.
+// Accepts that fields are missing in the ERP for good: says what becomes of their values and who shows them,
+// and asks.
 import { useState } from 'preact/hooks';
 import { api, type Item } from '../../api.ts';
 import { countOf } from '../../format.ts';
@@ -27,20 +28,28 @@ function AcceptFields({ sync, onClose }: { sync: SyncConfig; onClose: () => void
   const { data } = useGet('/sync-configs/{id}/drift', { path: { id } });
   const options = staleFields.map(({ field, reason }) => {
     const uses = data?.data.find((drift) => drift.field === field && drift.kind !== 'added')?.affects ?? [];
-    return { name: field, description: `${meanings[reason]}${uses.length === 0 ? '' : ` Shown by ${uses.map(describeUse).join(', ')}.`}` };
+    return {
+      name: field,
+      description: `${meanings[reason]}${uses.length === 0 ? '' : ` Shown by ${uses.map(describeUse).join(', ')}.`}`,
+    };
   });
   return (
     <Confirm
       title="Accept missing fields"
       action={`Accept ${countOf(fields.length, 'missing field')} and run`}
       run={async () =>
-        showRun(await api.POST('/sync-configs/{id}/accept-missing-fields', { params: { path: { id } }, body: { fields: [...fields] } }))
+        showRun(
+          await api.POST('/sync-configs/{id}/accept-missing-fields', {
+            params: { path: { id } },
+            body: { fields: [...fields] },
+          }),
+        )
       }
       onClose={onClose}
     >
       <p>
-        A run starts at once. It and later runs of {name} succeed without these fields. This concerns {countOf(records, 'stored record')}.
-        When the ERP has a field again, it is read again.
+        A run starts at once. It and later runs of {name} succeed without these fields. This concerns{' '}
+        {countOf(records, 'stored record')}. When the ERP has a field again, it is read again.
       </p>
       <Checks label="Missing fields" options={options} chosen={fields} onChange={setFields} />
     </Confirm>
@@ -50,5 +59,7 @@ function AcceptFields({ sync, onClose }: { sync: SyncConfig; onClose: () => void
 /** Nothing where no field is missing, or the person may not accept it. */
 export const AcceptButton = ({ sync }: { sync: SyncConfig }) =>
   sync.staleFields.length > 0 && may('sync:update') ? (
-    <OpenButton label="Accept as missing…">{(close) => <AcceptFields sync={sync} onClose={close} />}</OpenButton>
+    <OpenButton label="Accept as missing…">
+      {(close) => <AcceptFields sync={sync} onClose={close} />}
+    </OpenButton>
   ) : null;

@@ -11,21 +11,39 @@ export function showRun({ data }: { readonly data?: Pick<Run, 'id'> | undefined 
   if (data !== undefined) go(`${base}/runs/${data.id}`);
 }
 
-type TriggerProps = { sync: { readonly id: string }; label: string; mode?: Run['mode']; kind?: '' | 'primary' };
+type TriggerProps = {
+  sync: { readonly id: string };
+  label: string;
+  mode?: Run['mode'];
+  kind?: '' | 'primary';
+};
 
 /** Starts a run, and leads to it. */
 export const TriggerButton = ({ sync: { id }, label, mode, kind = '' }: TriggerProps) => (
   <ActionButton
     label={label}
     kind={kind}
-    run={async () => showRun(await api.POST('/sync-configs/{id}/trigger', { params: { path: { id } }, body: { ...(mode && { mode }) } }))}
+    run={async () =>
+      showRun(
+        await api.POST('/sync-configs/{id}/trigger', {
+          params: { path: { id } },
+          body: { ...(mode && { mode }) },
+        }),
+      )
+    }
   />
 );
 
 export const RunLink = ({ run }: { run: SyncConfig['lastRun'] }) =>
-  run === null ? <span class="muted">None yet</span> : <a href={`${base}/runs/${run.id}`}>{runStates[run.status][1]}</a>;
+  run === null ? (
+    <span class="muted">None yet</span>
+  ) : (
+    <a href={`${base}/runs/${run.id}`}>{runStates[run.status][1]}</a>
+  );
 
-type Changes = NonNullable<paths['/sync-configs/{id}']['patch']['requestBody']>['content']['application/json'];
+type Changes = NonNullable<
+  paths['/sync-configs/{id}']['patch']['requestBody']
+>['content']['application/json'];
 
 export async function updateSync({ id }: { readonly id: string }, body: Changes): Promise<void> {
   await api.PATCH('/sync-configs/{id}', { params: { path: { id } }, body });

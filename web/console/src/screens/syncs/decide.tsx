@@ -1,4 +1,5 @@
-// Approves or rejects held deletions. The revision that the person looked at goes along: the service refuses when the list has changed since.
+// Approves or rejects held deletions. The revision that the person looked at goes along: the service refuses
+// when the list has changed since.
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { countOf, formatNumber } from '../../format.ts';
@@ -12,13 +13,22 @@ import type { ProposalDetail } from './proposal.tsx';
 type Props = { syncId: string; proposal: ProposalDetail };
 
 /** `ids` null: all records of the proposal. */
-function Approve({ syncId, proposal, ids, onClose }: Props & { ids: readonly string[] | null; onClose: () => void }) {
+function Approve({
+  syncId,
+  proposal,
+  ids,
+  onClose,
+}: Props & { ids: readonly string[] | null; onClose: () => void }) {
   const { id: proposalId, revision, count, recordType, records, evidence } = proposal;
   const approved = ids?.length ?? count;
-  const referenced = records.filter(({ id, referencedBy }) => referencedBy.length > 0 && ids?.includes(id) !== false).length;
+  const referenced = records.filter(
+    ({ id, referencedBy }) => referencedBy.length > 0 && ids?.includes(id) !== false,
+  ).length;
   const approve = async (): Promise<void> => {
     const body = { proposalId, revision, ...(ids !== null && { ids: [...ids] }) };
-    showRun(await api.POST('/sync-configs/{id}/approve-deletions', { params: { path: { id: syncId } }, body }));
+    showRun(
+      await api.POST('/sync-configs/{id}/approve-deletions', { params: { path: { id: syncId } }, body }),
+    );
   };
   return (
     <Confirm
@@ -29,19 +39,29 @@ function Approve({ syncId, proposal, ids, onClose }: Props & { ids: readonly str
       onClose={onClose}
     >
       <p>
-        A run starts now. It looks up each of these records in the ERP once more and deletes those that are still absent
-        {evidence.rows !== null && `, out of ${formatNumber(evidence.rows)} stored ${recordType} records`}. What is deleted is gone for all
-        callers, and comes back only if the ERP returns it again.
+        A run starts now. It looks up each of these records in the ERP once more and deletes those that are
+        still absent
+        {evidence.rows !== null && `, out of ${formatNumber(evidence.rows)} stored ${recordType} records`}.
+        What is deleted is gone for all callers, and comes back only if the ERP returns it again.
       </p>
       {referenced > 0 && (
-        <p>Other stored records refer to {formatNumber(referenced)} of the records shown. These references then lead nowhere.</p>
+        <p>
+          Other stored records refer to {formatNumber(referenced)} of the records shown. These references then
+          lead nowhere.
+        </p>
       )}
-      {approved < count && <p>The other {countOf(count - approved, 'record')} stay and keep waiting for a decision.</p>}
+      {approved < count && (
+        <p>The other {countOf(count - approved, 'record')} stay and keep waiting for a decision.</p>
+      )}
     </Confirm>
   );
 }
 
-function Reject({ syncId, proposal: { id: proposalId, revision, count }, onClose }: Props & { onClose: () => void }) {
+function Reject({
+  syncId,
+  proposal: { id: proposalId, revision, count },
+  onClose,
+}: Props & { onClose: () => void }) {
   const [reason, setReason] = useState('');
   const reject = async (): Promise<void> => {
     await api.POST('/sync-configs/{id}/deletion-proposals/{proposalId}/reject', {
@@ -51,10 +71,15 @@ function Reject({ syncId, proposal: { id: proposalId, revision, count }, onClose
     await invalidate('/sync-configs');
   };
   return (
-    <Confirm title={`Keep ${countOf(count, 'record')}`} action={`Reject ${countOf(count, 'deletion')}`} run={reject} onClose={onClose}>
+    <Confirm
+      title={`Keep ${countOf(count, 'record')}`}
+      action={`Reject ${countOf(count, 'deletion')}`}
+      run={reject}
+      onClose={onClose}
+    >
       <p>
-        Nothing is deleted. While absent in the ERP, the records are served as before, are not proposed again, and no longer make runs
-        partial. What the ERP later lists as deleted is deleted.
+        Nothing is deleted. While absent in the ERP, the records are served as before, are not proposed again,
+        and no longer make runs partial. What the ERP later lists as deleted is deleted.
       </p>
       <Field label="Reason" value={reason} onChange={setReason} hint="For the audit log." />
     </Confirm>
@@ -76,15 +101,23 @@ export function Decide({ syncId, proposal, chosen }: Props & { chosen: readonly 
       <div class="actions">
         <OpenButton
           kind="danger"
-          label={isPart ? `Approve ${formatNumber(chosen.length)} selected…` : `Approve all ${formatNumber(count)}…`}
+          label={
+            isPart
+              ? `Approve ${formatNumber(chosen.length)} selected…`
+              : `Approve all ${formatNumber(count)}…`
+          }
         >
           {(close) => <Approve {...shared} ids={isPart ? chosen : null} onClose={close} />}
         </OpenButton>
         {status === 'open' && !isPart && (
-          <OpenButton label={`Reject all ${formatNumber(count)}…`}>{(close) => <Reject {...shared} onClose={close} />}</OpenButton>
+          <OpenButton label={`Reject all ${formatNumber(count)}…`}>
+            {(close) => <Reject {...shared} onClose={close} />}
+          </OpenButton>
         )}
       </div>
-      {isPart && status === 'open' && <p class="fine">To keep the rest, approve the selected records, then reject what is left.</p>}
+      {isPart && status === 'open' && (
+        <p class="fine">To keep the rest, approve the selected records, then reject what is left.</p>
+      )}
     </div>
   );
 }

@@ -46,7 +46,10 @@ const Log = (props: LogProps) => (
 function EndedLog({ runId }: { runId: string }) {
   const [open, setOpen] = useState(false);
   const [page, setPage] = useState(1);
-  const { data, error, reload } = useGet(open ? '/sync-runs/{id}/events' : null, { path: { id: runId }, query: { page, pageSize: 50 } });
+  const { data, error, reload } = useGet(open ? '/sync-runs/{id}/events' : null, {
+    path: { id: runId },
+    query: { page, pageSize: 50 },
+  });
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Show the log of the run</summary>

@@ -9,7 +9,8 @@ import { TriggerButton } from './actions.tsx';
 import type { Run, SyncConfig } from './words.ts';
 
 /** Codes of problems that the screen of the connection mends. */
-const connectionCodes = /^(NO_C|CERTIFICATE_|CLIENT_UNKNOWN|INVALID_LOGIN|PRIVATE_KEY_|ACCOUNT_UNKNOWN|HOST_|TLS_)/;
+const connectionCodes =
+  /^(NO_C|CERTIFICATE_|CLIENT_UNKNOWN|INVALID_LOGIN|PRIVATE_KEY_|ACCOUNT_UNKNOWN|HOST_|TLS_)/;
 /** Of runs that published all but what is named; what is left of it has reasons of its own. */
 const partialCodes = /^(FIELDS_|DELETIONS_HELD|RECORDS_REJECTED)/;
 
@@ -31,8 +32,8 @@ const StaleReason = ({ sync }: { sync: SyncConfig }) => (
       ))}
     </ul>
     <p>
-      The last values stay, and new records have none. Let the role of the connection see the field in the ERP again, then run: all records
-      are updated. If the field is gone for good, accept that.
+      The last values stay, and new records have none. Let the role of the connection see the field in the ERP
+      again, then run: all records are updated. If the field is gone for good, accept that.
     </p>
     <div class="actions">
       {may('sync:create') && <TriggerButton sync={sync} label="Access is given: run now" />}
@@ -52,17 +53,29 @@ const ProposalLink = ({ syncId, id }: { syncId: string; id: string }) => (
 type Held = NonNullable<SyncConfig['heldDeletions']>;
 
 const HeldReason = ({ syncId, held: { proposalId, count } }: { syncId: string; held: Held }) => (
-  <Reason title={count === null ? 'Deletions are held' : `${countOf(count, 'deletion')} ${count === 1 ? 'is' : 'are'} held`}>
+  <Reason
+    title={
+      count === null
+        ? 'Deletions are held'
+        : `${countOf(count, 'deletion')} ${count === 1 ? 'is' : 'are'} held`
+    }
+  >
     <p>
-      These records are absent in the ERP: they were deleted, or are hidden from the role of the connection. They stay until a person
-      approves or rejects their deletion.
+      These records are absent in the ERP: they were deleted, or are hidden from the role of the connection.
+      They stay until a person approves or rejects their deletion.
     </p>
     <ProposalLink syncId={syncId} id={proposalId} />
   </Reason>
 );
 
 /** A problem in the service's own words. */
-function PlainReason({ syncId, error: { code, message, fix, proposalId } }: { syncId: string; error: NonNullable<Run['error']> }) {
+function PlainReason({
+  syncId,
+  error: { code, message, fix, proposalId },
+}: {
+  syncId: string;
+  error: NonNullable<Run['error']>;
+}) {
   const isConnection = connectionCodes.test(code);
   return (
     <Reason title={message}>
@@ -96,7 +109,9 @@ export function Reasons({ sync, run }: { sync: SyncConfig; run: Run | null }) {
       {plain !== null && <PlainReason syncId={id} error={plain} />}
       {isPartial && !isLeft && (
         <Reason title={error.message}>
-          <p>This was decided or mended after the run. The next run is green unless it finds something else.</p>
+          <p>
+            This was decided or mended after the run. The next run is green unless it finds something else.
+          </p>
           <div class="actions">{may('sync:create') && <TriggerButton sync={sync} label="Run now" />}</div>
         </Reason>
       )}
@@ -104,7 +119,10 @@ export function Reasons({ sync, run }: { sync: SyncConfig; run: Run | null }) {
       {heldDeletions !== null && <HeldReason syncId={id} held={heldDeletions} />}
       {rejected > 0 && (
         <Reason title={`${countOf(rejected, 'record')} could not be stored`}>
-          <p>The last good version stays available. Correct what the reasons name in the ERP; every run reads such records again.</p>
+          <p>
+            The last good version stays available. Correct what the reasons name in the ERP; every run reads
+            such records again.
+          </p>
           <p>
             <a href={`${base}/syncs/${id}?show=rejected`}>See the rejected records</a>
           </p>
@@ -115,7 +133,15 @@ export function Reasons({ sync, run }: { sync: SyncConfig; run: Run | null }) {
 }
 
 /** What isn't green, with its reasons as `children`. */
-export const Why = ({ title, failed, children }: { title: string; failed: boolean; children: ComponentChildren }) => (
+export const Why = ({
+  title,
+  failed,
+  children,
+}: {
+  title: string;
+  failed: boolean;
+  children: ComponentChildren;
+}) => (
   <section class={`why ${failed ? 'failed' : ''}`} aria-label={title}>
     <h2>{title}</h2>
     {children}
@@ -130,9 +156,15 @@ const published: Readonly<Partial<Record<Run['status'], string>>> = {
   waiting: 'The run waits, and continues by itself from where it is.',
 };
 
-const titles: Readonly<Partial<Record<Run['status'], string>>> = { waiting: 'What the run waits for', cancelled: 'Cancelled' };
+const titles: Readonly<Partial<Record<Run['status'], string>>> = {
+  waiting: 'What the run waits for',
+  cancelled: 'Cancelled',
+};
 
-/** Says why this run isn't green, with a link to what came after. Without a sync only what the run itself knows. */
+/**
+ * Says why this run isn't green, with a link to what came after. Without a sync only what the run itself
+ * knows.
+ */
 export function WhyNotGreen({ run, sync }: { run: Run; sync: SyncConfig | undefined }) {
   const { status, error, syncConfigId } = run;
   const newest = sync?.lastRun ?? null;

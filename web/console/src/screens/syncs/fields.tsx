@@ -24,7 +24,12 @@ function ChooseButtons({ sync }: { sync: SyncConfig }) {
   return (
     <>
       {sync.fields !== '*' && (
-        <ConfirmButton label="Sync all fields…" action="Sync all fields" danger={false} run={() => updateSync(sync, { fields: '*' })}>
+        <ConfirmButton
+          label="Sync all fields…"
+          action="Sync all fields"
+          danger={false}
+          run={() => updateSync(sync, { fields: '*' })}
+        >
           <p>{allFields}</p>
         </ConfirmButton>
       )}
@@ -59,13 +64,24 @@ const reasonWords = {
   empty: 'It came empty in records that had a value',
 } as const;
 
-type Missing = { readonly field: string; readonly at: string; readonly isAccepted: boolean; readonly text: string };
+type Missing = {
+  readonly field: string;
+  readonly at: string;
+  readonly isAccepted: boolean;
+  readonly text: string;
+};
 
-const fieldColumn = { title: 'Field', cell: ({ field }: { readonly field: string }) => <code class="nowrap">{field}</code> };
+const fieldColumn = {
+  title: 'Field',
+  cell: ({ field }: { readonly field: string }) => <code class="nowrap">{field}</code>,
+};
 
 const missingColumns: readonly Column<Missing>[] = [
   fieldColumn,
-  { title: 'State', cell: ({ isAccepted }) => (isAccepted ? <Badge>Accepted</Badge> : <Badge tone="warn">Not updated</Badge>) },
+  {
+    title: 'State',
+    cell: ({ isAccepted }) => (isAccepted ? <Badge>Accepted</Badge> : <Badge tone="warn">Not updated</Badge>),
+  },
   { title: 'Reason', cell: ({ text }) => text },
   { title: 'Since', cell: ({ at }) => <Time at={at} relative /> },
 ];
@@ -76,8 +92,18 @@ const MissingFields = ({ sync }: { sync: SyncConfig }) => (
       label="List of missing fields"
       columns={missingColumns}
       rows={[
-        ...sync.staleFields.map(({ field, since, message }) => ({ field, at: since, isAccepted: false, text: message })),
-        ...sync.acceptedFields.map(({ field, at, reason }) => ({ field, at, isAccepted: true, text: reasonWords[reason] })),
+        ...sync.staleFields.map(({ field, since, message }) => ({
+          field,
+          at: since,
+          isAccepted: false,
+          text: message,
+        })),
+        ...sync.acceptedFields.map(({ field, at, reason }) => ({
+          field,
+          at,
+          isAccepted: true,
+          text: reasonWords[reason],
+        })),
       ]}
       rowKey={({ field }) => field}
       empty={<p class="muted">The ERP has every field that published versions show.</p>}
@@ -97,7 +123,9 @@ function Uses({ drift: { affects, hiddenViews } }: { drift: Drift }) {
     <>
       {affects.map((use) => {
         const text = describeUse(use);
-        return <div key={text}>{use.kind === 'view' ? <a href={`${base}/views/${use.id}`}>{text}</a> : text}</div>;
+        return (
+          <div key={text}>{use.kind === 'view' ? <a href={`${base}/views/${use.id}`}>{text}</a> : text}</div>
+        );
       })}
       {hiddenViews > 0 && <div>{countOf(hiddenViews, 'view')} that you may not see</div>}
     </>

@@ -1,4 +1,5 @@
-// A run as it happens: the service sends its state and its log while it is open, and this hook measures its pace.
+// A run as it happens: the service sends its state and its log while it is open, and this hook measures its
+// pace.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Item, platformBase } from '../../api.ts';
 import { invalidate } from '../../query.ts';
@@ -19,7 +20,11 @@ export type LiveRun = {
 type Start = { readonly phase: string; readonly done: number; readonly atMs: number };
 
 /** By the service's own estimate where it has one, otherwise by what was done since `start`. */
-function paceOf({ done, expected, estimatedSecondsLeft }: NonNullable<Run['progress']>, start: Start, nowMs: number): number | null {
+function paceOf(
+  { done, expected, estimatedSecondsLeft }: NonNullable<Run['progress']>,
+  start: Start,
+  nowMs: number,
+): number | null {
   if (expected !== null && estimatedSecondsLeft) return (expected - done) / estimatedSecondsLeft;
   return done > start.done ? ((done - start.done) * 1000) / (nowMs - start.atMs) : null;
 }
@@ -48,7 +53,10 @@ function useShown(): boolean {
   return shown;
 }
 
-/** Follows the run while `follow` holds; afterwards the last state stays. Reads of runs and syncs are repeated when the run ends. */
+/**
+ * Follows the run while `follow` holds; afterwards the last state stays. Reads of runs and syncs are repeated
+ * when the run ends.
+ */
 export function useLiveRun(id: string, follow: boolean): LiveRun {
   const [live, setLive] = useState<LiveRun>(nothing);
   const start = useRef<Start | null>(null);
@@ -76,7 +84,8 @@ export function useLiveRun(id: string, follow: boolean): LiveRun {
       void invalidate('/sync-runs', '/sync-configs', '/overview');
     });
     source.addEventListener('error', () => {
-      if (source.readyState === EventSource.CLOSED) setLive((before) => ({ ...before, lost: before.run === null || isOpen(before.run) }));
+      if (source.readyState === EventSource.CLOSED)
+        setLive((before) => ({ ...before, lost: before.run === null || isOpen(before.run) }));
     });
     return () => source.close();
   }, [id, isFollowed]);

@@ -23,7 +23,15 @@ const others: Readonly<Record<string, Measure>> = {
 const options = Object.entries(others).map(([name, [title]]) => [name, title] as const);
 
 /** What a bar says on hover. */
-const describePoint = ({ startedAt, runs, status, durationMs, recordsRead, recordsChanged, recordsDeleted }: Point): string =>
+const describePoint = ({
+  startedAt,
+  runs,
+  status,
+  durationMs,
+  recordsRead,
+  recordsChanged,
+  recordsDeleted,
+}: Point): string =>
   [
     formatTime(startedAt),
     ...(runs === 1 ? [] : [countOf(runs, 'run')]),
@@ -39,15 +47,23 @@ const describePoint = ({ startedAt, runs, status, durationMs, recordsRead, recor
 /** How many runs ended how. */
 function describeEnds({ points }: RunHistory): string {
   const names = ['succeeded', 'partial', 'failed', 'cancelled', 'open'] as const;
-  return describeAll(names.map((name) => [points.reduce((sum, { counts }) => sum + counts[name], 0), name])).join(', ');
+  return describeAll(
+    names.map((name) => [points.reduce((sum, { counts }) => sum + counts[name], 0), name]),
+  ).join(', ');
 }
 
 export function History({ syncId }: { syncId: string }) {
-  const { data, error, reload } = useGet('/sync-configs/{id}/history', { path: { id: syncId }, query: { days } });
+  const { data, error, reload } = useGet('/sync-configs/{id}/history', {
+    path: { id: syncId },
+    query: { days },
+  });
   if (data?.points.length === 0) return null;
   const [title, measure] = others[query.value.get('plot') ?? ''] ?? duration;
   return (
-    <Section title="History" actions={<SelectFilter label="What is plotted" name="plot" any={duration[0]} options={options} />}>
+    <Section
+      title="History"
+      actions={<SelectFilter label="What is plotted" name="plot" any={duration[0]} options={options} />}
+    >
       <Problem error={error} retry={() => void reload()} />
       {data !== undefined && (
         <div class="card stack">

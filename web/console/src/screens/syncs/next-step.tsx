@@ -1,4 +1,5 @@
-// The next step of the set-up, after a run that succeeded. Nothing once the set-up is complete or hidden, or where the role doesn't allow it.
+// The next step of the set-up, after a run that succeeded. Nothing once the set-up is complete or hidden, or
+// where the role doesn't allow it.
 import { readKept } from '../../kept.ts';
 import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';

@@ -1,4 +1,5 @@
-// What a run compared with the ERP before it published: each check in the service's words, with its numbers and its result.
+// What a run compared with the ERP before it published: each check in the service's words, with its numbers
+// and its result.
 import type { Answer } from '../../api.ts';
 import { countOf } from '../../format.ts';
 import { type States, WordBadge } from '../../parts/detail.tsx';
@@ -64,7 +65,10 @@ export function Proof({ runId }: { runId: string }) {
           retry={() => void reload()}
           empty={
             <Empty title="Nothing was proved.">
-              <p>The run ended before it could compare what it read with the ERP, so nothing of it was published.</p>
+              <p>
+                The run ended before it could compare what it read with the ERP, so nothing of it was
+                published.
+              </p>
             </Empty>
           }
         />

@@ -1,4 +1,5 @@
-// Held deletions: the records that would be deleted with what is known of each, to approve all or some of them, or to reject them.
+// Held deletions: the records that would be deleted with what is known of each, to approve all or some of
+// them, or to reject them.
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../api.ts';
 import { countOf, formatNumber } from '../../format.ts';
@@ -34,7 +35,8 @@ const meanings: Readonly<Record<ProposalDetail['status'], string>> = {
   kept: 'This sync deletes nothing, so there is nothing to decide.',
   approved: 'The next run looks up each record in the ERP once more and deletes those that are still absent.',
   applied: 'A run deleted the records that were still absent in the ERP.',
-  rejected: 'The records stay and are not proposed again while they are absent. Approving them takes the rejection back.',
+  rejected:
+    'The records stay and are not proposed again while they are absent. Approving them takes the rejection back.',
   superseded: 'Another proposal replaced this one, or none of its records is absent any more.',
 };
 
@@ -45,14 +47,22 @@ function Evidence({ proposal: { count, evidence } }: { proposal: ProposalDetail 
       <div class="card">
         <Facts
           facts={[
-            ['Absent in the ERP', formatNumber(count) + (rows === null ? '' : ` of ${countOf(rows, 'stored record')}`)],
+            [
+              'Absent in the ERP',
+              formatNumber(count) + (rows === null ? '' : ` of ${countOf(rows, 'stored record')}`),
+            ],
             [
               'Found by',
               runId !== null && (
-                <a href={`${base}/runs/${runId}`}>{mode === null ? 'A run' : `${modeWords[mode]} run`} that compared all records</a>
+                <a href={`${base}/runs/${runId}`}>
+                  {mode === null ? 'A run' : `${modeWords[mode]} run`} that compared all records
+                </a>
               ),
             ],
-            ['Deleted without asking', allowed !== null && `At most ${countOf(allowed, 'record')}, and none that others refer to`],
+            [
+              'Deleted without asking',
+              allowed !== null && `At most ${countOf(allowed, 'record')}, and none that others refer to`,
+            ],
             ["The ERP's list of deletions", feed !== null && feeds[feed]],
             ['Referred to by others', referenced !== null && `${countOf(referenced, 'record')} of these`],
           ]}
@@ -62,7 +72,10 @@ function Evidence({ proposal: { count, evidence } }: { proposal: ProposalDetail 
   );
 }
 
-type Selection = { readonly chosen: ReadonlySet<string>; readonly choose: (ids: readonly string[], on: boolean) => void };
+type Selection = {
+  readonly chosen: ReadonlySet<string>;
+  readonly choose: (ids: readonly string[], on: boolean) => void;
+};
 
 /** Date and amount are left out where no record has them. */
 function columnsOf(records: readonly AbsentRecord[], { chosen, choose }: Selection, canChoose: boolean) {
@@ -90,20 +103,33 @@ function columnsOf(records: readonly AbsentRecord[], { chosen, choose }: Selecti
       ),
     },
     records.some(({ date }) => date !== null) && { title: 'Date', minor: true, cell: ({ date }) => date },
-    records.some(({ amount }) => amount !== null) && { title: 'Amount', align: 'end', minor: true, cell: ({ amount }) => amount },
+    records.some(({ amount }) => amount !== null) && {
+      title: 'Amount',
+      align: 'end',
+      minor: true,
+      cell: ({ amount }) => amount,
+    },
     { title: 'Last in the ERP', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} none="not known" /> },
     {
       title: 'Referred to by',
       cell: ({ referencedBy }) =>
-        referencedBy.map(({ recordType, field, count }) => `${countOf(count, `${recordType} record`)} (${field})`).join(', ') || (
-          <span class="muted">none</span>
-        ),
+        referencedBy
+          .map(({ recordType, field, count }) => `${countOf(count, `${recordType} record`)} (${field})`)
+          .join(', ') || <span class="muted">none</span>,
     },
   ];
   return columns.filter((column) => column !== false);
 }
 
-function Records({ proposal, selection, canChoose }: { proposal: ProposalDetail; selection: Selection; canChoose: boolean }) {
+function Records({
+  proposal,
+  selection,
+  canChoose,
+}: {
+  proposal: ProposalDetail;
+  selection: Selection;
+  canChoose: boolean;
+}) {
   const { records, nextAfter, count } = proposal;
   const ids = records.map(({ id }) => id);
   const isAll = ids.length > 0 && ids.every((id) => selection.chosen.has(id));
@@ -115,7 +141,11 @@ function Records({ proposal, selection, canChoose }: { proposal: ProposalDetail;
       actions={
         canChoose && (
           <button type="button" onClick={() => selection.choose(ids, !isAll)}>
-            {isAll ? 'Clear the selection' : count > ids.length ? `Select the ${formatNumber(ids.length)} on this page` : 'Select all'}
+            {isAll
+              ? 'Clear the selection'
+              : count > ids.length
+                ? `Select the ${formatNumber(ids.length)} on this page`
+                : 'Select all'}
           </button>
         )
       }

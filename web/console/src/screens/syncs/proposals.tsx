@@ -29,8 +29,8 @@ export function Proposals({ sync: { id: syncId } }: { sync: SyncConfig }) {
     <Section title="Held deletions">
       <div class="stack">
         <p class="muted">
-          Records that are absent in the ERP without an explanation wait here when they are more than this sync deletes without asking, or
-          when other records refer to them.
+          Records that are absent in the ERP without an explanation wait here when they are more than this
+          sync deletes without asking, or when other records refer to them.
         </p>
         <List
           label="List of held deletions"

@@ -1,4 +1,5 @@
-// Records that could not be stored, of a sync or of one run, with the reason of each, what mends it, and a run that reads them again.
+// Records that could not be stored, of a sync or of one run, with the reason of each, what mends it, and a
+// run that reads them again.
 import { api, type Item } from '../../api.ts';
 import { countOf } from '../../format.ts';
 import { List, listQuery } from '../../parts/list.tsx';
@@ -13,7 +14,10 @@ import type { SyncConfig } from './words.ts';
 
 const correct = 'Correct the value in the ERP.';
 const report = "Report it to the ERP's support; then start a full run.";
-/** What to do about a record that could not be stored, by the code of its rejection, where its message does not say it. */
+/**
+ * What to do about a record that could not be stored, by the code of its rejection, where its message does
+ * not say it.
+ */
 const fixes: Readonly<Record<string, string>> = {
   VALUE_UNREADABLE: correct,
   LINE_UNREADABLE: correct,
@@ -42,7 +46,10 @@ const columns: readonly Column<Rejection>[] = [
   },
   { title: 'Since', minor: true, cell: ({ firstSeenAt }) => <Time at={firstSeenAt} relative /> },
 ];
-const syncColumns: typeof columns = [...columns, { title: 'Tries', align: 'end', minor: true, cell: ({ attempts }) => attempts }];
+const syncColumns: typeof columns = [
+  ...columns,
+  { title: 'Tries', align: 'end', minor: true, cell: ({ attempts }) => attempts },
+];
 
 /** Those of the sync, or with `runId` those of one run that no later run stored. */
 export function Rejections({ sync: { id }, runId }: { sync: Pick<SyncConfig, 'id'>; runId?: string }) {
@@ -59,13 +66,19 @@ export function Rejections({ sync: { id }, runId }: { sync: Pick<SyncConfig, 'id
         may('sync:update') && (
           <ActionButton
             label={runId === undefined ? `Read ${countOf(total, 'record')} again` : 'Read them again'}
-            run={async () => showRun(await api.POST('/sync-configs/{id}/rejections/retry', { params: { path: { id } }, body: {} }))}
+            run={async () =>
+              showRun(
+                await api.POST('/sync-configs/{id}/rejections/retry', { params: { path: { id } }, body: {} }),
+              )
+            }
           />
         )
       }
     >
       <div class="stack">
-        <p class="muted">Their last good version, if there is one, stays available. Every run reads them again.</p>
+        <p class="muted">
+          Their last good version, if there is one, stays available. Every run reads them again.
+        </p>
         <List
           label="List of rejected records"
           read={read}

@@ -21,7 +21,16 @@ import { type LiveRun, useLiveRun } from './follow-run.ts';
 import { NextStep } from './next-step.tsx';
 import { Proof } from './proof.tsx';
 import { Rejections } from './rejected.tsx';
-import { describeDuration, describeProgress, isOpen, modeWords, phaseWords, type Run, runStates, triggerWords } from './words.ts';
+import {
+  describeDuration,
+  describeProgress,
+  isOpen,
+  modeWords,
+  phaseWords,
+  type Run,
+  runStates,
+  triggerWords,
+} from './words.ts';
 
 const phases = Object.entries(phaseWords);
 
@@ -57,9 +66,15 @@ function OpenRun({ run, live, reload }: { run: Run; live: LiveRun; reload: () =>
     <section class="card stack" aria-label="Progress">
       <Phases run={run} />
       {progress === null ? (
-        <p class="muted">{status === 'queued' ? 'Queued: a worker takes it up within seconds.' : 'Starting.'}</p>
+        <p class="muted">
+          {status === 'queued' ? 'Queued: a worker takes it up within seconds.' : 'Starting.'}
+        </p>
       ) : (
-        <Progress done={progress.done} total={isPublishing ? null : progress.expected} label={describeProgress(progress)} />
+        <Progress
+          done={progress.done}
+          total={isPublishing ? null : progress.expected}
+          label={describeProgress(progress)}
+        />
       )}
       <p class="fine">{describePace(run, live.pace)}</p>
       {live.lost && (
@@ -100,7 +115,13 @@ function Actions({ run }: { run: Run }) {
   const params = { path: { id } };
   if (!may('sync:update') || status === 'succeeded' || status === 'publishing') return null;
   if (!isOpen(run))
-    return <ActionButton label="Run again" kind="primary" run={async () => showRun(await api.POST('/sync-runs/{id}/retry', { params }))} />;
+    return (
+      <ActionButton
+        label="Run again"
+        kind="primary"
+        run={async () => showRun(await api.POST('/sync-runs/{id}/retry', { params }))}
+      />
+    );
   return (
     <ConfirmButton
       label="Cancel run…"
@@ -112,8 +133,8 @@ function Actions({ run }: { run: Run }) {
       }}
     >
       <p>
-        The run stops at its next step. What it has read so far ({countOf(progress?.fetched ?? 0, 'record')}) is discarded and nothing is
-        published; what was published before stays. Scheduled runs continue.
+        The run stops at its next step. What it has read so far ({countOf(progress?.fetched ?? 0, 'record')})
+        is discarded and nothing is published; what was published before stays. Scheduled runs continue.
       </p>
     </ConfirmButton>
   );
@@ -124,7 +145,8 @@ function Details({ run, live, reload }: { run: Run; live: LiveRun; reload: () =>
   const open = isOpen(run);
   const isRed = status === 'partial' || status === 'failed';
   const sync = useGet(isRed ? '/sync-configs/{id}' : null, { path: { id: syncConfigId } });
-  const isExplained = status === 'waiting' || status === 'cancelled' || (isRed && (sync.data ?? sync.error) !== undefined);
+  const isExplained =
+    status === 'waiting' || status === 'cancelled' || (isRed && (sync.data ?? sync.error) !== undefined);
   return (
     <div class="stack">
       {/* Said to screen readers when it changes; the percentage isn't, it changes too often. */}
@@ -164,7 +186,8 @@ export function RunScreen({ params }: ScreenProps) {
       above={[...above, { to: `${base}/syncs/${run.syncConfigId}`, title: run.recordType }]}
       lead={
         <StateLead state={state}>
-          {modeWords[run.mode]} run, started {triggerWords[run.trigger]} · <Time at={run.startedAt ?? run.queuedAt} />
+          {modeWords[run.mode]} run, started {triggerWords[run.trigger]} ·{' '}
+          <Time at={run.startedAt ?? run.queuedAt} />
         </StateLead>
       }
       actions={<Actions run={run} />}

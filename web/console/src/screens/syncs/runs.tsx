@@ -38,7 +38,9 @@ const columns: readonly Column<Run>[] = [
     title: 'Records',
     cell: (run) => (
       <>
-        {run.counts !== null ? describeCounts(run.counts) : isOpen(run) && run.progress && describeProgress(run.progress)}
+        {run.counts !== null
+          ? describeCounts(run.counts)
+          : isOpen(run) && run.progress && describeProgress(run.progress)}
         {run.error !== null && <span class="fine clip">{run.error.message}</span>}
       </>
     ),
@@ -47,7 +49,11 @@ const columns: readonly Column<Run>[] = [
 ];
 
 export function Runs({ syncId }: { syncId: string }) {
-  const read = useGet('/sync-configs/{id}/runs', { path: { id: syncId }, query: listQuery<{ status: RunStatus }>('status') }, { everyMs });
+  const read = useGet(
+    '/sync-configs/{id}/runs',
+    { path: { id: syncId }, query: listQuery<{ status: RunStatus }>('status') },
+    { everyMs },
+  );
   return (
     <Section title="Runs">
       <List

@@ -77,7 +77,9 @@ function Edit({ sync }: { sync: SyncConfig }) {
   // Only what differs, so that a change by another person stays.
   const changes = {
     ...Object.fromEntries(
-      fields.flatMap(({ name }) => (texts[name] === before[name] ? [] : [[name, (parsers[name] ?? String)(texts[name])]])),
+      fields.flatMap(({ name }) =>
+        texts[name] === before[name] ? [] : [[name, (parsers[name] ?? String)(texts[name])]],
+      ),
     ),
     ...(schedule !== sync.schedule && { schedule }),
     ...(timezone !== sync.timezone && { timezone }),
@@ -108,11 +110,13 @@ function Edit({ sync }: { sync: SyncConfig }) {
 
 /** What deleting ends, in numbers; how many runs there are is asked for when it is shown. */
 function Ends({ sync: { id, recordType, records, schedule, timezone } }: { sync: SyncConfig }) {
-  const total = useGet('/sync-configs/{id}/runs', { path: { id }, query: { pageSize: 1 } }).data?.pagination.total;
+  const total = useGet('/sync-configs/{id}/runs', { path: { id }, query: { pageSize: 1 } }).data?.pagination
+    .total;
   return (
     <>
       <p>
-        {recordType} is no longer synced. {countOf(records, 'stored record')} {records === 1 ? 'stays' : 'stay'} readable, but not updated.
+        {recordType} is no longer synced. {countOf(records, 'stored record')}{' '}
+        {records === 1 ? 'stays' : 'stay'} readable, but not updated.
       </p>
       <p>
         Deleted with it: its settings, its schedule ({describeSchedule(schedule, timezone)}), and{' '}
@@ -148,7 +152,9 @@ export const Settings = ({ sync }: { sync: SyncConfig }) => (
           </DeleteButton>
         }
       >
-        <p class="muted">What was synced stays readable. A sync that a published version or a view uses can't be deleted.</p>
+        <p class="muted">
+          What was synced stays readable. A sync that a published version or a view uses can't be deleted.
+        </p>
       </Section>
     )}
   </>

@@ -1,4 +1,5 @@
-// One sync: its state and what needs attention at the top; runs, rejected records, held deletions, fields and settings below.
+// One sync: its state and what needs attention at the top; runs, rejected records, held deletions, fields and
+// settings below.
 import type { ComponentChild } from 'preact';
 import { formatNumber } from '../../format.ts';
 import { StateLead, Unread } from '../../parts/detail.tsx';

@@ -27,7 +27,9 @@ const stateOptions = [
 /** The state is that of the sync, or of its last run. */
 function stateQuery(state: string | null): { status?: SyncConfig['status']; lastRunStatus?: RunStatus } {
   if (state === null) return {};
-  return state === 'paused' || state === 'disabled' ? { status: state } : { lastRunStatus: state as RunStatus };
+  return state === 'paused' || state === 'disabled'
+    ? { status: state }
+    : { lastRunStatus: state as RunStatus };
 }
 
 const columns: readonly Column<SyncConfig>[] = [
@@ -106,7 +108,11 @@ export function Syncs() {
       <List
         label="Syncs"
         read={read}
-        columns={may('sync:create') ? [...columns, { title: 'Action', align: 'end', minor: true, cell: RunButton }] : columns}
+        columns={
+          may('sync:create')
+            ? [...columns, { title: 'Action', align: 'end', minor: true, cell: RunButton }]
+            : columns
+        }
         filters={[searchFilter('Search by name'), selectFilter('State', 'state', 'Any state', stateOptions)]}
         empty="Nothing is synced yet."
         next={

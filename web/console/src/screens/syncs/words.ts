@@ -10,7 +10,8 @@ export type RunStatus = Run['status'];
 /** How often lists and states of syncs are read again. */
 export const everyMs = 20_000;
 
-export const isOpen = ({ status }: Pick<Run, 'status'>): boolean => ['queued', 'running', 'waiting', 'publishing'].includes(status);
+export const isOpen = ({ status }: Pick<Run, 'status'>): boolean =>
+  ['queued', 'running', 'waiting', 'publishing'].includes(status);
 
 export const runStates: States<RunStatus> = {
   queued: ['busy', 'Queued'],
@@ -24,7 +25,12 @@ export const runStates: States<RunStatus> = {
 };
 
 /** The state of a sync in a word, the most pressing first. */
-export function syncState({ status, lastRun, heldDeletions, staleFields }: SyncConfig): States<string>[string] {
+export function syncState({
+  status,
+  lastRun,
+  heldDeletions,
+  staleFields,
+}: SyncConfig): States<string>[string] {
   if (status === 'paused') return ['bad', 'Paused'];
   if (status === 'disabled') return ['calm', 'Disabled'];
   if (lastRun === null) return ['calm', 'Never ran'];
@@ -50,14 +56,22 @@ export const describeAll = (counts: readonly (readonly [count: number, word: str
   counts.flatMap(([count, word]) => (count === 0 ? [] : `${formatNumber(count)} ${word}`));
 
 /** `120 read · 4 new · 2 updated`. */
-export function describeCounts({ fetched, inserted, updated, deleted, rejected }: NonNullable<Run['counts']>): string {
+export function describeCounts({
+  fetched,
+  inserted,
+  updated,
+  deleted,
+  rejected,
+}: NonNullable<Run['counts']>): string {
   const changes = describeAll([
     [inserted, 'new'],
     [updated, 'updated'],
     [deleted, 'deleted'],
     [rejected, 'rejected'],
   ]);
-  return [`${formatNumber(fetched)} read`, ...(changes.length === 0 ? ['nothing changed'] : changes)].join(' · ');
+  return [`${formatNumber(fetched)} read`, ...(changes.length === 0 ? ['nothing changed'] : changes)].join(
+    ' · ',
+  );
 }
 
 /** How long an ended run took, which is known to the second. Null while it is unknown. */
@@ -69,7 +83,13 @@ export function describeDuration({ startedAt, finishedAt }: Run): string | null 
 }
 
 /** How many of the records that a phase counts are done. */
-export function describeProgress({ phase, fetched, done, expected, percent }: NonNullable<Run['progress']>): string {
+export function describeProgress({
+  phase,
+  fetched,
+  done,
+  expected,
+  percent,
+}: NonNullable<Run['progress']>): string {
   if (phase === 'publishing') return `${countOf(fetched, 'record')} read; the changes are being published`;
   const word = phaseWords[phase]?.[1] ?? 'done';
   if (expected === null) return `${countOf(done, 'record')} ${word}`;
