@@ -177,8 +177,8 @@ export type SourceRecord = {
   readonly labels: Readonly<Record<string, SourceValue>>;
   /**
    * The entries of multiselect fields as JSON arrays, both in the order of the value: `<field>.ids` has
-   * integers, `<field>.names` a text or null for each, or is null where the names can't be read. Absent
-   * without such fields.
+   * integers, `<field>.names` a text for each, or null where the list doesn't have the entry. The names are
+   * only those of fields with `entries`. Absent without such fields.
    */
   readonly lists?: Readonly<Record<string, SourceValue>>;
   /**

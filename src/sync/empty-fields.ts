@@ -22,11 +22,7 @@ import { hasValue, maxRecordsAsked } from './still-empty.ts';
 const suspicion = { minRows: 20, minShare: 0.5 };
 
 const nameOf = ({ field, part, lineField }: Emptied): string =>
-  part === 'label' || part === 'names'
-    ? `${field} (${part === 'label' ? 'display text' : 'names of its entries'})`
-    : lineField === null
-      ? field
-      : `${field}.${lineField}`;
+  part === 'label' ? `${field} (display text)` : lineField === null ? field : `${field}.${lineField}`;
 
 function columnEmptied(emptied: Emptied, id: string): ProofFailed {
   return new ProofFailed(
@@ -104,11 +100,7 @@ function staleEntries(found: readonly Emptied[]): StalePlan {
           message: `Records that had a value came empty, also when they were read alone: ${counts} records`,
           ids: parts[0]?.records.slice(0, maxRecordsAsked).map(({ id }) => id) ?? [],
           ...(isLineFieldsOnly && { lineFields }),
-          ...(parts.every(({ part }) => part === 'names')
-            ? { namesOnly: true as const }
-            : parts.every(({ part }) => part === 'label' || part === 'names') && {
-                labelOnly: true as const,
-              }),
+          ...(parts.every(({ part }) => part === 'label') && { labelOnly: true as const }),
         },
       ];
     }),

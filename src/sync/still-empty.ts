@@ -31,7 +31,7 @@ export function hasValue(
     : lines.filter((line) => (line[lineField] ?? null) !== null).length > filled;
 }
 
-type EmptyField = Pick<StaleField, 'ids' | 'lineFields' | 'labelOnly' | 'namesOnly'>;
+type EmptyField = Pick<StaleField, 'ids' | 'lineFields' | 'labelOnly'>;
 export type EmptyFields = ReadonlyMap<string, EmptyField>;
 /** `filled`: one of the records that came empty has a value again · `gone`: none of them exists any more. */
 export type Found = 'empty' | 'filled' | 'gone';
@@ -81,9 +81,8 @@ export async function findStillEmpty(
   };
 }
 
-const partsOf = (field: string, isLines: boolean, { lineFields, labelOnly, namesOnly }: EmptyField) => {
-  const part =
-    namesOnly === true ? ('names' as const) : labelOnly === true ? ('label' as const) : ('value' as const);
-  if (!isLines) return [{ field, part, lineField: null }];
+const partsOf = (field: string, isLines: boolean, { lineFields, labelOnly }: EmptyField) => {
+  if (!isLines)
+    return [{ field, part: labelOnly === true ? ('label' as const) : ('value' as const), lineField: null }];
   return (lineFields ?? [null]).map((lineField) => ({ field, part: 'lines' as const, lineField }));
 };

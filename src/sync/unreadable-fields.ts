@@ -55,6 +55,12 @@ function describeLineFields(field: FieldMetadata, missing: readonly string[]): s
     : `The ERP does not offer ${listed}: ${reasons[0]}`;
 }
 
+function lostPart(field: FieldMetadata, shows: (part: RecordColumn['part']) => boolean): string | null {
+  if (!hasLabel(field) && shows('label')) return 'display texts';
+  if (field.type !== 'multiselect' && shows('ids')) return 'entries';
+  return field.entries === undefined && shows('names') ? 'names of the entries' : null;
+}
+
 /** Null when everything that versions show of the field can be read. */
 function findProblem(
   name: string,
@@ -79,16 +85,9 @@ function findProblem(
   }
   // A reference, list or multiselect that became a text of the same name has lost its display texts, and the
   // last its entries.
-  const shows = (...parts: RecordColumn['part'][]): boolean =>
-    shown.columns.some(({ part }) => parts.includes(part));
+  const shows = (part: RecordColumn['part']): boolean => shown.columns.some((column) => column.part === part);
   const isText = columnTypes[field.type] === 'text';
-  const lost = !isText
-    ? null
-    : !hasLabel(field) && shows('label')
-      ? 'display texts'
-      : field.type !== 'multiselect' && shows('ids', 'names')
-        ? 'entries'
-        : null;
+  const lost = isText ? lostPart(field, shows) : null;
   return lost === null
     ? null
     : { reason: 'unreadable' as const, message: `The ERP no longer has ${lost} of ${name}` };

@@ -125,13 +125,18 @@ export function lineFieldsOf(field: FieldMetadata): LineField[] {
       const type = columnTypes[line.type];
       if (type === 'lines') return [];
       const label = hasLabel(line) ? [{ name: `${line.name}.name`, type: 'text' as const }] : [];
-      const entries = [
-        { name: idsKey(line.name), type: 'integers' as const },
-        { name: namesKey(line.name), type: 'texts' as const },
-      ];
-      return [{ name: line.name, type }, ...label, ...(line.type === 'multiselect' ? entries : [])];
+      const entries = listParts(line).map((part) => ({
+        name: entriesKey(line.name, part),
+        type: listTypes[part],
+      }));
+      return [{ name: line.name, type }, ...label, ...entries];
     });
 }
+
+const listTypes = { ids: 'integers', names: 'texts' } as const;
+/** The lists of a multiselect: its entries, and their names where the ERP says them. */
+const listParts = ({ type, entries }: FieldMetadata): ('ids' | 'names')[] =>
+  type !== 'multiselect' ? [] : entries === undefined ? ['ids'] : ['ids', 'names'];
 
 /** The columns that this field needs, without physical names. */
 function wantedColumns(field: FieldMetadata): Pick<RecordColumn, 'field' | 'part' | 'type' | 'lineFields'>[] {
@@ -141,12 +146,7 @@ function wantedColumns(field: FieldMetadata): Pick<RecordColumn, 'field' | 'part
   return [
     { ...plain, part: 'value', type: columnTypes[field.type] },
     ...(hasLabel(field) ? [{ ...plain, part: 'label' as const, type: 'text' as const }] : []),
-    ...(field.type === 'multiselect'
-      ? [
-          { ...plain, part: 'ids' as const, type: 'integers' as const },
-          { ...plain, part: 'names' as const, type: 'texts' as const },
-        ]
-      : []),
+    ...listParts(field).map((part) => ({ ...plain, part, type: listTypes[part] })),
   ];
 }
 

@@ -21,8 +21,6 @@ export type StaleField = {
   readonly lineFields?: readonly string[];
   /** Only for `empty`: its display text came empty, and the field itself did not. */
   readonly labelOnly?: true;
-  /** Of a multiselect, only the names of its entries came empty. */
-  readonly namesOnly?: true;
   /** Only for `empty`: some of the records that came empty. */
   readonly ids?: readonly string[];
 };
@@ -83,7 +81,7 @@ export type RecordState = {
 /** `at`: RFC 3339 UTC. The rest is as in the stale field that was accepted. */
 export type AcceptedField = { readonly at: string } & Pick<
   StaleField,
-  'reason' | 'lineFields' | 'labelOnly' | 'namesOnly' | 'ids'
+  'reason' | 'lineFields' | 'labelOnly' | 'ids'
 >;
 
 type StateRow = {

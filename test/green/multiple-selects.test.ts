@@ -322,20 +322,58 @@ it('a description that an earlier version stored as one text is made again by th
   expect(await company.readAll('v1/customers')).toEqual(before);
 });
 
-it('a role that can no longer read the list: the names stay, and are said to be stale', async () => {
+it('an answer that leaves entries of the list out: they are asked for again', async () => {
+  await company.control('PUT', '/faults', [
+    { on: { table: 'customlist_colour', kind: 'rows' }, times: 1, dropRows: { every: 1 } },
+  ]);
+  expect(await company.run('customer', 'full')).toMatchObject({ status: 'succeeded' });
+  await company.control('PUT', '/faults', []);
+  const truth = await chosen();
+  for (const { id, interestNames } of await company.readAll('v1/customers'))
+    expect(interestNames, id).toEqual(namesOf(truth.get(id) ?? null));
+});
+
+it('a role that can no longer read the list: what is served stays, and is said to be stale', async () => {
   const before = await company.readAll('v1/customers');
+  const [id = ''] = await idsWhere((entries) => entries?.join() === '3');
   await company.control('POST', '/role', { permissions: { customLists: 'none' } });
-  await company.api('post', '/netsuite/metadata/refresh');
-  expect(await company.run('customer', 'full')).toMatchObject({
-    status: 'partial',
-    error: { code: 'FIELDS_EMPTY' },
-  });
-  expect(await company.readAll('v1/customers')).toEqual(before);
-  expect((await company.read('/v1/customers?pageSize=1')).headers['x-data-stale-fields']).toContain(
-    'interestNames',
-  );
+  await company.control('PATCH', `/records/customer/${id}`, { fields: { custentity_interests: '7, 2' } });
+  const run = await company.run('customer', 'incremental');
+  expect(run).toMatchObject({ status: 'partial', counts: { updated: 1 } });
+  expect(run.error.message).toContain('custentity_interests');
+  const interestsOf = (records: readonly { id: string; interestIds: unknown; interestNames: unknown }[]) =>
+    records.map((record) => [record.id, record.interestIds, record.interestNames]);
+  expect(interestsOf(await company.readAll('v1/customers'))).toEqual(interestsOf(before));
+  const staleFields = async () =>
+    (await company.read('/v1/customers?pageSize=1')).headers['x-data-stale-fields'];
+  expect(await staleFields()).toMatch(/interestIds.*interestNames/);
   await company.control('POST', '/role', { permissions: null });
   await company.api('post', '/netsuite/metadata/refresh');
-  expect(await company.run('customer', 'incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
-  expect((await company.read('/v1/customers?pageSize=1')).headers['x-data-stale-fields']).toBeUndefined();
+  expect(await company.run('customer', 'incremental')).toMatchObject({ status: 'succeeded' });
+  expect(await staleFields()).toBeUndefined();
+  expect((await company.read(`/v1/customers/${id}`)).body.data).toMatchObject({
+    interestIds: [7, 2],
+    interestNames: ['Green', 'Ivory'],
+  });
+});
+
+it('a role that never could read the list: ids alone', async () => {
+  await company.control('POST', '/role', { permissions: { customLists: 'none' } });
+  await company.api('post', '/netsuite/metadata/refresh');
+  expect(await company.run('item')).toMatchObject({ status: 'succeeded' });
+  const colourIds = { name: 'colourIds', source: 'custitem_colours', as: 'list' };
+  const items = { name: 'items', recordType: 'item', description: '', filters: [], maxPageSize: 1000 };
+  const version = await company.publish([{ ...items, fields: [colourIds] }]);
+  const truth = new Map(
+    (await company.truth('item')).map(({ id, fields }) => [id, fields['custitem_colours']]),
+  );
+  for (const record of await company.readAll(`${version}/items`))
+    expect(record.colourIds, record.id).toEqual(truth.get(record.id)?.split(', ').map(Number) ?? null);
+  const names = { ...colourIds, name: 'colours', source: 'custitem_colours.name' };
+  const draft = await company.api('post', '/api-schema', {
+    name: 'Named',
+    endpoints: [{ ...items, fields: [names] }],
+  });
+  const { body } = await company.api('post', `/api-schema/${draft.body.id}/validate`);
+  expect(body.problems).toMatchObject([{ path: 'endpoints[0].fields[0].as', code: 'not_a_list' }]);
 });

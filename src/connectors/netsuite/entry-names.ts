@@ -1,7 +1,8 @@
 // The names of the entries that multiple selects choose. NetSuite's display text joins them by commas, which
 // names may have themselves, so each is read from its list by id. Names are kept while they make up the
 // display text; others are read again, since an entry was renamed.
-import { nullWhenRefused } from './discovery/catalogue.ts';
+import { ErpError } from '../connector.ts';
+import { erpError } from './errors.ts';
 import { entryNamesKey, entryNamesQuery, labelKey, type SuiteqlColumn, valueKey } from './queries.ts';
 import { type KnownEntries, maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
 import { chosenIds } from './values.ts';
@@ -11,8 +12,8 @@ const maxConfirmed = 10_000;
 type Chosen = { readonly ids: readonly string[]; readonly pair: string; readonly label: unknown };
 
 /**
- * The rows of a query with these columns, with the names as JSON arrays under `entryNamesKey`; without those
- * that can't be read. Rejects with `ErpError` for an outage, or with the signal's reason.
+ * The rows of a query with these columns, with the names as JSON arrays under `entryNamesKey`. Rejects with
+ * `ErpError`, with code `FIELD_NOT_SYNCABLE` where a list can no longer be read, or with the signal's reason.
  */
 export async function addEntryNames(
   suiteql: Suiteql,
@@ -27,7 +28,7 @@ export async function addEntryNames(
     suiteql.entries.set(list, entries);
     const chosen = rows.map((row) => chosenIn(row, name));
     const doubtful = chosen.flatMap((each) => (each !== null && isDoubtful(entries, each) ? [each] : []));
-    if (doubtful.length > 0 && !(await readNames(suiteql, list, entries, doubtful, signal))) continue;
+    if (doubtful.length > 0) await readNames(suiteql, list, entries, doubtful, signal);
     const namesOf = ({ ids }: Chosen): string =>
       JSON.stringify(ids.map((id) => entries.names.get(id) ?? null));
     named = named.map((row, at) =>
@@ -47,24 +48,38 @@ const isDoubtful = ({ names, confirmed }: KnownEntries, { ids, pair, label }: Ch
   ids.some((id) => !names.has(id)) ||
   (label !== ids.map((id) => names.get(id) ?? '').join(', ') && !confirmed.has(pair));
 
-/** False where this role may not read the list. */
+/** An entry that the list doesn't have is asked for twice: an answer may leave rows out. */
 async function readNames(
   suiteql: Suiteql,
   list: string,
   { names, confirmed }: KnownEntries,
   doubtful: readonly Chosen[],
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<void> {
+  const ask = async (ids: readonly string[]): Promise<string[]> => {
+    const { rows } = await suiteql
+      .query(entryNamesQuery(list, ids), maxRowsPerQuery, signal)
+      .catch((error: unknown) => rethrowHiddenList(list, error));
+    for (const { id, name } of rows)
+      if (typeof id === 'string' && typeof name === 'string') names.set(id, name);
+    const found = new Set(rows.map(({ id }) => id));
+    return ids.filter((id) => !found.has(id));
+  };
   const wanted = [...new Set(doubtful.flatMap(({ ids }) => ids))];
   for (let at = 0; at < wanted.length; at += maxRowsPerQuery) {
-    const ids = wanted.slice(at, at + maxRowsPerQuery);
-    const answer = await nullWhenRefused(suiteql.query(entryNamesQuery(list, ids), maxRowsPerQuery, signal));
-    if (answer === null) return false;
-    for (const id of ids) names.set(id, null);
-    for (const { id, name } of answer.rows)
-      if (typeof id === 'string' && typeof name === 'string') names.set(id, name);
+    const lacking = await ask(wanted.slice(at, at + maxRowsPerQuery));
+    for (const id of lacking.length === 0 ? [] : await ask(lacking)) names.set(id, null);
   }
   if (confirmed.size > maxConfirmed) confirmed.clear();
   for (const { pair } of doubtful) confirmed.add(pair);
-  return true;
+}
+
+/** The role could read the list when the metadata was read: it is read again, and says so. */
+function rethrowHiddenList(list: string, error: unknown): never {
+  if (!(error instanceof ErpError) || (error.kind !== 'query' && error.kind !== 'forbidden')) throw error;
+  throw erpError(
+    'query',
+    'FIELD_NOT_SYNCABLE',
+    `The entries of ${list} can no longer be read: ${error.message}`,
+  );
 }

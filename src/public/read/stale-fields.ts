@@ -50,10 +50,7 @@ export function assertScopeFresh({ scope, scopable }: ReadableEndpoint, freshnes
   const named = [...scopable].filter(([, { column }]) => columns.has(column)).map(([source]) => source);
   // A label can't be scopable.
   const isMissing = (source: string) =>
-    missing.some(
-      (fields) =>
-        Object.hasOwn(fields, source) && (fields[source]?.labelOnly ?? fields[source]?.namesOnly) !== true,
-    );
+    missing.some((fields) => Object.hasOwn(fields, source) && fields[source]?.labelOnly !== true);
   if (named.some(isMissing)) throw scopeFieldStale();
   return freshness;
 }

@@ -33,7 +33,7 @@ const writtenAs = z
   .meta({
     description:
       'How values are written. Numbers: as JSON numbers (default), or as a `string`. A field with several choices: as one text (default), or as ' +
-      'a `list`, an array of the ids of the chosen entries; of its label, an array of their names, `null` where the ERP role can’t read them',
+      'a `list`, an array of the ids of the chosen entries; of its label, an array of their names, where the ERP’s role can read them',
   });
 
 /** From the strictest: see masks.ts. */

@@ -146,7 +146,7 @@ function findColumn(
   const column = recordType.bySource.get(boundSource(field));
   if (column !== undefined && isListType(column.type) === (as === 'list')) return column;
   if (as === 'list' && recordType.bySource.has(source))
-    report('publish', `${path}.as`, 'not_a_list', notAList);
+    report('publish', `${path}.as`, 'not_a_list', notAList(source, recordType.bySource));
   else {
     const known = () =>
       recordType.columns.filter(({ state, type }) => state !== 'replaced' && !isListType(type)).map(sourceOf);
@@ -164,7 +164,10 @@ function findColumn(
   return undefined;
 }
 
-const notAList = 'Only fields with several choices can be written as lists';
+const notAList = (source: string, known: ReadonlyMap<string, unknown>): string =>
+  source.endsWith('.name') && known.has(boundSource({ source: source.replace(/\.name$/, ''), as: 'list' }))
+    ? "The names of the entries can't be read in the ERP. Publish their ids."
+    : 'Only fields with several choices can be written as lists';
 
 function checkLineSources(
   field: FieldDefinition,
@@ -178,7 +181,7 @@ function checkLineSources(
     const at = `${path}.fields[${index}]`;
     const type = types.get(boundSource(line));
     if (line.as === 'list' && type === undefined && types.has(line.source)) {
-      report('publish', `${at}.as`, 'not_a_list', notAList);
+      report('publish', `${at}.as`, 'not_a_list', notAList(line.source, types));
       continue;
     }
     if (type !== undefined && isListType(type) === (line.as === 'list')) {
