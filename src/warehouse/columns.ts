@@ -23,11 +23,14 @@ export type ColumnType =
   | 'texts'
   | 'lines';
 /** Columns with several values, in an order, and the type of each value. */
-export const elementTypes = { integers: 'integer', texts: 'text' } as const;
+const elementTypes = { integers: 'integer', texts: 'text' } as const;
 export type ListType = keyof typeof elementTypes;
 export type PlainType = Exclude<ColumnType, ListType>;
 export const isListType = (type: ColumnType | undefined): type is ListType =>
   type === 'integers' || type === 'texts';
+/** The type of each value of a list; of another column, that of its value. */
+export const elementType = <T extends ColumnType>(type: T): Exclude<T, ListType> | 'integer' | 'text' =>
+  isListType(type) ? elementTypes[type] : (type as Exclude<T, ListType>);
 /** False for a type that isn't known. */
 export const isNumeric = (type: ColumnType | undefined): boolean => type === 'number' || type === 'integer';
 /** The states are described at the table record_columns, in state-tables.ts. */

@@ -9,7 +9,8 @@ import { chosenIds } from './values.ts';
 
 const maxConfirmed = 10_000;
 
-type Chosen = { readonly ids: readonly string[]; readonly pair: string; readonly label: unknown };
+type Chosen = { readonly ids: readonly string[]; readonly value: unknown; readonly label: unknown };
+const pairOf = ({ value, label }: Chosen): string => JSON.stringify([value, label]);
 
 /**
  * The rows of a query with these columns, with the names as JSON arrays under `entryNamesKey`. Rejects with
@@ -41,12 +42,12 @@ export async function addEntryNames(
 function chosenIn(row: SuiteqlRow, name: string): Chosen | null {
   const { [valueKey(name)]: value, [labelKey(name)]: label } = row;
   const ids = typeof value === 'string' && value !== '' ? chosenIds(value) : undefined;
-  return ids === undefined ? null : { ids, label, pair: JSON.stringify([value, label]) };
+  return ids === undefined ? null : { ids, value, label };
 }
 
-const isDoubtful = ({ names, confirmed }: KnownEntries, { ids, pair, label }: Chosen): boolean =>
-  ids.some((id) => !names.has(id)) ||
-  (label !== ids.map((id) => names.get(id) ?? '').join(', ') && !confirmed.has(pair));
+const isDoubtful = ({ names, confirmed }: KnownEntries, chosen: Chosen): boolean =>
+  chosen.ids.some((id) => !names.has(id)) ||
+  (chosen.label !== chosen.ids.map((id) => names.get(id) ?? '').join(', ') && !confirmed.has(pairOf(chosen)));
 
 /** An entry that the list doesn't have is asked for twice: an answer may leave rows out. */
 async function readNames(
@@ -60,8 +61,7 @@ async function readNames(
     const { rows } = await suiteql
       .query(entryNamesQuery(list, ids), maxRowsPerQuery, signal)
       .catch((error: unknown) => rethrowHiddenList(list, error));
-    for (const { id, name } of rows)
-      if (typeof id === 'string' && typeof name === 'string') names.set(id, name);
+    for (const { id, name } of rows) names.set(String(id), typeof name === 'string' ? name : null);
     const found = new Set(rows.map(({ id }) => id));
     return ids.filter((id) => !found.has(id));
   };
@@ -71,7 +71,7 @@ async function readNames(
     for (const id of lacking.length === 0 ? [] : await ask(lacking)) names.set(id, null);
   }
   if (confirmed.size > maxConfirmed) confirmed.clear();
-  for (const { pair } of doubtful) confirmed.add(pair);
+  for (const each of doubtful) confirmed.add(pairOf(each));
 }
 
 /** The role could read the list when the metadata was read: it is read again, and says so. */

@@ -28,12 +28,9 @@ export function compareIds(one: string, other: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/**
- * The ids in the text of a multiple select, in its order; undefined for another text. Saved searches separate
- * them by U+0005.
- */
+/** The ids in the text of a multiple select, in its order; undefined for another text. */
 export function chosenIds(text: string): string[] | undefined {
-  const ids = text.split(/[,\u0005] */);
+  const ids = text.split(/, */);
   return ids.every(isIdText) ? ids : undefined;
 }
 

@@ -1,7 +1,7 @@
 // Describes the record and the parameters of one resource in OpenAPI 3.1, from its definition and the types
 // it is bound to.
 import type { oas31 } from 'openapi3-ts';
-import { elementTypes, isListType, type ListType } from '../../warehouse/columns.ts';
+import { elementType, isListType, type ListType } from '../../warehouse/columns.ts';
 import { boundSource } from '../version/bind.ts';
 import { suffixOf, takesSeveral, type ValueType } from '../version/operators.ts';
 import type {
@@ -97,7 +97,7 @@ export function valueSchema(
 
 /** A masked list is one text. */
 function listSchema(type: ListType, field: LineFieldDefinition & Pick<FieldDefinition, 'scopable'>): Schema {
-  const { types, example } = shapes[elementTypes[type]];
+  const { types, example } = shapes[elementType(type)];
   const isNames = type === 'texts';
   const sentence = isNames
     ? 'The names of the chosen entries, in their order; `null` for one whose name is not known.'
@@ -210,7 +210,7 @@ function parameterValue(operator: Operator, type: ValueType): Schema {
       examples: ['2026-01-31', '2026-01-31T10:00:00Z'],
     };
   // What the field answers can be sent back: whole numbers beyond 2^53 and exact amounts are texts.
-  const { types, format, example } = shapes[isListType(type) ? elementTypes[type] : type];
+  const { types, format, example } = shapes[elementType(type)];
   const [only] = types;
   return {
     type: types.length === 1 && only !== undefined ? only : types,

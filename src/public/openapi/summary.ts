@@ -1,7 +1,7 @@
 // Describes the operation that summarizes the records of a resource: its parameters, and a row with the exact
 // types of what it computes.
 import type { oas31 } from 'openapi3-ts';
-import { elementTypes, isListType, isNumeric } from '../../warehouse/columns.ts';
+import { elementType, isNumeric } from '../../warehouse/columns.ts';
 import { maxGroupKeys, maxGroups } from '../read/summary-plan.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { currencyOf, mixesCurrencies } from '../version/money.ts';
@@ -81,7 +81,7 @@ function groupSchemas(endpoint: EndpointDefinition, bindings: Bindings): [string
     if (field === undefined) return [];
     const type = boundColumn(bindings, endpoint.recordType, field)?.type;
     if (type === undefined || type === 'lines') return [[group, {}]];
-    return [[group, valueSchema(isListType(type) ? elementTypes[type] : type, plainField(field))]];
+    return [[group, valueSchema(elementType(type), plainField(field))]];
   });
 }
 

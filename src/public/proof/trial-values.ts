@@ -3,7 +3,7 @@
 // of them. The values are records of the tenant: they are used only for the measurement and never reported.
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
-import { elementTypes, isListType } from '../../warehouse/columns.ts';
+import { elementType, isListType } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { parameterTypes } from '../read/conditions.ts';
 import { maxValues } from '../read/filters.ts';
@@ -72,7 +72,7 @@ export type TrialColumn = Pick<CompiledColumn, 'column' | 'type' | 'line'>;
 const linesSql = (source: string, lines: string, line: string, type: ValueType): string => {
   const value = `(e.line -> ${literal(line)})`;
   if (isListType(type))
-    return `(select i.text::${parameterTypes[elementTypes[type]]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)
+    return `(select i.text::${parameterTypes[elementType(type)]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)
       cross join lateral jsonb_array_elements_text(case when jsonb_typeof(${value}) = 'array' then ${value} else '[]' end) as i(text)) as l`;
   return `(select (e.line ->> ${literal(line)})::${parameterTypes[type]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)) as l`;
 };
@@ -100,7 +100,7 @@ export async function sampleColumn(
   { column, type: columnType, line }: TrialColumn,
   rowCount: number,
 ) {
-  const type = isListType(columnType) ? elementTypes[columnType] : columnType;
+  const type = elementType(columnType);
   const source = `${schema}.${quoteIdentifier(table)} as t`;
   const value = `t.${quoteIdentifier(column)}`;
   const share =
@@ -175,7 +175,7 @@ export type TrialFilter = Pick<FilterParameter, 'operator' | 'column'>;
 
 /** The values to test, without duplicates; none when the column is empty. Pure. */
 export function trialValues({ operator, column }: TrialFilter, sample: ColumnSample): TrialValue[] {
-  const type = isListType(column.type) ? elementTypes[column.type] : column.type;
+  const type = elementType(column.type);
   const texts = textsFor(operator, type, sample);
   const found = new Map<string, TrialValue>();
   for (const kind of ['common', 'rare', 'absent'] as const) {

@@ -1,9 +1,8 @@
 // Writes summaries as SQL: groups, aggregates and their order over the records that the filters of a list
 // select. Rows are JSON text with exact digits, written by PostgreSQL. Identifiers come only from the
 // compiled version; every value of a request is a parameter. Pure.
-import { elementTypes, isListType } from '../../warehouse/columns.ts';
+import { elementType, isListType } from '../../warehouse/columns.ts';
 import type { CompiledGroup, ValueField } from '../version/compile.ts';
-import type { ValueType } from '../version/operators.ts';
 import type { AggregateFunction, Period } from '../version/schema-document.ts';
 import { type Bind, columnReference, planConditions, type SqlPart, whereSql } from './conditions.ts';
 import { boundedCount, pieceColumns, piecesFrom } from './large-sql.ts';
@@ -71,9 +70,6 @@ function groupSql({ field, period }: CompiledGroup, at: number, utcOffsetMinutes
   return `date_trunc('${period}', ${local})::date`;
 }
 
-const elementType = ({ column: { type } }: ValueField): ValueType =>
-  isListType(type) ? elementTypes[type] : type;
-
 /** A record counts once in the group of each entry that it has, and in that of null when it has none. */
 const entriesSql = (groups: readonly CompiledGroup[]): string =>
   groups
@@ -87,7 +83,7 @@ const entriesSql = (groups: readonly CompiledGroup[]): string =>
 /** SQL of a group key for JSON. */
 export const groupJson = ({ field, period }: CompiledGroup, value: string): string =>
   period === null
-    ? valueJson(value, elementType(field), field.asString)
+    ? valueJson(value, elementType(field.column.type), field.asString)
     : `to_char(${value}, '${periodFormats[period]}')`;
 
 /**
