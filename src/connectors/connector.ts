@@ -390,9 +390,14 @@ export type Connector = {
    * The record types with every field: those that the connector knows by name, or those that `only` names,
    * which may be any that `discover` lists; others may be returned as well, and names that the account
    * doesn't have are absent. Fields that this role can't read are listed with `syncable: false` and the
-   * reason, so that a missing permission is visible.
+   * reason, so that a missing permission is visible. `last`: as they were described before, for an ERP that
+   * shows some of its fields only while records have values of them.
    */
-  metadata(signal: AbortSignal, only?: readonly string[]): Promise<readonly RecordTypeMetadata[]>;
+  metadata(
+    signal: AbortSignal,
+    only?: readonly string[],
+    last?: readonly RecordTypeMetadata[],
+  ): Promise<readonly RecordTypeMetadata[]>;
   /**
    * Every record type that the account lists, without its fields, in few requests, whatever their number.
    * Absent where `metadata` returns all there are.

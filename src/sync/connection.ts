@@ -8,8 +8,8 @@ import { inTransaction } from '../db/transaction.ts';
 import { type ConnectionRevision, recordSignIn, recordSignInError } from './connection-status.ts';
 import { readQuerySources, withQueries } from './query-sources.ts';
 import {
+  readDescriptions,
   readMetadataStatus,
-  readRecordTypes,
   saveAccount,
   saveDescriptions,
   saveMetadataError,
@@ -101,7 +101,7 @@ export async function fetchAndStoreMetadata(
   const queries = await readQuerySources(ctx);
   const read = async () => ({
     listed: withQueries((await connector.discover?.(signal)) ?? [], queries),
-    described: await connector.metadata(signal),
+    described: await connector.metadata(signal, undefined, await readDescriptions(ctx)),
     account: (await connector.account?.(signal)) ?? null,
   });
   const account = await read().catch(async (error: unknown) => {
@@ -143,14 +143,11 @@ export async function describeRecordTypes(
 ): Promise<readonly RecordTypeMetadata[]> {
   const queries = await readQuerySources(ctx, names);
   const others = names.filter((name) => !queries.some((query) => query.name === name));
-  const described = others.length === 0 ? [] : await connector.metadata(signal, others);
-  const known = await readRecordTypes(
-    ctx,
-    queries.map(({ name }) => name),
-  );
+  const last = await readDescriptions(ctx, names);
+  const described = others.length === 0 ? [] : await connector.metadata(signal, others, last);
   const ofQueries = await Promise.all(
     queries.map((query) =>
-      connector.describeQuery?.(query, signal, known.get(query.name)?.description ?? null),
+      connector.describeQuery?.(query, signal, last.find(({ name }) => name === query.name) ?? null),
     ),
   );
   return [

@@ -46,13 +46,14 @@ export async function compareTypes(
   return compared;
 }
 
-const typesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): unknown =>
-  fields.map(({ name, type, syncable, fields: ofLines }) => [
-    name,
-    type,
-    syncable,
-    ofLines?.map((line) => [line.name, line.type, line.syncable]),
-  ]);
+/** By name: their order depends on which values the first records have. */
+const typesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): Record<string, unknown> =>
+  Object.fromEntries(
+    fields.map(({ name, type, syncable, fields: ofLines }) => [
+      name,
+      [type, syncable, ofLines && typesOf({ fields: ofLines })],
+    ]),
+  );
 
 /** What was not listed at one of the two times says nothing. */
 const haveSameTypes = (one: RecordTypeMetadata, other: RecordTypeMetadata): boolean =>

@@ -111,6 +111,14 @@ export const readRecordTypes = (
     );
   });
 
+/** The record types as last described, those of these names or all. */
+export const readDescriptions = (ctx: TenantCtx, names?: readonly string[]): Promise<RecordTypeMetadata[]> =>
+  inTransaction(ctx, (tx) => {
+    const query = ofOrganization(tx, ctx.organizationId).whereNotNull('t.description');
+    if (names !== undefined) query.whereRaw('t.name = any(?::text[])', [[...names]]);
+    return query.pluck<RecordTypeMetadata[]>('t.description');
+  });
+
 export const findRecordType = async (ctx: TenantCtx, name: string): Promise<StoredRecordType | undefined> =>
   (await readRecordTypes(ctx, [name])).get(name);
 

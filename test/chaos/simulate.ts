@@ -223,7 +223,7 @@ function findMissing(plan: Plan, report: Report): string[] {
 }
 
 /** A run may be over before a kill meets it. */
-const maxPlays = 3;
+const maxPlays = 5;
 
 export async function simulate(world: World, plan: Plan, conduct: Conduct = {}): Promise<Report> {
   const startedMs = performance.now();

@@ -120,7 +120,19 @@ async function serve(
     const query = `SELECT id, ${place.field} AS seen, lastmodifieddate AS changed FROM customer`;
     const body = { name: 'rows', label: 'Rows', query, keyColumn: 'id', modifiedColumn: 'changed' };
     expect((await company.api('post', '/netsuite/queries', body)).status).toBe(201);
-  } else await company.api('post', '/netsuite/metadata/refresh');
+  }
+  const { path, ids } = await publishSeen(place);
+  if (value === '') return { path, ids };
+  for (const id of ids.slice(0, 3)) await write(place, id, value);
+  expect(await company.run(recordType)).toMatchObject({ status: 'succeeded' });
+  expect(Object.values(await servedValues(path))).toEqual([value, value, value]);
+  return { path, ids };
+}
+
+/** As `serve`, of the field as it is. */
+async function publishSeen(place: Place): Promise<{ path: string; ids: string[] }> {
+  const { recordType } = place;
+  if (recordType !== 'rows') await company.api('post', '/netsuite/metadata/refresh');
   expect(await company.run(recordType)).toMatchObject({ status: 'succeeded' });
   const source = sourceOf(place);
   const shown = isLines(place)
@@ -138,12 +150,7 @@ async function serve(
     },
   ]);
   const path = `${version}/${resourceOf(place)}`;
-  const ids = (await company.readAll(path)).map(({ id }) => id);
-  if (value === '') return { path, ids };
-  for (const id of ids.slice(0, 3)) await write(place, id, value);
-  expect(await company.run(recordType)).toMatchObject({ status: 'succeeded' });
-  expect(Object.values(await servedValues(path))).toEqual([value, value, value]);
-  return { path, ids };
+  return { path, ids: (await company.readAll(path)).map(({ id }) => id) };
 }
 
 type Value = string | boolean | null;
@@ -238,6 +245,34 @@ describe.each(Object.entries(places))('%s', (_name, place) => {
     expect([run.status, await servedValues(path)]).toEqual(['succeeded', { [id]: kinds.datetime.served }]);
   });
 });
+
+describe.each(Object.entries(places).filter(([, { recordType }]) => recordType !== 'rows'))(
+  '%s that only queries have',
+  (_name, place) => {
+    it('stays when the first records lose their values of it', async () => {
+      await company.control('DELETE', `/fields/${place.table}/${place.field}`).catch(() => undefined);
+      await company.control('POST', '/fields', {
+        ...{ table: place.table, name: place.field, type: 'text', label: 'Seen', isOnlyInQueries: true },
+      });
+      const ids = (await company.truth(place.owner))
+        .filter(({ fields }) => !isLines(place) || fields['type'] === 'CustCred')
+        .map(({ id }) => id)
+        .sort((a, b) => Number(a) - Number(b));
+      const [first = '', last = ''] = [ids[0], ids.at(-1)];
+      await write(place, first, 'Box 1');
+      const { path } = await publishSeen(place);
+      await write(place, first, '');
+      await write(place, last, 'Box 2');
+      await company.api('post', '/netsuite/metadata/refresh');
+      const run = await company.run(place.recordType);
+      expect([run.status, run.error, await servedValues(path)]).toEqual([
+        'succeeded',
+        null,
+        { [last]: 'Box 2' },
+      ]);
+    });
+  },
+);
 
 it('a description that an earlier version stored is made again, because it says nothing of the list', async () => {
   const place = places['a header field'];

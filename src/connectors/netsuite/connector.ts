@@ -70,7 +70,7 @@ function createNetsuiteConnector(
     now: (signal) => readServerTime(http, signal),
     today: (signal) => readToday(suiteql, signal),
     account: (signal) => readAccountFacts(suiteql, () => readServerTime(http, signal), signal),
-    metadata: (signal, only) => describeRecordTypes({ http, suiteql, signal }, only),
+    metadata: (signal, only, last) => describeRecordTypes({ http, suiteql, signal }, only, last),
     discover: (signal) => discoverRecordTypes({ http, suiteql, signal }),
     countListed: (heads, signal) => countListed(suiteql, heads, signal),
     describeQuery: (source, signal, last = null) => describeQuery(suiteql, source, signal, last),

@@ -23,6 +23,7 @@ import { type ColumnSource, describeColumns, findRefusal } from './discovery/des
 import { describeType } from './discovery/describe-type.ts';
 import { withEntries } from './discovery/entry-lists.ts';
 import type { RowsAt } from './discovery/find-rows.ts';
+import { withKeptFields } from './discovery/keep-fields.ts';
 import { curatedFamily } from './discovery/names.ts';
 import { withListedTypes } from './listed-types.ts';
 import { isUnknown, type ProbeQuery, type Probes, type QueryRefusal } from './probe.ts';
@@ -34,13 +35,14 @@ import { parseValue } from './values.ts';
 /**
  * The record types that are known by name, or those that `only` names, which may be any of the account.
  * Rejects with `ErpError` for an outage or a refused login, or with the signal's reason. A refused record
- * type or column is no error.
+ * type or column is no error. `last`: as they were described before.
  */
 export async function describeRecordTypes(
   parts: AccountParts,
   only?: readonly string[],
+  last?: readonly RecordTypeMetadata[],
 ): Promise<readonly RecordTypeMetadata[]> {
-  const account = openAccount(parts);
+  const account = openAccount(parts, last);
   const names = new Set(only ?? recordTypeDefinitions.map(({ name }) => name));
   const listed = await account.lists.customFields(); // first: a type that changes from here on differs from this list
   const describe = (name: string): Promise<RecordTypeMetadata | undefined> => {
@@ -54,9 +56,11 @@ export async function describeRecordTypes(
   const [first = '', ...others] = names;
   const described = [await describe(first), ...(await Promise.all(others.map(describe)))]; // the others use what the first one found out
   return Promise.all(
-    described.flatMap((type) =>
-      type === undefined ? [] : [withEntries(account, withListedTypes(type, listed))],
-    ),
+    described
+      .filter((type) => type !== undefined)
+      .map(async (type) =>
+        withEntries(account, withListedTypes(await withKeptFields(account, type), listed)),
+      ),
   );
 }
 

@@ -1,5 +1,6 @@
 // What describing record types needs to know of an account, each part read once, however many record types
 // are described.
+import type { RecordTypeMetadata } from '../../connector.ts';
 import { createProbes, type Probes, type QueryRefusal } from '../probe.ts';
 import { type AccountLists, type AccountParts, createAccountLists } from './account-lists.ts';
 import { type FoundRows, findRows, type RowsAt } from './find-rows.ts';
@@ -7,6 +8,8 @@ import { type FoundRows, findRows, type RowsAt } from './find-rows.ts';
 export type Account = AccountParts & {
   readonly probes: Probes;
   readonly lists: AccountLists;
+  /** The record types as they were described last, by name. */
+  readonly last: ReadonlyMap<string, RecordTypeMetadata>;
   /** The refusal of each list of entries that was probed, null where it can be read. */
   readonly entryProbes: Map<string, Promise<QueryRefusal | null>>;
   /** As the function `findRows`. */
@@ -14,9 +17,10 @@ export type Account = AccountParts & {
 };
 
 /** Makes no request yet. For one description: what it has read doesn't change with the account. */
-export function openAccount(parts: AccountParts): Account {
+export function openAccount(parts: AccountParts, last: readonly RecordTypeMetadata[] = []): Account {
   return {
     ...parts,
+    last: new Map(last.map((recordType) => [recordType.name, recordType])),
     probes: createProbes(),
     entryProbes: new Map(),
     lists: createAccountLists(parts),

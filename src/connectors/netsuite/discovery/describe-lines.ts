@@ -62,12 +62,15 @@ export async function describeTransactionLines(
   const candidates = (await findCandidates(account.lists, table, schema?.lines ?? [], found.rows)).filter(
     (column) => column.name !== parent,
   );
+  const before = account.last.get(name)?.fields.find((field) => field.name === described.name);
+  const wasRead = (column: Candidate): boolean =>
+    before?.fields?.some((field) => field.name === column.name && field.syncable) === true;
   const fields = await describeFields(
     account,
     stored,
     name,
     { from, rows: found.rows },
-    candidates.map((column) => leaveOutEmpty(column, found.rows)),
+    candidates.map((column) => (wasRead(column) ? column : leaveOutEmpty(column, found.rows))),
   );
   const keyField = fields.find((field) => field.name === key);
   const isReadable = keyField?.syncable === true;
