@@ -29,10 +29,10 @@ COPY db/functions db/functions
 # Node.js's compile cache: the only folder that the service's user may write to. Filled at build time for a fast start.
 RUN mkdir -p node_modules/.cache/compiled && chown -R node:node node_modules/.cache
 USER node
-RUN node --max-semi-space-size=4 --heap-growing-percent=30 scripts/run.mjs --help
+RUN node scripts/run.mjs --help
 EXPOSE 8080
 # A shutdown takes at most SHUTDOWN_SECONDS (25): give the container a little more (docker stop --time 30).
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--max-semi-space-size=4", "--heap-growing-percent=30", "scripts/run.mjs", "serve"]
+CMD ["node", "scripts/run.mjs", "serve"]

@@ -1,31 +1,124 @@
-import { defineConfig } from 'vitest/config';
+import { globSync } from 'node:fs';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { chooseSlice } from './test/setup/slice.ts';
 import { SlowFirst } from './test/setup/slow-first.ts';
 
-export default defineConfig({
+type Project = TestProjectInlineConfiguration;
+
+const project = (name: string, test: NonNullable<Project['test']>): Project => ({
   test: {
+    name,
     globalSetup: ['test/setup/global.ts'],
     setupFiles: ['test/setup/seed.ts'],
-    include: ['test/**/*.test.ts'],
-    exclude: [
-      'test/access/**',
-      'test/browser/**',
-      'test/green/**',
-      'test/ops/**',
-      '**/test/profiles/**',
-      'test/scale/**',
-      '**/node_modules/**',
-    ],
     // No test relies on these timeouts; they only end a test that hangs, also on a busy machine.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    slowTestThreshold: 10_000,
-    maxWorkers: 3,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     // Each file has its own database and shares nothing else. Loading the whole service for each file would
     // take an eighth of the time.
     isolate: false,
     // Node.js runs the sources as it does in production; nothing is mocked.
     experimental: { viteModuleRunner: false },
+    ...test,
+  },
+});
+
+const others = ['access', 'browser', 'green', 'ops', 'profiles', 'scale'];
+const filesIn = (folder: string): string => `${folder}/**/*.test.ts`;
+
+type Environments = Partial<Record<string, Readonly<Record<string, string>>>>;
+type Parts = { readonly env: Environments; readonly profiles: readonly string[]; readonly onCitus: string[] };
+
+const hasCluster = Boolean(process.env['CITUS_KIT'] ?? process.env['CITUS_URL']);
+const profiles = ['single', 'oneworld'];
+/** The service's own tests, with its database on a Citus cluster, and what is different there. */
+const onCitus = `test/{${['warehouse', 'public', 'story', 'sync', 'db', 'platform', 'admin', 'mcp', 'identity', 'http', 'operate', 'scale/citus'].join()}}/**/*.test.ts`;
+const whole: Parts = { env: {}, profiles, onCitus: [onCitus] };
+
+/** `npm run test:all`. */
+const long: Parts = {
+  ...whole,
+  env: {
+    unit: { PROPERTY_INPUTS: '100', HISTORIES: '12' },
+    scale: { SEEDS: '50' },
+    citus: { SEEDS: '20' },
+    ops: { CHAOS_SEEDS: '100' },
+    single: { CHAOS_SEEDS: '30', BOOKS_FROM: '2011-08-01' },
+    oneworld: { CHAOS_SEEDS: '30', BOOKS_FROM: '2011-08-01' },
+  },
+};
+
+/** What .ci/run runs: a part of what the projects behind `unit` have more of than fits in a quarter of an hour. */
+function chooseParts(): Parts {
+  const slice = chooseSlice();
+  const playing = slice.isWhole ? profiles : [profiles[slice.pick('profile', 2)] ?? ''];
+  const sharing = ['ops', ...playing];
+  const from = 1 + slice.pick('seeds', 10_000);
+  const files = globSync(onCitus).sort();
+  const first = slice.pick('citus', 12);
+  console.log(
+    `SLICE=${slice.hash}: seeds from ${from}, ${playing.join(' and ')}, each 12th file on Citus from ${first}`,
+  );
+  return {
+    env: Object.fromEntries(
+      sharing.map((name, index) => [
+        name,
+        { CHAOS_FROM: String(from), CHAOS_SHARE: `${index}/${sharing.length}`, BOOKS_FROM: '2011-08-25' },
+      ]),
+    ),
+    profiles: playing,
+    onCitus: files.filter((_file, index) => index % 12 === first),
+  };
+}
+
+/** docs/development.md says what each project proves. */
+const listProjects = ({ env, profiles, onCitus }: Parts): Project[] =>
+  [
+    project('unit', {
+      include: [filesIn('test')],
+      exclude: others.map((folder) => filesIn(`test/${folder}`)),
+    }),
+    project('simulator', { include: [filesIn('packages/netsuite-simulator/test')] }),
+    project('green', { include: [filesIn('test/green')] }),
+    project('access', { include: [filesIn('test/access')] }),
+    project('ops', { include: [filesIn('test/ops')] }),
+    project('scale', { include: [filesIn('test/scale')], exclude: [filesIn('test/scale/citus')] }),
+    project('browser', {
+      globalSetup: ['test/setup/global.ts', 'test/browser/console/build.ts'],
+      include: [filesIn('test/browser')],
+    }),
+    project('citus', {
+      globalSetup: ['test/scale/citus/harness/global.ts'],
+      // Without a cluster these say so.
+      include: hasCluster ? onCitus : ['test/scale/citus/*.test.ts'],
+      // What the commands of a cluster answer on one server.
+      exclude: ['test/admin/placement.test.ts'],
+    }),
+    ...profiles.map((name) =>
+      project(name, {
+        include: [filesIn('test/connectors/netsuite'), 'test/ops/chaos.test.ts', filesIn('test/profiles')],
+        env: { ERP_PROFILE: name },
+      }),
+    ),
+  ].map(({ test = {} }) => ({ test: { ...test, env: { ...test.env, ...env[test.name as string] } } }));
+
+const args = process.argv.slice(2);
+/** Those whose tests no other project has, and so are found by the name of a file. */
+const plain = ['unit', 'simulator', 'green', 'access', 'ops', 'scale', 'browser'];
+
+/** Without a project: `unit`, and the project of a file that is named. */
+function chooseProjects(mode: string): Project[] {
+  const all = listProjects(mode === 'ci' ? chooseParts() : mode === 'all' ? long : whole);
+  if (['ci', 'all'].includes(mode) || args.some((arg) => arg.startsWith('--project'))) return all;
+  const found = args.some((arg) => /^(?:test|packages)\//.test(arg)) ? plain : ['unit'];
+  return all.filter(({ test }) => found.includes(test?.name as string));
+}
+
+export default defineConfig(({ mode }) => ({
+  test: {
+    projects: chooseProjects(mode),
+    maxWorkers: 3,
+    slowTestThreshold: 30_000,
     sequence: { sequencer: SlowFirst },
     reporters: ['default', './test/setup/folder-reporter.ts'],
   },
-});
+}));

@@ -1,6 +1,6 @@
 // The warehouse on Citus beside plain PostgreSQL: what reads and syncs cost, what clients notice of moves, of
 // a rebalance and of a killed worker, and what many small organizations cost. Needs the kit that CITUS_KIT
-// names. Writes its table to bench/RESULTS.md. Usage: npm run bench:citus -- [organizations, default 20]
+// names. Writes its table to bench/RESULTS.md. Usage: npm run bench -- citus [organizations, default 20]
 // [records each, default 100000] [rounds, default 5] [seconds, default 2] [many, default 500]
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -28,7 +28,7 @@ function parseOptions(given: readonly string[]): Options {
   // Moves and a rebalance need several organizations on each worker.
   if (!areValid || Number(organizations) < 8 || Number(records) < 1_000 || Number(records) % 100 !== 0) {
     console.error(
-      'Usage: npm run bench:citus -- [organizations, at least 8] [records each, hundreds] [rounds] [seconds] [many organizations]',
+      'Usage: npm run bench -- citus [organizations, at least 8] [records each, hundreds] [rounds] [seconds] [many organizations]',
     );
     process.exit(2);
   }
@@ -92,7 +92,7 @@ async function main(folder: string, options: Options): Promise<boolean> {
   const many = await measureManyOnBoth(folder, options.many);
   const { organizations, records, rounds } = options;
   const heading = `Run of ${new Date().toISOString().slice(0, 10)}: ${organizations} organizations of ${records} records of 40 columns with 3 lines each, ${rounds} rounds; ${options.many} organizations of 100 records.`;
-  return writeTable('bench:citus', `${heading}\n${few.machine}`, [...few.lines, ...many]);
+  return writeTable('citus', `${heading}\n${few.machine}`, [...few.lines, ...many]);
 }
 
 if (noLocalCluster === undefined) {

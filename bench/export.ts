@@ -1,6 +1,6 @@
 // Exports of a whole list as NDJSON and CSV, compared with PostgreSQL's own COPY of the same projection in
 // alternating rounds, and the service's peak memory meanwhile. The service runs in its own process. Usage:
-// npm run bench:export -- [records, default 1000000] [rounds, default 5] [some | all, default both]
+// npm run bench -- export [records, default 1000000] [rounds, default 5] [some | all, default both]
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

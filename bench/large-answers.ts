@@ -1,5 +1,5 @@
 // What others notice while one organization reads large answers: the lag of the service's event loop, and the
-// latency of small lists of another organization. Usage: npm run bench:large-answers -- [seconds per
+// latency of small lists of another organization. Usage: npm run bench -- large-answers [seconds per
 // measurement, default 10]
 import type { Pool } from 'pg';
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
@@ -120,7 +120,7 @@ async function measureAll(setting: Setting): Promise<Line[]> {
   return lines;
 }
 
-const seconds = readSeconds('bench:large-answers', '10');
+const seconds = readSeconds('large-answers', '10');
 await withWorkspace((folder) =>
   withDatabase(
     folder,
@@ -143,7 +143,7 @@ await withWorkspace((folder) =>
         });
         const day = ctx.clock.now().toISOString().slice(0, 10);
         return await writeTable(
-          'bench:large-answers',
+          'large-answers',
           `Run of ${day}, ${seconds} s per measurement.\n${await describeMachine(admin)}`,
           lines,
         );

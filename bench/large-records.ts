@@ -1,6 +1,6 @@
 // What others notice while pages of large texts are read from an ERP: the lag of the service's event loop,
 // and the latency of small lists of another organization. Texts as large as the bounds let through, texts
-// beyond them, and many small values that are as much together. Usage: npm run bench:large-records --
+// beyond them, and many small values that are as much together. Usage: npm run bench -- large-records
 // [seconds per measurement, default 15]
 import type { Pool } from 'pg';
 import type { Ctx } from '../src/core/ctx.ts';
@@ -115,7 +115,7 @@ async function measureAll(setting: Setting): Promise<Line[]> {
   return lines;
 }
 
-const seconds = readSeconds('bench:large-records', '15');
+const seconds = readSeconds('large-records', '15');
 await withWorkspace((folder) =>
   withDatabase(
     folder,
@@ -131,7 +131,7 @@ await withWorkspace((folder) =>
         const lines = await measureAll({ ctx, admin, service, erp, callers, lists, ms: seconds * 1_000 });
         const day = ctx.clock.now().toISOString().slice(0, 10);
         return await writeTable(
-          'bench:large-records',
+          'large-records',
           `Run of ${day}, ${seconds} s per measurement.\n${await describeMachine(admin)}`,
           lines,
         );

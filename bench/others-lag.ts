@@ -12,10 +12,10 @@ const maxLagMs = 50;
  * Seconds per measurement, from the command line; ends the process with code 2 when it isn't a number of
  * them.
  */
-export function readSeconds(script: string, fallback: string): number {
+export function readSeconds(name: string, fallback: string): number {
   const [seconds = fallback] = process.argv.slice(2);
   if (/^[1-9]\d{0,2}$/.test(seconds)) return Number(seconds);
-  console.error(`Usage: npm run ${script} -- [seconds per measurement]`);
+  console.error(`Usage: npm run bench -- ${name} [seconds per measurement]`);
   process.exit(2);
 }
 

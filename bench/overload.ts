@@ -1,6 +1,6 @@
 // Overload: does the service stay responsive while its public interface is saturated, does it shed load with
 // 503, and do lists stay fast during exports? Writes its table to bench/RESULTS.md. Usage: npm run
-// bench:overload -- [records, default 100000] [seconds per measurement, default 10]
+// bench -- overload [records, default 100000] [seconds per measurement, default 10]
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
 import { dates, type Invoices, loadInvoices, publishInvoices, statuses } from './reads-data.ts';
 import { startService } from './reads-servers.ts';
@@ -219,7 +219,7 @@ function linesOf(measured: Measured): Line[] {
 
 const [records = '100000', seconds = '10'] = process.argv.slice(2);
 if (!/^\d{5,7}$/.test(records) || !/^[1-9]\d{0,2}$/.test(seconds)) {
-  console.error('Usage: npm run bench:overload -- [records] [seconds per measurement]');
+  console.error('Usage: npm run bench -- overload [records] [seconds per measurement]');
   process.exit(2);
 }
 await withWorkspace((folder) =>
@@ -247,7 +247,7 @@ await withWorkspace((folder) =>
       );
       const day = ctx.clock.now().toISOString().slice(0, 10);
       const heading = `Run of ${day}: two organizations with ${records} invoices each, ${seconds} s per measurement, probes at ${probesPerSecond}/s.\n${await describeMachine(admin)}`;
-      return await writeTable('bench:overload', heading, lines);
+      return await writeTable('overload', heading, lines);
     } finally {
       probeCallers.stop();
       loadCallers.stop();

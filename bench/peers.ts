@@ -1,5 +1,5 @@
 // The public interface compared with two general database APIs over the same table, totals included. Writes
-// its table to bench/RESULTS.md. Usage: npm run bench:peers -- [records, default 1000000] [rounds, default 5]
+// its table to bench/RESULTS.md. Usage: npm run bench -- peers [records, default 1000000] [rounds, default 5]
 // [seconds per measurement, default 2]
 import { fileURLToPath } from 'node:url';
 import {
@@ -183,13 +183,13 @@ async function main(
     );
     const day = ctx.clock.now().toISOString().slice(0, 10);
     const heading = `Run of ${day}: ${records} invoices, ${rounds} rounds, 16 connections.\n${await describeMachine(admin)}`;
-    return await writeTable('bench:peers', heading, lines);
+    return await writeTable('peers', heading, lines);
   } finally {
     await Promise.all(services.map((service) => service.stop()));
   }
 }
 
-const size = parseArguments('bench:peers', process.argv.slice(2));
+const size = parseArguments('peers', process.argv.slice(2));
 await withWorkspace(async (folder) => {
   await installPeers(peersFolder);
   return withDatabase(folder, {}, (database) => main(database, folder, size));

@@ -13,7 +13,6 @@ export type RunningServer = { readonly pid: number; readonly url: string; stop()
 
 /** Connections of the baseline server; equal to those the service has for public reads. */
 const poolSize = 8;
-const flags = ['--max-semi-space-size=4', '--heap-growing-percent=30'];
 
 async function terminate(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
@@ -69,7 +68,7 @@ export async function startService(
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const beforeMs = performance.now();
-  const child = spawn(process.execPath, [...flags, ...(options.flags ?? []), 'scripts/run.mjs', 'serve'], {
+  const child = spawn(process.execPath, [...(options.flags ?? []), 'scripts/run.mjs', 'serve'], {
     cwd: fileURLToPath(new URL('..', import.meta.url)),
     env: {
       PATH: process.env['PATH'],
@@ -106,7 +105,7 @@ export type BaselineConfig = {
 };
 
 export async function startBaseline(config: BaselineConfig): Promise<RunningServer> {
-  const child = fork(fileURLToPath(import.meta.url), ['baseline'], { execArgv: flags });
+  const child = fork(fileURLToPath(import.meta.url), ['baseline'], { execArgv: process.execArgv });
   const started = once(child, 'message') as Promise<[{ url: string }]>;
   child.send(config);
   const [{ url }] = await started;
@@ -151,16 +150,16 @@ if (process.argv[2] === 'baseline')
   process.once('message', (config) => void serveBaseline(config as BaselineConfig));
 
 /**
- * Parses `npm run <script> -- [records] [rounds] [seconds per measurement]`; exits with code 2 when an
+ * Parses `npm run bench -- <name> [records] [rounds] [seconds per measurement]`; exits with code 2 when an
  * argument is invalid.
  */
 export function parseArguments(
-  script: string,
+  name: string,
   given: readonly string[],
 ): { records: number; rounds: number; ms: number } {
   const [records = '1000000', rounds = '5', seconds = '2'] = given;
   if (!/^\d{5,7}$/.test(records) || !/^[1-9]\d?$/.test(rounds) || !/^\d{1,2}(\.\d)?$/.test(seconds)) {
-    console.error(`Usage: npm run ${script} -- [records] [rounds] [seconds per measurement]`);
+    console.error(`Usage: npm run bench -- ${name} [records] [rounds] [seconds per measurement]`);
     process.exit(2);
   }
   return { records: Number(records), rounds: Number(rounds), ms: Number(seconds) * 1_000 };

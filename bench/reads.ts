@@ -1,5 +1,5 @@
 // How fast the public interface reads, as ratios to the smallest server that can answer the same requests.
-// Writes its table to bench/RESULTS.md. Usage: npm run bench -- [records, default 1000000] [rounds, default
+// Writes its table to bench/RESULTS.md. Usage: npm run bench -- reads [records, default 1000000] [rounds, default
 // 5] [seconds per measurement, default 2]
 import { loadInvoices, publishInvoices } from './reads-data.ts';
 import { measureExport } from './reads-export.ts';
@@ -37,5 +37,5 @@ const main = (folder: string, records: number, rounds: number, ms: number): Prom
     return reportReads(measured, admin, ctx.clock.now().toISOString().slice(0, 10));
   });
 
-const { records, rounds, ms } = parseArguments('bench', process.argv.slice(2));
+const { records, rounds, ms } = parseArguments('reads', process.argv.slice(2));
 await withWorkspace((folder) => main(folder, records, rounds, ms));

@@ -1,6 +1,6 @@
 // Syncs every record type of an account with the profile `single`: the requests of discovery, the time and
 // memory of the first load, and the requests of the nine record types that the connector knows by name.
-// Usage: npm run bench:record-types
+// Usage: npm run bench -- record-types
 import type { NetsuiteAccountOptions } from 'netsuite-simulator';
 import { Pool } from 'pg';
 import { z } from 'zod';
@@ -246,7 +246,7 @@ async function main(dataDir: string): Promise<boolean> {
     const load = await measureLoad({ service, id, call });
     const discovery = await measureDiscovery(service.ctx, connection);
     const heading = `Run of ${new Date().toISOString().slice(0, 10)}.\n${await describeMachine(admin)}`;
-    return await writeTable('bench:record-types', heading, [...load, ...discovery]);
+    return await writeTable('record-types', heading, [...load, ...discovery]);
   } finally {
     await admin.end();
     await service.stop();

@@ -1,7 +1,7 @@
 // What read replicas take off the primary, and what a second one adds. Two hot standbys of one primary, all
 // on this machine; the service runs as `npm start` runs it. Two replicas on one core each are compared with
 // one of them, for lists whose totals are always counted anew. Writes its table to bench/RESULTS.md. Usage:
-// npm run bench:replicas -- [records, default 300000] [rounds, default 5] [seconds, default 5]
+// npm run bench -- replicas [records, default 300000] [rounds, default 5] [seconds, default 5]
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { Pool } from 'pg';
@@ -211,12 +211,12 @@ async function main(folder: string, records: number, rounds: number, ms: number)
     const heading = `Run of ${new Date().toISOString().slice(0, 10)}: ${records} invoices of 40 columns with 3 lines each, ${rounds} rounds.`;
     const text = `${heading}\n${await describeMachine(admin)}`;
     await admin.end();
-    return await writeTable('bench:replicas', text, linesOf(measured));
+    return await writeTable('replicas', text, linesOf(measured));
   } finally {
     await servers.stop();
     stopWatcher();
   }
 }
 
-const { records, rounds, ms } = parseArguments('bench:replicas', process.argv.slice(2));
+const { records, rounds, ms } = parseArguments('replicas', process.argv.slice(2));
 await withWorkspace((folder) => main(folder, records, rounds, ms));

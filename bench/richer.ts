@@ -1,6 +1,6 @@
 // What summaries, related records, search, filters on lines, `or` and sorts by several keys cost, as ratios
 // to plain lists, and whether random summaries equal SQL to the last digit. Writes its table to
-// bench/RESULTS.md. Usage: npm run bench:richer -- [records, default 1000000] [rounds, default 5] [seconds
+// bench/RESULTS.md. Usage: npm run bench -- richer [records, default 1000000] [rounds, default 5] [seconds
 // per measurement, default 2]
 
 import { maxPlainLists } from '../src/public/proof/cost.ts';
@@ -131,12 +131,8 @@ const main = (folder: string, records: number, rounds: number, ms: number): Prom
     })().finally(() => service.stop());
     const measured = await measureRicher({ folder, admin, invoices, rounds, ms });
     const heading = `Run of ${ctx.clock.now().toISOString().slice(0, 10)}: ${records} invoices of 40 columns with 3 lines each, ${rounds} rounds.`;
-    return writeTable(
-      'bench:richer',
-      `${heading}\n${await describeMachine(admin)}`,
-      linesOf(measured, filled),
-    );
+    return writeTable('richer', `${heading}\n${await describeMachine(admin)}`, linesOf(measured, filled));
   });
 
-const { records, rounds, ms } = parseArguments('bench:richer', process.argv.slice(2));
+const { records, rounds, ms } = parseArguments('richer', process.argv.slice(2));
 await withWorkspace((folder) => main(folder, records, rounds, ms));

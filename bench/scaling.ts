@@ -1,6 +1,6 @@
 // What idle organizations cost: the scheduler's tick over many schedules, claiming from a long queue, a run
 // that finds nothing new, and what each tenant schema adds on disk, at startup, in the hourly maintenance and
-// in a connection's memory. Writes its table to bench/RESULTS.md. Usage: npm run bench:scaling --
+// in a connection's memory. Writes its table to bench/RESULTS.md. Usage: npm run bench -- scaling
 // [organizations with schedules, default 1000] [organizations with data, default 200]
 import { maintainAllIndexes } from '../src/platform/api-schemas/maintain-indexes.ts';
 import { pruneTombstones } from '../src/sync/index.ts';
@@ -165,7 +165,7 @@ async function measure(
 }
 const [scheduled = '1000', withData = '200'] = process.argv.slice(2);
 if (!/^[1-9]\d{0,4}$/.test(scheduled) || !/^[1-9]\d{0,3}$/.test(withData)) {
-  console.error('Usage: npm run bench:scaling -- [organizations with schedules] [organizations with data]');
+  console.error('Usage: npm run bench -- scaling [organizations with schedules] [organizations with data]');
   process.exit(2);
 }
 await withWorkspace((folder) =>
@@ -173,6 +173,6 @@ await withWorkspace((folder) =>
     const day = database.ctx.clock.now().toISOString().slice(0, 10);
     const lines = await measure(folder, database, Number(scheduled), Number(withData));
     const heading = `Run of ${day}: ${scheduled} organizations with ${configsEach} schedules each, ${withData} with data.\n${await describeMachine(database.admin)}`;
-    return writeTable('bench:scaling', heading, lines);
+    return writeTable('scaling', heading, lines);
   }),
 );

@@ -1,7 +1,7 @@
 // Everything at once, for long: lists, records, changes, exports, management calls, syncs against the
 // simulated ERP, and mail. Reads run at 80 % of the saturation rate that was measured with the other load
 // running. Goals: no errors, flat memory, p99 at most twice that of the start. Writes its table to
-// bench/RESULTS.md. Usage: npm run soak -- [--minutes N, default 20] [--records N, default 100000]
+// bench/RESULTS.md. Usage: npm run bench -- soak [--minutes N, default 20] [--records N, default 100000]
 import { parseArgs } from 'node:util';
 import { startMailServer } from '../test/setup/smtp.ts';
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
@@ -255,7 +255,7 @@ const { values } = parseArgs({
 });
 const [minutes, records] = [Number(values.minutes), Number(values.records)];
 if (!(minutes > 0 && minutes <= 1_440) || !Number.isInteger(records) || records < 10_000) {
-  console.error('Usage: npm run soak -- [--minutes N] [--records N]');
+  console.error('Usage: npm run bench -- soak [--minutes N] [--records N]');
   process.exit(2);
 }
 await withWorkspace((folder) =>

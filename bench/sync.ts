@@ -1,5 +1,5 @@
 // Throughput and resource use of a sync, as ratios to COPY. Writes its table to bench/RESULTS.md. Usage: npm
-// run bench:sync -- [records, default 200000] [rounds, default 3] [all | throughput | reads, default all]
+// run bench -- sync [records, default 200000] [rounds, default 3] [all | throughput | reads, default all]
 // `throughput` and `reads` run that part alone and write no table.
 import type { Ctx } from '../src/core/ctx.ts';
 import type { OpenedDatabase } from '../src/open-database.ts';
@@ -64,7 +64,7 @@ const main = (folder: string, records: number, rounds: number, only: string): Pr
 
 const [records = '200000', rounds = '3', only = 'all'] = process.argv.slice(2);
 if (!/^\d{4,7}$/.test(records) || !/^[1-9]$/.test(rounds) || !['all', 'throughput', 'reads'].includes(only)) {
-  console.error('Usage: npm run bench:sync -- [records] [rounds] [all | throughput | reads]');
+  console.error('Usage: npm run bench -- sync [records] [rounds] [all | throughput | reads]');
   process.exit(2);
 }
 await withWorkspace((folder) => main(folder, Number(records), Number(rounds), only));

@@ -89,10 +89,10 @@ function formatRow(line: Line): string {
 }
 
 /**
- * Prints the table and replaces the one in RESULTS.md after the marker of `npm run <script>`. Resolves to
+ * Prints the table and replaces the one in RESULTS.md after the marker of `npm run bench -- <name>`. Resolves to
  * whether no floor was missed. Throws when RESULTS.md has no such marker.
  */
-export async function writeTable(script: string, heading: string, lines: readonly Line[]): Promise<boolean> {
+export async function writeTable(name: string, heading: string, lines: readonly Line[]): Promise<boolean> {
   const rows = [
     '| measure | target | floor | result: median (min–max) | verdict |',
     '|---|---|---|---|---|',
@@ -101,10 +101,10 @@ export async function writeTable(script: string, heading: string, lines: readonl
   const text = `${heading}\n\n${rows.join('\n')}`;
   console.log(`\n${text}`);
   const before = await readFile(file, 'utf8');
-  const begin = `<!-- npm run ${script} writes from here -->`;
+  const begin = `<!-- npm run bench -- ${name} writes from here -->`;
   const from = before.indexOf(begin);
   const to = before.indexOf(end, from);
-  if (from === -1 || to === -1) throw new Error(`RESULTS.md has no marker for the table of ${script}`);
+  if (from === -1 || to === -1) throw new Error(`RESULTS.md has no marker for the table of ${name}`);
   await writeFile(file, `${before.slice(0, from + begin.length)}\n${text}\n${before.slice(to)}`);
   return lines.every((line) => verdict(line) !== 'missed');
 }

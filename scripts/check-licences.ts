@@ -1,4 +1,4 @@
-// npm run check:licences: compares the licence of each installed dependency with scripts/licences.json, by
+// Compares the licence of each installed dependency with scripts/licences.json, by
 // the software bill of materials. Packages that only development needs may have those of `development` as
 // well. Exits with 1 and names what isn't listed.
 import { readFileSync } from 'node:fs';

@@ -79,7 +79,7 @@ const ownersOf = async (reader: Reader, query = ''): Promise<Set<string>> => {
   );
 };
 
-/** A part of `npm run test:access`. */
+/** A part of `npm test -- --project access`. */
 it('random readers read what an unlimited one reads, filtered', async () => {
   await runWorld(world, { readers: 4, rounds: 2, queriesPerRound: 4 });
   await oracle.refresh();

@@ -1,5 +1,5 @@
-// npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17] [--mutant page-order]
-// [--no-shrink | --shrink] [--log warn] [--diary] npm run test:chaos -- --mutations [--mutant page-order]
+// npm run chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17] [--mutant page-order]
+// [--no-shrink | --shrink] [--log warn] [--diary] npm run chaos -- --mutations [--mutant page-order]
 // [--mutant a,b] [--seeds 12] [--minutes 240] Plays seeds one after the other and prints what each covered;
 // or plays the history of each mutant of the service against it, and seeds until one turns red (--seeds 0:
 // only histories). Exits with 1 when a promise was broken or a mutant survived, and prints how to replay it
@@ -42,7 +42,7 @@ if (
   !times.every((minutes) => minutes > 0)
 ) {
   console.error(
-    'Usage: npm run test:chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17] | --mutations [--mutant page-order]',
+    'Usage: npm run chaos -- [--seeds 100] [--from 1] [--minutes 60] | [--seed 17] | --mutations [--mutant page-order]',
   );
   process.exit(2);
 }
@@ -61,7 +61,7 @@ const until = (ms: number): (() => boolean) => {
 };
 
 const again = (seed: number): string =>
-  `npm run test:chaos -- --seed ${seed}${named.map((name) => ` --mutant ${name}`).join('')}`;
+  `npm run chaos -- --seed ${seed}${named.map((name) => ` --mutant ${name}`).join('')}`;
 
 function tell(report: Report): void {
   const { seed, violations, runs, tookMs, diary } = report;

@@ -149,7 +149,7 @@ export function testOf(plan: Plan, mutant: string | undefined): string {
     return `    {\n      full: ${full},\n      ${items('before', before)},\n      ${items('during', during)},\n    },`;
   });
   const world = mutant === undefined ? 'world' : `{ ...world, mutant: ${JSON.stringify(mutant)} }`;
-  return `// As test/ops/seed-${plan.seed}.test.ts: npm run test:ops -- seed-${plan.seed}
+  return `// As test/ops/seed-${plan.seed}.test.ts: npm test -- --project ops seed-${plan.seed}
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Plan } from '../chaos/plan.ts';
 import { simulate } from '../chaos/simulate.ts';

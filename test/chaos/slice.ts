@@ -24,16 +24,19 @@ const wanted: readonly string[] = [
 ];
 
 /**
- * Greedy: each next seed is the one with the most that no earlier one has; of equals, the lower seed. Pure.
+ * Of the seeds from `from` on. Greedy: each next seed is the one with the most that no earlier one has; of equals, the lower seed. Pure.
  */
-export function chooseSeeds(count: number): {
+export function chooseSeeds(
+  count: number,
+  from = 1,
+): {
   readonly seeds: readonly number[];
   readonly missing: readonly string[];
 } {
   const plans = Array.from({ length: among }, (_, index) => {
-    const contents: ReadonlySet<string> = new Set(contentsOf(planOf(index + 1)).keys());
+    const contents: ReadonlySet<string> = new Set(contentsOf(planOf(from + index)).keys());
     return {
-      seed: index + 1,
+      seed: from + index,
       wanted: wanted.filter((name) => contents.has(name)),
       edits: editKinds.filter((kind) => contents.has(kind)),
     };

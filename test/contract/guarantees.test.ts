@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 const lines = readFileSync('docs/guarantees.md', 'utf8').split('\n');
-/** Named in the introduction. */
-const folders = ['test/ops', 'test/green'];
+/** Folders that are named as a whole. */
+const folders = ['test/ops', 'test/green', 'test/access'];
 /** Rows of the tables whose last column names tests, without their heads. */
 const rows = lines.filter((line, index) => line.startsWith('| ') && !lines[index + 1]?.startsWith('|-'));
 const testsIn = (row: string): string[] =>

@@ -1,4 +1,4 @@
-// Random publishes, reads and failovers, by seed: `npm run test:scale -- failover-seeds` plays 50 of them,
+// Random publishes, reads and failovers, by seed: `npm test -- --project scale failover-seeds` plays 50 of them,
 // SEEDS=200 more, SEED=17 one.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { playFailovers, type SeedReport } from './harness/failover-seed.ts';

@@ -1,4 +1,5 @@
 // Read replicas: whatever they lag behind and however they fail, callers get what the primary would answer.
+// READS=1000000 reads more of every kind.
 import { readdirSync, readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { Client } from 'pg';
@@ -70,7 +71,7 @@ const publishTimes = async (times: number) => {
 describe('reads of every kind while syncs publish', () => {
   it('show one state each, and none that is wrong, older than seen before, or stale, over replicas of different lag', async () => {
     const before = await Promise.all([answered('1'), answered('2'), answered('primary')]);
-    const enough = more(2_000);
+    const enough = more(Number(process.env['READS'] ?? 2_000));
     await Promise.all([
       readers.run(clients, enough),
       (async () => {

@@ -1,4 +1,4 @@
-// The mutants of the simulation still apply to the sources. `npm run test:chaos -- --mutations` plays seeds
+// The mutants of the simulation still apply to the sources. `npm run chaos -- --mutations` plays seeds
 // against them.
 import { spawnSync } from 'node:child_process';
 import { stripTypeScriptTypes } from 'node:module';

@@ -8,7 +8,7 @@ import type { Answer } from '../http.ts';
 import { authorizedCaller, missingBuilder, type Raw, type Site, type Walk } from '../walk.ts';
 import { answerProblems } from './responses.ts';
 
-/** Of each kind for each operation; `npm run test:inputs` sends more. */
+/** Of each kind for each operation; `npm run test:all` sends more. */
 export const wantedInputs = Number(process.env['PROPERTY_INPUTS'] ?? 10);
 const batchSize = 8;
 /** Types with hardly any inputs get the same ones again, for other objects and concurrently. */

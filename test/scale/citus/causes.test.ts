@@ -1,5 +1,5 @@
 // What plain PostgreSQL takes and Citus doesn't: one test for each cause for which the service once failed
-// there. The service's own tests run on Citus as well, see vitest.citus.config.ts; these say what each of
+// there. The service's own tests run on Citus as well, see vitest.config.ts; these say what each of
 // them is about.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-// Random publishes, reads, moves, rebalances and killed nodes, by seed: `npm run test:scale -- --citus chaos`
+// Random publishes, reads, moves, rebalances and killed nodes, by seed: `npm test -- --project citus chaos`
 // plays three of them, SEEDS=50 more, SEED=17 one. An entity tag names one body for ever, a 304 means what a
 // process without caches would send, and change tokens lead to the contents of the list, whatever happened to
 // the nodes.

@@ -28,7 +28,7 @@ type ParseBuiltin = (parser: Parser, scope: Scope, parse: ParseExpression) => Sq
 const BUILTINS: ReadonlyMap<string, ParseBuiltin> = new Map([
   ['df', parseDisplay],
   ['cf', parseCriteria],
-  ['consolidate', (parser, scope, parse) => parseConsolidate(parser, scope, parse).amount],
+  ['consolidate', (...args: Parameters<ParseBuiltin>) => parseConsolidate(...args).amount],
   ['currency', parseCurrency],
   ['currency_convert', parseCurrencyConvert],
   ['hierarchy', parseHierarchy],

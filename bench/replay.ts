@@ -2,7 +2,7 @@
 // compares every served field of every record, lines included, with the account's own records: every few days
 // and at the end. Finally a full run of every sync must find nothing to change. ERP_PROFILE=single or
 // oneworld replays them in an account of that profile, with the record types that it has. Usage: npm run
-// bench:replay -- <data folder> [days | all, default 30] [--check-every <days>, default 7]
+// bench -- replay <data folder> [days | all, default 30] [--check-every <days>, default 7]
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { type NetsuiteAccount, parseProfile, startNetsuiteAccount } from 'netsuite-simulator';
@@ -192,7 +192,7 @@ if (
   !/^([1-9]\d{0,3}|all)$/.test(days) ||
   !/^[1-9]\d{0,3}$/.test(values['check-every'])
 ) {
-  console.error('Usage: npm run bench:replay -- <data folder> [days | all] [--check-every <days>]');
+  console.error('Usage: npm run bench -- replay <data folder> [days | all] [--check-every <days>]');
   process.exit(2);
 }
 const options = {

@@ -1,5 +1,5 @@
 // Loads a whole data folder through the service, measures time and memory, and verifies that every record is
-// served exactly once and that counts and sums equal those of the files. Usage: npm run bench:load -- <data
+// served exactly once and that counts and sums equal those of the files. Usage: npm run bench -- load <data
 // folder>
 import path from 'node:path';
 import { z } from 'zod';
@@ -173,7 +173,7 @@ async function main(folder: string, dataDir: string): Promise<boolean> {
 
 const folder = process.argv[2];
 if (folder === undefined) {
-  console.error('Usage: npm run bench:load -- <data folder>');
+  console.error('Usage: npm run bench -- load <data folder>');
   process.exit(2);
 }
 await withWorkspace((dataDir) => main(path.resolve(folder), dataDir));
