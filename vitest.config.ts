@@ -25,14 +25,27 @@ const project = (name: string, test: NonNullable<Project['test']>): Project => (
 const others = ['access', 'browser', 'green', 'ops', 'profiles', 'scale'];
 const filesIn = (folder: string): string => `${folder}/**/*.test.ts`;
 
-type Environments = Partial<Record<string, Readonly<Record<string, string>>>>;
-type Parts = { readonly env: Environments; readonly profiles: readonly string[]; readonly onCitus: string[] };
+type Environment = Readonly<Record<string, string>>;
+type Parts = {
+  readonly everywhere: Environment;
+  readonly env: Partial<Record<string, Environment>>;
+  readonly profiles: readonly string[];
+  readonly onCitus: string[];
+  /** The projects that replay the demo's days. */
+  readonly replaying: readonly string[];
+};
 
 const hasCluster = Boolean(process.env['CITUS_KIT'] ?? process.env['CITUS_URL']);
 const profiles = ['single', 'oneworld'];
 /** The service's own tests, with its database on a Citus cluster, and what is different there. */
 const onCitus = `test/{${['warehouse', 'public', 'story', 'sync', 'db', 'platform', 'admin', 'mcp', 'identity', 'http', 'operate', 'scale/citus'].join()}}/**/*.test.ts`;
-const whole: Parts = { env: {}, profiles, onCitus: [onCitus] };
+const whole: Parts = {
+  everywhere: {},
+  env: {},
+  profiles,
+  onCitus: [onCitus],
+  replaying: ['ops', ...profiles],
+};
 
 /** `npm run test:all`. */
 const long: Parts = {
@@ -41,7 +54,7 @@ const long: Parts = {
     unit: { PROPERTY_INPUTS: '100', HISTORIES: '12' },
     scale: { SEEDS: '50' },
     citus: { SEEDS: '20' },
-    ops: { CHAOS_SEEDS: '100' },
+    ops: { CHAOS_SEEDS: '100', REPLAY_DAYS: 'all' },
     single: { CHAOS_SEEDS: '30', BOOKS_FROM: '2011-08-01' },
     oneworld: { CHAOS_SEEDS: '30', BOOKS_FROM: '2011-08-01' },
   },
@@ -52,26 +65,26 @@ function chooseParts(): Parts {
   const slice = chooseSlice();
   const playing = slice.isWhole ? profiles : [profiles[slice.pick('profile', 2)] ?? ''];
   const sharing = ['ops', ...playing];
-  const from = 1 + slice.pick('seeds', 10_000);
+  const from = 1 + slice.pick('parts', 10_000);
   const files = globSync(onCitus).sort();
   const first = slice.pick('citus', 12);
+  const replaying = sharing[slice.pick('days', sharing.length)] ?? '';
   console.log(
-    `SLICE=${slice.hash}: seeds from ${from}, ${playing.join(' and ')}, each 12th file on Citus from ${first}`,
+    `SLICE=${slice.hash}: part ${from}, ${playing.join(' and ')}, days on ${replaying}, each 12th file on Citus from ${first}`,
   );
   return {
+    everywhere: { SLICE_NUMBER: String(from), BOOKS_FROM: '2011-08-25' },
     env: Object.fromEntries(
-      sharing.map((name, index) => [
-        name,
-        { CHAOS_FROM: String(from), CHAOS_SHARE: `${index}/${sharing.length}`, BOOKS_FROM: '2011-08-25' },
-      ]),
+      sharing.map((name, index) => [name, { CHAOS_SHARE: `${index}/${sharing.length}` }]),
     ),
     profiles: playing,
     onCitus: files.filter((_file, index) => index % 12 === first),
+    replaying: [replaying],
   };
 }
 
 /** docs/development.md says what each project proves. */
-const listProjects = ({ env, profiles, onCitus }: Parts): Project[] =>
+const listProjects = ({ everywhere, env, profiles, onCitus, replaying }: Parts): Project[] =>
   [
     project('unit', {
       include: [filesIn('test')],
@@ -95,11 +108,25 @@ const listProjects = ({ env, profiles, onCitus }: Parts): Project[] =>
     }),
     ...profiles.map((name) =>
       project(name, {
-        include: [filesIn('test/connectors/netsuite'), 'test/ops/chaos.test.ts', filesIn('test/profiles')],
+        include: [
+          filesIn('test/connectors/netsuite'),
+          'test/ops/{chaos,days}.test.ts',
+          filesIn('test/profiles'),
+        ],
         env: { ERP_PROFILE: name },
       }),
     ),
-  ].map(({ test = {} }) => ({ test: { ...test, env: { ...test.env, ...env[test.name as string] } } }));
+  ].map(({ test = {} }) => {
+    const name = test.name as string;
+    const without = replaying.includes(name) ? [] : ['test/ops/days.test.ts'];
+    return {
+      test: {
+        ...test,
+        exclude: [...(test.exclude ?? []), ...without],
+        env: { ...everywhere, ...test.env, ...env[name] },
+      },
+    };
+  });
 
 const args = process.argv.slice(2);
 /** Those whose tests no other project has, and so are found by the name of a file. */

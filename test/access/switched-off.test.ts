@@ -3,6 +3,7 @@
 // refuses a valid credential, is no proof; and it must find nothing when the service is loaded with a patch
 // that changes nothing.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { choosePart } from '../setup/choose-part.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { controlPatch, type DoorPatch, doorPatches, type Patch } from './door-patches.ts';
 import { createOracle, type Reader } from './oracle.ts';
@@ -125,7 +126,7 @@ describe('the oracle', () => {
       expect(await differenceWith(controlPatch, doorsOf(large), large, seeds.slice(0, 1))).toBeUndefined(),
   );
 
-  it.each(patches)('notices at "$door" when $what has no scope', async (patch) => {
+  it.each(choosePart(patches, 4))('notices at "$door" when $what has no scope', async (patch) => {
     const difference = await differenceWith(patch, [patch.door], patch.large === true);
     expect(difference?.door).toBe(patch.door);
   });

@@ -10,7 +10,7 @@ import { openWorld, type World } from '../chaos/world.ts';
 
 /** Other seeds, or more of them; and one share of these, where several projects play them. */
 const count = Number(process.env['CHAOS_SEEDS'] ?? 10);
-const chosen = chooseSeeds(count, Number(process.env['CHAOS_FROM'] ?? 1));
+const chosen = chooseSeeds(count, Number(process.env['SLICE_NUMBER'] ?? 1));
 const [share = 0, shares = 1] = (process.env['CHAOS_SHARE'] ?? '0/1').split('/').map(Number);
 
 let world: World;
