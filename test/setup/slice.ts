@@ -14,7 +14,14 @@ export type Slice = {
 /** What the profiles try. */
 const sources = ['src/sync', 'src/connectors', 'src/warehouse', 'migrations', 'packages'];
 
-const git = (...args: readonly string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
+/** Empty where the folder has no Git history. */
+function git(...args: readonly string[]): string {
+  try {
+    return execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    return '';
+  }
+}
 
 /** What commits of the last day before the current one changed; everything where the history is cut off. */
 function hasChanged(paths: readonly string[]): boolean {
@@ -23,9 +30,8 @@ function hasChanged(paths: readonly string[]): boolean {
   return base === '' || git('diff', '--name-only', base, 'HEAD', '--', ...paths) !== '';
 }
 
-/** Throws where the folder has no Git history. */
 export function chooseSlice(): Slice {
-  const hash = process.env['SLICE'] ?? git('rev-parse', 'HEAD^{tree}');
+  const hash = process.env['SLICE'] || git('rev-parse', 'HEAD^{tree}');
   return {
     hash,
     isWhole: hasChanged(sources),
