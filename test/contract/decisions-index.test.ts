@@ -1,0 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { decisionsIndex } from '../../scripts/decisions-index.ts';
+
+describe('docs/decisions/README.md', () => {
+  it('lists every decision; refresh it with: npx node scripts/decisions-index.ts', () => {
+    expect(readFileSync('docs/decisions/README.md', 'utf8')).toBe(decisionsIndex());
+  });
+});
