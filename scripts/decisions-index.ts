@@ -27,13 +27,13 @@ function listArea(file: string): string {
   const text = readFileSync(path.join(folder, file), 'utf8');
   const [, area = file] = /^# (.+)/.exec(text) ?? [];
   const titles = [...text.matchAll(/^## (.+)/gm)].map(([, title = '']) => title);
-  const links = titles.map((title) => `- [${title}](${file}#${anchorOf(title)})`);
-  return `\n## [${area}](${file})\n\n${links.join('\n')}\n`;
+  const links = titles.map((title) => `  - [${title}](${file}#${anchorOf(title)})\n`);
+  return `- [${area}](${file})\n${links.join('')}`;
 }
 
 export function decisionsIndex(): string {
   const files = globSync('*.md', { cwd: folder, exclude: ['README.md'] }).sort();
-  return introduction + files.map(listArea).join('');
+  return `${introduction}\n${files.map(listArea).join('')}`;
 }
 
 if (import.meta.main) writeFileSync(index, decisionsIndex());
