@@ -79,12 +79,14 @@ function createSchemaUpdates({ db }: Pick<Ctx, 'db'>): Reader['updateSchema'] {
 
 type CacheCounters = Readonly<Record<(typeof cacheNames)[number], HitCounter>>;
 
+type SharedReader = Omit<Reader, 'organizationId'>;
+
 /**
  * The reader of an organization, on the server that has its records. `formerStatements` runs statements on
  * the former server.
  */
 function readerAt(
-  shared: Omit<Reader, 'organizationId'>,
+  shared: SharedReader,
   formerStatements: Reader['statements'] | undefined,
   organizationId: string,
 ): Reader {
@@ -93,16 +95,17 @@ function readerAt(
   return { ...shared, organizationId, db, statements: formerStatements, replicas: undefined };
 }
 
-export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settings'>): Engine {
+type EngineCtx = Pick<Ctx, 'db' | 'clock' | 'log' | 'settings'>;
+
+const lookupCache = ({ clock, settings: { cacheBytes, cacheTtlMs } }: EngineCtx) => ({
+  maxBytes: cacheBytes.lookups,
+  ttl: { clock, ms: cacheTtlMs },
+});
+
+function createSharedReader(ctx: EngineCtx, reads: Semaphore, cacheCounters: CacheCounters): SharedReader {
   const { clock, settings } = ctx;
-  const { cacheBytes, cacheTtlMs } = settings;
-  const reads = createReadQueue(ctx, createNodeFinder(ctx));
-  const cacheCounters = Object.fromEntries(
-    cacheNames.map((name) => [name, createHitCounter()]),
-  ) as CacheCounters;
+  const { cacheBytes } = settings;
   const { largeReads, largeStatements } = createLargeReadQueues(settings);
-  const lookups = { maxBytes: cacheBytes.lookups, ttl: { clock, ms: cacheTtlMs } };
-  const outageTrust = createOutageTrust(ctx);
   const statements = createStatementRunner(
     ctx.db.data,
     reads,
@@ -110,19 +113,21 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     undefined,
     cacheCounters.statements,
   );
-  const { former } = ctx.db;
-  const formerStatements = former && statements.on(former.data, reads);
   const replicas = createReplicaReads(
     ctx.db.replicas,
     statements,
     () => createReplicaQueue(ctx),
     cacheBytes.lookups,
   );
-  const shared: Omit<Reader, 'organizationId'> = {
+  return {
     db: ctx.db,
     clock,
     log: ctx.log,
-    states: createCache({ ...lookups, counter: cacheCounters.generations, isEarlier: isEarlierData }),
+    states: createCache({
+      ...lookupCache(ctx),
+      counter: cacheCounters.generations,
+      isEarlier: isEarlierData,
+    }),
     totals: createTotalCache(cacheBytes.totals, cacheCounters.totals),
     anchors: createAnchorCache(cacheBytes.anchors, settings.anchorEvery, cacheCounters.anchors),
     scanLimit: scanLimitWithoutTotal(settings),
@@ -135,14 +140,27 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     statements,
     replicas,
   };
+}
+
+export function createReadEngine(ctx: EngineCtx): Engine {
+  const { cacheBytes } = ctx.settings;
+  const reads = createReadQueue(ctx, createNodeFinder(ctx));
+  const cacheCounters = Object.fromEntries(
+    cacheNames.map((name) => [name, createHitCounter()]),
+  ) as CacheCounters;
+  const outageTrust = createOutageTrust(ctx);
+  const shared = createSharedReader(ctx, reads, cacheCounters);
+  const { replicas } = shared;
+  const { former } = ctx.db;
+  const formerStatements = former && shared.statements.on(former.data, reads);
   const sources: RecordSources & ToolSources = {
     exports: createExportState(ctx, [reads, ...(replicas?.servers ?? []).map(({ queue }) => queue)]),
     savedQueries: createSavedQueryQueue(ctx),
-    findLivingMasks: createLivingMasks(lookups),
+    findLivingMasks: createLivingMasks(lookupCache(ctx)),
     readerOf: (organizationId) => readerAt(shared, formerStatements, organizationId),
     versions: createCache({
-      ...lookups,
-      ttl: { clock, ms: outageTrust.freshMs },
+      maxBytes: cacheBytes.lookups,
+      ttl: { clock: ctx.clock, ms: outageTrust.freshMs },
       counter: cacheCounters.versions,
     }),
     content: createContentCache(cacheBytes.versions, {
@@ -150,7 +168,7 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
       texts: cacheCounters.descriptions,
     }),
   };
-  const engine: Omit<Engine, keyof ReadEngine> = {
+  return {
     ...sources,
     reads,
     records: createRecordReader(sources),
@@ -163,8 +181,7 @@ export function createReadEngine(ctx: Pick<Ctx, 'db' | 'clock' | 'log' | 'settin
     cacheCounters,
     replicas,
     outageTrust,
-  };
-  return engine as Engine;
+  } satisfies Omit<Engine, keyof ReadEngine> as Engine;
 }
 
 type Reading = Pick<ReadingCtx, 'reads'>;

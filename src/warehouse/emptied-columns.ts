@@ -110,6 +110,31 @@ function differingRows(
   return `from (select s.* from ${readRows(schema, state)}) s join ${schema}.${quoteIdentifier(active)} t on t.id = s.id ${shrunkSql(parts)} where ${differs}`;
 }
 
+/** Of each part, in how many of the pairs of rows it came empty, and of line fields, in how many partly. */
+async function countEmptied(
+  client: PoolClient,
+  state: RunState,
+  parts: readonly ColumnPart[],
+  pairs: string,
+) {
+  const conditions = parts.flatMap((part) => [
+    { part, partly: false, condition: cameEmptySql(part) },
+    ...(part.lineField === null ? [] : [{ part, partly: true, condition: lostSomeSql(part) }]),
+  ]);
+  const { rows } = await client.query<{ counts: string[] }>(
+    `select array[${conditions.map(({ condition }) => `count(*) filter (where ${condition})`).join(', ')}]::text[] as counts ${pairs}`,
+    [state.runId],
+  );
+  return conditions.map((each, index) => ({ ...each, count: Number(rows[0]?.counts[index] ?? 0) }));
+}
+
+function modifiedAtSql({ columns }: RunState, modifiedField: string | null): string {
+  const modified = columns.find(
+    ({ field, part, type }) => field === modifiedField && part === 'value' && type === 'time',
+  );
+  return modified === undefined ? 'null::text' : rfc3339Sql(`s.${quoteIdentifier(modified.column)}`);
+}
+
 /**
  * The parts of columns that came empty, or else partly, in at least `minRows` of the rows that the run read,
  * with `had` not yet counted (0). A line field isn't listed where the lines as a whole came empty.
@@ -131,27 +156,13 @@ export async function findEmptied(
   );
   if (Number(counted.rows[0]?.n ?? 0) < minRows) return [];
   const pairs = differingRows(schema, state, active, parts);
-  const conditions = parts.flatMap((part) => [
-    { part, partly: false, condition: cameEmptySql(part) },
-    ...(part.lineField === null ? [] : [{ part, partly: true, condition: lostSomeSql(part) }]),
-  ]);
-  const { rows } = await client.query<{ counts: string[] }>(
-    `select array[${conditions.map(({ condition }) => `count(*) filter (where ${condition})`).join(', ')}]::text[] as counts ${pairs}`,
-    [state.runId],
-  );
-  const counts = conditions.map((each, index) => ({ ...each, count: Number(rows[0]?.counts[index] ?? 0) }));
-  const enough = counts.filter(({ count }) => count >= minRows);
-  const whole = new Set(enough.filter(({ part }) => part.lineField === null).map(({ part }) => part.column));
-  const emptied = new Set(enough.filter(({ partly }) => !partly).map(({ part }) => part));
-  const found = enough.filter(({ part, partly }) => !(partly && emptied.has(part)));
-  const modified = state.columns.find(
-    ({ field, part, type }) => field === modifiedField && part === 'value' && type === 'time',
-  );
-  const modifiedAt =
-    modified === undefined ? 'null::text' : rfc3339Sql(`s.${quoteIdentifier(modified.column)}`);
+  const found = (await countEmptied(client, state, parts, pairs)).filter(({ count }) => count >= minRows);
+  const whole = new Set(found.filter(({ part }) => part.lineField === null).map(({ part }) => part.column));
+  const emptied = new Set(found.filter(({ partly }) => !partly).map(({ part }) => part));
+  const modifiedAt = modifiedAtSql(state, modifiedField);
   const listed: Emptied[] = [];
   for (const { part, partly, count, condition } of found) {
-    if (part.lineField !== null && whole.has(part.column)) continue;
+    if ((partly && emptied.has(part)) || (part.lineField !== null && whole.has(part.column))) continue;
     const records = await client.query<Emptied['records'][number]>(
       `select t.id::text as id, ${modifiedAt} as "modifiedAt", ${filledSql('s', part)} as filled ${pairs} and ${condition} order by t.id limit ${maxRecords}`,
       [state.runId],

@@ -180,6 +180,24 @@ async function writeAbsent(
   );
 }
 
+/** Throws `LostLease` unless the run is still in `state`. */
+async function moveTo(client: PoolClient, schema: string, state: RunState, next: RunState): Promise<void> {
+  const { rowCount } = await client.query(
+    `update ${schema}.run_state set page = $4, checkpoint = $5, complete = $6, plan = $7, counters = $8, updated_at = now()
+     where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null`,
+    [
+      state.runId,
+      state.leaseEpoch,
+      state.page,
+      next.page,
+      next.checkpoint,
+      next.complete,
+      ...[next.plan, next.counters].map((value) => JSON.stringify(value)),
+    ],
+  );
+  if (rowCount !== 1) throw new LostLease('a newer lease holds the run or the page was already written');
+}
+
 /**
  * Writes the page and returns the state after it. `generation` is stored only in rows of a fresh table.
  * Throws `LostLease` when a newer lease holds the run or the page was already written, and any database error
@@ -203,20 +221,7 @@ export async function stagePage(
   };
   // Correct unless some of the records were read before; corrected below.
   const expected = advance(state, page, { staged: 0, rejected: 0 });
-  const { rowCount } = await client.query(
-    `update ${schema}.run_state set page = $4, checkpoint = $5, complete = $6, plan = $7, counters = $8, updated_at = now()
-     where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null`,
-    [
-      state.runId,
-      state.leaseEpoch,
-      state.page,
-      next.page,
-      next.checkpoint,
-      next.complete,
-      ...[plan, expected].map((value) => JSON.stringify(value)),
-    ],
-  );
-  if (rowCount !== 1) throw new LostLease('a newer lease holds the run or the page was already written');
+  await moveTo(client, schema, state, { ...next, counters: expected });
   const ids = page.rereads === true ? [...page.records, ...page.rejected, ...absent].map(({ id }) => id) : [];
   const removed =
     ids.length === 0 ? { staged: 0, rejected: 0 } : await removeEarlierReads(client, schema, state, ids);

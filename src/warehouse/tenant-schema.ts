@@ -73,8 +73,7 @@ const laterTables = [
 /** The same for a constraint of record_columns: name the one that was added last. */
 const laterConstraint = 'record_columns_parts_check';
 
-/** On Citus, ADD CONSTRAINT must be the only subcommand of its statement. */
-const upgradeStatements = (schema: string): readonly string[] => [
+const recordStateUpgrades = (schema: string): readonly string[] => [
   `alter table ${schema}.record_state add column if not exists reconciled_at timestamptz, add column if not exists compared_at timestamptz, add column if not exists erp_fields jsonb,
      add column if not exists scanned_on date, add column if not exists shown_columns jsonb,
      add column if not exists stale_fields jsonb not null default '{}', add column if not exists accepted_fields jsonb not null default '{}',
@@ -82,6 +81,11 @@ const upgradeStatements = (schema: string): readonly string[] => [
      add column if not exists scope_columns jsonb not null default '{"id": "0"}', add column if not exists scope_pruned bigint not null default 0,
      add column if not exists deletion_history jsonb`,
   `update ${schema}.record_state set scope_columns = ('{"id": "' || generation::text || '"}')::jsonb where scope_columns = '{"id": "0"}'`,
+];
+
+/** On Citus, ADD CONSTRAINT must be the only subcommand of its statement. */
+const upgradeStatements = (schema: string): readonly string[] => [
+  ...recordStateUpgrades(schema),
   `alter table ${schema}.record_columns drop constraint if exists record_columns_state_check`,
   `alter table ${schema}.record_columns
      add constraint record_columns_state_check check (state in ('loading', 'live', 'stale', 'returned', 'vanished', 'replaced'))`,

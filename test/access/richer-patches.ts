@@ -106,8 +106,8 @@ export const richerPatches: readonly DoorPatch[] = [
     what: 'filters by masked fields of lines',
     door: 'describe of /mcp',
     file: 'public/version/narrow.ts',
-    find: "field.kind === 'lines' ? field.lines.filter(({ mask }) => mask === null).map(",
-    replace: "field.kind === 'lines' ? field.lines.map(",
+    find: '...lineNames(readable, false)',
+    replace: '...lineNames(readable, false), ...lineNames(readable, true)',
   },
   {
     what: 'sorts by several fields of which one is masked or hidden',

@@ -111,6 +111,11 @@ function fieldsToPropose(
     .map((named) => ({ field: derivedName(named, fields) ?? named, named }));
 }
 
+function rankOf({ name }: DescribedField, { shownAs }: DraftSource['described']): number {
+  const first = [shownAs.number, shownAs.date, shownAs.name].indexOf(name);
+  return first === -1 ? 3 : first;
+}
+
 const maskedAs = (field: DescribedField, type: RecordColumn['type'], mask: Masked['mask']): Masked => {
   const tags = tagsOf(field);
   return { ...(mask !== undefined && maskFits(mask, type) && { mask }), ...(tags !== undefined && { tags }) };
@@ -131,15 +136,11 @@ export function proposeFields(
     return available.columns.find((column) => column.state === 'live' && sourceOf(column) === source);
   };
   const factOf = (source: string): ColumnFact => facts.columns.get(live(source)?.column ?? '') ?? noValues;
-  const { number, name, date } = described.shownAs;
-  const rank = (field: DescribedField): number => {
-    const first = [number, date, name].indexOf(field.name);
-    return first === -1 ? 3 : first;
-  };
-  const ordered = fieldsToPropose(
-    described.fields.filter((field) => field.name !== 'id' && field.type !== 'lines'),
-  ).sort((a, b) => rank(a.field) - rank(b.field));
-  const found = ordered.flatMap(({ field, named }) =>
+  const proposed = described.fields.filter(({ name, type }) => name !== 'id' && type !== 'lines');
+  const ranked = fieldsToPropose(proposed).sort(
+    (a, b) => rankOf(a.field, described) - rankOf(b.field, described),
+  );
+  const found = ranked.flatMap(({ field, named }) =>
     partsOf(field, named, (source) => factOf(source).filled > 0, available.currency).flatMap(
       (part): Proposed[] => {
         const column = live(boundSource(part));

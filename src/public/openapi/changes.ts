@@ -42,6 +42,20 @@ function addNamed(
   return { $ref: `#/components/schemas/${name}` };
 }
 
+const pageOf = (items: oas31.ReferenceObject): oas31.SchemaObject => ({
+  type: 'object',
+  required: ['data', 'next', 'hasMore'],
+  properties: {
+    data: {
+      type: 'array',
+      maxItems: 1_000,
+      items,
+    },
+    next: { type: 'string', description: 'Pass it as `since` in the next request.' },
+    hasMore: { type: 'boolean', description: 'Whether more changes are available now.' },
+  },
+});
+
 /** Adds the path `/changes` of a resource and the components of its changes to the document. */
 export function addChanges(
   builder: oas31.OpenApiBuilder,
@@ -79,19 +93,7 @@ export function addChanges(
         200: jsonResponse(
           'A page of changes.',
           changesHeaders,
-          {
-            type: 'object',
-            required: ['data', 'next', 'hasMore'],
-            properties: {
-              data: {
-                type: 'array',
-                maxItems: 1_000,
-                items: { $ref: `#/components/schemas/${components.change}` },
-              },
-              next: { type: 'string', description: 'Pass it as `since` in the next request.' },
-              hasMore: { type: 'boolean', description: 'Whether more changes are available now.' },
-            },
-          },
+          pageOf({ $ref: `#/components/schemas/${components.change}` }),
           {
             data: [{ op: 'upsert', id: '1042', at: '2026-01-31T10:00:00Z', record: example }],
             next: 'WyJ…',

@@ -233,6 +233,16 @@ export type DescribedFeatures = {
   readonly hasSearch: boolean;
 };
 
+const ofEveryVersion: readonly string[] = [
+  'Read-only access to records synced from the ERP. Responses come from the database of this service, so reading never loads the ERP.',
+  '## Authentication\nEvery request needs two headers: `Authorization: Bearer <API key>` and `x-tenant-id: <organization id>`.',
+  '## Freshness and polling\nData is as fresh as the last sync; `X-Data-Synced-At` is the time of that sync. When the ERP stops delivering some fields, `X-Data-Stale-Fields` names them and `X-Data-Synced-At` does not move; it is not part of the `ETag`, so read it from a `304` too. To poll, keep the `ETag` of a response and send it as `If-None-Match` with the next request: while nothing has changed, the response is a `304` without a body and costs almost nothing. Published changes become visible within 1 second.',
+  '## Paging\n`page` starts at 1. Values outside the documented bounds are rejected, not truncated. So is a page whose records have too many bytes (`page_too_large`): the message names the largest `pageSize` that fits, with the `page` that starts at the same record. A single record is always returned. Each page shows one state of the data; when `X-Data-Generation` changes between two pages, start again. `Link` contains the neighbouring pages.',
+  '## Exports\nA list requested with `Accept: application/x-ndjson` or `text/csv` is returned as a whole, from one state of the data: `fields`, filters, `sort` and `order` apply, `page` and `pageSize` do not. `X-Total-Count` is sent before the first record. A response that ends without a connection error is complete. In CSV (RFC 4180, with a header row) an empty field is `null`, `""` is empty text, and lines are JSON text.',
+  '## Following changes\n`/changes` of a resource lists what changed, in the order of the syncs, each record once at its latest change. Start without `since`, and pass the `next` of each response as `since` in the next request; while `hasMore` is true, request it at once. A response may have fewer changes than `limit`, because it ends before it has too many bytes. Deletions are kept for 30 days: a client that returns later gets 410, discards its copy and starts over.',
+  `## Values\nDates are \`YYYY-MM-DD\`, timestamps RFC 3339 in UTC. Numbers keep their exact digits. Every field but \`id\` may be \`null\`. ${dateSentence} Multiple filters are combined with AND; nulls sort last in both directions, and texts by code point. Searches in texts ignore case and take composed letters and letters with marks for the same.`,
+];
+
 /** The Markdown introduction. The changes from the previous version come last. */
 export function introduction(
   notes: string,
@@ -243,13 +253,7 @@ export function introduction(
   const listed = changes.map(({ breaking, message }) => `- ${breaking ? '**Breaking:** ' : ''}${message}.`);
   return [
     ...(notes === '' ? [] : [notes]),
-    'Read-only access to records synced from the ERP. Responses come from the database of this service, so reading never loads the ERP.',
-    '## Authentication\nEvery request needs two headers: `Authorization: Bearer <API key>` and `x-tenant-id: <organization id>`.',
-    '## Freshness and polling\nData is as fresh as the last sync; `X-Data-Synced-At` is the time of that sync. When the ERP stops delivering some fields, `X-Data-Stale-Fields` names them and `X-Data-Synced-At` does not move; it is not part of the `ETag`, so read it from a `304` too. To poll, keep the `ETag` of a response and send it as `If-None-Match` with the next request: while nothing has changed, the response is a `304` without a body and costs almost nothing. Published changes become visible within 1 second.',
-    '## Paging\n`page` starts at 1. Values outside the documented bounds are rejected, not truncated. So is a page whose records have too many bytes (`page_too_large`): the message names the largest `pageSize` that fits, with the `page` that starts at the same record. A single record is always returned. Each page shows one state of the data; when `X-Data-Generation` changes between two pages, start again. `Link` contains the neighbouring pages.',
-    '## Exports\nA list requested with `Accept: application/x-ndjson` or `text/csv` is returned as a whole, from one state of the data: `fields`, filters, `sort` and `order` apply, `page` and `pageSize` do not. `X-Total-Count` is sent before the first record. A response that ends without a connection error is complete. In CSV (RFC 4180, with a header row) an empty field is `null`, `""` is empty text, and lines are JSON text.',
-    '## Following changes\n`/changes` of a resource lists what changed, in the order of the syncs, each record once at its latest change. Start without `since`, and pass the `next` of each response as `since` in the next request; while `hasMore` is true, request it at once. A response may have fewer changes than `limit`, because it ends before it has too many bytes. Deletions are kept for 30 days: a client that returns later gets 410, discards its copy and starts over.',
-    `## Values\nDates are \`YYYY-MM-DD\`, timestamps RFC 3339 in UTC. Numbers keep their exact digits. Every field but \`id\` may be \`null\`. ${dateSentence} Multiple filters are combined with AND; nulls sort last in both directions, and texts by code point. Searches in texts ignore case and take composed letters and letters with marks for the same.`,
+    ...ofEveryVersion,
     ...(hasSearch ? [combinedFilters] : []),
     ...(hasRelations ? [relatedRecords] : []),
     ...(hasSummaries ? [summaries] : []),

@@ -21,6 +21,7 @@ import {
   fallbackStatement,
   type Measured,
   measure,
+  type ProvedPage,
   provedPage,
   provedSummaries,
   rounded,
@@ -268,6 +269,31 @@ function underScope(
   };
 }
 
+/** What the first client after a sync reads, whatever the sort. */
+function countFirst(
+  run: ProofRun,
+  endpoint: CompiledEndpoint,
+  read: Pair & Pick<Trial, 'value'>,
+  page: ProvedPage,
+) {
+  const count = () => runFirst(run.ctx, page);
+  return once(run.firstReads, `${read.resource} ${read.filter} ${read.scope} ${read.value}`, async () => {
+    const counted = await count();
+    const cost = { ms: counted.firstMs, maxLists: maxListsToCount(counted.rows) };
+    const again = async () => (await count()).firstMs;
+    await noteCost(run, endpoint, { ...read, counting: true, ...cost }, again);
+    return counted;
+  });
+}
+
+/** Counting times out alike in every sort. */
+function recordTimeout(timedOut: TimedOut[], read: TimedOut): void {
+  const { counting, resource, filter, scope } = read;
+  const isSame = (other: TimedOut): boolean =>
+    other.counting && other.resource === resource && other.filter === filter && other.scope === scope;
+  if (!counting || !timedOut.some(isSame)) timedOut.push(read);
+}
+
 /** Undefined when it timed out, which is recorded, or when the value is invalid for clients. */
 async function tryValue(
   run: ProofRun,
@@ -276,40 +302,22 @@ async function tryValue(
   value: Trial['value'],
   texts: readonly string[],
 ): Promise<Trial | undefined> {
-  const { ctx } = run;
   const { table, rowCount } = await readTable(run, endpoint.recordType);
   if (pair.group !== undefined) return trySummary(run, endpoint, pair, pair.group);
-  const tableRef = { schema: tenantSchema(ctx.organizationId), table };
+  const tableRef = { schema: tenantSchema(run.ctx.organizationId), table };
   const plan = planOf(endpoint, pair, texts);
   const inDefaultOrder = planOf(endpoint, { ...pair, sort: null, order: endpoint.defaultSort.order }, texts);
   if (plan === undefined || inDefaultOrder === undefined) return undefined;
-  const { resource, filter, scope } = pair;
-  const hasFilter = filter !== null || scope !== undefined;
-  const count = () =>
-    runFirst(
-      ctx,
-      provedPage(
-        tableRef,
-        inDefaultOrder,
-        boundedRanges(inDefaultOrder, undefined, rowCount, scanLimitWithoutTotal(ctx.settings)),
-        true,
-      ),
-    );
+  const hasFilter = pair.filter !== null || pair.scope !== undefined;
   let counting = hasFilter;
   try {
-    const first = hasFilter
-      ? await once(run.firstReads, `${resource} ${filter} ${scope} ${value}`, async () => {
-          const counted = await count();
-          const cost = { ms: counted.firstMs, maxLists: maxListsToCount(counted.rows) };
-          await noteCost(
-            run,
-            endpoint,
-            { ...pair, value, counting, ...cost },
-            async () => (await count()).firstMs,
-          );
-          return counted;
-        })
-      : undefined;
+    const counted = provedPage(
+      tableRef,
+      inDefaultOrder,
+      boundedRanges(inDefaultOrder, undefined, rowCount, scanLimitWithoutTotal(run.ctx.settings)),
+      true,
+    );
+    const first = hasFilter ? await countFirst(run, endpoint, { ...pair, value }, counted) : undefined;
     counting = false;
     const rows = first?.rows ?? rowCount;
     const read = () => readPage(run, tableRef, plan, rows, rowCount);
@@ -323,15 +331,7 @@ async function tryValue(
     return { value, rows, ms, byIndex, firstMs: first?.firstMs ?? ms };
   } catch (error) {
     if (sqlState(error) !== queryCanceled) throw error;
-    const isRecorded = run.timedOut.some(
-      (other) =>
-        counting &&
-        other.counting &&
-        other.resource === resource &&
-        other.filter === filter &&
-        other.scope === scope,
-    );
-    if (!isRecorded) run.timedOut.push({ ...pair, value, counting });
+    recordTimeout(run.timedOut, { ...pair, value, counting });
     return undefined;
   }
 }

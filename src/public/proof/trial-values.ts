@@ -90,6 +90,17 @@ const manySql = (
     : undefined;
 };
 
+/** The ends of the range, and values near and outside them: null of a type without a range. */
+function rangeSql(type: ValueType, value: string, from: string): string {
+  const [min, max] = [`(select min(${value}) from ${from})`, `(select max(${value}) from ${from})`];
+  const percentile = (part: number): string =>
+    textSql(type, `(select percentile_disc(${part}) within group (order by v) from sampled)`);
+  const inRange = (sql: string): string => (steps[type] === undefined ? 'null' : sql);
+  return `${inRange(textSql(type, min))} as min, ${inRange(textSql(type, max))} as max,
+       ${inRange(percentile(1 - nearEdge))} as "nearMin", ${inRange(percentile(nearEdge))} as "nearMax",
+       ${inRange(outsideSql(type, min, '-'))} as "belowMin", ${inRange(outsideSql(type, max, '+'))} as "aboveMax"`;
+}
+
 /**
  * One statement per column: the ends of the range from the index, everything else from a sample; for a field
  * of lines or a list all from a sample. Rejects with the error of PostgreSQL.
@@ -106,16 +117,8 @@ export async function sampleColumn(
   const share =
     rowCount <= sampleRows ? '' : ` tablesample system (${((sampleRows / rowCount) * 100).toFixed(4)})`;
   const text = (expression: string): string => textSql(type, expression);
-  const ranged = steps[type] !== undefined;
   const ofMany = manySql(`${source}${share}`, value, columnType, line);
-  const ends = ofMany === undefined ? { of: value, from: source } : { of: 'v', from: 'sampled' };
-  const [min, max] = [
-    `(select min(${ends.of}) from ${ends.from})`,
-    `(select max(${ends.of}) from ${ends.from})`,
-  ];
-  const percentile = (part: number): string =>
-    text(`(select percentile_disc(${part}) within group (order by v) from sampled)`);
-  const inRange = (sql: string): string => (ranged ? sql : 'null');
+  const range = ofMany === undefined ? rangeSql(type, value, source) : rangeSql(type, 'v', 'sampled');
   const { rows } = await client.query<ColumnSample>(
     `with sampled as materialized (select ${ofMany === undefined ? `${value} as v from ${source}${share}` : `v from ${ofMany}`}),
        counted as materialized (select v, count(*) as n from sampled where v is not null
@@ -123,9 +126,7 @@ export async function sampleColumn(
      select ${text('(select v from counted order by n desc, v limit 1)')} as common,
        ${text('(select v from counted order by n, v desc limit 1)')} as rare,
        ${type === 'text' ? `(select left(v, 3) from counted where length(v) >= 3 group by 1 order by sum(n) desc, 1 limit 1)` : 'null'} as prefix,
-       ${inRange(text(min))} as min, ${inRange(text(max))} as max,
-       ${inRange(percentile(1 - nearEdge))} as "nearMin", ${inRange(percentile(nearEdge))} as "nearMax",
-       ${inRange(outsideSql(type, min, '-'))} as "belowMin", ${inRange(outsideSql(type, max, '+'))} as "aboveMax",
+       ${range},
        (select array_agg(${text('m.v')}) from (select v from counted order by n desc, v limit ${maxValues}) as m) as many,
        (select count(*) filter (where v is null) > count(*) / 2 from sampled) as "mostlyNull"`,
   );

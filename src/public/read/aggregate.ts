@@ -128,6 +128,16 @@ const numberOutputs: readonly Output[] = [
   { as: 'average', name: 'avg' },
 ];
 
+/** Values of a group may be as large as a field: what no caller accepts does not leave PostgreSQL. */
+const selectSql = (table: TableRef, grouped: string, result: string, recordType: string): string =>
+  `with g as materialized (${grouped})
+      select ${stateColumns}, (select case when octet_length(a.text) <= ${maxTextBytes} then a.text end
+        from (${result} offset 0) as a(text)) as result ${stateOf(table)} where s.record_type = ${recordType}`;
+
+const groupsSql = (rows: string): string =>
+  `select '{"totalGroups":' || (select count(*) from g) || ',"groups":[' || coalesce(string_agg(r.row, ','), '') || ']}'
+      from (${rows}) as r`;
+
 export function aggregateStatement(table: TableRef, plan: AggregatePlan): Statement {
   const { list, field, groupBy, orderBy, limit } = plan;
   const { endpoint } = list;
@@ -147,16 +157,11 @@ export function aggregateStatement(table: TableRef, plan: AggregatePlan): Statem
         ({ name, field: of }, at) => [outputs[at]?.as ?? name, measureJson(name, of, `g.m${at}`)] as const,
       ),
     ]);
-    // Values of a group may be as large as a field: what no caller accepts does not leave PostgreSQL.
-    const select = (result: string): string => `with g as materialized (${grouped})
-      select ${stateColumns}, (select case when octet_length(a.text) <= ${maxTextBytes} then a.text end
-        from (${result} offset 0) as a(text)) as result ${stateOf(table)} where s.record_type = ${recordType}`;
-    if (groupBy === undefined) return select(`select ${row} from g`);
+    if (groupBy === undefined) return selectSql(table, grouped, `select ${row} from g`, recordType);
     const at = outputs.findIndex(({ as }) => as === orderBy);
     const by = orderBy === 'value' ? '' : `${at === -1 ? 'g.n' : `g.m${at}`} desc nulls last, `;
     const rows = `select ${row} as row from g order by ${by}g.k0 asc nulls last limit ${bind(limit, 'bigint')}`;
-    return select(`select '{"totalGroups":' || (select count(*) from g) || ',"groups":[' || coalesce(string_agg(r.row, ','), '') || ']}'
-      from (${rows}) as r`);
+    return selectSql(table, grouped, groupsSql(rows), recordType);
   };
   const grouping = [groupBy?.field.name ?? '', groupBy?.period ?? '', utcOffsetMinutes];
   const shape = [conditions.map(({ key }) => key).join(), field?.name ?? '', ...grouping, orderBy];

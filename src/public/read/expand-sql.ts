@@ -38,9 +38,19 @@ export type ExpandedSql = {
   };
 };
 
+type RelatedTables = { readonly schema: string; readonly related?: readonly string[] };
+
+const relatedOf = ({ schema, related }: RelatedTables, expansions: readonly Expansion[]): Related[] =>
+  readExpansions(expansions).map((expansion, position) => ({
+    ...expansion,
+    table: related?.[position] ?? '',
+    position,
+    scope: planConditions({ endpoint: expansion.endpoint, conditions: expansion.endpoint.scope }, schema),
+  }));
+
 /** `relatedSql` writes the columns of a state. */
 export function expandedSql(
-  ref: { readonly schema: string; readonly related?: readonly string[] },
+  ref: RelatedTables,
   fields: readonly OutputField[],
   expansions: readonly Expansion[],
   stateSql: (recordType: string) => string,
@@ -51,12 +61,7 @@ export function expandedSql(
       values: [],
       text: () => ({ records: `cross join lateral (select ${recordColumns(fields)}) as o`, states: '' }),
     };
-  const read = readExpansions(expansions).map((expansion, position) => ({
-    ...expansion,
-    table: ref.related?.[position] ?? '',
-    position,
-    scope: planConditions({ endpoint: expansion.endpoint, conditions: expansion.endpoint.scope }, ref.schema),
-  }));
+  const read = relatedOf(ref, expansions);
   return {
     key:
       expansions.map(({ relation, endpoint }) => `${relation.name} ${endpoint?.key}`).join() +

@@ -77,6 +77,19 @@ function lineIndexes(
   }));
 }
 
+/** Undefined for a condition that an index on the values serves, which may continue in an order. */
+function unorderedIndexes(column: CompiledColumn, operator: Operator): IndexSpec[] | undefined {
+  if (column.line !== undefined) return lineIndexes({ ...column, line: column.line }, operator);
+  if (isListType(column.type))
+    return operator === 'eq' || operator === 'all'
+      ? [{ method: 'gin', expression: quoteIdentifier(column.column) }]
+      : [];
+  const folded = searchedSql(column, quoteIdentifier(column.column));
+  if (operator === 'contains') return [{ method: 'gin', expression: `${folded} gin_trgm_ops` }];
+  if (operator === 'starts_with') return [{ method: 'btree', expression: `${folded} text_pattern_ops` }];
+  return byValue.includes(operator) ? undefined : [];
+}
+
 function endpointIndexes(endpoint: CompiledEndpoint): IndexSpec[] {
   const { column: defaultColumn } = endpoint.defaultSort;
   const scopable = [...endpoint.scopable.values()].filter(({ column }) => column !== 'id');
@@ -89,15 +102,8 @@ function endpointIndexes(endpoint: CompiledEndpoint): IndexSpec[] {
   );
   const sorted = new Set([defaultColumn, ...endpoint.sorts.values()].map(({ column }) => column));
   const specs = [...filters, ...search].flatMap(({ column, operator }): IndexSpec[] => {
-    if (column.line !== undefined) return lineIndexes({ ...column, line: column.line }, operator);
-    if (isListType(column.type))
-      return operator === 'eq' || operator === 'all'
-        ? [{ method: 'gin', expression: quoteIdentifier(column.column) }]
-        : [];
-    const folded = searchedSql(column, quoteIdentifier(column.column));
-    if (operator === 'contains') return [{ method: 'gin', expression: `${folded} gin_trgm_ops` }];
-    if (operator === 'starts_with') return [{ method: 'btree', expression: `${folded} text_pattern_ops` }];
-    if (!byValue.includes(operator)) return [];
+    const unordered = unorderedIndexes(column, operator);
+    if (unordered !== undefined) return unordered;
     // An equality filter is walked in the default order. One index per combination of filter and sort would
     // cost every sync more than it gains.
     if (

@@ -83,41 +83,42 @@ const matchedSql = (ref: TableRef, { sort }: ListPlan, conditions: readonly stri
   return `${matched} as materialized (select ${[...new Set(['t."id"', ...keys])].join(', ')} from ${tableSql(ref)}${whereSql(conditions)})`;
 };
 
-/** Selects the ids of one range of the list, through an index if there is one. */
-function rangePart(
-  ref: TableRef,
-  plan: ListPlan,
-  { strategy, nulls, from, limit, offset }: Range,
-  isCapped: boolean,
-  isShared: boolean,
-) {
-  const { sort, endpoint } = plan;
+/** The conditions that the records of the range meet. */
+function rangeBounds({ sort, endpoint }: ListPlan, { nulls, from }: Range) {
   const [column, way] = [columnReference(sort.column), sort.order === 'asc' ? '>=' : '<='];
   const byId = sort.column.column === 'id';
   const [keyType, idType] = [parameterTypes[sort.column.type], parameterTypes[endpoint.idType]];
   const withKey = !byId && nulls === 'no';
-  const bounds = (bind: Bind): string[] => {
+  const text = (bind: Bind): string[] => {
     if (from !== null && withKey)
       return [`(${column}, t.id) ${way} (${bind(from.key, keyType)}, ${bind(from.id, idType)})`];
     const isNull = nulls === 'any' || byId ? [] : [`${column} is ${nulls === 'no' ? 'not ' : ''}null`];
     return from === null ? isNull : [...isNull, `t.id ${way} ${bind(from.id, idType)}`];
   };
+  return { values: from === null ? [] : withKey ? [from.key, from.id] : [from.id], text };
+}
+
+/** Selects the ids of one range of the list, through an index if there is one. */
+function rangePart(ref: TableRef, plan: ListPlan, range: Range, isCapped: boolean, isShared: boolean) {
+  const { sort } = plan;
+  const { strategy, nulls, from, limit, offset } = range;
+  const bounds = rangeBounds(plan, range);
   const order = nulls === 'any' ? orderSql(sort) : rangeOrderSql(sort);
   const source = (conditions: readonly string[], bind: Bind): string => {
     if (isShared) return `${matched} as t`;
-    const plain = `${tableSql(ref)}${whereSql([...conditions, ...bounds(bind)])}`;
+    const plain = `${tableSql(ref)}${whereSql([...conditions, ...bounds.text(bind)])}`;
     if (strategy === 'any') return plain;
     // OFFSET 0 keeps PostgreSQL from walking the index of the order; LIMIT keeps it from scanning further.
     if (strategy === 'sort') return `(select * from ${plain} offset 0) as t`;
     const served = servedConditions(plan);
     const inside = conditions.filter((_text, at) => served.has(at));
-    const first = `${tableSql(ref)}${whereSql([...inside, ...bounds(bind)])} order by ${order} limit ${strategy}`;
+    const first = `${tableSql(ref)}${whereSql([...inside, ...bounds.text(bind)])} order by ${order} limit ${strategy}`;
     return `(select * from ${first}) as t${whereSql(conditions.filter((_text, at) => !served.has(at)))}`;
   };
   const rowCap = isCapped && strategy === 'any' ? rowCapFor(offset + limit) : null;
   return {
     key: `${strategy} ${nulls} ${from === null ? 'first' : 'anchor'} ${rowCap}`,
-    values: [...(from === null ? [] : withKey ? [from.key, from.id] : [from.id]), limit, offset],
+    values: [...bounds.values, limit, offset],
     text: (conditions: readonly string[], bind: Bind): string => {
       const list = `select t.id from ${source(conditions, bind)} order by ${order}`;
       // The rows of a subquery keep its order.

@@ -97,7 +97,17 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
     return runLookup(organizationId, () =>
       serveDescription(service, exchange, caller.tenant, key, target.version),
     );
-  const { tenant } = caller;
+  return serveResource(service, exchange, caller, target);
+}
+
+async function serveResource(
+  service: PublicService,
+  exchange: PublicExchange,
+  { tenant, access, scopeKey, reader }: ReturnType<PublicService['callerOf']>,
+  target: RequestTarget,
+): Promise<void> {
+  const { runLookup } = service;
+  const { organizationId } = tenant;
   const { versions, content, outageTrust } = service.engine;
   const findKnown = () => versions.findFresh(versionKey(tenant, target.version));
   const lookUpVersion = () =>
@@ -108,18 +118,10 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   const schema =
     content.findCompiled(state) ??
     (await runLookup(organizationId, () => content.loadCompiled(tenant, state)));
-  const endpoint = narrowEndpoint(findEndpoint(exchange, state, schema, target), caller.access);
-  addDeprecation(exchange, state, caller.access, endpoint.name);
-  const { scopeKey, reader } = caller;
-  const read: ReadContext = {
-    exchange,
-    tenant,
-    scopeKey,
-    reader,
-    version: state.version,
-    endpoint,
-    bodies: service.bodies,
-  };
+  const endpoint = narrowEndpoint(findEndpoint(exchange, state, schema, target), access);
+  addDeprecation(exchange, state, access, endpoint.name);
+  const { bodies } = service;
+  const read = { exchange, tenant, scopeKey, reader, version: state.version, endpoint, bodies };
   if (target.kind === 'list') await serveList(service, read);
   else if (isSummary(endpoint, target)) {
     exchange.onServed(served.summary);

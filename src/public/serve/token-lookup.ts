@@ -89,28 +89,37 @@ function createKeyStates(ctx: LookupCtx, runLookup: RunLookup, ms: () => number)
   };
 }
 
+function createVerifiers(ctx: LookupCtx, runLookup: RunLookup, ms: () => number) {
+  const verifiers = createCache<TokenVerifier | undefined>({
+    maxBytes: ctx.settings.cacheBytes.lookups,
+    bytesOf: () => verifierBytes,
+    ttl: { clock: ctx.clock, ms },
+  });
+  return {
+    isFresh: (kid: string): boolean => verifiers.findFresh(kid) !== undefined,
+    find: (kid: string): Promise<TokenVerifier | undefined> => {
+      const owner = verifiers.findAny(kid)?.organizationId ?? unauthenticated;
+      return verifiers.load(kid, () => runLookup(owner, () => findTokenVerifier(ctx, kid)));
+    },
+  };
+}
+
 /**
  * Tokens. A signature is verified once, and the tokens of a key share the look-up of its state. What a token
  * may do is derived again only when that state changes, so that many tokens cost little more than one. A
  * refusal isn't cached, since anyone can make up any number of tokens. `load` rejects with 401.
  */
 export function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number): KeyLookup {
-  const { lookups: maxBytes, tokens: maxTokenBytes } = ctx.settings.cacheBytes;
-  const verifiers = createCache<TokenVerifier | undefined>({
-    maxBytes,
-    bytesOf: () => verifierBytes,
-    ttl: { clock: ctx.clock, ms },
-  });
   /** By hash. */
-  const known = createCache<KnownToken>({ maxBytes: maxTokenBytes, bytesOf: () => knownTokenBytes });
+  const known = createCache<KnownToken>({
+    maxBytes: ctx.settings.cacheBytes.tokens,
+    bytesOf: () => knownTokenBytes,
+  });
+  const verifiers = createVerifiers(ctx, runLookup, ms);
   const states = createKeyStates(ctx, runLookup, ms);
-  const findVerifier = (kid: string): Promise<TokenVerifier | undefined> => {
-    const owner = verifiers.findAny(kid)?.organizationId ?? unauthenticated;
-    return verifiers.load(kid, () => runLookup(owner, () => findTokenVerifier(ctx, kid)));
-  };
   const find = (credential: string, hashed: string): FoundApiKey | undefined => {
     const token = known.findAny(hashed);
-    if (token === undefined || verifiers.findFresh(token.kid) === undefined) return undefined;
+    if (token === undefined || !verifiers.isFresh(token.kid)) return undefined;
     const state = states.find(token, credential);
     if (state === undefined) return undefined;
     if (token.state !== state) {
@@ -123,10 +132,10 @@ export function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () =
     find,
     async load(credential, hashed) {
       const kid = known.findAny(hashed)?.kid;
-      const isKnown = kid !== undefined && (await findVerifier(kid)) !== undefined;
+      const isKnown = kid !== undefined && (await verifiers.find(kid)) !== undefined;
       const token = isKnown
         ? { kid, claims: claimsOfVerified(credential) }
-        : await proveToken(ctx, credential, findVerifier);
+        : await proveToken(ctx, credential, verifiers.find);
       const found = token && (await states.load(token.claims));
       const key = token && found && narrowToToken(found.state, token.claims);
       if (token === undefined || found === undefined || key === undefined) throw unauthorized();

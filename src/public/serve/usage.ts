@@ -46,6 +46,30 @@ function add(entry: Counts, status: number): void {
   else entry.failed += 1;
 }
 
+/** False when the call isn't counted, because there are too many rows. */
+function countCall(
+  counts: Map<string, Entry>,
+  call: ApiCall,
+  status: number,
+  now: Date,
+  maxRows: number,
+): boolean {
+  const { apiKeyId, version, resource, subject = '' } = call;
+  const day = Math.floor(now.getTime() / dayMs);
+  const key = `${day} ${apiKeyId} ${version} ${resource} ${subject}`;
+  let entry = counts.get(key);
+  if (entry === undefined) {
+    if (counts.size >= maxRows / 2 && subject !== '' && subject !== otherSubjects)
+      return countCall(counts, { ...call, subject: otherSubjects }, status, now, maxRows);
+    if (counts.size >= maxRows) return false;
+    const date = new Date(day * dayMs).toISOString().slice(0, 10);
+    entry = { ...call, day: date, succeeded: 0, notModified: 0, refused: 0, failed: 0 };
+    counts.set(key, entry);
+  }
+  add(entry, status);
+  return true;
+}
+
 /**
  * Starts a background timer that flushes the counts; it does not keep the process alive. A flush that the
  * database rejects is logged, and its counts are written with the next one.
@@ -83,35 +107,13 @@ export function startUsageCounter(
   const flushing = startRecurring(options.flushEveryMs ?? flushEveryMs, flushOnce, onFailure, {
     unref: true,
   });
-  const usage: UsageCounter = {
+  return {
     record(call, status) {
-      const day = Math.floor(ctx.clock.now().getTime() / dayMs);
-      const key = `${day} ${call.apiKeyId} ${call.version} ${call.resource} ${call.subject ?? ''}`;
-      let entry = counts.get(key);
-      if (entry === undefined) {
-        const { subject = '' } = call;
-        if (counts.size >= maxRows / 2 && subject !== '' && subject !== otherSubjects)
-          return usage.record({ ...call, subject: otherSubjects }, status);
-        if (counts.size >= maxRows) {
-          dropped += 1;
-          return;
-        }
-        entry = {
-          ...call,
-          day: new Date(day * dayMs).toISOString().slice(0, 10),
-          succeeded: 0,
-          notModified: 0,
-          refused: 0,
-          failed: 0,
-        };
-        counts.set(key, entry);
-      }
-      add(entry, status);
+      if (!countCall(counts, call, status, ctx.clock.now(), maxRows)) dropped += 1;
     },
     flush: flushing.tickAgain,
     stop: () => flushing.stop().then(flushing.tickAgain),
   };
-  return usage;
 }
 
 function mergeInto(batch: ReadonlyMap<string, Entry>, counts: Map<string, Entry>): void {
@@ -127,24 +129,9 @@ function mergeInto(batch: ReadonlyMap<string, Entry>, counts: Map<string, Entry>
   }
 }
 
-const rowOf = ({
-  apiKeyId,
-  day,
-  version,
-  resource,
-  subject,
-  succeeded,
-  notModified,
-  refused,
-  failed,
-}: Entry) => ({
+const rowOf = ({ apiKeyId, subject = '', notModified, ...counted }: Entry) => ({
+  ...counted,
   api_key_id: apiKeyId,
-  day,
-  version,
-  resource,
-  subject: subject ?? '',
-  succeeded,
+  subject,
   not_modified: notModified,
-  refused,
-  failed,
 });

@@ -29,6 +29,13 @@ export function compareVersions(before: Comparable, after: Comparable): VersionC
   ];
 }
 
+const changeOf = (
+  path: string,
+  breaking: boolean,
+  message: string,
+  code: VersionChange['code'] = 'changed',
+): VersionChange => ({ path, code, breaking, message });
+
 /** `describe` names the compared thing as the subject of a sentence. */
 function compareNames(
   path: string,
@@ -39,23 +46,31 @@ function compareNames(
   const removed = before.filter((name) => !after.includes(name));
   const added = after.filter((name) => !before.includes(name));
   return [
-    ...removed.map(
-      (name): VersionChange => ({
-        path: path + name,
-        code: 'removed',
-        breaking: true,
-        message: `${describe(name)} was removed`,
-      }),
-    ),
-    ...added.map(
-      (name): VersionChange => ({
-        path: path + name,
-        code: 'added',
-        breaking: false,
-        message: `${describe(name)} was added`,
-      }),
-    ),
+    ...removed.map((name) => changeOf(path + name, true, `${describe(name)} was removed`, 'removed')),
+    ...added.map((name) => changeOf(path + name, false, `${describe(name)} was added`, 'added')),
   ];
+}
+
+type Shapes = ReturnType<typeof fieldShapes>;
+
+function compareFields(name: string, before: Shapes, after: Shapes): VersionChange[] {
+  const fieldOf = (field: string): string => `The field ${field} of ${name}`;
+  const changes = compareNames(`${name}.fields.`, fieldOf, [...before.keys()], [...after.keys()]);
+  for (const [field, shape] of after) {
+    const old = before.get(field);
+    if (old === undefined) continue;
+    const path = `${name}.fields.${field}`;
+    const differing = shapeParts
+      .filter((part) => old[part] !== shape[part])
+      .map((part) => `${part} (${old[part]} → ${shape[part]})`);
+    if (differing.length > 0)
+      changes.push(changeOf(path, true, `${fieldOf(field)} changed: ${differing.join(', ')}`));
+    if (old.scopable !== shape.scopable) {
+      const now = shape.scopable ? 'can be named by row scopes' : 'can no longer be named by row scopes';
+      changes.push(changeOf(`${path}.scopable`, !shape.scopable, `${fieldOf(field)} ${now}`));
+    }
+  }
+  return changes;
 }
 
 function compareEndpoints(
@@ -67,7 +82,7 @@ function compareEndpoints(
   const { name } = after;
   const changes: VersionChange[] = [];
   const change = (path: string, breaking: boolean, message: string) =>
-    changes.push({ path, code: 'changed', breaking, message });
+    changes.push(changeOf(path, breaking, message));
   if (before.recordType !== after.recordType)
     change(`${name}.recordType`, true, `The resource ${name} returns records of another type`);
   else if (idTypeOf(before, beforeBindings) !== idTypeOf(after, afterBindings))
@@ -81,45 +96,14 @@ function compareEndpoints(
   }
   if (JSON.stringify(before.defaultSort) !== JSON.stringify(after.defaultSort))
     change(`${name}.defaultSort`, true, `The default sort of ${name} changed`);
-  const beforeFields = fieldShapes(before, beforeBindings);
-  const afterFields = fieldShapes(after, afterBindings);
-  changes.push(
-    ...compareNames(
-      `${name}.fields.`,
-      (field) => `The field ${field} of ${name}`,
-      [...beforeFields.keys()],
-      [...afterFields.keys()],
-    ),
-  );
-  for (const [field, shape] of afterFields) {
-    const old = beforeFields.get(field);
-    if (old === undefined) continue;
-    const differing = shapeParts
-      .filter((part) => old[part] !== shape[part])
-      .map((part) => `${part} (${old[part]} → ${shape[part]})`);
-    if (differing.length > 0)
-      change(
-        `${name}.fields.${field}`,
-        true,
-        `The field ${field} of ${name} changed: ${differing.join(', ')}`,
-      );
-    if (old.scopable !== shape.scopable) {
-      const now = shape.scopable ? 'can be named by row scopes' : 'can no longer be named by row scopes';
-      change(`${name}.fields.${field}.scopable`, !shape.scopable, `The field ${field} of ${name} ${now}`);
-    }
-  }
-  changes.push(
-    ...compareNames(
-      `${name}.filters.`,
-      (filter) => `The filter ${filter} of ${name}`,
-      filterNames(before),
-      filterNames(after),
-    ),
-  );
-  changes.push(
+  const filterOf = (filter: string): string => `The filter ${filter} of ${name}`;
+  return [
+    ...changes,
+    ...compareFields(name, fieldShapes(before, beforeBindings), fieldShapes(after, afterBindings)),
+    ...compareNames(`${name}.filters.`, filterOf, filterNames(before), filterNames(after)),
     ...compareNames(`${name}.sorts.`, (sort) => `The sort ${sort} of ${name}`, before.sorts, after.sorts),
-  );
-  return [...changes, ...compareDeclared(before, beforeBindings, after, afterBindings)];
+    ...compareDeclared(before, beforeBindings, after, afterBindings),
+  ];
 }
 
 /** The parts of an endpoint that exist only where they are declared. */

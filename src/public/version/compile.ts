@@ -207,8 +207,6 @@ function compileEndpoint(
   const binding = getOwn(bindings, endpoint.recordType);
   const columns = columnsByField(endpoint, binding);
   const columnOf = (name: string): CompiledColumn => valueColumn(columns.get(name), name);
-  const filterColumn = (name: string): CompiledColumn =>
-    lineColumn(endpoint, columns, name) ?? columnOf(name);
   const id = idColumn(binding.idType);
   const fields = endpoint.fields.map((field) =>
     outputOf(field, columns.get(field.name), ({ mask, source }) =>
@@ -221,11 +219,6 @@ function compileEndpoint(
       throw new Error(`a published schema uses "${name}", which is not a field with a column`);
     return found;
   };
-  const filters: FilterParameter[] = [{ name: 'id', field: 'id', column: id, operator: 'eq' }];
-  for (const { field, operators } of endpoint.filters) {
-    for (const operator of operators)
-      filters.push({ name: field + suffixOf(operator), field, column: filterColumn(field), operator });
-  }
   const { defaultSort } = endpoint;
   return Object.freeze<CompiledEndpoint>({
     name: endpoint.name,
@@ -233,32 +226,53 @@ function compileEndpoint(
     recordType: endpoint.recordType,
     idType: binding.idType,
     fields: Object.freeze(fields),
-    filters: new Map(filters.map((filter) => [filter.name, Object.freeze(filter)])),
+    filters: filtersOf(endpoint, id, (name) => lineColumn(endpoint, columns, name) ?? columnOf(name)),
     sorts: new Map(endpoint.sorts.map((name) => [name, columnOf(name)])),
     defaultSort:
       defaultSort === null
         ? { column: id, order: 'asc' }
         : { column: columnOf(defaultSort.field), order: defaultSort.order },
-    scopable: new Map([
-      ['id', id],
-      ...endpoint.fields.flatMap(({ name, source, scopable }) =>
-        scopable === true ? [[source, columnOf(name)] as const] : [],
-      ),
-    ]),
+    scopable: new Map([['id', id], ...scopableOf(endpoint, columnOf)]),
     maxPageSize: endpoint.maxPageSize,
     summary: summaryOf(endpoint, binding, fieldOf),
-    relations: new Map(
-      (endpoint.relations ?? []).map(({ name, field, resource }) => [
-        name,
-        Object.freeze({ name, field: fieldOf(field), resource, target: () => getEndpoint(resource) }),
-      ]),
-    ),
+    relations: relationsOf(endpoint, fieldOf, getEndpoint),
     search: Object.freeze((endpoint.search ?? []).map(fieldOf)),
     takesOr: endpoint.or === true,
     sortSets: new Map((endpoint.sortSets ?? []).map((names) => [names.join(), sortOf(names, columnOf)])),
     takesSortSets: endpoint.sortSets !== undefined,
   });
 }
+
+function filtersOf(
+  endpoint: EndpointDefinition,
+  id: CompiledColumn,
+  columnOf: (name: string) => CompiledColumn,
+): CompiledEndpoint['filters'] {
+  const filters: FilterParameter[] = [{ name: 'id', field: 'id', column: id, operator: 'eq' }];
+  for (const { field, operators } of endpoint.filters) {
+    for (const operator of operators)
+      filters.push({ name: field + suffixOf(operator), field, column: columnOf(field), operator });
+  }
+  return new Map(filters.map((filter) => [filter.name, Object.freeze(filter)]));
+}
+
+/** By source, the columns that row scopes may name in addition to the id. */
+const scopableOf = ({ fields }: EndpointDefinition, columnOf: (name: string) => CompiledColumn) =>
+  fields.flatMap(({ name, source, scopable }) =>
+    scopable === true ? [[source, columnOf(name)] as const] : [],
+  );
+
+const relationsOf = (
+  { relations = [] }: EndpointDefinition,
+  fieldOf: (name: string) => ValueField,
+  getEndpoint: (name: string) => CompiledEndpoint,
+): CompiledEndpoint['relations'] =>
+  new Map(
+    relations.map(({ name, field, resource }) => [
+      name,
+      Object.freeze({ name, field: fieldOf(field), resource, target: () => getEndpoint(resource) }),
+    ]),
+  );
 
 function summaryOf(
   { aggregates = [], groups = [] }: EndpointDefinition,

@@ -210,34 +210,47 @@ function shapeOf(
 const maxShapes = 32;
 const shapesOf = new WeakMap<CompiledEndpoint, Map<string, ReturnType<typeof shapeOf>>>();
 
+function maskFields(shown: readonly OutputField[], unmasked: boolean): readonly OutputField[] {
+  const applied = <F extends { readonly declared: FieldMask | null }>(field: F): F =>
+    unmasked ? field : { ...field, mask: field.declared };
+  return shown.map((field): OutputField => {
+    if (field.kind === 'value') return applied(field);
+    return field.kind === 'lines' ? { ...field, lines: field.lines.map(applied) } : field;
+  });
+}
+
+const lineNames = (fields: readonly OutputField[], isMasked: boolean): string[] =>
+  fields.flatMap((field) =>
+    field.kind === 'lines'
+      ? field.lines
+          .filter(({ mask }) => (mask !== null) === isMasked)
+          .map(({ name }) => `${field.name}.${name}`)
+      : [],
+  );
+
+function maskedFiltersOf(
+  { filters, search }: CompiledEndpoint,
+  masked: ReadonlySet<string>,
+  fields: readonly OutputField[],
+  maySearch: boolean,
+): Set<string> {
+  const names = new Set([...masked, ...lineNames(fields, true)]);
+  const named = [...filters.values()].filter(({ field }) => names.has(field)).map(({ name }) => name);
+  return new Set([...named, ...(!maySearch && search.some(({ name }) => masked.has(name)) ? ['q'] : [])]);
+}
+
 function makeShape(
   endpoint: CompiledEndpoint,
   shown: readonly OutputField[],
   { unmasked }: RecordAccess,
   key: string,
 ) {
-  const applied = <F extends { readonly declared: FieldMask | null }>(field: F): F =>
-    unmasked ? field : { ...field, mask: field.declared };
-  const fields = shown.map((field): OutputField => {
-    if (field.kind === 'value') return applied(field);
-    return field.kind === 'lines' ? { ...field, lines: field.lines.map(applied) } : field;
-  });
+  const fields = maskFields(shown, unmasked);
   const masked = new Set(
     fields.flatMap((field) => (field.kind === 'value' && field.mask !== null ? [field.name] : [])),
   );
   const readable = fields.filter(({ name }) => !masked.has(name));
-  const lineNames = readable.flatMap((field) =>
-    field.kind === 'lines'
-      ? field.lines.filter(({ mask }) => mask === null).map((line) => `${field.name}.${line.name}`)
-      : [],
-  );
-  const names = new Set(['id', ...readable.map(({ name }) => name), ...lineNames]);
-  const maskedLines = fields.flatMap((field) =>
-    field.kind === 'lines'
-      ? field.lines.filter(({ mask }) => mask !== null).map((line) => `${field.name}.${line.name}`)
-      : [],
-  );
-  const maskedNames = new Set([...masked, ...maskedLines]);
+  const names = new Set(['id', ...readable.map(({ name }) => name), ...lineNames(readable, false)]);
   const sorts = new Map([...endpoint.sorts].filter(([name]) => names.has(name)));
   const search = endpoint.search.filter(({ name }) => names.has(name));
   const { defaultSort } = endpoint;
@@ -254,15 +267,12 @@ function makeShape(
     sorts,
     defaultSort: hasDefault ? defaultSort : idOrder,
     masked,
-    maskedFilters: new Set([
-      ...[...endpoint.filters.values()].flatMap(({ name, field }) => (maskedNames.has(field) ? [name] : [])),
-      ...(search.length === 0 && endpoint.search.some(({ name }) => masked.has(name)) ? ['q'] : []),
-    ]),
+    maskedFilters: maskedFiltersOf(endpoint, masked, fields, search.length > 0),
     lacksDefaultSort: !hasDefault,
     summary: endpoint.summary === null ? null : narrowSummary(endpoint.summary, names),
     relations: new Map([...endpoint.relations].filter(([, { field }]) => names.has(field.name))),
     maskedRelations: new Set(
-      [...endpoint.relations.values()].flatMap(({ name, field }) => (masked.has(field.name) ? [name] : [])),
+      [...endpoint.relations.values()].filter(({ field }) => masked.has(field.name)).map(({ name }) => name),
     ),
     search,
     sortSets: new Map(

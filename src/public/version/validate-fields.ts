@@ -69,12 +69,20 @@ function checkFieldName(name: string, path: string, report: Report): void {
   }
 }
 
-export function checkField(
-  field: FieldDefinition,
-  path: string,
-  recordType: IndexedRecordType | undefined,
-  report: Report,
-): void {
+const stillLoading = [
+  'still_loading',
+  'This field is still loading. It can be published after the next complete run.',
+] as const;
+
+/** Why a column in this state can't be published. */
+const unpublishable: Partial<Record<RecordColumn['state'], readonly [code: string, message: string]>> = {
+  loading: stillLoading,
+  returned: stillLoading,
+  vanished: ['vanished', 'This field no longer exists in the ERP'],
+  stale: ['stale', "This field can't be read in the ERP at the moment. See the stale fields of its sync."],
+};
+
+function checkForm(field: FieldDefinition, path: string, report: Report): void {
   const isLines = field.source === 'lines';
   if (isLines && field.fields === undefined)
     report(
@@ -98,32 +106,32 @@ export function checkField(
     report('save', `${path}.scopable`, 'not_scopable', 'Row scopes cannot name lists');
   if (isLines && field.scopable)
     report('save', `${path}.scopable`, 'not_scopable', 'Row scopes cannot name lines');
-  checkTags(field, path, report);
-  const names = (field.fields ?? []).map(({ name }) => name);
-  for (const [index, line] of (field.fields ?? []).entries()) {
+}
+
+function checkLineFields({ fields = [] }: FieldDefinition, path: string, report: Report): void {
+  const names = fields.map(({ name }) => name);
+  for (const [index, line] of fields.entries()) {
     checkFieldName(line.name, `${path}.fields[${index}].name`, report);
     checkTags(line, `${path}.fields[${index}]`, report);
   }
   reportDuplicates(names, (index) => `${path}.fields[${index}].name`, 'field name', report);
+}
+
+export function checkField(
+  field: FieldDefinition,
+  path: string,
+  recordType: IndexedRecordType | undefined,
+  report: Report,
+): void {
+  const isLines = field.source === 'lines';
+  checkForm(field, path, report);
+  checkTags(field, path, report);
+  checkLineFields(field, path, report);
   if (recordType === undefined) return;
   const column = findColumn(field, path, recordType, report);
   if (column === undefined) return;
-  if (column.state === 'loading' || column.state === 'returned')
-    report(
-      'publish',
-      `${path}.source`,
-      'still_loading',
-      'This field is still loading. It can be published after the next complete run.',
-    );
-  if (column.state === 'vanished')
-    report('publish', `${path}.source`, 'vanished', 'This field no longer exists in the ERP');
-  if (column.state === 'stale')
-    report(
-      'publish',
-      `${path}.source`,
-      'stale',
-      "This field can't be read in the ERP at the moment. See the stale fields of its sync.",
-    );
+  const problem = unpublishable[column.state];
+  if (problem !== undefined) report('publish', `${path}.source`, ...problem);
   if (!isLines) {
     checkWrittenAs(field.as, column.type, `${path}.as`, report);
     checkMask(field.mask, column.type, `${path}.mask`, report);

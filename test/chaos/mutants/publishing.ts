@@ -6,7 +6,7 @@ export const publishingMutants: readonly Mutant[] = [
   {
     name: 'one-transaction',
     without: 'rows, deletions and generation are published in two transactions',
-    file: 'src/warehouse/publish.ts',
+    file: 'src/warehouse/publish-rows.ts',
     find: 'const updated = await updateChanged(merging, staged - inserted);',
     replace: `const updated = await updateChanged(merging, staged - inserted);
   await client.query('commit');
@@ -42,7 +42,7 @@ export const publishingMutants: readonly Mutant[] = [
   {
     name: 'tombstones',
     without: 'deletions are not announced',
-    file: 'src/warehouse/publish.ts',
+    file: 'src/warehouse/publish-rows.ts',
     find: `     on conflict (record_type, id) do update set generation = excluded.generation, deleted_at = excluded.deleted_at\`,
     [state.recordType, ids, generation, now],`,
     replace: `     on conflict (record_type, id) do update set generation = excluded.generation, deleted_at = excluded.deleted_at\`,
