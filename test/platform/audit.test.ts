@@ -1,48 +1,26 @@
 // Requests without an audit entry, and secrets that never appear in a log line.
 // test/contract/every-route.test.ts checks for all operations that every write adds exactly one entry, and
 // that no entry or log line contains a secret.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
+import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/core/log.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
-import { type Api, apiOf } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let database: TestDatabase;
-let organizationId: string;
-let owner: Api;
+const org = useOrganization();
 
-beforeAll(async () => {
-  database = await testDatabase();
-  organizationId = (await makeOrganization(database.ctx)).id;
-  owner = apiOf(
-    createApp(database.ctx),
-    (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret,
-  );
-});
-afterAll(() => database.close());
-
-const countRows = () =>
-  inTransaction(
-    { db: database.ctx.db, organizationId },
-    async (tx) => (await tx('audit_log').select('id')).length,
-  );
+const countRows = () => org.sql(async (tx) => (await tx('audit_log').select('id')).length);
 
 describe('the audit log', () => {
   it('has no entry for requests that were refused or changed nothing', async () => {
     const before = await countRows();
-    expect((await owner('post', '/api-keys', { name: '' })).status).toBe(422);
-    expect((await owner('post', '/api-schema', { basedOn: 'v99' })).status).toBe(422);
-    expect((await owner('get', '/api-keys')).status).toBe(200);
+    expect((await org.api('post', '/api-keys', { name: '' })).status).toBe(422);
+    expect((await org.api('post', '/api-schema', { basedOn: 'v99' })).status).toBe(422);
+    expect((await org.api('get', '/api-keys')).status).toBe(200);
     expect(await countRows()).toBe(before);
   });
 
   it('names the person, the credential and the request', async () => {
-    const answer = await owner('post', '/api-keys', { name: 'Key' });
-    const rows = await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
-      tx('audit_log').where({ target_id: answer.body.id }).select('*'),
-    );
+    const answer = await org.api('post', '/api-keys', { name: 'Key' });
+    const rows = await org.sql((tx) => tx('audit_log').where({ target_id: answer.body.id }).select('*'));
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatchObject({
       action: 'api-key.create',

@@ -1,41 +1,27 @@
 // Answers that have to agree across the groups of the management interface, and that say what to do next.
-import type { Express } from 'express';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
 import { loadInvoices, publishVersion } from '../public/fixture.ts';
 import { type Answer, apiOf, codesOf, signedInApi } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makePerson, makeSession } from '../setup/organization.ts';
-import { type World, world } from './members/world.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
-
-beforeAll(async () => {
-  database = await testDatabase({ settings: { allowSignup: true } });
-  app = createApp(database.ctx);
-});
-afterAll(() => database.close());
-beforeEach(async () => {
-  w = await world(database.ctx, app);
-});
+const org = useOrganization({ settings: { allowSignup: true }, each: true });
 
 const detailOf = (answer: Answer): [number, string, string] => {
   const [detail] = answer.body.error?.details ?? [];
   return [answer.status, detail?.code, detail?.message];
 };
 const readsOnly = async (): Promise<Answer['body']> =>
-  (await w.owner.api('post', '/api-keys', { name: 'x' })).body;
+  (await org.api('post', '/api-keys', { name: 'x' })).body;
 
 describe('the resources of an API key', () => {
   const withResources = (resources: string[], versions: string[] = []) =>
-    w.owner.api('post', '/api-keys', { name: 'x', scopes: { resources, versions } });
+    org.api('post', '/api-keys', { name: 'x', scopes: { resources, versions } });
   beforeEach(async () => {
-    await loadInvoices(database.ctx, w.id, []);
-    await publishVersion(database.ctx, w.id, { version: 'v7' });
-    expect((await w.owner.api('post', '/api-schema', {})).status).toBe(201);
+    await loadInvoices(org.ctx, org.id, []);
+    await publishVersion(org.ctx, org.id, { version: 'v7' });
+    expect((await org.api('post', '/api-schema', {})).status).toBe(201);
   });
 
   it('422 for a resource of no version, as for an unknown version', async () => {
@@ -53,17 +39,16 @@ describe('the resources of an API key', () => {
     expect((await withResources(['invoices'], ['v7'])).status).toBe(201);
     const refused = await withResources(['invoices'], ['v1000']);
     expect(codesOf(refused)).toContain('unknown_version');
-    const [draft] = (await w.owner.api('get', '/api-schema?status=draft')).body.data;
+    const [draft] = (await org.api('get', '/api-schema?status=draft')).body.data;
     expect(codesOf(await withResources(['invoices'], [draft.version]))).toEqual(['unknown_resource']);
   });
 
   it('may stay on a key when the resource is gone, but not be added', async () => {
     const { id } = (await withResources(['invoices'])).body;
-    const change = (resources: string[]) =>
-      w.owner.api('patch', `/api-keys/${id}`, { scopes: { resources } });
+    const change = (resources: string[]) => org.api('patch', `/api-keys/${id}`, { scopes: { resources } });
     expect(codesOf(await change(['invoices', 'nope']))).toEqual(['unknown_resource']);
-    await database.ctx.db.control.transaction(async (tx) => {
-      await tx.raw("select set_config('portal.organization_id', ?, true)", [w.id]);
+    await org.ctx.db.control.transaction(async (tx) => {
+      await tx.raw("select set_config('portal.organization_id', ?, true)", [org.id]);
       await tx('api_keys')
         .where({ id })
         .update({ scope_resources: ['former'] });
@@ -74,8 +59,8 @@ describe('the resources of an API key', () => {
 
 describe('GET /api-schema', () => {
   it('finds versions by name', async () => {
-    for (const name of ['For customers', 'For partners']) await w.owner.api('post', '/api-schema', { name });
-    const found = await w.owner.api('get', '/api-schema?q=PARTNER');
+    for (const name of ['For customers', 'For partners']) await org.api('post', '/api-schema', { name });
+    const found = await org.api('get', '/api-schema?q=PARTNER');
     expect([found.status, found.body.data?.map(({ name }: { name: string }) => name)]).toEqual([
       200,
       ['For partners'],
@@ -90,48 +75,44 @@ describe('Accept', () => {
     ['post', '/teams'],
     ['get', '/openapi'],
   ] as const)('406 when %s %s may not be answered as JSON, and nothing is done', async (method, path) => {
-    const refused = await w.owner.api(method, path, method === 'post' ? { name: 'x' } : undefined, {
+    const refused = await org.api(method, path, method === 'post' ? { name: 'x' } : undefined, {
       accept: 'application/xml',
     });
     expect([refused.status, codesOf(refused)]).toEqual([406, ['not_acceptable']]);
-    expect((await w.owner.api('get', '/teams')).body.pagination.total).toBe(0);
+    expect((await org.api('get', '/teams')).body.pagination.total).toBe(0);
     for (const accept of ['application/json', 'text/html, */*;q=0.1', 'application/*'])
-      expect([accept, (await w.owner.api('get', '/teams', undefined, { accept })).status]).toEqual([
-        accept,
-        200,
-      ]);
+      expect([accept, (await org.api('get', '/teams', undefined, { accept })).status]).toEqual([accept, 200]);
   });
 });
 
 describe('a confirmation that does not match', () => {
   it('400 for ?purge= as for ?confirm=', async () => {
-    await w.owner.api('put', '/netsuite/connection', {
+    await org.api('put', '/netsuite/connection', {
       accountId: '1234567',
       authentication: { method: 'oauth2', clientId: 'c' },
     });
-    const purge = await w.owner.api('delete', '/netsuite/connection?purge=another');
-    const confirm = await w.owner.api('delete', `/organizations/${w.id}?confirm=another`);
+    const purge = await org.api('delete', '/netsuite/connection?purge=another');
+    const confirm = await org.api('delete', `/organizations/${org.id}?confirm=another`);
     expect([purge, confirm].map(({ status, body }) => [status, body.error.code])).toEqual([
       [400, 'BAD_REQUEST'],
       [400, 'BAD_REQUEST'],
     ]);
     expect([purge, confirm].map(codesOf)).toEqual([['confirmation_mismatch'], ['confirmation_mismatch']]);
-    expect((await w.owner.api('get', '/netsuite/connection')).status).toBe(200);
+    expect((await org.api('get', '/netsuite/connection')).status).toBe(200);
   });
 });
 
 describe('the preview of a template', () => {
   const make = async (kind: 'email' | 'document', body: string) =>
     (
-      await w.owner.api('post', '/portal/templates', {
+      await org.api('post', '/portal/templates', {
         key: kind,
         kind,
         subject: kind === 'email' ? 'Hello {{ name }}' : null,
         body,
       })
     ).body.id;
-  const preview = (id: string, input: object) =>
-    w.owner.api('post', `/portal/templates/${id}/preview`, input);
+  const preview = (id: string, input: object) => org.api('post', `/portal/templates/${id}/preview`, input);
 
   it('needs no record for a mail', async () => {
     const id = await make('email', '<p>{{ organization.name }} {{ record.tranid }}</p>');
@@ -154,31 +135,31 @@ describe('the preview of a template', () => {
 
 describe('a deleted team', () => {
   it('leaves its views to their owners as private ones', async () => {
-    await loadInvoices(database.ctx, w.id, [{ id: 1 }]);
-    const { id: teamId } = (await w.owner.api('post', '/teams', { name: 'T' })).body;
-    await w.owner.api('post', `/teams/${teamId}/members`, { userId: w.owner.id });
+    await loadInvoices(org.ctx, org.id, [{ id: 1 }]);
+    const { id: teamId } = (await org.api('post', '/teams', { name: 'T' })).body;
+    await org.api('post', `/teams/${teamId}/members`, { userId: org.owner.id });
     const view = { name: 'x', recordType: 'invoice', columns: ['tranid'], visibility: 'team', teamId };
-    const made = await w.owner.api('post', '/views', view);
+    const made = await org.api('post', '/views', view);
     expect(made.status, made.text).toBe(201);
-    await w.owner.api('delete', `/teams/${teamId}`);
-    expect((await w.owner.api('get', `/views/${made.body.id}`)).body).toMatchObject({
+    await org.api('delete', `/teams/${teamId}`);
+    expect((await org.api('get', `/views/${made.body.id}`)).body).toMatchObject({
       visibility: 'private',
       teamId: null,
     });
-    expect((await w.owner.api('get', '/views?visibility=team')).body.data).toEqual([]);
-    expect((await w.owner.api('patch', `/views/${made.body.id}`, { name: 'y' })).status).toBe(200);
+    expect((await org.api('get', '/views?visibility=team')).body.data).toEqual([]);
+    expect((await org.api('patch', `/views/${made.body.id}`, { name: 'y' })).status).toBe(200);
   });
 
   it('leaves none of them to a team when the process that deletes it is of the version before', async () => {
-    await loadInvoices(database.ctx, w.id, [{ id: 1 }]);
-    const { id: teamId } = (await w.owner.api('post', '/teams', { name: 'T' })).body;
-    await w.owner.api('post', `/teams/${teamId}/members`, { userId: w.owner.id });
+    await loadInvoices(org.ctx, org.id, [{ id: 1 }]);
+    const { id: teamId } = (await org.api('post', '/teams', { name: 'T' })).body;
+    await org.api('post', `/teams/${teamId}/members`, { userId: org.owner.id });
     const view = { name: 'x', recordType: 'invoice', columns: ['tranid'], visibility: 'team', teamId };
-    const { id } = (await w.owner.api('post', '/views', view)).body;
-    const admin = openKnex(database.address, null, 1);
+    const { id } = (await org.api('post', '/views', view)).body;
+    const admin = openKnex(org.database.address, null, 1);
     await admin('teams').where({ id: teamId }).delete();
     await admin.destroy();
-    expect((await w.owner.api('get', `/views/${id}`)).body).toMatchObject({
+    expect((await org.api('get', `/views/${id}`)).body).toMatchObject({
       visibility: 'private',
       teamId: null,
     });
@@ -187,8 +168,8 @@ describe('a deleted team', () => {
 
 describe('POST /organizations', () => {
   it('says whether the session acts for the new organization from now on', async () => {
-    const person = await makePerson(database.ctx, `founder-${w.id}@example.test`);
-    const api = signedInApi(app, database.ctx, (await makeSession(database.ctx, person.id)).cookie);
+    const person = await makePerson(org.ctx, `founder-${org.id}@example.test`);
+    const api = signedInApi(org.app, org.ctx, (await makeSession(org.ctx, person.id)).cookie);
     const first = await api('post', '/organizations', { name: 'First' });
     expect([first.status, first.body.active, first.body.nextStep]).toEqual([201, true, null]);
     const second = await api('post', '/organizations', { name: 'Second' });
@@ -204,10 +185,10 @@ describe('POST /organizations', () => {
 
 describe('the role of members and invitations', () => {
   const email = () => `guest-${Math.random().toString(36).slice(2)}@example.test`;
-  const invite = (role: object) => w.owner.api('post', `${w.at}/invitations`, { email: email(), ...role });
+  const invite = (role: object) => org.api('post', `${org.at}/invitations`, { email: email(), ...role });
 
   it('is taken by id or by name, and answered with its id', async () => {
-    const viewer = w.role('viewer');
+    const viewer = org.role('viewer');
     for (const role of [{ roleId: viewer }, { role: 'viewer' }]) {
       const invited = await invite(role);
       expect([role, invited.status, invited.body.roleId, invited.body.role]).toEqual([
@@ -217,22 +198,22 @@ describe('the role of members and invitations', () => {
         { id: viewer, name: 'viewer' },
       ]);
     }
-    const member = await w.join('editor');
-    const at = `${w.at}/members/${member.id}`;
-    expect((await w.owner.api('patch', at, { role: 'viewer' })).body).toMatchObject({
+    const member = await org.join('editor');
+    const at = `${org.at}/members/${member.id}`;
+    expect((await org.api('patch', at, { role: 'viewer' })).body).toMatchObject({
       roleId: viewer,
       role: { name: 'viewer' },
     });
-    expect((await w.owner.api('patch', at, { roleId: w.role('admin') })).body).toMatchObject({
-      roleId: w.role('admin'),
+    expect((await org.api('patch', at, { roleId: org.role('admin') })).body).toMatchObject({
+      roleId: org.role('admin'),
     });
     for (const answer of [
-      (await w.owner.api('get', `${w.at}/members`)).body.data,
-      (await w.owner.api('get', `${w.at}/invitations`)).body.data,
+      (await org.api('get', `${org.at}/members`)).body.data,
+      (await org.api('get', `${org.at}/invitations`)).body.data,
     ])
       for (const one of answer) expect(one.roleId).toBe(one.role.id);
     expect(
-      (await w.owner.api('get', `${w.at}/members?role=admin`)).body.data.map(
+      (await org.api('get', `${org.at}/members?role=admin`)).body.data.map(
         ({ user }: Answer['body']) => user.id,
       ),
     ).toEqual([member.id]);
@@ -241,34 +222,36 @@ describe('the role of members and invitations', () => {
   it('422 for an unknown name, for both at once, and for an invitation with neither', async () => {
     const unknown = await invite({ role: 'captain' });
     expect([unknown.status, unknown.body.error.details[0].path]).toEqual([422, 'role']);
-    expect((await invite({ role: 'viewer', roleId: w.role('viewer') })).status).toBe(422);
+    expect((await invite({ role: 'viewer', roleId: org.role('viewer') })).status).toBe(422);
     expect((await invite({})).status).toBe(422);
-    const member = await w.join('editor');
-    const patch = (body: object) => w.owner.api('patch', `${w.at}/members/${member.id}`, body);
+    const member = await org.join('editor');
+    const patch = (body: object) => org.api('patch', `${org.at}/members/${member.id}`, body);
     for (const body of [
       { role: 'captain' },
-      { role: 'viewer', roleId: w.role('viewer') },
+      { role: 'viewer', roleId: org.role('viewer') },
       { role: '' },
       { role: null },
     ])
       expect([body, (await patch(body)).status]).toEqual([body, 422]);
     expect((await patch({ role: 'VIEWER' })).body.role.name).toBe('viewer');
     expect(
-      (await w.owner.api('get', `${w.at}/members?role=viewer&roleId=${w.role('editor')}`)).body.data,
+      (await org.api('get', `${org.at}/members?role=viewer&roleId=${org.role('editor')}`)).body.data,
     ).toEqual([]);
   });
 
   it('403 for a name as for an id of a role with more than the caller may grant', async () => {
-    const admin = await w.join('admin');
-    for (const role of [{ role: 'owner' }, { roleId: w.role('owner') }])
-      expect((await admin.api('post', `${w.at}/invitations`, { email: email(), ...role })).status).toBe(403);
+    const admin = await org.join('admin');
+    for (const role of [{ role: 'owner' }, { roleId: org.role('owner') }])
+      expect((await admin.api('post', `${org.at}/invitations`, { email: email(), ...role })).status).toBe(
+        403,
+      );
   });
 });
 
 describe('a key made with a name only', () => {
   it('reads, and the 403 of a write says how to make one that writes', async () => {
     const { secret } = await readsOnly();
-    const refused = await apiOf(app, secret)('post', '/teams', { name: 'x' });
+    const refused = await apiOf(org.app, secret)('post', '/teams', { name: 'x' });
     expect(refused.body.error.message).toBe('Missing required permission: team:create');
     expect(detailOf(refused)).toEqual([
       403,
@@ -276,12 +259,12 @@ describe('a key made with a name only', () => {
       expect.stringContaining('"permissions": ["write"]'),
     ]);
     const advised = /\{.*\}/.exec(refused.body.error.details[0].message)?.[0] ?? '';
-    const writing = await w.owner.api('post', '/api-keys', JSON.parse(advised));
-    expect((await apiOf(app, writing.body.secret)('post', '/teams', { name: 'x' })).status).toBe(201);
+    const writing = await org.api('post', '/api-keys', JSON.parse(advised));
+    expect((await apiOf(org.app, writing.body.secret)('post', '/teams', { name: 'x' })).status).toBe(201);
   });
 
   it('is not the advice where the person lacks the permission', async () => {
-    const viewer = await w.join('viewer');
+    const viewer = await org.join('viewer');
     expect((await viewer.api('post', '/teams', { name: 'x' })).body.error.details ?? []).toEqual([]);
   });
 });
@@ -293,7 +276,7 @@ describe('without a connection', () => {
     ['get', '/netsuite/metadata/invoice'],
     ['delete', '/netsuite/connection'],
   ] as const)('%s %s says to set one up', async (method, path) => {
-    expect(detailOf(await w.owner.api(method, path))).toEqual([
+    expect(detailOf(await org.api(method, path))).toEqual([
       404,
       'no_connection',
       'Set up the connection first',
@@ -304,7 +287,7 @@ describe('without a connection', () => {
     ['/netsuite/metadata/refresh', undefined],
     ['/sync-configs', { name: 'x', recordType: 'invoice' }],
   ])('post %s says to set one up', async (path, body) => {
-    const refused = await w.owner.api('post', path, body);
+    const refused = await org.api('post', path, body);
     expect(detailOf(refused)).toEqual([422, 'no_connection', 'Set up the connection first']);
   });
 
@@ -312,12 +295,12 @@ describe('without a connection', () => {
     ['get', '/netsuite/metadata/invoice', 404],
     ['post', '/sync-configs', 422],
   ] as const)('with one but no metadata, %s %s says to refresh it', async (method, path, status) => {
-    await w.owner.api('put', '/netsuite/connection', {
+    await org.api('put', '/netsuite/connection', {
       accountId: '1234567',
       authentication: { method: 'oauth2', clientId: 'c' },
     });
     const body = method === 'post' ? { name: 'x', recordType: 'invoice' } : undefined;
-    expect(detailOf(await w.owner.api(method, path, body))).toEqual([
+    expect(detailOf(await org.api(method, path, body))).toEqual([
       status,
       'no_metadata',
       expect.stringContaining('refresh the metadata'),
@@ -325,14 +308,14 @@ describe('without a connection', () => {
   });
 
   it('the list of record types is empty and says what to do', async () => {
-    const list = async () => (await w.owner.api('get', '/netsuite/metadata')).body;
+    const list = async () => (await org.api('get', '/netsuite/metadata')).body;
     expect(await list()).toMatchObject({
       data: [],
       pagination: { total: 0 },
       refreshedAt: null,
       notListed: { code: 'no_connection' },
     });
-    await w.owner.api('put', '/netsuite/connection', {
+    await org.api('put', '/netsuite/connection', {
       accountId: '1234567',
       authentication: { method: 'oauth2', clientId: 'c' },
     });

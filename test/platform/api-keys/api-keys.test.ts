@@ -1,55 +1,37 @@
-import type { Express } from 'express';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { hasApiKeyFormat } from '../../../src/identity/api-key.ts';
 import { type Api, apiOf, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
+import { testClock } from '../../setup/database.ts';
+import { makeKey, makeMember } from '../../setup/organization.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
-let organizationId: string;
-let owner: Api;
+const org = useOrganization();
 
 beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-  organizationId = (await makeOrganization(database.ctx)).id;
-  owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
   const invoices = {
     name: 'invoices',
     recordType: 'invoice',
     fields: [{ name: 'number', source: 'tranid' }],
   };
-  expect((await owner('post', '/api-schema', { endpoints: [invoices] })).body.version).toBe('v1');
+  expect((await org.api('post', '/api-schema', { endpoints: [invoices] })).body.version).toBe('v1');
 });
-afterAll(() => database.close());
 
 const statusOf = async (secret: string): Promise<number> =>
-  (await apiOf(app, secret)('get', '/whoami')).status;
+  (await apiOf(org.app, secret)('get', '/whoami')).status;
 /** A management key of another person whose role has only these permissions. */
-async function memberKey(role: string | readonly string[], access: 'read' | 'write' = 'write'): Promise<Api> {
-  const member = await makeMember(database.ctx, organizationId, role);
-  return apiOf(
-    app,
-    (await makeKey(database.ctx, organizationId, { permissions: [access], createdBy: member.id })).secret,
-  );
-}
+const memberKey = async (role: string | readonly string[]): Promise<Api> => (await org.join(role)).api;
 const create = async (api: Api, body: object) => {
   const answer = await api('post', '/api-keys', { name: 'made', ...body });
   expect(answer.status, JSON.stringify(answer.body)).toBe(201);
   return answer.body as { id: string; secret: string; prefix: string };
 };
-const change = (id: string, columns: object) =>
-  inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
-    tx('api_keys').where({ id }).update(columns),
-  );
+const change = (id: string, columns: object) => org.sql((tx) => tx('api_keys').where({ id }).update(columns));
 
 describe('POST /api-keys', () => {
   it('201 returns the secret once, and stores neither it nor enough to derive it', async () => {
-    const made = await create(owner, { name: ' Reports ', scopes: { permissions: ['read'] } });
+    const made = await create(org.api, { name: ' Reports ', scopes: { permissions: ['read'] } });
     expect(made).toMatchObject({
       name: 'Reports',
       status: 'active',
@@ -59,12 +41,12 @@ describe('POST /api-keys', () => {
     });
     expect(hasApiKeyFormat(made.secret)).toBe(true);
     const shown = JSON.stringify([
-      (await owner('get', `/api-keys/${made.id}`)).body,
-      (await owner('get', '/api-keys')).body,
+      (await org.api('get', `/api-keys/${made.id}`)).body,
+      (await org.api('get', '/api-keys')).body,
     ]);
     expect(shown).not.toContain(made.secret);
     expect(shown).not.toContain('"secret"');
-    const { rows } = await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+    const { rows } = await org.sql((tx) =>
       tx.raw(
         "select (select string_agg(k::text, '') from api_keys k) || (select string_agg(a::text, '') from audit_log a) as text",
       ),
@@ -75,7 +57,7 @@ describe('POST /api-keys', () => {
   });
 
   it('401 for a key with a wrong character, without a database lookup', async () => {
-    const { secret } = await create(owner, {});
+    const { secret } = await create(org.api, {});
     const last = secret.at(-1) === 'a' ? 'b' : 'a';
     expect(hasApiKeyFormat(secret.slice(0, -1) + last)).toBe(false);
     expect(await statusOf(secret.slice(0, -1) + last)).toBe(401);
@@ -83,7 +65,7 @@ describe('POST /api-keys', () => {
   });
 
   it('422 reports all problems in one response', async () => {
-    const answer = await owner('post', '/api-keys', {
+    const answer = await org.api('post', '/api-keys', {
       name: '',
       scopes: { versions: ['1'], resources: ['Invoices', 'x'], permissions: ['read', 'read'], more: [] },
       expiresAt: 'tomorrow',
@@ -104,19 +86,19 @@ describe('POST /api-keys', () => {
 
   it('422 for versions that do not exist; a version that the key already names may have been deleted', async () => {
     const scopes = { versions: ['v1', 'v8', 'v9'] };
-    const refused = await owner('post', '/api-keys', { name: 'for later', scopes });
+    const refused = await org.api('post', '/api-keys', { name: 'for later', scopes });
     expect([refused.status, codesOf(refused)]).toEqual([422, ['unknown_version', 'unknown_version']]);
     expect(refused.body.error.details[0].message).toContain('v8');
-    const { id } = await create(owner, { scopes: { versions: ['v1'] } });
-    expect(codesOf(await owner('patch', `/api-keys/${id}`, { scopes: { versions: ['v1', 'v9'] } }))).toEqual([
-      'unknown_version',
-    ]);
+    const { id } = await create(org.api, { scopes: { versions: ['v1'] } });
+    expect(
+      codesOf(await org.api('patch', `/api-keys/${id}`, { scopes: { versions: ['v1', 'v9'] } })),
+    ).toEqual(['unknown_version']);
     await change(id, { scope_versions: ['v7', 'v1'] });
-    expect((await owner('patch', `/api-keys/${id}`, { scopes: { versions: ['v7'] } })).status).toBe(200);
+    expect((await org.api('patch', `/api-keys/${id}`, { scopes: { versions: ['v7'] } })).status).toBe(200);
   });
 
   it('422 when the key would already be expired', async () => {
-    const answer = await owner('post', '/api-keys', { name: 'late', expiresAt: '2020-01-01T00:00:00Z' });
+    const answer = await org.api('post', '/api-keys', { name: 'late', expiresAt: '2020-01-01T00:00:00Z' });
     expect([answer.status, codesOf(answer)]).toEqual([422, ['in_the_past']]);
   });
 
@@ -125,12 +107,12 @@ describe('POST /api-keys', () => {
     '2999-01-01T00:00:00.123456789012345678901234567890Z',
     `2999-01-01T00:00:00.${'1'.repeat(2000)}Z`,
   ])('accepts or rejects %.40s, but never answers 500', async (expiresAt) => {
-    expect((await owner('post', '/api-keys', { name: 'far', expiresAt })).status).toBeLessThan(500);
-    expect((await owner('get', '/api-keys')).status).toBe(200);
+    expect((await org.api('post', '/api-keys', { name: 'far', expiresAt })).status).toBeLessThan(500);
+    expect((await org.api('get', '/api-keys')).status).toBe(200);
   });
 
   it('403 when a caller with read permissions only grants write', async () => {
-    const api = await memberKey(['api-key:create', 'api-key:read', 'record:read'], 'write');
+    const api = await memberKey(['api-key:create', 'api-key:read', 'record:read']);
     await create(api, { scopes: { permissions: ['read'] } });
     const reader = await memberKey('viewer');
     expect(
@@ -141,7 +123,7 @@ describe('POST /api-keys', () => {
 
 describe('a key', () => {
   it('with read access reads everything and writes nothing', async () => {
-    const api = apiOf(app, (await create(owner, { scopes: { permissions: ['read'] } })).secret);
+    const api = apiOf(org.app, (await create(org.api, { scopes: { permissions: ['read'] } })).secret);
     expect((await api('get', '/api-keys')).status).toBe(200);
     const refused = await api('post', '/api-keys', { name: 'x' });
     expect([refused.status, refused.body.error.message]).toEqual([
@@ -149,7 +131,7 @@ describe('a key', () => {
       'Missing required permission: api-key:create',
     ]);
     expect(
-      (await apiOf(app, (await create(owner, {})).secret)('post', '/api-keys', { name: 'x' })).status,
+      (await apiOf(org.app, (await create(org.api, {})).secret)('post', '/api-keys', { name: 'x' })).status,
     ).toBe(403);
   });
 
@@ -157,112 +139,107 @@ describe('a key', () => {
     [{ versions: ['v1'], permissions: ['write'] }],
     [{ resources: ['invoices'], permissions: ['write'] }],
   ])('restricted to %j may only call GET /whoami', async (scopes) => {
-    const api = apiOf(app, (await create(owner, { scopes })).secret);
+    const api = apiOf(org.app, (await create(org.api, { scopes })).secret);
     expect((await api('get', '/whoami')).status).toBe(200);
     const refused = await api('get', '/api-keys');
     expect([refused.status, codesOf(refused)]).toEqual([403, ['restricted_key']]);
   });
 
   it('has at most the permissions of its creator, and loses them with its creator', async () => {
-    const member = await makeMember(database.ctx, organizationId, 'editor');
-    const { secret } = await makeKey(database.ctx, organizationId, {
-      permissions: ['write'],
-      createdBy: member.id,
-    });
-    const api = apiOf(app, secret);
+    const member = await makeMember(org.ctx, org.id, 'editor');
+    const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'], createdBy: member.id });
+    const api = apiOf(org.app, secret);
     const before = (await api('get', '/whoami')).body;
     expect(before.permissions).toContain('sync:create');
     expect(before.permissions).not.toContain('api-key:create');
-    await inTransaction({ db: database.ctx.db, organizationId }, async (tx) => {
+    await org.sql(async (tx) => {
       const viewer = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
       await tx('memberships').where({ user_id: member.id }).update({ role_id: viewer.id });
     });
     expect((await api('get', '/whoami')).body.permissions).not.toContain('sync:create');
-    await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
-      tx('memberships').where({ user_id: member.id }).delete(),
-    );
+    await org.sql((tx) => tx('memberships').where({ user_id: member.id }).delete());
     const after = await api('get', '/whoami');
     expect([after.status, after.body.permissions, after.body.user.id]).toEqual([200, [], member.id]);
     expect((await api('get', '/api-keys')).status).toBe(403);
-    expect((await owner('get', '/api-keys')).status).toBe(200);
+    expect((await org.api('get', '/api-keys')).status).toBe(200);
   });
 
   it('expires', async () => {
-    const { id, secret } = await create(owner, { expiresAt: new Date(Date.now() + 60_000).toISOString() });
+    const { id, secret } = await create(org.api, { expiresAt: new Date(Date.now() + 60_000).toISOString() });
     expect(await statusOf(secret)).toBe(200);
     await change(id, { expires_at: new Date(Date.now() - 1000) });
     expect(await statusOf(secret)).toBe(401);
-    expect((await owner('get', `/api-keys/${id}`)).body.status).toBe('expired');
+    expect((await org.api('get', `/api-keys/${id}`)).body.status).toBe('expired');
     expect(
-      (await owner('get', '/api-keys?status=expired')).body.data.map((key: { id: string }) => key.id),
+      (await org.api('get', '/api-keys?status=expired')).body.data.map((key: { id: string }) => key.id),
     ).toEqual([id]);
   });
 });
 
 describe('PATCH /api-keys/{id}', () => {
   it('updates the given fields and leaves the others', async () => {
-    const { id } = await create(owner, { scopes: { versions: ['v1'] }, expiresAt: '2999-01-01T00:00:00Z' });
-    const answer = await owner('patch', `/api-keys/${id}`, { name: 'New name' });
+    const { id } = await create(org.api, { scopes: { versions: ['v1'] }, expiresAt: '2999-01-01T00:00:00Z' });
+    const answer = await org.api('patch', `/api-keys/${id}`, { name: 'New name' });
     expect(answer.body).toMatchObject({
       name: 'New name',
       scopes: { versions: ['v1'] },
       expiresAt: '2999-01-01T00:00:00Z',
     });
-    expect((await owner('patch', `/api-keys/${id}`, { expiresAt: null })).body.expiresAt).toBeNull();
+    expect((await org.api('patch', `/api-keys/${id}`, { expiresAt: null })).body.expiresAt).toBeNull();
   });
 
   it('403 when a caller widens a key of someone with more permissions', async () => {
     const helper = await memberKey(['api-key:update', 'api-key:read', 'team:create']);
-    const reading = await create(owner, { scopes: { permissions: ['read'] } });
+    const reading = await create(org.api, { scopes: { permissions: ['read'] } });
     const writing = await helper('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } });
     expect([writing.status, codesOf(writing)]).toEqual([403, ['escalation']]);
-    const restricted = await create(owner, { scopes: { resources: ['invoices'], permissions: ['write'] } });
+    const restricted = await create(org.api, { scopes: { resources: ['invoices'], permissions: ['write'] } });
     expect(
       (await helper('patch', `/api-keys/${restricted.id}`, { scopes: { permissions: ['write'] } })).status,
     ).toBe(403);
-    const expired = await create(owner, { scopes: { permissions: ['write'] } });
+    const expired = await create(org.api, { scopes: { permissions: ['write'] } });
     await change(expired.id, { expires_at: new Date(Date.now() - 1000) });
     expect((await helper('patch', `/api-keys/${expired.id}`, { expiresAt: null })).status).toBe(403);
     expect(
       (await helper('patch', `/api-keys/${restricted.id}`, { scopes: { resources: ['invoices'] } })).status,
     ).toBe(200);
     expect(
-      (await owner('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } })).status,
+      (await org.api('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } })).status,
     ).toBe(200);
   });
 
   it('422 for a revoked key', async () => {
-    const { id } = await create(owner, {});
-    await owner('delete', `/api-keys/${id}`);
-    const answer = await owner('patch', `/api-keys/${id}`, { name: 'x' });
+    const { id } = await create(org.api, {});
+    await org.api('delete', `/api-keys/${id}`);
+    const answer = await org.api('patch', `/api-keys/${id}`, { name: 'x' });
     expect([answer.status, codesOf(answer)]).toEqual([422, ['revoked']]);
   });
 });
 
 describe('DELETE /api-keys/{id}', () => {
   it('204; the secret stops working immediately and the key stays listed', async () => {
-    const { id, secret } = await create(owner, {});
+    const { id, secret } = await create(org.api, {});
     expect(await statusOf(secret)).toBe(200);
-    expect((await owner('delete', `/api-keys/${id}`)).status).toBe(204);
+    expect((await org.api('delete', `/api-keys/${id}`)).status).toBe(204);
     expect(await statusOf(secret)).toBe(401);
-    const shown = (await owner('get', `/api-keys/${id}`)).body;
+    const shown = (await org.api('get', `/api-keys/${id}`)).body;
     expect(shown.status).toBe('revoked');
-    expect((await owner('delete', `/api-keys/${id}`)).status).toBe(204);
-    expect((await owner('get', `/api-keys/${id}`)).body.revokedAt).toBe(shown.revokedAt);
+    expect((await org.api('delete', `/api-keys/${id}`)).status).toBe(204);
+    expect((await org.api('get', `/api-keys/${id}`)).body.revokedAt).toBe(shown.revokedAt);
   });
 });
 
 describe('the public interface', () => {
   it('refuses a revoked key within a second although it caches keys', async () => {
-    const { id, secret } = await create(owner, {});
+    const { id, secret } = await create(org.api, {});
     const clock = testClock();
-    const trusting = createApp({ ...database.ctx, clock });
+    const trusting = createApp({ ...org.ctx, clock });
     const read = () =>
       supertest(trusting)
         .get('/api/public/v1/invoices')
-        .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId });
+        .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id });
     expect((await read()).status).toBe(404);
-    await owner('delete', `/api-keys/${id}`);
+    await org.api('delete', `/api-keys/${id}`);
     clock.advance(999);
     expect((await read()).status).toBe(404);
     clock.advance(1);
@@ -272,19 +249,19 @@ describe('the public interface', () => {
 
 describe('POST /api-keys/{id}/rotate', () => {
   it('201 with a new secret; without a grace period the old one ends immediately', async () => {
-    const made = await create(owner, {});
-    const rotated = await owner('post', `/api-keys/${made.id}/rotate`, {});
+    const made = await create(org.api, {});
+    const rotated = await org.api('post', `/api-keys/${made.id}/rotate`, {});
     expect(rotated.status).toBe(201);
     expect(rotated.body.prefix).toBe(rotated.body.secret.slice(0, 12));
     expect([await statusOf(made.secret), await statusOf(rotated.body.secret)]).toEqual([401, 200]);
   });
 
   it('keeps the old secret valid during the grace period only; a second rotation ends the oldest', async () => {
-    const made = await create(owner, {});
-    const second = (await owner('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 })).body
+    const made = await create(org.api, {});
+    const second = (await org.api('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 })).body
       .secret;
     expect([await statusOf(made.secret), await statusOf(second)]).toEqual([200, 200]);
-    const third = (await owner('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 })).body
+    const third = (await org.api('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 })).body
       .secret;
     expect([await statusOf(made.secret), await statusOf(second), await statusOf(third)]).toEqual([
       401, 200, 200,
@@ -294,10 +271,10 @@ describe('POST /api-keys/{id}/rotate', () => {
   });
 
   it('shows until when the old secret works', async () => {
-    const { id } = await create(owner, {});
-    const graceOf = async () => (await owner('get', `/api-keys/${id}`)).body.graceEndsAt;
+    const { id } = await create(org.api, {});
+    const graceOf = async () => (await org.api('get', `/api-keys/${id}`)).body.graceEndsAt;
     expect(await graceOf()).toBeNull();
-    const { graceEndsAt } = (await owner('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds: 3600 }))
+    const { graceEndsAt } = (await org.api('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds: 3600 }))
       .body;
     expect(new Date(graceEndsAt).getTime() - Date.now()).toSatisfy(
       (ms: number) => ms > 3_500_000 && ms <= 3_600_000,
@@ -310,18 +287,18 @@ describe('POST /api-keys/{id}/rotate', () => {
   });
 
   it('gives the old secret none of the permissions of the caller who rotated', async () => {
-    const editor = await makeMember(database.ctx, organizationId, 'editor');
-    const old = await makeKey(database.ctx, organizationId, { permissions: ['write'], createdBy: editor.id });
-    const rotated = await owner('post', `/api-keys/${old.id}/rotate`, { gracePeriodSeconds: 3600 });
+    const editor = await makeMember(org.ctx, org.id, 'editor');
+    const old = await makeKey(org.ctx, org.id, { permissions: ['write'], createdBy: editor.id });
+    const rotated = await org.api('post', `/api-keys/${old.id}/rotate`, { gracePeriodSeconds: 3600 });
     const permissions = async (secret: string) =>
-      (await apiOf(app, secret)('get', '/whoami')).body.permissions;
+      (await apiOf(org.app, secret)('get', '/whoami')).body.permissions;
     expect(await permissions(rotated.body.secret)).toContain('api-key:create');
     expect(await permissions(old.secret)).not.toContain('api-key:create');
     expect(await permissions(old.secret)).toContain('sync:create');
   });
 
   it('422 when the caller who rotated widens the scopes while the old secret acts for its former holder', async () => {
-    const old = await create(owner, {
+    const old = await create(org.api, {
       scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] },
     });
     const holder = await memberKey(['api-key:read', 'api-key:update', 'record:read']);
@@ -336,25 +313,25 @@ describe('POST /api-keys/{id}/rotate', () => {
       { versions: ['v1'], permissions: ['write'] },
     ])
       expect(codesOf(await holder('patch', `/api-keys/${old.id}`, { scopes }))).toEqual(['grace_running']);
-    expect((await apiOf(app, old.secret)('get', '/whoami')).body.permissions).toEqual([]);
+    expect((await apiOf(org.app, old.secret)('get', '/whoami')).body.permissions).toEqual([]);
     expect((await holder('post', `/api-keys/${old.id}/rotate`, {})).status).toBe(201);
     expect((await holder('patch', `/api-keys/${old.id}`, wide)).status).toBe(200);
   });
 
   it('422 for a grace period out of range, a revoked key and an expired key', async () => {
-    const { id } = await create(owner, {});
+    const { id } = await create(org.api, {});
     for (const gracePeriodSeconds of [-1, 2_592_001, 1.5, '60'])
-      expect((await owner('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds })).status).toBe(422);
+      expect((await org.api('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds })).status).toBe(422);
     await change(id, { expires_at: new Date(Date.now() - 1000) });
-    expect(codesOf(await owner('post', `/api-keys/${id}/rotate`, {}))).toEqual(['expired']);
-    await owner('delete', `/api-keys/${id}`);
-    expect(codesOf(await owner('post', `/api-keys/${id}/rotate`, {}))).toEqual(['revoked']);
+    expect(codesOf(await org.api('post', `/api-keys/${id}/rotate`, {}))).toEqual(['expired']);
+    await org.api('delete', `/api-keys/${id}`);
+    expect(codesOf(await org.api('post', `/api-keys/${id}/rotate`, {}))).toEqual(['revoked']);
   });
 });
 
 describe('the lifetime of a key', () => {
   it('is extended only by callers with the permissions of the key, and shortened by anyone who may update it', async () => {
-    const made = await create(owner, {
+    const made = await create(org.api, {
       scopes: { permissions: ['write'] },
       expiresAt: '2998-01-01T00:00:00Z',
     });
@@ -364,16 +341,16 @@ describe('the lifetime of a key', () => {
     expect(
       (await holder('patch', `/api-keys/${made.id}`, { expiresAt: '2997-01-01T00:00:00Z' })).status,
     ).toBe(200);
-    expect((await owner('patch', `/api-keys/${made.id}`, { expiresAt: null })).status).toBe(200);
+    expect((await org.api('patch', `/api-keys/${made.id}`, { expiresAt: null })).status).toBe(200);
   });
 
   it('revoking again changes nothing and adds no second audit entry', async () => {
-    const { id } = await create(owner, {});
+    const { id } = await create(org.api, {});
     for (let round = 0; round < 2; round += 1)
-      expect((await owner('delete', `/api-keys/${id}`)).status).toBe(204);
-    const log = await owner(
+      expect((await org.api('delete', `/api-keys/${id}`)).status).toBe(204);
+    const log = await org.api(
       'get',
-      `/organizations/${organizationId}/audit-log?targetId=${id}&action=api-key.revoke`,
+      `/organizations/${org.id}/audit-log?targetId=${id}&action=api-key.revoke`,
     );
     expect(log.body.pagination.total).toBe(1);
   });
@@ -381,15 +358,18 @@ describe('the lifetime of a key', () => {
 
 describe('GET /api-keys', () => {
   it('finds by name and status, newest first', async () => {
-    const [a, b] = [await create(owner, { name: 'Zebra one' }), await create(owner, { name: 'zebra 100%' })];
+    const [a, b] = [
+      await create(org.api, { name: 'Zebra one' }),
+      await create(org.api, { name: 'zebra 100%' }),
+    ];
     const ids = async (query: string) =>
-      (await owner('get', `/api-keys?${query}`)).body.data.map(({ id }: { id: string }) => id);
+      (await org.api('get', `/api-keys?${query}`)).body.data.map(({ id }: { id: string }) => id);
     expect(await ids('q=ZEBRA')).toEqual([b.id, a.id]);
     expect(await ids('q=%25')).toEqual([b.id]);
     expect(await ids('q=zebra&pageSize=1&page=2')).toEqual([a.id]);
-    await owner('delete', `/api-keys/${a.id}`);
+    await org.api('delete', `/api-keys/${a.id}`);
     expect(await ids('q=zebra&status=revoked')).toEqual([a.id]);
-    expect((await owner('get', '/api-keys?status=lost')).status).toBe(400);
+    expect((await org.api('get', '/api-keys?status=lost')).status).toBe(400);
   });
 });
 
@@ -400,8 +380,8 @@ describe('GET /api-keys/{id}/usage', () => {
   };
 
   it('groups and filters by the subject of tokens', async () => {
-    const { id } = await create(owner, {});
-    await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+    const { id } = await create(org.api, {});
+    await org.sql((tx) =>
       tx('api_key_usage').insert(
         [
           { ...row('2021-01-31', 'v1', 'invoices', [10]), subject: 'customer:1' },
@@ -409,11 +389,11 @@ describe('GET /api-keys/{id}/usage', () => {
           { ...row('2021-01-31', 'v1', 'invoices', [20]), subject: 'customer:2' },
           { ...row('2021-02-01', 'v1', 'invoices', [1]), subject: 'other' },
           { ...row('2021-02-01', 'v1', 'invoices', [2]), subject: '' },
-        ].map((counted) => ({ organization_id: organizationId, api_key_id: id, ...counted })),
+        ].map((counted) => ({ organization_id: org.id, api_key_id: id, ...counted })),
       ),
     );
     const brief = async (query: string) =>
-      (await owner('get', `/api-keys/${id}/usage?from=2021-01-01&to=2021-12-31${query}`)).body.data.map(
+      (await org.api('get', `/api-keys/${id}/usage?from=2021-01-01&to=2021-12-31${query}`)).body.data.map(
         (one: Record<string, unknown>) =>
           `${one['day']} ${one['resource']} ${one['subject']} ${one['requests']}`,
       );
@@ -425,11 +405,11 @@ describe('GET /api-keys/{id}/usage', () => {
     ]);
     expect(await brief('&groupBy=subject,day&subject=customer:1')).toEqual(['2021-01-31 null customer:1 15']);
     expect(await brief('&groupBy=day')).toEqual(['2021-02-01 null null 3', '2021-01-31 null null 35']);
-    expect((await owner('get', `/api-keys/${id}/usage?groupBy=subjects`)).status).toBe(400);
+    expect((await org.api('get', `/api-keys/${id}/usage?groupBy=subjects`)).status).toBe(400);
   });
 
   it('counts the last seven days with the key', async () => {
-    const { id } = await create(owner, { name: 'counted' });
+    const { id } = await create(org.api, { name: 'counted' });
     const counted = (daysAgo: number) => ({
       ...row(
         new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10),
@@ -437,22 +417,20 @@ describe('GET /api-keys/{id}/usage', () => {
         'invoices',
         [4, 3, 2, 1],
       ),
-      organization_id: organizationId,
+      organization_id: org.id,
       api_key_id: id,
     });
-    await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
-      tx('api_key_usage').insert([0, 6, 8].map(counted)),
-    );
-    expect((await owner('get', `/api-keys/${id}`)).body.requestsLast7Days).toBe(20);
-    const listed = (await owner('get', '/api-keys?q=counted')).body.data;
+    await org.sql((tx) => tx('api_key_usage').insert([0, 6, 8].map(counted)));
+    expect((await org.api('get', `/api-keys/${id}`)).body.requestsLast7Days).toBe(20);
+    const listed = (await org.api('get', '/api-keys?q=counted')).body.data;
     expect(listed.map((key: { requestsLast7Days: number }) => key.requestsLast7Days)).toEqual([20]);
   });
 
   it('groups the requests by day, version and resource within the requested days', async () => {
-    const { id } = await create(owner, {});
-    const { id: other } = await create(owner, {});
+    const { id } = await create(org.api, {});
+    const { id: other } = await create(org.api, {});
     // Long ago on any date: without `from` and `to` only the last days are included.
-    await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+    await org.sql((tx) =>
       tx('api_key_usage').insert(
         [
           { ...row('2021-01-31', 'v1', 'invoices', [10, 5, 2, 1]), api_key_id: id },
@@ -460,11 +438,11 @@ describe('GET /api-keys/{id}/usage', () => {
           { ...row('2021-02-01', 'v2', 'invoices', [100]), api_key_id: id },
           { ...row('2021-02-01', '', '', [0, 0, 7]), api_key_id: id },
           { ...row('2021-02-01', 'v1', 'invoices', [1_000_000]), api_key_id: other },
-        ].map((counted) => ({ organization_id: organizationId, ...counted })),
+        ].map((counted) => ({ organization_id: org.id, ...counted })),
       ),
     );
     const usage = async (query: string) =>
-      (await owner('get', `/api-keys/${id}/usage?from=2021-01-01&to=2021-12-31${query}`)).body;
+      (await org.api('get', `/api-keys/${id}/usage?from=2021-01-01&to=2021-12-31${query}`)).body;
     expect(await usage('')).toEqual({
       data: [
         {
@@ -522,17 +500,17 @@ describe('GET /api-keys/{id}/usage', () => {
     expect(await brief('&groupBy=resource')).toEqual(['null null invoices 118', 'null null null 8']);
     expect(await brief('&groupBy=version,day&version=v1')).toEqual(['2021-01-31 v1 null 19']);
     const days = async (query: string) =>
-      (await owner('get', `/api-keys/${id}/usage?${query}&groupBy=day`)).body.data.map(
+      (await org.api('get', `/api-keys/${id}/usage?${query}&groupBy=day`)).body.data.map(
         (one: Record<string, unknown>) => `${one['day']} null null ${one['requests']}`,
       );
-    const later = await owner('get', `/api-keys/${id}/usage?from=2021-02-01&to=2021-02-01&groupBy=day`);
+    const later = await org.api('get', `/api-keys/${id}/usage?from=2021-02-01&to=2021-02-01&groupBy=day`);
     expect(later.body.data.map(({ requests }: { requests: number }) => requests)).toEqual([107]);
     expect(await brief('&groupBy=version&version=v2')).toEqual(['null v2 null 100']);
     expect(await brief('&pageSize=1&page=3')).toEqual(['2021-01-31 v1 invoices 18']);
-    expect((await owner('get', `/api-keys/${id}/usage`)).body.data).toEqual([]);
+    expect((await org.api('get', `/api-keys/${id}/usage`)).body.data).toEqual([]);
     expect(await brief('&groupBy=day')).toEqual(await days('to=2021-02-10'));
     expect(await days('to=2021-03-02')).toEqual(['2021-02-01 null null 107']);
-    const backwards = await owner('get', `/api-keys/${id}/usage?from=2021-02-02&to=2021-02-01`);
+    const backwards = await org.api('get', `/api-keys/${id}/usage?from=2021-02-02&to=2021-02-01`);
     expect([backwards.status, backwards.body.error.details]).toEqual([
       400,
       [{ path: 'to', code: 'custom', message: 'must not be before "from"' }],
@@ -544,6 +522,6 @@ describe('GET /api-keys/{id}/usage', () => {
       'from=0000-01-01',
       'until=2021-01-01',
     ])
-      expect([wrong, (await owner('get', `/api-keys/${id}/usage?${wrong}`)).status]).toEqual([wrong, 400]);
+      expect([wrong, (await org.api('get', `/api-keys/${id}/usage?${wrong}`)).status]).toEqual([wrong, 400]);
   });
 });

@@ -1,43 +1,33 @@
 // No key is made, widened, rotated or extended beyond what its maker may do: reading records, permissions,
 // and how long.
-import type { Express } from 'express';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { unlimitedLayer } from '../../../src/core/record-access.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { assertWithinCeiling } from '../../../src/platform/api-keys/ceiling.ts';
 import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { type Person, type World, world } from '../members/world.ts';
+import { type Person, useOrganization } from '../../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
+const org = useOrganization();
 
 beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-  w = await world(database.ctx, app);
   const endpoints = ['invoices', 'customers'].map((name) => ({
     name,
     recordType: name.slice(0, -1),
     fields: [{ name: 'number', source: 'id' }],
   }));
   for (const version of ['v1', 'v2'])
-    expect((await w.owner.api('post', '/api-schema', { endpoints })).body.version).toBe(version);
+    expect((await org.api('post', '/api-schema', { endpoints })).body.version).toBe(version);
 });
-afterAll(() => database.close());
 
 type Made = { id: string; secret: string; expiresAt: string };
-const create = async (body: object = {}, api: Api = w.owner.api): Promise<Made> => {
+const create = async (body: object = {}, api: Api = org.api): Promise<Made> => {
   const answer = await api('post', '/api-keys', { name: 'made', ...body });
   expect(answer.status, JSON.stringify(answer.body)).toBe(201);
   return answer.body;
 };
 const keyRights = ['api-key:read', 'api-key:create', 'api-key:update'];
 const statusOf = async (secret: string): Promise<number> =>
-  (await apiOf(app, secret)('get', '/whoami')).status;
+  (await apiOf(org.app, secret)('get', '/whoami')).status;
 const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
 const notReading = (answer: Answer) =>
   expect([answer.status, answer.body.error?.message, codesOf(answer)]).toEqual([
@@ -50,10 +40,10 @@ describe('a role without record:read', () => {
   let member: Person;
   let reader: Person;
   beforeAll(async () => {
-    member = await w.join(keyRights);
-    reader = await w.join([...keyRights, 'record:read']);
+    member = await org.join(keyRights);
+    reader = await org.join([...keyRights, 'record:read']);
   });
-  const byKeyAndSession = async () => [member.api, await w.session(member.id)];
+  const byKeyAndSession = async () => [member.api, await org.session(member.id)];
 
   it('creates no key, whatever its scopes', async () => {
     for (const api of await byKeyAndSession())
@@ -87,7 +77,7 @@ describe('a role without record:read', () => {
     const narrow = { versions: ['v1'], resources: ['invoices'], permissions: [] };
     const { id } = await create({ scopes: narrow });
     for (const api of await byKeyAndSession()) notReading(await api('patch', `/api-keys/${id}`, { scopes }));
-    expect((await w.owner.api('get', `/api-keys/${id}`)).body.scopes).toEqual({
+    expect((await org.api('get', `/api-keys/${id}`)).body.scopes).toEqual({
       ...narrow,
       rows: null,
       fields: null,
@@ -100,10 +90,8 @@ describe('a role without record:read', () => {
     const { id, expiresAt } = await create({ scopes: { resources: ['invoices'] }, expiresAt: inMinutes(60) });
     for (const later of [null, inMinutes(120)])
       notReading(await member.api('patch', `/api-keys/${id}`, { expiresAt: later }));
-    expect((await w.owner.api('get', `/api-keys/${id}`)).body.expiresAt).toBe(expiresAt);
-    await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
-      tx('api_keys').where({ id }).update({ expires_at: '2020-01-01T00:00:00Z' }),
-    );
+    expect((await org.api('get', `/api-keys/${id}`)).body.expiresAt).toBe(expiresAt);
+    await org.sql((tx) => tx('api_keys').where({ id }).update({ expires_at: '2020-01-01T00:00:00Z' }));
     notReading(await member.api('patch', `/api-keys/${id}`, { expiresAt: inMinutes(60) }));
     expect((await reader.api('patch', `/api-keys/${id}`, { expiresAt: inMinutes(60) })).status).toBe(200);
   });
@@ -116,7 +104,7 @@ describe('a role without record:read', () => {
     await change({ scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] } });
     await change({ expiresAt: inMinutes(60) });
     await change({ name: 'Other', expiresAt: inMinutes(30) });
-    const { api } = await w.join(['api-key:delete']);
+    const { api } = await org.join(['api-key:delete']);
     expect((await api('delete', `/api-keys/${id}`)).status).toBe(204);
   });
 });
@@ -130,7 +118,7 @@ describe('a key that expires', () => {
 
   it('makes, rotates, widens and extends only keys that end no later', async () => {
     const short = await create({ scopes: { permissions: ['write'] }, expiresAt: inMinutes(60) });
-    const api = apiOf(app, short.secret);
+    const api = apiOf(org.app, short.secret);
     for (const expiresAt of [undefined, null, inMinutes(61)])
       outlives(await api('post', '/api-keys', { name: 'mine', expiresAt }));
     const own = await create({ expiresAt: inMinutes(30), scopes: { resources: ['invoices'] } }, api);
@@ -147,12 +135,12 @@ describe('a key that expires', () => {
 
   it('includes the old secret of a rotation during its grace period', async () => {
     const made = await create({ scopes: { permissions: ['write'] } });
-    const rotated = await w.owner.api('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 600 });
-    const old = apiOf(app, made.secret);
+    const rotated = await org.api('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 600 });
+    const old = apiOf(org.app, made.secret);
     outlives(await old('post', '/api-keys', { name: 'mine' }));
     outlives(await old('post', `/api-keys/${made.id}/rotate`, {}));
     await create({ expiresAt: inMinutes(5) }, old);
-    await create({}, apiOf(app, rotated.body.secret));
+    await create({}, apiOf(org.app, rotated.body.secret));
   });
 });
 
@@ -162,14 +150,14 @@ describe("while a former holder's secret works", () => {
     ['resources', { versions: ['v1'], resources: ['invoices', 'customers'] }],
   ])('422 when the %s are widened after a rotation with a grace period', async (_name, scopes) => {
     const { id, secret } = await create({ scopes: { versions: ['v1'], resources: ['invoices'] } });
-    await w.owner.api('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds: 3600 });
-    expect(codesOf(await w.owner.api('patch', `/api-keys/${id}`, { scopes }))).toEqual(['grace_running']);
-    const read = await supertest(app)
+    await org.api('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds: 3600 });
+    expect(codesOf(await org.api('patch', `/api-keys/${id}`, { scopes }))).toEqual(['grace_running']);
+    const read = await supertest(org.app)
       .get('/api/public/v1/customers')
-      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': w.id });
+      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id });
     expect([read.status, codesOf(read)]).toEqual([403, ['resource_out_of_scope']]);
-    await w.owner.api('post', `/api-keys/${id}/rotate`, {});
-    expect((await w.owner.api('patch', `/api-keys/${id}`, { scopes })).status).toBe(200);
+    await org.api('post', `/api-keys/${id}/rotate`, {});
+    expect((await org.api('patch', `/api-keys/${id}`, { scopes })).status).toBe(200);
   });
 });
 

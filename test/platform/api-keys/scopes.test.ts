@@ -1,23 +1,17 @@
 // Row scopes, field scopes and unmasked reading of API keys: what is accepted, how it is stored and shown,
 // who may widen it.
-import type { Express } from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { assignablePermissions, isReadPermission } from '../../../src/core/permissions.ts';
 import { type AccessLayer, type ResourceRows, unlimitedLayer } from '../../../src/core/record-access.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { findApiKey } from '../../../src/identity/api-key.store.ts';
 import { coversReads } from '../../../src/platform/api-keys/ceiling.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { type Person, type World, world } from '../members/world.ts';
+import { type Person, useOrganization } from '../../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
+const org = useOrganization();
 let admin: Api;
 let editor: Person;
 
@@ -29,14 +23,11 @@ const scopable = { scopable: true };
 const customer = (name: string) => ({ ...renamed({ customer: { name, ...scopable } }) });
 
 beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-  w = await world(database.ctx, app);
-  admin = await w.session(w.owner.id);
-  editor = await w.join(['api-key:read', 'api-key:create', 'api-key:update', 'record:read']);
-  await loadInvoices(database.ctx, w.id, []);
+  admin = await org.session(org.owner.id);
+  editor = await org.join(['api-key:read', 'api-key:create', 'api-key:update', 'record:read']);
+  await loadInvoices(org.ctx, org.id, []);
   const publish = (version: string, status: string, endpoint: object) =>
-    publishVersion(database.ctx, w.id, { version, status, endpoints: [endpoint] });
+    publishVersion(org.ctx, org.id, { version, status, endpoints: [endpoint] });
   await publish('v1', 'retired', customer('buyer'));
   await publish(
     'v2',
@@ -48,7 +39,6 @@ beforeAll(async () => {
   await publish('v5', 'published', { ...customer('client'), sorts: [], filters: [] });
   await publish('v6', 'draft', { ...renamed({ number: scopable }), name: 'planned' });
 });
-afterAll(() => database.close());
 
 type Scopes = Record<string, unknown>;
 const make = (scopes: Scopes, api: Api = admin): Promise<Answer> =>
@@ -66,7 +56,7 @@ const problemsOf = (answer: Answer): string[] =>
     answer.status,
     ...(answer.body.error?.details ?? []).map(({ path, code }: Record<string, string>) => `${path} ${code}`),
   ].map(String);
-const layerOf = async (secret: string) => (await findApiKey(database.ctx, secret))?.access;
+const layerOf = async (secret: string) => (await findApiKey(org.ctx, secret))?.access;
 const invoices = (...conditions: object[]): Scopes => ({ rows: { invoices: conditions } });
 const of = (...values: string[]): object => ({ field: 'customerId', in: values });
 const stored = (source: string, field: string, ...values: string[]): ResourceRows => ({
@@ -126,11 +116,11 @@ describe('POST /api-keys with rows', () => {
   });
 
   it('422 when living versions have the resource over several record types and none is named', async () => {
-    const id = await publishVersion(database.ctx, w.id, {
+    const id = await publishVersion(org.ctx, org.id, {
       version: 'v20',
       endpoints: [{ ...invoicesEndpoint, name: 'ledger' }],
     });
-    await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+    await org.sql((tx) =>
       tx.raw(
         `insert into api_schemas (id, organization_id, version, status, endpoints, created_by, bindings, openapi, published_at)
          select ?, organization_id, 'v21', status, jsonb_set(endpoints, '{0,recordType}', '"item"'), created_by,
@@ -298,7 +288,7 @@ describe('a restricted key', () => {
     ['fields and masks as they are', { fields: { invoices: ['id'] }, unmasked: true }],
   ])('with %s has no permission, and sees only its own scopes', async (_name, scopes) => {
     const { id, secret, scopes: shown } = await made(scopes);
-    const api = apiOf(app, secret);
+    const api = apiOf(org.app, secret);
     const me = await api('get', '/whoami');
     const { permissions: _, ...reads } = shown;
     expect([me.status, me.body.permissions, me.body.metrics, me.body.user.email, me.body.scopes]).toEqual([
@@ -320,7 +310,7 @@ describe('a restricted key', () => {
 
   it('is none with unmasked reading alone, which no permission follows from', async () => {
     const { secret } = await made({ unmasked: true });
-    const me = (await apiOf(app, secret)('get', '/whoami')).body;
+    const me = (await apiOf(org.app, secret)('get', '/whoami')).body;
     expect(me.permissions).toEqual(assignablePermissions.filter(isReadPermission));
     expect(me.permissions).not.toContain('unmasked:read');
     expect(me.scopes).toEqual({ ...unlimitedLayer, unmasked: true });
@@ -351,10 +341,7 @@ describe('PATCH /api-keys/{id}', () => {
     });
     const withoutVersion = await patch(id, { ...scopes, versions: [] });
     expect(problemsOf(withoutVersion)).toEqual(['422', 'scopes.rows.invoices[0].field unknown_field']);
-    const change = (columns: object) =>
-      inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
-        tx('api_keys').where({ id }).update(columns),
-      );
+    const change = (columns: object) => org.sql((tx) => tx('api_keys').where({ id }).update(columns));
     await change({ scope_versions: [] });
     expect((await patch(id, { ...scopes, versions: [], permissions: ['read'] })).status).toBe(200);
     expect((await layerOf(secret))?.layers[0]?.rows?.resources['invoices']).toEqual(
@@ -367,7 +354,7 @@ describe('PATCH /api-keys/{id}', () => {
       rows: { invoices: [of('1', '2', '3')], '*': [] },
       fields: { invoices: ['number', 'total'] },
     });
-    const blind = await w.join(['api-key:read', 'api-key:update']);
+    const blind = await org.join(['api-key:read', 'api-key:update']);
     const narrower = [
       { rows: { invoices: [of('1', '2')], '*': [] } },
       { rows: { invoices: [of('1', '2'), { field: 'id', eq: '4' }], '*': [] } },
@@ -412,10 +399,10 @@ describe('unmasked reading', () => {
     const masked = await made({ permissions: ['write'] });
     const unmasked = await made({ permissions: ['write'], unmasked: true });
     expect(problemsOf(await make({ unmasked: true }, editor.api))).toEqual(refused);
-    expect(problemsOf(await make({ unmasked: true }, apiOf(app, masked.secret)))).toEqual(refused);
-    await made({ unmasked: true }, apiOf(app, unmasked.secret));
-    const holder = await w.join(['api-key:create', 'api-key:read', 'record:read', 'unmasked:read']);
-    await made({ unmasked: true }, await w.session(holder.id));
+    expect(problemsOf(await make({ unmasked: true }, apiOf(org.app, masked.secret)))).toEqual(refused);
+    await made({ unmasked: true }, apiOf(org.app, unmasked.secret));
+    const holder = await org.join(['api-key:create', 'api-key:read', 'record:read', 'unmasked:read']);
+    await made({ unmasked: true }, await org.session(holder.id));
     const { id } = await made({});
     expect(problemsOf(await editor.api('patch', `/api-keys/${id}`, { scopes: { unmasked: true } }))).toEqual(
       refused,
@@ -441,13 +428,13 @@ describe('unmasked reading', () => {
 
   it('is a permission of owners and admins, never of read-only credentials, viewers or editors', async () => {
     const holds = async (role: string) => {
-      const session = await w.session((await w.join(role)).id);
+      const session = await org.session((await org.join(role)).id);
       return (await session('get', '/whoami')).body.permissions.includes('unmasked:read');
     };
     expect(await Promise.all(['admin', 'editor', 'viewer'].map(holds))).toEqual([true, false, false]);
-    const reader = await makeKey(database.ctx, w.id, { permissions: ['read'] });
-    expect(await w.permissionsOf(reader.secret)).not.toContain('unmasked:read');
-    expect(await w.permissionsOf(reader.secret)).toContain('record:read');
+    const reader = await makeKey(org.ctx, org.id, { permissions: ['read'] });
+    expect(await org.permissionsOf(reader.secret)).not.toContain('unmasked:read');
+    expect(await org.permissionsOf(reader.secret)).toContain('record:read');
   });
 });
 

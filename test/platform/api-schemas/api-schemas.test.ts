@@ -1,21 +1,14 @@
-import type { Express } from 'express';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp, startBackground } from '../../../src/app.ts';
-import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { resumePublications } from '../../../src/platform/api-schemas/publication.ts';
 import { startUsageCounter } from '../../../src/public/index.ts';
-import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
-import { type Erp, startErp } from '../../setup/erp.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { type Answer, codesOf } from '../../setup/api.ts';
+import { makeKey } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
-let erp: Erp;
-let database: TestDatabase;
-let app: Express;
-let organizationId: string;
-let owner: Api;
+const org = useOrganization({ erp: {} });
 
 const field = (name: string, source: string) => ({ name, source });
 const customers = {
@@ -31,38 +24,26 @@ const customers = {
 };
 
 beforeAll(async () => {
-  erp = await startErp();
-  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
-  app = createApp(database.ctx);
-  organizationId = (await makeOrganization(database.ctx)).id;
-  owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
-  await erp.connect(owner);
-  await owner('post', '/netsuite/metadata/refresh');
-  const background = await startBackground(database.ctx);
-  const { id } = (await owner('post', '/sync-configs', { name: 'Customers', recordType: 'customer' })).body;
-  await owner('post', `/sync-configs/${id}/trigger`, {});
+  await org.erp.connect(org.api);
+  await org.api('post', '/netsuite/metadata/refresh');
+  const background = await startBackground(org.ctx);
+  const { id } = (await org.api('post', '/sync-configs', { name: 'Customers', recordType: 'customer' })).body;
+  await org.api('post', `/sync-configs/${id}/trigger`, {});
   await until(async () =>
-    (await owner('get', `/sync-configs/${id}`)).body.lastRun.status === 'succeeded' ? true : undefined,
+    (await org.api('get', `/sync-configs/${id}`)).body.lastRun.status === 'succeeded' ? true : undefined,
   );
   await background.stop();
 });
-afterAll(async () => {
-  await database.ctx.work.waitUntilIdle('publications');
-  await database.close();
-  await erp.stop();
-});
 
-const inOrganization = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
-  inTransaction({ db: database.ctx.db, organizationId }, work);
 const draft = async (body: object = { name: 'For partners', endpoints: [customers] }) => {
-  const answer = await owner('post', '/api-schema', body);
+  const answer = await org.api('post', '/api-schema', body);
   expect(answer.status, JSON.stringify(answer.body)).toBe(201);
   return answer.body as { id: string; version: string; revision: number };
 };
-const read = async (id: string) => (await owner('get', `/api-schema/${id}`)).body;
+const read = async (id: string) => (await org.api('get', `/api-schema/${id}`)).body;
 const publish = async ({ id, revision }: { id: string; revision: number }): Promise<Answer> => {
-  const answer = await owner('post', `/api-schema/${id}/publish`, { revision });
-  await database.ctx.work.waitUntilIdle('publications');
+  const answer = await org.api('post', `/api-schema/${id}/publish`, { revision });
+  await org.ctx.work.waitUntilIdle('publications');
   return answer;
 };
 const published = async (body?: object) => {
@@ -81,7 +62,7 @@ describe('POST /api-schema', () => {
   it('201 with a draft and the next label; labels are never reused', async () => {
     const first = await draft();
     expect(first).toMatchObject({ status: 'draft', revision: 1, publication: null, publishedAt: null });
-    expect((await owner('delete', `/api-schema/${first.id}`)).status).toBe(204);
+    expect((await org.api('delete', `/api-schema/${first.id}`)).status).toBe(204);
     const second = await draft({});
     expect(number(second.version)).toBe(number(first.version) + 1);
     const many = await Promise.all(Array.from({ length: 4 }, () => draft({})));
@@ -92,12 +73,14 @@ describe('POST /api-schema', () => {
     const base = await draft();
     const copy = await draft({ basedOn: base.version, name: 'Copy' });
     expect(await read(copy.id)).toMatchObject({ name: 'Copy', endpoints: (await read(base.id)).endpoints });
-    expect(codesOf(await owner('post', '/api-schema', { basedOn: 'v999999' }))).toEqual(['unknown_version']);
+    expect(codesOf(await org.api('post', '/api-schema', { basedOn: 'v999999' }))).toEqual([
+      'unknown_version',
+    ]);
     expect(number((await draft({})).version)).toBe(number(copy.version) + 1);
   });
 
   it('422 for an invalid definition, every problem with its path', async () => {
-    const answer = await owner('post', '/api-schema', {
+    const answer = await org.api('post', '/api-schema', {
       endpoints: [
         {
           ...customers,
@@ -119,7 +102,7 @@ describe('POST /api-schema', () => {
         'endpoints[0].sorts[0] not_included',
       ]),
     );
-    const shape = await owner('post', '/api-schema', { endpoints: [{ name: 'x', fields: [{ name: 1 }] }] });
+    const shape = await org.api('post', '/api-schema', { endpoints: [{ name: 'x', fields: [{ name: 1 }] }] });
     expect(problemsOf(shape)).toEqual(
       expect.arrayContaining([
         'endpoints[0].recordType invalid_type',
@@ -132,12 +115,12 @@ describe('POST /api-schema', () => {
 describe('PATCH /api-schema/{id}', () => {
   it('updates a draft, increments its revision and refuses a stale one', async () => {
     const made = await draft();
-    const changed = await owner('patch', `/api-schema/${made.id}`, { notes: 'New', revision: 1 });
+    const changed = await org.api('patch', `/api-schema/${made.id}`, { notes: 'New', revision: 1 });
     expect(changed.body).toMatchObject({ notes: 'New', name: 'For partners', revision: 2 });
-    const stale = await owner('patch', `/api-schema/${made.id}`, { notes: 'Newer', revision: 1 });
+    const stale = await org.api('patch', `/api-schema/${made.id}`, { notes: 'Newer', revision: 1 });
     expect([stale.status, codesOf(stale)]).toEqual([422, ['stale_revision']]);
     const [a, b] = await Promise.all(
-      ['a', 'b'].map((notes) => owner('patch', `/api-schema/${made.id}`, { notes, revision: 2 })),
+      ['a', 'b'].map((notes) => org.api('patch', `/api-schema/${made.id}`, { notes, revision: 2 })),
     );
     expect([a?.status, b?.status].sort()).toEqual([200, 422]);
   });
@@ -155,7 +138,7 @@ describe('POST /api-schema/{id}/validate', () => {
         { ...customers, name: 'orders', recordType: 'unsynced' },
       ],
     });
-    const answer = await owner('post', `/api-schema/${made.id}/validate`);
+    const answer = await org.api('post', `/api-schema/${made.id}/validate`);
     expect([answer.status, answer.body.ready]).toEqual([200, false]);
     expect(problemsOf(answer)).toEqual(
       expect.arrayContaining(['endpoints[0].fields[1].source unknown_source']),
@@ -166,9 +149,9 @@ describe('POST /api-schema/{id}/validate', () => {
     expect(
       answer.body.problems.some(({ path }: { path: string }) => path === 'endpoints[1].recordType'),
     ).toBe(true);
-    const good = await owner('post', `/api-schema/${(await draft()).id}/validate`);
+    const good = await org.api('post', `/api-schema/${(await draft()).id}/validate`);
     expect(good.body).toMatchObject({ ready: true, problems: [] });
-    expect((await owner('post', `/api-schema/${(await draft({})).id}/validate`)).body).toMatchObject({
+    expect((await org.api('post', `/api-schema/${(await draft({})).id}/validate`)).body).toMatchObject({
       ready: false,
       problems: [{ code: 'no_endpoints' }],
     });
@@ -178,16 +161,16 @@ describe('POST /api-schema/{id}/validate', () => {
 describe('POST /api-schema/{id}/publish', () => {
   it('202, then the version serves callers and never changes again', async () => {
     const made = await published();
-    const { secret } = await makeKey(database.ctx, organizationId);
-    const listed = await supertest(app)
+    const { secret } = await makeKey(org.ctx, org.id);
+    const listed = await supertest(org.app)
       .get(`/api/public/${made.version}/customers?pageSize=2`)
-      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId });
+      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id });
     expect(listed.status).toBe(200);
     expect(Object.keys(listed.body.data[0])).toEqual(['id', 'number', 'money', 'modifiedAt']);
     for (const answer of [
-      await owner('patch', `/api-schema/${made.id}`, { notes: 'x' }),
-      await owner('delete', `/api-schema/${made.id}`),
-      await owner('post', `/api-schema/${made.id}/publish`, { revision: 1 }),
+      await org.api('patch', `/api-schema/${made.id}`, { notes: 'x' }),
+      await org.api('delete', `/api-schema/${made.id}`),
+      await org.api('post', `/api-schema/${made.id}/publish`, { revision: 1 }),
     ]) {
       expect([answer.status, answer.body.error.message]).toEqual([422, 'Published schemas are immutable']);
     }
@@ -208,7 +191,7 @@ describe('POST /api-schema/{id}/publish', () => {
     expect((await publish(await draft({}))).status).toBe(422);
     const made = await draft();
     expect(codesOf(await publish({ id: made.id, revision: 2 }))).toEqual(['stale_revision']);
-    expect((await owner('post', `/api-schema/${made.id}/publish`)).status).toBe(422);
+    expect((await org.api('post', `/api-schema/${made.id}/publish`)).status).toBe(422);
     expect((await read(made.id)).status).toBe('draft');
   });
 
@@ -217,7 +200,7 @@ describe('POST /api-schema/{id}/publish', () => {
     const [a, b] = await Promise.all([publish(made), publish(made)]);
     expect([a.status, b.status].sort()).toEqual([202, 422]);
     const locked = await draft();
-    await inOrganization((tx) =>
+    await org.sql((tx) =>
       tx('api_schemas')
         .where({ id: locked.id })
         .update({
@@ -228,11 +211,11 @@ describe('POST /api-schema/{id}/publish', () => {
           }),
         }),
     );
-    const answer = await owner('patch', `/api-schema/${locked.id}`, { notes: 'x' });
+    const answer = await org.api('patch', `/api-schema/${locked.id}`, { notes: 'x' });
     expect([answer.status, codesOf(answer)]).toEqual([422, ['publishing']]);
     // The publishing process has died; the next start resumes the publication.
-    await resumePublications(database.ctx);
-    await database.ctx.work.waitUntilIdle('publications');
+    await resumePublications(org.ctx);
+    await org.ctx.work.waitUntilIdle('publications');
     expect(await read(locked.id)).toMatchObject({
       status: 'published',
       publication: { status: 'succeeded' },
@@ -243,7 +226,7 @@ describe('POST /api-schema/{id}/publish', () => {
     const made = await draft({
       endpoints: [{ ...customers, fields: [field('number', 'no_longer_there')], filters: [], sorts: [] }],
     });
-    await inOrganization((tx) =>
+    await org.sql((tx) =>
       tx('api_schemas')
         .where({ id: made.id })
         .update({
@@ -254,15 +237,14 @@ describe('POST /api-schema/{id}/publish', () => {
           }),
         }),
     );
-    await resumePublications(database.ctx);
-    await database.ctx.work.waitUntilIdle('publications');
+    await resumePublications(org.ctx);
+    await org.ctx.work.waitUntilIdle('publications');
     const failed = await read(made.id);
     expect(failed).toMatchObject({ status: 'draft', publication: { status: 'failed' } });
     expect(failed.publication.problems.length).toBeGreaterThan(0);
-    expect((await owner('patch', `/api-schema/${made.id}`, { endpoints: [customers] })).body).toMatchObject({
-      revision: 2,
-      publication: null,
-    });
+    expect((await org.api('patch', `/api-schema/${made.id}`, { endpoints: [customers] })).body).toMatchObject(
+      { revision: 2, publication: null },
+    );
     expect((await publish({ id: made.id, revision: 2 })).status).toBe(202);
     expect((await read(made.id)).status).toBe('published');
   });
@@ -271,7 +253,7 @@ describe('POST /api-schema/{id}/publish', () => {
 describe('POST /api-schema/{id}/new-version and GET /diff', () => {
   it('create a draft from any version and mark breaking changes', async () => {
     const base = await published();
-    const next = await owner('post', `/api-schema/${base.id}/new-version`);
+    const next = await org.api('post', `/api-schema/${base.id}/new-version`);
     expect(next.status).toBe(201);
     expect(next.body).toMatchObject({
       status: 'draft',
@@ -282,9 +264,9 @@ describe('POST /api-schema/{id}/new-version and GET /diff', () => {
     });
     expect(next.body.id).not.toBe(base.id);
     expect(number(next.body.version)).toBeGreaterThan(number(base.version));
-    const same = await owner('get', `/api-schema/${next.body.id}/diff?against=${base.version}`);
+    const same = await org.api('get', `/api-schema/${next.body.id}/diff?against=${base.version}`);
     expect(same.body).toEqual({ against: base.version, changes: [] });
-    await owner('patch', `/api-schema/${next.body.id}`, {
+    await org.api('patch', `/api-schema/${next.body.id}`, {
       endpoints: [
         {
           ...customers,
@@ -294,7 +276,8 @@ describe('POST /api-schema/{id}/new-version and GET /diff', () => {
         },
       ],
     });
-    const { changes } = (await owner('get', `/api-schema/${next.body.id}/diff?against=${base.version}`)).body;
+    const { changes } = (await org.api('get', `/api-schema/${next.body.id}/diff?against=${base.version}`))
+      .body;
     expect(
       changes.some(
         ({ breaking, code }: { breaking: boolean; code: string }) => breaking && code === 'removed',
@@ -305,28 +288,28 @@ describe('POST /api-schema/{id}/new-version and GET /diff', () => {
         ({ breaking, code }: { breaking: boolean; code: string }) => !breaking && code === 'added',
       ),
     ).toBe(true);
-    expect((await owner('get', `/api-schema/${next.body.id}/diff?against=v999999`)).status).toBe(404);
-    expect((await owner('get', `/api-schema/${next.body.id}/diff?against=1`)).status).toBe(400);
+    expect((await org.api('get', `/api-schema/${next.body.id}/diff?against=v999999`)).status).toBe(404);
+    expect((await org.api('get', `/api-schema/${next.body.id}/diff?against=1`)).status).toBe(400);
     expect((await read(base.id)).endpoints).toHaveLength(1);
-    expect((await owner('post', `/api-schema/${next.body.id}/new-version`)).status).toBe(201);
+    expect((await org.api('post', `/api-schema/${next.body.id}/new-version`)).status).toBe(201);
   });
 });
 
 describe('POST /api-schema/{id}/deprecate and /retire', () => {
   it('deprecate, retire and restore a version', async () => {
     const made = await published();
-    const { id, secret } = await makeKey(database.ctx, organizationId);
-    const { id: refused } = await makeKey(database.ctx, organizationId);
+    const { id, secret } = await makeKey(org.ctx, org.id);
+    const { id: refused } = await makeKey(org.ctx, org.id);
     const today = new Date().toISOString().slice(0, 10);
     // These requests are never counted: the counts are inserted below.
-    const usage = startUsageCounter(database.ctx, { flushEveryMs: 3_600_000 });
+    const usage = startUsageCounter(org.ctx, { flushEveryMs: 3_600_000 });
     const call = async () => {
-      const fresh = createApp(database.ctx, { usage });
+      const fresh = createApp(org.ctx, { usage });
       return supertest(fresh)
         .get(`/api/public/${made.version}/customers?pageSize=1`)
-        .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId });
+        .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id });
     };
-    const move = (verb: string, body: object = {}) => owner('post', `/api-schema/${made.id}/${verb}`, body);
+    const move = (verb: string, body: object = {}) => org.api('post', `/api-schema/${made.id}/${verb}`, body);
     expect(codesOf(await move('retire', { undo: true }))).toEqual(['illegal_transition']);
     expect(codesOf(await move('deprecate', { sunsetAt: '2020-01-01T00:00:00Z' }))).toEqual(['in_the_past']);
     const deprecated = await move('deprecate', { sunsetAt: '2999-01-01T00:00:00+01:00' });
@@ -334,7 +317,7 @@ describe('POST /api-schema/{id}/deprecate and /retire', () => {
     const answered = await call();
     expect([answered.status, answered.headers['sunset']]).toEqual([200, 'Mon, 31 Dec 2998 23:00:00 GMT']);
     // Deprecated long ago: another sunset does not change that date.
-    await inOrganization((tx) =>
+    await org.sql((tx) =>
       tx('api_schemas').where({ id: made.id }).update({ deprecated_at: '2026-01-31T00:00:00Z' }),
     );
     expect((await move('deprecate', {})).body).toMatchObject({
@@ -342,13 +325,13 @@ describe('POST /api-schema/{id}/deprecate and /retire', () => {
       deprecatedAt: '2026-01-31T00:00:00Z',
     });
     expect((await call()).headers['deprecation']).toBe(`@${Date.UTC(2026, 0, 31) / 1_000}`);
-    expect((await owner('get', `/api-schema/${made.id}/callers`)).body.data).toEqual([]);
-    await inOrganization((tx) =>
+    expect((await org.api('get', `/api-schema/${made.id}/callers`)).body.data).toEqual([]);
+    await org.sql((tx) =>
       tx.raw(
         `insert into api_key_usage (organization_id, api_key_id, day, version, resource, succeeded, not_modified, refused)
          values (:o, :k, :d, :v, 'customers', 2, 1, 5), (:o, :k, :d::date - 3, :v, '', 4, 0, 0), (:o, :k, :d::date - 40, :v, 'customers', 9, 0, 0),
                 (:o, :refused, :d, :v, 'customers', 0, 0, 9), (:o, :k, :d, 'v999', 'customers', 7, 0, 0)`,
-        { o: organizationId, k: id, v: made.version, d: today, refused },
+        { o: org.id, k: id, v: made.version, d: today, refused },
       ),
     );
     const callers = [
@@ -356,7 +339,7 @@ describe('POST /api-schema/{id}/deprecate and /retire', () => {
     ];
     const retired = (await move('retire')).body;
     expect([retired.status, retired.callers]).toEqual(['retired', callers]);
-    expect((await owner('get', `/api-schema/${made.id}/callers`)).body).toMatchObject({
+    expect((await org.api('get', `/api-schema/${made.id}/callers`)).body).toMatchObject({
       data: callers,
       pagination: { total: 1 },
     });
@@ -365,7 +348,7 @@ describe('POST /api-schema/{id}/deprecate and /retire', () => {
     expect(codesOf(await move('deprecate'))).toEqual(['illegal_transition']);
     expect((await move('retire', { undo: true })).body.status).toBe('deprecated');
     expect((await call()).status).toBe(200);
-    expect(codesOf(await owner('post', `/api-schema/${(await draft()).id}/retire`, {}))).toEqual([
+    expect(codesOf(await org.api('post', `/api-schema/${(await draft()).id}/retire`, {}))).toEqual([
       'illegal_transition',
     ]);
   });

@@ -1,46 +1,32 @@
 // The proposal for an account with custom fields, several currencies, and record types that the service
 // describes from the account alone.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp, startBackground } from '../../../src/app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { startBackground } from '../../../src/app.ts';
 import type { EndpointDefinition } from '../../../src/public/index.ts';
-import { type Api, apiOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
-import { type Erp, startErp } from '../../setup/erp.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
-let erp: Erp;
-let database: TestDatabase;
-let owner: Api;
+const org = useOrganization({ erp: { profile: 'oneworld' } });
 const recordTypes = ['customer', 'vendor', 'vendorBill'];
 
 beforeAll(async () => {
-  erp = await startErp(undefined, { profile: 'oneworld' });
-  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
-  const app = createApp(database.ctx);
-  const { id: organizationId } = await makeOrganization(database.ctx);
-  owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
-  await erp.connect(owner);
-  await owner('post', '/netsuite/metadata/refresh');
-  const background = await startBackground(database.ctx);
+  await org.erp.connect(org.api);
+  await org.api('post', '/netsuite/metadata/refresh');
+  const background = await startBackground(org.ctx);
   const ids: string[] = [];
   for (const recordType of recordTypes)
-    ids.push((await owner('post', '/sync-configs', { name: recordType, recordType })).body.id);
-  for (const id of ids) await owner('post', `/sync-configs/${id}/trigger`, {});
+    ids.push((await org.api('post', '/sync-configs', { name: recordType, recordType })).body.id);
+  for (const id of ids) await org.api('post', `/sync-configs/${id}/trigger`, {});
   for (const id of ids)
     await until(async () =>
-      (await owner('get', `/sync-configs/${id}`)).body.lastRun?.status === 'succeeded' ? true : undefined,
+      (await org.api('get', `/sync-configs/${id}`)).body.lastRun?.status === 'succeeded' ? true : undefined,
     );
   await background.stop();
 }, 180_000);
-afterAll(async () => {
-  await database.close();
-  await erp.stop();
-});
 
 describe('POST /api-schema/draft-from, in an account of OneWorld', () => {
   it('proposes a definition that is ready to be published', async () => {
-    const { status, body } = await owner('post', '/api-schema/draft-from', { recordTypes });
+    const { status, body } = await org.api('post', '/api-schema/draft-from', { recordTypes });
     expect(status, JSON.stringify(body)).toBe(200);
     const [customers, vendors, bills] = body.endpoints as EndpointDefinition[];
     expect([customers?.name, vendors?.name, bills?.name]).toEqual(['customers', 'vendors', 'vendor-bills']);
@@ -75,9 +61,9 @@ describe('POST /api-schema/draft-from, in an account of OneWorld', () => {
         true,
         true,
       ]);
-    const made = await owner('post', '/api-schema', body);
+    const made = await org.api('post', '/api-schema', body);
     expect(made.status, JSON.stringify(made.body)).toBe(201);
-    expect((await owner('post', `/api-schema/${made.body.id}/validate`)).body).toMatchObject({
+    expect((await org.api('post', `/api-schema/${made.body.id}/validate`)).body).toMatchObject({
       ready: true,
       problems: [],
     });

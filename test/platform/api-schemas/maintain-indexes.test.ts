@@ -1,18 +1,13 @@
 // Indexes exist as long as a version needs them: those of failed and retired versions are dropped, served
 // versions keep theirs, and a restored version gets them again, also after interruptions.
-import type { Knex } from 'knex';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
-import { openKnex } from '../../../src/db/connect.ts';
 import { maintainAllIndexes, maintainIndexes } from '../../../src/platform/api-schemas/maintain-indexes.ts';
 import { buildWantedIndexes, saveWantedIndexes } from '../../../src/sync/index.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
-import { type Api, apiOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
 const endpoint = (...sorts: string[]) => ({
   name: 'invoices',
@@ -22,51 +17,37 @@ const endpoint = (...sorts: string[]) => ({
 });
 const never = new AbortController().signal;
 
-let database: TestDatabase;
-let admin: Knex;
-let owner: Api;
+const org = useOrganization();
 let tenant: TenantCtx;
 let schema: string;
 let table: string;
 const versions: Record<string, string> = {};
 
 async function publish(...sorts: string[]): Promise<string> {
-  const { body } = await owner('post', '/api-schema', { endpoints: [endpoint(...sorts)] });
-  expect((await owner('post', `/api-schema/${body.id}/publish`, { revision: body.revision })).status).toBe(
+  const { body } = await org.api('post', '/api-schema', { endpoints: [endpoint(...sorts)] });
+  expect((await org.api('post', `/api-schema/${body.id}/publish`, { revision: body.revision })).status).toBe(
     202,
   );
   return body.id;
 }
-const statusOf = async (id: string) => (await owner('get', `/api-schema/${id}`)).body.status;
+const statusOf = async (id: string) => (await org.api('get', `/api-schema/${id}`)).body.status;
 
 beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 2);
-  const { id } = await makeOrganization(database.ctx);
-  tenant = { ...database.ctx, organizationId: id };
-  schema = tenantSchema(id);
-  table = await loadInvoices(database.ctx, id, [{ id: 1, tranid: 'a' }]);
-  owner = apiOf(
-    createApp(database.ctx),
-    (await makeKey(database.ctx, id, { permissions: ['write'] })).secret,
-  );
+  tenant = { ...org.ctx, organizationId: org.id };
+  schema = tenantSchema(org.id);
+  table = await loadInvoices(org.ctx, org.id, [{ id: 1, tranid: 'a' }]);
   versions['one'] = await publish('tranid', 'status');
   versions['two'] = await publish('status', 'seq');
-  await database.ctx.work.waitUntilIdle('publications');
+  await org.ctx.work.waitUntilIdle('publications');
   expect([await statusOf(versions['one']), await statusOf(versions['two'])]).toEqual([
     'published',
     'published',
   ]);
 });
-afterAll(async () => {
-  await database.ctx.work.waitUntilIdle('publications');
-  await admin.destroy();
-  await database.close();
-});
 
 /** The columns of the table's valid indexes, and the number of invalid ones. */
 async function held(): Promise<{ usable: string[]; broken: number }> {
-  const { rows } = await admin.raw<{ rows: { columns: string; valid: boolean }[] }>(
+  const { rows } = await org.admin.raw<{ rows: { columns: string; valid: boolean }[] }>(
     `select (regexp_match(pg_get_indexdef(indexrelid), '\\(([^)]*)\\)'))[1] as columns, indisvalid as valid from pg_index
      where indrelid = ?::regclass and not indisprimary`,
     [`${schema}.${table}`],
@@ -94,11 +75,11 @@ beforeEach(async () => {
 describe('the indexes of a table', () => {
   it('are those of the served versions: unused and half-built ones are dropped', async () => {
     await leaveBehind();
-    await admin.raw(
+    await org.admin.raw(
       `update pg_index set indisvalid = false where indrelid = '${schema}.${table}'::regclass and indexrelid::regclass::text like '%' || ?`,
       [
         (
-          await admin.raw(
+          await org.admin.raw(
             `select right(relname, 12) as name from pg_class c join pg_index i on i.indexrelid = c.oid where pg_get_indexdef(c.oid) like '%f_total, id)'`,
           )
         ).rows[0].name,
@@ -107,28 +88,30 @@ describe('the indexes of a table', () => {
     expect((await held()).broken).toBe(1);
     await tend();
     expect(await held()).toEqual(usual);
-    const remembered = await admin.raw(`select count(*)::int as n from ${schema}.record_indexes`);
+    const remembered = await org.admin.raw(`select count(*)::int as n from ${schema}.record_indexes`);
     expect(remembered.rows[0].n).toBe(4);
     await leaveBehind();
-    await maintainAllIndexes(database.ctx, never);
+    await maintainAllIndexes(org.ctx, never);
     expect(await held()).toEqual(usual);
   });
 
   it('stay for a version that is being published', async () => {
-    const { body } = await owner('post', '/api-schema', { endpoints: [endpoint('total')] });
+    const { body } = await org.api('post', '/api-schema', { endpoints: [endpoint('total')] });
     const publication = {
       status: 'running',
       progress: { step: 'starting', done: 0, total: 1 },
       problems: [],
       proof: null,
     };
-    await admin('api_schemas')
+    await org
+      .admin('api_schemas')
       .where({ id: body.id })
       .update({ publication: JSON.stringify(publication) });
     await leaveBehind();
     await tend();
     expect((await held()).usable).toContain('total');
-    await admin('api_schemas')
+    await org
+      .admin('api_schemas')
       .where({ id: body.id })
       .update({ publication: JSON.stringify({ ...publication, status: 'failed' }) });
     await tend();
@@ -137,42 +120,49 @@ describe('the indexes of a table', () => {
 
   it('of a retired version stay for a day, are dropped, and are rebuilt when it is restored', async () => {
     const id = versions['two'] ?? '';
-    await owner('post', `/api-schema/${id}/retire`, {});
+    await org.api('post', `/api-schema/${id}/retire`, {});
     await tend();
     expect(await held()).toEqual(usual);
-    await admin('api_schemas')
+    await org
+      .admin('api_schemas')
       .where({ id })
-      .update({ updated_at: admin.raw("now() - interval '25 hours'") });
+      .update({ updated_at: org.admin.raw("now() - interval '25 hours'") });
     await tend();
     expect((await held()).usable).toEqual(['generation', 'status', 'tranid']);
-    expect((await owner('post', `/api-schema/${id}/retire`, { undo: true })).body.status).toBe('deprecated');
-    await database.ctx.work.waitUntilIdle('publications');
+    expect((await org.api('post', `/api-schema/${id}/retire`, { undo: true })).body.status).toBe(
+      'deprecated',
+    );
+    await org.ctx.work.waitUntilIdle('publications');
     expect(await held()).toEqual(usual);
     // As after an interruption while the version was being restored.
-    await admin.raw(`delete from ${schema}.record_indexes where expression like '%f_seq%'`);
+    await org.admin.raw(`delete from ${schema}.record_indexes where expression like '%f_seq%'`);
     await tend();
     expect(
-      (await admin.raw(`select from ${schema}.record_indexes where expression like '%f_seq%'`)).rowCount,
+      (await org.admin.raw(`select from ${schema}.record_indexes where expression like '%f_seq%'`)).rowCount,
     ).toBe(1);
   });
 
   it('of a version that is published concurrently are never dropped', async () => {
     await leaveBehind();
     // Index maintenance and publications of the table wait for this session, and all start when it ends.
-    const holder = await admin.transaction();
+    const holder = await org.admin.transaction();
     await holder.raw('select pg_advisory_xact_lock(hashtextextended(?, 1))', [`${schema}.${table}`]);
     const tending = tend();
     await until(async () => {
-      const rows = await admin.raw(`select from ${schema}.record_indexes where expression like '%f_total%'`);
+      const rows = await org.admin.raw(
+        `select from ${schema}.record_indexes where expression like '%f_total%'`,
+      );
       return rows.rowCount === 0 ? true : undefined;
     });
     const id = await publish('total');
     await until(async () => {
-      const rows = await admin.raw(`select from ${schema}.record_indexes where expression like '%f_total%'`);
+      const rows = await org.admin.raw(
+        `select from ${schema}.record_indexes where expression like '%f_total%'`,
+      );
       return rows.rowCount === 1 ? true : undefined;
     });
     await holder.commit();
-    await Promise.all([tending, database.ctx.work.waitUntilIdle('publications')]);
+    await Promise.all([tending, org.ctx.work.waitUntilIdle('publications')]);
     expect(await statusOf(id)).toBe('published');
     expect((await held()).usable).toContain('total');
     await tend();

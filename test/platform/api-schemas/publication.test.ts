@@ -1,16 +1,15 @@
 // The publication report, and what happens to a publication when its process ends.
 import type { Express } from 'express';
-import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { openDb, openKnex } from '../../../src/db/connect.ts';
+import { openDb } from '../../../src/db/connect.ts';
 import { resumePublications } from '../../../src/platform/api-schemas/publication.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { callerOf, loadInvoices } from '../../public/fixture.ts';
-import { type Api, apiOf, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { apiOf, codesOf } from '../../setup/api.ts';
+import { testSettings } from '../../setup/database.ts';
 import { until } from '../../setup/until.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
 const invoices = {
   name: 'invoices',
@@ -23,42 +22,27 @@ const invoices = {
   sorts: ['number'],
 };
 
-let database: TestDatabase;
-let admin: Knex;
-let app: Express;
+const org = useOrganization();
 let secret: string;
-let owner: Api;
 let table: string;
-let organizationId: string;
 
 beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 2);
-  app = createApp(database.ctx);
-  const { id } = await makeOrganization(database.ctx);
-  organizationId = id;
   const rows = Array.from({ length: 200 }, (_, index) => ({ id: index + 1, tranid: `INV${index}` }));
-  table = `${tenantSchema(id)}."${await loadInvoices(database.ctx, id, rows)}"`;
-  ({ secret } = await makeKey(database.ctx, id, { permissions: ['write'] }));
-  owner = apiOf(app, secret);
-});
-afterAll(async () => {
-  await database.ctx.work.waitUntilIdle('publications');
-  await admin.destroy();
-  await database.close();
+  table = `${tenantSchema(org.id)}."${await loadInvoices(org.ctx, org.id, rows)}"`;
+  ({ secret } = org.owner);
 });
 
 type Made = { id: string; version: string; revision: number };
 const draft = async (endpoint: object = invoices): Promise<Made> =>
-  (await owner('post', '/api-schema', { endpoints: [endpoint] })).body;
-const read = async (id: string) => (await owner('get', `/api-schema/${id}`)).body;
-const publish = async ({ id, revision }: Made, api = owner): Promise<void> => {
+  (await org.api('post', '/api-schema', { endpoints: [endpoint] })).body;
+const read = async (id: string) => (await org.api('get', `/api-schema/${id}`)).body;
+const publish = async ({ id, revision }: Made, api = org.api): Promise<void> => {
   expect((await api('post', `/api-schema/${id}/publish`, { revision })).status).toBe(202);
 };
 const published = async (): Promise<Made> => {
   const made = await draft();
   await publish(made);
-  await database.ctx.work.waitUntilIdle('publications');
+  await org.ctx.work.waitUntilIdle('publications');
   expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   return made;
 };
@@ -72,10 +56,10 @@ describe('the description of a new version', () => {
 
   it('keeps the address of the service at its publication, and has only the relative one without PUBLIC_URL', async () => {
     const configured = (configuredUrl: string) =>
-      createApp({ ...database.ctx, settings: { ...database.ctx.settings, configuredUrl } });
+      createApp({ ...org.ctx, settings: { ...org.ctx.settings, configuredUrl } });
     const [first, second] = [configured('https://portal.example'), configured('https://moved.example')];
     const made = await draft();
-    const { body } = await callerOf(first, { secret, organizationId })(
+    const { body } = await callerOf(first, { secret, organizationId: org.id })(
       `/openapi/${made.version}?draft=true`,
     ).expect(200);
     expect(body.servers.map(({ url }: { url: string }) => url)).toEqual([
@@ -83,14 +67,14 @@ describe('the description of a new version', () => {
       '/api/public',
     ]);
     await publish(made, apiOf(first, secret));
-    await database.ctx.work.waitUntilIdle('publications');
-    for (const application of [first, second, app])
-      expect(await serversOf(application, made.version, organizationId)).toEqual([
+    await org.ctx.work.waitUntilIdle('publications');
+    for (const application of [first, second, org.app])
+      expect(await serversOf(application, made.version, org.id)).toEqual([
         'https://portal.example/api/public',
         '/api/public',
       ]);
     const { version } = await published();
-    expect(await serversOf(first, version, organizationId)).toEqual(['/api/public']);
+    expect(await serversOf(first, version, org.id)).toEqual(['/api/public']);
   });
 });
 
@@ -102,13 +86,13 @@ describe('GET /api-schema/{id}/publication', () => {
       filters: [{ field: 'number', operators: ['eq', 'null'] }],
       sorts: [],
     });
-    expect((await owner('get', `/api-schema/${next.id}/publication`)).status).toBe(404);
+    expect((await org.api('get', `/api-schema/${next.id}/publication`)).status).toBe(404);
     const strict = {
-      ...database.ctx,
+      ...org.ctx,
       settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 0 } },
     };
     await publish(next, apiOf(createApp(strict), secret));
-    await database.ctx.work.waitUntilIdle('publications');
+    await org.ctx.work.waitUntilIdle('publications');
     const { publication } = await read(next.id);
     // No filter, the id and two operators, in two directions.
     expect(publication).toMatchObject({
@@ -123,7 +107,7 @@ describe('GET /api-schema/{id}/publication', () => {
       ...warned('endpoints[0].filters[0].operators[0]', 6),
       ...warned('endpoints[0].filters[0].operators[1]', 4),
     ]);
-    const { body } = await owner('get', `/api-schema/${next.id}/publication`);
+    const { body } = await org.api('get', `/api-schema/${next.id}/publication`);
     expect(body).toMatchObject({
       ...publication,
       against: base.version,
@@ -152,19 +136,19 @@ describe('GET /api-schema/{id}/publication', () => {
 
   it('can be measured again when there are more records, and reports how many', async () => {
     const made = await published();
-    const report = async () => (await owner('get', `/api-schema/${made.id}/publication`)).body;
+    const report = async () => (await org.api('get', `/api-schema/${made.id}/publication`)).body;
     const before = await report();
     expect(before.records).toEqual([{ resource: 'invoices', rows: 200 }]);
     const unread = await draft();
-    expect(codesOf(await owner('post', `/api-schema/${unread.id}/prove`))).toEqual(['illegal_transition']);
+    expect(codesOf(await org.api('post', `/api-schema/${unread.id}/prove`))).toEqual(['illegal_transition']);
     // Enough records that every combination is measured; and every read counts as slow.
     const grown = {
-      ...database.ctx,
+      ...org.ctx,
       settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 199 } },
     };
     const again = await apiOf(createApp(grown), secret)('post', `/api-schema/${made.id}/prove`);
     expect([again.status, again.body]).toEqual([202, before]);
-    await database.ctx.work.waitUntilIdle('publications');
+    await org.ctx.work.waitUntilIdle('publications');
     const after = await report();
     expect(Date.parse(after.madeAt)).toBeGreaterThanOrEqual(Date.parse(before.madeAt));
     expect(after).toMatchObject({
@@ -176,18 +160,18 @@ describe('GET /api-schema/{id}/publication', () => {
     expect([before.proof.tried < before.proof.pairs, after.proof.tried]).toEqual([true, after.proof.pairs]);
     expect(after.pairs).toHaveLength(after.proof.pairs);
     expect(after.proof.warnings).toHaveLength(20);
-    const rows = await admin('audit_log').where({ action: 'api-schema.prove', target_id: made.id });
+    const rows = await org.admin('audit_log').where({ action: 'api-schema.prove', target_id: made.id });
     expect(rows).toHaveLength(1);
   });
 
   it('fails for a version with a read over the timeout, and reports what to change', async () => {
     // Enough time for every other statement, even on a busy machine.
     const timeoutMs = 1_500;
-    const hasty = openDb(database.address, database.address, { control: 4, data: 2 }, timeoutMs);
-    const slow = { ...database.ctx, db: hasty, settings: { ...testSettings, readTimeoutMs: timeoutMs } };
+    const hasty = openDb(org.database.address, org.database.address, { control: 4, data: 2 }, timeoutMs);
+    const slow = { ...org.ctx, db: hasty, settings: { ...testSettings, readTimeoutMs: timeoutMs } };
     // One record takes longer than the read timeout: it is on no first page of a sort, but counting reads it.
-    await admin.raw(`alter table ${table} enable row level security, force row level security`);
-    await admin.raw(
+    await org.admin.raw(`alter table ${table} enable row level security, force row level security`);
+    await org.admin.raw(
       `create policy slow on ${table}
          using (case when id = 151 then pg_sleep(${1.2 * timeoutMs} / 1000.0)::text = '' else true end)`,
     );
@@ -209,16 +193,16 @@ describe('GET /api-schema/{id}/publication', () => {
       expect(problem.message).toMatch(
         /^invoices\?.*takes longer than the read timeout of 1500 ms.*remove the (filter|sort) .*READ_TIMEOUT_MS/,
       );
-      await admin.raw(`alter table ${table} disable row level security, no force row level security`);
+      await org.admin.raw(`alter table ${table} disable row level security, no force row level security`);
       await publish(made);
-      await database.ctx.work.waitUntilIdle('publications');
+      await org.ctx.work.waitUntilIdle('publications');
       expect(await read(made.id)).toMatchObject({
         status: 'published',
         publication: { status: 'succeeded', problems: [] },
       });
     } finally {
-      await admin.raw(`alter table ${table} disable row level security, no force row level security`);
-      await admin.raw(`drop policy slow on ${table}`);
+      await org.admin.raw(`alter table ${table} disable row level security, no force row level security`);
+      await org.admin.raw(`drop policy slow on ${table}`);
       await hasty.close();
     }
   });
@@ -227,14 +211,14 @@ describe('GET /api-schema/{id}/publication', () => {
     await published();
     const indexes = async () =>
       (
-        await admin.raw(
+        await org.admin.raw(
           'select indexrelid::regclass::text as name, indisvalid as valid from pg_index where indrelid = ?::regclass and not indisprimary order by 1',
           [table],
         )
       ).rows;
     const before = await indexes();
     expect(before.length).toBeGreaterThan(0);
-    await admin.raw(
+    await org.admin.raw(
       'update pg_index set indisvalid = false where indrelid = ?::regclass and not indisprimary',
       [table],
     );
@@ -245,20 +229,20 @@ describe('GET /api-schema/{id}/publication', () => {
   it('stays running when the service stops during an index build, and resumes at the next start', async () => {
     const made = await draft({ ...invoices, sorts: ['modifiedAt'] });
     // A concurrent index build waits for open write transactions.
-    const writing = await admin.transaction();
+    const writing = await org.admin.transaction();
     try {
       await writing.raw(`lock table ${table} in row exclusive mode`);
       await publish(made);
       const building = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
         and query like 'create index concurrently%'`;
-      await until(async () => ((await admin.raw(building)).rows.length > 0 ? true : undefined));
-      await database.ctx.work.stop('publications');
+      await until(async () => ((await org.admin.raw(building)).rows.length > 0 ? true : undefined));
+      await org.ctx.work.stop('publications');
     } finally {
       await writing.rollback();
     }
     expect(await read(made.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
-    await Promise.all([resumePublications(database.ctx), resumePublications(database.ctx)]);
-    await database.ctx.work.waitUntilIdle('publications');
+    await Promise.all([resumePublications(org.ctx), resumePublications(org.ctx)]);
+    await org.ctx.work.waitUntilIdle('publications');
     expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   });
 
@@ -270,30 +254,31 @@ describe('GET /api-schema/{id}/publication', () => {
     });
     const [schema] = table.split('.');
     const wanted = async () =>
-      (await admin.raw(`select from ${schema}.record_indexes where expression like '%f_paid%'`)).rowCount;
+      (await org.admin.raw(`select from ${schema}.record_indexes where expression like '%f_paid%'`)).rowCount;
     const built = async () =>
       (
-        await admin.raw(`select from pg_indexes where schemaname = ? and indexdef like '%f_paid%'`, [
+        await org.admin.raw(`select from pg_indexes where schemaname = ? and indexdef like '%f_paid%'`, [
           schema ?? '',
         ])
       ).rowCount;
-    const writing = await admin.transaction();
+    const writing = await org.admin.transaction();
     try {
       await writing.raw(`lock table ${table} in row exclusive mode`);
       await publish(made);
       await until(async () => ((await built()) > 0 ? true : undefined));
       expect(await wanted()).toBeGreaterThan(0);
-      expect((await owner('delete', `/api-schema/${made.id}`)).status).toBe(204);
+      expect((await org.api('delete', `/api-schema/${made.id}`)).status).toBe(204);
     } finally {
       await writing.rollback();
     }
-    await database.ctx.work.waitUntilIdle('publications');
+    await org.ctx.work.waitUntilIdle('publications');
     expect([await wanted(), await built()]).toEqual([0, 0]);
-    expect((await owner('get', `/api-schema/${made.id}`)).status).toBe(404);
-    await callerOf(createApp(database.ctx), { secret, organizationId })(`/${made.version}/invoices`).expect(
-      404,
-    );
-    const changes = await admin('audit_log')
+    expect((await org.api('get', `/api-schema/${made.id}`)).status).toBe(404);
+    await callerOf(createApp(org.ctx), { secret, organizationId: org.id })(
+      `/${made.version}/invoices`,
+    ).expect(404);
+    const changes = await org
+      .admin('audit_log')
       .where({ target_id: made.id, action: 'api-schema.delete' })
       .pluck('changes');
     expect(changes).toEqual([{ version: made.version, publication: 'cancelled' }]);
@@ -301,7 +286,7 @@ describe('GET /api-schema/{id}/publication', () => {
 
   it('that has committed is not cancelled', async () => {
     const { id, version } = await published();
-    const answer = await owner('delete', `/api-schema/${id}`);
+    const answer = await org.api('delete', `/api-schema/${id}`);
     expect([answer.status, answer.body.error.details]).toEqual([
       422,
       [{ path: '', code: 'immutable', message: `${version} has been published: retire it instead` }],
@@ -324,18 +309,18 @@ describe('GET /api-schema/{id}/publication', () => {
       sorts: [source],
     });
     // Index maintenance and publications of the table wait for this session.
-    const holder = await admin.transaction();
+    const holder = await org.admin.transaction();
     try {
       await holder.raw('select pg_advisory_xact_lock(hashtextextended(?, 1))', [table.replaceAll('"', '')]);
       await publish(made);
       const [schema] = table.split('.');
       const isUnderWay = `select from ${schema}.record_indexes where expression like '%f_${source}%'`;
-      await until(async () => ((await admin.raw(isUnderWay)).rowCount === 1 ? true : undefined));
-      await admin('api_schemas').where({ id: made.id }).update(change);
+      await until(async () => ((await org.admin.raw(isUnderWay)).rowCount === 1 ? true : undefined));
+      await org.admin('api_schemas').where({ id: made.id }).update(change);
     } finally {
       await holder.rollback();
     }
-    await database.ctx.work.waitUntilIdle('publications');
+    await org.ctx.work.waitUntilIdle('publications');
     expect(await read(made.id)).toMatchObject({ status: 'draft', ...change });
   });
 
@@ -343,19 +328,20 @@ describe('GET /api-schema/{id}/publication', () => {
     const lost = await draft({ ...invoices, sorts: ['modifiedAt'] });
     const state = { status: 'running', progress: { step: 'x', done: 0, total: 1 }, problems: [] };
     const leave = (until: string) =>
-      admin('api_schemas')
+      org
+        .admin('api_schemas')
         .where({ id: lost.id })
         .update({
           publication: JSON.stringify(state),
-          publication_lease_until: admin.raw(`now() + interval '${until}'`),
+          publication_lease_until: org.admin.raw(`now() + interval '${until}'`),
         });
     await leave('1 minute');
-    await resumePublications(database.ctx);
-    await database.ctx.work.waitUntilIdle('publications');
+    await resumePublications(org.ctx);
+    await org.ctx.work.waitUntilIdle('publications');
     expect(await read(lost.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
     await leave('-1 second');
-    await resumePublications(database.ctx);
-    await database.ctx.work.waitUntilIdle('publications');
+    await resumePublications(org.ctx);
+    await org.ctx.work.waitUntilIdle('publications');
     expect(await read(lost.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   });
 });

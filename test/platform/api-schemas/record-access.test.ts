@@ -1,15 +1,13 @@
 // Publishing a version with scopable, masked and tagged fields: what is refused, measured, entered, warned of
 // and compared.
-import type { Express } from 'express';
-import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { openKnex } from '../../../src/db/connect.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { callerOf, loadInvoices, publicApp } from '../../public/fixture.ts';
-import { type Api, apiOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
+import { apiOf } from '../../setup/api.ts';
+import { testSettings } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
 const customerId = { name: 'customerId', source: 'entity', scopable: true, tags: ['personal'] };
 const number = { name: 'number', source: 'tranid' };
@@ -30,42 +28,27 @@ const invoices = (...fields: object[]) => ({
 });
 const everything = invoices(customerId, number, total, lines);
 
-let database: TestDatabase;
-let admin: Knex;
-let app: Express;
-let organizationId: string;
-let owner: Api;
+const org = useOrganization();
 
 beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 2);
-  app = createApp(database.ctx);
-  ({ id: organizationId } = await makeOrganization(database.ctx));
   const rows = Array.from({ length: 300 }, (_, index) => ({
     id: index + 1,
     tranid: `INV${index}`,
     total: `${index}.5`,
     entity: index % 100 === 0 ? 'rare' : 'common',
   }));
-  await loadInvoices(database.ctx, organizationId, rows);
-  const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
-  owner = apiOf(app, secret);
-});
-afterAll(async () => {
-  await database.ctx.work.waitUntilIdle('publications');
-  await admin.destroy();
-  await database.close();
+  await loadInvoices(org.ctx, org.id, rows);
 });
 
 type Made = { id: string; version: string; revision: number };
 const draft = async (endpoint: object): Promise<Made> =>
-  (await owner('post', '/api-schema', { endpoints: [endpoint] })).body;
-const publish = async ({ id, revision }: Made, api = owner) => {
+  (await org.api('post', '/api-schema', { endpoints: [endpoint] })).body;
+const publish = async ({ id, revision }: Made, api = org.api) => {
   const { status, body } = await api('post', `/api-schema/${id}/publish`, { revision });
-  await database.ctx.work.waitUntilIdle('publications');
-  return status === 202 ? (await owner('get', `/api-schema/${id}/publication`)).body : body;
+  await org.ctx.work.waitUntilIdle('publications');
+  return status === 202 ? (await org.api('get', `/api-schema/${id}/publication`)).body : body;
 };
-const validated = async ({ id }: Made) => (await owner('post', `/api-schema/${id}/validate`)).body;
+const validated = async ({ id }: Made) => (await org.api('post', `/api-schema/${id}/validate`)).body;
 
 describe('publishing declarations of access', () => {
   it('measures the list under a row scope, builds its indexes and enters its columns', async () => {
@@ -73,11 +56,8 @@ describe('publishing declarations of access', () => {
     expect(
       (await validated(made)).indexes.map(({ expression }: { expression: string }) => expression),
     ).toEqual(expect.arrayContaining(['"f_entity", generation, id', '"f_entity", id']));
-    const strict = {
-      ...database.ctx,
-      settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0 } },
-    };
-    const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
+    const strict = { ...org.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0 } } };
+    const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
     const report = await publish(made, apiOf(createApp(strict), secret));
     expect(report).toMatchObject({ status: 'succeeded', problems: [] });
     // No filter and the id, by number and id in two directions; and the scope.
@@ -100,20 +80,20 @@ describe('publishing declarations of access', () => {
     expect(warned[0].message).toMatch(
       /^invoices\?order=asc under a row scope by customerId \((common|rare|absent) value\) takes/,
     );
-    const [state] = await admin(`${tenantSchema(organizationId)}.record_state`).select('shown_columns');
+    const [state] = await org.admin(`${tenantSchema(org.id)}.record_state`).select('shown_columns');
     expect(state.shown_columns[made.version]).toContainEqual({ column: 'f_entity', scopable: true });
   });
 
   it('makes the secret of hashes with the first version that needs it', async () => {
-    const before = await admin('mask_secrets').where({ organization_id: organizationId });
+    const before = await org.admin('mask_secrets').where({ organization_id: org.id });
     expect(before).toHaveLength(1);
     const { version } = await draft(everything).then(async (made) => {
       expect(await publish(made)).toMatchObject({ status: 'succeeded' });
       return made;
     });
-    expect(await admin('mask_secrets').where({ organization_id: organizationId })).toEqual(before);
-    const { secret } = await makeKey(database.ctx, organizationId);
-    const caller = callerOf(publicApp(database.ctx), { secret, organizationId });
+    expect(await org.admin('mask_secrets').where({ organization_id: org.id })).toEqual(before);
+    const { secret } = await makeKey(org.ctx, org.id);
+    const caller = callerOf(publicApp(org.ctx), { secret, organizationId: org.id });
     expect((await caller(`/${version}/invoices/1`)).body.data).toMatchObject({
       customerId: 'rare',
       total: expect.stringMatching(/^[0-9a-f]{64}$/),
@@ -121,8 +101,8 @@ describe('publishing declarations of access', () => {
   });
 
   it('refuses scopable fields that change without the modification time, and masked sources under another name', async () => {
-    await admin('erp_record_types').insert({
-      organization_id: organizationId,
+    await org.admin('erp_record_types').insert({
+      organization_id: org.id,
       name: 'invoice',
       position: 1,
       described_at: new Date(),
@@ -140,7 +120,7 @@ describe('publishing declarations of access', () => {
     const problem = { path: 'endpoints[0].fields[2].scopable', code: 'not_scopable' };
     expect(await validated(made)).toMatchObject({ ready: false, problems: [problem] });
     expect(await publish(made)).toMatchObject({ error: { details: [problem] } });
-    const saved = await owner('post', '/api-schema', {
+    const saved = await org.api('post', '/api-schema', {
       endpoints: [invoices(number, total, { name: 'totalText', source: 'total', as: 'string' })],
     });
     expect([saved.status, saved.body.error.details]).toMatchObject([
@@ -169,7 +149,7 @@ describe('publishing declarations of access', () => {
       changes.map(({ path, breaking }) => [path, breaking]);
     expect(changesOf(await validated(next))).toEqual(expected);
     expect(
-      changesOf((await owner('get', `/api-schema/${next.id}/diff?against=${base.version}`)).body),
+      changesOf((await org.api('get', `/api-schema/${next.id}/diff?against=${base.version}`)).body),
     ).toEqual(expected);
     expect(changesOf(await publish(next))).toEqual(expected);
   });
@@ -177,12 +157,12 @@ describe('publishing declarations of access', () => {
 
 describe('warnings of tagged fields', () => {
   it('count the active keys that read them without a list of fields', async () => {
-    const { id, ownerId } = await makeOrganization(database.ctx);
-    await loadInvoices(database.ctx, id, [{ id: 1 }]);
+    const { id, ownerId } = await makeOrganization(org.ctx);
+    await loadInvoices(org.ctx, id, [{ id: 1 }]);
     const key = async (scopes: Parameters<typeof makeKey>[2]) =>
-      makeKey(database.ctx, id, { createdBy: ownerId, ...scopes });
+      makeKey(org.ctx, id, { createdBy: ownerId, ...scopes });
     const manager = await key({ permissions: ['write'] });
-    const api = apiOf(app, manager.secret);
+    const api = apiOf(org.app, manager.secret);
     const made: Made = (await api('post', '/api-schema', { endpoints: [everything] })).body;
     const warnings = async () => (await api('post', `/api-schema/${made.id}/validate`)).body.warnings;
     const readable = (path: string, name: string, tags: string, keys: string) => ({
@@ -205,11 +185,11 @@ describe('warnings of tagged fields', () => {
     await key({ versions: ['v99'] });
     await key({ rows: { resources: {}, others: false } });
     const revoked = await key({});
-    await admin('api_keys').where('id', revoked.id).update({ revoked_at: new Date() });
+    await org.admin('api_keys').where('id', revoked.id).update({ revoked_at: new Date() });
     expect(await warnings()).toEqual(warned('3 API keys'));
     await key({ fields: { customers: ['name'] } });
     await api('post', `/api-schema/${made.id}/publish`, { revision: made.revision });
-    await database.ctx.work.waitUntilIdle('publications');
+    await org.ctx.work.waitUntilIdle('publications');
     const { body } = await api('get', `/api-schema/${made.id}/publication`);
     expect(body).toMatchObject({ status: 'succeeded', warnings: warned('4 API keys') });
   });
@@ -218,7 +198,8 @@ describe('warnings of tagged fields', () => {
     const made = await draft(invoices(number));
     expect(await publish(made)).toMatchObject({ status: 'succeeded', warnings: [] });
     const older = await draft(invoices(number));
-    await admin('api_schemas')
+    await org
+      .admin('api_schemas')
       .where('id', older.id)
       .update({
         publication: JSON.stringify({
@@ -227,7 +208,7 @@ describe('warnings of tagged fields', () => {
           problems: [],
         }),
       });
-    expect((await owner('get', `/api-schema/${older.id}`)).body.publication).toMatchObject({
+    expect((await org.api('get', `/api-schema/${older.id}`)).body.publication).toMatchObject({
       proof: null,
       warnings: [],
     });

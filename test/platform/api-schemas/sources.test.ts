@@ -1,14 +1,10 @@
 // What the editor of a draft reads: the sources of a record type with sample records, and the validation of a
 // definition that isn't saved.
-import type { Express } from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
-import { type Api, apiOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey } from '../../setup/organization.ts';
-import { type World, world } from '../members/world.ts';
+import type { Api } from '../../setup/api.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
 const rows: InvoiceRow[] = Array.from({ length: 7 }, (_, index) => ({
   id: index + 1,
@@ -21,32 +17,21 @@ const rows: InvoiceRow[] = Array.from({ length: 7 }, (_, index) => ({
 const endpoint = (...fields: object[]) => ({ name: 'invoices', recordType: 'invoice', fields });
 const number = { name: 'number', source: 'tranid' };
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
-let api: Api;
+const org = useOrganization();
 
 beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-  w = await world(database.ctx, app);
-  await loadInvoices(database.ctx, w.id, rows);
-  api = apiOf(app, (await makeKey(database.ctx, w.id, { permissions: ['write'] })).secret);
-});
-afterAll(async () => {
-  await database.ctx.work.waitUntilIdle('publications');
-  await database.close();
+  await loadInvoices(org.ctx, org.id, rows);
 });
 
 const draft = async (...endpoints: object[]): Promise<string> => {
-  const { status, body } = await api('post', '/api-schema', { endpoints });
+  const { status, body } = await org.api('post', '/api-schema', { endpoints });
   expect(status, JSON.stringify(body)).toBe(201);
   return body.id;
 };
 
 describe('GET /api-schema/{id}/sources/{recordType}', () => {
   it('lists what can be published, what fits each type, and the newest five records', async () => {
-    const { status, body, text } = await api('get', `/api-schema/${await draft()}/sources/invoice`);
+    const { status, body, text } = await org.api('get', `/api-schema/${await draft()}/sources/invoice`);
     expect(status).toBe(200);
     expect(body).toMatchObject({ recordType: 'invoice', label: 'invoice', total: 7 });
     const source = (name: string) => body.sources.find((one: { source: string }) => one.source === name);
@@ -84,12 +69,12 @@ describe('GET /api-schema/{id}/sources/{recordType}', () => {
   });
 
   it('masks what a version masks, except for callers with unmasked:read', async () => {
-    const other = await world(database.ctx, app);
-    await loadInvoices(database.ctx, other.id, rows);
+    const other = await org.another();
+    await loadInvoices(org.ctx, other.id, rows);
     const endpoints = [endpoint({ name: 'number', source: 'tranid', mask: 'hash' })];
     const { id } = (await other.owner.api('post', '/api-schema', { endpoints })).body;
     await other.owner.api('post', `/api-schema/${id}/publish`, { revision: 1 });
-    await database.ctx.work.waitUntilIdle('publications');
+    await org.ctx.work.waitUntilIdle('publications');
     const firstOf = async (call: Api) =>
       (await call('get', `/api-schema/${id}/sources/invoice`)).body.records[0].tranid;
     expect(await firstOf((await other.join('viewer')).api)).toMatch(/^[0-9a-f]{64}$/);
@@ -99,16 +84,16 @@ describe('GET /api-schema/{id}/sources/{recordType}', () => {
 
   it('404 for a record type that is not synced and for an unknown version, 403 without record:read', async () => {
     const id = await draft();
-    expect((await api('get', `/api-schema/${id}/sources/constructor`)).status).toBe(404);
-    expect((await api('get', `/api-schema/${createId()}/sources/invoice`)).status).toBe(404);
-    const clerk = await w.join(['api-schema:read']);
+    expect((await org.api('get', `/api-schema/${id}/sources/constructor`)).status).toBe(404);
+    expect((await org.api('get', `/api-schema/${createId()}/sources/invoice`)).status).toBe(404);
+    const clerk = await org.join(['api-schema:read']);
     expect((await clerk.api('get', `/api-schema/${id}/sources/invoice`)).status).toBe(403);
   });
 });
 
 describe('POST /api-schema/{id}/validate with endpoints', () => {
   const validate = async (id: string, body?: object) =>
-    (await api('post', `/api-schema/${id}/validate`, body)).body;
+    (await org.api('post', `/api-schema/${id}/validate`, body)).body;
 
   it('reports the first 100 problems, and those that block saving whatever comes before them', async () => {
     const id = await draft(endpoint(number));
@@ -127,7 +112,7 @@ describe('POST /api-schema/{id}/validate with endpoints', () => {
       code: 'unknown_source',
       blocks: 'publish',
     });
-    const saved = await api('patch', `/api-schema/${id}`, {
+    const saved = await org.api('patch', `/api-schema/${id}`, {
       revision: 1,
       endpoints: [...endpoints, { ...endpoint(number), name: 'Invoices' }],
     });
@@ -139,9 +124,9 @@ describe('POST /api-schema/{id}/validate with endpoints', () => {
 
   it('validates these, compares them with the previous version and saves nothing', async () => {
     const first = await draft(endpoint(number, { name: 'total', source: 'total' }));
-    await api('post', `/api-schema/${first}/publish`, { revision: 1 });
-    await database.ctx.work.waitUntilIdle('publications');
-    const { version } = (await api('get', `/api-schema/${first}`)).body;
+    await org.api('post', `/api-schema/${first}/publish`, { revision: 1 });
+    await org.ctx.work.waitUntilIdle('publications');
+    const { version } = (await org.api('get', `/api-schema/${first}`)).body;
     const id = await draft(endpoint(number));
     const wrong = { name: 'Total', source: 'totl' };
     const found = await validate(id, { endpoints: [endpoint(number, wrong)] });
@@ -163,14 +148,16 @@ describe('POST /api-schema/{id}/validate with endpoints', () => {
       ready: true,
       changes: [{ path: 'invoices.fields.total', breaking: true }],
     });
-    expect((await api('get', `/api-schema/${id}`)).body).toMatchObject({
+    expect((await org.api('get', `/api-schema/${id}`)).body).toMatchObject({
       revision: 1,
       endpoints: [{ fields: [{ name: 'number' }] }],
     });
   });
 
   it('422 for what no definition may have, with its path', async () => {
-    const answer = await api('post', `/api-schema/${await draft()}/validate`, { endpoints: [endpoint()] });
+    const answer = await org.api('post', `/api-schema/${await draft()}/validate`, {
+      endpoints: [endpoint()],
+    });
     expect([answer.status, answer.body.error.details[0].path]).toEqual([422, 'endpoints[0].fields']);
   });
 });

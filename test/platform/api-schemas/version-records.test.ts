@@ -1,16 +1,12 @@
 // The records of a version on the management interface: the parameters, values and errors of the public list,
 // masks, permission and tenancy.
-import type { Express } from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { versionRecordRoutes } from '../../../src/platform/api-schemas/version-records.routes.ts';
 import { callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../../public/fixture.ts';
 import { type Answer, type Api, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { type World, world } from '../members/world.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
 const masks: Record<string, string> = { number: 'last4', customerName: 'hash' };
 const endpoint = {
@@ -51,24 +47,18 @@ const rows = [
   },
 ];
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
+const org = useOrganization();
 let owner: Api;
 let viewer: Api;
 const ids = { v1: '', draft: '' };
 
 beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-  w = await world(database.ctx, app);
-  await loadInvoices(database.ctx, w.id, rows);
-  ids.v1 = await publishVersion(database.ctx, w.id, { endpoints: [endpoint] });
-  ids.draft = await publishVersion(database.ctx, w.id, { version: 'v2', status: 'draft' });
-  owner = await w.session(w.owner.id);
-  viewer = (await w.join('viewer')).api;
+  await loadInvoices(org.ctx, org.id, rows);
+  ids.v1 = await publishVersion(org.ctx, org.id, { endpoints: [endpoint] });
+  ids.draft = await publishVersion(org.ctx, org.id, { version: 'v2', status: 'draft' });
+  owner = await org.session(org.owner.id);
+  viewer = (await org.join('viewer')).api;
 });
-afterAll(() => database.close());
 
 const read = (api: Api, query = '', resource = 'invoices', id = ids.v1): Promise<Answer> =>
   api('get', `/api-schema/${id}/records/${resource}${query}`);
@@ -80,8 +70,8 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
   it('answers as the public interface does, with exact digits, the fields and the freshness', async () => {
     const answer = await read(owner, '?sort=seq&pageSize=2');
     expect(answer.status, answer.text).toBe(200);
-    const key = await makeKey(database.ctx, w.id, { unmasked: true });
-    const asPublic = await callerOf(publicApp(database.ctx), { secret: key.secret, organizationId: w.id })(
+    const key = await makeKey(org.ctx, org.id, { unmasked: true });
+    const asPublic = await callerOf(publicApp(org.ctx), { secret: key.secret, organizationId: org.id })(
       '/v1/invoices?sort=seq&pageSize=2',
     );
     expect(answer.body.data).toEqual(asPublic.body.data);
@@ -127,8 +117,8 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
   it.each(['status_not=Open%zz', 'number=%', 'status=%ED%A0%80', 'status=%C3%28', '%zz=open'])(
     '400 for a malformed escape, exactly as the public interface: %s',
     async (query) => {
-      const key = await makeKey(database.ctx, w.id, { unmasked: true });
-      const asPublic = await callerOf(publicApp(database.ctx), { secret: key.secret, organizationId: w.id })(
+      const key = await makeKey(org.ctx, org.id, { unmasked: true });
+      const asPublic = await callerOf(publicApp(org.ctx), { secret: key.secret, organizationId: org.id })(
         `/v1/invoices?${query}`,
       );
       expect(codesOf(asPublic)).toEqual(['malformed_escape']);
@@ -164,9 +154,9 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
   });
 
   it('has at most 100 records on a page, as every list of this interface, whatever the version allows', async () => {
-    const company = await world(database.ctx, app);
-    await loadInvoices(database.ctx, company.id, rows);
-    const id = await publishVersion(database.ctx, company.id, {
+    const company = await org.another();
+    await loadInvoices(org.ctx, company.id, rows);
+    const id = await publishVersion(org.ctx, company.id, {
       endpoints: [{ ...invoicesEndpoint, maxPageSize: 1_000 }],
     });
     const api = await company.session(company.owner.id);
@@ -182,18 +172,18 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
   });
 
   it('masks fields of lines that a later version masks, for people and not for keys', async () => {
-    const company = await world(database.ctx, app);
-    await loadInvoices(database.ctx, company.id, [
+    const company = await org.another();
+    await loadInvoices(org.ctx, company.id, [
       { id: 1, tranid: 'INV-1', lines: '[{"item":"Anvil","quantity":2}]' },
     ]);
-    const v1 = await publishVersion(database.ctx, company.id);
+    const v1 = await publishVersion(org.ctx, company.id);
     const fields = invoicesEndpoint.fields.map((field) => ({
       ...field,
       ...(field.fields && {
         fields: field.fields.map((line) => (line.name === 'item' ? { ...line, mask: 'last4' } : line)),
       }),
     }));
-    await publishVersion(database.ctx, company.id, {
+    await publishVersion(org.ctx, company.id, {
       version: 'v2',
       endpoints: [{ ...invoicesEndpoint, fields }],
     });
@@ -201,8 +191,8 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
     expect((await read(api, '?fields=lines', 'invoices', v1)).body.data[0].lines).toEqual([
       { item: '****', itemName: null, quantity: 2 },
     ]);
-    const { secret } = await makeKey(database.ctx, company.id);
-    const asKey = await callerOf(publicApp(database.ctx), { secret, organizationId: company.id })(
+    const { secret } = await makeKey(org.ctx, company.id);
+    const asKey = await callerOf(publicApp(org.ctx), { secret, organizationId: company.id })(
       '/v1/invoices?fields=lines',
     );
     expect(asKey.body.data[0].lines).toEqual([{ item: 'Anvil', itemName: null, quantity: 2 }]);
@@ -261,14 +251,12 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
   it('404 for an unknown resource or version and for one of another organization, 422 for a draft and a retired version', async () => {
     expect((await read(owner, '', 'bills')).status).toBe(404);
     expect((await read(owner, '', 'invoices', createId())).status).toBe(404);
-    const other = await world(database.ctx, app);
+    const other = await org.another();
     expect((await read(other.owner.api)).status).toBe(404);
     const ofDraft = await read(owner, '', 'invoices', ids.draft);
     expect([ofDraft.status, codesOf(ofDraft)]).toEqual([422, ['not_published']]);
     const setStatus = (status: string) =>
-      inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
-        tx('api_schemas').where({ version: 'v1' }).update({ status }),
-      );
+      org.sql((tx) => tx('api_schemas').where({ version: 'v1' }).update({ status }));
     await setStatus('deprecated');
     expect((await read(owner)).status).toBe(200);
     await setStatus('retired');
@@ -278,11 +266,11 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
   });
 
   it('403 without record:read, and for a key that is restricted in what it reads', async () => {
-    const blind = await read((await w.join(['api-schema:read'])).api);
+    const blind = await read((await org.join(['api-schema:read'])).api);
     expect([blind.status, blind.body.error.message]).toEqual([
       403,
       'Missing required permission: record:read',
     ]);
-    expect((await read((await w.join(['record:read'])).api)).status).toBe(200);
+    expect((await read((await org.join(['record:read'])).api)).status).toBe(200);
   });
 });

@@ -1,43 +1,27 @@
-import type { Express } from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReadEngine, RequestCtx } from '../../../src/core/ctx.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { openAuditCsv } from '../../../src/platform/audit-log/audit-csv.ts';
 import { createReadEngine, engineOf } from '../../../src/public/engine.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { type Person, type World, world } from '../members/world.ts';
+import { type Person, useOrganization } from '../../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
 let reads: ReadEngine;
-let w: World;
+const org = useOrganization({
+  reads: (ctx) => (reads = createReadEngine(ctx)),
+  settings: {
+    exports: { maxRunning: 1, maxWaiting: 0, maxDurationMs: 60_000, minBytesPerSecond: 1, maxSlowMs: 60_000 },
+  },
+});
 let admin: Person;
 let team: string;
 
 beforeAll(async () => {
-  database = await testDatabase({
-    settings: {
-      exports: {
-        maxRunning: 1,
-        maxWaiting: 0,
-        maxDurationMs: 60_000,
-        minBytesPerSecond: 1,
-        maxSlowMs: 60_000,
-      },
-    },
-  });
-  reads = createReadEngine(database.ctx);
-  app = createApp(database.ctx, { reads });
-  w = await world(database.ctx, app);
-  admin = await w.join('admin');
-  team = (await w.owner.api('post', '/teams', { name: 'Team' })).body.id;
+  admin = await org.join('admin');
+  team = (await org.api('post', '/teams', { name: 'Team' })).body.id;
   await admin.api('patch', `/teams/${team}`, { name: 'Renamed' });
-  await (await w.session(admin.id))('delete', `/teams/${team}`);
+  await (await org.session(admin.id))('delete', `/teams/${team}`);
 });
-afterAll(() => database.close());
 
-const read = async (query = '', by = w.owner) => by.api('get', `${w.at}/audit-log${query}`);
+const read = async (query = '', by = org.owner) => by.api('get', `${org.at}/audit-log${query}`);
 const actions = async (query: string): Promise<string[]> =>
   (await read(query)).body.data.map((entry: { action: string }) => entry.action);
 
@@ -69,7 +53,7 @@ describe('GET /organizations/{id}/audit-log', () => {
   it('is filtered by action, actor, target and time, and counts exactly', async () => {
     expect(await actions('?action=team.update')).toEqual(['team.update']);
     expect(await actions(`?actorId=${admin.id}`)).toEqual(['team.delete', 'team.update']);
-    expect(await actions(`?actorId=${w.owner.id}&targetId=${team}`)).toEqual(['team.create']);
+    expect(await actions(`?actorId=${org.owner.id}&targetId=${team}`)).toEqual(['team.create']);
     expect(await actions('?targetId=nothing')).toEqual([]);
     const soon = encodeURIComponent(new Date(Date.now() + 60_000).toISOString());
     const early = encodeURIComponent('2020-01-01T00:00:00+01:00');
@@ -91,12 +75,12 @@ describe('GET /organizations/{id}/audit-log', () => {
   });
 
   it('searches the last 90 days by text, or the given period', async () => {
-    await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+    await org.sql((tx) =>
       tx.raw(
         `insert into audit_log (id, organization_id, at, credential_kind, action, target_type, changes)
          select gen_random_uuid(), ?, now() - days * interval '1 day', 'system', 'test.aged', 'aged', jsonb_build_object('word', 'Needle', 'days', days)
          from unnest(array[80, 100, 300]) days`,
-        [w.id],
+        [org.id],
       ),
     );
     const days = async (query: string): Promise<number[]> =>
@@ -108,7 +92,7 @@ describe('GET /organizations/{id}/audit-log', () => {
     expect(await days(`?q=needle&after=${ago(200)}`)).toEqual([80, 100]);
     expect(await days(`?q=needle&before=${ago(90)}`)).toEqual([100]);
     expect(await days(`?q=needle&after=${ago(400)}&before=${ago(90)}`)).toEqual([100, 300]);
-    const csv = await w.owner.api('get', `${w.at}/audit-log?q=needle`, undefined, { accept: 'text/csv' });
+    const csv = await org.api('get', `${org.at}/audit-log?q=needle`, undefined, { accept: 'text/csv' });
     expect(csv.headers['x-total-count']).toBe('1');
   });
 
@@ -127,15 +111,15 @@ describe('GET /organizations/{id}/audit-log', () => {
       'by=x',
     ])
       expect([query, (await read(`?${query}`)).status]).toEqual([query, 400]);
-    const blind = await w.join(['team:read']);
+    const blind = await org.join(['team:read']);
     expect((await read('', blind)).body.error.message).toBe('Missing required permission: audit:read');
-    expect((await read('', await w.join('viewer'))).status).toBe(200);
+    expect((await read('', await org.join('viewer'))).status).toBe(200);
   });
 
   it('sends all matching entries as CSV, guarded against formulas, for those who may read the log', async () => {
-    const csv = (query: string, by = w.owner) =>
-      by.api('get', `${w.at}/audit-log${query}`, undefined, { accept: 'text/csv' });
-    const formula = (await w.owner.api('post', '/teams', { name: '=1+1, "x"' })).body.id;
+    const csv = (query: string, by = org.owner) =>
+      by.api('get', `${org.at}/audit-log${query}`, undefined, { accept: 'text/csv' });
+    const formula = (await org.api('post', '/teams', { name: '=1+1, "x"' })).body.id;
     const answer = await csv(`?targetId=${formula}`);
     expect(answer.headers).toMatchObject({
       'content-type': 'text/csv; charset=utf-8; header=present',
@@ -146,16 +130,16 @@ describe('GET /organizations/{id}/audit-log', () => {
       '\ufeffat,actorEmail,actorId,credentialKind,credentialId,action,targetType,targetId,changes,ip,requestId,id',
     );
     expect(first).toContain(
-      `,api-key,${w.owner.keyId},team.create,team,${formula},"{""name"":""=1+1, \\""x\\"""`,
+      `,api-key,${org.owner.keyId},team.create,team,${formula},"{""name"":""=1+1, \\""x\\"""`,
     );
     expect(end).toBe('');
     // More entries than are read at a time, many of one instant.
-    await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+    await org.sql((tx) =>
       tx.raw(
         `insert into audit_log (id, organization_id, at, credential_kind, action, target_type, target_id)
          select gen_random_uuid(), ?, '2025-01-01T00:00:00.123456Z'::timestamptz + (i / 700) * interval '1 microsecond', 'system', 'test.many', 'test', '=' || i
          from generate_series(1, 2500) i`,
-        [w.id],
+        [org.id],
       ),
     );
     const many = await csv('?action=test.many');
@@ -168,30 +152,30 @@ describe('GET /organizations/{id}/audit-log', () => {
     expect(new Set(targets)).toEqual(new Set(Array.from({ length: 2500 }, (_, index) => `'=${index + 1}`)));
     expect(targets).toHaveLength(2500);
     expect((await csv('?page=2')).status).toBe(400);
-    expect((await csv('', await w.join(['team:read']))).status).toBe(403);
-    const other = await world(database.ctx, app);
+    expect((await csv('', await org.join(['team:read']))).status).toBe(403);
+    const other = await org.another();
     expect(
-      (await other.owner.api('get', `${w.at}/audit-log`, undefined, { accept: 'text/csv' })).status,
+      (await other.owner.api('get', `${org.at}/audit-log`, undefined, { accept: 'text/csv' })).status,
     ).toBe(404);
   });
 
   it('writes CSV within the queue and the time limit of exports', async () => {
     const csv = () =>
-      w.owner.api('get', `${w.at}/audit-log?targetType=team`, undefined, { accept: 'text/csv' });
+      org.api('get', `${org.at}/audit-log?targetType=team`, undefined, { accept: 'text/csv' });
     const { queue } = engineOf({ reads }).exports;
-    const release = queue.tryAcquire(w.id);
+    const release = queue.tryAcquire(org.id);
     const refused = await csv();
     expect([refused.status, refused.headers['retry-after']]).toEqual([503, expect.any(String)]);
     release?.();
     for (const attempt of [1, 2]) expect([attempt, (await csv()).status]).toEqual([attempt, 200]);
-    const { settings } = database.ctx;
+    const { settings } = org.ctx;
     const principal = { permissions: new Set() } as unknown as RequestCtx['principal'];
     const short = { ...settings, exports: { ...settings.exports, maxDurationMs: 20 } };
     const ctx = {
-      ...database.ctx,
+      ...org.ctx,
       reads,
       settings: short,
-      organizationId: w.id,
+      organizationId: org.id,
       principal,
     } as unknown as RequestCtx;
     const file = await openAuditCsv(ctx, {}, new AbortController().signal);
@@ -210,9 +194,9 @@ describe('GET /organizations/{id}/audit-log', () => {
   });
 
   it('keeps names of people who left', async () => {
-    const leaver = await w.join('admin');
+    const leaver = await org.join('admin');
     const made = (await leaver.api('post', '/teams', { name: 'Last deed' })).body.id;
-    await w.owner.api('delete', `${w.at}/members/${leaver.id}?keys=revoke`);
+    await org.api('delete', `${org.at}/members/${leaver.id}?keys=revoke`);
     expect((await read(`?targetId=${made}`)).body.data).toMatchObject([
       { actor: { id: leaver.id, email: leaver.email } },
     ]);
@@ -225,24 +209,22 @@ describe('GET /organizations/{id}/audit-log', () => {
       'delete from audit_log',
       'truncate audit_log',
     ])
-      await expect(
-        inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx.raw(sql)),
-      ).rejects.toThrow(/permission denied/);
+      await expect(org.sql((tx) => tx.raw(sql))).rejects.toThrow(/permission denied/);
   });
 
   it('uses its indexes', async () => {
     const plan = async (filter: string) =>
-      inTransaction({ db: database.ctx.db, organizationId: w.id }, async (tx) => {
+      org.sql(async (tx) => {
         await tx.raw(
           'set local enable_seqscan = off; set local enable_sort = off; set local enable_bitmapscan = off',
         );
-        const sql = `explain select * from audit_log where organization_id = '${w.id}' and ${filter} order by at desc, id desc limit 25`;
+        const sql = `explain select * from audit_log where organization_id = '${org.id}' and ${filter} order by at desc, id desc limit 25`;
         return (await tx.raw<{ rows: { 'QUERY PLAN': string }[] }>(sql)).rows
           .map((row) => row['QUERY PLAN'])
           .join('\n');
       });
     expect(await plan("action = 'x'")).toContain('audit_log_organization_id_action_at_id_idx');
-    expect(await plan(`actor_id = '${w.owner.id}'`)).toContain(
+    expect(await plan(`actor_id = '${org.owner.id}'`)).toContain(
       'audit_log_organization_id_actor_id_at_id_idx',
     );
     expect(await plan("target_type = 'x'")).toContain('audit_log_organization_id_target_type_at_id_idx');

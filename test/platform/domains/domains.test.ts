@@ -1,37 +1,25 @@
-import type { Express } from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { type DnsServer, startDns } from '../../setup/dns.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
-let dns: DnsServer;
-let database: TestDatabase;
-let app: Express;
+const org = useOrganization({ dns: true });
 
 type Company = { readonly id: string; readonly api: Api; readonly domains: string };
 async function company(): Promise<Company> {
-  const { id } = await makeOrganization(database.ctx);
-  const { secret } = await makeKey(database.ctx, id, { permissions: ['write'] });
-  return { id, api: apiOf(app, secret), domains: `/organizations/${id}/domains` };
+  const { id } = await makeOrganization(org.ctx);
+  const { secret } = await makeKey(org.ctx, id, { permissions: ['write'] });
+  return { id, api: apiOf(org.app, secret), domains: `/organizations/${id}/domains` };
 }
 let mine: Company;
 let other: Company;
 
 beforeAll(async () => {
-  dns = await startDns();
-  database = await testDatabase({ settings: { dnsServers: [dns.address] } });
-  app = createApp(database.ctx);
   mine = await company();
   other = await company();
-});
-afterAll(async () => {
-  await database.close();
-  await dns.stop();
 });
 
 let hostnames = 0;
@@ -54,7 +42,7 @@ const verify = (who: Company, { id }: { id: string }): Promise<Answer> =>
   who.api('post', `${who.domains}/${id}/verify`);
 const prove = (...domains: Domain[]): void => {
   const [first] = domains;
-  dns.set(first?.verification.name ?? '', { txt: domains.map(({ verification }) => verification.value) });
+  org.dns.set(first?.verification.name ?? '', { txt: domains.map(({ verification }) => verification.value) });
 };
 async function addVerified(who: Company, hostname = freshName()): Promise<Domain> {
   const domain = await add(who, hostname);
@@ -64,11 +52,11 @@ async function addVerified(who: Company, hostname = freshName()): Promise<Domain
   return answer.body;
 }
 const change = (who: Company, id: string, columns: object) =>
-  inTransaction({ db: database.ctx.db, organizationId: who.id }, (tx) =>
+  inTransaction({ db: org.ctx.db, organizationId: who.id }, (tx) =>
     tx('domains').where({ id }).update(columns),
   );
 const auditOf = (who: Company, id: string) =>
-  inTransaction({ db: database.ctx.db, organizationId: who.id }, (tx) =>
+  inTransaction({ db: org.ctx.db, organizationId: who.id }, (tx) =>
     tx('audit_log')
       .where({ target_id: id })
       .orderBy('at')
@@ -159,7 +147,7 @@ describe('POST /organizations/{id}/domains', () => {
       verification_value: 'x',
       next_check_at: '2999-01-01',
     }));
-    await inTransaction({ db: database.ctx.db, organizationId: full.id }, (tx) => tx('domains').insert(rows));
+    await inTransaction({ db: org.ctx.db, organizationId: full.id }, (tx) => tx('domains').insert(rows));
     const answers = await Promise.all(
       [freshName(), freshName()].map((hostname) => full.api('post', full.domains, { hostname })),
     );
@@ -251,7 +239,7 @@ describe('DELETE /organizations/{id}/domains/{domainId}', () => {
 describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
   it('200 verified when the record exists, with or without other TXT records', async () => {
     const domain = await add(mine, `UPPER-${freshName()}`);
-    dns.set(domain.verification.name, {
+    org.dns.set(domain.verification.name, {
       txt: ['v=spf1 -all', [domain.verification.value.slice(0, 9), `${domain.verification.value.slice(9)} `]],
     });
     const answer = await verify(mine, domain);
@@ -278,7 +266,7 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     };
     const pending = (lastError: string) => [200, 'pending', lastError, 'string', null];
     expect(await found()).toEqual(pending(`There is no TXT record at ${name}`));
-    dns.set(name, 'nodata');
+    org.dns.set(name, 'nodata');
     expect(await found()).toEqual(pending(`There is no TXT record at ${name}`));
     for (const wrong of [
       unrelated.verification.value,
@@ -288,15 +276,15 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
       `x${value}`,
       '',
     ]) {
-      dns.set(name, { txt: [wrong] });
+      org.dns.set(name, { txt: [wrong] });
       expect(await found()).toEqual(pending(`The TXT record at ${name} has another value`));
     }
-    dns.set(name, { txt: ['a', 'b'] });
+    org.dns.set(name, { txt: ['a', 'b'] });
     expect(await found()).toEqual(pending(`None of the 2 TXT records at ${name} has the expected value`));
-    dns.set(name, 'servfail');
+    org.dns.set(name, 'servfail');
     expect(await found()).toEqual(pending(`The DNS lookup of ${name} failed: SERVFAIL`));
-    dns.set(domain.hostname, { txt: [value] });
-    dns.set(name, 'nxdomain');
+    org.dns.set(domain.hostname, { txt: [value] });
+    org.dns.set(name, 'nxdomain');
     expect((await found())[1]).toBe('pending');
     prove(domain);
     expect(await found()).toEqual([200, 'verified', null, 'string', expect.any(String)]);
@@ -310,7 +298,7 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
       verifiedAt: '2026-01-01T00:00:00Z',
       lastError: null,
     });
-    dns.set(domain.verification.name, 'nxdomain');
+    org.dns.set(domain.verification.name, 'nxdomain');
     expect((await verify(mine, domain)).body).toMatchObject({
       status: 'verified',
       verifiedAt: '2026-01-01T00:00:00Z',
@@ -381,7 +369,7 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
   it('404 when the domain is deleted during the DNS lookup', async () => {
     const domain = await add(mine);
     const removed: Promise<Answer>[] = [];
-    dns.onAsked(async (name) => {
+    org.dns.onAsked(async (name) => {
       if (name !== domain.verification.name) return;
       // A late response makes the resolver ask a second time.
       if (removed.length === 0) removed.push(mine.api('delete', `${mine.domains}/${domain.id}`));
@@ -395,14 +383,14 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
   it('holds no database connection during the DNS lookup', async () => {
     const domain = await add(mine);
     const open = async (): Promise<number | undefined> => {
-      const { rows } = await database.ctx.db.control.raw<{ rows: { open: number }[] }>(
+      const { rows } = await org.ctx.db.control.raw<{ rows: { open: number }[] }>(
         "select count(*)::int as open from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'",
       );
       return rows[0]?.open;
     };
     // The time of last use of a key is written next to the request now and then, and ends by itself. Work
     // that waits for the DNS ends when the lookup is given up.
-    dns.onAsked(async (name) => {
+    org.dns.onAsked(async (name) => {
       if (name === domain.verification.name)
         await until(async () => ((await open()) === 0 ? true : undefined));
     });
@@ -434,16 +422,16 @@ describe('another organization', () => {
       foreign.map(() => [404, 'Organization not found']),
     );
     expect((await mine.api('get', `${mine.domains}/${domain.id}`)).status).toBe(200);
-    expect(dns.asked.filter(({ name }) => name === domain.verification.name)).toEqual([]);
+    expect(org.dns.asked.filter(({ name }) => name === domain.verification.name)).toEqual([]);
   });
 });
 
 describe('a role', () => {
   it('can do what its permissions allow', async () => {
     const domain = await add(mine);
-    const viewer = await makeMember(database.ctx, mine.id, 'viewer');
-    const { secret } = await makeKey(database.ctx, mine.id, { permissions: ['write'], createdBy: viewer.id });
-    const api = apiOf(app, secret);
+    const viewer = await makeMember(org.ctx, mine.id, 'viewer');
+    const { secret } = await makeKey(org.ctx, mine.id, { permissions: ['write'], createdBy: viewer.id });
+    const api = apiOf(org.app, secret);
     expect((await api('get', `${mine.domains}/${domain.id}`)).status).toBe(200);
     const messages = await Promise.all([
       api('post', mine.domains, { hostname: 'x.example' }),

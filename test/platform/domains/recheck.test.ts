@@ -1,37 +1,21 @@
 // Background checks of pending domains. The tests move time by changing the timestamps in the rows.
-import type { Express } from 'express';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { startDomainChecks } from '../../../src/platform/domains/recheck.ts';
-import { type Api, apiOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { type DnsServer, startDns } from '../../setup/dns.ts';
+import { apiOf } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { asSuperuser } from '../../setup/superuser.ts';
 import { endsWithin, until } from '../../setup/until.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
-let dns: DnsServer;
-let database: TestDatabase;
-let app: Express;
-let organizationId: string;
-let api: Api;
+const org = useOrganization({ dns: true });
 let domains: string;
 let running: QueueWorker[] = [];
 
 beforeAll(async () => {
-  dns = await startDns();
-  database = await testDatabase({ settings: { dnsServers: [dns.address] } });
-  await asSuperuser(database.address.database, (client) => client.query(noteLooks));
-  app = createApp(database.ctx);
-  organizationId = (await makeOrganization(database.ctx)).id;
-  api = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
-  domains = `/organizations/${organizationId}/domains`;
-});
-afterAll(async () => {
-  await database.close();
-  await dns.stop();
+  await asSuperuser(org.database.address.database, (client) => client.query(noteLooks));
+  domains = `${org.at}/domains`;
 });
 afterEach(async () => {
   await Promise.all(running.map((checks) => checks.stop()));
@@ -39,7 +23,7 @@ afterEach(async () => {
 });
 /** The worker polls at its start, so it is started after the rows were inserted. */
 function startChecks(): QueueWorker {
-  const checks = startDomainChecks(database.ctx);
+  const checks = startDomainChecks(org.ctx);
   running.push(checks);
   return checks;
 }
@@ -49,15 +33,14 @@ let hostnames = 0;
 /** Due immediately unless the columns say otherwise. */
 async function add(columns: object = {}): Promise<Domain> {
   hostnames += 1;
-  const { body } = await api('post', domains, { hostname: `pending-${hostnames}.example` });
+  const { body } = await org.api('post', domains, { hostname: `pending-${hostnames}.example` });
   await change(body.id, { next_check_at: '2020-01-01', ...columns });
   return body;
 }
-const as = inTransaction;
-const change = (id: string, columns: object) =>
-  as({ db: database.ctx.db, organizationId }, (tx) => tx('domains').where({ id }).update(columns));
-const show = async ({ id }: Domain) => (await api('get', `${domains}/${id}`)).body;
-const prove = ({ verification }: Domain): void => dns.set(verification.name, { txt: [verification.value] });
+const change = (id: string, columns: object) => org.sql((tx) => tx('domains').where({ id }).update(columns));
+const show = async ({ id }: Domain) => (await org.api('get', `${domains}/${id}`)).body;
+const prove = ({ verification }: Domain): void =>
+  org.dns.set(verification.name, { txt: [verification.value] });
 const noteLooks = `
   create table looks (domain_id uuid);
   create function note_look() returns trigger language plpgsql security definer set search_path = public as $$ begin
@@ -69,23 +52,23 @@ const noteLooks = `
   create trigger looked after update of last_checked_at on domains for each row
     when (new.last_checked_at is distinct from old.last_checked_at) execute function note_look();`;
 const timesAsked = ({ verification }: Domain): number =>
-  dns.asked.filter(({ name }) => name === verification.name).length;
+  org.dns.asked.filter(({ name }) => name === verification.name).length;
 /** The number of saved checks; the resolver may query the DNS twice for one. */
 const looksAt = async ({ id }: Domain): Promise<number> => {
-  const { rows } = await asSuperuser(database.address.database, (client) =>
+  const { rows } = await asSuperuser(org.database.address.database, (client) =>
     client.query('select from looks where domain_id = $1', [id]),
   );
   return rows.length;
 };
 /** The time of the next check. */
 const nextCheck = async ({ id }: Domain): Promise<Date | null> => {
-  const row = await as({ db: database.ctx.db, organizationId }, (tx) =>
+  const row = await org.sql((tx) =>
     tx('domains').where({ id }).first<{ next_check_at: Date | null }>('next_check_at'),
   );
   return row.next_check_at;
 };
 const auditOf = ({ id }: Domain) =>
-  as({ db: database.ctx.db, organizationId }, (tx) =>
+  org.sql((tx) =>
     tx('audit_log')
       .where({ target_id: id, action: 'domain.verify' })
       .select('actor_id', 'actor_email', 'credential_kind', 'credential_id', 'ip', 'changes'),
@@ -139,7 +122,7 @@ describe('a pending domain', () => {
 
   it('is not checked before it is due', async () => {
     const began = Date.now();
-    const { body: fresh } = await api('post', domains, { hostname: 'fresh.example' });
+    const { body: fresh } = await org.api('post', domains, { hostname: 'fresh.example' });
     expect(Number(await nextCheck(fresh))).toBeGreaterThanOrEqual(began + 60_000);
     const almost = await add({ next_check_at: new Date(Date.now() + 60_000) });
     await startChecks().waitUntilIdle();
@@ -150,7 +133,7 @@ describe('a pending domain', () => {
     const absent = await add({ created_at: ago(7 * 24 * hour + 1_000) });
     const broken = await add({ created_at: ago(7 * 24 * hour + 1_000) });
     const notYet = await add({ created_at: ago(7 * 24 * hour - 60_000) });
-    dns.set(broken.verification.name, 'servfail');
+    org.dns.set(broken.verification.name, 'servfail');
     await startChecks().waitUntilIdle();
     expect([(await show(absent)).status, (await show(broken)).status, (await show(notYet)).status]).toEqual([
       'failed',
@@ -165,8 +148,8 @@ describe('a pending domain', () => {
 
   it('fails when another organization has verified the hostname', async () => {
     const domain = await add();
-    const rival = (await makeOrganization(database.ctx)).id;
-    const rivalApi = apiOf(app, (await makeKey(database.ctx, rival, { permissions: ['write'] })).secret);
+    const rival = (await makeOrganization(org.ctx)).id;
+    const rivalApi = apiOf(org.app, (await makeKey(org.ctx, rival, { permissions: ['write'] })).secret);
     const { body: theirs } = await rivalApi('post', `/organizations/${rival}/domains`, {
       hostname: domain.hostname,
     });
@@ -184,9 +167,9 @@ describe('a pending domain', () => {
 
   it('keeps the result of a manual verification during a background check', async () => {
     const domain = await add();
-    dns.set(domain.verification.name, 'nxdomain');
+    org.dns.set(domain.verification.name, 'nxdomain');
     const verified = { status: 'verified', verified_at: '2026-01-01T00:00:00Z', next_check_at: null };
-    dns.onAsked((name) => name === domain.verification.name && change(domain.id, verified));
+    org.dns.onAsked((name) => name === domain.verification.name && change(domain.id, verified));
     await startChecks().waitUntilIdle();
     expect(timesAsked(domain)).toBeGreaterThan(0);
     const after = await show(domain);
@@ -200,13 +183,13 @@ describe('a pending domain', () => {
 
 describe('many due domains', () => {
   it('are each checked once by several processes, also across organizations', async () => {
-    const second = (await makeOrganization(database.ctx)).id;
+    const second = (await makeOrganization(org.ctx)).id;
     const many = await Promise.all(Array.from({ length: 30 }, () => add()));
-    const key = await makeKey(database.ctx, second, { permissions: ['write'] });
-    const { body: foreign } = await apiOf(app, key.secret)('post', `/organizations/${second}/domains`, {
+    const key = await makeKey(org.ctx, second, { permissions: ['write'] });
+    const { body: foreign } = await apiOf(org.app, key.secret)('post', `/organizations/${second}/domains`, {
       hostname: 'foreign.example',
     });
-    await as({ db: database.ctx.db, organizationId: second }, (tx) =>
+    await inTransaction({ db: org.ctx.db, organizationId: second }, (tx) =>
       tx('domains').where({ id: foreign.id }).update({ next_check_at: '2020-01-01' }),
     );
     await Promise.all(
@@ -217,12 +200,12 @@ describe('many due domains', () => {
 
   it('do not wait for one whose name server does not respond', async () => {
     const silent = await add({ next_check_at: '2019-01-01' });
-    dns.set(silent.verification.name, 'silent');
+    org.dns.set(silent.verification.name, 'silent');
     const many = await Promise.all(Array.from({ length: 12 }, () => add()));
     for (const domain of many) prove(domain);
     // Regardless of timing: the result of the unresponsive one cannot be saved before the others are done.
     const [holding, othersAreDone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const held = as({ db: database.ctx.db, organizationId }, async (tx) => {
+    const held = org.sql(async (tx) => {
       await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [silent.id]);
       holding.resolve();
       await othersAreDone.promise;
@@ -246,9 +229,9 @@ describe('many due domains', () => {
 describe('stopping', () => {
   it('ends immediately, saves nothing of an aborted lookup, and another process continues after the lease', async () => {
     const domain = await add();
-    dns.set(domain.verification.name, 'silent');
+    org.dns.set(domain.verification.name, 'silent');
     const asked = new Promise<void>((resolve) =>
-      dns.onAsked((name) => name === domain.verification.name && resolve()),
+      org.dns.onAsked((name) => name === domain.verification.name && resolve()),
     );
     const began = Date.now();
     const checks = startChecks();

@@ -1,37 +1,22 @@
 // Leaving: what happens to the keys, and that no secret known to a former member ever gains permissions.
-import type { Express } from 'express';
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { describe, expect, it } from 'vitest';
 import { builtInRoles } from '../../../src/core/permissions.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { type Api, apiOf, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { type Person, type World, world } from './world.ts';
+import { type Person, useOrganization } from '../../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
-
-beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-});
-beforeEach(async () => {
-  w = await world(database.ctx, app);
-});
-afterAll(() => database.close());
+const org = useOrganization({ each: true });
 
 const remove = (by: { api: Api }, userId: string, query = '') =>
-  by.api('delete', `${w.at}/members/${userId}${query}`);
+  by.api('delete', `${org.at}/members/${userId}${query}`);
 const statusOf = async (secret: string): Promise<number> =>
-  (await apiOf(app, secret)('get', '/whoami')).status;
+  (await apiOf(org.app, secret)('get', '/whoami')).status;
 const publicStatus = async (secret: string): Promise<number> =>
   (
-    await supertest(app)
+    await supertest(org.app)
       .get('/api/public/v1/invoices')
-      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': w.id })
+      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id })
   ).status;
 const sorted = (names: Iterable<string>): string[] => [...names].sort();
 /** A key without `scopes.unmasked` can't use it. */
@@ -39,28 +24,28 @@ const ofKey = (role: readonly string[]) => role.filter((permission) => permissio
 
 describe('DELETE /organizations/{id}/members/{userId}', () => {
   it('422 names each active key unless `keys` is given', async () => {
-    const member = await w.join('editor');
-    const answer = await remove(w.owner, member.id);
+    const member = await org.join('editor');
+    const answer = await remove(org.owner, member.id);
     expect([answer.status, codesOf(answer)]).toEqual([422, ['member_has_keys']]);
     expect(answer.body.error.details[0].message).toContain(`"test" (${member.secret.slice(0, 12)}…)`);
     expect(await statusOf(member.secret)).toBe(200);
-    const bare = await w.joinBare('editor');
-    expect((await remove(w.owner, bare.id)).status).toBe(204);
-    expect((await remove(w.owner, bare.id)).status).toBe(404);
+    const bare = await org.joinBare('editor');
+    expect((await remove(org.owner, bare.id)).status).toBe(204);
+    expect((await remove(org.owner, bare.id)).status).toBe(404);
   });
 
   it('keys=revoke revokes them; sessions, team memberships and membership end as well', async () => {
-    const member = await w.join('editor');
-    const session = await w.session(member.id);
-    const team = (await w.owner.api('post', '/teams', { name: 'Team' })).body;
-    await w.owner.api('post', `/teams/${team.id}/members`, { userId: member.id });
+    const member = await org.join('editor');
+    const session = await org.session(member.id);
+    const team = (await org.api('post', '/teams', { name: 'Team' })).body;
+    await org.api('post', `/teams/${team.id}/members`, { userId: member.id });
     expect((await session('get', '/whoami')).status).toBe(200);
-    expect((await remove(w.owner, member.id, '?keys=revoke')).status).toBe(204);
+    expect((await remove(org.owner, member.id, '?keys=revoke')).status).toBe(204);
     expect(await statusOf(member.secret)).toBe(401);
     expect(codesOf(await session('get', '/teams'))).toEqual(['no_organization']);
     expect((await session('get', '/whoami')).body.nextStep.code).toBe('no_organization');
-    expect((await w.owner.api('get', `/teams/${team.id}`)).body.memberCount).toBe(0);
-    const [row] = (await w.owner.api('get', `${w.at}/audit-log?action=member.remove`)).body.data;
+    expect((await org.api('get', `/teams/${team.id}`)).body.memberCount).toBe(0);
+    const [row] = (await org.api('get', `${org.at}/audit-log?action=member.remove`)).body.data;
     expect(row).toMatchObject({
       target: { type: 'member', id: member.id },
       changes: { role: 'editor', keysRevoked: [{ id: member.keyId }] },
@@ -68,118 +53,119 @@ describe('DELETE /organizations/{id}/members/{userId}', () => {
   });
 
   it('422 when transferTo is no member or the leaving member, 400 for an unknown value of keys', async () => {
-    const member = await w.join('editor');
-    const other = await world(database.ctx, app);
-    expect(codesOf(await remove(w.owner, member.id, `?keys=transfer&transferTo=${other.owner.id}`))).toEqual([
-      'not_a_member',
-    ]);
-    expect(codesOf(await remove(w.owner, member.id, `?keys=transfer&transferTo=${member.id}`))).toEqual([
+    const member = await org.join('editor');
+    const other = await org.another();
+    expect(
+      codesOf(await remove(org.owner, member.id, `?keys=transfer&transferTo=${other.owner.id}`)),
+    ).toEqual(['not_a_member']);
+    expect(codesOf(await remove(org.owner, member.id, `?keys=transfer&transferTo=${member.id}`))).toEqual([
       'another_member_needed',
     ]);
-    expect(codesOf(await remove(w.owner, member.id, `?keys=revoke&transferTo=${w.owner.id}`))).toEqual([
+    expect(codesOf(await remove(org.owner, member.id, `?keys=revoke&transferTo=${org.owner.id}`))).toEqual([
       'not_transferred',
     ]);
-    expect((await remove(w.owner, member.id, '?keys=keep')).status).toBe(400);
+    expect((await remove(org.owner, member.id, '?keys=keep')).status).toBe(400);
     expect(await statusOf(member.secret)).toBe(200);
   });
 
   it('403 without the permission, 422 for the last owner', async () => {
-    const viewer = await w.join('viewer');
-    expect((await remove(viewer, w.owner.id)).status).toBe(403);
-    expect(codesOf(await remove(w.owner, w.owner.id, '?keys=revoke'))).toEqual(['last_owner']);
+    const viewer = await org.join('viewer');
+    expect((await remove(viewer, org.owner.id)).status).toBe(403);
+    expect(codesOf(await remove(org.owner, org.owner.id, '?keys=revoke'))).toEqual(['last_owner']);
   });
 
   it('waits for a key that is being created, and none is created for someone who has left', async () => {
-    const member = await w.join('admin');
+    const member = await org.join('admin');
     const [made, removed] = await Promise.all([
       member.api('post', '/api-keys', { name: 'late' }),
-      remove(w.owner, member.id, '?keys=revoke'),
+      remove(org.owner, member.id, '?keys=revoke'),
     ]);
     expect(removed.status).toBe(204);
     // The request may also have been authenticated after the removal.
     expect([201, 401, 403]).toContain(made.status);
-    const { data } = (await w.owner.api('get', '/api-keys?status=active&pageSize=100')).body;
+    const { data } = (await org.api('get', '/api-keys?status=active&pageSize=100')).body;
     expect(data.filter((key: { createdBy: { id: string } }) => key.createdBy.id === member.id)).toEqual([]);
   });
 });
 
 describe('a key that is transferred', () => {
-  const transfer = async (member: Person, to = w.owner.id) =>
-    expect((await remove(w.owner, member.id, `?keys=transfer&transferTo=${to}`)).status).toBe(204);
+  const transfer = async (member: Person, to = org.owner.id) =>
+    expect((await remove(org.owner, member.id, `?keys=transfer&transferTo=${to}`)).status).toBe(204);
 
   it('keeps its permissions and its public reads', async () => {
-    const member = await w.join('editor');
-    const reading = await makeKey(database.ctx, w.id, { createdBy: member.id });
+    const member = await org.join('editor');
+    const reading = await makeKey(org.ctx, org.id, { createdBy: member.id });
     expect(await publicStatus(reading.secret)).toBe(404);
-    const before = await w.permissionsOf(member.secret);
+    const before = await org.permissionsOf(member.secret);
     expect(sorted(before)).toEqual(sorted(builtInRoles.editor));
     await transfer(member);
     const who = (await member.api('get', '/whoami')).body;
-    expect([who.user.id, sorted(who.permissions)]).toEqual([w.owner.id, sorted(before)]);
-    expect(sorted(await w.permissionsOf(reading.secret))).toEqual(sorted(builtInRoles.viewer));
+    expect([who.user.id, sorted(who.permissions)]).toEqual([org.owner.id, sorted(before)]);
+    expect(sorted(await org.permissionsOf(reading.secret))).toEqual(sorted(builtInRoles.viewer));
     expect(await publicStatus(reading.secret)).toBe(404);
   });
 
   it('never gains permissions from its new holder, and loses them with the holder', async () => {
     const [member, recipient] = [
-      await w.join(['team:read', 'team:create']),
-      await w.join(['member:delete', 'team:read']),
+      await org.join(['team:read', 'team:create']),
+      await org.join(['member:delete', 'team:read']),
     ];
     expect((await remove(recipient, member.id, '?keys=transfer')).status).toBe(204);
-    expect(await w.permissionsOf(member.secret)).toEqual(['team:read']);
-    await w.owner.api('patch', `${w.at}/members/${recipient.id}`, { roleId: w.role('owner') });
-    expect(await w.permissionsOf(member.secret)).toEqual(['team:read', 'team:create']);
-    await w.owner.api('patch', `${w.at}/members/${recipient.id}`, { roleId: w.role('viewer') });
+    expect(await org.permissionsOf(member.secret)).toEqual(['team:read']);
+    await org.api('patch', `${org.at}/members/${recipient.id}`, { roleId: org.role('owner') });
+    expect(await org.permissionsOf(member.secret)).toEqual(['team:read', 'team:create']);
+    await org.api('patch', `${org.at}/members/${recipient.id}`, { roleId: org.role('viewer') });
     // Transferred again, its ceiling is what it can do now.
-    await remove(w.owner, recipient.id, '?keys=transfer');
-    expect(await w.permissionsOf(member.secret)).toEqual(['team:read']);
-    expect(sorted(await w.permissionsOf(recipient.secret))).toEqual(sorted(builtInRoles.viewer));
+    await remove(org.owner, recipient.id, '?keys=transfer');
+    expect(await org.permissionsOf(member.secret)).toEqual(['team:read']);
+    expect(sorted(await org.permissionsOf(recipient.secret))).toEqual(sorted(builtInRoles.viewer));
   });
 
   it('has no management permissions when the recipient did not agree, and keeps its public reads', async () => {
     const [member, leaver, recipient] = [
-      await w.join('admin'),
-      await w.join('admin'),
-      await w.join('editor'),
+      await org.join('admin'),
+      await org.join('admin'),
+      await org.join('editor'),
     ];
     await transfer(member, recipient.id);
-    const session = await w.session(leaver.id);
+    const session = await org.session(leaver.id);
     expect(
-      (await session('delete', `/whoami/organizations/${w.id}?keys=transfer&transferTo=${recipient.id}`))
+      (await session('delete', `/whoami/organizations/${org.id}?keys=transfer&transferTo=${recipient.id}`))
         .status,
     ).toBe(204);
     for (const { secret, api } of [member, leaver]) {
-      expect(await w.permissionsOf(secret)).toEqual([]);
+      expect(await org.permissionsOf(secret)).toEqual([]);
       expect((await api('post', '/teams', { name: 'in the name of another' })).status).toBe(403);
       expect(await publicStatus(secret)).toBe(404);
     }
   });
 
   it('cannot grant anything', async () => {
-    const [member, candidate] = [await w.join('admin'), await w.joinBare('viewer')];
+    const [member, candidate] = [await org.join('admin'), await org.joinBare('viewer')];
     await transfer(member);
     const { api } = member;
     for (const refused of [
-      await api('post', `${w.at}/invitations`, { email: 'friend@example.test', roleId: w.role('viewer') }),
-      await api('patch', `${w.at}/members/${candidate.id}`, { roleId: w.role('admin') }),
-      await api('post', `${w.at}/roles`, { name: 'mine', permissions: [] }),
+      await api('post', `${org.at}/invitations`, {
+        email: 'friend@example.test',
+        roleId: org.role('viewer'),
+      }),
+      await api('patch', `${org.at}/members/${candidate.id}`, { roleId: org.role('admin') }),
+      await api('post', `${org.at}/roles`, { name: 'mine', permissions: [] }),
     ])
       expect([refused.status, codesOf(refused)]).toEqual([403, ['handed_over']]);
   });
 
   it('an old secret in its grace period counts as a key of its former holder, and is revoked or restricted when they leave', async () => {
     for (const wish of ['revoke', 'transfer']) {
-      const member = await w.join('admin');
-      const rotated = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, {
-        gracePeriodSeconds: 3600,
-      });
-      expect((await w.owner.api('get', `${w.at}/members/${member.id}`)).body.apiKeys).toHaveLength(1);
-      expect(codesOf(await remove(w.owner, member.id))).toEqual(['member_has_keys']);
-      expect((await remove(w.owner, member.id, `?keys=${wish}`)).status).toBe(204);
+      const member = await org.join('admin');
+      const rotated = await org.api('post', `/api-keys/${member.keyId}/rotate`, { gracePeriodSeconds: 3600 });
+      expect((await org.api('get', `${org.at}/members/${member.id}`)).body.apiKeys).toHaveLength(1);
+      expect(codesOf(await remove(org.owner, member.id))).toEqual(['member_has_keys']);
+      expect((await remove(org.owner, member.id, `?keys=${wish}`)).status).toBe(204);
       expect(await publicStatus(member.secret)).toBe(wish === 'revoke' ? 401 : 404);
-      expect(await w.permissionsOf(rotated.body.secret)).not.toEqual([]);
-      await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
-        tx('memberships').insert({ organization_id: w.id, user_id: member.id, role_id: w.role('admin') }),
+      expect(await org.permissionsOf(rotated.body.secret)).not.toEqual([]);
+      await org.sql((tx) =>
+        tx('memberships').insert({ organization_id: org.id, user_id: member.id, role_id: org.role('admin') }),
       );
       expect((await member.api('post', '/teams', { name: `back ${wish}` })).status).toBe(
         wish === 'revoke' ? 401 : 403,
@@ -188,26 +174,25 @@ describe('a key that is transferred', () => {
   });
 
   it('gains no permissions from wider scopes: its ceiling is what it could do before', async () => {
-    const member = await w.join('admin');
-    const restricted = await makeKey(database.ctx, w.id, {
+    const member = await org.join('admin');
+    const restricted = await makeKey(org.ctx, org.id, {
       createdBy: member.id,
       permissions: ['write'],
       resources: ['invoices'],
     });
-    const reading = await makeKey(database.ctx, w.id, { createdBy: member.id });
+    const reading = await makeKey(org.ctx, org.id, { createdBy: member.id });
     await transfer(member);
-    await w.owner.api('patch', `/api-keys/${restricted.id}`, { scopes: { permissions: ['write'] } });
-    await w.owner.api('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } });
-    expect(await w.permissionsOf(restricted.secret)).toEqual([]);
-    expect(sorted(await w.permissionsOf(reading.secret))).toEqual(sorted(builtInRoles.viewer));
+    await org.api('patch', `/api-keys/${restricted.id}`, { scopes: { permissions: ['write'] } });
+    await org.api('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } });
+    expect(await org.permissionsOf(restricted.secret)).toEqual([]);
+    expect(sorted(await org.permissionsOf(reading.secret))).toEqual(sorted(builtInRoles.viewer));
   });
 
   it('cannot create, rotate or widen keys, and does not act as an owner', async () => {
-    const member = await w.join([...builtInRoles.owner]);
-    const other = (
-      await w.owner.api('post', '/api-keys', { name: 'other', scopes: { permissions: ['read'] } })
-    ).body;
-    const candidate = await w.joinBare('viewer');
+    const member = await org.join([...builtInRoles.owner]);
+    const other = (await org.api('post', '/api-keys', { name: 'other', scopes: { permissions: ['read'] } }))
+      .body;
+    const candidate = await org.joinBare('viewer');
     await transfer(member);
     const { api } = member;
     for (const refused of [
@@ -221,29 +206,27 @@ describe('a key that is transferred', () => {
       expect([refused.status, codesOf(refused)]).toEqual([403, ['handed_over']]);
     expect((await api('patch', `/api-keys/${other.id}`, { name: 'renamed' })).status).toBe(200);
     for (const refused of [
-      await api('patch', `${w.at}/members/${candidate.id}`, { roleId: w.role('owner') }),
-      await api('patch', `${w.at}/members/${w.owner.id}`, { roleId: w.role('viewer') }),
-      await remove(member, w.owner.id, '?keys=revoke'),
+      await api('patch', `${org.at}/members/${candidate.id}`, { roleId: org.role('owner') }),
+      await api('patch', `${org.at}/members/${org.owner.id}`, { roleId: org.role('viewer') }),
+      await remove(member, org.owner.id, '?keys=revoke'),
     ])
       expect([refused.status, codesOf(refused)]).toEqual([403, ['handed_over']]);
   });
 
   it('gets the permissions of its new holder only with a new secret; the old one keeps its ceiling', async () => {
-    const member = await w.join('editor');
+    const member = await org.join('editor');
     await transfer(member);
-    const rotated = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, {
-      gracePeriodSeconds: 3600,
-    });
+    const rotated = await org.api('post', `/api-keys/${member.keyId}/rotate`, { gracePeriodSeconds: 3600 });
     expect(rotated.status).toBe(201);
-    expect(sorted(await w.permissionsOf(rotated.body.secret))).toEqual(sorted(ofKey(builtInRoles.owner)));
-    expect(sorted(await w.permissionsOf(member.secret))).toEqual(sorted(builtInRoles.editor));
+    expect(sorted(await org.permissionsOf(rotated.body.secret))).toEqual(sorted(ofKey(builtInRoles.owner)));
+    expect(sorted(await org.permissionsOf(member.secret))).toEqual(sorted(builtInRoles.editor));
     expect((await member.api('post', `/api-keys/${member.keyId}/rotate`, {})).status).toBe(403);
-    const ended = await w.owner.api('post', `/api-keys/${member.keyId}/rotate`, {});
+    const ended = await org.api('post', `/api-keys/${member.keyId}/rotate`, {});
     expect([ended.status, await statusOf(member.secret)]).toEqual([201, 401]);
   });
 
   it('transfers the old secret of a rotation as well, each with its own ceiling', async () => {
-    const [maker, member] = [await w.join('viewer'), await w.join('admin')];
+    const [maker, member] = [await org.join('viewer'), await org.join('admin')];
     const own = (await member.api('post', '/api-keys', { name: 'own', scopes: { permissions: ['write'] } }))
       .body;
     const second = (await member.api('post', `/api-keys/${own.id}/rotate`, { gracePeriodSeconds: 3600 })).body
@@ -253,56 +236,54 @@ describe('a key that is transferred', () => {
     ).body.secret;
     await transfer(member);
     for (const secret of [own.secret, second, takenOver])
-      expect(sorted(await w.permissionsOf(secret))).toEqual(sorted(ofKey(builtInRoles.admin)));
-    expect(sorted(await w.permissionsOf(maker.secret))).toEqual(sorted(builtInRoles.viewer));
+      expect(sorted(await org.permissionsOf(secret))).toEqual(sorted(ofKey(builtInRoles.admin)));
+    expect(sorted(await org.permissionsOf(maker.secret))).toEqual(sorted(builtInRoles.viewer));
   });
 
   it('cannot be widened by callers with fewer permissions than its ceiling', async () => {
-    const member = await w.join('viewer');
-    const weak = await w.join(['api-key:update', 'api-key:read', 'team:create']);
+    const member = await org.join('viewer');
+    const weak = await org.join(['api-key:update', 'api-key:read', 'team:create']);
     await transfer(member);
     // Write access adds nothing to a viewer's former key, so no permission is needed.
     const answer = await weak.api('patch', `/api-keys/${member.keyId}`, {
       scopes: { permissions: ['write', 'read'] },
     });
     expect(answer.status).toBe(200);
-    expect(sorted(await w.permissionsOf(member.secret))).toEqual(sorted(builtInRoles.viewer));
+    expect(sorted(await org.permissionsOf(member.secret))).toEqual(sorted(builtInRoles.viewer));
   });
 });
 
 describe('DELETE /whoami/organizations/{id}', () => {
   it('lets any member leave with their session, and transfers keys to the named member', async () => {
-    const member = await w.join([]);
-    const session = await w.session(member.id);
-    const at = `/whoami/organizations/${w.id}`;
+    const member = await org.join([]);
+    const session = await org.session(member.id);
+    const at = `/whoami/organizations/${org.id}`;
     expect(codesOf(await session('delete', at))).toEqual(['member_has_keys']);
     expect(codesOf(await session('delete', `${at}?keys=transfer`))).toEqual(['another_member_needed']);
-    expect((await session('delete', `${at}?keys=transfer&transferTo=${w.owner.id}`)).status).toBe(204);
+    expect((await session('delete', `${at}?keys=transfer&transferTo=${org.owner.id}`)).status).toBe(204);
     expect(codesOf(await session('get', '/teams'))).toEqual(['no_organization']);
     expect((await session('get', '/whoami')).body.nextStep.code).toBe('no_organization');
     expect((await session('delete', at)).status).toBe(404);
-    expect(await w.permissionsOf(member.secret)).toEqual([]);
-    const [row] = (await w.owner.api('get', `${w.at}/audit-log?action=member.leave`)).body.data;
+    expect(await org.permissionsOf(member.secret)).toEqual([]);
+    const [row] = (await org.api('get', `${org.at}/audit-log?action=member.leave`)).body.data;
     expect(row).toMatchObject({
       actor: { id: member.id },
       credential: { kind: 'session' },
-      changes: { transferredTo: w.owner.id },
+      changes: { transferredTo: org.owner.id },
     });
   });
 
   it('403 for a key and for another origin, 404 for a non-member, 422 for the last owner', async () => {
-    const at = `/whoami/organizations/${w.id}`;
-    expect(codesOf(await w.owner.api('delete', at))).toEqual(['sign_in_needed']);
-    const session = await w.session(w.owner.id);
+    const at = `/whoami/organizations/${org.id}`;
+    expect(codesOf(await org.api('delete', at))).toEqual(['sign_in_needed']);
+    const session = await org.session(org.owner.id);
     expect(codesOf(await session('delete', at, undefined, { origin: 'https://elsewhere.example' }))).toEqual([
       'foreign_origin',
     ]);
     expect(codesOf(await session('delete', `${at}?keys=revoke`))).toEqual(['last_owner']);
-    const other = await world(database.ctx, app);
+    const other = await org.another();
     expect((await (await other.session(other.owner.id))('delete', at)).status).toBe(404);
-    const rows = await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
-      tx('memberships').select('user_id'),
-    );
+    const rows = await org.sql((tx) => tx('memberships').select('user_id'));
     expect(rows).toHaveLength(1);
   });
 });

@@ -1,139 +1,125 @@
-import type { Express } from 'express';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { describe, expect, it } from 'vitest';
 import { builtInRoles } from '../../../src/core/permissions.ts';
 import { codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { type World, world } from './world.ts';
+import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
+const org = useOrganization({ each: true });
 
-beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-});
-beforeEach(async () => {
-  w = await world(database.ctx, app);
-});
-afterAll(() => database.close());
-
-const give = (by: { api: World['owner']['api'] }, userId: string, roleId: string) =>
-  by.api('patch', `${w.at}/members/${userId}`, { roleId });
+const give = (by: { api: Organization['owner']['api'] }, userId: string, roleId: string) =>
+  by.api('patch', `${org.at}/members/${userId}`, { roleId });
 
 describe('GET /organizations/{id}/members', () => {
   it('lists newest first, filtered by part of name or address and by role', async () => {
-    const [a, b] = [await w.joinBare('viewer'), await w.joinBare('editor')];
-    const list = async (query = '') => (await w.owner.api('get', `${w.at}/members${query}`)).body;
+    const [a, b] = [await org.joinBare('viewer'), await org.joinBare('editor')];
+    const list = async (query = '') => (await org.api('get', `${org.at}/members${query}`)).body;
     const all = await list();
     expect(all.data.map((member: { user: { id: string } }) => member.user.id)).toEqual([
       b.id,
       a.id,
-      w.owner.id,
+      org.owner.id,
     ]);
     expect(all.data[0]).toEqual({
       user: { id: b.id, email: b.email, name: b.email },
-      roleId: w.role('editor'),
-      role: { id: w.role('editor'), name: 'editor' },
+      roleId: org.role('editor'),
+      role: { id: org.role('editor'), name: 'editor' },
       joinedAt: expect.stringMatching(/^\d{4}-.*Z$/),
       lastActiveAt: null,
     });
     expect((await list(`?q=${a.email.toUpperCase()}`)).data).toHaveLength(1);
     expect(
-      (await list(`?roleId=${w.role('viewer')}`)).data.map(
+      (await list(`?roleId=${org.role('viewer')}`)).data.map(
         (member: { user: { id: string } }) => member.user.id,
       ),
     ).toEqual([a.id]);
-    expect((await list('?pageSize=1&page=3')).data[0].user.id).toBe(w.owner.id);
+    expect((await list('?pageSize=1&page=3')).data[0].user.id).toBe(org.owner.id);
   });
 
   it('returns a member with the active keys that act for them', async () => {
-    const member = await w.join('admin');
+    const member = await org.join('admin');
     const more = (await member.api('post', '/api-keys', { name: 'Second' })).body;
     const dead = (await member.api('post', '/api-keys', { name: 'Dead' })).body;
     await member.api('delete', `/api-keys/${dead.id}`);
-    const shown = (await w.owner.api('get', `${w.at}/members/${member.id}`)).body;
+    const shown = (await org.api('get', `${org.at}/members/${member.id}`)).body;
     expect(shown.apiKeys).toEqual([
       { id: more.id, name: 'Second', prefix: more.prefix },
       { id: member.keyId, name: 'test', prefix: member.secret.slice(0, 12) },
     ]);
-    const outsider = (await makeOrganization(database.ctx)).ownerId;
-    expect((await w.owner.api('get', `${w.at}/members/${outsider}`)).status).toBe(404);
+    const outsider = (await makeOrganization(org.ctx)).ownerId;
+    expect((await org.api('get', `${org.at}/members/${outsider}`)).status).toBe(404);
   });
 });
 
 describe('PATCH /organizations/{id}/members/{userId}', () => {
   it('takes effect with the next request, also of their keys and sessions', async () => {
-    const member = await w.join('admin');
-    const session = await w.session(member.id);
+    const member = await org.join('admin');
+    const session = await org.session(member.id);
     const makeTeam = async () => [
       (await member.api('post', '/teams', { name: `a ${Math.random()}` })).status,
       (await session('post', '/teams', { name: `b ${Math.random()}` })).status,
     ];
     expect(await makeTeam()).toEqual([201, 201]);
-    const changed = await give(w.owner, member.id, w.role('viewer'));
+    const changed = await give(org.owner, member.id, org.role('viewer'));
     expect([changed.status, changed.body.role.name]).toEqual([200, 'viewer']);
     expect(await makeTeam()).toEqual([403, 403]);
-    await give(w.owner, member.id, w.role('admin'));
+    await give(org.owner, member.id, org.role('admin'));
     expect(await makeTeam()).toEqual([201, 201]);
   });
 
   it('403 for a role with more permissions than the caller, also for their own membership', async () => {
-    const clerk = await w.join(['member:update', 'member:read', 'team:read']);
-    const other = await w.joinBare([]);
+    const clerk = await org.join(['member:update', 'member:read', 'team:read']);
+    const other = await org.joinBare([]);
     for (const userId of [other.id, clerk.id])
       for (const role of ['viewer', 'admin'])
-        expect([role, codesOf(await give(clerk, userId, w.role(role)))]).toEqual([role, ['escalation']]);
-    expect((await give(clerk, other.id, await w.roleIdOf(clerk.id))).status).toBe(200);
+        expect([role, codesOf(await give(clerk, userId, org.role(role)))]).toEqual([role, ['escalation']]);
+    expect((await give(clerk, other.id, await org.roleIdOf(clerk.id))).status).toBe(200);
   });
 
   it('403 when a non-owner makes, changes or removes an owner, regardless of permissions', async () => {
-    const mighty = await w.join([...builtInRoles.owner]);
-    expect(codesOf(await give(mighty, mighty.id, w.role('owner')))).toEqual(['owner_needed']);
-    expect(codesOf(await give(mighty, w.owner.id, w.role('viewer')))).toEqual(['owner_needed']);
-    expect(codesOf(await mighty.api('delete', `${w.at}/members/${w.owner.id}?keys=revoke`))).toEqual([
+    const mighty = await org.join([...builtInRoles.owner]);
+    expect(codesOf(await give(mighty, mighty.id, org.role('owner')))).toEqual(['owner_needed']);
+    expect(codesOf(await give(mighty, org.owner.id, org.role('viewer')))).toEqual(['owner_needed']);
+    expect(codesOf(await mighty.api('delete', `${org.at}/members/${org.owner.id}?keys=revoke`))).toEqual([
       'owner_needed',
     ]);
-    expect((await give(w.owner, mighty.id, w.role('owner'))).status).toBe(200);
-    expect((await give(mighty, w.owner.id, w.role('viewer'))).status).toBe(200);
+    expect((await give(org.owner, mighty.id, org.role('owner'))).status).toBe(200);
+    expect((await give(mighty, org.owner.id, org.role('viewer'))).status).toBe(200);
   });
 
   it('422 for the last owner, for an unknown role and for one of another organization', async () => {
-    const last = await give(w.owner, w.owner.id, w.role('admin'));
+    const last = await give(org.owner, org.owner.id, org.role('admin'));
     expect([last.status, codesOf(last)]).toEqual([422, ['last_owner']]);
-    const other = await world(database.ctx, app);
-    const member = await w.joinBare('viewer');
+    const other = await org.another();
+    const member = await org.joinBare('viewer');
     for (const roleId of [other.role('viewer'), member.id])
-      expect(codesOf(await give(w.owner, member.id, roleId))).toEqual(['unknown']);
-    expect((await give(w.owner, other.owner.id, w.role('viewer'))).status).toBe(404);
+      expect(codesOf(await give(org.owner, member.id, roleId))).toEqual(['unknown']);
+    expect((await give(org.owner, other.owner.id, org.role('viewer'))).status).toBe(404);
   });
 
   it('lets only one of two concurrent demotions of the last two owners succeed', async () => {
-    const second = await w.join('owner');
+    const second = await org.join('owner');
     const answers = await Promise.all([
-      give(w.owner, second.id, w.role('viewer')),
-      give(second, w.owner.id, w.role('viewer')),
+      give(org.owner, second.id, org.role('viewer')),
+      give(second, org.owner.id, org.role('viewer')),
     ]);
     const refused = answers.filter(({ status }) => status !== 200);
     expect(refused).toHaveLength(1);
     // The second request came from a former owner, or would have removed the last one.
     expect([403, 422]).toContain(refused[0]?.status);
-    const owners = [await w.roleIdOf(w.owner.id), await w.roleIdOf(second.id)].filter(
-      (id) => id === w.role('owner'),
+    const owners = [await org.roleIdOf(org.owner.id), await org.roleIdOf(second.id)].filter(
+      (id) => id === org.role('owner'),
     );
     expect(owners).toHaveLength(1);
   });
 
   it('lets only one of two owners step down concurrently, and only one leave', async () => {
-    const second = await w.join('owner');
+    const second = await org.join('owner');
     const stepDown = await Promise.all(
-      [w.owner, second].map((person) => give(person, person.id, w.role('viewer'))),
+      [org.owner, second].map((person) => give(person, person.id, org.role('viewer'))),
     );
     expect(stepDown.map(({ status }) => status).sort()).toEqual([200, 422]);
-    const third = await world(database.ctx, app);
+    const third = await org.another();
     const fourth = await third.join('owner');
     const leave = await Promise.all(
       [third.owner.id, fourth.id].map(async (id) =>
@@ -144,21 +130,21 @@ describe('PATCH /organizations/{id}/members/{userId}', () => {
   });
 
   it('is refused when the caller lost the permission while the request waited', async () => {
-    const [admin, member] = [await w.join('admin'), await w.joinBare('viewer')];
+    const [admin, member] = [await org.join('admin'), await org.joinBare('viewer')];
     let late: Promise<Awaited<ReturnType<typeof give>>> | undefined;
-    await database.ctx.db.control.transaction(async (tx) => {
-      await tx.raw("select set_config('portal.organization_id', ?, true)", [w.id]);
-      await tx('organizations').where({ id: w.id }).forNoKeyUpdate().select('id');
-      late = give(admin, member.id, w.role('editor'));
+    await org.ctx.db.control.transaction(async (tx) => {
+      await tx.raw("select set_config('portal.organization_id', ?, true)", [org.id]);
+      await tx('organizations').where({ id: org.id }).forNoKeyUpdate().select('id');
+      late = give(admin, member.id, org.role('editor'));
       const waiting = 'select from pg_locks where not granted and transactionid = pg_current_xact_id()::xid';
       await until(async () =>
         (await tx.raw<{ rowCount: number }>(waiting)).rowCount > 0 ? true : undefined,
       );
       await tx('memberships')
         .where({ user_id: admin.id })
-        .update({ role_id: w.role('viewer') });
+        .update({ role_id: org.role('viewer') });
     });
     expect((await late)?.status).toBe(403);
-    expect(await w.roleIdOf(member.id)).toBe(w.role('viewer'));
+    expect(await org.roleIdOf(member.id)).toBe(org.role('viewer'));
   });
 });

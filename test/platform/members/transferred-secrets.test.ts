@@ -1,73 +1,49 @@
 // A transferred key's secret ends: the member who left may know it. No job runs in these tests except where
 // one is started, so it is the look-up of the key that ends it.
-import type { Express } from 'express';
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import type { Ctx } from '../../../src/core/ctx.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { startMailSender } from '../../../src/mail/index.ts';
 import { startSecretEndReports } from '../../../src/platform/api-keys/report-secret-ends.ts';
 import { type Api, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
+import { testClock, testSettings } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { type Delivered, type MailServer, startMailServer } from '../../setup/smtp.ts';
-import { type Person, type World, world } from './world.ts';
+import type { Delivered } from '../../setup/smtp.ts';
+import { type Organization, type Person, useOrganization } from '../../setup/use-organization.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
-let database: TestDatabase;
-let server: MailServer;
-let ctx: Ctx;
-let app: Express;
-let w: World;
-
-beforeAll(async () => {
-  server = await startMailServer();
+const org = useOrganization({
+  each: true,
+  mail: true,
   // No cached keys, except in the test about them.
-  const settings = {
-    publicUrl: 'http://portal.example.test',
-    cacheTtlMs: 0,
-    mail: { ...testSettings.mail, smtpUrl: server.url },
-  };
-  database = await testDatabase({ settings });
-  ctx = database.ctx;
-  app = createApp(ctx);
-});
-beforeEach(async () => {
-  w = await world(ctx, app);
-});
-afterAll(async () => {
-  await database.close();
-  await server.close();
+  settings: { publicUrl: 'http://portal.example.test', cacheTtlMs: 0 },
 });
 
 type Options = { to?: string; by?: Api; seconds?: number };
 const transfer = async (
   member: Person,
-  { to = w.owner.id, by = w.owner.api, seconds }: Options = {},
+  { to = org.owner.id, by = org.api, seconds }: Options = {},
 ): Promise<void> => {
   const grace = seconds === undefined ? '' : `&gracePeriodSeconds=${seconds}`;
-  const answer = await by('delete', `${w.at}/members/${member.id}?keys=transfer&transferTo=${to}${grace}`);
+  const answer = await by('delete', `${org.at}/members/${member.id}?keys=transfer&transferTo=${to}${grace}`);
   expect(answer.status, JSON.stringify(answer.body)).toBe(204);
 };
 /** 404: no such version, so the key was accepted. */
-const read = async (secret: string, through = app): Promise<number> =>
+const read = async (secret: string, through = org.app): Promise<number> =>
   (
     await supertest(through)
       .get('/api/public/v1/invoices')
-      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': w.id })
+      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id })
   ).status;
-const change = (id: string, columns: object) =>
-  inTransaction({ db: ctx.db, organizationId: w.id }, (tx) => tx('api_keys').where({ id }).update(columns));
+const change = (id: string, columns: object) => org.sql((tx) => tx('api_keys').where({ id }).update(columns));
 const ended = () => new Date(Date.now() - 1000);
-const shown = async (id: string) => (await w.owner.api('get', `/api-keys/${id}`)).body;
-const rotate = (id: string, body: object = {}, api = w.owner.api) =>
-  api('post', `/api-keys/${id}/rotate`, body);
-const keep = (id: string, api = w.owner.api) => api('post', `/api-keys/${id}/keep-secret`);
+const shown = async (id: string) => (await org.api('get', `/api-keys/${id}`)).body;
+const rotate = (id: string, body: object = {}, api = org.api) => api('post', `/api-keys/${id}/rotate`, body);
+const keep = (id: string, api = org.api) => api('post', `/api-keys/${id}/keep-secret`);
 const daysUntil = (instant: string | null): number => (Date.parse(String(instant)) - Date.now()) / day;
 const auditOf = async (action: string, targetId: string) =>
-  (await w.owner.api('get', `${w.at}/audit-log?action=${action}&targetId=${targetId}`)).body.data;
+  (await org.api('get', `${org.at}/audit-log?action=${action}&targetId=${targetId}`)).body.data;
 
 describe('the secret of a transferred key', () => {
   it.each([
@@ -75,14 +51,14 @@ describe('the secret of a transferred key', () => {
     ['after the given time', 3600, 1 / 24],
     ['after thirty days at most', 2_592_000, 30],
   ])('ends %s, and reads until then', async (_name, seconds, days) => {
-    const member = await w.join('editor');
+    const member = await org.join('editor');
     expect(await shown(member.keyId)).toMatchObject({ secretEndsAt: null, transferredFrom: null });
     await transfer(member, seconds === undefined ? {} : { seconds });
     const key = await shown(member.keyId);
     expect(key).toMatchObject({
       status: 'active',
       transferredFrom: member.email,
-      createdBy: { id: w.owner.id },
+      createdBy: { id: org.owner.id },
     });
     expect(daysUntil(key.secretEndsAt)).toBeCloseTo(days, 2);
     expect(await read(member.secret)).toBe(404);
@@ -97,28 +73,28 @@ describe('the secret of a transferred key', () => {
   });
 
   it('ends immediately with 0; the key can still be rotated', async () => {
-    const member = await w.join('editor');
+    const member = await org.join('editor');
     await transfer(member, { seconds: 0 });
     expect(await read(member.secret)).toBe(401);
     expect(
-      (await w.owner.api('get', '/api-keys?status=active')).body.data.map(({ id }: { id: string }) => id),
-    ).toEqual([w.owner.keyId]);
+      (await org.api('get', '/api-keys?status=active')).body.data.map(({ id }: { id: string }) => id),
+    ).toEqual([org.owner.keyId]);
     const rotated = await rotate(member.keyId, { gracePeriodSeconds: 3600 });
     expect([rotated.status, rotated.body.status]).toEqual([201, 'active']);
     expect([await read(member.secret), await read(rotated.body.secret)]).toEqual([401, 404]);
   });
 
   it('400 beyond the bounds, which are seven days for members who leave by themselves, 422 without a transfer', async () => {
-    const member = await w.join('editor');
-    const removal = (query: string) => w.owner.api('delete', `${w.at}/members/${member.id}?${query}`);
+    const member = await org.join('editor');
+    const removal = (query: string) => org.api('delete', `${org.at}/members/${member.id}?${query}`);
     for (const seconds of ['-1', '2592001', '1.5', 'x', ''])
       expect((await removal(`keys=transfer&gracePeriodSeconds=${seconds}`)).status).toBe(400);
     expect(codesOf(await removal('keys=revoke&gracePeriodSeconds=60'))).toEqual(['not_transferred']);
-    const session = await w.session(member.id);
+    const session = await org.session(member.id);
     const leave = (seconds: string) =>
       session(
         'delete',
-        `/whoami/organizations/${w.id}?keys=transfer&transferTo=${w.owner.id}&gracePeriodSeconds=${seconds}`,
+        `/whoami/organizations/${org.id}?keys=transfer&transferTo=${org.owner.id}&gracePeriodSeconds=${seconds}`,
       );
     expect((await leave('604801')).status).toBe(400);
     expect((await leave('604800')).status).toBe(204);
@@ -126,13 +102,13 @@ describe('the secret of a transferred key', () => {
   });
 
   it('ends within a second in a process that has cached the key', async () => {
-    const member = await w.join('editor');
+    const member = await org.join('editor');
     await transfer(member);
     const clock = testClock();
     const trusting = createApp({
-      ...ctx,
+      ...org.ctx,
       clock,
-      settings: { ...ctx.settings, cacheTtlMs: testSettings.cacheTtlMs },
+      settings: { ...org.ctx.settings, cacheTtlMs: testSettings.cacheTtlMs },
     });
     expect(await read(member.secret, trusting)).toBe(404);
     await change(member.keyId, { secret_ends_at: ended() });
@@ -143,37 +119,37 @@ describe('the secret of a transferred key', () => {
   });
 
   it('never ends later because the key is transferred again', async () => {
-    const [member, heir] = [await w.join('editor'), await w.joinBare('admin')];
+    const [member, heir] = [await org.join('editor'), await org.joinBare('admin')];
     await transfer(member, { to: heir.id, seconds: 3600 });
     const { secretEndsAt } = await shown(member.keyId);
     await transfer({ ...member, id: heir.id }, { seconds: 2_592_000 });
-    expect(await shown(member.keyId)).toMatchObject({ secretEndsAt, createdBy: { id: w.owner.id } });
+    expect(await shown(member.keyId)).toMatchObject({ secretEndsAt, createdBy: { id: org.owner.id } });
   });
 
   it('cannot be given more scopes before it ends', async () => {
-    const member = await w.joinBare('editor');
-    const narrow = await makeKey(ctx, w.id, { createdBy: member.id, resources: ['invoices'] });
-    expect((await w.owner.api('delete', `${w.at}/members/${member.id}?keys=transfer`)).status).toBe(204);
+    const member = await org.joinBare('editor');
+    const narrow = await makeKey(org.ctx, org.id, { createdBy: member.id, resources: ['invoices'] });
+    expect((await org.api('delete', `${org.at}/members/${member.id}?keys=transfer`)).status).toBe(204);
     for (const scopes of [
       {},
       { resources: ['invoices', 'customers'] },
       { resources: ['invoices'], permissions: ['write'] },
     ])
-      expect(codesOf(await w.owner.api('patch', `/api-keys/${narrow.id}`, { scopes }))).toEqual([
+      expect(codesOf(await org.api('patch', `/api-keys/${narrow.id}`, { scopes }))).toEqual([
         'grace_running',
       ]);
     expect((await rotate(narrow.id)).status).toBe(201);
-    expect((await w.owner.api('patch', `/api-keys/${narrow.id}`, { scopes: {} })).status).toBe(200);
+    expect((await org.api('patch', `/api-keys/${narrow.id}`, { scopes: {} })).status).toBe(200);
   });
 });
 
 describe('rotation of a transferred key', () => {
   it('gives a secret without an end; a grace period keeps the old one no longer than its end', async () => {
-    const member = await w.join('editor');
+    const member = await org.join('editor');
     await transfer(member, { seconds: 3600 });
     const rotated = await rotate(member.keyId, { gracePeriodSeconds: 2_592_000 });
     expect(rotated.body).toMatchObject({ secretEndsAt: null, transferredFrom: null, status: 'active' });
-    const { previous_expires_at: at } = await inTransaction({ db: ctx.db, organizationId: w.id }, (tx) =>
+    const { previous_expires_at: at } = await org.sql((tx) =>
       tx('api_keys').where({ id: member.keyId }).first('previous_expires_at'),
     );
     expect(daysUntil(at.toISOString())).toBeCloseTo(1 / 24, 2);
@@ -183,23 +159,19 @@ describe('rotation of a transferred key', () => {
 
 describe('old secrets in the grace period of a rotation', () => {
   it('of the member who leaves end with the current one', async () => {
-    const member = await w.join('admin');
+    const member = await org.join('admin');
     const second = (await rotate(member.keyId, { gracePeriodSeconds: 2_592_000 }, member.api)).body.secret;
     await transfer(member, { seconds: 0 });
     expect([await read(member.secret), await read(second)]).toEqual([401, 401]);
   });
 
   it('of a key that someone else has rotated end as well, never later than before', async () => {
-    const members = [await w.join('editor'), await w.join('editor'), await w.join('editor')] as const;
+    const members = [await org.join('editor'), await org.join('editor'), await org.join('editor')] as const;
     const secrets: string[] = [];
     for (const { keyId } of members)
       secrets.push((await rotate(keyId, { gracePeriodSeconds: 3600 })).body.secret);
     const graceEnd = async (id: string): Promise<Date> =>
-      (
-        await inTransaction({ db: ctx.db, organizationId: w.id }, (tx) =>
-          tx('api_keys').where({ id }).first('previous_expires_at'),
-        )
-      ).previous_expires_at;
+      (await org.sql((tx) => tx('api_keys').where({ id }).first('previous_expires_at'))).previous_expires_at;
     const before = await graceEnd(members[1].keyId);
     await transfer(members[0], { seconds: 0 });
     await transfer(members[1], { seconds: 2_592_000 });
@@ -219,11 +191,11 @@ describe('keys that have expired', () => {
   it.each(['revoke', 'transfer'])(
     'read for no former member when someone extends them after keys=%s',
     async (choice) => {
-      const member = await w.join('editor');
+      const member = await org.join('editor');
       await change(member.keyId, { expires_at: ended() });
-      const removal = await w.owner.api('delete', `${w.at}/members/${member.id}?keys=${choice}`);
+      const removal = await org.api('delete', `${org.at}/members/${member.id}?keys=${choice}`);
       expect(removal.status).toBe(204);
-      await w.owner.api('patch', `/api-keys/${member.keyId}`, { expiresAt: null });
+      await org.api('patch', `/api-keys/${member.keyId}`, { expiresAt: null });
       if (choice === 'transfer')
         expect(daysUntil((await shown(member.keyId)).secretEndsAt)).toBeCloseTo(7, 2);
       else expect(await read(member.secret)).toBe(401);
@@ -231,18 +203,18 @@ describe('keys that have expired', () => {
   );
 
   it('need no choice, and are revoked', async () => {
-    const member = await w.join('editor');
+    const member = await org.join('editor');
     await change(member.keyId, { expires_at: ended() });
-    expect((await w.owner.api('delete', `${w.at}/members/${member.id}`)).status).toBe(204);
+    expect((await org.api('delete', `${org.at}/members/${member.id}`)).status).toBe(204);
     expect((await shown(member.keyId)).status).toBe('revoked');
   });
 });
 
 describe('POST /api-keys/{id}/keep-secret', () => {
   it('200: the secret has no end any more, and the key keeps its ceiling', async () => {
-    const [member, keeper] = [await w.join('admin'), await w.join('admin')];
+    const [member, keeper] = [await org.join('admin'), await org.join('admin')];
     await transfer(member);
-    const before = await w.permissionsOf(member.secret);
+    const before = await org.permissionsOf(member.secret);
     const { secretEndsAt } = await shown(member.keyId);
     const kept = await keep(member.keyId, keeper.api);
     expect([kept.status, kept.body]).toEqual([
@@ -251,7 +223,7 @@ describe('POST /api-keys/{id}/keep-secret', () => {
     ]);
     expect(kept.text).not.toContain('"secret"');
     expect(await read(member.secret)).toBe(404);
-    expect(await w.permissionsOf(member.secret)).toEqual(before);
+    expect(await org.permissionsOf(member.secret)).toEqual(before);
     const [entry] = await auditOf('api-key.keep-secret', member.keyId);
     expect(entry).toMatchObject({
       actor: { id: keeper.id },
@@ -262,16 +234,16 @@ describe('POST /api-keys/{id}/keep-secret', () => {
   });
 
   it('403 without api-key:update, without record:read, and for any secret of a former member', async () => {
-    const [member, other] = [await w.join('admin'), await w.join('admin')];
+    const [member, other] = [await org.join('admin'), await org.join('admin')];
     await transfer(member);
     await transfer(other);
-    const viewer = await w.join('viewer');
+    const viewer = await org.join('viewer');
     const refused = await keep(member.keyId, viewer.api);
     expect([refused.status, refused.body.error.message]).toEqual([
       403,
       'Missing required permission: api-key:update',
     ]);
-    const blind = await w.join(['api-key:update']);
+    const blind = await org.join(['api-key:update']);
     expect((await keep(member.keyId, blind.api)).body.error.message).toBe(
       'Missing required permission: record:read',
     );
@@ -282,16 +254,16 @@ describe('POST /api-keys/{id}/keep-secret', () => {
   });
 
   it('403 for a caller who lacks a permission of the key', async () => {
-    const member = await w.join('admin');
+    const member = await org.join('admin');
     await transfer(member);
-    const weak = await w.join(['api-key:update', 'record:read']);
+    const weak = await org.join(['api-key:update', 'record:read']);
     expect(codesOf(await keep(member.keyId, weak.api))).toEqual(['escalation']);
   });
 
   it('is of no use to a member before they leave, nor while they do', async () => {
-    const member = await w.join('admin');
+    const member = await org.join('admin');
     expect(codesOf(await keep(member.keyId, member.api))).toEqual(['no_end']);
-    const session = await w.session(member.id);
+    const session = await org.session(member.id);
     const [, kept] = await Promise.all([transfer(member), keep(member.keyId, session)]);
     // The removal comes first, or there is nothing to keep yet.
     expect([401, 403, 422]).toContain(kept.status);
@@ -300,16 +272,16 @@ describe('POST /api-keys/{id}/keep-secret', () => {
   });
 
   it('422 for a secret that has ended, a key that has expired and a revoked one, 404 for an unknown one', async () => {
-    const member = await w.join('editor');
+    const member = await org.join('editor');
     await transfer(member);
     await change(member.keyId, { secret_ends_at: ended() });
     expect(codesOf(await keep(member.keyId))).toEqual(['secret_ended']);
     expect(await read(member.secret)).toBe(401);
     await change(member.keyId, { expires_at: ended() });
     expect(codesOf(await keep(member.keyId))).toEqual(['expired']);
-    await w.owner.api('delete', `/api-keys/${member.keyId}`);
+    await org.api('delete', `/api-keys/${member.keyId}`);
     expect(codesOf(await keep(member.keyId))).toEqual(['revoked']);
-    const elsewhere = await world(ctx, app);
+    const elsewhere = await org.another();
     expect((await keep(member.keyId, elsewhere.owner.api)).status).toBe(404);
   });
 });
@@ -317,25 +289,25 @@ describe('POST /api-keys/{id}/keep-secret', () => {
 describe('mails', () => {
   /** Sent when two processes report at the same time. */
   async function mails(): Promise<Delivered[]> {
-    const reports = [1, 2].map(() => startSecretEndReports(ctx, { everyMs: hour }));
+    const reports = [1, 2].map(() => startSecretEndReports(org.ctx, { everyMs: hour }));
     await Promise.all(reports.map((report) => report.tick()));
     for (const report of reports) await report.stop();
-    const sender = startMailSender(ctx, { pollMs: hour });
+    const sender = startMailSender(org.ctx, { pollMs: hour });
     await sender.waitUntilIdle();
     await sender.stop();
-    return server.delivered.splice(0);
+    return org.mails.delivered.splice(0);
   }
   const subjects = async () => (await mails()).map(({ to, mail }) => `${to}: ${mail.subject}`).sort();
-  let heir: Awaited<ReturnType<World['joinBare']>>;
+  let heir: Awaited<ReturnType<Organization['joinBare']>>;
   const acme = 'Acme & Sons';
   beforeEach(async () => {
     await mails();
-    await w.owner.api('patch', w.at, { name: acme });
-    heir = await w.joinBare('editor');
+    await org.api('patch', org.at, { name: acme });
+    heir = await org.joinBare('editor');
   });
 
   it('go to the member who takes the keys over: at the transfer and at the end, once each', async () => {
-    const member = await w.join('admin');
+    const member = await org.join('admin');
     const second = (await member.api('post', '/api-keys', { name: 'Ledger <1>' })).body;
     await transfer(member, { to: heir.id });
     const [start, ...more] = await mails();
@@ -372,23 +344,23 @@ describe('mails', () => {
   });
 
   it('at the end follow neither a rotation nor a decision to keep the secret nor a revocation', async () => {
-    const members = [await w.join('editor'), await w.join('editor'), await w.join('editor')] as const;
+    const members = [await org.join('editor'), await org.join('editor'), await org.join('editor')] as const;
     for (const member of members) await transfer(member);
     expect(await subjects()).toHaveLength(3);
     expect((await rotate(members[0].keyId, { gracePeriodSeconds: 3600 })).status).toBe(201);
     expect((await keep(members[1].keyId)).status).toBe(200);
-    expect((await w.owner.api('delete', `/api-keys/${members[2].keyId}`)).status).toBe(204);
+    expect((await org.api('delete', `/api-keys/${members[2].keyId}`)).status).toBe(204);
     await change(members[2].keyId, { secret_ends_at: ended() });
     expect(await subjects()).toEqual([]);
   });
 
   it('are one when the secret ends immediately', async () => {
-    await transfer(await w.join('editor'), { to: heir.id, seconds: 0 });
+    await transfer(await org.join('editor'), { to: heir.id, seconds: 0 });
     expect(await subjects()).toEqual([`${heir.email}: The secret of an API key of ${acme} has ended`]);
   });
 
   it('go to the member who had rotated the key when only an old secret ends', async () => {
-    const [member, rotator] = [await w.join('editor'), await w.join('admin')];
+    const [member, rotator] = [await org.join('editor'), await org.join('admin')];
     expect((await rotate(member.keyId, { gracePeriodSeconds: 3600 }, rotator.api)).status).toBe(201);
     await transfer(member, { to: heir.id });
     const [start, ...more] = await mails();
@@ -401,7 +373,7 @@ describe('mails', () => {
   });
 
   it('are reported again for a secret that ends after the key was transferred once more', async () => {
-    const member = await w.join('editor');
+    const member = await org.join('editor');
     await transfer(member, { to: heir.id });
     expect((await keep(member.keyId)).status).toBe(200);
     await transfer({ ...member, id: heir.id });

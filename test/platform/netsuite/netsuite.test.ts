@@ -1,33 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import type { Express } from 'express';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createKeyring } from '../../../src/core/keyring.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { type Api, apiOf, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
-import { accountId, type Erp, startErp } from '../../setup/erp.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { accountId } from '../../setup/erp.ts';
+import { makeKey } from '../../setup/organization.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
-let erp: Erp;
-let database: TestDatabase;
-let app: Express;
-let organization: { id: string; slug: string };
-let owner: Api;
-
-beforeAll(async () => {
-  erp = await startErp();
-  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
-  app = createApp(database.ctx);
-});
-afterAll(async () => {
-  await database.close();
-  await erp.stop();
-});
-beforeEach(async () => {
-  organization = await makeOrganization(database.ctx);
-  owner = apiOf(app, (await makeKey(database.ctx, organization.id, { permissions: ['write'] })).secret);
-});
+const org = useOrganization({ erp: {}, each: true });
 
 const secrets = {
   consumerSecret: 'c0nsumer-secret-of-some-length',
@@ -38,11 +18,11 @@ const tba = (more: object = {}, connection: object = {}) => ({
   authentication: { method: 'tba', consumerKey: 'ck', tokenId: 'ti', ...more },
   ...connection,
 });
-const put = (body: object) => owner('put', '/netsuite/connection', body);
+const put = (body: object) => org.api('put', '/netsuite/connection', body);
 /** Pretends that a sync has stored records. */
 const storeRecords = (count: number) =>
-  database.ctx.db.data.query(
-    `insert into wh_${organization.id.replaceAll('-', '')}.record_state (record_type, id_type, generation, row_count, active_table)
+  org.ctx.db.data.query(
+    `insert into wh_${org.id.replaceAll('-', '')}.record_state (record_type, id_type, generation, row_count, active_table)
      values ('invoice', 'integer', 1, $1, 'invoice_1') on conflict (record_type) do update set row_count = excluded.row_count`,
     [count],
   );
@@ -63,8 +43,8 @@ describe('PUT /netsuite/connection', () => {
       lastTestedAt: null,
       lastError: null,
     });
-    expect((await owner('get', '/netsuite/connection')).body).toEqual(answer.body);
-    const { rows } = await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
+    expect((await org.api('get', '/netsuite/connection')).body).toEqual(answer.body);
+    const { rows } = await org.sql((tx) =>
       tx.raw(
         "select (select string_agg(c::text, '') from erp_connections c) || (select string_agg(a::text, '') from audit_log a) as text",
       ),
@@ -83,7 +63,7 @@ describe('PUT /netsuite/connection', () => {
     });
     for (const part of [{ tokenSecret: 'new' }, { consumerSecret: 'new' }])
       expect(codesOf(await put(tba(part)))).toEqual(['secrets_needed']);
-    expect((await owner('get', '/netsuite/connection')).body.credentialHint).toBe('WXYZ');
+    expect((await org.api('get', '/netsuite/connection')).body.credentialHint).toBe('WXYZ');
     expect(
       (await put(tba({ consumerSecret: 'short', tokenSecret: 'short' }))).body.credentialHint,
     ).toBeNull();
@@ -111,7 +91,7 @@ describe('PUT /netsuite/connection', () => {
   it("accepts the account's own address and hosts that the operator allows, but no address of another account", async () => {
     const own = await put(tba(secrets, { baseUrl: ' https://1234567-SB1.suitetalk.api.netsuite.com/\t' }));
     expect(own.body.baseUrl).toBe('https://1234567-sb1.suitetalk.api.netsuite.com');
-    expect((await put(tba(secrets, { baseUrl: erp.account.url }))).status).toBe(200);
+    expect((await put(tba(secrets, { baseUrl: org.erp.account.url }))).status).toBe(200);
     expect(
       codesOf(await put(tba(secrets, { baseUrl: 'https://7654321.suitetalk.api.netsuite.com' }))),
     ).toEqual(['other_account']);
@@ -123,20 +103,20 @@ describe('PUT /netsuite/connection', () => {
     const other = tba(secrets, { accountId: '7654321' });
     expect(codesOf(await put(other))).toEqual(['records_of_another_account']);
     expect((await put(tba(secrets, { accountId: '1234567-sb1' }))).status).toBe(200);
-    expect((await owner('delete', '/netsuite/connection')).status).toBe(204);
+    expect((await org.api('delete', '/netsuite/connection')).status).toBe(204);
     expect(codesOf(await put(other))).toEqual(['records_of_another_account']);
-    expect((await owner('delete', `/netsuite/connection?purge=${organization.slug}`)).status).toBe(204);
+    expect((await org.api('delete', `/netsuite/connection?purge=${org.slug}`)).status).toBe(204);
     expect((await put(other)).status).toBe(200);
   });
 
   it('422 for another account while a run may still add records', async () => {
-    await erp.connect(owner);
-    await owner('post', '/netsuite/metadata/refresh');
-    const config = await owner('post', '/sync-configs', { name: 'Invoices', recordType: 'invoice' });
-    const run = await owner('post', `/sync-configs/${config.body.id}/trigger`, {});
+    await org.erp.connect(org.api);
+    await org.api('post', '/netsuite/metadata/refresh');
+    const config = await org.api('post', '/sync-configs', { name: 'Invoices', recordType: 'invoice' });
+    const run = await org.api('post', `/sync-configs/${config.body.id}/trigger`, {});
     const other = tba(secrets, { accountId: '7654321' });
     expect(codesOf(await put(other))).toEqual(['run_open']);
-    await owner('post', `/sync-runs/${run.body.id}/cancel`);
+    await org.api('post', `/sync-runs/${run.body.id}/cancel`);
     expect((await put(other)).status).toBe(200);
   });
 
@@ -148,121 +128,122 @@ describe('PUT /netsuite/connection', () => {
 
 describe('DELETE /netsuite/connection', () => {
   it('pauses syncs and keeps the records; purge needs the slug', async () => {
-    await erp.connect(owner);
-    await owner('post', '/netsuite/metadata/refresh');
-    const config = await owner('post', '/sync-configs', {
+    await org.erp.connect(org.api);
+    await org.api('post', '/netsuite/metadata/refresh');
+    const config = await org.api('post', '/sync-configs', {
       name: 'Invoices',
       recordType: 'invoice',
       schedule: '0 * * * *',
     });
     await storeRecords(3);
-    const unconfirmed = await owner('delete', '/netsuite/connection?purge=yes');
+    const unconfirmed = await org.api('delete', '/netsuite/connection?purge=yes');
     expect([unconfirmed.status, codesOf(unconfirmed)]).toEqual([400, ['confirmation_mismatch']]);
-    expect((await owner('delete', '/netsuite/connection')).status).toBe(204);
-    expect((await owner('get', '/netsuite/connection')).status).toBe(404);
-    const paused = (await owner('get', `/sync-configs/${config.body.id}`)).body;
+    expect((await org.api('delete', '/netsuite/connection')).status).toBe(204);
+    expect((await org.api('get', '/netsuite/connection')).status).toBe(404);
+    const paused = (await org.api('get', `/sync-configs/${config.body.id}`)).body;
     expect(paused).toMatchObject({
       status: 'paused',
       nextRunAt: null,
       pausedReason: { code: 'NO_CONNECTION' },
     });
-    expect((await owner('get', '/whoami')).body.metrics.storage.records).toBe(3);
-    expect((await owner('delete', '/netsuite/connection')).status).toBe(404);
-    expect((await owner('delete', `/netsuite/connection?purge=${organization.slug}`)).status).toBe(204);
-    expect((await owner('delete', `/netsuite/connection?purge=${organization.slug}`)).status).toBe(404);
-    await erp.connect(owner);
-    expect((await owner('get', `/sync-configs/${config.body.id}`)).body.status).toBe('active');
+    expect((await org.api('get', '/whoami')).body.metrics.storage.records).toBe(3);
+    expect((await org.api('delete', '/netsuite/connection')).status).toBe(404);
+    expect((await org.api('delete', `/netsuite/connection?purge=${org.slug}`)).status).toBe(204);
+    expect((await org.api('delete', `/netsuite/connection?purge=${org.slug}`)).status).toBe(404);
+    await org.erp.connect(org.api);
+    expect((await org.api('get', `/sync-configs/${config.body.id}`)).body.status).toBe('active');
   });
 });
 
 describe('certificates', () => {
   it('are used after their id was set, and rotate through two slots', async () => {
-    const { clientId, certificateId } = await erp.connect(owner);
-    expect((await owner('post', '/netsuite/connection/test')).body).toMatchObject({
+    const { clientId, certificateId } = await org.erp.connect(org.api);
+    expect((await org.api('post', '/netsuite/connection/test')).body).toMatchObject({
       ok: true,
       account: accountId,
       problems: [],
     });
-    expect((await owner('get', '/netsuite/connection')).body).toMatchObject({
+    expect((await org.api('get', '/netsuite/connection')).body).toMatchObject({
       status: 'connected',
       hasCredentials: true,
     });
-    const next = await owner('post', '/netsuite/connection/certificate');
+    const next = await org.api('post', '/netsuite/connection/certificate');
     expect(next.body).toMatchObject({
       slot: 2,
       certificatePem: expect.stringContaining('BEGIN CERTIFICATE'),
     });
     expect(JSON.stringify(next.body)).not.toContain('PRIVATE');
-    expect((await owner('post', '/netsuite/connection/test')).body.ok).toBe(true);
-    const uploaded = await erp.account.uploadCertificate(clientId, next.body.certificatePem);
+    expect((await org.api('post', '/netsuite/connection/test')).body.ok).toBe(true);
+    const uploaded = await org.erp.account.uploadCertificate(clientId, next.body.certificatePem);
     const connection = (id: string | null) => ({
       accountId,
-      baseUrl: erp.account.url,
+      baseUrl: org.erp.account.url,
       authentication: { method: 'oauth2', clientId, certificateId: id },
     });
     const rotated = await put(connection(uploaded.certificateId));
     expect(rotated.body.certificates.map(({ active }: { active: boolean }) => active)).toEqual([false, true]);
-    await erp.account.revokeCertificate(certificateId);
-    erp.account.revokeTokens();
-    expect((await owner('post', '/netsuite/connection/test')).body.ok).toBe(true);
-    expect((await owner('post', '/netsuite/connection/certificate')).body.slot).toBe(1);
+    await org.erp.account.revokeCertificate(certificateId);
+    org.erp.account.revokeTokens();
+    expect((await org.api('post', '/netsuite/connection/test')).body.ok).toBe(true);
+    expect((await org.api('post', '/netsuite/connection/certificate')).body.slot).toBe(1);
     expect((await put(connection(null))).body.hasCredentials).toBe(true);
   });
 
   it('a mistyped id is reported by the test and corrected by the right one', async () => {
-    const { clientId } = await erp.account.createIntegration('Portal Service');
+    const { clientId } = await org.erp.account.createIntegration('Portal Service');
     const connection = (certificateId: string | null) => ({
       accountId,
-      baseUrl: erp.account.url,
+      baseUrl: org.erp.account.url,
       authentication: { method: 'oauth2', clientId, certificateId },
     });
     expect(codesOf(await put(connection('none-yet')))).toEqual(['no_certificate']);
     expect((await put(connection(null))).body.hasCredentials).toBe(false);
-    const untold = await owner('post', '/netsuite/connection/test');
+    const untold = await org.api('post', '/netsuite/connection/test');
     expect([untold.status, codesOf(untold)]).toEqual([422, ['no_credentials']]);
-    const { certificatePem } = (await owner('post', '/netsuite/connection/certificate')).body;
-    const { certificateId } = await erp.account.uploadCertificate(clientId, certificatePem);
+    const { certificatePem } = (await org.api('post', '/netsuite/connection/certificate')).body;
+    const { certificateId } = await org.erp.account.uploadCertificate(clientId, certificatePem);
     expect((await put(connection('mistyped'))).status).toBe(200);
-    const failed = await owner('post', '/netsuite/connection/test');
+    const failed = await org.api('post', '/netsuite/connection/test');
     expect(failed.body).toMatchObject({
       ok: false,
       problems: [{ code: 'CERTIFICATE_UNKNOWN', fix: expect.stringContaining('Compare the certificate id') }],
     });
-    expect((await owner('get', '/netsuite/connection')).body).toMatchObject({
+    expect((await org.api('get', '/netsuite/connection')).body).toMatchObject({
       status: 'failed',
       lastError: expect.any(String),
     });
     expect((await put(connection(certificateId))).status).toBe(200);
-    expect((await owner('post', '/netsuite/connection/test')).body.ok).toBe(true);
+    expect((await org.api('post', '/netsuite/connection/test')).body.ok).toBe(true);
     expect((await put(connection('mistyped-again'))).body).toMatchObject({
       status: 'untested',
       authentication: { certificateId: 'mistyped-again' },
     });
-    expect((await owner('post', '/netsuite/connection/test')).body).toMatchObject({
+    expect((await org.api('post', '/netsuite/connection/test')).body).toMatchObject({
       ok: false,
       problems: [{ code: 'CERTIFICATE_UNKNOWN' }],
     });
     expect((await put(connection(certificateId))).status).toBe(200);
-    expect((await owner('post', '/netsuite/connection/test')).body.ok).toBe(true);
+    expect((await org.api('post', '/netsuite/connection/test')).body.ok).toBe(true);
   });
 });
 
 describe('POST /netsuite/connection/test', () => {
   it('404 without a connection', async () => {
-    expect((await owner('post', '/netsuite/connection/test')).status).toBe(404);
+    expect((await org.api('post', '/netsuite/connection/test')).status).toBe(404);
   });
 
   it('reports a revoked certificate, an inactive role, an unreachable host and an ERP that hangs, each with a fix', async () => {
-    const { certificateId } = await erp.connect(owner);
-    const problems = async (api = owner) => problemCodes(await api('post', '/netsuite/connection/test'));
-    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
-    const { fetch: send } = database.ctx;
-    const through = (fetch: typeof send): Api => apiOf(createApp({ ...database.ctx, fetch }), secret);
-    erp.account.injectFault({ path: /suiteql/, times: 9, status: 503, body: 'maintenance' });
-    expect((await owner('post', '/netsuite/connection/test')).body).toMatchObject({ ok: false });
-    for (let left = 0; left < 9; left += 1) await fetch(`${erp.account.url}/services/rest/query/v1/suiteql`);
+    const { certificateId } = await org.erp.connect(org.api);
+    const problems = async (api = org.api) => problemCodes(await api('post', '/netsuite/connection/test'));
+    const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
+    const { fetch: send } = org.ctx;
+    const through = (fetch: typeof send): Api => apiOf(createApp({ ...org.ctx, fetch }), secret);
+    org.erp.account.injectFault({ path: /suiteql/, times: 9, status: 503, body: 'maintenance' });
+    expect((await org.api('post', '/netsuite/connection/test')).body).toMatchObject({ ok: false });
+    for (let left = 0; left < 9; left += 1)
+      await fetch(`${org.erp.account.url}/services/rest/query/v1/suiteql`);
     // Only this request, not others sent at the same time.
-    erp.account.injectFault({ path: /suiteql.*slow/, times: 1, status: 200, delayMs: 4_000 });
+    org.erp.account.injectFault({ path: /suiteql.*slow/, times: 1, status: 200, delayMs: 4_000 });
     let isFirst = true;
     const impatient = through((url, request) => {
       if (!isFirst || !url.includes('suiteql')) return send(url, request);
@@ -270,24 +251,26 @@ describe('POST /netsuite/connection/test', () => {
       return send(`${url}${url.includes('?') ? '&' : '?'}slow=1`, { ...request, timeoutMs: 1_000 });
     });
     expect(await problems(impatient)).toEqual(['TIMEOUT']);
-    await erp.account.revokeCertificate(certificateId);
+    await org.erp.account.revokeCertificate(certificateId);
     expect(await problems()).toEqual(['CERTIFICATE_UNKNOWN']);
-    const unreachable = through((url, request) => send(url.replace(erp.host, '127.0.0.1:1'), request));
+    const unreachable = through((url, request) => send(url.replace(org.erp.host, '127.0.0.1:1'), request));
     expect(await problems(unreachable)).toEqual(['HOST_UNREACHABLE']);
   });
 });
 
 describe('the connection test reports', () => {
-  const test = async () => (await owner('post', '/netsuite/connection/test')).body;
+  const test = async () => (await org.api('post', '/netsuite/connection/test')).body;
   const problemReport = (code: string, fix: RegExp) => ({
     ok: false,
     problems: [{ code, message: expect.any(String), fix: expect.stringMatching(fix) }],
   });
   const byToken = async (change: object = {}, account = accountId) => {
     const { consumerKey, consumerSecret, tokenId, tokenSecret } =
-      await erp.account.createTokenCredentials('Portal Service');
+      await org.erp.account.createTokenCredentials('Portal Service');
     const authentication = { method: 'tba', consumerKey, consumerSecret, tokenId, tokenSecret, ...change };
-    expect((await put({ accountId: account, baseUrl: erp.account.url, authentication })).status).toBe(200);
+    expect((await put({ accountId: account, baseUrl: org.erp.account.url, authentication })).status).toBe(
+      200,
+    );
   };
 
   it('with tokens: nothing when everything is right', async () => {
@@ -311,33 +294,31 @@ describe('the connection test reports', () => {
   });
 
   it('with a certificate: a wrong client id', async () => {
-    const { certificateId } = await erp.connect(owner);
+    const { certificateId } = await org.erp.connect(org.api);
     await put({
       accountId,
-      baseUrl: erp.account.url,
+      baseUrl: org.erp.account.url,
       authentication: { method: 'oauth2', clientId: 'mistyped', certificateId },
     });
     expect(await test()).toMatchObject(problemReport('CLIENT_UNKNOWN', /client id \(consumer key\)/));
   });
 
   it('with a certificate: an expired one', async () => {
-    await erp.connect(owner);
-    await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
-      tx('erp_certificates').update({ not_after: new Date('2026-01-01T00:00:00Z') }),
-    );
-    erp.account.setAuthenticationTime(new Date('2031-01-01T00:00:00Z')); // where it has ended as well
+    await org.erp.connect(org.api);
+    await org.sql((tx) => tx('erp_certificates').update({ not_after: new Date('2026-01-01T00:00:00Z') }));
+    org.erp.account.setAuthenticationTime(new Date('2031-01-01T00:00:00Z')); // where it has ended as well
     try {
       expect(await test()).toMatchObject(problemReport('CERTIFICATE_EXPIRED', /Create a new certificate/));
     } finally {
-      erp.account.setAuthenticationTime(null);
+      org.erp.account.setAuthenticationTime(null);
     }
   });
 
   it('a wrong clock of this machine, even when the login fails because of it', async () => {
-    await erp.connect(owner);
+    await org.erp.connect(org.api);
     const now = () => new Date(Date.now() + 600_000);
-    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
-    const fast = apiOf(createApp({ ...database.ctx, clock: { ...database.ctx.clock, now } }), secret);
+    const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
+    const fast = apiOf(createApp({ ...org.ctx, clock: { ...org.ctx.clock, now } }), secret);
     const { body } = await fast('post', '/netsuite/connection/test');
     expect(body.ok).toBe(false);
     expect(body.problems[0]).toMatchObject({
@@ -347,32 +328,32 @@ describe('the connection test reports', () => {
   });
 
   it('a role that sees only some of the records, or none', async () => {
-    await erp.connect(owner);
+    await org.erp.connect(org.api);
     const tables = ['customer', 'item', 'transaction', 'vendor', 'employee', 'contact'];
     try {
-      erp.account.setVisible('item', false);
+      org.erp.account.setVisible('item', false);
       expect(await test()).toMatchObject({
         ok: true,
         problems: [{ code: 'RECORD_TYPE_HIDDEN', fix: expect.stringContaining('"View"') }],
       });
-      expect((await owner('get', '/netsuite/connection')).body).toMatchObject({
+      expect((await org.api('get', '/netsuite/connection')).body).toMatchObject({
         status: 'connected',
         lastError: null,
       });
-      for (const table of tables) erp.account.setVisible(table, false);
+      for (const table of tables) org.erp.account.setVisible(table, false);
       expect(await test()).toMatchObject(problemReport('PERMISSION_MISSING', /SuiteAnalytics Workbook/));
-      expect((await owner('get', '/netsuite/connection')).body).toMatchObject({
+      expect((await org.api('get', '/netsuite/connection')).body).toMatchObject({
         status: 'failed',
         lastError: expect.any(String),
       });
     } finally {
-      for (const table of tables) erp.account.setVisible(table, true);
+      for (const table of tables) org.erp.account.setVisible(table, true);
     }
   });
 
   it('a role that may not use the REST API', async () => {
-    await erp.connect(owner);
-    erp.account.injectFault({
+    await org.erp.connect(org.api);
+    org.erp.account.injectFault({
       path: /serverTime/,
       times: 1,
       status: 403,
@@ -384,10 +365,10 @@ describe('the connection test reports', () => {
 
 describe('stored credentials', () => {
   it('422 when their encryption key is no longer configured', async () => {
-    await erp.connect(owner);
+    await org.erp.connect(org.api);
     const keyring = createKeyring([{ id: 'test', bytes: randomBytes(32) }]);
-    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
-    const other = apiOf(createApp({ ...database.ctx, keyring }), secret);
+    const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
+    const other = apiOf(createApp({ ...org.ctx, keyring }), secret);
     for (const path of ['/netsuite/connection/test', '/netsuite/metadata/refresh'])
       expect(codesOf(await other('post', path))).toEqual(['credentials_unreadable']);
   });
@@ -395,12 +376,12 @@ describe('stored credentials', () => {
 
 describe('the metadata', () => {
   it('lists record types, returns one, and keeps the last successful result while the ERP is unavailable', async () => {
-    expect((await owner('get', '/netsuite/metadata')).body).toMatchObject({
+    expect((await org.api('get', '/netsuite/metadata')).body).toMatchObject({
       data: [],
       notListed: { code: 'no_connection' },
     });
-    const { certificateId } = await erp.connect(owner);
-    const read = await owner('post', '/netsuite/metadata/refresh');
+    const { certificateId } = await org.erp.connect(org.api);
+    const read = await org.api('post', '/netsuite/metadata/refresh');
     expect(read.status).toBe(200);
     expect(read.body.lastError).toBeNull();
     const invoice = read.body.data.find(({ name }: { name: string }) => name === 'invoice');
@@ -409,26 +390,26 @@ describe('the metadata', () => {
       table: expect.any(String),
       fieldCount: expect.any(Number),
     });
-    const shown = (await owner('get', '/netsuite/metadata/invoice')).body;
+    const shown = (await org.api('get', '/netsuite/metadata/invoice')).body;
     expect(shown.fields.find(({ name }: { name: string }) => name === 'tranid')).toMatchObject({
       type: 'text',
       syncable: true,
       reason: null,
     });
     for (const field of shown.fields) if (!field.syncable) expect(field.reason).toEqual(expect.any(String));
-    expect((await owner('get', '/netsuite/metadata/nonsense')).status).toBe(404);
-    await erp.account.revokeCertificate(certificateId);
-    erp.account.revokeTokens();
-    const kept = await owner('post', '/netsuite/metadata/refresh');
+    expect((await org.api('get', '/netsuite/metadata/nonsense')).status).toBe(404);
+    await org.erp.account.revokeCertificate(certificateId);
+    org.erp.account.revokeTokens();
+    const kept = await org.api('post', '/netsuite/metadata/refresh');
     expect(kept.status).toBe(200);
     expect(kept.body.data).toEqual(read.body.data);
     expect(kept.body.lastError).toEqual(expect.any(String));
-    expect((await owner('get', '/netsuite/metadata')).body).toEqual(kept.body);
+    expect((await org.api('get', '/netsuite/metadata')).body).toEqual(kept.body);
   });
 
   it('pages and is searched like every list', async () => {
-    await erp.connect(owner);
-    const { body: first } = await owner('post', '/netsuite/metadata/refresh');
+    await org.erp.connect(org.api);
+    const { body: first } = await org.api('post', '/netsuite/metadata/refresh');
     const { total } = first.pagination;
     expect(total).toBeGreaterThan(3);
     expect(first).toMatchObject({
@@ -437,7 +418,9 @@ describe('the metadata', () => {
       lastError: null,
     });
     const namesOf = async (query: string) =>
-      (await owner('get', `/netsuite/metadata${query}`)).body.data?.map(({ name }: { name: string }) => name);
+      (await org.api('get', `/netsuite/metadata${query}`)).body.data?.map(
+        ({ name }: { name: string }) => name,
+      );
     const all: string[] = [];
     for (let page = 1; page <= Math.ceil(total / 3); page += 1)
       all.push(...(await namesOf(`?pageSize=3&page=${page}`)));
@@ -447,21 +430,21 @@ describe('the metadata', () => {
     expect(await namesOf('?q=INVOICE')).toContain('invoice');
     expect(await namesOf('?q=nonsense')).toEqual([]);
     for (const query of ['page=0', 'pageSize=101', 'color=red'])
-      expect((await owner('get', `/netsuite/metadata?${query}`)).status).toBe(400);
+      expect((await org.api('get', `/netsuite/metadata?${query}`)).status).toBe(400);
   });
 
   it('422 when the credentials are refused and 503 when the ERP is unavailable, without an earlier result', async () => {
-    const { certificateId } = await erp.connect(owner);
-    erp.account.injectFault({ path: /./, times: 50, status: 503, body: 'maintenance' });
-    const away = await owner('post', '/netsuite/metadata/refresh');
+    const { certificateId } = await org.erp.connect(org.api);
+    org.erp.account.injectFault({ path: /./, times: 50, status: 503, body: 'maintenance' });
+    const away = await org.api('post', '/netsuite/metadata/refresh');
     expect([away.status, away.body.error.code, away.headers['retry-after']]).toEqual([
       503,
       'INTERNAL_ERROR',
       '30',
     ]);
-    for (let left = 0; left < 50; left += 1) await fetch(erp.account.url);
-    await erp.account.revokeCertificate(certificateId);
-    const refused = await owner('post', '/netsuite/metadata/refresh');
+    for (let left = 0; left < 50; left += 1) await fetch(org.erp.account.url);
+    await org.erp.account.revokeCertificate(certificateId);
+    const refused = await org.api('post', '/netsuite/metadata/refresh');
     expect([refused.status, codesOf(refused)]).toEqual([422, ['CERTIFICATE_UNKNOWN']]);
   });
 });

@@ -1,30 +1,13 @@
-import type { Express } from 'express';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
-import { type Answer, type Api, apiOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
-import { type Erp, startErp } from '../../setup/erp.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Answer, apiOf } from '../../setup/api.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
-let erp: Erp;
-let database: TestDatabase;
-let app: Express;
-let organization: { id: string; slug: string };
-let owner: Api;
+const org = useOrganization({ erp: {} });
 
 beforeAll(async () => {
-  erp = await startErp();
-  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
-  app = createApp(database.ctx);
-  organization = await makeOrganization(database.ctx);
-  owner = apiOf(app, (await makeKey(database.ctx, organization.id, { permissions: ['write'] })).secret);
-  await erp.connect(owner);
-  expect((await owner('post', '/netsuite/metadata/refresh')).status).toBe(200);
-});
-afterAll(async () => {
-  await database.close();
-  await erp.stop();
+  await org.erp.connect(org.api);
+  expect((await org.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
 });
 
 /** One row for each customer with open invoices. */
@@ -36,9 +19,9 @@ const openBalances = {
     FROM transaction t WHERE t.type = 'CustInvc' AND t.foreignamountunpaid > 0 GROUP BY t.entity`,
   keyColumn: 'customer',
 };
-const post = (body: object) => owner('post', '/netsuite/queries', body);
+const post = (body: object) => org.api('post', '/netsuite/queries', body);
 const audits = () =>
-  inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
+  org.sql((tx) =>
     tx('audit_log').where('action', 'like', 'erp-query.%').orderBy('at').pluck<string[]>('action'),
   );
 const problemOf = ({ status, body }: Answer) => {
@@ -47,8 +30,8 @@ const problemOf = ({ status, body }: Answer) => {
 };
 
 beforeEach(async () => {
-  for (const { name } of (await owner('get', '/netsuite/queries')).body.data)
-    await owner('delete', `/netsuite/queries/${name}`);
+  for (const { name } of (await org.api('get', '/netsuite/queries')).body.data)
+    await org.api('delete', `/netsuite/queries/${name}`);
 });
 
 describe('POST /netsuite/queries', () => {
@@ -58,8 +41,8 @@ describe('POST /netsuite/queries', () => {
       201,
       { ...openBalances, modifiedColumn: null, createdAt: expect.any(String), updatedAt: expect.any(String) },
     ]);
-    expect((await owner('get', '/netsuite/queries/open_balances')).body).toEqual(created.body);
-    const described = (await owner('get', '/netsuite/metadata/open_balances')).body;
+    expect((await org.api('get', '/netsuite/queries/open_balances')).body).toEqual(created.body);
+    const described = (await org.api('get', '/netsuite/metadata/open_balances')).body;
     expect(described).toMatchObject({
       label: 'Open balances',
       family: 'query',
@@ -86,7 +69,7 @@ describe('POST /netsuite/queries', () => {
       syncable: true,
       warning: expect.stringMatching(/is empty in all rows/),
     });
-    const listed = (await owner('get', '/netsuite/metadata?family=query')).body;
+    const listed = (await org.api('get', '/netsuite/metadata?family=query')).body;
     expect(listed.data).toMatchObject([
       { name: 'open_balances', family: 'query', syncable: true, described: true },
     ]);
@@ -97,10 +80,10 @@ describe('POST /netsuite/queries', () => {
     await post(openBalances);
     await post({ ...openBalances, name: 'Balances', label: 'Other' });
     expect(
-      (await owner('get', '/netsuite/queries')).body.data.map(({ name }: { name: string }) => name),
+      (await org.api('get', '/netsuite/queries')).body.data.map(({ name }: { name: string }) => name),
     ).toEqual(['Balances', 'open_balances']);
-    expect((await owner('get', '/netsuite/queries?q=OPEN')).body.pagination.total).toBe(1);
-    await owner('delete', '/netsuite/queries/Balances');
+    expect((await org.api('get', '/netsuite/queries?q=OPEN')).body.pagination.total).toBe(1);
+    await org.api('delete', '/netsuite/queries/Balances');
     expect((await audits()).slice(before)).toEqual([
       'erp-query.create',
       'erp-query.create',
@@ -122,7 +105,7 @@ describe('POST /netsuite/queries', () => {
       'id',
       'lastmodifieddate',
     ]);
-    expect((await owner('get', '/netsuite/metadata/invoices_by_query')).body.reading.changes).toBe(
+    expect((await org.api('get', '/netsuite/metadata/invoices_by_query')).body.reading.changes).toBe(
       'modified',
     );
   });
@@ -262,7 +245,7 @@ describe('POST /netsuite/queries', () => {
   it('lists a column that cannot be selected with the reason', async () => {
     const query = 'SELECT id, itemid AS "Item Name", displayname AS lines, COUNT(*) OVER () AS n FROM item';
     expect((await post({ ...openBalances, query, keyColumn: 'id' })).status).toBe(201);
-    const { fields } = (await owner('get', '/netsuite/metadata/open_balances')).body;
+    const { fields } = (await org.api('get', '/netsuite/metadata/open_balances')).body;
     expect(fields).toMatchObject([
       { name: 'id', syncable: true },
       {
@@ -276,8 +259,8 @@ describe('POST /netsuite/queries', () => {
   });
 
   it('422 before the record types are known', async () => {
-    const other = await makeOrganization(database.ctx);
-    const api = apiOf(app, (await makeKey(database.ctx, other.id, { permissions: ['write'] })).secret);
+    const other = await makeOrganization(org.ctx);
+    const api = apiOf(org.app, (await makeKey(org.ctx, other.id, { permissions: ['write'] })).secret);
     const answer = await api('post', '/netsuite/queries', openBalances);
     expect(problemOf(answer)).toMatchObject({ status: 422, code: 'no_connection' });
   });
@@ -285,7 +268,7 @@ describe('POST /netsuite/queries', () => {
 
 describe('PUT /netsuite/queries/{name}', () => {
   const { name, ...input } = openBalances;
-  const put = (body: object) => owner('put', `/netsuite/queries/${name}`, body);
+  const put = (body: object) => org.api('put', `/netsuite/queries/${name}`, body);
 
   it('replaces the query and the fields', async () => {
     await post(openBalances);
@@ -293,7 +276,7 @@ describe('PUT /netsuite/queries/{name}', () => {
       "SELECT entity AS customer, COUNT(*) AS orders FROM transaction WHERE type = 'SalesOrd' GROUP BY entity";
     const answer = await put({ ...input, label: 'Orders', query });
     expect([answer.status, answer.body.label, answer.body.query]).toEqual([200, 'Orders', query]);
-    const { label, fields } = (await owner('get', `/netsuite/metadata/${name}`)).body;
+    const { label, fields } = (await org.api('get', `/netsuite/metadata/${name}`)).body;
     expect([label, fields.map((field: { name: string }) => field.name)]).toEqual([
       'Orders',
       ['id', 'orders'],
@@ -307,12 +290,12 @@ describe('PUT /netsuite/queries/{name}', () => {
       status: 422,
       path: 'query',
     });
-    expect((await owner('get', `/netsuite/queries/${name}`)).body).toEqual(body);
+    expect((await org.api('get', `/netsuite/queries/${name}`)).body).toEqual(body);
   });
 
   it('a sync configuration keeps its key and its query: 422 in_use and run_open', async () => {
     await post(openBalances);
-    const config = await owner('post', '/sync-configs', { name: 'Balances', recordType: name });
+    const config = await org.api('post', '/sync-configs', { name: 'Balances', recordType: name });
     expect(config.status).toBe(201);
     const byInvoice = {
       ...input,
@@ -320,38 +303,34 @@ describe('PUT /netsuite/queries/{name}', () => {
       keyColumn: 'id',
     };
     expect(problemOf(await put(byInvoice))).toMatchObject({ status: 422, path: 'keyColumn', code: 'in_use' });
-    expect(problemOf(await owner('delete', `/netsuite/queries/${name}`))).toMatchObject({
+    expect(problemOf(await org.api('delete', `/netsuite/queries/${name}`))).toMatchObject({
       status: 422,
       code: 'in_use',
     });
-    const run = await owner('post', `/sync-configs/${config.body.id}/trigger`, {});
+    const run = await org.api('post', `/sync-configs/${config.body.id}/trigger`, {});
     const without = { ...input, query: input.query.replace('COUNT(*) AS invoices, ', '') };
     expect((await put(without)).status).toBe(200);
-    await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
-      tx('sync_runs').where({ id: run.body.id }).update({ status: 'running' }),
-    );
+    await org.sql((tx) => tx('sync_runs').where({ id: run.body.id }).update({ status: 'running' }));
     expect(problemOf(await put(input))).toMatchObject({ status: 422, path: 'query', code: 'run_open' });
     expect((await put({ ...without, label: 'Renamed' })).body.label).toBe('Renamed');
-    await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
-      tx('sync_runs').where({ id: run.body.id }).update({ status: 'cancelled' }),
-    );
-    expect((await owner('delete', `/sync-configs/${config.body.id}`)).status).toBe(204);
-    expect((await owner('delete', `/netsuite/queries/${name}`)).status).toBe(204);
-    expect((await owner('get', `/netsuite/metadata/${name}`)).status).toBe(404);
+    await org.sql((tx) => tx('sync_runs').where({ id: run.body.id }).update({ status: 'cancelled' }));
+    expect((await org.api('delete', `/sync-configs/${config.body.id}`)).status).toBe(204);
+    expect((await org.api('delete', `/netsuite/queries/${name}`)).status).toBe(204);
+    expect((await org.api('get', `/netsuite/metadata/${name}`)).status).toBe(404);
   });
 });
 
 describe('refreshing the metadata', () => {
   it('keeps the queries, also after the connection was set up again', async () => {
     await post(openBalances);
-    await owner('post', '/netsuite/metadata/refresh');
-    const queries = async () => (await owner('get', '/netsuite/metadata?family=query')).body.data;
+    await org.api('post', '/netsuite/metadata/refresh');
+    const queries = async () => (await org.api('get', '/netsuite/metadata?family=query')).body.data;
     expect(await queries()).toMatchObject([{ name: 'open_balances', syncable: true }]);
-    await owner('delete', '/netsuite/connection');
-    await erp.connect(owner);
-    await owner('post', '/netsuite/metadata/refresh');
+    await org.api('delete', '/netsuite/connection');
+    await org.erp.connect(org.api);
+    await org.api('post', '/netsuite/metadata/refresh');
     expect(await queries()).toMatchObject([{ name: 'open_balances', syncable: null, described: false }]);
-    expect((await owner('get', '/netsuite/metadata/open_balances')).body.fields).toHaveLength(8);
+    expect((await org.api('get', '/netsuite/metadata/open_balances')).body.fields).toHaveLength(8);
     expect(await queries()).toMatchObject([{ name: 'open_balances', syncable: true, described: true }]);
   });
 });
@@ -362,13 +341,10 @@ describe('permissions', () => {
    * well.
    */
   it('defining a query takes record:read, and no one without it learns a value or a count from a refusal', async () => {
-    const { id: createdBy } = await makeMember(database.ctx, organization.id, [
-      'netsuite:read',
-      'netsuite:update',
-    ]);
+    const { id: createdBy } = await makeMember(org.ctx, org.id, ['netsuite:read', 'netsuite:update']);
     const admin = apiOf(
-      app,
-      (await makeKey(database.ctx, organization.id, { permissions: ['write'], createdBy })).secret,
+      org.app,
+      (await makeKey(org.ctx, org.id, { permissions: ['write'], createdBy })).secret,
     );
     const { name, ...input } = {
       ...openBalances,
@@ -380,12 +356,10 @@ describe('permissions', () => {
     expect(problemOf(await admin('put', `/netsuite/queries/${name}`, input))).toMatchObject(refused);
     // As when the account's records have changed since. Everyone with netsuite:read makes the service
     // describe the record type again.
-    await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
-      tx('erp_queries').where({ name }).update({ query: input.query }),
-    );
-    await owner('delete', '/netsuite/connection');
-    await erp.connect(owner);
-    await owner('post', '/netsuite/metadata/refresh');
+    await org.sql((tx) => tx('erp_queries').where({ name }).update({ query: input.query }));
+    await org.api('delete', '/netsuite/connection');
+    await org.erp.connect(org.api);
+    await org.api('post', '/netsuite/metadata/refresh');
     const { status, body } = await admin('get', `/netsuite/metadata/${name}`);
     expect([status, body.error.message]).toEqual([
       422,
@@ -394,10 +368,7 @@ describe('permissions', () => {
   });
 
   it('reading takes netsuite:read, all else netsuite:update', async () => {
-    const reader = apiOf(
-      app,
-      (await makeKey(database.ctx, organization.id, { permissions: ['read'] })).secret,
-    );
+    const reader = apiOf(org.app, (await makeKey(org.ctx, org.id, { permissions: ['read'] })).secret);
     expect((await reader('get', '/netsuite/queries')).status).toBe(200);
     expect((await reader('post', '/netsuite/queries', openBalances)).status).toBe(403);
     expect((await reader('delete', '/netsuite/queries/open_balances')).status).toBe(403);

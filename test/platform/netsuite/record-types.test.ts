@@ -1,13 +1,10 @@
 // All record types of an account with subsidiaries: the list is read at once, and the fields of each when
 // they are needed.
-import type { Express } from 'express';
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
-import { type Api, apiOf, codesOf, signedInApi } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
-import { dataFolder, type Erp, startErp } from '../../setup/erp.ts';
-import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
+import { codesOf, signedInApi } from '../../setup/api.ts';
+import { makeMember, makeSession } from '../../setup/organization.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
 const known = [
   'customer',
@@ -22,38 +19,29 @@ const known = [
 ];
 const undescribed = { table: null, fieldCount: null, syncableFieldCount: null, described: false };
 
-let erp: Erp;
-let database: TestDatabase;
+const org = useOrganization({
+  erp: { profile: 'oneworld' },
+  each: true,
+  alter: (ctx) => ({
+    ...ctx,
+    fetch: (url, request) => {
+      if (!url.includes('/token')) requests += 1;
+      return ctx.fetch(url, request);
+    },
+  }),
+});
 let account: Pool;
-let app: Express;
 let certificateId: string;
-let owner: Api;
 /** Requests to the account, other than those that sign in. */
 let requests: number;
 
 beforeAll(async () => {
-  erp = await startErp(dataFolder, { profile: 'oneworld' });
-  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
-  account = new Pool({ ...inject('pg'), database: erp.database, max: 1 });
-  const { fetch: send } = database.ctx;
-  app = createApp({
-    ...database.ctx,
-    fetch: (url, request) => {
-      if (!url.includes('/token')) requests += 1;
-      return send(url, request);
-    },
-  });
+  account = new Pool({ ...inject('pg'), database: org.erp.database, max: 1 });
 });
-afterAll(async () => {
-  await account.end();
-  await database.close();
-  await erp.stop();
-});
+afterAll(() => account.end());
 beforeEach(async () => {
-  const { id } = await makeOrganization(database.ctx);
-  owner = apiOf(app, (await makeKey(database.ctx, id, { permissions: ['write'] })).secret);
-  ({ certificateId } = await erp.connect(owner));
-  expect((await owner('post', '/netsuite/metadata/refresh')).status).toBe(200);
+  ({ certificateId } = await org.erp.connect(org.api));
+  expect((await org.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
   requests = 0;
 });
 
@@ -70,7 +58,7 @@ type Head = {
 async function list(query = ''): Promise<Head[]> {
   const heads: Head[] = [];
   for (let page = 1; ; page += 1) {
-    const { status, body } = await owner('get', `/netsuite/metadata?pageSize=100&page=${page}${query}`);
+    const { status, body } = await org.api('get', `/netsuite/metadata?pageSize=100&page=${page}${query}`);
     expect(status).toBe(200);
     heads.push(...body.data);
     if (page >= body.pagination.totalPages) return heads;
@@ -105,7 +93,7 @@ describe('GET /netsuite/metadata', () => {
   });
 
   it('says what the account as a whole has', async () => {
-    const { body } = await owner('get', '/netsuite/metadata?pageSize=1');
+    const { body } = await org.api('get', '/netsuite/metadata?pageSize=1');
     expect(body.account).toMatchObject({
       hasSubsidiaries: true,
       hasCurrencies: true,
@@ -132,7 +120,7 @@ describe('GET /netsuite/metadata', () => {
       expected(({ name }) => ['vendorBill', 'purchaseOrder'].includes(name)),
     );
     for (const query of ['names=', 'names=a,,b', 'syncable=maybe', 'custom=1', 'family=cars', 'counts=yes'])
-      expect((await owner('get', `/netsuite/metadata?${query}`)).status).toBe(400);
+      expect((await org.api('get', `/netsuite/metadata?${query}`)).status).toBe(400);
   });
 
   it('counts records on request, whether the record types are described or not', async () => {
@@ -147,38 +135,41 @@ describe('GET /netsuite/metadata', () => {
     expect(counted.size).toBeGreaterThan(60);
     for (const { name, n } of rows) expect([name, counted.get(name)]).toEqual([name, Number(n)]);
     expect(counted.get('inventoryitem')).toBeNull();
-    expect((await owner('get', '/netsuite/metadata?q=invoice')).body.data[0]).not.toHaveProperty('records');
+    expect((await org.api('get', '/netsuite/metadata?q=invoice')).body.data[0]).not.toHaveProperty('records');
   });
 
   it('names the sync of a record type to callers who may read syncs', async () => {
-    const { body: sync } = await owner('post', '/sync-configs', {
+    const { body: sync } = await org.api('post', '/sync-configs', {
       name: 'Customers',
       recordType: 'customer',
     });
     expect((await headOf('customer'))?.syncConfigId).toBe(sync.id);
     expect((await headOf('item'))?.syncConfigId).toBeNull();
-    expect((await owner('get', '/netsuite/metadata/customer')).body.syncConfigId).toBe(sync.id);
-    const { id } = (await owner('get', '/whoami')).body.organization;
-    const member = await makeMember(database.ctx, id, ['netsuite:read']);
-    const other = signedInApi(app, database.ctx, (await makeSession(database.ctx, member.id, id)).cookie);
+    expect((await org.api('get', '/netsuite/metadata/customer')).body.syncConfigId).toBe(sync.id);
+    const { id } = (await org.api('get', '/whoami')).body.organization;
+    const member = await makeMember(org.ctx, id, ['netsuite:read']);
+    const other = signedInApi(org.app, org.ctx, (await makeSession(org.ctx, member.id, id)).cookie);
     expect((await other('get', '/netsuite/metadata?names=customer')).body.data[0].syncConfigId).toBeNull();
     expect((await other('get', '/netsuite/metadata/customer')).body.syncConfigId).toBeNull();
   });
 
   it('counts null where the ERP cannot', async () => {
-    erp.account.setVisible('employee', false);
+    org.erp.account.setVisible('employee', false);
     try {
-      const { status, body } = await owner('get', '/netsuite/metadata?counts=true&q=employee&syncable=true');
+      const { status, body } = await org.api(
+        'get',
+        '/netsuite/metadata?counts=true&q=employee&syncable=true',
+      );
       expect([status, body.data]).toMatchObject([200, [{ name: 'employee', records: null }]]);
     } finally {
-      erp.account.setVisible('employee', true);
+      org.erp.account.setVisible('employee', true);
     }
   });
 });
 
 describe('GET /netsuite/metadata/{recordType}', () => {
   it('describes a record type when it is retrieved for the first time, and not again', async () => {
-    const { status, body } = await owner('get', '/netsuite/metadata/purchaseOrder');
+    const { status, body } = await org.api('get', '/netsuite/metadata/purchaseOrder');
     expect(status).toBe(200);
     expect(body).toMatchObject({
       ...{
@@ -204,7 +195,7 @@ describe('GET /netsuite/metadata/{recordType}', () => {
     });
     expect(requests).toBeGreaterThan(0);
     requests = 0;
-    expect((await owner('get', '/netsuite/metadata/purchaseOrder')).body).toEqual(body);
+    expect((await org.api('get', '/netsuite/metadata/purchaseOrder')).body).toEqual(body);
     expect(await headOf('purchaseOrder')).toMatchObject({
       described: true,
       syncable: true,
@@ -214,75 +205,78 @@ describe('GET /netsuite/metadata/{recordType}', () => {
   });
 
   it('describes it again after a refresh, and keeps what is stored while the ERP is unavailable', async () => {
-    const before = (await owner('get', '/netsuite/metadata/department')).body;
+    const before = (await org.api('get', '/netsuite/metadata/department')).body;
     expect(before).toMatchObject({ syncable: true, reading: { curated: false } });
-    await owner('post', '/netsuite/metadata/refresh');
-    erp.account.setColumnVisible('department', 'name', false);
+    await org.api('post', '/netsuite/metadata/refresh');
+    org.erp.account.setColumnVisible('department', 'name', false);
     try {
-      erp.account.injectFault({ path: /./, times: 1_000, status: 503, body: 'maintenance' });
-      expect((await owner('get', '/netsuite/metadata/department')).body).toEqual(before);
-      erp.account.clearFaults();
-      const after = (await owner('get', '/netsuite/metadata/department')).body;
+      org.erp.account.injectFault({ path: /./, times: 1_000, status: 503, body: 'maintenance' });
+      expect((await org.api('get', '/netsuite/metadata/department')).body).toEqual(before);
+      org.erp.account.clearFaults();
+      const after = (await org.api('get', '/netsuite/metadata/department')).body;
       const name = after.fields.find((field: { name: string }) => field.name === 'name');
       expect(name === undefined || (!name.syncable && name.reason !== null)).toBe(true);
     } finally {
-      erp.account.clearFaults();
-      erp.account.setColumnVisible('department', 'name', true);
+      org.erp.account.clearFaults();
+      org.erp.account.setColumnVisible('department', 'name', true);
     }
   });
 
   it('gives the reason for a record type that the role cannot read', async () => {
-    erp.account.setVisible('department', false);
+    org.erp.account.setVisible('department', false);
     try {
-      const { status, body } = await owner('get', '/netsuite/metadata/department');
+      const { status, body } = await org.api('get', '/netsuite/metadata/department');
       expect([status, body.syncable, body.reason]).toEqual([
         200,
         false,
         expect.stringMatching(/role|permission/i),
       ]);
       expect(await namesOf('&syncable=false')).toContain('department');
-      const refused = await owner('post', '/sync-configs', { name: 'Departments', recordType: 'department' });
+      const refused = await org.api('post', '/sync-configs', {
+        name: 'Departments',
+        recordType: 'department',
+      });
       expect([refused.status, codesOf(refused), refused.body.error.details[0].message]).toEqual([
         422,
         ['unsyncable_record_type'],
         expect.stringContaining(body.reason),
       ]);
     } finally {
-      erp.account.setVisible('department', true);
+      org.erp.account.setVisible('department', true);
     }
   });
 
   it('404 for a name that the list does not have, without a request', async () => {
     for (const name of ['unicorn', 'PURCHASEORDER', 'purchaseorder'])
-      expect((await owner('get', `/netsuite/metadata/${name}`)).status).toBe(404);
+      expect((await org.api('get', `/netsuite/metadata/${name}`)).status).toBe(404);
     expect(requests).toBe(0);
   });
 
   it('503 while the ERP is unavailable and 422 when it refuses the credentials, for one that was never described', async () => {
-    erp.account.injectFault({ path: /./, times: 1_000, status: 503, body: 'maintenance' });
-    const away = await owner('get', '/netsuite/metadata/location');
-    erp.account.clearFaults();
+    org.erp.account.injectFault({ path: /./, times: 1_000, status: 503, body: 'maintenance' });
+    const away = await org.api('get', '/netsuite/metadata/location');
+    org.erp.account.clearFaults();
     expect([away.status, away.headers['retry-after']]).toEqual([503, '30']);
-    await erp.account.revokeCertificate(certificateId);
-    erp.account.revokeTokens();
-    const refused = await owner('get', '/netsuite/metadata/location');
+    await org.erp.account.revokeCertificate(certificateId);
+    org.erp.account.revokeTokens();
+    const refused = await org.api('get', '/netsuite/metadata/location');
     expect([refused.status, codesOf(refused)]).toEqual([422, ['CERTIFICATE_UNKNOWN']]);
-    expect((await owner('get', '/netsuite/metadata/invoice')).status).toBe(200);
-    expect((await owner('delete', '/netsuite/connection')).status).toBe(204);
-    expect(codesOf(await owner('get', '/netsuite/metadata/location'))).toEqual(['no_connection']);
+    expect((await org.api('get', '/netsuite/metadata/invoice')).status).toBe(200);
+    expect((await org.api('delete', '/netsuite/connection')).status).toBe(204);
+    expect(codesOf(await org.api('get', '/netsuite/metadata/location'))).toEqual(['no_connection']);
   });
 });
 
 describe('POST /sync-configs', () => {
   it('describes the record type when that was not done yet', async () => {
-    const created = await owner('post', '/sync-configs', {
+    const created = await org.api('post', '/sync-configs', {
       name: 'Bills',
       recordType: 'vendorBill',
       fields: ['tranid', 'entity'],
     });
     expect([created.status, created.body.fields]).toEqual([201, ['tranid', 'entity']]);
     expect(await headOf('vendorBill')).toMatchObject({ described: true });
-    const bad = await owner('post', '/sync-configs', {
+    const bad = await org.api('post', '/sync-configs', {
       name: 'Returns',
       recordType: 'returnAuthorization',
       fields: ['tranid', 'wings'],
@@ -295,7 +289,7 @@ describe('POST /sync-configs', () => {
   });
 
   it('422 for a name that the account does not list, with the closest one', async () => {
-    const refused = await owner('post', '/sync-configs', { name: 'Orders', recordType: 'purchaseOder' });
+    const refused = await org.api('post', '/sync-configs', { name: 'Orders', recordType: 'purchaseOder' });
     expect([refused.status, codesOf(refused)]).toEqual([422, ['unknown_record_type']]);
     expect(refused.body.error.details[0]).toMatchObject({
       path: 'recordType',

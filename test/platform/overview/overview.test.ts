@@ -1,24 +1,17 @@
 // The overview: each part from what the tables say, problems in words and numbers, only what the caller may
 // see, only their organization.
-import type { Express } from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
+import type { Tx } from '../../../src/db/transaction.ts';
 import { listUsageDays, readUsage } from '../../../src/platform/overview/overview.store.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { apiOf, signedInApi } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makePerson, makeSession } from '../../setup/organization.ts';
-import { type World, world } from '../members/world.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
+const org = useOrganization();
 
-const inOrganization = <T>(work: (tx: Tx) => Promise<T>, { id } = w): Promise<T> =>
-  inTransaction({ db: database.ctx.db, organizationId: id }, work);
 const ago = (tx: Tx, minutes: number) => tx.raw("now() - ? * interval '1 minute'", [minutes]);
 const later = (tx: Tx, days: number) => tx.raw("now() + ? * interval '1 day' + interval '1 hour'", [days]);
 // Runs that earlier releases stored name the sync as `{id}`.
@@ -28,7 +21,7 @@ const problem = {
   fix: 'See POST /sync-configs/{id}/trigger',
 };
 
-async function insertSync(tx: Tx, name: string, more: object = {}, organizationId = w.id): Promise<string> {
+async function insertSync(tx: Tx, name: string, more: object = {}, organizationId = org.id): Promise<string> {
   const id = createId();
   const shape = { mode: 'incremental', deletions: 'reconcile', record_type: name.toLowerCase() };
   await tx('sync_configs').insert({ id, organization_id: organizationId, name, ...shape, ...more });
@@ -44,7 +37,7 @@ async function insertRun(
   const id = createId();
   const hasEnded = ['succeeded', 'partial', 'failed', 'cancelled'].includes(status);
   await tx('sync_runs').insert({
-    ...{ id, organization_id: w.id, sync_config_id: syncConfigId, record_type: 'x', mode: 'full', status },
+    ...{ id, organization_id: org.id, sync_config_id: syncConfigId, record_type: 'x', mode: 'full', status },
     ...{ trigger: scheduled ? 'schedule' : 'manual', scheduled_for: scheduled ? ago(tx, minutesAgo) : null },
     ...{
       queued_at: ago(tx, minutesAgo),
@@ -105,7 +98,7 @@ async function seedSyncs(tx: Tx): Promise<void> {
 }
 
 async function seedRest(tx: Tx): Promise<void> {
-  const own = { organization_id: w.id };
+  const own = { organization_id: org.id };
   const authentication = { method: 'oauth2', clientId: 'c' };
   await tx('erp_connections').insert({
     ...{
@@ -133,7 +126,7 @@ async function seedRest(tx: Tx): Promise<void> {
     status: 'failed',
     verification_value: 'x',
   });
-  const key = { ...own, prefix: 'psk_', created_by: w.owner.id };
+  const key = { ...own, prefix: 'psk_', created_by: org.owner.id };
   const keyOf = (name: string, more: object) => ({
     ...key,
     id: createId(),
@@ -147,7 +140,7 @@ async function seedRest(tx: Tx): Promise<void> {
   await tx('api_key_usage').insert([
     {
       ...own,
-      api_key_id: w.owner.keyId,
+      api_key_id: org.owner.keyId,
       day: tx.raw("(now() at time zone 'UTC')::date"),
       version: 'v1',
       resource: 'invoices',
@@ -156,7 +149,7 @@ async function seedRest(tx: Tx): Promise<void> {
     },
     {
       ...own,
-      api_key_id: w.owner.keyId,
+      api_key_id: org.owner.keyId,
       day: tx.raw("(now() at time zone 'UTC')::date - 6"),
       version: 'v1',
       resource: 'invoices',
@@ -165,7 +158,7 @@ async function seedRest(tx: Tx): Promise<void> {
     },
     {
       ...own,
-      api_key_id: w.owner.keyId,
+      api_key_id: org.owner.keyId,
       day: tx.raw("(now() at time zone 'UTC')::date - 7"),
       version: 'v1',
       resource: 'invoices',
@@ -175,7 +168,7 @@ async function seedRest(tx: Tx): Promise<void> {
 }
 
 async function seedPayments(tx: Tx): Promise<void> {
-  const own = { organization_id: w.id };
+  const own = { organization_id: org.id };
   const account = createId();
   await tx('pay_accounts').insert({ ...own, id: account, provider: 'sandbox' });
   await tx('pay_configs').insert({
@@ -227,17 +220,14 @@ async function seedPayments(tx: Tx): Promise<void> {
 }
 
 beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-  w = await world(database.ctx, app);
-  await loadInvoices(database.ctx, w.id, [{ id: 1 }, { id: 2 }]);
-  ids['v1'] = await publishVersion(database.ctx, w.id, {
+  await loadInvoices(org.ctx, org.id, [{ id: 1 }, { id: 2 }]);
+  ids['v1'] = await publishVersion(org.ctx, org.id, {
     status: 'deprecated',
     sunsetAt: '2026-01-01T00:00:00Z',
   });
-  await publishVersion(database.ctx, w.id, { version: 'v2', status: 'draft' });
-  const schema = tenantSchema(w.id);
-  const { data } = database.ctx.db;
+  await publishVersion(org.ctx, org.id, { version: 'v2', status: 'draft' });
+  const schema = tenantSchema(org.id);
+  const { data } = org.ctx.db;
   const stale = { tranid: { since: '2026-01-01T00:00:00Z', syncedAt: null, reason: 'empty', message: 'x' } };
   await data.query(`update ${schema}.record_state set stale_fields = $1`, [JSON.stringify(stale)]);
   await data.query(
@@ -248,15 +238,14 @@ beforeAll(async () => {
     `insert into ${schema}.rejections (record_type, id, code, message, run_id) select 'invoice', i::text, 'X', 'x', $1 from generate_series(1, 1200) i`,
     [createId()],
   );
-  await inOrganization(async (tx) => {
+  await org.sql(async (tx) => {
     await seedSyncs(tx);
     await seedRest(tx);
     await seedPayments(tx);
   });
 });
-afterAll(() => database.close());
 
-const read = (api = w.owner.api) => api('get', '/overview');
+const read = (api = org.api) => api('get', '/overview');
 type Found = { severity: string; kind: string; title: string; action: string; target: object };
 
 describe('GET /overview', () => {
@@ -403,9 +392,7 @@ describe('GET /overview', () => {
 
   it('lists a failure that the connection shares with syncs once, unless the caller may not see the connection', async () => {
     const fail = (message: string) =>
-      inOrganization((tx) =>
-        tx('erp_connections').where('organization_id', w.id).update({ last_error: message }),
-      );
+      org.sql((tx) => tx('erp_connections').where('organization_id', org.id).update({ last_error: message }));
     const kindsOf = (problems: readonly Found[]) =>
       problems.map(({ kind }) => kind).filter((kind) => /^(connection_f|sync_[pf])/.test(kind));
     await fail(problem.message);
@@ -415,7 +402,7 @@ describe('GET /overview', () => {
       'Test the connection: the result names a fix for each problem. 3 syncs wait for it.',
     );
     expect(problemCounts).toEqual({ errors: 4, warnings: 9 });
-    const { problems: ofSyncs } = (await read((await w.join(['sync:read'])).api)).body;
+    const { problems: ofSyncs } = (await read((await org.join(['sync:read'])).api)).body;
     expect(kindsOf(ofSyncs)).toEqual(['sync_paused', 'sync_failing']);
     await fail('Invalid login');
   });
@@ -429,24 +416,24 @@ describe('GET /overview', () => {
       publishedVersion: null,
       apiKeyUsed: null,
     };
-    const blind = (await read((await w.join(['team:read'])).api)).body;
+    const blind = (await read((await org.join(['team:read'])).api)).body;
     expect(blind).toMatchObject({
       ...none,
       setUp: nothing,
       problems: [],
       problemCounts: { errors: 0, warnings: 0 },
     });
-    const { versions, keys, setUp, problems } = (await read((await w.join(['api-schema:read'])).api)).body;
+    const { versions, keys, setUp, problems } = (await read((await org.join(['api-schema:read'])).api)).body;
     expect(versions[1]).toMatchObject({ version: 'v1', callers7Days: null, requests7Days: null });
     expect([keys, setUp, problems]).toEqual([null, { ...nothing, publishedVersion: true }, []]);
-    const payer = (await read((await w.join(['payment:read'])).api)).body;
+    const payer = (await read((await org.join(['payment:read'])).api)).body;
     expect(new Set(payer.problems.map(({ target }: { target: { type: string } }) => target.type))).toEqual(
       new Set(['payment']),
     );
   });
 
   it('is empty for a new organization, and has nothing of another one', async () => {
-    const other = await world(database.ctx, app);
+    const other = await org.another();
     const { body } = await read(await other.session(other.owner.id));
     expect(body).toMatchObject({
       ...{
@@ -469,7 +456,7 @@ describe('GET /overview', () => {
   });
 
   it('reports problems of versions beyond the twenty that it lists', async () => {
-    const other = await world(database.ctx, app);
+    const other = await org.another();
     const own = { organization_id: other.id, created_by: other.owner.id };
     const live = {
       bindings: '{}',
@@ -477,7 +464,7 @@ describe('GET /overview', () => {
       published_at: new Date(),
       sunset_at: '2026-01-01T00:00:00Z',
     };
-    await inOrganization(async (tx) => {
+    await other.sql(async (tx) => {
       await tx('api_schemas').insert({
         ...own,
         ...live,
@@ -498,7 +485,7 @@ describe('GET /overview', () => {
       const day = tx.raw("(now() at time zone 'UTC')::date");
       const use = { version: 'v1', resource: 'invoices', succeeded: 5, day };
       await tx('api_key_usage').insert({ organization_id: other.id, api_key_id: other.owner.keyId, ...use });
-    }, other);
+    });
     const { versions, problems } = (await read(other.owner.api)).body;
     expect(versions.map(({ version }: { version: string }) => version)).toEqual(
       Array.from({ length: 20 }, (_, index) => `v${24 - index}`),
@@ -510,8 +497,8 @@ describe('GET /overview', () => {
   });
 
   it('reads usage by organization and day through an index', async () => {
-    const other = await world(database.ctx, app);
-    await inOrganization(async (tx) => {
+    const other = await org.another();
+    await other.sql(async (tx) => {
       await tx.raw(
         `insert into api_key_usage (organization_id, api_key_id, day, version, resource, succeeded)
          select ?, ?, current_date - i / 50, 'v' || i % 5, 'r' || i % 50, 1 from generate_series(0, 14999) i`,
@@ -531,21 +518,21 @@ describe('GET /overview', () => {
       expect(plans).toHaveLength(2);
       for (const plan of plans)
         expect(plan).toMatch(/api_key_usage_organization_id_day_idx[\s\S]*Index Cond: .*day > /);
-    }, other);
+    });
   });
 
   it('403 for a person without an organization, in an organization of others, and for a restricted key', async () => {
-    const { id } = await makePerson(database.ctx, 'alone@example.test');
-    const alone = signedInApi(app, database.ctx, (await makeSession(database.ctx, id)).cookie);
+    const { id } = await makePerson(org.ctx, 'alone@example.test');
+    const alone = signedInApi(org.app, org.ctx, (await makeSession(org.ctx, id)).cookie);
     const refused = await read(alone);
     expect([refused.status, refused.body.error?.code]).toEqual([403, 'FORBIDDEN']);
-    const other = await world(database.ctx, app);
-    const abroad = await (await w.session(w.owner.id))('get', '/overview', undefined, {
+    const other = await org.another();
+    const abroad = await (await org.session(org.owner.id))('get', '/overview', undefined, {
       'x-organization-id': other.id,
     });
     expect([abroad.status, abroad.body.error?.details[0].code]).toEqual([403, 'not_a_member']);
-    const { secret } = await makeKey(database.ctx, w.id, { versions: ['v1'] });
-    expect((await read(apiOf(app, secret))).status).toBe(403);
-    expect((await w.owner.api('get', '/overview?days=3')).status).toBe(400);
+    const { secret } = await makeKey(org.ctx, org.id, { versions: ['v1'] });
+    expect((await read(apiOf(org.app, secret))).status).toBe(403);
+    expect((await org.api('get', '/overview?days=3')).status).toBe(400);
   });
 });

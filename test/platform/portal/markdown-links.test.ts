@@ -1,31 +1,19 @@
 // Links in the Markdown of pages: what a renderer could take for a link to anything but http, https and
 // mailto is refused, and shown as text where it was stored before.
-import type { Express } from 'express';
 import { lexer, type Token } from 'marked';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import type { Answer } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { type World, world } from '../members/world.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
-beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-  w = await world(database.ctx, app);
-});
-afterAll(() => database.close());
+const org = useOrganization();
 
 const text = { type: 'text', markdown: 'Hello *you*' };
 const pathsOf = (details: { path: string; code: string }[] | undefined): string[] =>
   (details ?? []).map(({ path, code }) => `${path} ${code}`);
 const refusalOf = ({ status, body }: Answer) => [status, pathsOf(body.error?.details)];
 const makePage = (markdown: string) =>
-  w.owner.api('post', '/portal/pages', {
+  org.api('post', '/portal/pages', {
     slug: `p-${createId()}`,
     title: 'x',
     blocks: [text, { type: 'text', markdown }],
@@ -69,7 +57,7 @@ describe('Markdown of a page', () => {
   it.each(forbidden)('422 for a link to anything but http, https and mailto: %j', async (markdown) => {
     expect(refusalOf(await makePage(markdown))).toEqual([422, ['blocks[1].markdown forbidden_link']]);
     const { id } = (await makePage('Kept')).body;
-    const changed = await w.owner.api('patch', `/portal/pages/${id}`, {
+    const changed = await org.api('patch', `/portal/pages/${id}`, {
       blocks: [text, { type: 'text', markdown }],
     });
     expect(refusalOf(changed)).toEqual([422, ['blocks[1].markdown forbidden_link']]);
@@ -90,13 +78,13 @@ describe('Markdown of a page', () => {
 
   it('with forbidden links from before they were refused is plain text for visitors, and cannot be published again', async () => {
     const { id } = (await makePage('Old')).body;
-    await w.owner.api('post', `/portal/pages/${id}/publish`, { revision: 1 });
+    await org.api('post', `/portal/pages/${id}/publish`, { revision: 1 });
     const markdown = 'See [*this*](javascript:alert(1)) & <data:text/html,x>\n\n[a]: javascript:b';
     const stored = JSON.stringify([text, { type: 'text', markdown }]);
-    await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+    await org.sql((tx) =>
       tx('portal_pages').where({ id }).update({ blocks: stored, published_blocks: stored }),
     );
-    const { status, body } = await w.owner.api('get', `/portal/pages/${id}`);
+    const { status, body } = await org.api('get', `/portal/pages/${id}`);
     expect([status, body.blocks[1].markdown]).toEqual([200, markdown]);
     expect(body.published.blocks[0]).toEqual(text);
     const shown: string = body.published.blocks[1].markdown;
@@ -105,8 +93,8 @@ describe('Markdown of a page', () => {
       tokens.flatMap((token) => [token.type, ...('tokens' in token ? typesOf(token.tokens ?? []) : [])]);
     expect([...new Set(typesOf(lexer(shown)))].sort()).toEqual(['escape', 'paragraph', 'space', 'text']);
     expect(pathsOf(body.problems)).toEqual(['blocks[1].markdown forbidden_link']);
-    const again = await w.owner.api('post', `/portal/pages/${id}/publish`, { revision: 1 });
+    const again = await org.api('post', `/portal/pages/${id}/publish`, { revision: 1 });
     expect(refusalOf(again)).toEqual([422, ['blocks[1].markdown forbidden_link']]);
-    expect((await w.owner.api('patch', `/portal/pages/${id}`, { title: 'New' })).status).toBe(200);
+    expect((await org.api('patch', `/portal/pages/${id}`, { title: 'New' })).status).toBe(200);
   });
 });

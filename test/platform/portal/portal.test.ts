@@ -1,34 +1,22 @@
 // Field mappings, sidebar and pages of an organization with synced invoices.
-import type { Express } from 'express';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
 import { type Answer, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { type World, world } from '../members/world.ts';
+import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
-let other: World;
+const org = useOrganization();
+let other: Organization;
 
 beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-  [w, other] = [await world(database.ctx, app), await world(database.ctx, app)];
-  for (const { id } of [w, other]) await loadInvoices(database.ctx, id, [{ id: 1, tranid: 'INV-1' }]);
+  other = await org.another();
+  for (const { id } of [org, other]) await loadInvoices(org.ctx, id, [{ id: 1, tranid: 'INV-1' }]);
 });
 const emptied = ['portal_field_mappings', 'portal_sidebars', 'portal_pages', 'views'];
-const inOrganization = <T>(id: string, work: Parameters<typeof inTransaction<T>>[1]) =>
-  inTransaction({ db: database.ctx.db, organizationId: id }, work);
 beforeEach(async () => {
-  for (const table of emptied)
-    await inOrganization(w.id, (tx) => tx(table).where({ organization_id: w.id }).delete());
+  for (const table of emptied) await org.sql((tx) => tx(table).where({ organization_id: org.id }).delete());
 });
-afterAll(() => database.close());
 
 const pathsOf = (answer: Answer): string[] =>
   (answer.body.error?.details ?? []).map(
@@ -38,7 +26,10 @@ const problemsOf = (answer: Answer): string[] =>
   answer.body.problems.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
 
 /** Inserted directly, since only its owner could create a private one. */
-async function view(of: World, visibility: 'private' | 'organization' = 'organization'): Promise<string> {
+async function view(
+  of: Organization,
+  visibility: 'private' | 'organization' = 'organization',
+): Promise<string> {
   const row = {
     organization_id: of.id,
     owner_id: of.owner.id,
@@ -48,20 +39,20 @@ async function view(of: World, visibility: 'private' | 'organization' = 'organiz
     visibility,
   };
   const id = createId();
-  await inOrganization(of.id, (tx) => tx('views').insert({ ...row, id }));
+  await of.sql((tx) => tx('views').insert({ ...row, id }));
   return id;
 }
 const page = async (slug: string, blocks: object[] = []): Promise<string> =>
-  (await w.owner.api('post', '/portal/pages', { slug, title: 'Page', blocks })).body.id;
+  (await org.api('post', '/portal/pages', { slug, title: 'Page', blocks })).body.id;
 const setState = (source: string, state: string) =>
-  database.ctx.db.data.query(`update ${tenantSchema(w.id)}.record_columns set state = $2 where field = $1`, [
+  org.ctx.db.data.query(`update ${tenantSchema(org.id)}.record_columns set state = $2 where field = $1`, [
     source,
     state,
   ]);
 
 describe('/portal/field-mappings', () => {
   const make = (fields: object[], recordType = 'invoice') =>
-    w.owner.api('post', '/portal/field-mappings', { recordType, fields });
+    org.api('post', '/portal/field-mappings', { recordType, fields });
   const total = { source: 'total', label: 'Total', format: { type: 'currency', currency: 'EUR', digits: 2 } };
 
   it('are created, retrieved, updated and deleted, with their fields ordered by position', async () => {
@@ -86,20 +77,18 @@ describe('/portal/field-mappings', () => {
       },
     ]);
     const at = `/portal/field-mappings/${made.body.id}`;
-    expect((await w.owner.api('get', at)).body).toEqual(made.body);
-    expect((await w.owner.api('get', '/portal/field-mappings?recordType=invoice')).body.data).toEqual([
+    expect((await org.api('get', at)).body).toEqual(made.body);
+    expect((await org.api('get', '/portal/field-mappings?recordType=invoice')).body.data).toEqual([
       made.body,
     ]);
-    expect((await w.owner.api('get', '/portal/field-mappings?recordType=item')).body.pagination.total).toBe(
-      0,
-    );
+    expect((await org.api('get', '/portal/field-mappings?recordType=item')).body.pagination.total).toBe(0);
     expect(codesOf(await make([total]))).toEqual(['taken']);
-    expect((await w.owner.api('patch', at, { fields: [total] })).body.fields).toEqual([
+    expect((await org.api('patch', at, { fields: [total] })).body.fields).toEqual([
       { ...total, visible: true, position: 0 },
     ]);
-    expect((await w.owner.api('patch', at, {})).body.fields).toHaveLength(1);
-    expect((await w.owner.api('delete', at)).status).toBe(204);
-    for (const method of ['get', 'delete'] as const) expect((await w.owner.api(method, at)).status).toBe(404);
+    expect((await org.api('patch', at, {})).body.fields).toHaveLength(1);
+    expect((await org.api('delete', at)).status).toBe(204);
+    for (const method of ['get', 'delete'] as const) expect((await org.api(method, at)).status).toBe(404);
   });
 
   it('422 for fields that are not synced, formats that do not fit, and duplicates', async () => {
@@ -140,16 +129,16 @@ describe('/portal/field-mappings', () => {
     const { id } = (await make([total, { source: 'status', label: 'Status' }])).body;
     await setState('status', 'vanished');
     const at = `/portal/field-mappings/${id}`;
-    expect(problemsOf(await w.owner.api('get', at))).toEqual(['fields[1].source unknown_source']);
-    expect((await w.owner.api('get', '/portal/field-mappings')).body.data[0].problems).toHaveLength(1);
-    expect((await w.owner.api('patch', at, { fields: [total] })).body.problems).toEqual([]);
+    expect(problemsOf(await org.api('get', at))).toEqual(['fields[1].source unknown_source']);
+    expect((await org.api('get', '/portal/field-mappings')).body.data[0].problems).toHaveLength(1);
+    expect((await org.api('patch', at, { fields: [total] })).body.problems).toEqual([]);
     await setState('status', 'live');
   });
 });
 
 describe('/portal/sidebar', () => {
   const put = (items: unknown, revision?: number) =>
-    w.owner.api('put', '/portal/sidebar', { items, ...(revision !== undefined && { revision }) });
+    org.api('put', '/portal/sidebar', { items, ...(revision !== undefined && { revision }) });
   const leaf = { label: 'Invoices', icon: 'file-text', kind: 'record-type', target: 'invoice' };
   const groups = (depth: number): object => ({
     label: 'G',
@@ -158,13 +147,13 @@ describe('/portal/sidebar', () => {
   });
 
   it('is empty at first, is stored as a whole, and is replaced only at the given revision', async () => {
-    expect((await w.owner.api('get', '/portal/sidebar')).body).toEqual({
+    expect((await org.api('get', '/portal/sidebar')).body).toEqual({
       items: [],
       revision: 0,
       problems: [],
       updatedAt: null,
     });
-    const [viewId, pageId] = [await view(w), await page('home')];
+    const [viewId, pageId] = [await view(org), await page('home')];
     const items = [
       leaf,
       {
@@ -201,9 +190,9 @@ describe('/portal/sidebar', () => {
     expect(codesOf(await put([], 0))).toEqual(['stale_revision']);
     expect(codesOf(await put([], 7))).toEqual(['stale_revision']);
     // A new slug breaks nothing: pages are stored by id.
-    await w.owner.api('patch', `/portal/pages/${pageId}`, { slug: 'start' });
-    await w.owner.api('post', `/portal/pages/${pageId}/publish`, { revision: 2 });
-    expect((await w.owner.api('get', '/portal/sidebar')).body.problems).toEqual([]);
+    await org.api('patch', `/portal/pages/${pageId}`, { slug: 'start' });
+    await org.api('post', `/portal/pages/${pageId}/publish`, { revision: 2 });
+    expect((await org.api('get', '/portal/sidebar')).body.problems).toEqual([]);
     // Of two concurrent requests one is stored and one is rejected.
     const both = await Promise.all([put([leaf], 1), put([], 1)]);
     expect(both.map(({ status }) => status).sort()).toEqual([200, 422]);
@@ -227,7 +216,7 @@ describe('/portal/sidebar', () => {
   });
 
   it('422 for targets that do not exist, are missing, or belong to someone else', async () => {
-    const [foreign, secret] = [await view(other), await view(w, 'private')];
+    const [foreign, secret] = [await view(other), await view(org, 'private')];
     const wrong: [object, string][] = [
       [{ kind: 'view', target: foreign }, 'target unknown_view'],
       [{ kind: 'view', target: secret }, 'target unknown_view'],
@@ -260,14 +249,14 @@ describe('/portal/sidebar', () => {
   });
 
   it('reports a target that no longer exists', async () => {
-    const [viewId, pageId] = [await view(w), await page('gone')];
+    const [viewId, pageId] = [await view(org), await page('gone')];
     await put([
       { label: 'V', kind: 'view', target: viewId },
       { label: 'P', kind: 'page', target: pageId },
     ]);
-    await w.owner.api('delete', `/views/${viewId}`);
-    await w.owner.api('delete', `/portal/pages/${pageId}`);
-    expect(problemsOf(await w.owner.api('get', '/portal/sidebar'))).toEqual([
+    await org.api('delete', `/views/${viewId}`);
+    await org.api('delete', `/portal/pages/${pageId}`);
+    expect(problemsOf(await org.api('get', '/portal/sidebar'))).toEqual([
       'items[0].target unknown_view',
       'items[1].target unknown_page',
     ]);
@@ -278,7 +267,7 @@ describe('/portal/pages', () => {
   const text = { type: 'text', markdown: 'Hello *you*' };
 
   it('are drafts until they are published, and visitors see the published version until the next one', async () => {
-    const viewId = await view(w);
+    const viewId = await view(org);
     const blocks = [
       { type: 'heading', level: 1, text: 'Hello' },
       text,
@@ -287,7 +276,7 @@ describe('/portal/pages', () => {
       { type: 'link', label: 'Terms', url: 'https://acme.example/terms' },
       { type: 'image', url: 'https://acme.example/a.png', alt: '' },
     ];
-    const made = await w.owner.api('post', '/portal/pages', { slug: 'home', title: 'Home', blocks });
+    const made = await org.api('post', '/portal/pages', { slug: 'home', title: 'Home', blocks });
     const { id } = made.body;
     expect([made.status, made.body]).toMatchObject([
       201,
@@ -302,15 +291,14 @@ describe('/portal/pages', () => {
       },
     ]);
     const at = `/portal/pages/${id}`;
-    const first = (await w.owner.api('post', `${at}/publish`, { revision: 1 })).body;
+    const first = (await org.api('post', `${at}/publish`, { revision: 1 })).body;
     expect(first).toMatchObject({
       status: 'published',
       published: { slug: 'home', title: 'Home', blocks },
       publishedRevision: 1,
     });
-    const edited = (
-      await w.owner.api('patch', at, { title: 'New', slug: 'new', blocks: [text], revision: 1 })
-    ).body;
+    const edited = (await org.api('patch', at, { title: 'New', slug: 'new', blocks: [text], revision: 1 }))
+      .body;
     expect(edited).toMatchObject({
       title: 'New',
       slug: 'new',
@@ -319,14 +307,14 @@ describe('/portal/pages', () => {
       published: first.published,
       publishedRevision: 1,
     });
-    expect(codesOf(await w.owner.api('patch', at, { title: 'x', revision: 1 }))).toEqual(['stale_revision']);
-    expect(codesOf(await w.owner.api('post', `${at}/publish`, { revision: 1 }))).toEqual(['stale_revision']);
-    expect((await w.owner.api('post', `${at}/publish`, { revision: 2 })).body.published).toEqual({
+    expect(codesOf(await org.api('patch', at, { title: 'x', revision: 1 }))).toEqual(['stale_revision']);
+    expect(codesOf(await org.api('post', `${at}/publish`, { revision: 1 }))).toEqual(['stale_revision']);
+    expect((await org.api('post', `${at}/publish`, { revision: 2 })).body.published).toEqual({
       slug: 'new',
       title: 'New',
       blocks: [text],
     });
-    const hidden = (await w.owner.api('patch', at, { status: 'draft' })).body;
+    const hidden = (await org.api('patch', at, { status: 'draft' })).body;
     expect(hidden).toMatchObject({
       status: 'draft',
       published: null,
@@ -334,31 +322,31 @@ describe('/portal/pages', () => {
       revision: 2,
       title: 'New',
     });
-    expect((await w.owner.api('delete', at)).status).toBe(204);
-    for (const method of ['get', 'delete'] as const) expect((await w.owner.api(method, at)).status).toBe(404);
+    expect((await org.api('delete', at)).status).toBe(204);
+    for (const method of ['get', 'delete'] as const) expect((await org.api(method, at)).status).toBe(404);
   });
 
   it('have a unique slug among drafts and among published pages', async () => {
     const [a, b] = [await page('a'), await page('b')];
-    expect(codesOf(await w.owner.api('post', '/portal/pages', { slug: 'a', title: 'x' }))).toEqual(['taken']);
-    expect(codesOf(await w.owner.api('patch', `/portal/pages/${b}`, { slug: 'a' }))).toEqual(['taken']);
-    await w.owner.api('post', `/portal/pages/${a}/publish`, { revision: 1 });
-    await w.owner.api('patch', `/portal/pages/${a}`, { slug: 'c' });
-    await w.owner.api('patch', `/portal/pages/${b}`, { slug: 'a' });
-    expect(codesOf(await w.owner.api('post', `/portal/pages/${b}/publish`, { revision: 2 }))).toEqual([
+    expect(codesOf(await org.api('post', '/portal/pages', { slug: 'a', title: 'x' }))).toEqual(['taken']);
+    expect(codesOf(await org.api('patch', `/portal/pages/${b}`, { slug: 'a' }))).toEqual(['taken']);
+    await org.api('post', `/portal/pages/${a}/publish`, { revision: 1 });
+    await org.api('patch', `/portal/pages/${a}`, { slug: 'c' });
+    await org.api('patch', `/portal/pages/${b}`, { slug: 'a' });
+    expect(codesOf(await org.api('post', `/portal/pages/${b}/publish`, { revision: 2 }))).toEqual([
       'slug_published',
     ]);
     for (const slug of ['', 'A', 'a_b', '-a', 'a--b', 'ä', 'a/b', 'x'.repeat(81)])
-      expect((await w.owner.api('post', '/portal/pages', { slug, title: 'x' })).status, slug).toBe(422);
+      expect((await org.api('post', '/portal/pages', { slug, title: 'x' })).status, slug).toBe(422);
     expect((await other.owner.api('post', '/portal/pages', { slug: 'a', title: 'x' })).status).toBe(201);
   });
 
   it('are listed without blocks, newest first, by title and status', async () => {
     const [a, b] = [await page('a', [text]), await page('b')];
-    await w.owner.api('patch', `/portal/pages/${a}`, { title: '100% North' });
-    await w.owner.api('post', `/portal/pages/${b}/publish`, { revision: 1 });
+    await org.api('patch', `/portal/pages/${a}`, { title: '100% North' });
+    await org.api('post', `/portal/pages/${b}/publish`, { revision: 1 });
     const ids = async (query: string) =>
-      (await w.owner.api('get', `/portal/pages?${query}`)).body.data.map((found: { id: string }) => found.id);
+      (await org.api('get', `/portal/pages?${query}`)).body.data.map((found: { id: string }) => found.id);
     expect([
       await ids(''),
       await ids('q=NORTH'),
@@ -366,31 +354,27 @@ describe('/portal/pages', () => {
       await ids('status=draft'),
       await ids('status=published'),
     ]).toEqual([[b, a], [a], [a], [a], [b]]);
-    expect((await w.owner.api('get', '/portal/pages')).body.data[1]).not.toHaveProperty('blocks');
+    expect((await org.api('get', '/portal/pages')).body.data[1]).not.toHaveProperty('blocks');
   });
 
   it('are listed by the view that their draft or their published version shows', async () => {
-    const [shown, viewId] = [await view(w), await view(w)];
+    const [shown, viewId] = [await view(org), await view(org)];
     const [inDraft, published] = [
       await page('a', [{ type: 'view', viewId: shown }]),
       await page('b', [text, { type: 'view', viewId: shown }]),
     ];
     await page('c', [{ type: 'view', viewId }]);
-    await w.owner.api('post', `/portal/pages/${published}/publish`, { revision: 1 });
-    await w.owner.api('patch', `/portal/pages/${published}`, { blocks: [] });
-    const { body } = await w.owner.api('get', `/portal/pages?viewId=${shown}`);
+    await org.api('post', `/portal/pages/${published}/publish`, { revision: 1 });
+    await org.api('patch', `/portal/pages/${published}`, { blocks: [] });
+    const { body } = await org.api('get', `/portal/pages?viewId=${shown}`);
     expect(body.data.map(({ id }: { id: string }) => id)).toEqual([published, inDraft]);
     expect((await other.owner.api('get', `/portal/pages?viewId=${shown}`)).body.data).toEqual([]);
-    expect((await w.owner.api('get', '/portal/pages?viewId=x')).status).toBe(400);
+    expect((await org.api('get', '/portal/pages?viewId=x')).status).toBe(400);
   });
 
   it('422 for blocks that are not valid, too many, too large, or show what does not exist', async () => {
     const refused = async (blocks: object[]) => {
-      const answer = await w.owner.api('post', '/portal/pages', {
-        slug: `p-${createId()}`,
-        title: 'x',
-        blocks,
-      });
+      const answer = await org.api('post', '/portal/pages', { slug: `p-${createId()}`, title: 'x', blocks });
       expect(answer.status, JSON.stringify(blocks).slice(0, 100)).toBe(422);
       return pathsOf(answer);
     };
@@ -412,7 +396,7 @@ describe('/portal/pages', () => {
     ).toEqual(['blocks too_big']);
     expect(
       await refused([
-        { type: 'view', viewId: await view(w, 'private') },
+        { type: 'view', viewId: await view(org, 'private') },
         { type: 'view', viewId: await view(other) },
         { type: 'record-list', recordType: 'nothing' },
       ]),
@@ -424,19 +408,19 @@ describe('/portal/pages', () => {
   });
 
   it('report a view that no longer exists, and cannot be published with it', async () => {
-    const viewId = await view(w);
+    const viewId = await view(org);
     const id = await page('broken', [{ type: 'view', viewId }]);
-    await w.owner.api('delete', `/views/${viewId}`);
-    expect(problemsOf(await w.owner.api('get', `/portal/pages/${id}`))).toEqual([
+    await org.api('delete', `/views/${viewId}`);
+    expect(problemsOf(await org.api('get', `/portal/pages/${id}`))).toEqual([
       'blocks[0].viewId unknown_view',
     ]);
-    expect(pathsOf(await w.owner.api('post', `/portal/pages/${id}/publish`, { revision: 1 }))).toEqual([
+    expect(pathsOf(await org.api('post', `/portal/pages/${id}/publish`, { revision: 1 }))).toEqual([
       'blocks[0].viewId unknown_view',
     ]);
   });
 
   it('can be created by editors and listed by viewers', async () => {
-    const [editor, viewer] = [await w.join('editor'), await w.join('viewer')];
+    const [editor, viewer] = [await org.join('editor'), await org.join('viewer')];
     expect((await editor.api('post', '/portal/pages', { slug: 'mine', title: 'x' })).status).toBe(201);
     expect((await viewer.api('get', '/portal/pages')).body.pagination.total).toBe(1);
     expect((await viewer.api('put', '/portal/sidebar', { items: [] })).body.error.message).toBe(

@@ -1,23 +1,17 @@
 // Templates and their preview with a record of the warehouse.
-import type { Express } from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { loadInvoices } from '../../public/fixture.ts';
 import { codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
-import { type World, world } from '../members/world.ts';
+import { testClock } from '../../setup/database.ts';
+import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
-let other: World;
+const org = useOrganization({ clock: testClock() });
+let other: Organization;
 
 beforeAll(async () => {
-  database = await testDatabase({ clock: testClock() });
-  app = createApp(database.ctx);
-  [w, other] = [await world(database.ctx, app), await world(database.ctx, app)];
-  await loadInvoices(database.ctx, w.id, [
+  other = await org.another();
+  await loadInvoices(org.ctx, org.id, [
     {
       id: 7,
       tranid: 'INV-7\r\nBcc: eve@example.test',
@@ -31,12 +25,11 @@ beforeAll(async () => {
       lines: '[{"item":"1","item.name":"Bolt & nut","quantity":2.50,"secretcost":1}]',
     },
   ]);
-  await loadInvoices(database.ctx, other.id, [{ id: 8, tranid: 'THEIRS' }]);
+  await loadInvoices(org.ctx, other.id, [{ id: 8, tranid: 'THEIRS' }]);
 });
-afterAll(() => database.close());
 
 const make = (input: object) =>
-  w.owner.api('post', '/portal/templates', {
+  org.api('post', '/portal/templates', {
     key: `k-${createId()}`,
     kind: 'email',
     subject: 'x',
@@ -45,7 +38,7 @@ const make = (input: object) =>
   });
 const preview = async (texts: object, input: object = {}) => {
   const { id } = (await make({})).body;
-  return w.owner.api('post', `/portal/templates/${id}/preview`, {
+  return org.api('post', `/portal/templates/${id}/preview`, {
     recordType: 'invoice',
     recordId: '7',
     ...texts,
@@ -55,7 +48,7 @@ const preview = async (texts: object, input: object = {}) => {
 
 describe('/portal/templates', () => {
   it('are created, retrieved, updated and deleted', async () => {
-    const made = await w.owner.api('post', '/portal/templates', {
+    const made = await org.api('post', '/portal/templates', {
       key: 'open',
       kind: 'email',
       subject: 'Hi {{ a }}',
@@ -66,17 +59,17 @@ describe('/portal/templates', () => {
       { key: 'open', kind: 'email', subject: 'Hi {{ a }}', body: '<p>{{ b }}</p>' },
     ]);
     const at = `/portal/templates/${made.body.id}`;
-    expect((await w.owner.api('get', at)).body).toEqual(made.body);
-    expect((await w.owner.api('patch', at, { body: 'Other' })).body).toMatchObject({
+    expect((await org.api('get', at)).body).toEqual(made.body);
+    expect((await org.api('patch', at, { body: 'Other' })).body).toMatchObject({
       body: 'Other',
       subject: 'Hi {{ a }}',
     });
-    expect((await w.owner.api('get', '/portal/templates?q=OPE&kind=email')).body.pagination.total).toBe(1);
+    expect((await org.api('get', '/portal/templates?q=OPE&kind=email')).body.pagination.total).toBe(1);
     expect(codesOf(await make({ key: 'open' }))).toEqual(['taken']);
     expect((await make({ key: 'open', kind: 'document', subject: null })).status).toBe(201);
     expect((await other.owner.api('get', at)).status).toBe(404);
-    expect((await w.owner.api('delete', at)).status).toBe(204);
-    expect((await w.owner.api('get', at)).status).toBe(404);
+    expect((await org.api('delete', at)).status).toBe(204);
+    expect((await org.api('get', at)).status).toBe(404);
   });
 
   it('422 for syntax errors, with the line, and for a mail without or a document with a subject', async () => {
@@ -89,9 +82,9 @@ describe('/portal/templates', () => {
       ],
     ]);
     const { id } = (await make({})).body;
-    expect(
-      codesOf(await w.owner.api('patch', `/portal/templates/${id}`, { body: '{% include "x" %}' })),
-    ).toEqual(['syntax']);
+    expect(codesOf(await org.api('patch', `/portal/templates/${id}`, { body: '{% include "x" %}' }))).toEqual(
+      ['syntax'],
+    );
     expect(codesOf(await make({ subject: null }))).toEqual(['subject_needed']);
     expect(codesOf(await make({ kind: 'document' }))).toEqual(['no_subject']);
     for (const input of [
@@ -114,7 +107,7 @@ describe('POST /portal/templates/{id}/preview', () => {
       { subject: '{{ record.tranid }}: {{ labels.entity }}', body },
       { data: { greeting: 'Dear & all', record: { tranid: 'not mine' }, now: 'never' } },
     );
-    const { slug } = (await w.owner.api('get', '/whoami')).body.organization;
+    const { slug } = (await org.api('get', '/whoami')).body.organization;
     expect([answer.status, answer.body]).toEqual([
       200,
       {
@@ -134,13 +127,13 @@ Bolt &amp; nut: 5
       columns: ['tranid', 'entity.name', 'total'],
       visibility: 'private',
     };
-    const viewId = (await w.owner.api('post', '/views', ask)).body.id;
+    const viewId = (await org.api('post', '/views', ask)).body.id;
     const body =
       '{{ view.name }} {{ total }} {% for row in rows %}{{ row.record.tranid }} {{ row.labels.entity }} {{ row.cells[2] }}{% endfor %} {{ columns[0].source }} {{ record.seq }} {{ gone }}';
     const { id } = (await make({ subject: '{{ view.name }}', body })).body;
     const at = `/portal/templates/${id}/preview`;
     const asked = { recordType: 'invoice', recordId: '7' };
-    expect((await w.owner.api('post', at, { ...asked, viewId })).body).toEqual({
+    expect((await org.api('post', at, { ...asked, viewId })).body).toEqual({
       subject: 'Open <b>',
       html: 'Open &lt;b&gt; 1 INV-7\nBcc: eve@example.test &lt;script&gt;Ann&lt;/script&gt; -12345678901234567890.10 tranid 3 ',
       problems: [
@@ -151,13 +144,13 @@ Bolt &amp; nut: 5
         }),
       ],
     });
-    const editor = await w.join('editor');
-    const blind = await w.join(['portal:read', 'portal:update', 'record:read']);
-    const shared = (await w.owner.api('post', '/views', { ...ask, visibility: 'organization' })).body.id;
+    const editor = await org.join('editor');
+    const blind = await org.join(['portal:read', 'portal:update', 'record:read']);
+    const shared = (await org.api('post', '/views', { ...ask, visibility: 'organization' })).body.id;
     for (const [api, unseen] of [
       [editor.api, viewId],
       [blind.api, shared],
-      [w.owner.api, createId()],
+      [org.api, createId()],
     ] as const)
       expect(codesOf(await api('post', at, { ...asked, viewId: unseen }))).toEqual(['unknown_view']);
   });
@@ -195,7 +188,7 @@ Bolt &amp; nut: 5
     const { id } = (await make({})).body;
     const asked = { recordType: 'invoice', recordId: '7' };
     expect((await other.owner.api('post', `/portal/templates/${id}/preview`, asked)).status).toBe(404);
-    const viewer = await w.join('viewer');
+    const viewer = await org.join('viewer');
     expect((await viewer.api('post', `/portal/templates/${id}/preview`, asked)).body.error.message).toBe(
       'Missing required permission: portal:update',
     );

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { type World, world } from '../members/world.ts';
+import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
-let database: TestDatabase;
-let w: World;
-let other: World;
+const org = useOrganization();
+let other: Organization;
 let configId: string;
 
-const inOrganization = <T>(work: (tx: Tx) => Promise<T>, organizationId = w.id): Promise<T> =>
-  inTransaction({ db: database.ctx.db, organizationId }, work);
+const inOrganization = <T>(work: (tx: Tx) => Promise<T>, organizationId = org.id): Promise<T> =>
+  inTransaction({ db: org.ctx.db, organizationId }, work);
 
 async function insertConfig(organizationId: string): Promise<string> {
   const id = createId();
@@ -33,7 +30,7 @@ const failedId = createId();
 const insertRun = (
   minutesAgo: number,
   more: object = {},
-  organizationId = w.id,
+  organizationId = org.id,
   config = configId,
 ): Promise<unknown> =>
   inOrganization(
@@ -64,11 +61,8 @@ const insertRun = (
   );
 
 beforeAll(async () => {
-  database = await testDatabase();
-  const app = createApp(database.ctx);
-  w = await world(database.ctx, app);
-  other = await world(database.ctx, app);
-  configId = await insertConfig(w.id);
+  other = await org.another();
+  configId = await insertConfig(org.id);
   const foreign = await insertConfig(other.id);
   await insertRun(5, {}, other.id, foreign);
   await insertRun(60 * 24 * 40);
@@ -76,10 +70,8 @@ beforeAll(async () => {
   await insertRun(30, { id: failedId, status: 'failed', counts: null, requests: null });
   await insertRun(1, { status: 'queued', started_at: null, finished_at: null, counts: null, requests: 0 });
 });
-afterAll(() => database.close());
 
-const read = (query = '', api = w.owner.api, id = configId) =>
-  api('get', `/sync-configs/${id}/history${query}`);
+const read = (query = '', api = org.api, id = configId) => api('get', `/sync-configs/${id}/history${query}`);
 
 describe('GET /sync-configs/{id}/history', () => {
   it('has one point for each run of the period, oldest first', async () => {
@@ -116,7 +108,7 @@ describe('GET /sync-configs/{id}/history', () => {
          select gen_random_uuid(), :organizationId, :configId, 'thing', 'incremental', 'manual', case when i = 100 then 'partial' else 'succeeded' end,
            now() - (i + 100) * interval '1 minute', now() - (i + 100) * interval '1 minute', now() - (i + 100) * interval '1 minute' + interval '2 seconds',
            '{"fetched": 1, "inserted": 1, "updated": 0, "deleted": 0}', 2 from generate_series(1, 400) i`,
-        { organizationId: w.id, configId },
+        { organizationId: org.id, configId },
       ),
     );
     const { body } = await read('?days=1');
@@ -140,6 +132,6 @@ describe('GET /sync-configs/{id}/history', () => {
     for (const query of ['?days=0', '?days=366', '?days=x', '?from=2026-01-01'])
       expect((await read(query)).status).toBe(400);
     expect((await read('', other.owner.api)).status).toBe(404);
-    expect((await read('', (await w.join(['record:read'])).api)).status).toBe(403);
+    expect((await read('', (await org.join(['record:read'])).api)).status).toBe(403);
   });
 });

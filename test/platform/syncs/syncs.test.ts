@@ -1,55 +1,33 @@
-import type { Express } from 'express';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Background, createApp, startBackground } from '../../../src/app.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Background, startBackground } from '../../../src/app.ts';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { saveAccount } from '../../../src/sync/record-types.store.ts';
-import { type Api, apiOf, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
-import { type Erp, startErp } from '../../setup/erp.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { codesOf } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
-let erp: Erp;
-let database: TestDatabase;
-let app: Express;
+const org = useOrganization({ erp: {}, each: true });
 let described: RecordTypeMetadata[];
-let organizationId: string;
-let owner: Api;
 
 beforeAll(async () => {
-  erp = await startErp();
-  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
-  app = createApp(database.ctx);
-  await newOrganization();
-  await erp.connect(owner);
-  await owner('post', '/netsuite/metadata/refresh');
-  described = await inOrganization((tx) =>
+  const first = await org.another();
+  await org.erp.connect(first.api);
+  await first.api('post', '/netsuite/metadata/refresh');
+  described = await first.sql((tx) =>
     tx('erp_record_types').whereNotNull('description').pluck('description'),
   );
 });
-afterAll(async () => {
-  await database.close();
-  await erp.stop();
-});
 
-const inOrganization = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
-  inTransaction({ db: database.ctx.db, organizationId }, work);
-async function newOrganization(): Promise<void> {
-  organizationId = (await makeOrganization(database.ctx)).id;
-  owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
-}
 /** An organization with metadata, as after a refresh. */
 beforeEach(async () => {
-  await newOrganization();
-  await saveAccount({ db: database.ctx.db, organizationId }, { described, listed: [], account: null });
+  await saveAccount({ db: org.ctx.db, organizationId: org.id }, { described, listed: [], account: null });
 });
 const create = (more: object = {}) =>
-  owner('post', '/sync-configs', { name: 'Customers', recordType: 'customer', ...more });
+  org.api('post', '/sync-configs', { name: 'Customers', recordType: 'customer', ...more });
 const setRun = (id: string, columns: object) =>
-  inOrganization((tx) => tx('sync_runs').where({ id }).update(columns));
+  org.sql((tx) => tx('sync_runs').where({ id }).update(columns));
 const trigger = (configId: string, body: object = {}) =>
-  owner('post', `/sync-configs/${configId}/trigger`, body);
+  org.api('post', `/sync-configs/${configId}/trigger`, body);
 
 describe('POST /sync-configs', () => {
   it('201 with all defaults', async () => {
@@ -103,7 +81,7 @@ describe('POST /sync-configs', () => {
   });
 
   it('422 before the metadata is known', async () => {
-    await inOrganization((tx) => tx('erp_record_types').delete());
+    await org.sql((tx) => tx('erp_record_types').delete());
     expect(codesOf(await create())).toEqual(['no_connection']);
   });
 });
@@ -111,14 +89,14 @@ describe('POST /sync-configs', () => {
 describe('PATCH and DELETE /sync-configs/{id}', () => {
   it('update the given fields, null clears, and a paused sync resumes', async () => {
     const { id } = (await create({ schedule: '0 3 * * *', timezone: 'Europe/London' })).body;
-    await inOrganization((tx) =>
+    await org.sql((tx) =>
       tx('sync_configs').update({ paused_reason: JSON.stringify({ code: 'X', message: 'x', fix: 'x' }) }),
     );
-    expect((await owner('get', `/sync-configs/${id}`)).body).toMatchObject({
+    expect((await org.api('get', `/sync-configs/${id}`)).body).toMatchObject({
       status: 'paused',
       nextRunAt: null,
     });
-    const changed = await owner('patch', `/sync-configs/${id}`, { schedule: null, fields: ['entityid'] });
+    const changed = await org.api('patch', `/sync-configs/${id}`, { schedule: null, fields: ['entityid'] });
     expect(changed.body).toMatchObject({
       status: 'active',
       schedule: null,
@@ -126,15 +104,15 @@ describe('PATCH and DELETE /sync-configs/{id}', () => {
       fields: ['entityid'],
       pausedReason: null,
     });
-    expect(codesOf(await owner('patch', `/sync-configs/${id}`, { timezone: 'Nowhere' }))).toEqual([
+    expect(codesOf(await org.api('patch', `/sync-configs/${id}`, { timezone: 'Nowhere' }))).toEqual([
       'invalid_schedule',
     ]);
-    expect(codesOf(await owner('patch', `/sync-configs/${id}`, { recordType: 'invoice' }))).toEqual([
+    expect(codesOf(await org.api('patch', `/sync-configs/${id}`, { recordType: 'invoice' }))).toEqual([
       'unknown_field',
     ]);
-    expect((await owner('patch', `/sync-configs/${id}`, { enabled: false })).body.status).toBe('disabled');
-    expect((await owner('delete', `/sync-configs/${id}`)).status).toBe(204);
-    expect((await owner('get', `/sync-configs/${id}`)).status).toBe(404);
+    expect((await org.api('patch', `/sync-configs/${id}`, { enabled: false })).body.status).toBe('disabled');
+    expect((await org.api('delete', `/sync-configs/${id}`)).status).toBe(204);
+    expect((await org.api('get', `/sync-configs/${id}`)).status).toBe(404);
   });
 
   it('422 names the published versions that use the removed fields', async () => {
@@ -149,21 +127,21 @@ describe('PATCH and DELETE /sync-configs/{id}', () => {
         ],
       },
     ];
-    await inOrganization((tx) =>
+    await org.sql((tx) =>
       tx.raw(
         `insert into api_schemas (id, organization_id, version, status, endpoints, bindings, openapi, published_at, created_by)
          select gen_random_uuid(), ?, 'v' || n, case n when 1 then 'published' when 2 then 'retired' else 'draft' end, ?::jsonb, '{}', '{}', now(), gen_random_uuid()
          from generate_series(1, 3) n`,
-        [organizationId, JSON.stringify(endpoints)],
+        [org.id, JSON.stringify(endpoints)],
       ),
     );
-    const dropped = await owner('patch', `/sync-configs/${id}`, { fields: ['entityid', 'isperson'] });
+    const dropped = await org.api('patch', `/sync-configs/${id}`, { fields: ['entityid', 'isperson'] });
     expect([dropped.status, codesOf(dropped)]).toEqual([422, ['in_use']]);
     expect(dropped.body.error.details[0].message).toBe('v1 uses currency.name');
-    expect((await owner('patch', `/sync-configs/${id}`, { fields: ['entityid', 'currency'] })).status).toBe(
+    expect((await org.api('patch', `/sync-configs/${id}`, { fields: ['entityid', 'currency'] })).status).toBe(
       200,
     );
-    const deleted = await owner('delete', `/sync-configs/${id}`);
+    const deleted = await org.api('delete', `/sync-configs/${id}`);
     expect([deleted.status, codesOf(deleted)]).toEqual([422, ['in_use']]);
     expect(deleted.body.error.details[0].message).toContain('v1');
   });
@@ -180,9 +158,9 @@ describe('POST /sync-configs/{id}/trigger', () => {
       mode: 'incremental',
       syncConfigId: id,
     });
-    const again = await owner('post', `/sync-configs/${id}/trigger`);
+    const again = await org.api('post', `/sync-configs/${id}/trigger`);
     expect([again.status, again.body.coalesced, again.body.id]).toEqual([202, true, first.body.id]);
-    expect((await owner('get', `/sync-configs/${id}`)).body.lastRun.id).toBe(first.body.id);
+    expect((await org.api('get', `/sync-configs/${id}`)).body.lastRun.id).toBe(first.body.id);
   });
 
   it('creates one run for concurrent requests', async () => {
@@ -231,7 +209,7 @@ describe('the lists of runs', () => {
     });
     const [newer, other] = [(await trigger(a)).body.id, (await trigger(b)).body.id];
     const ids = async (path: string) =>
-      (await owner('get', path)).body.data?.map(({ id }: { id: string }) => id);
+      (await org.api('get', path)).body.data?.map(({ id }: { id: string }) => id);
     expect(await ids(`/sync-configs/${a}/runs`)).toEqual([newer, old]);
     expect(await ids('/sync-runs')).toEqual([other, newer, old]);
     expect(await ids(`/sync-runs?syncConfigId=${b}`)).toEqual([other]);
@@ -240,7 +218,7 @@ describe('the lists of runs', () => {
     expect(await ids('/sync-runs?after=2025-12-31T23:00:00-00:30')).toEqual([other, newer, old]);
     expect(await ids('/sync-runs?pageSize=1&page=2')).toEqual([newer]);
     for (const query of ['status=done', 'after=yesterday', 'after=2026-01-01', 'syncConfigId=1'])
-      expect([query, (await owner('get', `/sync-runs?${query}`)).status]).toEqual([query, 400]);
+      expect([query, (await org.api('get', `/sync-runs?${query}`)).status]).toEqual([query, 400]);
   });
 });
 
@@ -248,14 +226,16 @@ describe('POST /sync-runs/{id}/cancel and /retry', () => {
   it('cancel an open run and retry a run that did not succeed', async () => {
     const { id } = (await create()).body;
     const run = (await trigger(id)).body;
-    const early = await owner('post', `/sync-runs/${run.id}/retry`);
+    const early = await org.api('post', `/sync-runs/${run.id}/retry`);
     expect([early.status, codesOf(early)]).toEqual([422, ['not_retryable']]);
-    expect((await owner('post', `/sync-runs/${run.id}/cancel`)).body).toMatchObject({ status: 'cancelled' });
-    const late = await owner('post', `/sync-runs/${run.id}/cancel`);
+    expect((await org.api('post', `/sync-runs/${run.id}/cancel`)).body).toMatchObject({
+      status: 'cancelled',
+    });
+    const late = await org.api('post', `/sync-runs/${run.id}/cancel`);
     expect([late.status, codesOf(late)]).toEqual([422, ['run_ended']]);
-    const retried = await owner('post', `/sync-runs/${run.id}/retry`);
+    const retried = await org.api('post', `/sync-runs/${run.id}/retry`);
     expect([retried.status, retried.body.retryOf, retried.body.trigger]).toEqual([202, run.id, 'retry']);
-    expect(codesOf(await owner('post', `/sync-runs/${run.id}/retry`))).toEqual(['run_open']);
+    expect(codesOf(await org.api('post', `/sync-runs/${run.id}/retry`))).toEqual(['run_open']);
   });
 });
 
@@ -264,7 +244,7 @@ describe('POST /sync-runs/{id}/cancel', () => {
     const { id } = (await create()).body;
     const run = (await trigger(id)).body;
     await setRun(run.id, { status: 'publishing' });
-    const refused = await owner('post', `/sync-runs/${run.id}/cancel`);
+    const refused = await org.api('post', `/sync-runs/${run.id}/cancel`);
     expect([refused.status, codesOf(refused)]).toEqual([422, ['publishing']]);
   });
 });
@@ -272,30 +252,27 @@ describe('POST /sync-runs/{id}/cancel', () => {
 describe('a run', () => {
   let background: Background;
   it('shows its total and the time left while the ERP holds a page back', async () => {
-    await erp.connect(owner);
+    await org.erp.connect(org.api);
     const { id } = (await create()).body;
     // Two pages arrive; the third is late by more than this test takes.
-    erp.account.injectFault({
+    org.erp.account.injectFault({
       path: /suiteql\?limit=20\b/,
       every: 3,
       times: 1,
       status: 503,
       delayMs: 3_600_000,
     });
-    const { settings } = database.ctx;
-    const smallPages = {
-      ...database.ctx,
-      settings: { ...settings, sync: { ...settings.sync, pageSize: 20 } },
-    };
+    const { settings } = org.ctx;
+    const smallPages = { ...org.ctx, settings: { ...settings, sync: { ...settings.sync, pageSize: 20 } } };
     const { id: runId } = (await trigger(id)).body;
     const runWhen = (isThere: (run: { status: string; progress: { done: number } | null }) => boolean) =>
       until(async () => {
-        const { body } = await owner('get', `/sync-runs/${runId}`);
+        const { body } = await org.api('get', `/sync-runs/${runId}`);
         return isThere(body) ? body : undefined;
       });
     background = await startBackground(smallPages);
     const { progress } = await runWhen((run) => run.progress?.done === 40).finally(() => background.stop());
-    expect((await owner('get', '/sync-runs')).body.data).toMatchObject([
+    expect((await org.api('get', '/sync-runs')).body.data).toMatchObject([
       { id: runId, status: 'running', progress },
     ]);
     background = await startBackground(smallPages);
@@ -309,13 +286,13 @@ describe('a run', () => {
   });
 
   it('leads from the trigger to stored records, with progress, counts, events and proof', async () => {
-    await erp.connect(owner);
+    await org.erp.connect(org.api);
     const { id } = (await create()).body;
-    background = await startBackground(database.ctx);
+    background = await startBackground(org.ctx);
     try {
       const { body } = await trigger(id);
       const ended = await until(async () => {
-        const run = (await owner('get', `/sync-runs/${body.id}`)).body;
+        const run = (await org.api('get', `/sync-runs/${body.id}`)).body;
         return ['succeeded', 'partial', 'failed'].includes(run.status) ? run : undefined;
       });
       expect(ended).toMatchObject({
@@ -324,12 +301,12 @@ describe('a run', () => {
         counts: { inserted: expect.any(Number), rejected: 0 },
       });
       expect(ended.counts.inserted).toBeGreaterThan(100);
-      expect((await owner('get', `/sync-runs/${body.id}/events`)).body.pagination.total).toBeGreaterThan(0);
-      const { checks } = (await owner('get', `/sync-runs/${body.id}/proof`)).body;
+      expect((await org.api('get', `/sync-runs/${body.id}/events`)).body.pagination.total).toBeGreaterThan(0);
+      const { checks } = (await org.api('get', `/sync-runs/${body.id}/proof`)).body;
       expect(checks.length).toBeGreaterThan(0);
       expect(checks.every(({ passed }: { passed: boolean }) => passed)).toBe(true);
-      expect((await owner('get', `/sync-runs/${body.id}/rejections`)).body.data).toEqual([]);
-      expect((await owner('get', '/whoami')).body.metrics.storage.records).toBe(ended.counts.inserted);
+      expect((await org.api('get', `/sync-runs/${body.id}/rejections`)).body.data).toEqual([]);
+      expect((await org.api('get', '/whoami')).body.metrics.storage.records).toBe(ended.counts.inserted);
     } finally {
       await background.stop();
     }

@@ -1,32 +1,14 @@
-import type { Express } from 'express';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
+import { describe, expect, it } from 'vitest';
 import { codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { type World, world } from '../members/world.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
+const org = useOrganization({ each: true });
 
-beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-});
-beforeEach(async () => {
-  w = await world(database.ctx, app);
-});
-afterAll(() => database.close());
-
-const make = async (name: string): Promise<string> => (await w.owner.api('post', '/teams', { name })).body.id;
+const make = async (name: string): Promise<string> => (await org.api('post', '/teams', { name })).body.id;
 
 describe('/teams', () => {
   it('are created, returned, updated and deleted', async () => {
-    const made = await w.owner.api('post', '/teams', {
-      name: ' Accounting ',
-      description: 'Closes the month',
-    });
+    const made = await org.api('post', '/teams', { name: ' Accounting ', description: 'Closes the month' });
     expect([made.status, made.body]).toEqual([
       201,
       {
@@ -38,20 +20,20 @@ describe('/teams', () => {
       },
     ]);
     const at = `/teams/${made.body.id}`;
-    expect((await w.owner.api('get', at)).body).toEqual(made.body);
-    expect((await w.owner.api('patch', at, { name: 'Books' })).body).toMatchObject({
+    expect((await org.api('get', at)).body).toEqual(made.body);
+    expect((await org.api('patch', at, { name: 'Books' })).body).toMatchObject({
       name: 'Books',
       description: 'Closes the month',
     });
-    expect((await w.owner.api('patch', at, { description: null })).body).toMatchObject({
+    expect((await org.api('patch', at, { description: null })).body).toMatchObject({
       name: 'Books',
       description: '',
     });
-    expect((await w.owner.api('delete', at)).status).toBe(204);
+    expect((await org.api('delete', at)).status).toBe(204);
     for (const answer of [
-      await w.owner.api('get', at),
-      await w.owner.api('patch', at, {}),
-      await w.owner.api('delete', at),
+      await org.api('get', at),
+      await org.api('patch', at, {}),
+      await org.api('delete', at),
     ])
       expect(answer.status).toBe(404);
   });
@@ -59,19 +41,19 @@ describe('/teams', () => {
   it('422 for a name that is taken, ignoring case; another organization may have it', async () => {
     await make('Sales');
     const second = await make('Support');
-    expect(codesOf(await w.owner.api('post', '/teams', { name: 'SALES' }))).toEqual(['taken']);
-    expect(codesOf(await w.owner.api('patch', `/teams/${second}`, { name: 'sales' }))).toEqual(['taken']);
-    expect((await w.owner.api('patch', `/teams/${second}`, { name: 'SUPPORT' })).status).toBe(200);
-    const other = await world(database.ctx, app);
+    expect(codesOf(await org.api('post', '/teams', { name: 'SALES' }))).toEqual(['taken']);
+    expect(codesOf(await org.api('patch', `/teams/${second}`, { name: 'sales' }))).toEqual(['taken']);
+    expect((await org.api('patch', `/teams/${second}`, { name: 'SUPPORT' })).status).toBe(200);
+    const other = await org.another();
     expect((await other.owner.api('post', '/teams', { name: 'Sales' })).status).toBe(201);
     for (const body of [{}, { name: '' }, { name: 'a\nb' }, { name: 'x'.repeat(121) }, { name: null }])
-      expect((await w.owner.api('post', '/teams', body)).status).toBe(422);
+      expect((await org.api('post', '/teams', body)).status).toBe(422);
   });
 
   it('are listed newest first, filtered by name', async () => {
     const [a, b] = [await make('North 1'), await make('North 100%')];
     const ids = async (query: string) =>
-      (await w.owner.api('get', `/teams?${query}`)).body.data.map((team: { id: string }) => team.id);
+      (await org.api('get', `/teams?${query}`)).body.data.map((team: { id: string }) => team.id);
     expect(await ids('')).toEqual([b, a]);
     expect(await ids('q=NORTH')).toEqual([b, a]);
     expect(await ids('q=%25')).toEqual([b]);
@@ -83,7 +65,7 @@ describe('/teams', () => {
 
   it('cannot be created by editors or viewers', async () => {
     for (const role of ['editor', 'viewer'])
-      expect((await (await w.join(role)).api('post', '/teams', { name: 'x' })).body.error.message).toBe(
+      expect((await (await org.join(role)).api('post', '/teams', { name: 'x' })).body.error.message).toBe(
         'Missing required permission: team:create',
       );
   });
@@ -91,52 +73,48 @@ describe('/teams', () => {
 
 describe('/teams/{id}/members', () => {
   it('are added once, listed newest first, and removed', async () => {
-    const [team, a, b] = [await make('Team'), await w.joinBare('viewer'), await w.joinBare('viewer')];
+    const [team, a, b] = [await make('Team'), await org.joinBare('viewer'), await org.joinBare('viewer')];
     const at = `/teams/${team}/members`;
-    const added = await w.owner.api('post', at, { userId: a.id });
+    const added = await org.api('post', at, { userId: a.id });
     expect([added.status, added.body]).toEqual([
       201,
       { user: { id: a.id, email: a.email, name: a.email }, addedAt: expect.any(String) },
     ]);
-    await w.owner.api('post', at, { userId: b.id });
-    expect(codesOf(await w.owner.api('post', at, { userId: b.id }))).toEqual(['already_a_member']);
-    const list = async (query = '') => (await w.owner.api('get', `${at}${query}`)).body;
+    await org.api('post', at, { userId: b.id });
+    expect(codesOf(await org.api('post', at, { userId: b.id }))).toEqual(['already_a_member']);
+    const list = async (query = '') => (await org.api('get', `${at}${query}`)).body;
     expect((await list()).data.map((member: { user: { id: string } }) => member.user.id)).toEqual([
       b.id,
       a.id,
     ]);
     expect((await list(`?q=${a.email}`)).pagination.total).toBe(1);
-    expect((await w.owner.api('get', `/teams/${team}`)).body.memberCount).toBe(2);
-    expect((await w.owner.api('delete', `${at}/${a.id}`)).status).toBe(204);
-    expect((await w.owner.api('delete', `${at}/${a.id}`)).status).toBe(404);
+    expect((await org.api('get', `/teams/${team}`)).body.memberCount).toBe(2);
+    expect((await org.api('delete', `${at}/${a.id}`)).status).toBe(204);
+    expect((await org.api('delete', `${at}/${a.id}`)).status).toBe(404);
     expect((await list()).pagination.total).toBe(1);
   });
 
   it('422 for a person of another organization, and for one who just left', async () => {
-    const [team, other, gone] = [
-      await make('Team'),
-      await world(database.ctx, app),
-      await w.joinBare('viewer'),
-    ];
-    await w.owner.api('delete', `${w.at}/members/${gone.id}`);
+    const [team, other, gone] = [await make('Team'), await org.another(), await org.joinBare('viewer')];
+    await org.api('delete', `${org.at}/members/${gone.id}`);
     for (const userId of [other.owner.id, gone.id]) {
-      const refused = await w.owner.api('post', `/teams/${team}/members`, { userId });
+      const refused = await org.api('post', `/teams/${team}/members`, { userId });
       expect([refused.status, codesOf(refused)]).toEqual([422, ['not_a_member']]);
     }
-    const insert = { organization_id: w.id, team_id: team, user_id: other.owner.id };
-    await expect(
-      inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) => tx('team_members').insert(insert)),
-    ).rejects.toThrow(/team_member_is_a_member/);
+    const insert = { organization_id: org.id, team_id: team, user_id: other.owner.id };
+    await expect(org.sql((tx) => tx('team_members').insert(insert))).rejects.toThrow(
+      /team_member_is_a_member/,
+    );
   });
 
   it("404 for another organization's team in every operation", async () => {
-    const other = await world(database.ctx, app);
+    const other = await org.another();
     const theirs = (await other.owner.api('post', '/teams', { name: 'Theirs' })).body.id;
     await other.owner.api('post', `/teams/${theirs}/members`, { userId: other.owner.id });
     for (const answer of [
-      await w.owner.api('get', `/teams/${theirs}/members`),
-      await w.owner.api('post', `/teams/${theirs}/members`, { userId: w.owner.id }),
-      await w.owner.api('delete', `/teams/${theirs}/members/${other.owner.id}`),
+      await org.api('get', `/teams/${theirs}/members`),
+      await org.api('post', `/teams/${theirs}/members`, { userId: org.owner.id }),
+      await org.api('delete', `/teams/${theirs}/members/${other.owner.id}`),
     ])
       expect([answer.status, answer.body.error.message]).toEqual([404, 'Team not found']);
     expect((await other.owner.api('get', `/teams/${theirs}`)).body.memberCount).toBe(1);
@@ -144,7 +122,7 @@ describe('/teams/{id}/members', () => {
 
   it('are changed only with team:update', async () => {
     const team = await make('Team');
-    const reader = await w.join(['team:read', 'team:create', 'team:delete']);
+    const reader = await org.join(['team:read', 'team:create', 'team:delete']);
     for (const answer of [
       await reader.api('post', `/teams/${team}/members`, { userId: reader.id }),
       await reader.api('delete', `/teams/${team}/members/${reader.id}`),

@@ -1,15 +1,11 @@
 // Views and template previews under masks and without `record:read`: a version masks three fields that a view
 // shows.
-import type { Express } from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { type World, world } from '../members/world.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
 const masks: Record<string, string> = { number: 'last4', customerName: 'hash', date: 'year' };
 const endpoint = {
@@ -24,29 +20,23 @@ const rows = [
 ];
 const secrets = /INV|Quagmire|Zephyr|01-31|06-01/;
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
+const org = useOrganization();
 let owner: Api;
 let viewer: Api;
 let withoutRecords: Api;
 let viewId: string;
 
 beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-  w = await world(database.ctx, app);
-  await loadInvoices(database.ctx, w.id, rows);
-  await publishVersion(database.ctx, w.id, { endpoints: [endpoint] });
-  owner = await w.session(w.owner.id);
-  viewer = (await w.join('viewer')).api;
-  withoutRecords = (await w.join(['view:read', 'view:create', 'portal:read', 'portal:update'])).api;
+  await loadInvoices(org.ctx, org.id, rows);
+  await publishVersion(org.ctx, org.id, { endpoints: [endpoint] });
+  owner = await org.session(org.owner.id);
+  viewer = (await org.join('viewer')).api;
+  withoutRecords = (await org.join(['view:read', 'view:create', 'portal:read', 'portal:update'])).api;
   viewId = await make({
     columns: ['tranid', 'entity.name', 'trandate', 'total'],
     sort: [{ field: 'id', direction: 'asc' }],
   });
 });
-afterAll(() => database.close());
 
 async function make(given: object): Promise<string> {
   const made = await owner('post', '/views', {
@@ -72,11 +62,9 @@ const masked = [
   { id: '2', tranid: '****', 'entity.name': hash, trandate: '2025', total: 7 },
 ];
 const unmaskedKey = async (): Promise<Api> => {
-  const { id, secret } = await makeKey(database.ctx, w.id);
-  await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
-    tx('api_keys').where({ id }).update({ scope_unmasked: true }),
-  );
-  return apiOf(app, secret);
+  const { id, secret } = await makeKey(org.ctx, org.id);
+  await org.sql((tx) => tx('api_keys').where({ id }).update({ scope_unmasked: true }));
+  return apiOf(org.app, secret);
 };
 
 describe('GET /views/{id}/records', () => {
@@ -91,7 +79,7 @@ describe('GET /views/{id}/records', () => {
     for (const [api, query] of [
       [viewer, ''],
       [viewer, '?masked=false'],
-      [w.owner.api, ''],
+      [org.api, ''],
       [owner, '?masked=true'],
     ] as const) {
       const [json, file] = [await read(api, viewId, query), await csv(api, viewId, query)];
@@ -119,15 +107,13 @@ describe('GET /views/{id}/records', () => {
 
   it('is refused for a key restricted in any way', async () => {
     for (const scope of [{ versions: ['v1'] }, { resources: ['invoices'] }])
-      expect(codesOf(await read(apiOf(app, (await makeKey(database.ctx, w.id, scope)).secret)))).toEqual([
+      expect(codesOf(await read(apiOf(org.app, (await makeKey(org.ctx, org.id, scope)).secret)))).toEqual([
         'restricted_key',
       ]);
     for (const column of [{ scope_rows: '{"resources":{},"others":true}' }, { scope_fields: '{}' }]) {
-      const { id, secret } = await makeKey(database.ctx, w.id);
-      await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
-        tx('api_keys').where({ id }).update(column),
-      );
-      expect(codesOf(await read(apiOf(app, secret)))).toEqual(['restricted_key']);
+      const { id, secret } = await makeKey(org.ctx, org.id);
+      await org.sql((tx) => tx('api_keys').where({ id }).update(column));
+      expect(codesOf(await read(apiOf(org.app, secret)))).toEqual(['restricted_key']);
     }
   });
 });
@@ -137,7 +123,7 @@ describe('filters and sorts by masked fields', () => {
   const sort = [{ field: 'tranid', direction: 'asc' }];
 
   it('422 for someone who sees the field masked, in a new view and in a changed one', async () => {
-    const editor = (await w.join('editor')).api;
+    const editor = (await org.join('editor')).api;
     const body = { name: 'Mine', recordType: 'invoice', columns: ['total'], filters: [filter], sort };
     const refused = await editor('post', '/views', body);
     expect([
@@ -186,30 +172,27 @@ describe('POST /portal/templates/{id}/preview', () => {
     expect((await preview(owner, asked)).body.html).toBe(
       'INV-20017 Quagmire Shipping 2026-01-31|****0017 2026;**** 2025;',
     );
-    const editor = (await w.join('editor')).api;
+    const editor = (await org.join('editor')).api;
     const { html } = (await preview(editor, asked)).body;
     expect(html).toMatch(/^\*\*\*\*0017 [0-9a-f]{64} 2026\|\*\*\*\*0017 2026;\*\*\*\* 2025;$/);
   });
 
   it('is not replayed for a key that has come to read masked, nor without record:read', async () => {
-    const { id: keyId, secret } = await makeKey(database.ctx, w.id, {
-      permissions: ['write'],
-      unmasked: true,
-    });
+    const { id: keyId, secret } = await makeKey(org.ctx, org.id, { permissions: ['write'], unmasked: true });
     const { id } = (
       await owner('post', '/portal/templates', { key: `t-${createId()}`, kind: 'email', subject: 'S', body })
     ).body;
     const again = () =>
-      apiOf(app, secret)('post', `/portal/templates/${id}/preview`, record, { 'idempotency-key': 'once' });
+      apiOf(org.app, secret)('post', `/portal/templates/${id}/preview`, record, {
+        'idempotency-key': 'once',
+      });
     const [first, replayed] = [await again(), await again()];
     expect([first.body.html, replayed.body.html, replayed.headers['idempotency-replayed']]).toEqual([
       expect.stringContaining('INV-20017'),
       expect.stringContaining('INV-20017'),
       'true',
     ]);
-    await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
-      tx('api_keys').where('id', keyId).update({ scope_unmasked: false }),
-    );
+    await org.sql((tx) => tx('api_keys').where('id', keyId).update({ scope_unmasked: false }));
     const later = await again();
     expect([later.status, codesOf(later), secrets.test(later.text)]).toEqual([422, ['key_reused'], false]);
   });
@@ -224,7 +207,7 @@ describe('POST /portal/templates/{id}/preview', () => {
 });
 
 it('GET /permissions names the operations that read records', async () => {
-  const { data } = (await owner('get', `${w.at}/permissions?q=record:read`)).body;
+  const { data } = (await owner('get', `${org.at}/permissions?q=record:read`)).body;
   const [entry] = data.filter(({ name }: { name: string }) => name === 'record:read');
   expect(entry.operations).toEqual(
     expect.arrayContaining(['listViewRecords', 'createMessage', 'listMessages', 'createSubscription']),

@@ -1,15 +1,11 @@
 // Summaries of views: what they compute, compared with SQL written here, what is refused, and what masked
 // readers get.
-import type { Express } from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type InvoiceRow, invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { exactAverage } from '../../public/read/exact-average.ts';
 import type { Answer, Api } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { type World, world } from '../members/world.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
 
 const rows: InvoiceRow[] = Array.from({ length: 80 }, (_, at) => ({
   id: at + 1,
@@ -23,17 +19,11 @@ const rows: InvoiceRow[] = Array.from({ length: 80 }, (_, at) => ({
   entityName: ['Euro', 'US Dollar'][at % 2] ?? null,
 }));
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
+const org = useOrganization();
 let table: string;
 beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-  w = await world(database.ctx, app);
-  table = await loadInvoices(database.ctx, w.id, rows);
+  table = await loadInvoices(org.ctx, org.id, rows);
 });
-afterAll(() => database.close());
 
 const moneyFields = [
   { name: 'total', label: 'Amount', currency: 'entity' },
@@ -42,8 +32,8 @@ const moneyFields = [
 
 /** Of the ERP account, which may have several currencies. */
 const setAccount = (account: object): Promise<void> =>
-  inTransaction({ db: database.ctx.db, organizationId: w.id }, async (tx) => {
-    const row = { organization_id: w.id, refreshed_at: new Date(), account: JSON.stringify(account) };
+  org.sql(async (tx) => {
+    const row = { organization_id: org.id, refreshed_at: new Date(), account: JSON.stringify(account) };
     await tx('erp_metadata').insert(row).onConflict('organization_id').merge();
   });
 
@@ -54,12 +44,12 @@ const setAccount = (account: object): Promise<void> =>
 async function describeMoney(): Promise<void> {
   const description = { name: 'invoice', label: 'Invoice', fields: moneyFields };
   const row = {
-    organization_id: w.id,
+    organization_id: org.id,
     name: 'invoice',
     position: 0,
     head: JSON.stringify({ name: 'invoice', label: 'Invoice' }),
   };
-  await inTransaction({ db: database.ctx.db, organizationId: w.id }, (tx) =>
+  await org.sql((tx) =>
     tx('erp_record_types').insert({
       ...row,
       description: JSON.stringify(description),
@@ -73,13 +63,13 @@ const body = (summary: object | null, given: object = {}) => ({
   ...{ summary, ...given },
 });
 const send = (summary: object | null, given: object = {}): Promise<Answer> =>
-  w.owner.api('post', '/views', body(summary, given));
+  org.api('post', '/views', body(summary, given));
 async function make(summary: object, given: object = {}): Promise<string> {
   const made = await send(summary, given);
   expect(made.status, made.text).toBe(201);
   return made.body.id;
 }
-const read = (id: string, api: Api = w.owner.api, query = ''): Promise<Answer> =>
+const read = (id: string, api: Api = org.api, query = ''): Promise<Answer> =>
   api('get', `/views/${id}/rows${query}`);
 const problemsOf = ({ body: found }: Answer): string[][] =>
   (found.error?.details ?? found.problems ?? []).map(({ path, code }: { path: string; code: string }) => [
@@ -87,7 +77,7 @@ const problemsOf = ({ body: found }: Answer): string[][] =>
     code,
   ]);
 const reference = async (sql: string) =>
-  (await database.ctx.db.data.query(sql.replace('$t', `${tenantSchema(w.id)}.${table}`))).rows;
+  (await org.ctx.db.data.query(sql.replace('$t', `${tenantSchema(org.id)}.${table}`))).rows;
 
 describe('GET /views/{id}/rows', () => {
   it('returns the groups of the filtered records with exact digits', async () => {
@@ -155,10 +145,10 @@ describe('GET /views/{id}/rows', () => {
     expect([bare.status, bare.body.summary]).toEqual([201, null]);
     expect(problemsOf(await read(bare.body.id))).toEqual([['summary', 'no_summary']]);
     const own = await make({}, { visibility: 'private' });
-    const viewer = (await w.join('viewer')).api;
+    const viewer = (await org.join('viewer')).api;
     expect((await read(own, viewer)).status).toBe(404);
     expect((await read(await make({}), viewer)).status).toBe(200);
-    const withoutRecords = (await w.join(['view:read'])).api;
+    const withoutRecords = (await org.join(['view:read'])).api;
     expect((await read(await make({}), withoutRecords)).status).toBe(403);
   });
 });
@@ -173,12 +163,12 @@ describe('a summary', () => {
       sort: null,
       limit: 100,
     };
-    expect((await w.owner.api('get', at)).body.summary).toEqual(full);
-    expect((await w.owner.api('patch', at, { name: 'Quarters' })).body.summary).toEqual(full);
-    const changed = await w.owner.api('patch', at, { summary: { groups: [{ field: 'seq' }], sort: '-seq' } });
+    expect((await org.api('get', at)).body.summary).toEqual(full);
+    expect((await org.api('patch', at, { name: 'Quarters' })).body.summary).toEqual(full);
+    const changed = await org.api('patch', at, { summary: { groups: [{ field: 'seq' }], sort: '-seq' } });
     expect(changed.body.summary).toMatchObject({ groups: [{ field: 'seq', period: null }], sort: '-seq' });
     expect((await read(id)).body.data.map(({ seq }: { seq: number }) => seq)).toEqual([3, 2, 1, 0]);
-    expect((await w.owner.api('patch', at, { summary: null })).body.summary).toBeNull();
+    expect((await org.api('patch', at, { summary: null })).body.summary).toBeNull();
     expect((await read(id)).status).toBe(422);
   });
 
@@ -247,7 +237,7 @@ describe('a summary', () => {
       { filters: [{ field: 'entity', operator: 'eq', value: ['EUR', 'USD'] }] },
     );
     expect(problemsOf(several)).toEqual([['summary.aggregates[0].field', 'several_currencies']]);
-    const unfiltered = await w.owner.api('patch', `/views/${filtered}`, { filters: null });
+    const unfiltered = await org.api('patch', `/views/${filtered}`, { filters: null });
     expect([unfiltered.status, problemsOf(unfiltered)]).toEqual([
       422,
       [['summary.aggregates[0].field', 'several_currencies']],
@@ -287,8 +277,8 @@ describe('a summary', () => {
   it('with a field that no longer exists has no rows and says why', async () => {
     const id = await make({ groups: [{ field: 'paid' }] });
     const change = (state: string) =>
-      database.ctx.db.data.query(
-        `update ${tenantSchema(w.id)}.record_columns set state = $1 where field = 'paid'`,
+      org.ctx.db.data.query(
+        `update ${tenantSchema(org.id)}.record_columns set state = $1 where field = 'paid'`,
         [state],
       );
     await change('vanished');
@@ -306,11 +296,11 @@ describe('a summary', () => {
     const fields = invoicesEndpoint.fields.map((field) =>
       field.name === 'status' ? { ...field, mask: 'hash' } : field,
     );
-    const owner = await w.session(w.owner.id);
+    const owner = await org.session(org.owner.id);
     const id = await make({ groups: [{ field: 'status' }] });
     expect((await read(id, owner)).body.data).toHaveLength(3);
-    await publishVersion(database.ctx, w.id, { endpoints: [{ ...invoicesEndpoint, fields }] });
-    const viewer = (await w.join('viewer')).api;
+    await publishVersion(org.ctx, org.id, { endpoints: [{ ...invoicesEndpoint, fields }] });
+    const viewer = (await org.join('viewer')).api;
     await expect.poll(async () => (await read(id, viewer)).body.data).toEqual([]);
     expect(problemsOf(await read(id, viewer))).toEqual([['summary.groups[0].field', 'masked_field']]);
     expect((await read(id, owner)).body.data).toHaveLength(3);

@@ -1,19 +1,16 @@
 // Saved views: who may see and change them, what they may query, and their records as JSON and CSV.
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createApp } from '../../../src/app.ts';
 import { createId } from '../../../src/core/id.ts';
 import { openKnex } from '../../../src/db/connect.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
 import { type Answer, type Api, base, codesOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { type Person, type World, world } from '../members/world.ts';
+import { type Person, useOrganization } from '../../setup/use-organization.ts';
 
 const invoices: InvoiceRow[] = [
   {
@@ -37,34 +34,20 @@ const invoices: InvoiceRow[] = [
   { id: 4, tranid: null, status: 'open', total: '-15.30', lastmodified: '2026-01-31T10:00:00Z', paid: true },
 ];
 
-let database: TestDatabase;
-let app: Express;
-let w: World;
-
-beforeAll(async () => {
-  database = await testDatabase({
-    settings: {
-      exports: {
-        maxRunning: 1,
-        maxWaiting: 4,
-        maxDurationMs: 60_000,
-        minBytesPerSecond: 1,
-        maxSlowMs: 60_000,
-      },
-    },
-  });
-  app = createApp(database.ctx);
+const org = useOrganization({
+  settings: {
+    exports: { maxRunning: 1, maxWaiting: 4, maxDurationMs: 60_000, minBytesPerSecond: 1, maxSlowMs: 60_000 },
+  },
 });
-const settle = async () => {
-  w = await world(database.ctx, app);
-  await loadInvoices(database.ctx, w.id, invoices);
-};
-afterAll(() => database.close());
 
-const sql = <T>(work: (tx: Tx) => Promise<T>) =>
-  inTransaction({ db: database.ctx.db, organizationId: w.id }, work);
+const settle = async () => {
+  await org.renew();
+  await loadInvoices(org.ctx, org.id, invoices);
+};
+
+const sql = <T>(work: (tx: Tx) => Promise<T>) => org.sql(work);
 const warehouse = (text: string, values: unknown[] = []) =>
-  database.ctx.db.data.query(text.replaceAll('$wh', tenantSchema(w.id)), values);
+  org.ctx.db.data.query(text.replaceAll('$wh', tenantSchema(org.id)), values);
 const body = (given: object = {}) => ({
   name: 'Open invoices',
   recordType: 'invoice',
@@ -89,7 +72,7 @@ describe('/views', () => {
   it('are created, returned, updated and deleted', async () => {
     const filters = [{ field: 'status', operator: 'eq', value: ['open', 'late'] }];
     const sort = [{ field: 'total', direction: 'desc' }];
-    const made = await w.owner.api('post', '/views', body({ name: ' Open ', filters, sort }));
+    const made = await org.api('post', '/views', body({ name: ' Open ', filters, sort }));
     expect([made.status, made.body]).toEqual([
       201,
       {
@@ -102,14 +85,14 @@ describe('/views', () => {
         summary: null,
         visibility: 'private',
         teamId: null,
-        owner: { id: w.owner.id, email: expect.any(String), name: expect.any(String) },
+        owner: { id: org.owner.id, email: expect.any(String), name: expect.any(String) },
         createdAt: expect.any(String),
         updatedAt: expect.any(String),
       },
     ]);
     const at = `/views/${made.body.id}`;
-    expect((await w.owner.api('get', at)).body).toEqual(made.body);
-    const changed = await w.owner.api('patch', at, {
+    expect((await org.api('get', at)).body).toEqual(made.body);
+    const changed = await org.api('patch', at, {
       columns: ['entity.name'],
       filters: null,
       visibility: 'organization',
@@ -121,12 +104,12 @@ describe('/views', () => {
       sort,
       visibility: 'organization',
     });
-    expect((await w.owner.api('delete', at)).status).toBe(204);
+    expect((await org.api('delete', at)).status).toBe(204);
     for (const answer of [
-      await w.owner.api('get', at),
-      await w.owner.api('patch', at, {}),
-      await w.owner.api('delete', at),
-      await recordsOf(w.owner.api, made.body.id),
+      await org.api('get', at),
+      await org.api('patch', at, {}),
+      await org.api('delete', at),
+      await recordsOf(org.api, made.body.id),
     ])
       expect(answer.status).toBe(404);
   });
@@ -183,31 +166,29 @@ describe('/views', () => {
     ['no team', { visibility: 'team' }, [['teamId', 'team_needed']]],
     ['a team that is not there', { visibility: 'team', teamId: createId() }, [['teamId', 'unknown_team']]],
   ])('422 for %s', async (_name, given, problems) => {
-    const answer = await w.owner.api('post', '/views', body(given));
+    const answer = await org.api('post', '/views', body(given));
     expect([answer.status, problemsOf(answer)]).toEqual([422, problems]);
   });
 
   it('are listed newest first, filtered by name, record type and visibility', async () => {
     const [a, b] = [
-      await make(w.owner.api, { name: 'North 1' }),
-      await make(w.owner.api, { name: 'North 100%', visibility: 'organization' }),
+      await make(org.api, { name: 'North 1' }),
+      await make(org.api, { name: 'North 100%', visibility: 'organization' }),
     ];
     const ids = async (query: string) =>
-      (await w.owner.api('get', `/views?${query}`)).body.data.map((view: { id: string }) => view.id);
+      (await org.api('get', `/views?${query}`)).body.data.map((view: { id: string }) => view.id);
     expect(await ids('')).toEqual([b, a]);
     expect(await ids('q=%25')).toEqual([b]);
     expect(await ids('visibility=private&recordType=invoice')).toEqual([a]);
     expect(await ids('recordType=customer')).toEqual([]);
-    expect((await w.owner.api('get', '/views?visibility=all')).status).toBe(400);
+    expect((await org.api('get', '/views?visibility=all')).status).toBe(400);
   });
 
   it('only changed parts are validated, so that a view with a retyped field can still be renamed', async () => {
-    const id = await make(w.owner.api, { filters: [{ field: 'total', operator: 'gte', value: 0 }] });
+    const id = await make(org.api, { filters: [{ field: 'total', operator: 'gte', value: 0 }] });
     await warehouse("update $wh.record_columns set type = 'text' where field = 'total'");
-    expect((await w.owner.api('patch', `/views/${id}`, { name: 'Other', columns: ['tranid'] })).status).toBe(
-      200,
-    );
-    const again = await w.owner.api('patch', `/views/${id}`, {
+    expect((await org.api('patch', `/views/${id}`, { name: 'Other', columns: ['tranid'] })).status).toBe(200);
+    const again = await org.api('patch', `/views/${id}`, {
       filters: [{ field: 'total', operator: 'gte', value: 0 }],
     });
     expect([again.status, problemsOf(again)]).toEqual([422, [['filters[0].operator', 'operator_misfits']]]);
@@ -217,8 +198,8 @@ describe('/views', () => {
 describe('who sees a view', () => {
   beforeAll(settle);
   const asTeam = async (...members: Person[]): Promise<string> => {
-    const { id } = (await w.owner.api('post', '/teams', { name: `Team ${createId()}` })).body;
-    for (const { id: userId } of members) await w.owner.api('post', `/teams/${id}/members`, { userId });
+    const { id } = (await org.api('post', '/teams', { name: `Team ${createId()}` })).body;
+    for (const { id: userId } of members) await org.api('post', `/teams/${id}/members`, { userId });
     return id;
   };
   const reach = async ({ api }: Person, id: string): Promise<number[]> => {
@@ -237,10 +218,10 @@ describe('who sees a view', () => {
 
   it('its owner, its team, or everyone; 404 for anyone else', async () => {
     const [maker, mate, other, admin] = [
-      await w.join('editor'),
-      await w.join('viewer'),
-      await w.join('editor'),
-      await w.join('admin'),
+      await org.join('editor'),
+      await org.join('viewer'),
+      await org.join('editor'),
+      await org.join('admin'),
     ];
     const teamId = await asTeam(maker, mate);
     const own = await make(maker.api);
@@ -248,7 +229,7 @@ describe('who sees a view', () => {
     const ofAll = await make(maker.api, { visibility: 'organization' });
     const seen: [string, Person, number][] = [
       ...[maker].map((person): [string, Person, number] => [own, person, 200]),
-      ...[mate, other, admin, w.owner].map((person): [string, Person, number] => [own, person, 404]),
+      ...[mate, other, admin, org.owner].map((person): [string, Person, number] => [own, person, 404]),
       ...[maker, mate].map((person): [string, Person, number] => [ofTeam, person, 200]),
       ...[other, admin].map((person): [string, Person, number] => [ofTeam, person, 404]),
       ...[maker, mate, other, admin].map((person): [string, Person, number] => [ofAll, person, 200]),
@@ -269,16 +250,16 @@ describe('who sees a view', () => {
     expect(await reach(admin, ofAll)).toEqual(all(404));
     expect(await reach(maker, ofAll)).toEqual(all(200));
     // After leaving the team, the view is no longer visible.
-    await w.owner.api('delete', `/teams/${teamId}/members/${mate.id}`);
+    await org.api('delete', `/teams/${teamId}/members/${mate.id}`);
     expect(await reach(mate, ofTeam)).toEqual(all(404));
   });
 
   it('views are shared with a team by its members and by callers with team:update', async () => {
-    const editor = await w.join('editor');
+    const editor = await org.join('editor');
     const teamId = await asTeam();
     const refused = await editor.api('post', '/views', body({ visibility: 'team', teamId }));
     expect([refused.status, problemsOf(refused)]).toEqual([422, [['teamId', 'not_in_team']]]);
-    const admin = await w.join('admin');
+    const admin = await org.join('admin');
     const id = await make(admin.api, { visibility: 'team', teamId });
     expect((await admin.api('patch', `/views/${id}`, { visibility: 'organization' })).body).toMatchObject({
       teamId: null,
@@ -286,33 +267,33 @@ describe('who sees a view', () => {
   });
 
   it('views survive the deletion of a team and the leaving of a person', async () => {
-    const maker = await w.join('editor');
-    const other = await w.join('editor');
+    const maker = await org.join('editor');
+    const other = await org.join('editor');
     const teamId = await asTeam(maker, other);
     const [own, ofTeam] = [
       await make(maker.api, { name: 'My secret' }),
       await make(maker.api, { visibility: 'team', teamId }),
     ];
-    await w.owner.api('delete', `/teams/${teamId}`);
+    await org.api('delete', `/teams/${teamId}`);
     expect((await maker.api('get', `/views/${ofTeam}`)).body).toMatchObject({
       visibility: 'private',
       teamId: null,
     });
     expect(await reach(other, ofTeam)).toEqual(all(404));
-    expect((await w.owner.api('delete', `${w.at}/members/${maker.id}?keys=revoke`)).status).toBe(204);
+    expect((await org.api('delete', `${org.at}/members/${maker.id}?keys=revoke`)).status).toBe(204);
     for (const id of [own, ofTeam]) {
       expect(await reach(other, id)).toEqual(all(404));
-      expect(await reach(w.owner, id)).toEqual(all(200));
+      expect(await reach(org.owner, id)).toEqual(all(200));
     }
-    expect((await w.owner.api('get', `/views/${own}`)).body.owner).toBeNull();
-    expect((await w.owner.api('patch', `/views/${own}`, { visibility: 'organization' })).status).toBe(200);
+    expect((await org.api('get', `/views/${own}`)).body.owner).toBeNull();
+    expect((await org.api('patch', `/views/${own}`, { visibility: 'organization' })).status).toBe(200);
     expect(await reach(other, own)).toEqual(all(200));
-    const log = (await w.owner.api('get', `${w.at}/audit-log?action=member.remove`)).body.data;
+    const log = (await org.api('get', `${org.at}/audit-log?action=member.remove`)).body.data;
     expect(log[0].changes.viewsWithoutOwner.sort()).toEqual([own, ofTeam].sort());
     // More people can read the audit log than a private view.
     expect(
       JSON.stringify(
-        (await w.owner.api('get', `${w.at}/audit-log?targetId=${own}&action=view.create`)).body.data,
+        (await org.api('get', `${org.at}/audit-log?targetId=${own}&action=view.create`)).body.data,
       ),
     ).not.toContain('My secret');
   });
@@ -323,14 +304,14 @@ describe('GET /views/{id}/records', () => {
   const columns = ['tranid', 'total', 'seq', 'entity.name', 'paid', 'lastmodified', 'lines'];
 
   it('returns pages with exact values', async () => {
-    const id = await make(w.owner.api, {
+    const id = await make(org.api, {
       columns,
       sort: [
         { field: 'total', direction: 'asc' },
         { field: 'tranid', direction: 'desc' },
       ],
     });
-    const answer = await recordsOf(w.owner.api, id, '?pageSize=3');
+    const answer = await recordsOf(org.api, id, '?pageSize=3');
     expect(answer.body.data.map((record: { id: string }) => record.id)).toEqual(['1', '4', '3']);
     expect(answer.text).toContain(
       '{"id":"1","tranid":"INV-1","total":-15.30,"seq":"9007199254740993","entity.name":"=HYPERLINK(\\"x\\")","paid":null',
@@ -347,21 +328,19 @@ describe('GET /views/{id}/records', () => {
       { source: 'tranid', type: 'text' },
       { source: 'total', type: 'number' },
     ]);
-    expect((await recordsOf(w.owner.api, id, '?pageSize=3&page=2')).text).toContain(
+    expect((await recordsOf(org.api, id, '?pageSize=3&page=2')).text).toContain(
       '"total":12345678901234567890.10',
     );
   });
 
   it('reports removed fields, and returns no records when a filter does not work', async () => {
-    const id = await make(w.owner.api, {
+    const id = await make(org.api, {
       columns: ['tranid', 'status'],
       sort: [{ field: 'status', direction: 'asc' }],
     });
-    const filtered = await make(w.owner.api, {
-      filters: [{ field: 'status', operator: 'eq', value: 'open' }],
-    });
+    const filtered = await make(org.api, { filters: [{ field: 'status', operator: 'eq', value: 'open' }] });
     await warehouse("update $wh.record_columns set state = 'vanished' where field = 'status'");
-    const answer = await recordsOf(w.owner.api, id);
+    const answer = await recordsOf(org.api, id);
     expect(problemsOf(answer)).toEqual([
       ['columns[1]', 'vanished'],
       ['sort[0].field', 'vanished'],
@@ -372,56 +351,56 @@ describe('GET /views/{id}/records', () => {
       null,
       null,
     ]);
-    const csv = await csvOf(w.owner.api, id);
+    const csv = await csvOf(org.api, id);
     expect([csv.status, csv.headers['x-view-problems'], csv.text.split('\r\n')[1]]).toEqual([
       200,
       'columns[1] vanished, sort[0].field vanished',
       '1,INV-1,',
     ]);
-    const nothing = await recordsOf(w.owner.api, filtered);
+    const nothing = await recordsOf(org.api, filtered);
     expect([nothing.status, nothing.body.data, problemsOf(nothing)]).toEqual([
       200,
       [],
       [['filters[0].field', 'vanished']],
     ]);
-    const refused = await csvOf(w.owner.api, filtered);
+    const refused = await csvOf(org.api, filtered);
     expect([refused.status, problemsOf(refused)]).toEqual([422, [['filters[0].field', 'vanished']]]);
     // A view with such a column can still be updated.
-    expect((await w.owner.api('patch', `/views/${id}`, { columns: ['status', 'total'] })).status).toBe(200);
+    expect((await org.api('patch', `/views/${id}`, { columns: ['status', 'total'] })).status).toBe(200);
     // The whole record type has been removed.
     await warehouse('delete from $wh.record_state');
-    const gone = await recordsOf(w.owner.api, id);
+    const gone = await recordsOf(org.api, id);
     expect([gone.status, gone.body.data, problemsOf(gone), gone.body.syncedAt]).toEqual([
       200,
       [],
       [['recordType', 'unknown_record_type']],
       null,
     ]);
-    expect((await csvOf(w.owner.api, id)).status).toBe(422);
+    expect((await csvOf(org.api, id)).status).toBe(422);
   });
 
   it('503 while no sync has been published', async () => {
-    const id = await make(w.owner.api);
+    const id = await make(org.api);
     await warehouse('update $wh.record_state set generation = 0');
-    for (const answer of [await recordsOf(w.owner.api, id), await csvOf(w.owner.api, id)]) {
+    for (const answer of [await recordsOf(org.api, id), await csvOf(org.api, id)]) {
       expect([answer.status, answer.headers['retry-after']]).toEqual([503, '30']);
     }
   });
 
   it('never mixes up organizations, views or revisions of a view', async () => {
-    const [a, b] = [await make(w.owner.api), await make(w.owner.api, { columns: ['total', 'tranid'] })];
-    const other = await world(database.ctx, app);
-    await loadInvoices(database.ctx, other.id, [{ id: 1, tranid: 'theirs' }]);
+    const [a, b] = [await make(org.api), await make(org.api, { columns: ['total', 'tranid'] })];
+    const other = await org.another();
+    await loadInvoices(org.ctx, other.id, [{ id: 1, tranid: 'theirs' }]);
     const c = (await other.owner.api('post', '/views', body())).body.id;
     for (let round = 0; round < 3; round += 1) {
-      expect(Object.keys((await recordsOf(w.owner.api, a)).body.data[0])).toEqual(['id', 'tranid', 'total']);
-      expect(Object.keys((await recordsOf(w.owner.api, b)).body.data[0])).toEqual(['id', 'total', 'tranid']);
+      expect(Object.keys((await recordsOf(org.api, a)).body.data[0])).toEqual(['id', 'tranid', 'total']);
+      expect(Object.keys((await recordsOf(org.api, b)).body.data[0])).toEqual(['id', 'total', 'tranid']);
       expect((await recordsOf(other.owner.api, c)).body.data).toEqual([
         { id: '1', tranid: 'theirs', total: null },
       ]);
     }
-    await w.owner.api('patch', `/views/${a}`, { columns: ['status'] });
-    expect((await recordsOf(w.owner.api, a)).body.data[0]).toEqual({ id: '1', status: 'open' });
+    await org.api('patch', `/views/${a}`, { columns: ['status'] });
+    expect((await recordsOf(org.api, a)).body.data[0]).toEqual({ id: '1', status: 'open' });
     expect((await recordsOf(other.owner.api, a)).status).toBe(404);
   });
 });
@@ -429,27 +408,23 @@ describe('GET /views/{id}/records', () => {
 describe('GET /views/{id}/records as CSV', () => {
   beforeAll(settle);
   it('is what a browser saves that opens the address; a page of it, and what a program gets, is JSON', async () => {
-    const id = await make(w.owner.api);
-    const session = await w.session(w.owner.id);
+    const id = await make(org.api);
+    const session = await org.session(org.owner.id);
     const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
     const opened = (query: string, headers: Record<string, string> = browser, api = session) =>
       api('get', `/views/${id}/records${query}`, undefined, headers);
     expect((await opened('')).type).toBe('text/csv');
-    for (const answer of [
-      await opened('?page=1'),
-      await opened('', {}),
-      await opened('', browser, w.owner.api),
-    ])
+    for (const answer of [await opened('?page=1'), await opened('', {}), await opened('', browser, org.api)])
       expect([answer.status, answer.type]).toEqual([200, 'application/json']);
   });
 
   it('contains all records, with formulas escaped and numbers unchanged', async () => {
-    const id = await make(w.owner.api, {
+    const id = await make(org.api, {
       name: 'Open: "a/b"\u00e9',
       columns: ['tranid', 'total', 'entity.name', 'lastmodified'],
       sort: [{ field: 'tranid', direction: 'asc' }],
     });
-    const answer = await csvOf(w.owner.api, id);
+    const answer = await csvOf(org.api, id);
     expect(answer.text).toBe(
       `\ufeffid,tranid,total,entity.name,lastmodified\r\n3,"",7,,\r\n2,'-15.30,12345678901234567890.10,"Ann, ""the"" boss\nBob",\r\n1,INV-1,-15.30,"'=HYPERLINK(""x"")",\r\n4,,-15.30,,2026-01-31T10:00:00Z\r\n`,
     );
@@ -462,8 +437,8 @@ describe('GET /views/{id}/records as CSV', () => {
     });
     expect(answer.headers['vary']).toContain('Accept');
     const pages = [
-      await recordsOf(w.owner.api, id, '?pageSize=2'),
-      await recordsOf(w.owner.api, id, '?pageSize=2&page=2'),
+      await recordsOf(org.api, id, '?pageSize=2'),
+      await recordsOf(org.api, id, '?pageSize=2&page=2'),
     ];
     expect(pages.flatMap((page) => page.body.data.map((record: { id: string }) => record.id))).toEqual([
       '3',
@@ -474,24 +449,24 @@ describe('GET /views/{id}/records as CSV', () => {
   });
 
   it('has no pages and no other media types', async () => {
-    const id = await make(w.owner.api);
-    const paged = await csvOf(w.owner.api, id, '?page=1&pageSize=10');
+    const id = await make(org.api);
+    const paged = await csvOf(org.api, id, '?page=1&pageSize=10');
     expect([paged.status, codesOf(paged)]).toEqual([400, ['not_paged', 'not_paged']]);
+    expect((await org.api('get', `/views/${id}/records`, undefined, { accept: 'image/png' })).status).toBe(
+      406,
+    );
     expect(
-      (await w.owner.api('get', `/views/${id}/records`, undefined, { accept: 'image/png' })).status,
-    ).toBe(406);
-    expect(
-      (await w.owner.api('get', `/views/${id}`, undefined, { accept: 'text/csv' })).headers['content-type'],
+      (await org.api('get', `/views/${id}`, undefined, { accept: 'text/csv' })).headers['content-type'],
     ).toContain('json');
-    expect((await csvOf((await w.join(['team:read'])).api, id)).status).toBe(403);
-    const head = await w.owner.api('head', `/views/${id}/records`, undefined, { accept: 'text/csv' });
+    expect((await csvOf((await org.join(['team:read'])).api, id)).status).toBe(403);
+    const head = await org.api('head', `/views/${id}/records`, undefined, { accept: 'text/csv' });
     expect([head.status, head.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
   });
 
   describe('of many records', () => {
     let server: Server;
     beforeAll(async () => {
-      server = createServer(app);
+      server = createServer(org.app);
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     });
     afterAll(() => new Promise((resolve) => server.close(resolve)));
@@ -500,7 +475,7 @@ describe('GET /views/{id}/records as CSV', () => {
     const begin = async (id: string): Promise<IncomingMessage> =>
       new Promise((resolve, reject) => {
         const { port } = server.address() as AddressInfo;
-        const headers = { authorization: `Bearer ${w.owner.secret}`, accept: 'text/csv' };
+        const headers = { authorization: `Bearer ${org.owner.secret}`, accept: 'text/csv' };
         const sent = request(
           { port, host: '127.0.0.1', path: `${base}/views/${id}/records`, headers, agent: false },
           resolve,
@@ -513,13 +488,13 @@ describe('GET /views/{id}/records as CSV', () => {
         `insert into $wh.${rows[0]?.active_table} (id, generation, content_hash, f_tranid) select n, 1, '', repeat('x', 2000) from generate_series(5, 8000) as n`,
       );
       await warehouse('update $wh.record_state set generation = generation + 1, row_count = 8000');
-      return make(w.owner.api);
+      return make(org.api);
     };
 
     it('breaks off when the database does, ends when the client disconnects, and frees its slot for the next one', async () => {
       const id = await large();
       const broken = await begin(id);
-      const admin = openKnex(database.address, null, 1);
+      const admin = openKnex(org.database.address, null, 1);
       const killed = await until(async () => {
         const { rows } = await admin.raw<{ rows: object[] }>(
           "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event = 'ClientWrite' and query like 'copy (%'",
@@ -550,7 +525,7 @@ describe('the fields of a record type', () => {
   beforeAll(settle);
   it('cannot be removed while a visible view or a team view uses them; drift names the views', async () => {
     const config = createId();
-    const own = { organization_id: w.id, record_type: 'invoice' };
+    const own = { organization_id: org.id, record_type: 'invoice' };
     await sql((tx) =>
       tx('sync_configs').insert({ ...own, id: config, name: 'x', mode: 'full', deletions: 'none' }),
     );
@@ -571,17 +546,17 @@ describe('the fields of a record type', () => {
         from_type: 'number',
       });
     });
-    const editor = await w.join('editor');
+    const editor = await org.join('editor');
     await make(editor.api, { columns: ['entity.name'] });
-    const { id: teamId } = (await w.owner.api('post', '/teams', { name: 'T' })).body;
-    await w.owner.api('post', `/teams/${teamId}/members`, { userId: editor.id });
-    const mine = await make(w.owner.api, {
+    const { id: teamId } = (await org.api('post', '/teams', { name: 'T' })).body;
+    await org.api('post', `/teams/${teamId}/members`, { userId: editor.id });
+    const mine = await make(org.api, {
       name: 'Mine',
       columns: ['lines'],
       sort: [{ field: 'entity', direction: 'asc' }],
     });
     const events = async () =>
-      (await w.owner.api('get', `/sync-configs/${config}/drift`)).body.data as {
+      (await org.api('get', `/sync-configs/${config}/drift`)).body.data as {
         field: string;
         affects: unknown[];
         hiddenViews: number;
@@ -596,7 +571,7 @@ describe('the fields of a record type', () => {
       hiddenViews: 0,
     });
     const messages = async () => {
-      const answer = await w.owner.api('delete', `/sync-configs/${config}`);
+      const answer = await org.api('delete', `/sync-configs/${config}`);
       return [
         answer.status,
         ...(answer.body.error?.details ?? []).map(({ message }: { message: string }) => message),
@@ -604,17 +579,17 @@ describe('the fields of a record type', () => {
     };
     expect(await messages()).toEqual([422, 'The view "Mine" uses lines, entity']);
     await make(editor.api, { visibility: 'team', teamId });
-    await w.owner.api('delete', `/views/${mine}`);
+    await org.api('delete', `/views/${mine}`);
     expect(await messages()).toEqual([422, '1 view that you may not see uses it']);
-    await w.owner.api('delete', `/teams/${teamId}`);
+    await org.api('delete', `/teams/${teamId}`);
     await sql((tx) => tx('views').where({ visibility: 'team' }).delete());
     expect(await messages()).toEqual([204]);
   });
 
   it('of another organization do not affect this one', async () => {
-    const { id } = await makeOrganization(database.ctx);
-    await make(w.owner.api);
-    await inTransaction({ db: database.ctx.db, organizationId: id }, async (tx) =>
+    const { id } = await makeOrganization(org.ctx);
+    await make(org.api);
+    await inTransaction({ db: org.ctx.db, organizationId: id }, async (tx) =>
       expect(await tx('views').select('id')).toEqual([]),
     );
   });
