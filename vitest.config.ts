@@ -96,7 +96,7 @@ const listProjects = ({ everywhere, env, profiles, onCitus, replaying }: Parts):
     project('ops', { include: [filesIn('test/ops')] }),
     project('scale', { include: [filesIn('test/scale')], exclude: [filesIn('test/scale/citus')] }),
     project('browser', {
-      globalSetup: ['test/setup/global.ts', 'test/browser/console/build.ts'],
+      globalSetup: ['test/setup/global.ts', 'test/browser/global.ts'],
       include: [filesIn('test/browser')],
     }),
     project('citus', {

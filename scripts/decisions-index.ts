@@ -1,5 +1,5 @@
 // The text of docs/decisions/README.md: an introduction, and the titles of all decisions by area. Run it after
-// a decision was added, removed or renamed: `npx node scripts/decisions-index.ts`. A test compares the page.
+// a decision was added, removed or renamed: `npm run generate`. A test compares the page.
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ What was decided, why, and at what price, by area. A decision is written down wh
 when neither the code nor the topic's page shows the reason. Each describes the code as it is today: one that a later decision replaced is
 removed, and one that changed is marked as amended, with the date of the change.
 
-A new decision goes into the file of its area. The lists below are generated: \`npx node scripts/decisions-index.ts\` writes this page.
+A new decision goes into the file of its area. The lists below are generated: \`npm run generate\` writes this page.
 `;
 
 /** The anchor that GitHub gives to a heading. */

@@ -91,7 +91,7 @@ comes from a [query source](management.md#query-sources).
 Some record types are [known by name](#known-by-name). All others are [read by rules](#read-by-rules), which take nothing for granted that wasn't seen in
 the account. \`reading\` of \`GET /netsuite/metadata/{name}\` says for each record type how changes and deletions are found, and what its runs can't prove.
 
-This page is made from the code: \`npm run record-types\`.
+This page is made from the code: \`npm run generate\`.
 `;
 
 const knownSection = `## Known by name
@@ -170,6 +170,6 @@ const refusedSection = `## What can't be synced
 | Its records are in another record type, such as \`inventoryItem\` in \`item\` | Sync that one |
 `;
 
-/** The whole page. `npm run record-types` writes it to docs/record-types.md. */
+/** The whole page. `npm run generate` writes it to docs/record-types.md. */
 export const recordTypesPage = (): string =>
   [introduction, knownSection, rulesSection, tablesSection, proofSection, refusedSection].join('\n');

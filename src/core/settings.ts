@@ -1,6 +1,6 @@
 // Every tunable of the service. Each is declared once, under settings/: the variable it comes from, its type,
 // default, description and unit. The settings that features read from ctx, the types of the environment and
-// .env.example (`npm run env`) are derived from the declarations, in their order. Tests pass shorter times
+// .env.example (`npm run generate`) are derived from the declarations, in their order. Tests pass shorter times
 // and smaller limits to the same code.
 import { z } from 'zod';
 import { type DerivedOf, type EnvironmentOf, type SettingsOf, variable } from './settings/declare.ts';

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { invitationWorld, type World } from '../platform/invitations/fixture.ts';
 import {
-  launchChromium,
+  connectChromium,
   listen,
   looks,
   openVisit,
@@ -27,7 +27,7 @@ beforeAll(async () => {
   const settings = { ...world.ctx.settings };
   site = await listen(createApp({ ...world.ctx, settings }));
   Object.assign(settings, { publicUrl: site.origin });
-  browser = await launchChromium();
+  browser = await connectChromium();
 });
 afterAll(async () => {
   await browser.close();

@@ -9,7 +9,7 @@ import { accountId, dataFolder } from '../setup/erp.ts';
 import { until } from '../setup/until.ts';
 import {
   accessibilityViolations,
-  launchChromium,
+  connectChromium,
   looks,
   openVisit,
   overflowOf,
@@ -25,7 +25,7 @@ let visits: Visit[] = [];
 
 beforeAll(async () => {
   account = await startNetsuiteAccount({ admin: inject('pg'), database, dataFolder, accountId, control: {} });
-  browser = await launchChromium();
+  browser = await connectChromium();
 });
 afterAll(async () => {
   await browser.close();

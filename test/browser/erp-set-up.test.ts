@@ -13,7 +13,7 @@ import {
 import { accountId, dataFolder } from '../setup/erp.ts';
 import {
   accessibilityViolations,
-  launchChromium,
+  connectChromium,
   looks,
   openVisit,
   overflowOf,
@@ -29,7 +29,7 @@ let visits: Visit[] = [];
 
 beforeAll(async () => {
   account = await startNetsuiteAccount({ admin: inject('pg'), database, dataFolder, accountId, control: {} });
-  browser = await launchChromium();
+  browser = await connectChromium();
 });
 afterAll(async () => {
   await browser.close();

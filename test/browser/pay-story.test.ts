@@ -15,7 +15,7 @@ import { type TestDatabase, testDatabase, testSettings } from '../setup/database
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
-import { launchChromium, openVisit, saveScreenshot } from './chromium.ts';
+import { connectChromium, openVisit, saveScreenshot } from './chromium.ts';
 
 type Invoice = { id: string; number: string; customerId: string; amountDue: number; status: string };
 type Payment = {
@@ -60,7 +60,7 @@ beforeAll(async () => {
   tenant = (await makeOrganization(database.ctx, { name: 'Demo wholesaler' })).id;
   key = (await makeKey(database.ctx, tenant, { permissions: ['read', 'write'] })).secret;
   api = apiOf(app, key);
-  browser = await launchChromium();
+  browser = await connectChromium();
   await bringToService();
 });
 afterAll(async () => {

@@ -7,7 +7,7 @@ import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import {
   accessibilityViolations,
-  launchChromium,
+  connectChromium,
   listen,
   looks,
   openVisit,
@@ -38,7 +38,7 @@ beforeAll(async () => {
   const { id } = await makeOrganization(database.ctx, { name: 'Aster Company' });
   key = (await makeKey(database.ctx, id, { permissions: ['read', 'write'] })).secret;
   site = await listen(createApp(database.ctx));
-  browser = await launchChromium();
+  browser = await connectChromium();
 });
 afterAll(async () => {
   await browser.close();

@@ -5,7 +5,7 @@ import { createApp } from '../../src/app.ts';
 import { type InvoiceRow, invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { launchChromium, listen, openVisit, type Site, type Visit } from './chromium.ts';
+import { connectChromium, listen, openVisit, type Site, type Visit } from './chromium.ts';
 
 export const exactDigits = '0.12345678901234567890';
 const rows: InvoiceRow[] = Array.from({ length: 12 }, (_, index) => ({
@@ -117,7 +117,7 @@ export async function openReferenceSite(): Promise<ReferenceSite> {
   await publishVersions(database, tenant);
   const key = (await makeKey(database.ctx, tenant)).secret;
   const site = await listen(createApp(database.ctx));
-  const browser = await launchChromium();
+  const browser = await connectChromium();
   const visits: Visit[] = [];
 
   async function newVisit(options?: VisitOptions): Promise<Visit> {

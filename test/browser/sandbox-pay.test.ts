@@ -15,7 +15,7 @@ import { makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 import {
   accessibilityViolations,
-  launchChromium,
+  connectChromium,
   listen,
   looks,
   openVisit,
@@ -53,7 +53,7 @@ beforeAll(async () => {
   const { id } = await makeOrganization(ctx, { name: 'Aster & Söhne <b>GmbH</b>' });
   const tenant: TenantCtx = { ...ctx, organizationId: id };
   provider = await sandbox.create(tenant, { id: createId(), secrets: {}, publicUrl: site.origin });
-  browser = await launchChromium();
+  browser = await connectChromium();
 });
 afterAll(async () => {
   await browser.close();

@@ -9,7 +9,7 @@ import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
 import { openMcpClient, selfRegistering } from '../setup/mcp-client.ts';
 import { makeOrganization } from '../setup/organization.ts';
-import { launchChromium, looks, openVisit, overflowOf, saveScreenshot, type Visit } from './chromium.ts';
+import { connectChromium, looks, openVisit, overflowOf, saveScreenshot, type Visit } from './chromium.ts';
 import { openOperation, operation, send } from './reference-site.ts';
 
 let database: TestDatabase;
@@ -34,7 +34,7 @@ beforeAll(async () => {
       },
     ],
   });
-  browser = await launchChromium();
+  browser = await connectChromium();
 });
 afterAll(async () => {
   await browser.close();

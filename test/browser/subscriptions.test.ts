@@ -7,8 +7,8 @@ import { subscriptionWorld, type World } from '../platform/subscriptions/fixture
 import { loadInvoices } from '../public/fixture.ts';
 import {
   accessibilityViolations,
+  connectChromium,
   landmarkRules,
-  launchChromium,
   listen,
   looks,
   openVisit,
@@ -45,7 +45,7 @@ beforeAll(async () => {
   world = await subscriptionWorld();
   await loadInvoices(world.ctx, world.organization.id, invoices);
   site = await listen(createApp(world.ctx));
-  browser = await launchChromium();
+  browser = await connectChromium();
   const few = await world.view();
   const many = await world.view({
     name: 'Everything',

@@ -6,7 +6,7 @@ import { environmentExample, readConfig } from '../../src/config.ts';
 const text = readFileSync('.env.example', 'utf8');
 
 describe('.env.example', () => {
-  it('is what the settings declare; refresh it with: npm run env', () => {
+  it('is what the settings declare; refresh it with: npm run generate', () => {
     expect(text).toBe(environmentExample());
   });
 

@@ -7,7 +7,7 @@ import { recordTypeDefinitions } from '../../src/connectors/netsuite/record-type
 describe('docs/record-types.md', () => {
   const page = readFileSync('docs/record-types.md', 'utf8');
 
-  it('is what the connector does; refresh it with: npm run record-types', () => {
+  it('is what the connector does; refresh it with: npm run generate', () => {
     expect(page).toBe(recordTypesPage());
   });
 

@@ -50,7 +50,7 @@ describe('db/functions', () => {
     expect(await definitions()).toEqual(before);
   });
 
-  it('has a release that rises with each change: run `npm run schema`', async () => {
+  it('has a release that rises with each change: run `npm run generate`', async () => {
     const releases = await readReleases();
     expect(releases.map(({ release }) => release)).toEqual(releases.map((_, index) => index + 1));
     expect(releases.at(-1)?.sha256).toBe((await readFunctions()).sha256);
@@ -110,7 +110,7 @@ describe('migrate', () => {
 });
 
 describe('db/schema.sql', () => {
-  it('is what a new database has: run `npm run schema`', async () => {
+  it('is what a new database has: run `npm run generate`', async () => {
     const text = await describeDatabase(admin, await createSampleTenant(admin));
     expect(text).toBe(readFileSync('db/schema.sql', 'utf8'));
   });

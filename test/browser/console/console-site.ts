@@ -13,7 +13,7 @@ import { type SignInSite, startSignInSite } from '../../setup/identity-provider.
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 import {
   accessibilityViolations,
-  launchChromium,
+  connectChromium,
   looks,
   openVisit,
   overflowOf,
@@ -144,7 +144,7 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
   const visits: Visit[] = [];
 
   async function visit(given: BrowserContextOptions = {}): Promise<Visit> {
-    browser.opened ??= launchChromium();
+    browser.opened ??= connectChromium();
     const made = await openVisit(await browser.opened, given);
     visits.push(made);
     return made;
