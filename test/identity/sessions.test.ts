@@ -206,13 +206,6 @@ describe('a request with a session that may change data', () => {
       expect([headers, answer.status, codesOf(answer)]).toEqual([headers, 403, ['foreign_origin']]);
       expect(answer.headers['ratelimit']).toBeDefined();
     }
-    const api = sessionApi(app, token, 'https://evil.example');
-    for (const [method, path] of [
-      ['patch', `/api-keys/${createId()}`],
-      ['put', '/netsuite/connection'],
-      ['delete', '/whoami/sessions'],
-    ] as const)
-      expect([method, (await api(method, path, {})).status]).toEqual([method, 403]);
     expect((await admin('api_keys').pluck('id')).length).toBe(before);
     expect((await create(token, { origin: 'http://127.0.0.1' })).status).toBe(201);
   });
@@ -271,15 +264,6 @@ describe('GET /whoami/sessions', () => {
     ).toEqual([first.id]);
     expect(JSON.stringify(body)).not.toContain(second.token);
   });
-
-  it('400 for pages out of range and unknown parameters; 403 for a key', async () => {
-    const { api } = await signedIn();
-    for (const query of ['pageSize=0', 'pageSize=101', 'page=0', 'q=x'])
-      expect((await api('get', `/whoami/sessions?${query}`)).status).toBe(400);
-    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
-    const answer = await apiOf(app, secret)('get', '/whoami/sessions');
-    expect([answer.status, codesOf(answer)]).toEqual([403, ['sign_in_needed']]);
-  });
 });
 
 describe('DELETE /whoami/sessions', () => {
@@ -310,7 +294,6 @@ describe('DELETE /whoami/sessions', () => {
     expect([foreign.status, foreign.body.error.message]).toEqual([404, 'Session not found']);
     expect({ ...foreign.body.error, requestId: '' }).toEqual({ ...unknown.body.error, requestId: '' });
     expect((await theirs.api('get', '/whoami')).status).toBe(200);
-    expect((await mine.api('delete', '/whoami/sessions/1')).status).toBe(400);
   });
 
   it('ends all except the current one, each with an audit row in its organization', async () => {
@@ -363,7 +346,6 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     expect(await rolesOf('?q=SECO')).toEqual([[second.id, 'viewer', false]]);
     expect(await rolesOf('?pageSize=1&page=2')).toEqual([[organization.id, 'owner', true]]);
     expect(await rolesOf('?page=9')).toEqual([]);
-    expect((await api('get', '/whoami/organizations?pageSize=101')).status).toBe(400);
     const chosen = await api('post', '/whoami/active-organization', { organizationId: second.id });
     expect([chosen.status, chosen.body]).toEqual([
       200,
@@ -400,31 +382,10 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
       expect([answer.status, codesOf(answer)]).toEqual([422, ['not_a_member']]);
     }
     expect((await admin('sessions').where({ id }).first()).active_organization_id).toBe(organization.id);
-    expect((await api('post', '/whoami/active-organization', { organizationId: 'x' })).status).toBe(422);
-    expect(
-      (await api('post', '/whoami/active-organization', { organizationId: organization.id, x: 1 })).status,
-    ).toBe(422);
     expect(await audit(foreign.id)).toEqual([]);
   });
 
-  it('400 until one of several is selected, except GET /whoami, which says so', async () => {
-    const second = await secondOrganization();
-    const { api } = await signedIn(organization.ownerId, null);
-    const unclear = await api('get', '/teams');
-    expect([unclear.status, codesOf(unclear)]).toEqual([400, ['organization_needed']]);
-    expect((await api('get', '/whoami')).body).toMatchObject({
-      organization: null,
-      nextStep: { code: 'organization_needed' },
-    });
-    expect((await api('get', '/whoami/organizations')).body.data).toHaveLength(2);
-    expect(
-      (await api('post', '/whoami/active-organization', { organizationId: organization.id })).status,
-    ).toBe(200);
-    expect((await api('get', '/whoami')).body.organization.id).toBe(organization.id);
-    await leave(second.id);
-  });
-
-  it('shows a key only its own organization; 403 for a restricted key', async () => {
+  it('shows a key only its own organization', async () => {
     const second = await secondOrganization();
     const { secret } = await makeKey(database.ctx, second.id, { createdBy: organization.ownerId });
     const { body } = await apiOf(app, secret)('get', '/whoami/organizations');
@@ -437,12 +398,6 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
         active: true,
       },
     ]);
-    const restricted = await makeKey(database.ctx, second.id, { versions: ['v1'] });
-    expect((await apiOf(app, restricted.secret)('get', '/whoami/organizations')).status).toBe(403);
-    const choosing = await apiOf(app, secret)('post', '/whoami/active-organization', {
-      organizationId: second.id,
-    });
-    expect([choosing.status, codesOf(choosing)]).toEqual([403, ['sign_in_needed']]);
     await leave(second.id);
   });
 });

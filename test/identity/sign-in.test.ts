@@ -141,15 +141,6 @@ describe('signing in', () => {
     expect((await audit('session.end')).length).toBe(1);
   });
 
-  it('never adopts a token that an attacker planted', async () => {
-    const victim = openBrowser();
-    const planted = 'A'.repeat(43);
-    victim.jar.set('portal_session', { value: planted, path: '/' });
-    await victim.signIn(site.origin, 'owner');
-    expect(victim.session()).not.toBe(planted);
-    expect([await whoami(planted), await whoami(victim.session())]).toEqual([401, 200]);
-  });
-
   it('over https its cookies are Secure and have the prefix __Host-, which a sibling domain can not set', async () => {
     const secure = await startSignInSite({
       ctx: database.ctx,

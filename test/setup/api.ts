@@ -41,3 +41,12 @@ export function signedInApi(app: Express, { settings }: Pick<Ctx, 'settings'>, c
 /** The codes in the details of an error response. */
 export const codesOf = (answer: Answer): string[] =>
   (answer.body.error?.details ?? []).map(({ code }: { code: string }) => code);
+
+/** The problems that an answer names, in an error or in its `problems`: `name too_small`. */
+export const problemsOf = ({ body }: Answer): string[] =>
+  (body.error?.details ?? body.problems ?? []).map(
+    ({ path, code }: { path: string; code: string }) => `${path} ${code}`,
+  );
+
+/** The ids of a list, in its order. */
+export const idsOf = ({ body }: Answer): string[] => body.data.map(({ id }: { id: string }) => id);

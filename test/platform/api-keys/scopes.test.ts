@@ -157,30 +157,9 @@ describe('POST /api-keys with rows', () => {
 
   const at = 'scopes.rows.invoices[0]';
   it.each<[string, Scopes, string[]]>([
-    [
-      'no list',
-      { rows: { invoices: { field: 'customerId', eq: '1' } } },
-      ['scopes.rows.invoices invalid_type'],
-    ],
-    ['no object', { rows: [] }, ['scopes.rows invalid_type']],
     ['neither in nor eq', invoices({ field: 'customerId' }), [`${at} custom`]],
     ['both in and eq', invoices({ field: 'customerId', in: ['1'], eq: '1' }), [`${at} custom`]],
-    ['no values', invoices({ field: 'customerId', in: [] }), [`${at}.in too_small`]],
-    [
-      '101 values',
-      invoices(of(...Array.from({ length: 101 }, (_, index) => `${index}`))),
-      [`${at}.in too_big`],
-    ],
-    ['null', invoices({ field: 'customerId', in: ['1', null] }), [`${at}.in[1] invalid_union`]],
-    ['null as eq', invoices({ field: 'customerId', eq: null }), [`${at}.eq invalid_union`]],
-    ['a list as value', invoices({ field: 'customerId', in: [['1']] }), [`${at}.in[0] invalid_union`]],
     ['NUL', invoices(of('\0')), [`${at}.in[0] unstorable_text`]],
-    [
-      'another operator',
-      invoices({ field: 'customerId', not: '1' }),
-      [`${at}.not unknown_field`, `${at} custom`],
-    ],
-    ['no field', invoices({ eq: '1' }), [`${at}.field invalid_type`]],
     ['conditions for all others', { rows: { '*': [of('1')] } }, ['scopes.rows.* custom']],
     ['an invalid resource name', { rows: { Invoices: [] } }, ['scopes.rows.Invoices invalid_key']],
     [
@@ -242,8 +221,6 @@ describe('POST /api-keys with rows', () => {
       { versions: ['v9'], ...invoices(of('1')) },
       ['scopes.versions unknown_version', 'scopes.rows.invoices unknown_resource'],
     ],
-    ['unmasked as text', { unmasked: 'true' }, ['scopes.unmasked invalid_type']],
-    ['no fields', { fields: { invoices: [] } }, ['scopes.fields.invoices too_small']],
     ['a repeated field', { fields: { invoices: ['number', 'number'] } }, ['scopes.fields.invoices custom']],
     [
       'unknown fields',
@@ -281,6 +258,7 @@ describe('POST /api-keys with rows', () => {
 
 describe('a restricted key', () => {
   it.each<[string, Scopes]>([
+    ['resources', { resources: ['invoices'], permissions: ['write'] }],
     ['rows', { ...invoices(of('1')), permissions: ['write'] }],
     ['rows that allow all', { rows: { '*': [] } }],
     ['no resource at all', { rows: {} }],

@@ -113,30 +113,16 @@ describe('POST /api-keys/{id}/tokens', () => {
     expect((await site.owner('post', `/api-keys/${target.id}/tokens`, anyToken)).status).toBe(201);
   });
 
-  it('requires api-key:update and record:read of a person, whose token names them', async () => {
+  it('by a person names them in the token', async () => {
     const key = await site.key();
     const path = `/api-keys/${key.id}/tokens`;
-    const reader = await person(['api-key:update']);
-    expect((await reader.api('post', path, anyToken)).body.error).toMatchObject({
-      code: 'FORBIDDEN',
-      message: 'Missing required permission: record:read',
-    });
-    expect((await reader.api('delete', `${path}?subject=x`)).status).toBe(204);
-    const other = await person(['record:read', 'api-key:read']);
-    expect((await other.api('post', path, anyToken)).body.error.message).toBe(
-      'Missing required permission: api-key:update',
-    );
     const both = await person(['api-key:update', 'record:read']);
     const minted = await both.api('post', path, anyToken);
     expect(minted.status).toBe(201);
     expect(decoded(minted.body.tokens[0].token).claims['mintedBy']).toBe(both.id);
   });
 
-  it('404 for a key of another organization, 422 for one that is revoked or expired', async () => {
-    const other = await makeOrganization(site.ctx);
-    const foreign = await makeKey(site.ctx, other.id);
-    expect((await site.owner('post', `/api-keys/${foreign.id}/tokens`, anyToken)).status).toBe(404);
-    expect((await site.owner('delete', `/api-keys/${foreign.id}/tokens?subject=x`)).status).toBe(404);
+  it('422 for a key that is revoked or expired', async () => {
     const [revoked, expired] = [await site.key(), await site.key()];
     await site.owner('delete', `/api-keys/${revoked.id}`);
     await site.sql((tx) => tx('api_keys').where('id', expired.id).update({ expires_at: '2020-01-01' }));
@@ -177,18 +163,6 @@ describe('POST /api-keys/{id}/tokens', () => {
   });
 
   it.each<[string, unknown, string, string]>([
-    ['no tokens', [], 'tokens', 'too_small'],
-    ['101 tokens', Array.from({ length: 101 }, () => ({ scopes: {} })), 'tokens', 'too_big'],
-    ['no scopes', [{ subject: 'x' }], 'tokens[0].scopes', 'invalid_type'],
-    ['more than an hour', [{ scopes: {}, expiresInSeconds: 3_601 }], 'tokens[0].expiresInSeconds', 'too_big'],
-    ['no time', [{ scopes: {}, expiresInSeconds: 0 }], 'tokens[0].expiresInSeconds', 'too_small'],
-    ['an empty subject', [{ scopes: {}, subject: ' ' }], 'tokens[0].subject', 'too_small'],
-    [
-      'permissions',
-      [{ scopes: { permissions: ['write'] } }],
-      'tokens[0].scopes.permissions',
-      'unknown_field',
-    ],
     [
       'an unknown version',
       [{ scopes: {} }, { scopes: { versions: ['v9'] } }],
@@ -270,20 +244,6 @@ describe('POST /api-keys/{id}/tokens', () => {
       expect(answer).toEqual([422, expect.stringContaining('beyond_key')]);
       expect(await shown(absent)).toEqual(answer);
     }
-  });
-
-  it('shows null for the tokens of a replayed request', async () => {
-    const key = await site.key({ resources: ['invoices'] });
-    const headers = { 'idempotency-key': 'mint-once' };
-    const first = await site.mint(key.secret, key.id, [{ subject: 'ann', scopes: {} }], headers);
-    const second = await site.mint(key.secret, key.id, [{ subject: 'ann', scopes: {} }], headers);
-    expect([first.status, second.status, second.headers['idempotency-replayed'], second.body]).toEqual([
-      201,
-      201,
-      'true',
-      { tokens: null },
-    ]);
-    expect(first.body.tokens).toHaveLength(1);
   });
 
   it('names the subjects in the audit log, and nothing of scopes and tokens', async () => {

@@ -102,13 +102,6 @@ describe('POST /api-schema', () => {
         'endpoints[0].sorts[0] not_included',
       ]),
     );
-    const shape = await org.api('post', '/api-schema', { endpoints: [{ name: 'x', fields: [{ name: 1 }] }] });
-    expect(problemsOf(shape)).toEqual(
-      expect.arrayContaining([
-        'endpoints[0].recordType invalid_type',
-        'endpoints[0].fields[0].name invalid_type',
-      ]),
-    );
   });
 });
 
@@ -213,13 +206,6 @@ describe('POST /api-schema/{id}/publish', () => {
     );
     const answer = await org.api('patch', `/api-schema/${locked.id}`, { notes: 'x' });
     expect([answer.status, codesOf(answer)]).toEqual([422, ['publishing']]);
-    // The publishing process has died; the next start resumes the publication.
-    await resumePublications(org.ctx);
-    await org.ctx.work.waitUntilIdle('publications');
-    expect(await read(locked.id)).toMatchObject({
-      status: 'published',
-      publication: { status: 'succeeded' },
-    });
   });
 
   it('fails when it cannot complete, and can be repeated', async () => {
@@ -289,7 +275,6 @@ describe('POST /api-schema/{id}/new-version and GET /diff', () => {
       ),
     ).toBe(true);
     expect((await org.api('get', `/api-schema/${next.body.id}/diff?against=v999999`)).status).toBe(404);
-    expect((await org.api('get', `/api-schema/${next.body.id}/diff?against=1`)).status).toBe(400);
     expect((await read(base.id)).endpoints).toHaveLength(1);
     expect((await org.api('post', `/api-schema/${next.body.id}/new-version`)).status).toBe(201);
   });

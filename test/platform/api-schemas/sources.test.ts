@@ -1,7 +1,6 @@
 // What the editor of a draft reads: the sources of a record type with sample records, and the validation of a
 // definition that isn't saved.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createId } from '../../../src/core/id.ts';
 import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
 import type { Api } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
@@ -82,12 +81,9 @@ describe('GET /api-schema/{id}/sources/{recordType}', () => {
     expect(await firstOf(session)).toBe('INV-6');
   });
 
-  it('404 for a record type that is not synced and for an unknown version, 403 without record:read', async () => {
+  it('404 for a record type that is not synced', async () => {
     const id = await draft();
     expect((await org.api('get', `/api-schema/${id}/sources/constructor`)).status).toBe(404);
-    expect((await org.api('get', `/api-schema/${createId()}/sources/invoice`)).status).toBe(404);
-    const clerk = await org.join(['api-schema:read']);
-    expect((await clerk.api('get', `/api-schema/${id}/sources/invoice`)).status).toBe(403);
   });
 });
 
@@ -152,12 +148,5 @@ describe('POST /api-schema/{id}/validate with endpoints', () => {
       revision: 1,
       endpoints: [{ fields: [{ name: 'number' }] }],
     });
-  });
-
-  it('422 for what no definition may have, with its path', async () => {
-    const answer = await org.api('post', `/api-schema/${await draft()}/validate`, {
-      endpoints: [endpoint()],
-    });
-    expect([answer.status, answer.body.error.details[0].path]).toEqual([422, 'endpoints[0].fields']);
   });
 });

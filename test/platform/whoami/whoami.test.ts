@@ -1,10 +1,9 @@
 import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { createId } from '../../../src/core/id.ts';
 import { assignablePermissions } from '../../../src/core/permissions.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { apiOf, codesOf } from '../../setup/api.ts';
+import { apiOf } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 import { sessionApi } from '../../setup/sessions.ts';
@@ -167,23 +166,5 @@ describe('GET /whoami', () => {
         tx('agent_credit_entries').update({ credits: 0 }),
       ),
     ).rejects.toThrow(/permission denied/);
-  });
-
-  it('accepts no query, and names no organization to a key that asks for another one', async () => {
-    const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
-    const api = apiOf(app, (await makeKey(database.ctx, mine.id)).secret);
-    const elsewhere = { 'x-organization-id': other.id };
-    const answer = await api('get', '/whoami', undefined, elsewhere);
-    expect([answer.status, answer.body.organization, answer.body.nextStep.code]).toEqual([
-      200,
-      null,
-      'organization_mismatch',
-    ]);
-    const refused = await api('get', '/api-keys', undefined, elsewhere);
-    expect([refused.status, codesOf(refused)]).toEqual([400, ['organization_mismatch']]);
-    expect(
-      (await api('get', '/whoami', undefined, { 'x-organization-id': mine.id })).body.organization.id,
-    ).toBe(mine.id);
-    expect((await api('get', `/whoami?id=${createId()}`)).status).toBe(400);
   });
 });
