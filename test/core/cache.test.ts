@@ -98,3 +98,38 @@ it('shares reads even when it stores nothing', async () => {
   const load = () => cache.load('key', async () => (reads += 1));
   expect([await Promise.all([load(), load()]), await load(), cache.bytes()]).toEqual([[1, 1], 2, 0]);
 });
+
+it('loads once per time to live, counted from before the read, and refreshes the age of what was seen again', async () => {
+  const clock = testClock();
+  const cache = createCache<{ n: number }>({ maxBytes, ttl: { clock, ms: 1_000 } });
+  let reads = 0;
+  const get = () => cache.load('key', async () => ({ n: (reads += 1) }));
+  const reading = Promise.all([get(), get()]);
+  expect(cache.findFresh('key')).toBeUndefined();
+  expect(await reading).toEqual([{ n: 1 }, { n: 1 }]);
+  clock.advance(999);
+  const seen = await get();
+  expect([seen, cache.findFresh('key')]).toEqual([{ n: 1 }, seen]);
+  cache.put('key', seen, clock.monotonicMs());
+  clock.advance(999);
+  expect(cache.findFresh('key')).toBe(seen);
+  clock.advance(1);
+  expect([cache.findFresh('key'), await get()]).toEqual([undefined, { n: 2 }]);
+});
+
+it('does not keep a failed read', async () => {
+  const cache = createCache<string>({ maxBytes, ttl: { clock: testClock(), ms: 1_000 } });
+  await expect(cache.load('key', () => Promise.reject(new Error('away')))).rejects.toThrow('away');
+  expect(await cache.load('key', async () => 'back')).toBe('back');
+});
+
+it('stays within its byte limit', () => {
+  const cache = createCache<{ bytes: number }>({ maxBytes: 5_000, bytesOf: ({ bytes }) => bytes });
+  for (let index = 0; index < 100; index += 1) {
+    cache.put(String(index), { bytes: index });
+    expect(cache.bytes()).toBeLessThanOrEqual(5_000);
+  }
+  expect([cache.find('99') !== undefined, cache.find('0') !== undefined]).toEqual([true, false]);
+  cache.put('too large', { bytes: 5_001 });
+  expect([cache.find('too large'), cache.find('99') !== undefined]).toEqual([undefined, true]);
+});

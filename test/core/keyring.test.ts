@@ -19,20 +19,11 @@ describe('createKeyring', () => {
     const keyring = createKeyring([newKey('k')]);
     const box = keyring.encrypt('a secret', 'org/purpose');
     const [id, iv, tag, text] = box.split('.');
-    const changed = [
-      box.replace('k.', 'other.'),
-      `${id}.${iv}.${tag}.AAAA`,
-      `${id}.${iv}..${text}`,
-      `${id}`,
-      '',
-      'k....',
-    ];
-    for (const wrong of changed)
+    const shortTag = `${id}.${iv}.${tag?.slice(0, 6)}.${text}`;
+    const changed = [box.replace('k.', 'other.'), `${id}.${iv}.${tag}.AAAA`, `${id}.${iv}..${text}`];
+    for (const wrong of [...changed, shortTag, `${id}`, '', 'k....'])
       expect(() => keyring.decrypt(wrong, 'org/purpose'), wrong).toThrow(DecryptionError);
     expect(() => keyring.decrypt(box, 'other/purpose')).toThrow(DecryptionError);
     expect(() => createKeyring([newKey('k')]).decrypt(box, 'org/purpose')).toThrow(DecryptionError);
-    expect(() => keyring.decrypt(`${id}.${iv}.${tag?.slice(0, 6)}.${text}`, 'org/purpose')).toThrow(
-      DecryptionError,
-    );
   });
 });

@@ -7,13 +7,7 @@ const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl';
 
 const logged = (write: (log: ReturnType<typeof createLog>) => void): string => {
   let text = '';
-  write(
-    createLog('info', {
-      write: (line) => {
-        text += line;
-      },
-    }),
-  );
+  write(createLog('info', { write: (line) => void (text += line) }));
   return text;
 };
 
@@ -35,12 +29,11 @@ it.each([
     log.error({ err: new Error(text, { cause: new Error(text) }) }, `three ${text}`);
   });
   expect(lines).not.toContain(secret);
-  expect(
-    lines
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line).msg.slice(0, 3)),
-  ).toEqual(['one', 'two', 'thr']);
+  const messages = lines
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).msg);
+  expect(messages).toEqual(['one', 'two', expect.stringMatching(/^three/)]);
 });
 
 it('other texts are not redacted', () => {

@@ -13,6 +13,15 @@ function editsBetween(a: string, b: string): number {
   );
 }
 
+it('ignores case, and is never far away', () => {
+  const known = ['status', 'date_after', 'total'];
+  expect(
+    ['statsu', 'STATUS', 'date_afer', 'tota', 'x', 'completely', 'a'.repeat(10_000)].map((name) =>
+      nearestName(name, known),
+    ),
+  ).toEqual(['status', 'status', 'date_after', 'total', undefined, undefined, undefined]);
+});
+
 it('is the first of the nearest names, at most three edits and half of the name away', () => {
   const name = fc.string({ unit: fc.constantFrom('a', 'b', 'İ'), maxLength: 6 });
   fc.assert(

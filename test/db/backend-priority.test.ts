@@ -38,6 +38,5 @@ it('backends of exports have a lower priority than those of lists, on the embedd
   const autogroup = `/proc/${exporting}/autogroup`;
   const supported = (await readFile(autogroup, 'utf8').catch(() => '')) !== '';
   // Not every Linux has autogroups.
-  if (supported)
-    await until(async () => ((await readFile(autogroup, 'utf8')).endsWith('nice 10\n') ? true : undefined));
+  if (supported) await until(async () => (await readFile(autogroup, 'utf8')).endsWith('nice 10\n'));
 });

@@ -5,12 +5,12 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { TLSSocket } from 'node:tls';
-import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createCertificate } from '../../src/core/certificate.ts';
 import { createId } from '../../src/core/id.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { asSuperuser } from '../setup/superuser.ts';
 
 /** What has to be encoded in a URL. */
 const password = 'p@ss:w/rd?#%41 ü';
@@ -36,11 +36,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function asAdmin(sql: string): Promise<void> {
-  const admin = new Client(database.address);
-  await admin.connect();
-  await admin.query(sql).finally(() => admin.end());
-}
+const asAdmin = (sql: string) => asSuperuser(database.address, (client) => client.query(sql));
 
 /** A port on `host` that leads to the server of the test run; `accept` may put something in between. */
 async function forward(

@@ -73,18 +73,16 @@ it('findProcessesWithoutKey lists the processes that lack a key, as long as they
     expect.stringMatching(/^[long]+__:5$/),
   ]);
   await end(other);
-  await until(async () => (await findProcessesWithoutKey(owner, newFingerprint)).length === 1 || undefined);
+  await until(async () => (await findProcessesWithoutKey(owner, newFingerprint)).length === 1);
   // After its connection breaks, a process is visible again after the next liveness check.
   const pid = await pidOf('a.example:1');
   const admin = openKnex(database.address, null, 1);
   await admin.raw('select pg_terminate_backend(?::int)', [pid ?? 0]);
   await admin.destroy();
-  await until(async () => (await pidOf('a.example:1')) !== pid || undefined);
+  await until(async () => (await pidOf('a.example:1')) !== pid);
   expect(await until(async () => (await findProcessesWithoutKey(owner, newFingerprint))[0])).toBe(
     'a.example:1',
   );
   await end(lacking);
-  await until(async () =>
-    (await findProcessesWithoutKey(owner, newFingerprint)).length === 0 ? true : undefined,
-  );
+  await until(async () => (await findProcessesWithoutKey(owner, newFingerprint)).length === 0);
 });

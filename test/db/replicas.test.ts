@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { createId } from '../../src/core/id.ts';
@@ -12,23 +11,19 @@ import { openReplicas } from '../../src/db/replicas.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { databaseUrl } from '../setup/database-url.ts';
 import { createScratchFolder } from '../setup/scratch-folder.ts';
+import { asSuperuser } from '../setup/superuser.ts';
 import { until } from '../setup/until.ts';
 
 const login = { user: `replicas_${createId().replaceAll('-', '')}`, password: 'for-replicas' };
 let database: TestDatabase;
 
-async function asAdmin(...statements: string[]): Promise<void> {
-  const admin = new Client(database.address);
-  await admin.connect();
-  for (const statement of statements) await admin.query(statement);
-  await admin.end();
-}
+const asAdmin = (sql: string) => asSuperuser(database.address, (client) => client.query(sql));
 
 beforeAll(async () => {
   database = await testDatabase();
   await asAdmin(
-    `create role ${login.user} login noinherit password '${login.password}' connection limit 1`,
-    `grant portal_service to ${login.user}`,
+    `create role ${login.user} login noinherit password '${login.password}' connection limit 1;
+     grant portal_service to ${login.user}`,
   );
 });
 afterAll(async () => {
@@ -94,10 +89,10 @@ describe('a replica', () => {
     const { replica, close, isUnresponsive } = open(
       databaseUrl({ ...database.service, host: '127.0.0.1', port: address.port }),
     );
-    const inUse = (wanted: boolean) => until(async () => (replica.isInUse() === wanted ? true : undefined));
+    const inUse = (wanted: boolean) => until(async () => replica.isInUse() === wanted);
     await inUse(true);
     address.setFrozen(true);
-    await until(async () => (isUnresponsive() ? true : undefined));
+    await until(async () => isUnresponsive());
     address.setFrozen(false);
     await inUse(true);
     await close();
@@ -108,7 +103,7 @@ describe('a replica', () => {
     const { replica, close, ofReplica } = open(
       `${databaseUrl(database.service)}${database.service.host.startsWith('/') ? '&' : '?'}sslrootcert=/nowhere.pem`,
     );
-    await until(async () => (ofReplica().length > 0 ? true : undefined));
+    await until(async () => ofReplica().length > 0);
     expect(ofReplica()[0]?.err?.message).toContain('/nowhere.pem');
     expect(replica.isInUse()).toBe(false);
     await close();
@@ -117,7 +112,7 @@ describe('a replica', () => {
   it('in another database is left out, and the log names both', async () => {
     const other = await testDatabase();
     const { replica, close, ofReplica } = open(databaseUrl(other.service));
-    await until(async () => (ofReplica().length > 0 ? true : undefined));
+    await until(async () => ofReplica().length > 0);
     const [, named, wanted] =
       /names the database (\S+) of the server \d+, and the records are in the database (\S+) of/.exec(
         ofReplica()[0]?.err?.message ?? '',
@@ -131,16 +126,14 @@ describe('a replica', () => {
   it('on another server is left out, also with a database of that name', async () => {
     const folder = await createScratchFolder('other-server-');
     const { connection, stop } = await startEmbedded(folder);
-    const admin = new Client(connection);
-    await admin.connect();
-    await admin.query(`create database ${database.service.database}`);
-    await admin.query('create role portal_service nologin');
-    await admin.query(`grant portal_service to ${connection.user}`);
-    await admin.end();
+    await asSuperuser(connection, async (client) => {
+      await client.query(`create database ${database.service.database}`);
+      await client.query(`create role portal_service nologin; grant portal_service to ${connection.user}`);
+    });
     const { replica, close, ofReplica } = open(
       databaseUrl({ ...connection, database: database.service.database }),
     );
-    await until(async () => (ofReplica().length > 0 ? true : undefined));
+    await until(async () => ofReplica().length > 0);
     const servers = [...(ofReplica()[0]?.err?.message ?? '').matchAll(/of the server (\d+)/g)].map(
       ([, server]) => server,
     );
@@ -152,7 +145,7 @@ describe('a replica', () => {
 
   it('whose login may do more than the service is in use, with one warning', async () => {
     const { replica, close, ofReplica } = open(databaseUrl(database.address));
-    await until(async () => (replica.isInUse() ? true : undefined));
+    await until(async () => replica.isInUse());
     expect(ofReplica()).toMatchObject([{ powers: expect.arrayContaining(['superuser']) }]);
     await close();
   });
@@ -161,10 +154,10 @@ describe('a replica', () => {
     // The connection that probes takes the only one.
     const { replica, close, ofReplica } = open(databaseUrl({ ...database.service, ...login }));
     for (let failures = 0; failures < 5; failures += 1) {
-      await until(async () => (replica.isInUse() ? true : undefined));
+      await until(async () => replica.isInUse());
       await replica.data.query('select').catch(replica.leaveOut);
     }
-    await until(async () => (replica.isInUse() ? true : undefined));
+    await until(async () => replica.isInUse());
     expect(ofReplica().map(({ err }) => err?.message)).toEqual([
       expect.stringContaining('too many connections for role'),
       undefined,

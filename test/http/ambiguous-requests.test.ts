@@ -1,43 +1,31 @@
 // Requests that must not be ambiguous: repeated credentials, malformed text.
 import { once } from 'node:events';
-import { createServer, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request } from 'node:http';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { listen, type Server } from '../contract/http.ts';
+import { type Company, openCompany } from '../setup/company.ts';
 
-let database: TestDatabase;
+let company: Company;
 let server: Server;
-let key: string;
-
 beforeAll(async () => {
-  database = await testDatabase();
-  const { id } = await makeOrganization(database.ctx);
-  key = (await makeKey(database.ctx, id, { permissions: ['write'] })).secret;
-  server = createServer({ keepAliveTimeout: 0 }, createApp(database.ctx)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  company = await openCompany();
+  server = await listen(company.app);
 });
 afterAll(async () => {
-  server.closeAllConnections();
-  server.close();
-  await database.close();
+  await server.stop();
+  await company.close();
 });
 
 async function statusOf(headers: string[]): Promise<{ status: number | undefined; body: string }> {
-  const { port } = server.address() as AddressInfo;
-  const sent = request({ host: '127.0.0.1', port, path: '/api/platform/v1/whoami', headers });
-  sent.end();
+  const sent = request(`${server.url}/api/platform/v1/whoami`, { headers }).end();
   const [response] = await once(sent, 'response');
-  let body = '';
-  for await (const chunk of response) body += chunk;
-  return { status: response.statusCode, body };
+  return { status: response.statusCode, body: (await response.toArray()).join('') };
 }
 
 describe('a request', () => {
   it('with two Authorization or Host headers gets 400: it would be ambiguous which one counts', async () => {
-    const good = ['Host', '127.0.0.1', 'Authorization', `Bearer ${key}`];
+    const good = ['Host', '127.0.0.1', 'Authorization', `Bearer ${company.secret}`];
     expect((await statusOf(good)).status).toBe(200);
     for (const extra of [
       ['Authorization', 'Bearer psk_other'],
@@ -53,18 +41,12 @@ describe('a request', () => {
   });
 
   it('whose body is not UTF-8 gets 400 instead of being stored with replacement characters', async () => {
-    const response = await supertest(server)
+    const response = await supertest(server.url)
       .post('/api/platform/v1/api-keys')
-      .set('authorization', `Bearer ${key}`)
+      .set('authorization', `Bearer ${company.secret}`)
       .set('content-type', 'application/json')
       .serialize((body: unknown) => body as string)
-      .send(
-        Buffer.concat([
-          Buffer.from('{"name":"'),
-          Buffer.from([0xff, 0xfe]),
-          Buffer.from('"}'),
-        ]) as unknown as string,
-      );
+      .send(Buffer.from('{"name":"\xff\xfe"}', 'latin1') as unknown as string);
     expect(response.status).toBe(400);
     expect(response.body.error.details).toMatchObject([{ code: 'malformed_text' }]);
   });

@@ -2,7 +2,7 @@
 // and memory.
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import express from 'express';
 import pino from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -11,6 +11,7 @@ import { errorHandler } from '../../src/http/errors.ts';
 import { assertHeaders, requestLog } from '../../src/http/request-log.ts';
 import { maxBodyBytes } from '../../src/http/route/body-limits.ts';
 import { attachApp, createHttpServer } from '../../src/http/server/server.ts';
+import { openSocket, readToClose } from '../setup/sockets.ts';
 import { until } from '../setup/until.ts';
 
 /** Far more than the operating system buffers for a client that doesn't read. */
@@ -33,7 +34,7 @@ beforeAll(async () => {
     log,
     {},
     {
-      maxConnections: maxConnections,
+      maxConnections,
       keepAliveTimeout: 100,
       // Long, so that these requests never time out on a slow machine.
       headersTimeout: 120_000,
@@ -79,21 +80,9 @@ afterAll(() => {
 const open = (of: Server): Promise<number> =>
   new Promise((resolve) => of.getConnections((_problem, count) => resolve(count)));
 function dial(text = '', to = server): Socket {
-  const socket = connect((to.address() as AddressInfo).port, '127.0.0.1');
+  const socket = openSocket(to, text);
   sockets.push(socket);
-  socket.on('error', () => undefined);
-  if (text !== '') socket.write(text);
   return socket;
-}
-/**
- * Everything received until the connection closes: by an end or, when the server left something unread, by a
- * reset after it.
- */
-async function rest(socket: Socket): Promise<string> {
-  const chunks: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  await new Promise((resolve) => socket.once('close', resolve));
-  return Buffer.concat(chunks).toString();
 }
 const announced = (path: string, bytes: number): string =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`;
@@ -102,7 +91,7 @@ describe('a client', () => {
   it.each(['/body', '/nowhere'])(
     'that announces too large a body gets 413 before it sends it, at %s',
     async (path) => {
-      const answer = await rest(dial(announced(path, 100 << 20)));
+      const answer = await readToClose(dial(announced(path, 100 << 20)));
       expect(answer).toMatch(/^HTTP\/1.1 413 .*"code":"too_large"/s);
       expect(answer).toMatch(/\r\nConnection: close\r\n/i);
     },
@@ -117,15 +106,18 @@ describe('a client', () => {
     };
     socket.on('drain', more);
     more();
-    expect(await rest(socket)).toMatch(/^HTTP\/1.1 413 /);
+    expect(await readToClose(socket)).toMatch(/^HTTP\/1.1 413 /);
     expect(sent).toBeLessThan(1 << 30);
   });
 
   it('that sends half a body and leaves, sends nothing, or stays idle is disconnected soon', async () => {
     const half = dial(`${announced('/body', 9)}{`);
     half.end();
-    const [silent, idle] = [rest(dial('', impatient)), rest(dial('GET /small HTTP/1.1\r\nHost: x\r\n\r\n'))];
-    await rest(half);
+    const [silent, idle] = [
+      readToClose(dial('', impatient)),
+      readToClose(dial('GET /small HTTP/1.1\r\nHost: x\r\n\r\n')),
+    ];
+    await readToClose(half);
     expect(await until(async () => logged('request').find(({ path }) => path === '/body'))).toMatchObject({
       status: 400,
     });
@@ -138,10 +130,10 @@ describe('a client', () => {
   it('that pipelines thousands of requests without reading responses is disconnected, and the next client is served', async () => {
     const flood = dial('GET /later HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(5_000));
     // The connection is reset while it is still sending.
-    await rest(flood);
+    await readToClose(flood);
     expect(logged('connection closed: too many pipelined requests')).toHaveLength(1);
     expect(startedCount).toBe(100);
-    expect(await rest(dial('GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'))).toMatch(
+    expect(await readToClose(dial('GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'))).toMatch(
       /^HTTP\/1.1 200 /,
     );
   });
@@ -157,10 +149,10 @@ describe('a client', () => {
 
   it('above the connection limit is disconnected at once, and the others are not affected', async () => {
     const held = Array.from({ length: maxConnections }, () =>
-      rest(dial('GET /held HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')),
+      readToClose(dial('GET /held HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')),
     );
     await until(async () => (heldResponses.length === maxConnections ? true : undefined));
-    expect(await rest(dial('GET /small HTTP/1.1\r\nHost: x\r\n\r\n'))).toBe('');
+    expect(await readToClose(dial('GET /small HTTP/1.1\r\nHost: x\r\n\r\n'))).toBe('');
     for (const respond of heldResponses) respond();
     for (const text of await Promise.all(held)) expect(text).toMatch(/^HTTP\/1.1 200 /);
     expect(await until(async () => logged('connections refused: too many are open')[0])).toMatchObject({

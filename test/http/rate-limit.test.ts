@@ -4,30 +4,29 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { generateApiKey } from '../../src/identity/api-key.ts';
 import { type Api, apiOf, base, codesOf, signedInApi } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { type Company, openCompany } from '../setup/company.ts';
 import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
 import { createLimitClock } from '../setup/rate-limits.ts';
 
-let database: TestDatabase;
+let company: Company;
 let app: Express;
-let organizationId: string;
-let ownerId: string;
 let first: Api;
 let second: Api;
 
 const { clock, forget } = createLimitClock();
 beforeAll(async () => {
-  database = await testDatabase({ settings: { rateLimitPerMinute: 60 }, clock });
-  app = createApp(database.ctx);
-  ({ id: organizationId, ownerId } = await makeOrganization(database.ctx));
-  first = apiOf(app, (await makeKey(database.ctx, organizationId)).secret);
-  second = apiOf(app, (await makeKey(database.ctx, organizationId)).secret);
+  company = await openCompany({ settings: { rateLimitPerMinute: 60 }, clock });
+  ({ app } = company);
+  first = await another();
+  second = await another();
 });
-afterAll(() => database.close());
-beforeEach(() => forget(database.ctx));
+afterAll(() => company.close());
+/** With a key of its own. */
+const another = async (): Promise<Api> => apiOf(app, (await company.key({})).secret);
+beforeEach(() => forget(company.ctx));
 
 const setHits = (like: string, hits: number, seconds = 60) =>
-  database.ctx.db.control.raw(
+  company.ctx.db.control.raw(
     'update rate_limits set hits = ?, resets_at = clock_timestamp() + make_interval(secs => ?) where key like ?',
     [hits, seconds, like],
   );
@@ -35,7 +34,7 @@ const setHits = (like: string, hits: number, seconds = 60) =>
 /** Keeps the window open until the test's last request, however long the test takes. */
 const heldSeconds = 600;
 const holdOpen = (like: string) =>
-  database.ctx.db.control.raw(
+  company.ctx.db.control.raw(
     'update rate_limits set resets_at = clock_timestamp() + make_interval(secs => ?) where key like ?',
     [heldSeconds, like],
   );
@@ -81,29 +80,28 @@ describe('the rate limit', () => {
     );
     expect(opening.headers['ratelimit']).toMatch(/^"60-in-1min"; r=59; t=\d+, "organization"; r=599; t=\d+$/);
     const heldMs = performance.now();
-    await setHits(`organization:${organizationId}`, 599, heldSeconds);
+    await setHits(`organization:${company.id}`, 599, heldSeconds);
     expect((await second('get', '/whoami')).status).toBe(200);
-    const other = apiOf(app, (await makeKey(database.ctx, organizationId)).secret);
-    const refused = await other('get', '/whoami');
+    const refused = await (await another())('get', '/whoami');
     expect([refused.status, codesOf(refused)]).toEqual([429, ['organization_limit']]);
     expectLeft(Number(refused.headers['retry-after']), heldSeconds, heldMs);
     const batch = await supertest(app)
       .post('/mcp')
       .set({
-        authorization: `Bearer ${(await makeKey(database.ctx, organizationId)).secret}`,
+        authorization: `Bearer ${(await company.key({})).secret}`,
         'content-type': 'application/json',
       })
       .send('{}');
     expect(batch.status).toBe(429);
-    const session = await makeSession(database.ctx, ownerId, organizationId);
-    const person = await signedInApi(app, database.ctx, session.cookie)('get', '/whoami');
+    const session = await makeSession(company.ctx, company.ownerId, company.id);
+    const person = await signedInApi(app, company.ctx, session.cookie)('get', '/whoami');
     expect([person.status, person.headers['ratelimit']]).toEqual([
       200,
       expect.not.stringContaining('organization'),
     ]);
     const elsewhere = apiOf(
       app,
-      (await makeKey(database.ctx, (await makeOrganization(database.ctx)).id)).secret,
+      (await makeKey(company.ctx, (await makeOrganization(company.ctx)).id)).secret,
     );
     expect((await elsewhere('get', '/whoami')).status).toBe(200);
   });
@@ -131,25 +129,25 @@ describe('failed authentication', () => {
 
   /** The rows of the limit, with the transaction that wrote each last. */
   const rows = async () =>
-    (await database.ctx.db.control.raw('select key, hits, xmin::text from rate_limits')).rows;
+    (await company.ctx.db.control.raw('select key, hits, xmin::text from rate_limits')).rows;
   /** What reached PostgreSQL on the service's connections during the work. */
   async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
     const statements: string[] = [];
     const note = ({ sql }: { sql: string }) => void statements.push(sql);
-    database.ctx.db.control.on('query', note);
+    company.ctx.db.control.on('query', note);
     try {
       await work();
     } finally {
-      database.ctx.db.control.removeListener('query', note);
+      company.ctx.db.control.removeListener('query', note);
     }
     return statements;
   }
 
   it('beyond the limit writes nothing: malformed credentials cost no statement, well-formed ones a lookup, and valid ones work', async () => {
     await fail('Bearer x');
-    await database.ctx.db.control.raw('update rate_limits set hits = 20');
+    await company.ctx.db.control.raw('update rate_limits set hits = 20');
     expect((await fail('Bearer x')).status).toBe(429);
-    const [before, session] = [await rows(), await makeSession(database.ctx, ownerId, organizationId)];
+    const [before, session] = [await rows(), await makeSession(company.ctx, company.ownerId, company.id)];
     const malformed = [
       () => fail('Bearer psk_0000'),
       () => fail(`Bearer ${generateApiKey().secret.replace(/.$/, (last) => (last === '0' ? '1' : '0'))}`),
@@ -187,15 +185,15 @@ describe('failed authentication', () => {
 
   it('beyond the limit is known to another process after one failure there, and forgotten when the minute ends', async () => {
     await fail('Bearer x');
-    await database.ctx.db.control.raw('update rate_limits set hits = 20');
+    await company.ctx.db.control.raw('update rate_limits set hits = 20');
     expect((await fail('Bearer x')).status).toBe(429);
-    const other = createApp(database.ctx);
+    const other = createApp(company.ctx);
     const failThere = async () =>
       (await supertest(other).get(`${base}/whoami`).set({ authorization: 'Bearer x' })).status;
     expect((await statementsOf(failThere)).length).toBe(1);
     expect(await statementsOf(failThere)).toEqual([]);
     expect(await failThere()).toBe(429);
-    await forget(database.ctx);
+    await forget(company.ctx);
     expect([await failThere(), (await fail('Bearer x')).status]).toEqual([401, 401]);
   });
 
@@ -203,14 +201,14 @@ describe('failed authentication', () => {
     const failFrom = (served: Express, address: string) =>
       supertest(served).get(`${base}/whoami`).set({ authorization: 'Bearer x', 'x-forwarded-for': address });
     const keys = async () => {
-      const { rows } = await database.ctx.db.control.raw<{ rows: { key: string }[] }>(
+      const { rows } = await company.ctx.db.control.raw<{ rows: { key: string }[] }>(
         'select key from rate_limits order by key',
       );
       return rows.map(({ key }) => key.replace('failed-authentication:', ''));
     };
     await failFrom(app, '203.0.113.7');
     expect(await keys()).toEqual(['127.0.0.1']);
-    const behind = createApp(database.ctx, { trustProxy: true });
+    const behind = createApp(company.ctx, { trustProxy: true });
     for (const address of [
       '203.0.113.7',
       '2001:db8::1',

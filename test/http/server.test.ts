@@ -11,6 +11,7 @@ import { lingerMs } from '../../src/http/driver/connection-end.ts';
 import { errorHandler, notFoundHandler } from '../../src/http/errors.ts';
 import { assertHeaders, requestLog } from '../../src/http/request-log.ts';
 import { attachApp, createHttpServer } from '../../src/http/server/server.ts';
+import { openSocket, readToClose } from '../setup/sockets.ts';
 import { until } from '../setup/until.ts';
 
 let server: Server;
@@ -52,27 +53,7 @@ afterAll(() => {
   for (const each of [server, impatient]) each.close();
 });
 
-function open(by = server): Socket {
-  const socket = connect((by.address() as AddressInfo).port, '127.0.0.1');
-  socket.on('error', () => undefined);
-  return socket;
-}
-
-/**
- * Everything received until the connection closes: by an end or, when the server left something unread, by a
- * reset after it.
- */
-async function rest(socket: Socket): Promise<string> {
-  const chunks: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  await new Promise((resolve) => socket.once('close', resolve));
-  return Buffer.concat(chunks).toString();
-}
-const send = (text: string, to = server): Promise<string> => {
-  const socket = open(to);
-  socket.write(text);
-  return rest(socket);
-};
+const send = (text: string, to = server): Promise<string> => readToClose(openSocket(to, text));
 
 type ParsedResponse = {
   status: number;
@@ -154,14 +135,14 @@ describe('a request that Node.js rejects', () => {
       ),
     );
     expect(answers.map(({ status }) => status)).toEqual([417, 404]);
-    const waiting = open();
-    waiting.write(
+    const waiting = openSocket(
+      server,
       `POST /body HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n${close}Expect: 100-continue\r\n\r\n`,
     );
     const [continued] = (await once(waiting, 'data')) as [Buffer];
     expect(continued.toString()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
     waiting.write('{}');
-    expect(await rest(waiting)).toMatch(/^HTTP\/1.1 200 OK/);
+    expect(await readToClose(waiting)).toMatch(/^HTTP\/1.1 200 OK/);
   });
 
   it.each(['http://[::1/nowhere', 'http://a:b:c/nowhere', 'http://portal?nowhere', '*', '//[::1/nowhere'])(
@@ -188,9 +169,11 @@ describe('a request that Node.js rejects', () => {
       requested.resolve();
       return answered.promise;
     };
-    const socket = open();
-    socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\nmore nonsense\r\n\r\n');
-    const received = rest(socket);
+    const socket = openSocket(
+      server,
+      'GET /slow HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\nmore nonsense\r\n\r\n',
+    );
+    const received = readToClose(socket);
     await requested.promise;
     answered.resolve();
     const answers = responsesOf(await received);
@@ -219,12 +202,11 @@ describe('a request that Node.js rejects', () => {
   });
 
   it('after a response that never ends writes nothing into it', async () => {
-    const socket = open();
-    socket.write('GET /begun HTTP/1.1\r\nHost: x\r\n\r\n');
+    const socket = openSocket(server, 'GET /begun HTTP/1.1\r\nHost: x\r\n\r\n');
     const [first] = (await once(socket, 'data')) as [Buffer];
     expect(first.toString()).toContain('begun');
     socket.write('nonsense\r\n\r\n');
     socket.end();
-    expect(await rest(socket)).toBe('');
+    expect(await readToClose(socket)).toBe('');
   });
 });

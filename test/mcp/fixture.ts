@@ -50,11 +50,8 @@ async function publishRecords(ctx: Ctx, organizationId: string): Promise<void> {
   await loadInvoices(ctx, organizationId, rows);
   await publishVersion(ctx, organizationId, { version: 'v1', endpoints: [invoicesEndpoint, ...many] });
   await publishVersion(ctx, organizationId, { version: 'v2', status: 'retired' });
-  await publishVersion(ctx, organizationId, {
-    version: 'v3',
-    status: 'deprecated',
-    sunsetAt: '2027-01-01T00:00:00Z',
-  });
+  const sunsetAt = '2027-01-01T00:00:00Z';
+  await publishVersion(ctx, organizationId, { version: 'v3', status: 'deprecated', sunsetAt });
   await publishVersion(ctx, organizationId, { version: 'v4', status: 'draft' });
   const summarized = {
     ...invoicesEndpoint,
@@ -73,12 +70,8 @@ export async function openMcpSite({ records, ...options }: { records: boolean } 
     await makeOrganization(ctx, { name: 'Other' }),
   ];
   if (records) await publishRecords(ctx, organization.id);
-  const person = await makeMember(ctx, organization.id, [
-    'view:read',
-    'record:read',
-    'sync:read',
-    'sync:create',
-  ]);
+  const permissions = ['view:read', 'record:read', 'sync:read', 'sync:create'];
+  const person = await makeMember(ctx, organization.id, permissions);
   const site: SignInSite = await startSignInSite({
     ctx,
     people: [{ id: 'person', email: person.email, name: 'Person', about: '' }],

@@ -49,10 +49,8 @@ describe('search_operations', () => {
     const person = await site.connect(await site.agentToken());
     const allowed = async (words: string, id: string) =>
       (await search(words, person)).find((found) => found.id === id)?.allowed;
-    expect([
-      await allowed('list sync runs', 'listSyncRuns'),
-      await allowed('create api key', 'createApiKey'),
-    ]).toEqual([true, false]);
+    expect(await allowed('list sync runs', 'listSyncRuns')).toBe(true);
+    expect(await allowed('create api key', 'createApiKey')).toBe(false);
     expect((await call(client, 'search_operations', { words: 'xyzzy' })).value).toMatchObject({
       operations: [],
       found: 0,
@@ -95,6 +93,8 @@ describe('describe_operation', () => {
 });
 
 describe('call_operation', () => {
+  const unknownId = '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21';
+  const noTeam = { name: '', color: 'red' };
   it('does what the REST interface does: a secret shown once, and an audit row with the request id', async () => {
     const input = { body: { name: 'By an agent' }, idempotencyKey: 'once' };
     const made = (await operation('createApiKey', input)).value as {
@@ -102,30 +102,16 @@ describe('call_operation', () => {
       body: { id: string; secret: string };
     };
     expect([made.status, made.body.secret]).toEqual([201, expect.stringMatching(/^psk_/)]);
-    expect((await operation('createApiKey', input)).value).toEqual({
-      status: 201,
-      replayed: true,
-      body: { ...made.body, secret: null },
-    });
-    const key = await api('get', `/api-keys/${made.body.id}`);
-    expect((await operation('getApiKey', { path: { id: made.body.id } })).value).toEqual({
-      status: 200,
-      body: key.body,
-    });
-    const { body } = await api(
-      'get',
-      `/organizations/${site.organization.id}/audit-log?targetId=${made.body.id}`,
-    );
-    expect(body.data).toEqual([
-      expect.objectContaining({
-        action: 'api-key.create',
-        requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
-      }),
+    const { id } = made.body;
+    const replayed = { status: 201, replayed: true, body: { ...made.body, secret: null } };
+    expect((await operation('createApiKey', input)).value).toEqual(replayed);
+    const { body: key } = await api('get', `/api-keys/${id}`);
+    expect((await operation('getApiKey', { path: { id } })).value).toEqual({ status: 200, body: key });
+    const { body } = await api('get', `/organizations/${site.organization.id}/audit-log?targetId=${id}`);
+    expect(body.data).toMatchObject([
+      { action: 'api-key.create', requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) },
     ]);
-    expect((await operation('deleteApiKey', { path: { id: made.body.id } })).value).toEqual({
-      status: 204,
-      body: null,
-    });
+    expect((await operation('deleteApiKey', { path: { id } })).value).toEqual({ status: 204, body: null });
   });
 
   it('accepts numbers for path and query values', async () => {
@@ -134,17 +120,9 @@ describe('call_operation', () => {
   });
 
   it.each([
-    [
-      'createTeam',
-      { body: { name: '', color: 'red' } },
-      () => api('post', '/teams', { name: '', color: 'red' }),
-    ],
+    ['createTeam', { body: noTeam }, () => api('post', '/teams', noTeam)],
     ['listTeams', { query: { color: 'red' } }, () => api('get', '/teams?color=red')],
-    [
-      'getTeam',
-      { path: { id: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' } },
-      () => api('get', '/teams/01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21'),
-    ],
+    ['getTeam', { path: { id: unknownId } }, () => api('get', `/teams/${unknownId}`)],
     ['getTeam', {}, () => api('get', '/teams/x')],
   ])('%s %j gets the same error as by REST', async (id, input, rest) => {
     const { isError, value } = await operation(id, input);
@@ -165,8 +143,9 @@ describe('call_operation', () => {
   it('returns JSON for an operation with a stream, and knows no public operations', async () => {
     const streaming = platformRoutes.find((route) => route.access !== 'public' && route.stream !== undefined);
     expect(streaming?.id).toBe('listSyncRunEvents');
-    const unknown = { path: { id: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' } };
-    expect((await operation('listSyncRunEvents', unknown)).value.error).toMatchObject({ code: 'NOT_FOUND' });
+    expect((await operation('listSyncRunEvents', { path: { id: unknownId } })).value.error).toMatchObject({
+      code: 'NOT_FOUND',
+    });
     expect((await operation('getOpenApi')).value.error).toMatchObject({
       code: 'NOT_FOUND',
       details: [{ code: 'unknown_operation' }],

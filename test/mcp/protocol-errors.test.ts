@@ -29,6 +29,15 @@ const hello = {
   capabilities: {},
   clientInfo: { name: 'test', version: '1.0.0' },
 };
+const metaOf = (revision: string) => ({
+  'io.modelcontextprotocol/protocolVersion': revision,
+  'io.modelcontextprotocol/clientInfo': hello.clientInfo,
+  'io.modelcontextprotocol/clientCapabilities': {},
+});
+const headersOf = (revision: string, method: string) => ({
+  'mcp-protocol-version': revision,
+  'mcp-method': method,
+});
 const without = (name: keyof typeof hello) =>
   Object.fromEntries(Object.entries(hello).filter(([key]) => key !== name));
 
@@ -105,21 +114,10 @@ describe('bad parameters', () => {
       'tools/list',
       'tools/call',
       'server/discover',
-      'subscriptions/listen',
       'prompts/list',
       'x',
     ];
-    const names = [
-      'protocolVersion',
-      'capabilities',
-      'clientInfo',
-      'name',
-      'version',
-      'arguments',
-      'cursor',
-      '_meta',
-      'progressToken',
-    ];
+    const names = [...Object.keys(hello), 'name', 'version', 'arguments', 'cursor', '_meta', 'progressToken'];
     const { value } = fc.letrec((tie) => ({
       value: fc.oneof(
         { depthSize: 'small' },
@@ -129,7 +127,7 @@ describe('bad parameters', () => {
     }));
     await fc.assert(
       fc.asyncProperty(
-        fc.constantFrom(...methods),
+        fc.constantFrom(...methods, 'subscriptions/listen'),
         fc.oneof(value, fc.constant(undefined)),
         async (method, params) => {
           const [, { result, error }] = await send(request(method, params));
@@ -197,45 +195,35 @@ describe('other errors', () => {
       400,
       expect.stringMatching(/^Unsupported protocol version in the header .*2025-11-25/),
     ]);
-    const _meta = {
-      'io.modelcontextprotocol/protocolVersion': '2027-01-01',
-      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
-      'io.modelcontextprotocol/clientCapabilities': {},
-    };
-    const headers = { 'mcp-protocol-version': '2027-01-01', 'mcp-method': 'tools/list' };
-    const [, newest] = await send(request('tools/list', { _meta }), headers);
-    expect(newest.error).toMatchObject({
-      message: 'Unsupported protocol version',
-      data: { supported: ['2026-07-28'] },
-    });
+    const [refused, unknown] = await send(
+      request('tools/list', { _meta: metaOf('2027-01-01') }),
+      headersOf('2027-01-01', 'tools/list'),
+    );
+    expect([refused, unknown.error]).toMatchObject([
+      400,
+      { code: -32_022, message: 'Unsupported protocol version', data: { supported: ['2026-07-28'] } },
+    ]);
   });
 
-  it('of the newest revision: incomplete _meta, headers that disagree, and parameters of a tool', async () => {
+  it('of the newest revision: incomplete _meta, headers that disagree, parameters of a tool, subscribing', async () => {
     const revision = '2026-07-28';
-    const _meta = {
-      'io.modelcontextprotocol/protocolVersion': revision,
-      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
-      'io.modelcontextprotocol/clientCapabilities': {},
-    };
-    const headers = { 'mcp-protocol-version': revision, 'mcp-method': 'tools/list' };
-    const [, incomplete] = await send(request('tools/list', {}), headers);
-    expect(incomplete.error).toEqual({
+    const _meta = metaOf(revision);
+    const errorFor = async (asked: ReturnType<typeof request>, method = asked.method) =>
+      (await send(asked, headersOf(revision, method)))[1].error;
+    expect(await errorFor(request('tools/list', {}))).toEqual({
       code: -32_602,
       message: expect.stringMatching(/^Invalid params: _meta must have io\./),
     });
-    const [, disagreeing] = await send(request('tools/call', { name: 'query', _meta }), headers);
-    expect(disagreeing.error).toEqual({
+    expect(await errorFor(request('tools/call', { name: 'query', _meta }), 'tools/list')).toEqual({
       code: -32_020,
       message: expect.stringMatching(/^The headers MCP-Protocol-Version, /),
     });
-    const [, nameless] = await send(request('tools/call', { _meta }), {
-      ...headers,
-      'mcp-method': 'tools/call',
-    });
-    expect(nameless.error).toEqual({
+    expect(await errorFor(request('tools/call', { _meta }))).toEqual({
       code: -32_602,
       message: 'Invalid params: missing or of a wrong type: name',
     });
+    const subscription = request('subscriptions/listen', { notifications: {}, _meta });
+    expect(await errorFor(subscription)).toMatchObject({ code: -32_603 });
   });
 
   it('a request that its own batch cancels is answered', async () => {

@@ -35,12 +35,8 @@ describe('a token at /mcp', () => {
     'lists and calls the record tools only, for %s clients',
     async (mode) => {
       const client = await site.connect(await token({}), mode);
-      expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([
-        'describe',
-        'query',
-        'aggregate',
-        'get',
-      ]);
+      const { tools } = await client.listTools();
+      expect(tools.map(({ name }) => name)).toEqual(['describe', 'query', 'aggregate', 'get']);
       expect(client.getInstructions()).not.toContain('operation');
       expect((await call(client, 'query', v1)).isError).toBe(false);
       for (const [name, input] of [
@@ -54,16 +50,14 @@ describe('a token at /mcp', () => {
 
   it('reads within its scopes', async () => {
     const client = await site.connect(await token(scoped));
-    expect((await call(client, 'describe')).value['versions']).toEqual([
-      expect.objectContaining({ version: 'v1', resources: ['invoices'] }),
-      expect.objectContaining({ version: 'v3', resources: ['invoices'] }),
-      expect.objectContaining({ version: 'v5', resources: ['invoices'] }),
-    ]);
-    const { value } = await call(client, 'query', v1);
-    expect([(value['data'] as { id: string }[]).map(({ id }) => id), value['pagination']]).toEqual([
-      ['1', '2'],
-      expect.objectContaining({ total: 2 }),
-    ]);
+    const resources = ['invoices'];
+    expect((await call(client, 'describe')).value).toMatchObject({
+      versions: ['v1', 'v3', 'v5'].map((version) => ({ version, resources })),
+    });
+    expect((await call(client, 'query', v1)).value).toMatchObject({
+      data: [{ id: '1' }, { id: '2' }],
+      pagination: { total: 2 },
+    });
     const summary = { version: 'v5', resource: 'invoices', sum: ['total'] };
     expect((await call(client, 'aggregate', summary)).value['data']).toEqual([
       { sum: { total: '12345678901234567900.60' } },
@@ -111,20 +105,6 @@ describe('a token at /mcp', () => {
   });
 });
 
-describe('a restricted key at /mcp', () => {
-  it('has the record tools only', async () => {
-    const restricted = await site.key(site.organization.id, { resources: ['invoices'] });
-    const client = await site.connect(restricted.secret);
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([
-      'describe',
-      'query',
-      'aggregate',
-      'get',
-    ]);
-    await expect(call(client, 'call_operation', { id: 'getWhoAmI' })).rejects.toThrow('Unknown tool');
-  });
-});
-
 describe('the rate limit', () => {
   it('is counted per key and subject', async () => {
     const limited = await openMcpSite({ records: false, settings: { rateLimitPerMinute: 20 } });
@@ -140,13 +120,10 @@ describe('the rate limit', () => {
       const spend = async (credential = '') => (await limited.post(list, bearer(credential))).status;
       for (let count = 0; count < 20; count += 1)
         expect(await spend(count % 2 === 0 ? ann : again)).toBe(200);
-      expect([
-        await spend(ann),
-        await spend(again),
-        await spend(bob),
-        await spend(unnamed),
-        await spend(made.secret),
-      ]).toEqual([429, 429, 200, 200, 200]);
+      const statuses: number[] = [];
+      for (const credential of [ann, again, bob, unnamed, made.secret])
+        statuses.push(await spend(credential));
+      expect(statuses).toEqual([429, 429, 200, 200, 200]);
     } finally {
       await limited.close();
     }

@@ -5,23 +5,10 @@
 // type or alternatives everywhere.
 import type { Tool } from '@modelcontextprotocol/server';
 
-const keywords = new Set([
-  ...[
-    'type',
-    'format',
-    'title',
-    'description',
-    'enum',
-    'items',
-    'prefixItems',
-    'minItems',
-    'maxItems',
-    'minimum',
-    'maximum',
-    'anyOf',
-  ],
-  ...['oneOf', 'properties', 'additionalProperties', 'required', '$defs', '$ref'],
-]);
+const keywords = new Set(
+  `type format title description enum items prefixItems minItems maxItems minimum maximum anyOf oneOf properties
+  additionalProperties required $defs $ref`.split(/\s+/),
+);
 
 type Schema = Readonly<Record<string, unknown>>;
 const isSchema = (value: unknown): value is Schema =>

@@ -1,7 +1,8 @@
 // API1:2023 Broken object level authorization. Every id of every operation over REST:
 // test/contract/every-route; with the organization conditions removed from the queries:
 // test/contract/isolation; streams: test/http/event-stream. Here the same objects through the other entry
-// points: MCP tools, the public interface with its change tokens, exports and descriptions, and secret URLs.
+// points: MCP tools, the public interface with its exports and descriptions, and secret URLs. Change tokens:
+// test/public/changes; entity tags: test/public/read/pages.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
 import { authorizedCaller, guardedRoutes, openWalk, type Walk } from '../contract/walk.ts';
@@ -113,15 +114,8 @@ describe('the public interface', () => {
     });
 
   it('reads only the organization of the key, whatever else a request names', async () => {
-    const paths = [
-      '/v1/invoices',
-      '/v1/invoices/2',
-      '/v1/invoices/changes',
-      '/openapi/v1',
-      '/openapi/v2',
-      '/v2/secrets',
-    ];
-    for (const path of paths) {
+    const paths = ['/v1/invoices', '/v1/invoices/2', '/v1/invoices/changes', '/openapi/v1', '/openapi/v2'];
+    for (const path of [...paths, '/v2/secrets']) {
       const crossed = await ask(path, { id: theirs.id, secret: mine.secret });
       expect([path, crossed.status, crossed.text.includes(marked)]).toEqual([path, 403, false]);
       for (const more of [{ 'x-organization-id': theirs.id }, { 'x-tenant': theirs.id }]) {
@@ -135,24 +129,9 @@ describe('the public interface', () => {
       expect([path, inQuery.text.includes(marked)]).toEqual([path, false]);
     }
     expect((await ask('/v1/invoices/2', mine)).status).toBe(404);
-    expect(
-      (await ask('/v1/invoices/2', theirs)).body.data ?? (await ask('/v1/invoices/2', theirs)).body,
-    ).toMatchObject({ id: '2' });
+    expect((await ask('/v1/invoices/2', theirs)).body.data).toMatchObject({ id: '2' });
     for (const accept of ['text/csv', 'application/x-ndjson', 'application/json'])
       expect((await ask('/v1/invoices', mine, { accept })).text).not.toContain(marked);
-  });
-
-  it('accepts no change token and no ETag of another organization', async () => {
-    const first = await ask('/v1/invoices/changes', theirs);
-    expect(first.status).toBe(200);
-    const followed = await ask(
-      `/v1/invoices/changes?since=${encodeURIComponent(String(first.body.next))}`,
-      mine,
-    );
-    expect([followed.status, followed.text.includes(marked)]).toEqual([400, false]);
-    const list = await ask('/v1/invoices', theirs);
-    const reused = await ask('/v1/invoices', mine, { 'if-none-match': String(list.headers['etag']) });
-    expect([reused.status, reused.text.includes(marked)]).toEqual([200, false]);
   });
 });
 

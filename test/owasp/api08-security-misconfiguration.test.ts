@@ -12,34 +12,31 @@ import { createLog } from '../../src/core/log.ts';
 import { serveProbes } from '../../src/http/health.ts';
 import { platformBase } from '../../src/http/served.ts';
 import { createMetrics } from '../../src/operate/metrics.ts';
+import { listen } from '../contract/http.ts';
 import { loadInvoices, publishVersion } from '../public/fixture.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
+import { type Company, openCompany } from '../setup/company.ts';
+import { makeSession } from '../setup/organization.ts';
 
-let database: TestDatabase;
+let company: Company;
 let server: Server;
 let origin: string;
-let organization: { id: string; ownerId: string };
-let secret: string;
 beforeAll(async () => {
-  database = await testDatabase({ settings: { corsOrigins: ['https://shop.example'] } });
-  const { ctx } = database;
-  organization = await makeOrganization(ctx);
-  await loadInvoices(ctx, organization.id, [{ id: 1, tranid: 'INV-1', status: 'open' }]);
-  await publishVersion(ctx, organization.id);
-  ({ secret } = await makeKey(ctx, organization.id, { permissions: ['write'] }));
+  company = await openCompany({ settings: { corsOrigins: ['https://shop.example'] } });
+  const { ctx, app, id } = company;
+  await loadInvoices(ctx, id, [{ id: 1, tranid: 'INV-1', status: 'open' }]);
+  await publishVersion(ctx, id);
   const readiness = async () => ({ ready: true, checks: { database: 'ok' } });
-  server = createServer({ keepAliveTimeout: 0 }, serveProbes(readiness, ctx.log, createApp(ctx)));
+  server = createServer({ keepAliveTimeout: 0 }, serveProbes(readiness, ctx.log, app));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 afterAll(async () => {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-  await database.close();
+  await company.close();
 });
 
-const keyed = () => ({ authorization: `Bearer ${secret}`, 'x-tenant-id': organization.id });
+const keyed = () => ({ authorization: `Bearer ${company.secret}`, 'x-tenant-id': company.id });
 type Asked = [name: string, path: string, init?: () => RequestInit];
 const whoami = `${platformBase}/whoami`;
 const asked: Asked[] = [
@@ -143,11 +140,11 @@ describe('a request', () => {
     'by %s does nothing, and repeats nothing of what it brought',
     async (method) => {
       for (const path of [whoami, '/api/public/v1/invoices', '/auth/session', '/healthz', '/']) {
-        const head = `${method} ${path} HTTP/1.1\r\nHost: portal\r\nX-Marked: marked-secret\r\nAuthorization: Bearer ${secret}\r\nx-tenant-id: ${organization.id}\r\nConnection: close\r\n\r\n`;
+        const head = `${method} ${path} HTTP/1.1\r\nHost: portal\r\nX-Marked: marked-secret\r\nAuthorization: Bearer ${company.secret}\r\nx-tenant-id: ${company.id}\r\nConnection: close\r\n\r\n`;
         const { status, text } = await raw(head);
         expect([path, status >= 400 || (method === 'OPTIONS' && status === 204)]).toEqual([path, true]);
         expect(text).not.toContain('marked-secret');
-        expect(text).not.toContain(secret);
+        expect(text).not.toContain(company.secret);
       }
     },
   );
@@ -177,7 +174,7 @@ describe('a request', () => {
   });
 
   it('from a page of another origin cannot read anything, with or without a cookie', async () => {
-    const { cookie } = await makeSession(database.ctx, organization.ownerId, organization.id);
+    const { cookie } = await makeSession(company.ctx, company.ownerId, company.id);
     for (const from of [
       'https://evil.example',
       'null',
@@ -226,22 +223,26 @@ describe('operator endpoints', () => {
       sinceTickSeconds: () => 0,
       databaseStats: async () => undefined,
     });
-    const app = createApp({ ...database.ctx, log: createLog('silent') }, { onServed: metrics.onServed });
-    const counted = createServer({ keepAliveTimeout: 0 }, app);
-    await new Promise<void>((resolve) => counted.listen(0, '127.0.0.1', resolve));
-    const at = `http://127.0.0.1:${(counted.address() as AddressInfo).port}`;
+    const app = createApp({ ...company.ctx, log: createLog('silent') }, { onServed: metrics.onServed });
+    const { url: at, stop } = await listen(app);
     await fetch(`${at}/api/public/v1/invoices/1?number=marked`, { headers: keyed() });
-    await fetch(`${at}${platformBase}/teams/${organization.id}?marked=1`, { headers: keyed() });
+    await fetch(`${at}${platformBase}/teams/${company.id}?marked=1`, { headers: keyed() });
     await fetch(`${at}/unsubscribe?token=marked`);
-    await fetch(`${at}/marked/${secret}`);
-    counted.closeAllConnections();
-    await new Promise((resolve) => counted.close(resolve));
+    await fetch(`${at}/marked/${company.secret}`);
+    await stop();
     const text = [
       await metrics.text(),
       ...(await Promise.all(['/healthz', '/readyz'].map(async (path) => (await ask(path)).text()))),
     ].join();
     expect(text).toContain('/api/public/{version}/{resource}/{id}');
-    for (const never of [organization.id, secret, secret.slice(0, 12), 'marked', 'INV-1', 'example.test'])
+    for (const never of [
+      company.id,
+      company.secret,
+      company.secret.slice(0, 12),
+      'marked',
+      'INV-1',
+      'example.test',
+    ])
       expect([never, text.includes(never)]).toEqual([never, false]);
   });
 });

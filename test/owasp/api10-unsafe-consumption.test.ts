@@ -6,22 +6,17 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
-import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
 import { fullAccess } from '../../src/core/record-access.ts';
 import { createVersionTools, recordToolsOf } from '../../src/public/index.ts';
 import { loadInvoices, publishVersion, withReads } from '../public/fixture.ts';
-import { type Api, apiOf } from '../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import type { Api } from '../setup/api.ts';
+import { type Company, openCompany } from '../setup/company.ts';
+import { testSettings } from '../setup/database.ts';
 
 let erp: Server;
-let database: TestDatabase;
-let app: Express;
-let organization: { id: string };
-let secret: string;
+let company: Company;
 let owner: Api;
 let lie: (response: ServerResponse) => void = (response) => response.end();
 /**
@@ -56,11 +51,8 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => erp.listen(0, '127.0.0.1', resolve));
   const host = `127.0.0.1:${(erp.address() as AddressInfo).port}`;
   erpSettings.allowedHosts.push(host);
-  database = await testDatabase({ settings: { erp: erpSettings } });
-  app = createApp(database.ctx);
-  organization = await makeOrganization(database.ctx);
-  secret = (await makeKey(database.ctx, organization.id, { permissions: ['write'] })).secret;
-  owner = apiOf(app, secret);
+  company = await openCompany({ settings: { erp: erpSettings } });
+  ({ owner } = company);
   const authentication = {
     method: 'tba',
     consumerKey: 'ck',
@@ -74,21 +66,12 @@ beforeAll(async () => {
     authentication,
   });
   expect(connected.status).toBe(200);
-  await loadInvoices(
-    database.ctx,
-    organization.id,
-    hostile.map((text, index) => ({
-      id: index + 1,
-      tranid: text,
-      status: 'open',
-      entity: '1',
-      entityName: text,
-    })),
-  );
-  await publishVersion(database.ctx, organization.id);
+  const rows = hostile.map((text, index) => ({ id: index + 1, tranid: text, entity: '1', entityName: text }));
+  await loadInvoices(company.ctx, company.id, rows);
+  await publishVersion(company.ctx, company.id);
 });
 afterAll(async () => {
-  await database.close();
+  await company.close();
   erp.closeAllConnections();
   await new Promise((resolve) => erp.close(resolve));
 });
@@ -162,9 +145,9 @@ describe('an ERP', () => {
 
 describe('the contents of records', () => {
   const read = (accept: string, query = '') =>
-    supertest(app)
+    supertest(company.app)
       .get(`/api/public/v1/invoices${query}`)
-      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organization.id, accept });
+      .set({ authorization: `Bearer ${company.secret}`, 'x-tenant-id': company.id, accept });
 
   it('are data in JSON and CSV: the same texts come out, none ends its cell, no browser renders them as a page', async () => {
     const json = await read('application/json').expect(200);
@@ -181,26 +164,13 @@ describe('the contents of records', () => {
     const rows = parse(csv.text, { columns: true }) as { number: string }[];
     expect(rows.map(({ number }) => number)).toEqual(hostile);
   });
-
-  it('are values in a filter, never part of the statement', async () => {
-    for (const text of hostile) {
-      const found = await read('application/json', `?number=${encodeURIComponent(text)}`).expect(200);
-      expect([text, found.body.pagination.total]).toEqual([text, 1]);
-    }
-    expect(
-      (await read('application/json', `?number=${encodeURIComponent("x' or '1'='1")}`).expect(200)).body
-        .pagination.total,
-    ).toBe(0);
-    for (const name of ['__proto__', 'constructor', 'number"; select 1', 'number_contains_contains'])
-      await read('application/json', `?${encodeURIComponent(name)}=x`).expect(400);
-  });
 });
 
 describe('a filter from a model', () => {
   it('of any name is rejected or applied, never skipped', async () => {
     const tools = createVersionTools(
-      recordToolsOf(withReads(database.ctx)),
-      { ...database.ctx, organizationId: organization.id },
+      recordToolsOf(withReads(company.ctx)),
+      { ...company.ctx, organizationId: company.id },
       { version: 'v1', reads: fullAccess, maxCharacters: 60_000 },
     );
     const query = tools.find(({ name }) => name === 'query');

@@ -1,11 +1,11 @@
 // Waits for background work.
 
-/** Polls until the result is defined. Rejects with an Error after `withinMs`. */
-export async function until<T>(poll: () => Promise<T | undefined>, withinMs = 90_000): Promise<T> {
+/** Polls until the result is neither undefined nor false. Rejects with an Error after `withinMs`. */
+export async function until<T>(poll: () => Promise<T | undefined | false>, withinMs = 90_000): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
     const found = await poll();
-    if (found !== undefined) return found;
+    if (found !== undefined && found !== false) return found;
     if (performance.now() > end) throw new Error('waited too long');
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

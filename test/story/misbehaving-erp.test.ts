@@ -1,45 +1,38 @@
 // An ERP that misbehaves, switched on through its control interface, and what a person then sees on the run.
-import type { Express } from 'express';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Background, createApp, startBackground } from '../../src/app.ts';
-import { type Api, apiOf } from '../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
+import { type Background, startBackground } from '../../src/app.ts';
+import type { Api } from '../setup/api.ts';
+import { type Company, openCompany } from '../setup/company.ts';
+import { testSettings } from '../setup/database.ts';
 import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 
 let erp: Erp;
-let database: TestDatabase;
-let app: Express;
+let company: Company;
 let background: Background;
 let api: Api;
 let configId: string;
 
 beforeAll(async () => {
   erp = await startErp(dataFolder, { control: {} });
-  database = await testDatabase({
+  company = await openCompany({
     settings: {
       erp: { ...testSettings.erp, allowedHosts: [erp.host] },
       sync: { ...testSettings.sync, retryBaseMs: 50, retryMaxMs: 100, maxAttemptsWithoutProgress: 2 },
     },
   });
-  app = createApp(database.ctx);
-  background = await startBackground(database.ctx);
-  const { id } = await makeOrganization(database.ctx);
-  api = apiOf(app, (await makeKey(database.ctx, id, { permissions: ['write'] })).secret);
+  background = await startBackground(company.ctx);
+  api = company.owner;
   await erp.connect(api);
   expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
-  const created = await api('post', '/sync-configs', {
-    recordType: 'customer',
-    name: 'Customers',
-    schedule: null,
-  });
+  const config = { recordType: 'customer', name: 'Customers', schedule: null };
+  const created = await api('post', '/sync-configs', config);
   configId = created.body.id;
   expect((await run()).status).toBe('succeeded');
 });
 afterAll(async () => {
   await background.stop();
-  await database.close();
+  await company.close();
   await erp.stop();
 });
 

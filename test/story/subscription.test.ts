@@ -95,9 +95,7 @@ describe('a view by mail', () => {
       fields: ['tranid', 'trandate', 'entity', 'currency', 'foreignamountunpaid'],
     });
     const run = await good('post', `/sync-configs/${config.id}/trigger`, {});
-    await until(async () =>
-      (await good('get', `/sync-runs/${run.id}`)).status === 'succeeded' ? true : undefined,
-    );
+    await until(async () => (await good('get', `/sync-runs/${run.id}`)).status === 'succeeded');
     const view = await good('post', '/views', {
       name: 'Unpaid invoices',
       recordType: 'invoice',

@@ -67,7 +67,7 @@ describe('knex', () => {
   it('reports a broken connection with the message of pg', async () => {
     await knex.raw('select');
     const running = messageOf(knex.raw('select pg_sleep(60)'));
-    await until(async () => (knexPoolUsage(knex).used === 1 ? true : undefined));
+    await until(async () => knexPoolUsage(knex).used === 1);
     socket.destroy();
     expect(
       await running,

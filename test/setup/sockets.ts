@@ -1,0 +1,23 @@
+// What clients do that no HTTP library does for them.
+import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
+
+/** A connection to a server on this machine, which may be reset. */
+export function openSocket(server: Server, text = ''): Socket {
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  if (text !== '') socket.write(text);
+  return socket;
+}
+
+/**
+ * Everything received until the connection closes: by an end or, when the server left something unread, by a
+ * reset after it.
+ */
+export async function readToClose(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.resume();
+  await closed;
+  return Buffer.concat(chunks).toString();
+}
