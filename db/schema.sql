@@ -1416,7 +1416,7 @@ create table sync_alerts (
   unwell_since timestamp with time zone,
   run_id uuid,
   constraint sync_alerts_pkey PRIMARY KEY (sync_config_id),
-  constraint alert_state_is_known CHECK (state = ANY (ARRAY['green', 'unwell', 'held', 'stale', 'stale-held', 'paused'])),
+  constraint alert_state_is_known CHECK (state = ANY (ARRAY['green', 'failing', 'unwell', 'held', 'stale', 'stale-held', 'paused'])),
   constraint only_green_is_well CHECK ((state = 'green') = (unwell_since IS NULL)),
   constraint alert_of_config FOREIGN KEY (organization_id, sync_config_id) REFERENCES sync_configs(organization_id, id) ON DELETE CASCADE,
   constraint sync_alerts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE

@@ -2,7 +2,7 @@
 import type { MailContent } from '../mail/index.ts';
 import type { RunError } from './retry.ts';
 
-export type Health = 'green' | 'unwell' | 'held' | 'stale' | 'stale-held' | 'paused';
+export type Health = 'green' | 'failing' | 'held' | 'stale' | 'stale-held' | 'paused';
 
 export type HealthChange = {
   readonly health: Health;
@@ -28,7 +28,7 @@ const instantText = (at: Date): string => `${at.toISOString().slice(0, 16).repla
 
 const titles: Readonly<Record<Health, (name: string, problem: RunError | null) => string>> = {
   green: (name) => `Sync ${name} has recovered`,
-  unwell: (name, problem) =>
+  failing: (name, problem) =>
     problem?.code === 'RECORDS_REJECTED'
       ? `Sync ${name} could not store every record`
       : `Sync ${name} failed`,
@@ -43,7 +43,7 @@ const staleText =
 
 const nextRuns: Readonly<Record<Health, string>> = {
   green: '',
-  unwell: 'Scheduled runs continue, and data that was published earlier stays available.',
+  failing: 'Scheduled runs continue, and data that was published earlier stays available.',
   held: 'Everything else was published, and scheduled runs continue. The affected records stay available until their deletion is approved.',
   stale: staleText,
   'stale-held': `${staleText} The absent records stay available until their deletion is approved.`,

@@ -81,5 +81,5 @@ export function healthAfter({ status, stale = {}, heldDeletions }: PublishOutcom
   if (status === 'succeeded') return 'green';
   const isHeld = heldDeletions > 0;
   if (Object.keys(stale).length > 0) return isHeld ? 'stale-held' : 'stale';
-  return isHeld ? 'held' : 'unwell';
+  return isHeld ? 'held' : 'failing';
 }

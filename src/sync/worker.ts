@@ -108,7 +108,7 @@ export async function finishFailed(
   const moved = await moveRun(ctx, lease, 'failed', { error, staged: false, event }, async (tx) => {
     if (pause) await setPausedReason(tx, ctx.organizationId, row.sync_config_id, error);
     await recordSyncHealth(tx, ctx, row.sync_config_id, {
-      health: pause ? 'paused' : 'unwell',
+      health: pause ? 'paused' : 'failing',
       problem: error,
       runId: lease.runId,
     });

@@ -228,7 +228,7 @@ describe('an alert', () => {
 
   it('is sent once when several processes record the same change concurrently', async () => {
     const news = {
-      health: 'unwell',
+      health: 'failing',
       problem: { code: 'X', message: 'x', fix: 'x' },
       runId: createId(),
     } as const;
